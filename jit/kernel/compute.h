@@ -1,0 +1,49 @@
+// A compute says what one tensor is: an SSA body over the axes of its result (and reduce axes), whose loads address
+// other tensors by one index expression per dimension. It is what an op lowers to, and what fusion takes: inlining a
+// producer is substituting its axes. The style of description is that of tensor expressions (Halide, TVM).
+#pragma once
+#include <span>
+#include <vector>
+
+#include "jit/kernel/kernel.h"
+
+namespace kiln::kernel {
+
+// Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the compute.
+struct Compute {
+  DType dtype = DType::f32;
+  Shape dims;                         // of the result
+  std::vector<Expr> reduce;           // extents of the reduce axes
+  Body body;                          // map: one yield. Reduction: the carriers' inputs. Contraction: unused
+  Carriers carriers;
+  int32_t result_carrier = 0;         // reduction: the carrier that is the result
+  std::optional<Contract> contract;   // bodies a and b over result axes and one reduce axis (k)
+  uint32_t m_axis = 0, n_axis = 0;    // contraction: the result axes before which axes are batch ([0, m_axis)), m ([m_axis,
+                                      // n_axis)) and n ([n_axis, rank)); several axes in m or n are flattened
+  bool view = false;                  // body is one load: costs nothing to inline
+};
+
+// Builds a body value by value. Types are inferred and asserted: a mistake here is a bug in an op's lowering.
+class BodyBuilder {
+ public:
+  explicit BodyBuilder(Body &body) : body_(body) {}
+  int constant(DType type, double value);                 // exact integers for integer types
+  int constant_bits(DType type, uint64_t immediate);
+  int index(Expr expr);                                   // i64
+  int load(uint16_t operand, DType type, std::vector<Expr> index, int valid = -1, uint64_t fill = 0);
+  int convert(int value, DType to);
+  int carrier(DType type, uint32_t which);
+  int op(Core core, int a, int b = -1, int c = -1);       // type of the result: from the operands
+  void yield(int value) { body_.yields.push_back(value); }
+  DType type(int value) const { return body_.values[static_cast<size_t>(value)].type; }
+
+ private:
+  int push(Value value);
+  Body &body_;
+};
+
+uint64_t immediate_of(DType type, double value);          // Core::constant's encoding
+Carriers carriers_of(Core combine, DType type);           // add, mul, min, max with their identities
+Carriers argmax_carriers(DType value_type);               // (value, i64 index); the first of equals; NaN wins
+
+}  // namespace kiln::kernel

@@ -1,0 +1,25 @@
+// Worker threads for kernels: spin briefly, then sleep; never busy when idle. One per context; calls on several threads
+// may use it at once (one gets the workers, the others run on their own thread alone).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace kiln {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(uint32_t threads);   // 0: one per core. The calling thread counts as one; workers start lazily
+  ~ThreadPool();
+  uint32_t threads() const;
+  // Splits [0, tasks) into ranges, run on the workers and the caller; returns when all are done. `worker` < threads() tells
+  // scratch apart. fn must not call run.
+  using Fn = void (*)(void *user, uint32_t worker, int64_t begin, int64_t end);
+  void run(int64_t tasks, Fn fn, void *user);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kiln

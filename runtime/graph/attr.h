@@ -1,0 +1,76 @@
+// Attribute values of nodes (typed by the op's schema) and annotations (typed by themselves).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "jit/base/bytes.h"
+#include "jit/base/dtype.h"
+#include "jit/base/expr.h"
+
+namespace kiln {
+
+class Graph;
+using GraphPtr = std::shared_ptr<const Graph>;
+
+// Numbers are KILN_ATTR_* of kiln.h.
+enum class AttrKind : uint8_t { i64 = 1, f64 = 2, text = 3, dtype = 4, dim = 5, graph = 6, tensor = 7, boolean = 8 };
+std::string_view name_of(AttrKind kind);
+
+// A constant's bytes: dense, row-major.
+struct TensorData {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  Bytes bytes;
+  int64_t element_count() const;
+  bool operator==(const TensorData &) const = default;
+};
+using TensorPtr = std::shared_ptr<const TensorData>;
+
+// A scalar or a list. Equality is by value (graphs and tensors by content).
+class AttrValue {
+ public:
+  using List = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>, std::vector<DType>,
+                            std::vector<Dim>, std::vector<GraphPtr>, std::vector<TensorPtr>, std::vector<bool>>;
+  AttrValue() = default;
+  AttrValue(int64_t v) : items(std::vector<int64_t>{v}) {}
+  AttrValue(int v) : AttrValue(static_cast<int64_t>(v)) {}
+  AttrValue(double v) : items(std::vector<double>{v}) {}
+  AttrValue(bool v) : items(std::vector<bool>{v}) {}
+  AttrValue(const char *v) : items(std::vector<std::string>{v}) {}
+  AttrValue(std::string v) : items(std::vector<std::string>{std::move(v)}) {}
+  AttrValue(DType v) : items(std::vector<DType>{v}) {}
+  AttrValue(Dim v) : items(std::vector<Dim>{std::move(v)}) {}
+  AttrValue(GraphPtr v) : items(std::vector<GraphPtr>{std::move(v)}) {}
+  AttrValue(TensorPtr v) : items(std::vector<TensorPtr>{std::move(v)}) {}
+  AttrValue(std::vector<int64_t> v) : items(std::move(v)), is_list(true) {}
+  AttrValue(std::vector<double> v) : items(std::move(v)), is_list(true) {}
+  AttrValue(std::vector<std::string> v) : items(std::move(v)), is_list(true) {}
+  AttrValue(std::vector<Dim> v) : items(std::move(v)), is_list(true) {}
+
+  AttrKind kind() const { return static_cast<AttrKind>(items.index() + 1); }
+  size_t size() const;
+  bool operator==(const AttrValue &other) const;
+  std::string text() const;                      // for people
+
+  // Of the expected kind, asserted: callers have checked against the schema.
+  int64_t i64() const { return std::get<0>(items).front(); }
+  double f64() const { return std::get<1>(items).front(); }
+  const std::string &text_value() const { return std::get<2>(items).front(); }
+  DType dtype() const { return std::get<3>(items).front(); }
+  const Dim &dim() const { return std::get<4>(items).front(); }
+  const GraphPtr &graph() const { return std::get<5>(items).front(); }
+  const TensorPtr &tensor() const { return std::get<6>(items).front(); }
+  bool boolean() const { return std::get<7>(items).front(); }
+  const std::vector<int64_t> &i64_list() const { return std::get<0>(items); }
+  const std::vector<Dim> &dim_list() const { return std::get<4>(items); }
+
+  List items = std::vector<int64_t>{};
+  bool is_list = false;
+};
+using AttrMap = std::map<std::string, AttrValue, std::less<>>;
+
+}  // namespace kiln

@@ -1,0 +1,37 @@
+// The type of a value: dtype, symbolic shape, layout, alias.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/base/dtype.h"
+#include "jit/base/expr.h"
+
+namespace kiln {
+
+// node id << 32 | output index, as in kiln.h; 0 is none.
+struct ValueId {
+  uint32_t node = 0, output = 0;
+  uint64_t packed() const { return uint64_t{node} << 32 | output; }
+  static ValueId unpack(uint64_t v) { return {static_cast<uint32_t>(v >> 32), static_cast<uint32_t>(v)}; }
+  explicit operator bool() const { return node != 0; }
+  auto operator<=>(const ValueId &) const = default;
+};
+
+struct TensorType {
+  enum class Layout : uint8_t { exact, free };     // exact: strides below. free: the planner's choice
+  DType dtype = DType::f32;
+  Shape dims;
+  Layout layout = Layout::free;
+  Shape strides;                                   // exact only; elements
+  uint32_t device = 0;                             // slot of the device; 0: the executable's
+  ValueId alias_of;                                // the value whose storage this is a view of, or none
+
+  size_t rank() const { return dims.size(); }
+  bool same_value_type(const TensorType &o) const { return dtype == o.dtype && dims == o.dims && device == o.device; }
+  std::string text() const;                        // "f32[batch, 3]"
+};
+TensorType make_type(DType dtype, Shape dims);     // free layout
+TensorType exact_type(DType dtype, Shape dims);    // exact, row-major
+
+}  // namespace kiln

@@ -1,0 +1,36 @@
+// The ordered list of passes, and running a stage of it: each plugin pass in a transaction that is verified.
+//
+// pre_grad early passes run before the key is made: what they made is what is keyed. All others run after a miss.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/passes/pass.h"
+
+namespace kiln {
+
+struct PassRun;
+
+// Built-ins and registered passes. A value: a compile takes a snapshot.
+class PassList {
+ public:
+  static PassList built_in();                                   // pipeline.cpp lists them
+  // Refuses: a second registration of one (UUID, name) or one name; an all-zero UUID; late without identity.
+  Status add(std::shared_ptr<const Pass> pass);
+  Status remove(uint64_t registration);
+  // Ordered by stage, priority, registration. `only` and `without` are exact names; an unknown one is an error.
+  Result<std::vector<std::shared_ptr<const Pass>>> select(std::span<const std::string> only,
+                                                          std::span<const std::string> without) const;
+  std::span<const std::shared_ptr<const Pass>> all() const { return passes_; }
+
+ private:
+  std::vector<std::shared_ptr<const Pass>> passes_;
+};
+
+// Runs one pass on `graph`: edit, done, verify, commit. On failure the error names plugin, pass, invariant and node, and
+// the caller still has the graph it gave.
+Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, PassRun &out_run);
+
+}  // namespace kiln
