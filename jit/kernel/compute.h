@@ -9,6 +9,9 @@
 
 namespace kiln::kernel {
 
+// What an axis of a contraction's result counts: separate products, rows of a, or columns of b.
+enum class ContractRole : uint8_t { batch, m, n };
+
 // Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the compute.
 struct Compute {
   DType dtype = DType::f32;
@@ -18,8 +21,9 @@ struct Compute {
   Carriers carriers;
   int32_t result_carrier = 0;         // reduction: the carrier that is the result
   std::optional<Contract> contract;   // bodies a and b over result axes and one reduce axis (k)
-  uint32_t m_axis = 0, n_axis = 0;    // contraction: the result axes before which axes are batch ([0, m_axis)), m ([m_axis,
-                                      // n_axis)) and n ([n_axis, rank)); several axes in m or n are flattened
+  // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one index.
+  // `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
+  std::vector<ContractRole> roles;
   bool view = false;                  // body is one load: costs nothing to inline
 };
 
