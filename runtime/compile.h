@@ -18,28 +18,32 @@
 namespace kiln {
 
 struct CompileOptions {
-  std::string backend = "cpu";            // "cpu", "reference"
-  std::string cpu = "native";             // Target::by_name
+  std::string backend = "cpu";  // "cpu", "reference"
+  std::string cpu = "native";   // Target::by_name
   bool use_cache = true;
-  bool strict = false;                    // a bypass is an error
-  bool require_hit = false;               // anything but HIT is an error NOT_CACHED with the report
-  std::vector<std::string> passes;        // empty: all; else exact names of those to run
+  bool strict = false;              // a bypass is an error
+  bool require_hit = false;         // anything but HIT is an error NOT_CACHED with the report
+  std::vector<std::string> passes;  // empty: all; else exact names of those to run
   std::vector<std::string> disable_passes;
   bool fuse = true;
-  uint32_t compile_threads = 0;           // 0: one per core
-  bool want_ir = false, want_asm = false; // texts into the result (the cache is then not asked)
+  uint32_t compile_threads = 0;            // 0: one per core
+  bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
 };
 
-struct PassRun { std::string name, stage; uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0; double ms = 0; };
+struct PassRun {
+  std::string name, stage;
+  uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0;
+  double ms = 0;
+};
 
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;
-  Digest key;                             // zero: bypassed or cache off
+  Digest key;  // zero: bypassed or cache off
   std::vector<PassRun> passes;
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
-  bool llvm_loaded = false;               // in this process, by this compile or an earlier one
-  std::vector<std::pair<std::string, double>> phase_ms;   // "verify", "early passes", "key", "lookup", ...
+  bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
+  std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
   double total_ms = 0;
 };
@@ -48,12 +52,12 @@ std::string to_json(const CompileReport &report);
 // What a compile needs of its context.
 struct CompileEnvironment {
   const OpTable &ops;
-  const PassList &passes;                 // a snapshot
-  Cache *cache;                           // null: off
+  const PassList &passes;  // a snapshot
+  Cache *cache;            // null: off
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress;
-  std::function<void(std::function<Status()>)> in_background;   // publishing
+  std::function<void(std::function<Status()>)> in_background;  // publishing
 };
 
 struct Compiled {
@@ -61,8 +65,9 @@ struct Compiled {
   std::vector<std::string> kernel_texts;  // want_ir, want_asm
 };
 // `report` is filled as far as the compile came, also on failure.
-Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options, CompileReport &report);
+Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
+                         CompileReport &report);
 
-std::string_view build_id();              // of this build: sources, compiler and flags
+std::string_view build_id();  // of this build: sources, compiler and flags
 
 }  // namespace kiln

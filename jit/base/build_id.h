@@ -2,5 +2,5 @@
 #pragma once
 
 namespace kiln {
-extern const char *const build_id_text;   // 32 hex digits
+extern const char *const build_id_text;  // 32 hex digits
 }  // namespace kiln

@@ -26,9 +26,14 @@ class ByteWriter {
     bytes_.insert(bytes_.end(), p, p + sizeof value);
   }
   void raw(ByteSpan bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-  void blob(ByteSpan bytes) { put<uint64_t>(bytes.size()); raw(bytes); }  // length, then bytes
+  void blob(ByteSpan bytes) {
+    put<uint64_t>(bytes.size());
+    raw(bytes);
+  }  // length, then bytes
   void text(std::string_view s) { blob({reinterpret_cast<const uint8_t *>(s.data()), s.size()}); }
-  void align(size_t to) { while (bytes_.size() % to) bytes_.push_back(0); }
+  void align(size_t to) {
+    while (bytes_.size() % to) bytes_.push_back(0);
+  }
   size_t size() const { return bytes_.size(); }
   Bytes take() { return std::move(bytes_); }
   const Bytes &bytes() const { return bytes_; }
@@ -48,23 +53,37 @@ class ByteReader {
     return value;
   }
   ByteSpan raw(uint64_t size) {
-    if (size > bytes_.size() - at_) { ok_ = false; at_ = bytes_.size(); return {}; }
+    if (size > bytes_.size() - at_) {
+      ok_ = false;
+      at_ = bytes_.size();
+      return {};
+    }
     ByteSpan part = bytes_.subspan(at_, size);
     at_ += size;
     return part;
   }
   ByteSpan blob() { return raw(get<uint64_t>()); }
-  std::string text() { ByteSpan b = blob(); return {reinterpret_cast<const char *>(b.data()), b.size()}; }
+  std::string text() {
+    ByteSpan b = blob();
+    return {reinterpret_cast<const char *>(b.data()), b.size()};
+  }
   // A count of elements that take at least `element_bytes` each: refused (0, not ok) when they cannot all be there.
   uint64_t count(uint64_t element_bytes = 1) {
     uint64_t n = get<uint64_t>();
-    if (n > (bytes_.size() - at_) / element_bytes) { ok_ = false; at_ = bytes_.size(); return 0; }
+    if (n > (bytes_.size() - at_) / element_bytes) {
+      ok_ = false;
+      at_ = bytes_.size();
+      return 0;
+    }
     return n;
   }
   bool ok() const { return ok_; }
   bool at_end() const { return at_ == bytes_.size(); }
   size_t position() const { return at_; }
-  void fail() { ok_ = false; at_ = bytes_.size(); }
+  void fail() {
+    ok_ = false;
+    at_ = bytes_.size();
+  }
 
  private:
   ByteSpan bytes_;

@@ -7,17 +7,29 @@
 
 namespace kiln {
 
-enum class DType : uint8_t { none = 0, f64 = 1, f32 = 2, f16 = 3, bf16 = 4, i64 = 5, i32 = 6, i16 = 7, i8 = 8, u8 = 9, boolean = 10 };
+enum class DType : uint8_t {
+  none = 0,
+  f64 = 1,
+  f32 = 2,
+  f16 = 3,
+  bf16 = 4,
+  i64 = 5,
+  i32 = 6,
+  i16 = 7,
+  i8 = 8,
+  u8 = 9,
+  boolean = 10
+};
 inline constexpr int dtype_count = 10;
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;     // "f32", as in JSON
+  std::string_view name;  // "f32", as in JSON
   uint32_t size_bytes;
-  bool is_float, is_integer; // bool is neither
+  bool is_float, is_integer;  // bool is neither
   uint8_t dlpack_code, dlpack_bits;
 };
-const DTypeInfo &dtype_info(DType dtype);                  // any enumerator but none
+const DTypeInfo &dtype_info(DType dtype);  // any enumerator but none
 std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits);
 inline std::string_view name_of(DType d) { return d == DType::none ? "none" : dtype_info(d).name; }
@@ -27,6 +39,8 @@ inline uint32_t size_of(DType d) { return dtype_info(d).size_bytes; }
 using DTypes = uint32_t;
 constexpr DTypes dtypes(DType d) { return 1u << static_cast<uint32_t>(d); }
 template <class... More>
-constexpr DTypes dtypes(DType d, More... more) { return dtypes(d) | dtypes(more...); }
+constexpr DTypes dtypes(DType d, More... more) {
+  return dtypes(d) | dtypes(more...);
+}
 
 }  // namespace kiln

@@ -29,22 +29,22 @@ class Expr {
   enum class Kind : uint8_t { integer, symbol, axis, value, sum, product, floor_div, mod, min, max };
   struct Node;
 
-  Expr() = default;                       // 0
+  Expr() = default;  // 0
   Expr(int64_t integer) : integer_(integer) {}
   Expr(int integer) : integer_(integer) {}
   static Expr symbol(std::string_view name);
   static Expr axis(uint32_t id, Expr extent);  // 0 <= axis < extent
-  static Expr value(uint32_t id);              // a value that a kernel's body computed; meaningful inside that body only
+  static Expr value(uint32_t id);  // a value that a kernel's body computed; meaningful inside that body only
   // Reads "2*n + 1", "(h + 3) // 4", "min(a, b)", "n / 2" (exact; kept as a floor division), "n % 8".
   static Result<Expr> parse(std::string_view text);
 
   Kind kind() const;
   bool is_integer() const { return !node_; }
   bool is(int64_t integer) const { return !node_ && integer_ == integer; }
-  int64_t integer() const { return integer_; }          // kind integer
-  const std::string &symbol_name() const;               // kind symbol
-  uint32_t id() const;                                  // kinds axis and value
-  const Expr &extent() const;                           // kind axis
+  int64_t integer() const { return integer_; }  // kind integer
+  const std::string &symbol_name() const;       // kind symbol
+  uint32_t id() const;                          // kinds axis and value
+  const Expr &extent() const;                   // kind axis
   // sum: the terms. product: the factors, a constant coefficient first when it is not 1. Others: the two operands.
   std::span<const Expr> operands() const;
 
@@ -59,10 +59,10 @@ class Expr {
   Expr &operator+=(const Expr &b) { return *this = *this + b; }
   Expr &operator*=(const Expr &b) { return *this = *this * b; }
 
-  friend bool operator==(const Expr &a, const Expr &b);           // structural
+  friend bool operator==(const Expr &a, const Expr &b);                   // structural
   friend std::strong_ordering operator<=>(const Expr &a, const Expr &b);  // a total, process-independent order
 
-  std::string text() const;                                        // reads back through parse (axes print as i0, values as v0)
+  std::string text() const;  // reads back through parse (axes print as i0, values as v0)
   void collect_symbols(std::set<std::string> &out) const;
   bool depends_on_axis(uint32_t id) const;
   bool depends_on_value() const;
@@ -79,7 +79,7 @@ class Expr {
  private:
   friend struct ExprBuilder;
   explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  int64_t integer_ = 0;               // when node_ is null
+  int64_t integer_ = 0;  // when node_ is null
   std::shared_ptr<const Node> node_;
 };
 
@@ -93,10 +93,10 @@ Expr mod(const Expr &a, const Expr &b);
 Expr min(const Expr &a, const Expr &b);
 Expr max(const Expr &a, const Expr &b);
 
-using Dim = Expr;                      // a dimension: an Expr without axes and values
+using Dim = Expr;  // a dimension: an Expr without axes and values
 using Shape = std::vector<Dim>;
-std::string text_of(std::span<const Dim> shape);   // "[batch, 3]"
-Expr product_of(std::span<const Dim> shape);       // 1 for a scalar
+std::string text_of(std::span<const Dim> shape);  // "[batch, 3]"
+Expr product_of(std::span<const Dim> shape);      // 1 for a scalar
 Shape row_major_strides(std::span<const Dim> shape);
 
 }  // namespace kiln

@@ -4,11 +4,11 @@
 #include <stdint.h>
 
 typedef struct kiln_kernel_args {
-  void *const *buffers;   /* in the order of Kernel::buffers that are in, out or in_out */
-  const int64_t *sizes;   /* the values of Kernel::symbols, in order */
-  int64_t begin, end;     /* range of the flattened parallel tiles, [begin, end) */
-  void *scratch;          /* 64-byte aligned, Kernel's scratch size; this call's alone */
-  uint32_t *error_word;   /* KILN_ERROR_* bits, or-ed atomically when the semantics say so; never null */
+  void *const *buffers; /* in the order of Kernel::buffers that are in, out or in_out */
+  const int64_t *sizes; /* the values of Kernel::symbols, in order */
+  int64_t begin, end;   /* range of the flattened parallel tiles, [begin, end) */
+  void *scratch;        /* 64-byte aligned, Kernel's scratch size; this call's alone */
+  uint32_t *error_word; /* KILN_ERROR_* bits, or-ed atomically when the semantics say so; never null */
 } kiln_kernel_args;
 
 #define KILN_ERROR_DIVISION_BY_ZERO 1u

@@ -107,13 +107,13 @@ class [[nodiscard]] Result {
 #define KILN_CONCAT_(a, b) a##b
 #define KILN_CONCAT(a, b) KILN_CONCAT_(a, b)
 // Returns from the enclosing function (of type Status or Result) when `expr` is an error.
-#define KILN_TRY(expr)                                \
-  do {                                                \
+#define KILN_TRY(expr)                                                  \
+  do {                                                                  \
     if (::kiln::Status status_ = (expr); !status_.ok()) return status_; \
   } while (0)
 // KILN_ASSIGN(auto x, f()): declares or assigns x from a Result, or returns its error.
 #define KILN_ASSIGN(target, expr) KILN_ASSIGN_(KILN_CONCAT(result_, __LINE__), target, expr)
-#define KILN_ASSIGN_(temporary, target, expr)              \
-  auto temporary = (expr);                                 \
-  if (!temporary.ok()) return temporary.take_status();     \
+#define KILN_ASSIGN_(temporary, target, expr)          \
+  auto temporary = (expr);                             \
+  if (!temporary.ok()) return temporary.take_status(); \
   target = std::move(temporary).value()

@@ -12,32 +12,33 @@ namespace kiln::kernel {
 // What an axis of a contraction's result counts: separate products, rows of a, or columns of b.
 enum class ContractRole : uint8_t { batch, m, n };
 
-// Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the compute.
+// Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the
+// compute.
 struct Compute {
   DType dtype = DType::f32;
-  Shape dims;                         // of the result
-  std::vector<Expr> reduce;           // extents of the reduce axes
-  Body body;                          // map: one yield. Reduction: the carriers' inputs. Contraction: unused
+  Shape dims;                // of the result
+  std::vector<Expr> reduce;  // extents of the reduce axes
+  Body body;                 // map: one yield. Reduction: the carriers' inputs. Contraction: unused
   Carriers carriers;
-  int32_t result_carrier = 0;         // reduction: the carrier that is the result
-  std::optional<Contract> contract;   // bodies a and b over result axes and one reduce axis (k)
-  // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one index.
-  // `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
+  int32_t result_carrier = 0;        // reduction: the carrier that is the result
+  std::optional<Contract> contract;  // bodies a and b over result axes and one reduce axis (k)
+  // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
+  // index. `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
   std::vector<ContractRole> roles;
-  bool view = false;                  // body is one load: costs nothing to inline
+  bool view = false;  // body is one load: costs nothing to inline
 };
 
 // Builds a body value by value. Types are inferred and asserted: a mistake here is a bug in an op's lowering.
 class BodyBuilder {
  public:
   explicit BodyBuilder(Body &body) : body_(body) {}
-  int constant(DType type, double value);                 // exact integers for integer types
+  int constant(DType type, double value);  // exact integers for integer types
   int constant_bits(DType type, uint64_t immediate);
-  int index(Expr expr);                                   // i64
+  int index(Expr expr);  // i64
   int load(uint16_t operand, DType type, std::vector<Expr> index, int valid = -1, uint64_t fill = 0);
   int convert(int value, DType to);
   int carrier(DType type, uint32_t which);
-  int op(Core core, int a, int b = -1, int c = -1);       // type of the result: from the operands
+  int op(Core core, int a, int b = -1, int c = -1);  // type of the result: from the operands
   void yield(int value) { body_.yields.push_back(value); }
   DType type(int value) const { return body_.values[static_cast<size_t>(value)].type; }
 
@@ -46,8 +47,8 @@ class BodyBuilder {
   Body &body_;
 };
 
-uint64_t immediate_of(DType type, double value);          // Core::constant's encoding
-Carriers carriers_of(Core combine, DType type);           // add, mul, min, max with their identities
-Carriers argmax_carriers(DType value_type);               // (value, i64 index); the first of equals; NaN wins
+uint64_t immediate_of(DType type, double value);  // Core::constant's encoding
+Carriers carriers_of(Core combine, DType type);   // add, mul, min, max with their identities
+Carriers argmax_carriers(DType value_type);       // (value, i64 index); the first of equals; NaN wins
 
 }  // namespace kiln::kernel

@@ -13,30 +13,34 @@ namespace kiln::kernel {
 struct Tensor {
   DType dtype = DType::f32;
   Shape dims, strides;
-  bool is_output = false;             // must be in memory when all is done
-  bool prepared = false;              // depends on parameters and constants alone (of inputs: is one)
+  bool is_output = false;  // must be in memory when all is done
+  bool prepared = false;   // depends on parameters and constants alone (of inputs: is one)
 };
 
-struct Program {                      // computes in topological order
+struct Program {  // computes in topological order
   std::vector<Tensor> tensors;
-  struct Def { uint32_t result; std::vector<uint32_t> operands; Compute compute; };
+  struct Def {
+    uint32_t result;
+    std::vector<uint32_t> operands;
+    Compute compute;
+  };
   std::vector<Def> defs;
 };
 
 struct Launch {
   Kernel kernel;
-  std::vector<uint32_t> buffers;      // tensor numbers, one for each in and out buffer of the kernel
-  std::vector<std::string> symbols;   // the program's symbol for each of the kernel's
-  bool prepared = false;              // depends on parameters alone: belongs to `prepare`
+  std::vector<uint32_t> buffers;     // tensor numbers, one for each in and out buffer of the kernel
+  std::vector<std::string> symbols;  // the program's symbol for each of the kernel's
+  bool prepared = false;             // depends on parameters alone: belongs to `prepare`
 };
 
 struct Fused {
-  std::vector<Tensor> tensors;        // the program's, then those that fusion added (packed panels)
-  std::vector<Launch> launches;       // in order of execution
+  std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels)
+  std::vector<Launch> launches;  // in order of execution
 };
 
 struct FuseOptions {
-  bool fuse = true;                   // false: one kernel a compute (tests compare both)
+  bool fuse = true;  // false: one kernel a compute (tests compare both)
 };
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options);
 

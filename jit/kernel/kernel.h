@@ -6,9 +6,9 @@
 //   - a reduction:   (carriers present) loop axes outside, reduce axes inside: the body's yields are combined into the
 //                    carriers, in the order that the schedule sets; then stores, whose `value` names a carrier;
 //   - a contraction: (contract present; then it is the only stage) the last two parallel axes are m and n, its one axis
-//                    is k (reduce): accumulator(m, n) = sum over k of a(m, k) * b(k, n), where a and b are bodies with one
-//                    yield each (a may not depend on n, nor b on m); then body, the epilogue, runs once for each (m, n) and
-//                    reads it through Core::accumulator; then stores.
+//                    is k (reduce): accumulator(m, n) = sum over k of a(m, k) * b(k, n), where a and b are bodies with
+//                    one yield each (a may not depend on n, nor b on m); then body, the epilogue, runs once for each
+//                    (m, n) and reads it through Core::accumulator; then stores.
 // Stages pass values to later stages through row_local buffers, which live for one point of the parallel axes.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
@@ -32,7 +32,11 @@ enum class Core : uint8_t {
 #include "jit/kernel/core_ops.def"
 #undef CORE_OP
 };
-struct CoreInfo { Core op; std::string_view name; int operands; };
+struct CoreInfo {
+  Core op;
+  std::string_view name;
+  int operands;
+};
 const CoreInfo &core_info(Core op);
 
 // `index` has one expression per dimension while a compute is built (compute.h), and exactly one, the offset in
@@ -41,7 +45,7 @@ struct Access {
   uint16_t buffer = 0;
   std::vector<Expr> index;
   int32_t valid = -1;
-  uint64_t fill = 0;             // an immediate, as Core::constant's
+  uint64_t fill = 0;  // an immediate, as Core::constant's
 };
 
 struct Value {
@@ -66,13 +70,13 @@ struct Axis {
 
 struct Carriers {
   std::vector<DType> types;
-  std::vector<uint64_t> identities;   // immediates
-  Body combine;                       // of 2n Core::carrier values; yields n
+  std::vector<uint64_t> identities;  // immediates
+  Body combine;                      // of 2n Core::carrier values; yields n
 };
 
 struct Store {
-  Access to;                          // `valid` and `fill` unused
-  int32_t value = 0;                  // which of the body's yields (map, contraction) or carriers (reduction)
+  Access to;          // `valid` and `fill` unused
+  int32_t value = 0;  // which of the body's yields (map, contraction) or carriers (reduction)
 };
 
 struct Contract {
@@ -82,14 +86,14 @@ struct Contract {
   // packed_offset + ((n / panel) * K + k) * panel + n % panel, zero beyond N; body b says the same by loads.
   uint32_t panel = 0;
   uint16_t packed_buffer = 0;
-  Expr packed_offset;                 // over symbols and the batch axes
+  Expr packed_offset;  // over symbols and the batch axes
 };
 
 struct Stage {
   std::vector<Axis> axes;
   std::optional<Contract> contract;
   Body body;
-  Carriers carriers;                  // types empty: none
+  Carriers carriers;  // types empty: none
   std::vector<Store> stores;
 };
 
@@ -97,27 +101,28 @@ struct Buffer {
   enum class Space : uint8_t { in, out, row_local };
   DType type = DType::f32;
   Space space = Space::in;
-  Expr size;                          // elements; row_local: per point of the parallel axes
+  Expr size;  // elements; row_local: per point of the parallel axes
 };
 
 // How to run it. `tiles` has one entry per parallel axis: a task covers that many consecutive indices of it.
 struct Schedule {
   enum class Vector : uint8_t {
     inner,     // each stage's innermost axis (stages without axes are scalar code)
-    parallel,  // the last parallel axis; stage axes are sequential. row_local buffers then hold `lanes` values an element
+    parallel,  // the last parallel axis; stage axes are sequential. row_local buffers then hold `lanes` values an
+               // element
   };
   Vector vector = Vector::parallel;
-  uint32_t lanes = 1;                 // of the widest vectors used, in elements of 4 bytes
+  uint32_t lanes = 1;  // of the widest vectors used, in elements of 4 bytes
   std::vector<uint32_t> tiles;
-  bool masked_tail = false;           // the target has masks; otherwise tails are scalar
+  bool masked_tail = false;  // the target has masks; otherwise tails are scalar
   bool stream_stores = false;
-  uint32_t mr = 0, nr = 0, kc = 0;    // contraction: microkernel rows and columns, and the depth of a packed block
-  bool vector_m = false;              // contraction: the epilogue runs along m (a store has unit stride there), not n
+  uint32_t mr = 0, nr = 0, kc = 0;  // contraction: microkernel rows and columns, and the depth of a packed block
+  bool vector_m = false;            // contraction: the epilogue runs along m (a store has unit stride there), not n
 };
 
 struct Kernel {
-  std::vector<std::string> symbols;   // "s0", "s1", ...: kernels that differ in names only are one kernel
-  std::vector<Buffer> buffers;        // in and out first, in the order of kiln_kernel_args.buffers
+  std::vector<std::string> symbols;  // "s0", "s1", ...: kernels that differ in names only are one kernel
+  std::vector<Buffer> buffers;       // in and out first, in the order of kiln_kernel_args.buffers
   std::vector<Axis> parallel;
   std::vector<Stage> stages;
   Schedule schedule;
@@ -135,9 +140,9 @@ Expr task_count(const Kernel &kernel);
 
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {
-  std::vector<Expr> row_local;        // byte offset of each row_local buffer, in the order of Kernel::buffers
-  Expr a_panel, b_panel, c_tile;      // contraction: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
-                                      // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
+  std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
+  Expr a_panel, b_panel, c_tile;  // contraction: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
+                                  // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
   Expr size_bytes;
 };
 ScratchLayout scratch_layout(const Kernel &kernel);

@@ -15,9 +15,9 @@
 namespace kiln {
 
 struct Image {
-  Bytes code;                        // position-independent, loaded at a 64-byte aligned address
+  Bytes code;  // position-independent, loaded at a 64-byte aligned address
   uint64_t entry_offset = 0;
-  Digest k2;                         // key of the kernel that it was compiled from
+  Digest k2;  // key of the kernel that it was compiled from
 };
 
 // One component of K1: its name ("graph", "options", "pass fuse_rms_norm", "target", "build") and its digest, so that a
@@ -29,16 +29,16 @@ struct KeyComponent {
 };
 
 struct Artifact {
-  Digest key;                        // K1; zero when none was computed (cache off or bypassed)
+  Digest key;  // K1; zero when none was computed (cache off or bypassed)
   std::vector<KeyComponent> components;
-  std::string build_id, backend;     // backend: "cpu", "reference"
-  std::string target;                // Target::name() that the images need
+  std::string build_id, backend;  // backend: "cpu", "reference"
+  std::string target;             // Target::name() that the images need
   Plan plan;
   std::vector<Image> images;
-  std::vector<Bytes> kernels;        // serialised kernel IR, one an image: for inspection
+  std::vector<Bytes> kernels;  // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
-  std::string graph_json;            // what steps of kind reference run; empty when there are none
-  std::string report_json;           // of the compile that made it: passes run, kernels, times
+  std::string graph_json;   // what steps of kind reference run; empty when there are none
+  std::string report_json;  // of the compile that made it: passes run, kernels, times
 };
 
 Bytes write_artifact(const Artifact &artifact);

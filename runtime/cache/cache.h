@@ -1,7 +1,7 @@
 // The disk cache. A folder per K1 with one file per variant; a folder of kernel images by K2.
 //   DIR/CACHEDIR.TAG  DIR/a/<k1 hex>/<variant hex>.kiln   DIR/k/<first 2 hex>/<k2 hex>.kimg   DIR/quarantine/...
-// Readers take no lock. A writer publishes by linking a finished file, never reads back, never overwrites. I/O errors are
-// misses (counted, with the reason) and never deletions; a record that fails to load is moved to quarantine.
+// Readers take no lock. A writer publishes by linking a finished file, never reads back, never overwrites. I/O errors
+// are misses (counted, with the reason) and never deletions; a record that fails to load is moved to quarantine.
 // Threads: all methods from any thread.
 #pragma once
 #include <atomic>
@@ -19,32 +19,40 @@
 namespace kiln {
 
 enum class Outcome : uint8_t { hit = 1, miss, bypass, reject };
-std::string_view name_of(Outcome outcome);   // "HIT", ...
+std::string_view name_of(Outcome outcome);  // "HIT", ...
 
 struct Lookup {
   Outcome outcome = Outcome::miss;
-  std::string reason;                // "hit", "no record", "component 'target' differs from the nearest record", "cache off", ...
-  std::shared_ptr<const Artifact> artifact;   // hit
+  std::string reason;  // "hit", "no record", "component 'target' differs from the nearest record", "cache off", ...
+  std::shared_ptr<const Artifact> artifact;  // hit
 };
 
 class Cache {
  public:
-  // dir empty: $KILN_CACHE, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln. Created 0700 on first write. max_bytes 0: 1 GiB.
+  // dir empty: $KILN_CACHE, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln. Created 0700 on first write. max_bytes 0: 1
+  // GiB.
   Cache(std::string dir, uint64_t max_bytes);
 
   // `components` explain a miss: the nearest record is the one that shares most of them.
-  Lookup find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id, std::string_view target);
+  Lookup find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
+              std::string_view target);
   Status publish(const Artifact &artifact);
 
   std::optional<Image> find_kernel(const Digest &k2);
   Status publish_kernel(const Image &image);
 
-  struct Entry { std::string path, kind, key; uint64_t size_bytes; int64_t modified_seconds; };
-  Result<std::vector<Entry>> list() const;                 // kind "artifact" or "kernel"
-  struct Problem { std::string path, what; };
-  Result<std::vector<Problem>> verify() const;             // reads and checks every record
-  Result<uint64_t> clear();                                // files removed
-  Status evict();                                          // oldest first, down to 90 % of the limit; called by publish
+  struct Entry {
+    std::string path, kind, key;
+    uint64_t size_bytes;
+    int64_t modified_seconds;
+  };
+  Result<std::vector<Entry>> list() const;  // kind "artifact" or "kernel"
+  struct Problem {
+    std::string path, what;
+  };
+  Result<std::vector<Problem>> verify() const;  // reads and checks every record
+  Result<uint64_t> clear();                     // files removed
+  Status evict();                               // oldest first, down to 90 % of the limit; called by publish
   const std::string &dir() const { return dir_; }
   uint64_t max_bytes() const { return max_bytes_; }
   uint64_t io_errors() const { return io_errors_; }

@@ -49,16 +49,17 @@ struct ArrayRef {
 // Memory of an output that Kiln allocated; recycled when the last owner lets go.
 struct OutputBuffer;
 
-// Bound slots, resolved shapes, arena. One thread at a time (a second one gets BUSY). Slots number the signature: inputs,
-// then parameters, then outputs. Parameters must be bound before run; inputs and outputs may be bound or given to run.
+// Bound slots, resolved shapes, arena. One thread at a time (a second one gets BUSY). Slots number the signature:
+// inputs, then parameters, then outputs. Parameters must be bound before run; inputs and outputs may be bound or given
+// to run.
 class Call {
  public:
   static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable);
-  Result<std::unique_ptr<Call>> clone() const;     // shares parameters and what prepare made; own arena
+  Result<std::unique_ptr<Call>> clone() const;  // shares parameters and what prepare made; own arena
 
   Result<uint32_t> slot(std::string_view name) const;
-  // Borrowed: must stay valid and unmoved while bound. `keep` (may be null) is held while bound. Binding a parameter again
-  // makes the next run prepare again. An array with data null unbinds.
+  // Borrowed: must stay valid and unmoved while bound. `keep` (may be null) is held while bound. Binding a parameter
+  // again makes the next run prepare again. An array with data null unbinds.
   Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep);
   // `args` fill the slots that are not bound: inputs, then outputs; an output with data null is allocated by Kiln and
   // stays with the call until the next run or take.
@@ -67,14 +68,19 @@ class Call {
   Status run_data(std::span<void *const> data);
   // The shape that a slot had in the last run (inputs, outputs), or of a bound parameter.
   Result<std::span<const int64_t>> dims(uint32_t slot) const;
-  struct Taken { void *data; DType dtype; std::vector<int64_t> shape; std::shared_ptr<void> owner; };
-  Result<Taken> take(uint32_t slot);               // an output that Kiln allocated; the call lets go of it
+  struct Taken {
+    void *data;
+    DType dtype;
+    std::vector<int64_t> shape;
+    std::shared_ptr<void> owner;
+  };
+  Result<Taken> take(uint32_t slot);  // an output that Kiln allocated; the call lets go of it
   const Executable &executable() const { return *executable_; }
-  uint64_t arena_bytes() const;                    // now held: arena, prepared, scratch
+  uint64_t arena_bytes() const;  // now held: arena, prepared, scratch
   ~Call();
 
  private:
-  struct State;                                    // call.cpp
+  struct State;  // call.cpp
   explicit Call(std::shared_ptr<const Executable> executable);
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

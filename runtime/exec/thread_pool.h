@@ -9,11 +9,11 @@ namespace kiln {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(uint32_t threads);   // 0: one per core. The calling thread counts as one; workers start lazily
+  explicit ThreadPool(uint32_t threads);  // 0: one per core. The calling thread counts as one; workers start lazily
   ~ThreadPool();
   uint32_t threads() const;
-  // Splits [0, tasks) into ranges, run on the workers and the caller; returns when all are done. `worker` < threads() tells
-  // scratch apart. fn must not call run.
+  // Splits [0, tasks) into ranges, run on the workers and the caller; returns when all are done. `worker` < threads()
+  // tells scratch apart. fn must not call run.
   using Fn = void (*)(void *user, uint32_t worker, int64_t begin, int64_t end);
   void run(int64_t tasks, Fn fn, void *user);
 

@@ -54,7 +54,7 @@ class AttrValue {
   AttrKind kind() const { return static_cast<AttrKind>(items.index() + 1); }
   size_t size() const;
   bool operator==(const AttrValue &other) const;
-  std::string text() const;                      // for people
+  std::string text() const;  // for people
 
   // Of the expected kind, asserted: callers have checked against the schema.
   int64_t i64() const { return std::get<0>(items).front(); }

@@ -18,20 +18,20 @@ namespace kiln {
 
 struct Node {
   enum class Kind : uint8_t { input, parameter, constant, op };
-  uint32_t id = 0;                        // 1 .. 2^32-1, never reused inside a graph and its edits
+  uint32_t id = 0;  // 1 .. 2^32-1, never reused inside a graph and its edits
   Kind kind = Kind::op;
-  std::string name;                       // unique in its graph; part of the signature for inputs and parameters
-  const OpSchema *op = nullptr;           // kind op
+  std::string name;              // unique in its graph; part of the signature for inputs and parameters
+  const OpSchema *op = nullptr;  // kind op
   std::vector<ValueId> inputs;
-  AttrMap attrs;                          // complete: defaults are filled in
+  AttrMap attrs;  // complete: defaults are filled in
   AttrMap annotations;
-  TensorPtr constant;                     // kind constant
+  TensorPtr constant;  // kind constant
   std::vector<TensorType> results;
   std::vector<std::pair<Dim, Dim>> equalities;  // to be checked at each call
 };
 
 struct SymbolInfo {
-  int64_t min = 0, max = INT64_MAX, divisor = 1, hint = 0;   // hint 0: none
+  int64_t min = 0, max = INT64_MAX, divisor = 1, hint = 0;  // hint 0: none
   bool operator==(const SymbolInfo &) const = default;
 };
 
@@ -43,24 +43,24 @@ struct GraphOutput {
 class Graph {
  public:
   std::span<const Node> nodes() const { return nodes_; }
-  std::span<const uint32_t> inputs() const { return inputs_; }          // node ids, in order of the signature
+  std::span<const uint32_t> inputs() const { return inputs_; }  // node ids, in order of the signature
   std::span<const uint32_t> parameters() const { return parameters_; }
   std::span<const GraphOutput> outputs() const { return outputs_; }
   const std::map<std::string, SymbolInfo> &symbols() const { return symbols_; }
 
-  const Node *find(uint32_t id) const;                                   // null: none
+  const Node *find(uint32_t id) const;  // null: none
   const Node *find(std::string_view name) const;
-  size_t position(uint32_t id) const;                                    // index into nodes(); of a node that is there
-  const TensorType &type(ValueId value) const;                           // of a value that is there
+  size_t position(uint32_t id) const;           // index into nodes(); of a node that is there
+  const TensorType &type(ValueId value) const;  // of a value that is there
   bool has(ValueId value) const;
   // Uses by op nodes, counted per operand; outputs count too.
   uint32_t use_count(ValueId value) const;
-  std::vector<uint32_t> users(ValueId value) const;                      // ids of op nodes, ascending position, distinct
+  std::vector<uint32_t> users(ValueId value) const;  // ids of op nodes, ascending position, distinct
   uint32_t next_id() const { return next_id_; }
 
  private:
   friend class Edit;
-  void index();                                                          // fills the maps below
+  void index();  // fills the maps below
   std::vector<Node> nodes_;
   std::vector<uint32_t> inputs_, parameters_;
   std::vector<GraphOutput> outputs_;

@@ -7,7 +7,8 @@
 
 namespace kiln {
 
-// Strict: UTF-8, no duplicate or unknown members, no trailing text, bounded depth. Errors say where ("nodes[3].attrs.dim").
+// Strict: UTF-8, no duplicate or unknown members, no trailing text, bounded depth. Errors say where
+// ("nodes[3].attrs.dim").
 Result<GraphPtr> read_json(std::string_view text, const OpTable &ops);
 // Reads back to an equal graph (equal hash_bytes). One line a node.
 std::string write_json(const Graph &graph);

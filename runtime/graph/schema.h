@@ -1,5 +1,5 @@
-// What the graph layer must know of an op: its signature and its inference. The op's record (runtime/ops/op.h) is one of
-// these and more.
+// What the graph layer must know of an op: its signature and its inference. The op's record (runtime/ops/op.h) is one
+// of these and more.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,20 +11,20 @@
 
 namespace kiln {
 
-enum class Arity : uint8_t { one, optional, variadic };   // optional ones come last, a variadic one is the last
+enum class Arity : uint8_t { one, optional, variadic };  // optional ones come last, a variadic one is the last
 
 struct ArgDef {
   std::string_view name, doc;
   DTypes dtypes;
   Arity arity = Arity::one;
-  bool same_dtype = true;       // as the first argument with this flag; a difference is an error that names convert
+  bool same_dtype = true;  // as the first argument with this flag; a difference is an error that names convert
 };
 struct AttrDef {
   std::string_view name, doc;
   AttrKind kind;
   bool is_list = false;
   bool required = false;
-  AttrValue fallback = {};      // when not required
+  AttrValue fallback = {};  // when not required
 };
 
 // Inputs and attributes (complete: defaults filled in, kinds checked) of the node that is being inferred.
@@ -32,13 +32,15 @@ struct InferContext {
   std::string_view op;
   std::span<const TensorType> inputs;
   const AttrMap &attrs;
-  std::vector<TensorType> results;               // to fill
-  std::vector<std::pair<Dim, Dim>> equalities;   // symbolic dims that must be equal at each call (n against m)
+  std::vector<TensorType> results;              // to fill
+  std::vector<std::pair<Dim, Dim>> equalities;  // symbolic dims that must be equal at each call (n against m)
 
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   // "[matmul] lhs dim 1 is 3, rhs dim 0 is 4" : a type_mismatch error with the op's name in brackets.
   template <class... Parts>
-  Status fail(const Parts &...parts) const { return error(Code::type_mismatch, "[", op, "] ", parts...); }
+  Status fail(const Parts &...parts) const {
+    return error(Code::type_mismatch, "[", op, "] ", parts...);
+  }
   // Ok if equal, or if they may be equal (symbolic: then recorded); an error when they are different integers.
   Status require_equal(const Dim &a, const Dim &b, std::string_view what);
   // Numpy's rule, but only a literal 1 broadcasts.
@@ -50,7 +52,7 @@ struct InferContext {
 struct OpSchema {
   std::string_view name, doc;
   uint16_t version = 1;
-  uint32_t flags = 0;                            // OpFlags
+  uint32_t flags = 0;  // OpFlags
   std::span<const ArgDef> args;
   std::span<const std::string_view> result_names;
   std::span<const AttrDef> attrs;
@@ -66,8 +68,8 @@ inline constexpr uint32_t random = 1, effect = 2, changes_numerics = 4, mutates 
 class OpTable {
  public:
   virtual ~OpTable() = default;
-  virtual const OpSchema *find(std::string_view name) const = 0;   // null: unknown
-  virtual std::string suggest(std::string_view name) const = 0;    // "; did you mean 'add'?", or ""
+  virtual const OpSchema *find(std::string_view name) const = 0;  // null: unknown
+  virtual std::string suggest(std::string_view name) const = 0;   // "; did you mean 'add'?", or ""
 };
 
 }  // namespace kiln

@@ -19,19 +19,19 @@ struct ValueId {
 };
 
 struct TensorType {
-  enum class Layout : uint8_t { exact, free };     // exact: strides below. free: the planner's choice
+  enum class Layout : uint8_t { exact, free };  // exact: strides below. free: the planner's choice
   DType dtype = DType::f32;
   Shape dims;
   Layout layout = Layout::free;
-  Shape strides;                                   // exact only; elements
-  uint32_t device = 0;                             // slot of the device; 0: the executable's
-  ValueId alias_of;                                // the value whose storage this is a view of, or none
+  Shape strides;        // exact only; elements
+  uint32_t device = 0;  // slot of the device; 0: the executable's
+  ValueId alias_of;     // the value whose storage this is a view of, or none
 
   size_t rank() const { return dims.size(); }
   bool same_value_type(const TensorType &o) const { return dtype == o.dtype && dims == o.dims && device == o.device; }
-  std::string text() const;                        // "f32[batch, 3]"
+  std::string text() const;  // "f32[batch, 3]"
 };
-TensorType make_type(DType dtype, Shape dims);     // free layout
-TensorType exact_type(DType dtype, Shape dims);    // exact, row-major
+TensorType make_type(DType dtype, Shape dims);   // free layout
+TensorType exact_type(DType dtype, Shape dims);  // exact, row-major
 
 }  // namespace kiln

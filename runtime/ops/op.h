@@ -22,22 +22,22 @@ struct LowerContext {
   const TensorType &result;
   const AttrMap &attrs;
   kernel::Compute &compute;
-  kernel::BodyBuilder body;                       // of compute.body
+  kernel::BodyBuilder body;  // of compute.body
 
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   Expr axis(size_t d) const { return Expr::axis(static_cast<uint32_t>(d), result.dims[d]); }  // of the result
   std::vector<Expr> axes() const;
-  Expr reduce_axis(Expr extent);                  // appends one
+  Expr reduce_axis(Expr extent);  // appends one
   int load(size_t operand, std::vector<Expr> index, int valid = -1, uint64_t fill = 0);
-  int load(size_t operand);                       // at the result's axes, broadcast as numpy does
+  int load(size_t operand);  // at the result's axes, broadcast as numpy does
 };
 
 // ---- views: result index -> operand index
 struct ViewContext {
   const TensorType &operand, &result;
   const AttrMap &attrs;
-  std::span<const Expr> index;                    // of the result, one for each dim
-  std::vector<Expr> operand_index;                // to fill
+  std::span<const Expr> index;      // of the result, one for each dim
+  std::vector<Expr> operand_index;  // to fill
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
 };
 
@@ -45,29 +45,29 @@ struct ViewContext {
 struct DecomposeContext {
   Edit &edit;
   const OpTable &ops;
-  const Node &node;                               // inputs, attrs
-  std::vector<ValueId> results;                   // to fill
+  const Node &node;              // inputs, attrs
+  std::vector<ValueId> results;  // to fill
   const AttrValue &attr(std::string_view name) const { return node.attrs.find(name)->second; }
   const TensorType &type(ValueId v) const { return edit.view().type(v); }
   // Adds an op node and returns its first result; a failure here is Kiln's bug, but is reported, not asserted.
   Result<ValueId> add(std::string_view op, std::vector<ValueId> inputs, AttrMap attrs = {});
-  Result<ValueId> scalar(DType dtype, double value);   // full with shape []
+  Result<ValueId> scalar(DType dtype, double value);  // full with shape []
 };
 
 // ---- reference kernels: plain loops, floats as double, integers and booleans as int64_t
 struct RefTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  std::vector<double> f;                          // float dtypes
-  std::vector<int64_t> i;                         // integer dtypes and bool
-  int64_t size() const;                           // product of shape
+  std::vector<double> f;   // float dtypes
+  std::vector<int64_t> i;  // integer dtypes and bool
+  int64_t size() const;    // product of shape
   bool is_float() const { return dtype_info(dtype).is_float; }
-  void allocate();                                // by dtype and shape, zeros
+  void allocate();  // by dtype and shape, zeros
 };
 struct ReferenceContext {
   std::span<const RefTensor *const> inputs;
-  std::span<RefTensor> results;                   // dtype and shape are set, storage is allocated
-  const AttrMap &attrs;                           // dims are integers by now
+  std::span<RefTensor> results;  // dtype and shape are set, storage is allocated
+  const AttrMap &attrs;          // dims are integers by now
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   // Runs a nested graph (call): its inputs in order, to its outputs.
   std::function<Result<std::vector<RefTensor>>(const Graph &, std::span<const RefTensor *const>)> run_graph;
@@ -75,14 +75,14 @@ struct ReferenceContext {
 
 // ---- samples for the conformance tests
 struct Sample {
-  std::string name;                               // "broadcast_both", "empty", ...
-  std::vector<TensorType> inputs;                 // symbols allowed; see `sizes`
+  std::string name;                // "broadcast_both", "empty", ...
+  std::vector<TensorType> inputs;  // symbols allowed; see `sizes`
   AttrMap attrs;
-  std::map<std::string, int64_t> sizes;           // of the symbols
-  double low = -2, high = 2;                      // range of random float inputs
-  int64_t int_low = -5, int_high = 6;             // [low, high) of random integers
-  std::map<size_t, TensorData> given;             // inputs that are not random
-  double tolerance = 0;                           // |a - b| <= tolerance * (1 + |b|); 0: by dtype (f32: 1e-5; others exact)
+  std::map<std::string, int64_t> sizes;  // of the symbols
+  double low = -2, high = 2;             // range of random float inputs
+  int64_t int_low = -5, int_high = 6;    // [low, high) of random integers
+  std::map<size_t, TensorData> given;    // inputs that are not random
+  double tolerance = 0;                  // |a - b| <= tolerance * (1 + |b|); 0: by dtype (f32: 1e-5; others exact)
 };
 using SampleSink = std::vector<Sample>;
 
@@ -92,7 +92,7 @@ struct Op : OpSchema {
   Status (*lower)(LowerContext &) = nullptr;
   Status (*decompose)(DecomposeContext &) = nullptr;
 
-  Status (*reference)(ReferenceContext &) = nullptr;   // null for a view op: its map is walked
+  Status (*reference)(ReferenceContext &) = nullptr;                        // null for a view op: its map is walked
   std::string_view no_gradient = "gradients come with the autodiff stage";  // the reason why there is none
   void (*samples)(SampleSink &) = nullptr;
 };

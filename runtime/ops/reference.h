@@ -9,11 +9,12 @@
 
 namespace kiln {
 
-RefTensor to_reference(const TensorData &data);                  // dense bytes of any dtype -> double / int64
+RefTensor to_reference(const TensorData &data);  // dense bytes of any dtype -> double / int64
 // Rounds once, to the tensor's dtype. Dense bytes.
 TensorData from_reference(const RefTensor &tensor);
 // Inputs, then parameters, in order of the signature (shapes are checked against the types, symbols bound from them).
-// Returns the outputs; for each copy_ epilogue the new value of its input is in `*copied` (by input position), if given.
+// Returns the outputs; for each copy_ epilogue the new value of its input is in `*copied` (by input position), if
+// given.
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
                                              std::map<size_t, RefTensor> *copied = nullptr);
 

@@ -17,7 +17,7 @@ namespace kiln {
 
 // Numbers are KILN_STAGE_* and KILN_TIMING_*.
 enum class Stage : uint8_t { pre_grad = 1, joint = 2, post_grad = 3, lower = 4 };
-enum class Timing : uint8_t { by_identity = 0, late = 1, early = 2 };   // by_identity: late with an identity, else early
+enum class Timing : uint8_t { by_identity = 0, late = 1, early = 2 };  // by_identity: late with an identity, else early
 std::string_view name_of(Stage stage);
 
 using Uuid = std::array<uint8_t, 16>;
@@ -27,25 +27,25 @@ struct PassContext {
   Edit &edit;
   const OpTable &ops;
   const AttrMap &options;
-  bool done = false;                      // the pass said that it is done; else it failed
+  bool done = false;  // the pass said that it is done; else it failed
   uint64_t rewrites = 0;
-  GraphPtr replacement;                   // set: takes the place of the edit's result (same signature)
+  GraphPtr replacement;  // set: takes the place of the edit's result (same signature)
 };
 
 struct Pass {
   std::string name;
-  std::string plugin;                     // path or name of who registered it; empty: built in
+  std::string plugin;  // path or name of who registered it; empty: built in
   std::string version;
   Stage stage = Stage::post_grad;
   Timing timing = Timing::by_identity;
   int32_t priority = 0;
-  uint64_t registration = 0;              // id, in order of registration
-  std::optional<Uuid> uuid;               // the identity; built-ins are covered by the build id
-  std::optional<Digest> file;             // the plugin file's, unless its UUID suffices
+  uint64_t registration = 0;   // id, in order of registration
+  std::optional<Uuid> uuid;    // the identity; built-ins are covered by the build id
+  std::optional<Digest> file;  // the plugin file's, unless its UUID suffices
   AttrMap options;
   std::function<Status(PassContext &)> run;
-  std::function<Status(ByteWriter &)> fingerprint;   // may be empty; asked at every lookup
-  std::shared_ptr<void> keep;             // the plugin's or host's state; destroyed with the last copy
+  std::function<Status(ByteWriter &)> fingerprint;  // may be empty; asked at every lookup
+  std::shared_ptr<void> keep;                       // the plugin's or host's state; destroyed with the last copy
 
   bool built_in() const { return plugin.empty(); }
   bool early() const { return timing == Timing::early || (timing == Timing::by_identity && !uuid && !built_in()); }

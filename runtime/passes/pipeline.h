@@ -16,7 +16,7 @@ struct PassRun;
 // Built-ins and registered passes. A value: a compile takes a snapshot.
 class PassList {
  public:
-  static PassList built_in();                                   // pipeline.cpp lists them
+  static PassList built_in();  // pipeline.cpp lists them
   // Refuses: a second registration of one (UUID, name) or one name; an all-zero UUID; late without identity.
   Status add(std::shared_ptr<const Pass> pass);
   Status remove(uint64_t registration);
@@ -29,8 +29,8 @@ class PassList {
   std::vector<std::shared_ptr<const Pass>> passes_;
 };
 
-// Runs one pass on `graph`: edit, done, verify, commit. On failure the error names plugin, pass, invariant and node, and
-// the caller still has the graph it gave.
+// Runs one pass on `graph`: edit, done, verify, commit. On failure the error names plugin, pass, invariant and node,
+// and the caller still has the graph it gave.
 Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, PassRun &out_run);
 
 }  // namespace kiln

@@ -20,40 +20,45 @@ struct Plan {
     Shape dims, strides;
     bool operator==(const Argument &) const = default;
   };
-  struct Symbol {                     // bound from the first input that has it as a bare dimension
+  struct Symbol {  // bound from the first input that has it as a bare dimension
     std::string name;
     uint32_t input = 0, dim = 0;
     int64_t min = 0, max = INT64_MAX, divisor = 1;
   };
-  struct Check { Expr left, right; std::string what; };   // must be equal at each call; `what` is for the message
+  struct Check {
+    Expr left, right;
+    std::string what;
+  };  // must be equal at each call; `what` is for the message
 
   struct Slot {
     enum class Kind : uint8_t { input = 1, parameter, constant, output, arena, prepared };
     Kind kind = Kind::arena;
-    uint32_t index = 0;               // of the input, parameter, constant, output; of the storage (arena, prepared)
+    uint32_t index = 0;  // of the input, parameter, constant, output; of the storage (arena, prepared)
     Expr size_bytes;
   };
   // Memory that slots of disjoint lifetimes share. Offsets are a prefix sum (64-byte aligned), made when shapes change.
-  struct Storage { Expr size_bytes; };
+  struct Storage {
+    Expr size_bytes;
+  };
 
   struct Step {
     enum class Kind : uint8_t { launch = 1, copy, reference };
     Kind kind = Kind::launch;
-    uint32_t kernel = 0;              // launch: index of the image
-    std::vector<uint32_t> slots;      // launch: one for each kernel buffer. copy: from, to (dense, same size).
-                                      // reference: inputs, parameters, then outputs of the artifact's graph
-    std::vector<uint32_t> symbols;    // launch: the plan's symbol for each of the kernel's sizes
-    Expr tasks, scratch_bytes;        // launch: over the plan's symbols
+    uint32_t kernel = 0;            // launch: index of the image
+    std::vector<uint32_t> slots;    // launch: one for each kernel buffer. copy: from, to (dense, same size).
+                                    // reference: inputs, parameters, then outputs of the artifact's graph
+    std::vector<uint32_t> symbols;  // launch: the plan's symbol for each of the kernel's sizes
+    Expr tasks, scratch_bytes;      // launch: over the plan's symbols
   };
 
   std::vector<Argument> inputs, parameters, outputs;
-  std::vector<uint32_t> written_inputs;   // inputs that a copy_ epilogue writes
+  std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes
   std::vector<Symbol> symbols;
   std::vector<Check> checks;
   std::vector<Slot> slots;
   std::vector<Storage> arena, prepared;
-  std::vector<Step> prepare;          // run once per binding of all parameters
-  std::vector<Step> steps;            // run at each call
+  std::vector<Step> prepare;  // run once per binding of all parameters
+  std::vector<Step> steps;    // run at each call
 };
 
 void serialize(const Plan &plan, ByteWriter &out);
