@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "jit/base/status.h"
 #include "runtime/graph/attr.h"
@@ -53,9 +54,9 @@ struct OpSchema {
   std::string_view name, doc;
   uint16_t version = 1;
   uint32_t flags = 0;  // OpFlags
-  std::span<const ArgDef> args;
-  std::span<const std::string_view> result_names;
-  std::span<const AttrDef> attrs;
+  std::vector<ArgDef> args = {};
+  std::vector<std::string_view> result_names = {};
+  std::vector<AttrDef> attrs = {};
   Status (*infer)(InferContext &) = nullptr;
 
   const AttrDef *find_attr(std::string_view name) const;

@@ -75,19 +75,19 @@ struct ReferenceContext {
 
 // ---- samples for the conformance tests
 struct Sample {
-  std::string name;                // "broadcast_both", "empty", ...
-  std::vector<TensorType> inputs;  // symbols allowed; see `sizes`
-  AttrMap attrs;
-  std::map<std::string, int64_t> sizes;  // of the symbols
-  double low = -2, high = 2;             // range of random float inputs
-  int64_t int_low = -5, int_high = 6;    // [low, high) of random integers
-  std::map<size_t, TensorData> given;    // inputs that are not random
-  double tolerance = 0;                  // |a - b| <= tolerance * (1 + |b|); 0: by dtype (f32: 1e-5; others exact)
+  std::string name = {};                // "broadcast_both", "empty", ...
+  std::vector<TensorType> inputs = {};  // symbols allowed; see `sizes`
+  AttrMap attrs = {};
+  std::map<std::string, int64_t> sizes = {};  // of the symbols
+  double low = -2, high = 2;                  // range of random float inputs
+  int64_t int_low = -5, int_high = 6;         // [low, high) of random integers
+  std::map<size_t, TensorData> given = {};    // inputs that are not random
+  double tolerance = 0;                       // |a - b| <= tolerance * (1 + |b|); 0: by dtype (f32: 1e-5; others exact)
 };
 using SampleSink = std::vector<Sample>;
 
-struct Op : OpSchema {
-  // Exactly one of the three:
+// What an op does. Exactly one of view, lower and decompose is set (call has none: it is inlined).
+struct OpMeaning {
   Status (*view)(ViewContext &) = nullptr;
   Status (*lower)(LowerContext &) = nullptr;
   Status (*decompose)(DecomposeContext &) = nullptr;
@@ -96,6 +96,9 @@ struct Op : OpSchema {
   std::string_view no_gradient = "gradients come with the autodiff stage";  // the reason why there is none
   void (*samples)(SampleSink &) = nullptr;
 };
+
+// One literal a record: {{.name = ..., .doc = ..., .infer = ...}, {.lower = ..., .reference = ..., .samples = ...}}.
+struct Op : OpSchema, OpMeaning {};
 
 // The built-in ops, sorted by name.
 std::span<const Op *const> all_ops();
