@@ -1,0 +1,159 @@
+/* kiln/graph.h: errors, graphs, edits and running passes. These are the calls that plugins share with hosts: each
+ * kiln_GROUP_NAME here is also the slot NAME of the table GROUP that a plugin receives (plugin.h).
+ *
+ * A graph is functional: its nodes stand in topological order, and a value is (node, output). It never changes. An edit
+ * begins empty or from a graph and ends in a new one; builder and rewriter are one vocabulary.
+ * Accessors that return no error answer 0 for a node or value that is not there. */
+#ifndef KILN_GRAPH_H
+#define KILN_GRAPH_H
+#include "kiln/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors */
+
+/* An error for a callback to return (returning it transfers it). Takes over `cause` (may be NULL). Never returns NULL:
+ * without memory, it is a KILN_OUT_OF_MEMORY error. A code of 0 becomes KILN_INTERNAL. */
+KILN_EXPORT kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t message_size, kiln_error *cause);
+/* KILN_*; KILN_OK for NULL. */
+KILN_EXPORT uint32_t kiln_error_code(const kiln_error *error);
+/* What failed, where, and what was expected, in one line. View of `error`; empty for NULL. */
+KILN_EXPORT void kiln_error_message(const kiln_error *error, kiln_text *out);
+/* The plugin at fault (its name or path), or empty. View of `error`. */
+KILN_EXPORT void kiln_error_plugin(const kiln_error *error, kiln_text *out);
+/* The error that led to this one, or NULL. View of `error`: not to be destroyed. */
+KILN_EXPORT const kiln_error *kiln_error_cause(const kiln_error *error);
+KILN_EXPORT void kiln_error_destroy(kiln_error *error);
+
+/* ---- ops: one generic "add node", and names. kiln_op_count and kiln_op_describe (kiln.h) tell the schemas. */
+
+/* KILN_UNKNOWN_NAME, with the nearest name, when there is no such op. */
+KILN_EXPORT kiln_error *kiln_op_find(kiln_context *context, const char *name, uint64_t name_size, kiln_op *out);
+/* View of `context`. KILN_OUT_OF_RANGE for an op that is not there. */
+KILN_EXPORT kiln_error *kiln_op_name(kiln_context *context, kiln_op op, kiln_text *out);
+
+/* ---- dimensions */
+
+/* Reads "batch", "2*n + 1", "(h + 3) // 4", "min(a, b)", "128": + - * / (exact) // % min max and parentheses over
+ * integers and symbols. */
+KILN_EXPORT kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t text_size, kiln_dim *out);
+/* The text that kiln_dim_parse reads back. View of `context`. */
+KILN_EXPORT kiln_error *kiln_dim_text(kiln_context *context, const kiln_dim *dim, kiln_text *out);
+/* The value for given sizes: `symbols` and `values` are `count` long. KILN_UNKNOWN_NAME for a symbol that is missing. */
+KILN_EXPORT kiln_error *kiln_dim_evaluate(kiln_context *context, const kiln_dim *dim, const kiln_text *symbols,
+                                          const int64_t *values, uint64_t count, int64_t *out);
+
+/* ---- reading graphs. Any thread. Functions with (buffer, capacity, out_count) write at most `capacity` elements and
+ * always set *out_count to how many there are; buffer may be NULL when capacity is 0. Views live as long as the graph;
+ * those of kiln_edit_view's graph, until the next change of the edit. */
+
+/* All nodes in topological order. */
+KILN_EXPORT kiln_error *kiln_graph_nodes(const kiln_graph *graph, kiln_node *buffer, uint64_t capacity,
+                                         uint64_t *out_count);
+/* The values of one side of the signature (KILN_SIDE_*), in order. */
+KILN_EXPORT kiln_error *kiln_graph_signature(const kiln_graph *graph, uint32_t side, kiln_value *buffer,
+                                             uint64_t capacity, uint64_t *out_count);
+/* The name of output `index`. (An input's or parameter's name is its node's.) */
+KILN_EXPORT kiln_error *kiln_graph_output_name(const kiln_graph *graph, uint64_t index, kiln_text *out);
+/* The node of that name; KILN_UNKNOWN_NAME when there is none. */
+KILN_EXPORT kiln_error *kiln_graph_find(const kiln_graph *graph, const char *name, uint64_t name_size, kiln_node *out);
+KILN_EXPORT void kiln_graph_destroy(kiln_graph *graph);
+
+/* KILN_NODE_*. */
+KILN_EXPORT uint32_t kiln_node_kind(const kiln_graph *graph, kiln_node node);
+KILN_EXPORT kiln_error *kiln_node_name(const kiln_graph *graph, kiln_node node, kiln_text *out);
+/* 0 unless it is an op node. */
+KILN_EXPORT kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node);
+KILN_EXPORT uint32_t kiln_node_input_count(const kiln_graph *graph, kiln_node node);
+KILN_EXPORT kiln_value kiln_node_input(const kiln_graph *graph, kiln_node node, uint32_t index);
+KILN_EXPORT uint32_t kiln_node_output_count(const kiln_graph *graph, kiln_node node);
+/* One attribute of an op node, defaults included. `out` is a view. KILN_UNKNOWN_NAME when the op has no such attribute. */
+KILN_EXPORT kiln_error *kiln_node_attr(const kiln_graph *graph, kiln_node node, const char *name, uint64_t name_size,
+                                       kiln_attr *out);
+/* All attributes that differ from their op's defaults, sorted by name. A pattern refuses what it does not name here. */
+KILN_EXPORT kiln_error *kiln_node_attrs(const kiln_graph *graph, kiln_node node, kiln_attr *buffer, uint64_t capacity,
+                                        uint64_t *out_count);
+/* All annotations, sorted by name. */
+KILN_EXPORT kiln_error *kiln_node_annotations(const kiln_graph *graph, kiln_node node, kiln_attr *buffer,
+                                              uint64_t capacity, uint64_t *out_count);
+/* A constant's bytes, row-major; KILN_INVALID_ARGUMENT unless it is a constant node. */
+KILN_EXPORT kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const struct DLTensor **out);
+
+/* How often the value is an operand or an output; a node that uses it twice counts twice. */
+KILN_EXPORT uint32_t kiln_value_use_count(const kiln_graph *graph, kiln_value value);
+/* The op nodes that use the value, each once, in topological order. */
+KILN_EXPORT kiln_error *kiln_value_users(const kiln_graph *graph, kiln_value value, kiln_node *buffer,
+                                         uint64_t capacity, uint64_t *out_count);
+KILN_EXPORT kiln_error *kiln_value_dtype(const kiln_graph *graph, kiln_value value, kiln_dtype *out);
+KILN_EXPORT kiln_error *kiln_value_dims(const kiln_graph *graph, kiln_value value, kiln_dim *buffer, uint64_t capacity,
+                                        uint64_t *out_rank);
+/* Strides in elements. Passes may not read the layout that the planner is free to choose: KILN_INVALID_ARGUMENT unless
+ * the value's layout is exact (inputs, parameters, constants). */
+KILN_EXPORT kiln_error *kiln_value_strides(const kiln_graph *graph, kiln_value value, kiln_dim *buffer,
+                                           uint64_t capacity, uint64_t *out_rank);
+/* The value whose storage this one is a view of, or 0. */
+KILN_EXPORT kiln_value kiln_value_view_of(const kiln_graph *graph, kiln_value value);
+
+/* ---- edits. One thread at a time. An edit that is destroyed without finish changes nothing. */
+
+/* Begins an edit: from a copy of `from`, or empty when it is NULL. The caller owns *out. */
+KILN_EXPORT kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_edit **out);
+/* The graph as it stands. View of `edit`: not to be destroyed; it follows every change. NULL for a wrong handle. */
+KILN_EXPORT const kiln_graph *kiln_edit_view(const kiln_edit *edit);
+/* Declares what is known of a symbol. A symbol that is only used in shapes needs no declaration. */
+KILN_EXPORT kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size,
+                                         const kiln_symbol *symbol);
+/* Adds an input or a parameter (a weight: bound once, its value is not in the key). Names must be new in the graph. */
+KILN_EXPORT kiln_error *kiln_edit_input(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
+                                        kiln_value *out);
+KILN_EXPORT kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name_size,
+                                            const kiln_type *type, kiln_value *out);
+/* Adds a constant. Its bytes are copied, and are in the key and the artifact: meant for small things. An empty name: one
+ * is made. */
+KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size,
+                                           const struct DLTensor *tensor, kiln_value *out);
+/* Adds an op node and infers its results at once; *out is the node, its values are *out << 32 | index. Fails at once,
+ * naming op and argument: KILN_TYPE_MISMATCH, KILN_UNKNOWN_NAME, KILN_INVALID_ARGUMENT. An empty name: one is made.
+ * Attributes that are left out have their defaults; an optional operand is left out at the end. */
+KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size,
+                                      const kiln_value *inputs, uint64_t input_count, const kiln_attr *attrs,
+                                      uint64_t attr_count, kiln_node *out);
+/* Sets annotations of an op node (kinds i64, f64, text, dtype, bool, and lists of them). */
+KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
+                                           uint64_t count);
+/* Opens a scope: nodes that are added inside it get these annotations (inner scopes win). count 0 closes the innermost
+ * scope; KILN_INVALID_ARGUMENT when none is open. */
+KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
+/* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. A node that this
+ * edit added inherits the annotations of what it replaces; a conflict is an error. */
+KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
+/* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... */
+KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names,
+                                          uint64_t count);
+/* Sorts, drops what nothing uses, verifies every invariant; *out is the caller's. KILN_INVARIANT names invariant and
+ * node. The edit stands as before, and must still be destroyed. Refused (KILN_INVALID_ARGUMENT) for a pass's own edit:
+ * the host finishes that one. */
+KILN_EXPORT kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out);
+KILN_EXPORT void kiln_edit_destroy(kiln_edit *edit);
+
+/* ---- inside a pass: valid until run() or fingerprint() returns, on its thread */
+
+/* The edit of the graph that the pass works on. The host's: not to be destroyed. NULL inside fingerprint. */
+KILN_EXPORT kiln_edit *kiln_pass_edit(kiln_pass_call *call);
+/* The context that the pass runs in. A view: not to be destroyed. */
+KILN_EXPORT kiln_context *kiln_pass_context(kiln_pass_call *call);
+/* The value of an option that the pass declared. View of `call`. */
+KILN_EXPORT kiln_error *kiln_pass_option(kiln_pass_call *call, const char *name, uint64_t name_size, kiln_attr *out);
+/* Adds bytes to the key. Inside fingerprint only. */
+KILN_EXPORT kiln_error *kiln_pass_fingerprint_add(kiln_pass_call *call, const void *bytes, uint64_t size);
+/* Takes over `graph` (on success), which becomes the pass's result in place of its edit. Same signature, or the pass
+ * fails. */
+KILN_EXPORT kiln_error *kiln_pass_replace_graph(kiln_pass_call *call, kiln_graph *graph);
+/* Required at the end of a run that succeeded; `rewrites` counts what was changed, for the report. */
+KILN_EXPORT kiln_error *kiln_pass_done(kiln_pass_call *call, uint64_t rewrites);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

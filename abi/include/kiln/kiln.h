@@ -1,0 +1,212 @@
+/* kiln/kiln.h: what a host program uses. Link libkiln; include nothing else.
+ *
+ *   context ── graph (JSON, or an edit: graph.h) ── compile ── executable ── call ── run
+ *
+ * types.h states the rules that every function here keeps: ownership, errors, strings, structs. */
+#ifndef KILN_KILN_H
+#define KILN_KILN_H
+#include "kiln/graph.h"
+#include "kiln/types.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version */
+
+/* Of the library that runs: KILN_ABI_MAJOR << 16 | minor. */
+KILN_EXPORT uint32_t kiln_version(void);
+/* {"version", "abi": {"major", "minor"}, "build_id", "compiler", "target" (this machine's best feature level)}. The
+ * caller owns *out. */
+KILN_EXPORT kiln_error *kiln_build_report(kiln_report **out);
+/* Name ("f32"), bytes of an element, and DLPack's type (code | bits << 8 | lanes << 16); each `out` may be NULL. Answers
+ * for numbers that a binding does not know yet; KILN_OUT_OF_RANGE for one that this library does not know. */
+KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, uint32_t *out_bytes,
+                                        uint32_t *out_dlpack);
+
+/* ---- options: named typed values, checked against a schema by the function that they are given to (an unknown name, or
+ * another kind, is an error there). Setting a name again replaces its value. NULL options are empty options.
+ *   context    threads i64 = 0 (one per core)   cache text = "" (the standard folder; a folder; or "off")
+ *              cache_max_bytes i64 = 0 (1 GiB)
+ *   compile    backend text = "cpu" (or "reference")   cpu text = "native" (or "x86-64", "v3", "v4")
+ *              cache bool = true   strict bool = false (a bypassed cache is an error)
+ *              require_hit bool = false (all but a hit is KILN_NOT_CACHED)
+ *              passes text[] (those to run; not set: all)   disable_passes text[]
+ *              fuse bool = true   compile_threads i64 = 0 (one per core)
+ *   plugin     PASS.OPTION of the passes that it registers, by their schema
+ *   pass       OPTION by the pass's schema */
+KILN_EXPORT kiln_error *kiln_options_create(kiln_options **out);
+KILN_EXPORT kiln_error *kiln_options_set(kiln_options *options, const kiln_attr *value);
+KILN_EXPORT kiln_error *kiln_options_set_i64(kiln_options *options, const char *name, uint64_t name_size,
+                                             int64_t value);
+KILN_EXPORT kiln_error *kiln_options_set_bool(kiln_options *options, const char *name, uint64_t name_size,
+                                              uint32_t value);
+KILN_EXPORT kiln_error *kiln_options_set_text(kiln_options *options, const char *name, uint64_t name_size,
+                                              const char *value, uint64_t value_size);
+KILN_EXPORT void kiln_options_destroy(kiln_options *options);
+
+/* ---- context: threads, cache, passes, plugins. Any thread. */
+
+/* `sink` may be NULL. On success the context owns its `user`. */
+KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_sink *sink,
+                                            kiln_context **out);
+/* Waits for background work and runs the destroy callbacks of passes and sink here, once no pass runs. Reports saves to
+ * the cache that failed: the context is closed all the same. A closed context refuses new compiles; what was compiled
+ * still runs. A second close does nothing. */
+KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
+/* Closes (if that was not done) and lets go; children keep what they need alive. */
+KILN_EXPORT void kiln_context_destroy(kiln_context *context);
+/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin",
+ * "stage", "timing", "priority", "version", "uuid", "options"}], "plugins": [...], "handles": {"live", "graphs",
+ * "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
+KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
+
+/* ---- ops */
+
+/* Number of ops; op i (from 0, by name) is asked with kiln_op_at. */
+KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
+KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
+/* The schema: {"name", "doc", "version", "args": [{"name", "doc", "dtypes", "arity"}], "results", "attrs": [{"name",
+ * "doc", "kind", "list", "required", "default"}], "flags", "kind": "view" | "kernel" | "composite"}. */
+KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out);
+
+/* ---- plugins and passes */
+
+/* Loads the plugin at `path` into this context; its file stays mapped until the process ends. A failed load registers
+ * nothing. KILN_IO, KILN_INCOMPATIBLE (not a plugin, or made for another ABI), KILN_PLUGIN_FAILED. */
+KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
+                                         const kiln_options *options);
+/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"}, as
+ * in kiln_context_report. */
+KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
+/* Registers a pass of the host's own. Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the
+ * context owns pass->user; *out_id (may be NULL) serves to unregister. */
+KILN_EXPORT kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
+                                           uint64_t *out_id);
+/* Compiles that have begun keep the pass; `destroy` runs when the last of them ends, or here. */
+KILN_EXPORT kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id);
+
+/* ---- graphs as text. Building and reading them: graph.h. */
+
+/* Reads JSON, strictly, and verifies the graph. Errors say where ("nodes[3].attrs.dim"). */
+KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size,
+                                         kiln_graph **out);
+/* `format`: "json" (reads back to an equal graph), "text" (one line a node), "dot" (Graphviz). */
+KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
+                                         kiln_blob **out);
+/* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape"}], "parameters", "outputs",
+ * "nodes", "constants"}; a dimension is a number, or a text for kiln_dim_parse. */
+KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out);
+
+/* ---- compiling and executables */
+
+/* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT", "MISS", "BYPASS",
+ * "REJECT"), "reason", "key", "passes_run": {NAME: rewrites}, "passes": [...], "kernels_compiled",
+ * "kernels_from_cache", "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target"}. On failure the
+ * same hangs on the error, as far as the compile came. */
+KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                                     kiln_executable **out, kiln_report **out_report);
+/* Writes the artifact as one file. No options are known yet. */
+KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
+                                             const kiln_options *options);
+/* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */
+KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
+                                             kiln_executable **out);
+/* {"backend", "target", "build_id", "key", "symbols", "inputs", "parameters", "outputs" (as kiln_graph_describe),
+ * "components", "kernels", "steps", "arena_bytes" (texts over the symbols), "compile": the report of the compile that
+ * made it}. */
+KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
+/* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (both emitted again from the kernels). */
+KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
+                                             kiln_blob **out);
+KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
+
+/* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature: inputs,
+ * then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
+
+KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
+/* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
+KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
+KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
+/* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
+ * unchanged, until the slot is bound again or the call is destroyed. The descriptor is copied. A NULL tensor unbinds. */
+KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
+/* The same, taking over the tensor on success: its deleter runs, on any thread, when nothing uses the memory any more. */
+KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);
+/* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or left
+ * out at the end, is allocated by Kiln and stays with the call until the next run or
+ * kiln_call_take. `options` may be NULL.
+ * KILN_TYPE_MISMATCH and KILN_OUT_OF_RANGE name the slot. */
+KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
+                                      const kiln_run_options *options);
+/* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL and alignment only. */
+KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t count,
+                                           const kiln_run_options *options);
+/* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. */
+KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
+                                       uint64_t *out_rank);
+/* Hands over an output that Kiln allocated in the last run: row-major; call its deleter when done, on any thread. */
+KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out);
+/* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now}. */
+KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
+KILN_EXPORT void kiln_call_destroy(kiln_call *call);
+
+/* ---- cache */
+
+/* `verb`: "ls" {"entries": [{"path", "kind", "key", "bytes", "modified"}]}, "stats" {"dir", "entries", "bytes",
+ * "max_bytes"}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
+ * KILN_INVALID_ARGUMENT when the context's cache is off. */
+KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size,
+                                           const kiln_options *options, kiln_report **out);
+
+/* ---- reports: JSON documents, read by path and type. A path is names and list indices joined by dots:
+ * "passes_run.fuse_rms_norm", "inputs.0.shape.1"; "" is the whole. A member whose name holds a dot is found by it.
+ * KILN_UNKNOWN_NAME when nothing is there, KILN_TYPE_MISMATCH when it is of another type. */
+
+/* What explains a failure (a compile's report as far as it came), or NULL. View of `error`. */
+KILN_EXPORT const kiln_report *kiln_error_report(const kiln_error *error);
+KILN_EXPORT kiln_error *kiln_report_get_i64(const kiln_report *report, const char *path, uint64_t path_size,
+                                            int64_t *out);
+KILN_EXPORT kiln_error *kiln_report_get_f64(const kiln_report *report, const char *path, uint64_t path_size,
+                                            double *out);
+KILN_EXPORT kiln_error *kiln_report_get_bool(const kiln_report *report, const char *path, uint64_t path_size,
+                                             uint32_t *out);
+/* View of `report`. */
+KILN_EXPORT kiln_error *kiln_report_get_text(const kiln_report *report, const char *path, uint64_t path_size,
+                                             kiln_text *out);
+/* Elements of a list, or members of an object. */
+KILN_EXPORT kiln_error *kiln_report_count(const kiln_report *report, const char *path, uint64_t path_size,
+                                          uint64_t *out);
+/* The name of member `index` of an object. View of `report`. */
+KILN_EXPORT kiln_error *kiln_report_key(const kiln_report *report, const char *path, uint64_t path_size,
+                                        uint64_t index, kiln_text *out);
+/* The whole as JSON, indented. */
+KILN_EXPORT kiln_error *kiln_report_json(const kiln_report *report, kiln_blob **out);
+KILN_EXPORT void kiln_report_destroy(kiln_report *report);
+
+/* ---- tensors in files */
+
+/* Maps a file: ".safetensors", or ".npy" (one tensor, named as the file without its ending). KILN_IO; KILN_CORRUPT names
+ * the tensor and what is wrong. */
+KILN_EXPORT kiln_error *kiln_tensors_open(const char *path, uint64_t path_size, kiln_tensors **out);
+KILN_EXPORT uint64_t kiln_tensors_count(const kiln_tensors *tensors);
+/* Tensor `index`, in the file's order. Views of `tensors`; the memory may be read only. Either `out` may be NULL. */
+KILN_EXPORT kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_text *out_name,
+                                        const struct DLTensor **out);
+KILN_EXPORT kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
+                                          const struct DLTensor **out);
+/* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). The file appears
+ * whole or not at all. */
+KILN_EXPORT kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
+                                           const struct DLTensor *const *tensors, uint64_t count);
+KILN_EXPORT void kiln_tensors_destroy(kiln_tensors *tensors);
+
+/* ---- blobs: owned bytes */
+
+/* View of `blob`; *out_size (may be NULL) in bytes. Text in a blob has no terminator. NULL for a wrong handle. */
+KILN_EXPORT const void *kiln_blob_data(const kiln_blob *blob, uint64_t *out_size);
+KILN_EXPORT void kiln_blob_destroy(kiln_blob *blob);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,213 @@
+/* kiln/types.h: handles, numbers and structs that hosts (kiln.h) and plugins (plugin.h) share.
+ *
+ * Rules that hold for every header of Kiln:
+ * - Fixed-width integers and pointers only. Numbers, once given, are permanent.
+ * - Frozen structs (kiln_text, kiln_dim, kiln_attr) never grow, and are the only ones in arrays and the only ones that
+ *   Kiln writes to. All others start with `struct_size`, are inputs only, and may grow at their end: set struct_size to
+ *   sizeof the struct. Kiln refuses a non-zero tail that it does not know.
+ * - Zero is the default of every field; `reserved` fields are 0. There is no implicit padding.
+ * - Strings are pointer and length in bytes, UTF-8, need no terminator, and are copied in. NULL with length 0 is "".
+ * - A function that can fail returns NULL or an error that the caller owns (kiln_error_destroy). On failure, outputs are
+ *   untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
+ * - A view that Kiln gives out lives as long as its owner, which the function's comment names. */
+#ifndef KILN_TYPES_H
+#define KILN_TYPES_H
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KILN_ABI_MAJOR 1u
+#define KILN_ABI_MINOR 0u
+
+#if defined(__GNUC__)
+#define KILN_EXPORT __attribute__((visibility("default")))
+#else
+#define KILN_EXPORT
+#endif
+
+/* ---- handles: opaque. A child keeps its parents alive; handles may be destroyed in any order and on any thread, and
+ * destroying NULL does nothing. */
+typedef struct kiln_error kiln_error;           /* any thread, immutable */
+typedef struct kiln_context kiln_context;       /* any thread */
+typedef struct kiln_options kiln_options;       /* one thread at a time; copied by what receives it */
+typedef struct kiln_graph kiln_graph;           /* any thread, immutable (but see kiln_edit_view) */
+typedef struct kiln_edit kiln_edit;             /* one thread at a time */
+typedef struct kiln_executable kiln_executable; /* any thread, immutable */
+typedef struct kiln_call kiln_call;             /* one thread at a time; a second one gets KILN_BUSY */
+typedef struct kiln_report kiln_report;         /* any thread, immutable */
+typedef struct kiln_tensors kiln_tensors;       /* any thread, immutable */
+typedef struct kiln_blob kiln_blob;             /* any thread, immutable */
+typedef struct kiln_pass_call kiln_pass_call;   /* one run of one pass, on its thread; dies when run() returns */
+
+/* DLPack's tensors; kiln/dlpack.h (or upstream's header) defines them. Kiln accepts NULL strides as row-major. */
+struct DLTensor;
+struct DLManagedTensorVersioned;
+
+typedef uint64_t kiln_node;  /* id, never reused inside a graph and its edits; 0: none */
+typedef uint64_t kiln_value; /* node << 32 | output index; 0: none */
+typedef uint32_t kiln_op;    /* permanent within a context; 0: none */
+typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
+
+/* ---- error codes */
+#define KILN_OK 0u
+#define KILN_INVALID_ARGUMENT 1u
+#define KILN_TYPE_MISMATCH 2u  /* dtypes or shapes that do not fit */
+#define KILN_UNKNOWN_NAME 3u   /* op, attribute, option, pass, slot, tensor, path */
+#define KILN_UNIMPLEMENTED 4u
+#define KILN_INVARIANT 5u      /* a graph that breaks one */
+#define KILN_NOT_CACHED 6u     /* require_hit, and no hit; the error's report has the lookup's reason */
+#define KILN_CANCELLED 7u      /* an event callback returned non-zero */
+#define KILN_OUT_OF_MEMORY 8u
+#define KILN_BUSY 9u           /* a call is in use by another thread */
+#define KILN_PLUGIN_FAILED 10u /* a plugin's pass or set-up failed; kiln_error_plugin names it */
+#define KILN_IO 11u
+#define KILN_CORRUPT 12u       /* damaged file */
+#define KILN_INCOMPATIBLE 13u  /* of another version, build or CPU */
+#define KILN_NO_DEVICE 14u
+#define KILN_OUT_OF_RANGE 15u
+#define KILN_INTERNAL 16u      /* a bug of Kiln's */
+
+/* ---- element types */
+#define KILN_F64 1u
+#define KILN_F32 2u
+#define KILN_F16 3u
+#define KILN_BF16 4u
+#define KILN_I64 5u
+#define KILN_I32 6u
+#define KILN_I16 7u
+#define KILN_I8 8u
+#define KILN_U8 9u
+#define KILN_BOOL 10u
+
+/* ---- kinds of kiln_attr, and what `data` points to */
+#define KILN_ATTR_I64 1u           /* int64_t[count] */
+#define KILN_ATTR_F64 2u           /* double[count] */
+#define KILN_ATTR_TEXT 3u          /* kiln_text[count] */
+#define KILN_ATTR_DTYPE 4u         /* kiln_dtype[count] */
+#define KILN_ATTR_DIM 5u           /* kiln_dim[count] */
+#define KILN_ATTR_GRAPH 6u         /* const kiln_graph *[count] */
+#define KILN_ATTR_TENSOR 7u        /* const struct DLTensor *[count], copied */
+#define KILN_ATTR_BOOL 8u          /* uint8_t[count], 0 or 1 */
+#define KILN_ATTR_LIST 0x80000000u /* or-ed to the kind: a list, even one of one or no element */
+
+/* ---- kinds of nodes, and sides of a signature */
+#define KILN_NODE_INPUT 1u
+#define KILN_NODE_PARAMETER 2u
+#define KILN_NODE_CONSTANT 3u
+#define KILN_NODE_OP 4u
+#define KILN_SIDE_INPUTS 1u
+#define KILN_SIDE_PARAMETERS 2u
+#define KILN_SIDE_OUTPUTS 3u
+
+/* ---- layouts of kiln_type */
+#define KILN_LAYOUT_ROW_MAJOR 0u
+#define KILN_LAYOUT_STRIDED 1u /* exactly `strides` */
+
+/* ---- passes */
+#define KILN_STAGE_PRE_GRAD 1u
+#define KILN_STAGE_JOINT 2u
+#define KILN_STAGE_POST_GRAD 3u
+#define KILN_STAGE_LOWER 4u
+#define KILN_TIMING_LATE 1u  /* after a miss only; needs an identity */
+#define KILN_TIMING_EARLY 2u /* before the key is made, at every compile; what it made is what is keyed */
+#define KILN_PASS_UUID_SUFFICES 1u /* identity is the UUID alone: leave the plugin file's digest out of the key */
+#define KILN_PASS_ANY_THREAD 2u    /* may run on threads of Kiln's; else only on the thread that called compile */
+
+/* ---- events */
+#define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
+#define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
+
+/* ---- frozen structs */
+typedef struct kiln_text {
+  const char *data; /* `size` bytes of UTF-8; Kiln adds no terminator */
+  uint64_t size;
+} kiln_text;
+
+/* One dimension: the integer `value`, or an expression over symbols when `expr` is not 0 (made by kiln_dim_parse; valid
+ * within its context). */
+typedef struct kiln_dim {
+  int64_t value;
+  uint64_t expr;
+} kiln_dim;
+
+/* A named, typed value: attribute, annotation or option. */
+typedef struct kiln_attr {
+  const char *name;
+  uint64_t name_size;
+  uint32_t kind; /* KILN_ATTR_*, or-ed with KILN_ATTR_LIST for a list */
+  uint32_t reserved0;
+  uint64_t count; /* of elements; 1 for a scalar */
+  const void *data;
+} kiln_attr;
+
+/* ---- growable structs (inputs only) */
+
+/* The type of an input or parameter. */
+typedef struct kiln_type {
+  uint32_t struct_size;
+  kiln_dtype dtype;
+  uint32_t rank;
+  uint32_t layout;         /* KILN_LAYOUT_* */
+  const kiln_dim *dims;    /* rank of them */
+  const kiln_dim *strides; /* rank of them, in elements; NULL unless layout is KILN_LAYOUT_STRIDED */
+} kiln_type;
+
+/* What is known of a symbol, in every shape that uses it. */
+typedef struct kiln_symbol {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  int64_t min;     /* inclusive */
+  int64_t max;     /* inclusive; 0: unbounded */
+  int64_t divisor; /* the value is a multiple of it; 0: 1 */
+  int64_t hint;    /* a likely value, to schedule for; 0: none */
+} kiln_symbol;
+
+typedef struct kiln_run_options {
+  uint32_t struct_size;
+  uint32_t flags;     /* 0 */
+  uint64_t stream;    /* of the device; 0 on the CPU */
+} kiln_run_options;
+
+/* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
+ * unregistered. It does not run when registering failed: the caller still owns `user` then. */
+typedef void (*kiln_destroy_fn)(void *user);
+
+/* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. */
+typedef struct kiln_pass {
+  uint32_t struct_size;
+  uint32_t stage;    /* KILN_STAGE_* */
+  int32_t priority;  /* within the stage, ascending; then in order of registration. Built-in passes have 0 */
+  uint32_t timing;   /* KILN_TIMING_*; 0: late with an identity, early without */
+  uint32_t flags;    /* KILN_PASS_* */
+  uint32_t reserved0;
+  const char *name;
+  uint64_t name_size;
+  const char *version; /* part of the identity */
+  uint64_t version_size;
+  const uint8_t *uuid;      /* 16 bytes, not all zero; or NULL: no identity, so a late result cannot be cached */
+  const kiln_attr *options; /* the options that the pass knows, with their defaults; part of the identity */
+  uint64_t option_count;
+  void *user;
+  /* Edits kiln_pass_edit(call), then says kiln_pass_done(call, rewrites). Returning NULL without done is a failure.
+   * A returned error is Kiln's to destroy; the graph is then as it was before. */
+  kiln_error *(*run)(void *user, kiln_pass_call *call);
+  /* May be NULL. Asked at every lookup: adds to the key with kiln_pass_fingerprint_add. */
+  kiln_error *(*fingerprint)(void *user, kiln_pass_call *call);
+  kiln_destroy_fn destroy; /* may be NULL */
+} kiln_pass;
+
+/* Receives progress and warnings, on the thread that is inside the call that they belong to. */
+typedef struct kiln_event_sink {
+  uint32_t struct_size;
+  uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all */
+  void *user;
+  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary (KILN_CANCELLED). */
+  int32_t (*event)(void *user, uint32_t kind, const char *text, uint64_t size);
+  kiln_destroy_fn destroy; /* may be NULL; runs when the context is closed */
+} kiln_event_sink;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
