@@ -30,12 +30,6 @@ struct CompileOptions {
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
 };
 
-struct PassRun {
-  std::string name, stage;
-  uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0;
-  double ms = 0;
-};
-
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;

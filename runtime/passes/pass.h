@@ -51,4 +51,8 @@ struct Pass {
   bool early() const { return timing == Timing::early || (timing == Timing::by_identity && !uuid && !built_in()); }
 };
 
+// What of a pass is in the key: all of the above that can change its result, its place in the ordered list, and what
+// its fingerprint adds. The error is the fingerprint's.
+Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out);
+
 }  // namespace kiln

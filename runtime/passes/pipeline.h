@@ -11,7 +11,12 @@
 
 namespace kiln {
 
-struct PassRun;
+// One pass of a compile, as its report tells it.
+struct PassRun {
+  std::string name, stage;
+  uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0;
+  double ms = 0;
+};
 
 // Built-ins and registered passes. A value: a compile takes a snapshot.
 class PassList {

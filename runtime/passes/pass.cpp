@@ -1,0 +1,54 @@
+#include "runtime/passes/pass.h"
+
+namespace kiln {
+
+std::string_view name_of(Stage stage) {
+  switch (stage) {
+    case Stage::pre_grad:
+      return "pre_grad";
+    case Stage::joint:
+      return "joint";
+    case Stage::post_grad:
+      return "post_grad";
+    case Stage::lower:
+      return "lower";
+  }
+  return "unknown";
+}
+
+namespace {
+
+void write_options(const AttrMap &options, ByteWriter &out) {
+  out.put<uint64_t>(options.size());
+  for (const auto &[name, value] : options) {
+    out.text(name);
+    out.put(static_cast<uint8_t>(value.kind()));
+    out.put(static_cast<uint8_t>(value.is_list));
+    out.put<uint64_t>(value.size());
+    // Texts one by one, so that ["a, b"] and ["a", "b"] differ; of other kinds the printed form is unambiguous.
+    if (const auto *texts = std::get_if<std::vector<std::string>>(&value.items)) {
+      for (const std::string &text : *texts) out.text(text);
+    } else {
+      out.text(value.text());
+    }
+  }
+}
+
+}  // namespace
+
+Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
+  out.text(pass.name);
+  out.text(pass.version);
+  out.put(static_cast<uint8_t>(pass.stage));
+  out.put(static_cast<uint8_t>(pass.early()));
+  out.put(pass.priority);
+  out.put(position);
+  out.put(static_cast<uint8_t>(pass.uuid.has_value()));
+  if (pass.uuid) out.raw(*pass.uuid);
+  out.put(static_cast<uint8_t>(pass.file.has_value()));
+  if (pass.file) out.raw(pass.file->bytes);
+  write_options(pass.options, out);
+  return pass.fingerprint ? pass.fingerprint(out) : Status();
+}
+
+}  // namespace kiln

@@ -1,0 +1,156 @@
+#include "runtime/passes/pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace kiln {
+
+namespace {
+
+// The built-in passes: one line each, in the order in which they run within their stage.
+constexpr std::array<Pass (*)(), 0> built_in_passes = {};
+
+#ifdef NDEBUG
+constexpr bool debug_build = false;
+#else
+constexpr bool debug_build = true;
+#endif
+
+std::string described(const Pass &pass) {
+  if (pass.built_in()) return str_cat("pass '", pass.name, "'");
+  return str_cat("pass '", pass.name, "' of ", pass.plugin);
+}
+
+// An error of `pass`, below which `cause` tells what happened.
+Status blame(const Pass &pass, Code code, std::string message, std::shared_ptr<const ErrorInfo> cause = nullptr) {
+  auto info = std::make_shared<ErrorInfo>();
+  info->code = code;
+  info->message = str_cat(described(pass), ": ", message);
+  info->plugin = pass.plugin;
+  info->cause = std::move(cause);
+  return Status(std::move(info));
+}
+
+bool same_signature_value(const Graph &before, const Graph &after, ValueId a, ValueId b) {
+  return before.type(a).same_value_type(after.type(b));
+}
+
+// Which of inputs or parameters differ, by name or type: "input 'x' was f32[3] and is f32[4]"; "" when none does.
+std::string changed_arguments(const Graph &before, const Graph &after, std::span<const uint32_t> old_ids,
+                              std::span<const uint32_t> new_ids, std::string_view what) {
+  if (old_ids.size() != new_ids.size()) return str_cat(what, "s were ", old_ids.size(), " and are ", new_ids.size());
+  for (size_t i = 0; i < old_ids.size(); i++) {
+    const Node &a = *before.find(old_ids[i]), &b = *after.find(new_ids[i]);
+    if (a.name != b.name) return str_cat(what, " ", i, " was '", a.name, "' and is '", b.name, "'");
+    if (!same_signature_value(before, after, {a.id, 0}, {b.id, 0}))
+      return str_cat(what, " '", a.name, "' was ", a.results[0].text(), " and is ", b.results[0].text());
+  }
+  return {};
+}
+
+std::string changed_signature(const Graph &before, const Graph &after) {
+  std::string change = changed_arguments(before, after, before.inputs(), after.inputs(), "input");
+  if (change.empty()) change = changed_arguments(before, after, before.parameters(), after.parameters(), "parameter");
+  if (!change.empty()) return change;
+  if (before.outputs().size() != after.outputs().size())
+    return str_cat("outputs were ", before.outputs().size(), " and are ", after.outputs().size());
+  for (size_t i = 0; i < before.outputs().size(); i++) {
+    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
+    if (a.name != b.name) return str_cat("output ", i, " was '", a.name, "' and is '", b.name, "'");
+    if (!same_signature_value(before, after, a.value, b.value))
+      return str_cat("output '", a.name, "' was ", before.type(a.value).text(), " and is ", after.type(b.value).text());
+  }
+  return {};
+}
+
+// The pass's result, verified: built-in passes are checked in debug builds only.
+Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context) {
+  const bool check = debug_build || !pass.built_in();
+  if (context.replacement && check) KILN_TRY(verify(*context.replacement));
+  KILN_ASSIGN(GraphPtr after, context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check));
+  if (check)
+    if (std::string change = changed_signature(before, *after); !change.empty())
+      return error(Code::invariant, "the signature must not change: ", change);
+  return after;
+}
+
+}  // namespace
+
+PassList PassList::built_in() {
+  PassList list;
+  uint64_t registration = 0;
+  for (Pass (*make)() : built_in_passes) {
+    auto pass = std::make_shared<Pass>(make());
+    pass->registration = registration++;
+    list.passes_.push_back(std::move(pass));
+  }
+  return list;
+}
+
+Status PassList::add(std::shared_ptr<const Pass> pass) {
+  if (pass->name.empty()) return invalid("a pass of ", pass->plugin, " has no name");
+  if (pass->uuid && *pass->uuid == Uuid{})
+    return invalid(described(*pass), ": its UUID is all zero; give it one of its own, or none");
+  if (pass->timing == Timing::late && !pass->uuid)
+    return invalid(described(*pass), ": its timing is late, which needs an identity: a UUID");
+  for (const auto &other : passes_) {
+    if (other->name == pass->name)
+      return invalid(described(*pass), ": the name is taken by ", described(*other), " already");
+  }
+  passes_.push_back(std::move(pass));
+  return {};
+}
+
+Status PassList::remove(uint64_t registration) {
+  auto found = std::find_if(passes_.begin(), passes_.end(),
+                            [&](const auto &pass) { return !pass->built_in() && pass->registration == registration; });
+  if (found == passes_.end()) return error(Code::unknown_name, "no pass is registered under id ", registration);
+  passes_.erase(found);
+  return {};
+}
+
+Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<const std::string> only,
+                                                                  std::span<const std::string> without) const {
+  auto has = [](std::span<const std::string> names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (std::span<const std::string> names : {only, without}) {
+    for (const std::string &name : names) {
+      if (std::any_of(passes_.begin(), passes_.end(), [&](const auto &pass) { return pass->name == name; })) continue;
+      return error(Code::unknown_name, "no pass is named '", name,
+                   "'; there are: ", join(passes_, ", ", [](const auto &pass) { return pass->name; }));
+    }
+  }
+  std::vector<std::shared_ptr<const Pass>> selected;
+  for (const auto &pass : passes_) {
+    if ((only.empty() || has(only, pass->name)) && !has(without, pass->name)) selected.push_back(pass);
+  }
+  // passes_ is in order of registration, built-ins first, and the sort is stable.
+  std::stable_sort(selected.begin(), selected.end(), [](const auto &a, const auto &b) {
+    return std::pair(a->stage, a->priority) < std::pair(b->stage, b->priority);
+  });
+  return selected;
+}
+
+Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, PassRun &out_run) {
+  const auto start = std::chrono::steady_clock::now();
+  out_run = {.name = pass.name, .stage = std::string(name_of(pass.stage)), .runs = 1};
+  out_run.nodes_before = out_run.nodes_after = graph->nodes().size();
+
+  Edit edit(graph);
+  PassContext context{.edit = edit, .ops = ops, .options = pass.options, .replacement = nullptr};
+  Status status = pass.run(context);
+  if (!status.ok()) return blame(pass, Code::plugin_failed, str_cat("failed: ", status.message()), status.info());
+  if (!context.done)
+    return blame(pass, Code::plugin_failed, "returned without saying that it is done (kiln_pass_done)");
+  Result<GraphPtr> after = commit(pass, *graph, context);
+  if (!after.ok()) return blame(pass, Code::invariant, after.status().message(), after.status().info());
+
+  out_run.rewrites = context.rewrites;
+  out_run.nodes_after = (*after)->nodes().size();
+  out_run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return after;
+}
+
+}  // namespace kiln
