@@ -4,9 +4,13 @@
 // constant coefficients over sorted atoms, so that equal polynomials are equal structurally. floor_div, mod, min and
 // max are atoms of their own, simplified by these rules:
 //   (c*q + r) // c = q + r // c,  (c*q + r) % c = r % c,   x // c = 0 and x % c = x when 0 <= x < c,
-//   (x // a) // b = x // (a*b),   c*D*(x // D) + c*(x % D) = c*x.
-// Axis atoms carry their extent, which is what "0 <= x < c" is decided from. Symbols are taken to be >= 0.
-// Threads: an Expr may be read from any thread. No function fails; division by a literal 0 yields 0.
+//   (x // a) // b = x // (a*b),   (x % (k*b)) // b = (x // b) % k,   (x % (k*b)) % b = x % b,
+//   (g*x + y) // (g*b) = x // b and (g*x + y) % (g*b) = g*(x % b) + y when 0 <= y < g,
+//   c*D*(x // D) + c*(x % D) = c*x,   c*D*((x // D) % k) + c*(x % D) = c*(x % (k*D)).
+// c, D, g may be terms with symbols, c and D sums as well. So a reshape's division of ((b*T + t)*H + h)*D + d finds the
+// axes again. Axis atoms carry their extent, which is what "0 <= x < c" is decided from. Symbols are taken to be >= 0,
+// and what divides, or is the extent of an axis that has a value, to be >= 1.
+// Threads: an Expr may be read from any thread. No function fails; a division by 0 yields 0, an overflow saturates.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -63,14 +67,16 @@ class Expr {
   friend std::strong_ordering operator<=>(const Expr &a, const Expr &b);  // a total, process-independent order
 
   std::string text() const;  // reads back through parse (axes print as i0, values as v0)
+  // The three below do not look into the extents of axes.
   void collect_symbols(std::set<std::string> &out) const;
   bool depends_on_axis(uint32_t id) const;
   bool depends_on_value() const;
   // What this is in steps of axis `id`: e = result*axis + (rest without the axis); nullopt when e is not linear in it.
   std::optional<Expr> coefficient(uint32_t axis_id) const;
-  // Rebuilds with each leaf (symbol, axis, value) replaced where `map` returns something.
+  // Rebuilds with each leaf (symbol, axis, value) replaced where `map` returns something. The extent of an axis that
+  // stays is rebuilt, too.
   Expr substitute(const std::function<std::optional<Expr>(const Expr &leaf)> &map) const;
-  // The value with symbols from `lookup` (which must know them all; no axes or values inside).
+  // The value with symbols from `lookup` (which must know them all; no axes or values inside). Saturates.
   int64_t evaluate(const std::function<int64_t(const std::string &symbol)> &lookup) const;
   // Bounds from axis extents and "symbols are >= 0"; nullopt = unbounded.
   std::optional<int64_t> lower_bound() const;

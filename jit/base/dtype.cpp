@@ -1,0 +1,44 @@
+#include "jit/base/dtype.h"
+
+#include <array>
+#include <cassert>
+
+namespace kiln {
+namespace {
+
+enum : uint8_t { dl_int = 0, dl_uint = 1, dl_float = 2, dl_bfloat = 4, dl_bool = 6 };
+
+constexpr std::array<DTypeInfo, dtype_count> table{{
+    {DType::f64, "f64", 8, true, false, dl_float, 64},
+    {DType::f32, "f32", 4, true, false, dl_float, 32},
+    {DType::f16, "f16", 2, true, false, dl_float, 16},
+    {DType::bf16, "bf16", 2, true, false, dl_bfloat, 16},
+    {DType::i64, "i64", 8, false, true, dl_int, 64},
+    {DType::i32, "i32", 4, false, true, dl_int, 32},
+    {DType::i16, "i16", 2, false, true, dl_int, 16},
+    {DType::i8, "i8", 1, false, true, dl_int, 8},
+    {DType::u8, "u8", 1, false, true, dl_uint, 8},
+    {DType::boolean, "bool", 1, false, false, dl_bool, 8},
+}};
+
+}  // namespace
+
+const DTypeInfo &dtype_info(DType dtype) {
+  auto number = static_cast<size_t>(dtype);
+  assert(number >= 1 && number <= table.size());
+  return table[number - 1];
+}
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (const DTypeInfo &info : table)
+    if (info.name == name) return info.dtype;
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits) {
+  for (const DTypeInfo &info : table)
+    if (info.dlpack_code == code && info.dlpack_bits == bits) return info.dtype;
+  return std::nullopt;
+}
+
+}  // namespace kiln
