@@ -1,0 +1,142 @@
+#include "jit/kernel/body.h"
+
+#include <algorithm>
+
+namespace kiln::kernel {
+namespace {
+
+bool same(const Access &a, const Access &b) {
+  return a.buffer == b.buffer && a.valid == b.valid && a.fill == b.fill && a.index == b.index;
+}
+
+bool same(const Value &a, const Value &b) {
+  if (a.op != b.op || a.type != b.type || a.args != b.args || a.immediate != b.immediate) return false;
+  if (a.op == Core::load) return same(a.access, b.access);
+  return a.op != Core::index || a.expr == b.expr;
+}
+
+}  // namespace
+
+int append(Body &body, const Value &value) {
+  for (size_t i = 0; i < body.values.size(); ++i) {
+    if (same(body.values[i], value)) return static_cast<int>(i);
+  }
+  body.values.push_back(value);
+  return static_cast<int>(body.values.size()) - 1;
+}
+
+Expr translate(const Expr &e, const AxisMap &axes, const std::vector<int> &value_ids) {
+  if (e.is_integer()) return e;
+  return e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() == Expr::Kind::axis) return axes(leaf.id());
+    if (leaf.kind() == Expr::Kind::value) return Expr::value(static_cast<uint32_t>(value_ids[leaf.id()]));
+    return {};
+  });
+}
+
+std::vector<int> copy_body(const Body &from, Body &to, const AxisMap &axes, const LoadHook &on_load) {
+  std::vector<int> ids;
+  ids.reserve(from.values.size());
+  auto renamed = [&](int32_t id) { return id < 0 ? id : ids[static_cast<size_t>(id)]; };
+  for (const Value &old : from.values) {
+    Value value = old;
+    for (int32_t &arg : value.args) arg = renamed(arg);
+    if (value.op == Core::index) value.expr = translate(value.expr, axes, ids);
+    if (value.op != Core::load) {
+      ids.push_back(append(to, value));
+      continue;
+    }
+    for (Expr &index : value.access.index) index = translate(index, axes, ids);
+    value.access.valid = renamed(value.access.valid);
+    ids.push_back(on_load(to, std::move(value)));
+  }
+  return ids;
+}
+
+void prune(Body &body) {
+  std::vector<bool> live(body.values.size());
+  for (int32_t y : body.yields) live[static_cast<size_t>(y)] = true;
+  auto mark_expr = [&](const Expr &e) {
+    if (e.is_integer()) return;
+    e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+      if (leaf.kind() == Expr::Kind::value) live[leaf.id()] = true;
+      return {};
+    });
+  };
+  for (size_t i = body.values.size(); i-- > 0;) {
+    if (!live[i]) continue;
+    const Value &v = body.values[i];
+    for (int32_t arg : v.args) {
+      if (arg >= 0) live[static_cast<size_t>(arg)] = true;
+    }
+    if (v.op == Core::index) mark_expr(v.expr);
+    if (v.op != Core::load) continue;
+    for (const Expr &e : v.access.index) mark_expr(e);
+    if (v.access.valid >= 0) live[static_cast<size_t>(v.access.valid)] = true;
+  }
+  if (std::ranges::all_of(live, [](bool l) { return l; })) return;
+
+  Body kept;
+  std::vector<int> ids(body.values.size(), -1);
+  const AxisMap same_axes = [](uint32_t) { return std::nullopt; };
+  for (size_t i = 0; i < body.values.size(); ++i) {
+    if (!live[i]) continue;
+    Value value = std::move(body.values[i]);
+    for (int32_t &arg : value.args) arg = arg < 0 ? arg : ids[static_cast<size_t>(arg)];
+    value.expr = translate(value.expr, same_axes, ids);
+    for (Expr &e : value.access.index) e = translate(e, same_axes, ids);
+    if (value.access.valid >= 0) value.access.valid = ids[static_cast<size_t>(value.access.valid)];
+    ids[i] = static_cast<int>(kept.values.size());
+    kept.values.push_back(std::move(value));
+  }
+  for (int32_t y : body.yields) kept.yields.push_back(ids[static_cast<size_t>(y)]);
+  body = std::move(kept);
+}
+
+int cost_of(const Body &body) {
+  int cost = 0;
+  for (const Value &v : body.values) {
+    switch (v.op) {
+      case Core::constant:
+      case Core::index:
+      case Core::load: break;
+      case Core::div:
+      case Core::rem:
+      case Core::sqrt:
+      case Core::rsqrt: cost += 4; break;
+      case Core::exp:
+      case Core::log:
+      case Core::tanh:
+      case Core::erf:
+      case Core::sin:
+      case Core::cos: cost += 16; break;
+      case Core::pow: cost += 40; break;
+      default: cost += 1;
+    }
+  }
+  return cost;
+}
+
+bool has(const Body &body, Core op) {
+  return std::ranges::any_of(body.values, [&](const Value &v) { return v.op == op; });
+}
+
+void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
+  for (Value &v : body.values) {
+    if (v.op == Core::index) fn(v.expr);
+    if (v.op == Core::load) {
+      for (Expr &e : v.access.index) fn(e);
+    }
+  }
+}
+
+bool depends_on_any_axis(const Expr &e) {
+  bool found = false;
+  e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    found |= leaf.kind() == Expr::Kind::axis;
+    return {};
+  });
+  return found;
+}
+
+}  // namespace kiln::kernel

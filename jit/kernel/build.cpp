@@ -1,0 +1,277 @@
+// From a group to its kernel: axes, stages, buffers, stores.
+//
+// A group of rows has the shared rows as parallel axes; each item is a stage over its other axes. Neighbouring maps over
+// the same axes become one stage with a joint body, in which they pass values without memory. A group around a
+// contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue.
+#include <algorithm>
+#include <map>
+
+#include "jit/kernel/body.h"
+#include "jit/kernel/fuse_steps.h"
+
+namespace kiln::kernel {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<bool> &needed)
+      : group_(group), items_(items), tensors_(tensors), needed_(needed) {
+    for (uint32_t i : group.items) makers_[items[i].result] = &items[i];
+  }
+
+  Launch run() {
+    launch_.prepared = items_[group_.items.front()].prepared;
+    if (group_.contraction) {
+      assign_buffers({});
+      build_contraction();
+    } else {
+      build_rows();
+    }
+    return std::move(launch_);
+  }
+
+ private:
+  struct StagePlan {
+    std::vector<const Item *> items;   // one reduction, or maps with one set of loop axes
+    std::vector<Expr> loops;
+  };
+
+  // ---- rows
+  void build_rows() {
+    const Item &first = items_[group_.items.front()];
+    for (size_t d = 0; d < group_.rows; ++d) {
+      launch_.kernel.parallel.push_back({first.compute.dims[first.domain[d]], Axis::Role::parallel});
+    }
+    std::vector<StagePlan> plans = plan_stages();
+    assign_buffers(plans);
+    for (const StagePlan &plan : plans) launch_.kernel.stages.push_back(build_stage(plan));
+  }
+
+  std::vector<StagePlan> plan_stages() const {
+    std::vector<StagePlan> plans;
+    for (uint32_t i : group_.items) {
+      const Item &item = items_[i];
+      std::vector<Expr> loops;
+      for (size_t d = group_.rows; d < item.domain.size(); ++d) loops.push_back(item.compute.dims[item.domain[d]]);
+      if (plans.empty() || !item.is_map() || !plans.back().items.front()->is_map() || plans.back().loops != loops || !in_step(item, plans.back())) {
+        plans.push_back({{}, std::move(loops)});
+      }
+      plans.back().items.push_back(&item);
+    }
+    return plans;
+  }
+
+  // Whether what `item` reads of the stage's other items is the very point that it computes.
+  bool in_step(const Item &item, const StagePlan &plan) const {
+    const std::vector<Expr> axes = domain_axes(item);
+    return std::ranges::all_of(item.compute.body.values, [&](const Value &v) {
+      if (v.op != Core::load) return true;
+      const auto maker = makers_.find(item.operands[v.access.buffer]);
+      if (maker == makers_.end() || std::ranges::find(plan.items, maker->second) == plan.items.end()) return true;
+      return reads_in_step(v.access, maker->second->domain, axes, axes.size());
+    });
+  }
+
+  // An axis of an item, as the kernel numbers it: rows first, then the stage's loop axes, then its reduce axes.
+  AxisMap kernel_axes(const Item &item) const {
+    return [&item](uint32_t axis) -> std::optional<Expr> {
+      const size_t rank = item.compute.dims.size();
+      if (axis >= rank) return Expr::axis(static_cast<uint32_t>(item.domain.size() + reduce_number(item, axis - rank)), item.compute.reduce[axis - rank]);
+      const auto at = std::ranges::find(item.domain, axis);
+      return Expr::axis(static_cast<uint32_t>(at - item.domain.begin()), item.compute.dims[axis]);
+    };
+  }
+  static size_t reduce_number(const Item &item, size_t reduce) {   // reduce axes of extent 1 are gone
+    size_t number = 0;
+    for (size_t r = 0; r < reduce; ++r) number += !item.compute.reduce[r].is(1);
+    return number;
+  }
+
+  Stage build_stage(const StagePlan &plan) {
+    Stage stage;
+    for (const Expr &loop : plan.loops) stage.axes.push_back({loop, Axis::Role::loop});
+    std::map<uint32_t, int> made;   // tensor -> value, of this stage's maps
+    for (const Item *item : plan.items) {
+      const std::vector<int> ids = copy_into(stage.body, item->compute.body, *item, kernel_axes(*item), made);
+      std::vector<int32_t> yields;
+      for (int32_t y : item->compute.body.yields) yields.push_back(ids[static_cast<size_t>(y)]);
+      if (item->is_map()) {
+        made[item->result] = yields[0];
+        if (const auto buffer = buffer_of_.find(item->result); buffer != buffer_of_.end()) {
+          stage.stores.push_back({store_access(*item, kernel_axes(*item)), static_cast<int32_t>(stage.body.yields.size())});
+          stage.body.yields.push_back(yields[0]);
+        }
+        continue;
+      }
+      for (const Expr &extent : item->compute.reduce) {
+        if (!extent.is(1)) stage.axes.push_back({extent, Axis::Role::reduce});
+      }
+      if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});   // over one element
+      stage.body.yields = std::move(yields);
+      stage.carriers = item->compute.carriers;
+      stage.stores.push_back({store_access(*item, kernel_axes(*item)), item->compute.result_carrier});
+    }
+    prune(stage.body);
+    return stage;
+  }
+
+  // ---- contraction
+  void build_contraction() {
+    const Item &item = items_[group_.items.front()];
+    const Compute &c = item.compute;
+    Kernel &kernel = launch_.kernel;
+    // Several axes in one role are one flattened axis; batch axes stay apart (collapse_axes merges those that it can).
+    std::map<uint32_t, Expr> axis_of;
+    std::vector<uint32_t> m, n;
+    for (uint32_t axis : item.domain) {
+      if (c.roles[axis] == ContractRole::m) m.push_back(axis);
+      if (c.roles[axis] == ContractRole::n) n.push_back(axis);
+      if (c.roles[axis] != ContractRole::batch) continue;
+      axis_of[axis] = Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), c.dims[axis]);
+      kernel.parallel.push_back({c.dims[axis], Axis::Role::parallel});
+    }
+    for (const std::vector<uint32_t> &role : {m, n}) {
+      Expr extent = 1;
+      for (uint32_t axis : role) extent *= c.dims[axis];
+      const Expr flat = extent.is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), extent);
+      kernel.parallel.push_back({extent, Axis::Role::parallel});
+      Expr inner = 1;
+      for (size_t i = role.size(); i-- > 0;) {
+        const Expr outer = floor_div(flat, inner);
+        axis_of[role[i]] = i == 0 ? outer : mod(outer, c.dims[role[i]]);
+        inner *= c.dims[role[i]];
+      }
+    }
+    const uint32_t k_axis = static_cast<uint32_t>(c.dims.size());
+    const Expr k = Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), c.reduce[0]);
+    const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> { return axis == k_axis ? k : axis_of.at(axis); };
+
+    Stage stage;
+    stage.axes.push_back({c.reduce[0], Axis::Role::reduce});
+    Contract &contract = stage.contract.emplace();
+    contract.accumulator = c.contract->accumulator;
+    std::map<uint32_t, int> none;
+    for (auto [from, to] : {std::pair{&c.contract->a, &contract.a}, std::pair{&c.contract->b, &contract.b}}) {
+      const std::vector<int> ids = copy_into(*to, *from, item, axes, none);
+      to->yields.push_back(BodyBuilder(*to).convert(ids[static_cast<size_t>(from->yields[0])], contract.accumulator));
+      prune(*to);
+    }
+    if (c.contract->panel) set_packed(contract, c.contract->panel);
+
+    std::map<uint32_t, int> made;
+    Value accumulator{.op = Core::accumulator, .type = contract.accumulator, .args = {-1, -1, -1}, .immediate = 0, .access = {}, .expr = {}};
+    const int sum = append(stage.body, accumulator);
+    made[item.result] = BodyBuilder(stage.body).convert(sum, c.dtype);
+    for (uint32_t i : group_.items) {
+      const Item &each = items_[i];
+      if (&each != &item) {
+        const std::vector<int> ids = copy_into(stage.body, each.compute.body, each, axes, made);
+        made[each.result] = ids[static_cast<size_t>(each.compute.body.yields[0])];
+      }
+      if (!buffer_of_.contains(each.result)) continue;
+      stage.stores.push_back({store_access(each, axes), static_cast<int32_t>(stage.body.yields.size())});
+      stage.body.yields.push_back(made[each.result]);
+    }
+    prune(stage.body);
+    kernel.stages.push_back(std::move(stage));
+  }
+
+  // Body b is one load of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.
+  void set_packed(Contract &contract, uint32_t panel) {
+    const Kernel &kernel = launch_.kernel;
+    const uint32_t n_axis = static_cast<uint32_t>(kernel.parallel.size()) - 1, k_axis = n_axis + 1;
+    const Value &load = contract.b.values[static_cast<size_t>(contract.b.yields[0])];
+    contract.panel = panel;
+    contract.packed_buffer = load.access.buffer;
+    contract.packed_offset = translate(load.access.index[0], [&](uint32_t axis) -> std::optional<Expr> {
+      if (axis == n_axis || axis == k_axis) return Expr(0);
+      return {};
+    }, {});
+  }
+
+  // ---- bodies, buffers, addresses
+  // Loads of what this stage made become the values; others address the kernel's buffers by one offset.
+  std::vector<int> copy_into(Body &to, const Body &from, const Item &item, const AxisMap &axes, const std::map<uint32_t, int> &made) {
+    return copy_body(from, to, axes, [&](Body &body, Value load) {
+      const uint32_t tensor = item.operands[load.access.buffer];
+      if (const auto value = made.find(tensor); value != made.end()) return value->second;
+      load.access.buffer = buffer_of_.at(tensor);
+      load.access.index = {offset_of(tensor, load.access.index)};
+      return append(body, load);
+    });
+  }
+
+  Access store_access(const Item &item, const AxisMap &axes) const {
+    std::vector<Expr> index;
+    for (uint32_t axis = 0; axis < item.compute.dims.size(); ++axis) {
+      index.push_back(item.compute.dims[axis].is(1) ? Expr(0) : *axes(axis));
+    }
+    return {.buffer = buffer_of_.at(item.result), .index = {offset_of(item.result, index)}, .valid = -1, .fill = 0};
+  }
+
+  Expr offset_of(uint32_t tensor, const std::vector<Expr> &index) const {
+    Expr offset = 0;
+    if (local(tensor)) {   // one row of it: the axes behind the rows, row-major
+      const Item &item = *makers_.at(tensor);
+      for (size_t d = group_.rows; d < item.domain.size(); ++d) offset = offset * item.compute.dims[item.domain[d]] + index[item.domain[d]];
+      return offset;
+    }
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * tensors_[tensor].strides[d];
+    return offset;
+  }
+
+  bool local(uint32_t tensor) const { return makers_.contains(tensor) && !needed_[tensor]; }
+
+  // Buffers in the order in, out, row_local. What a stage hands on inside itself alone has none.
+  void assign_buffers(const std::vector<StagePlan> &plans) {
+    Kernel &kernel = launch_.kernel;
+    const auto add = [&](uint32_t tensor, Buffer::Space space, Expr size) {
+      buffer_of_[tensor] = static_cast<uint16_t>(kernel.buffers.size());
+      kernel.buffers.push_back({tensors_[tensor].dtype, space, std::move(size)});
+      if (space != Buffer::Space::row_local) launch_.buffers.push_back(tensor);
+    };
+    for (uint32_t i : group_.items) {
+      for (uint32_t operand : items_[i].operands) {
+        if (!makers_.contains(operand) && !buffer_of_.contains(operand)) add(operand, Buffer::Space::in, product_of(tensors_[operand].dims));
+      }
+    }
+    for (uint32_t i : group_.items) {
+      const uint32_t tensor = items_[i].result;
+      if (needed_[tensor]) add(tensor, Buffer::Space::out, product_of(tensors_[tensor].dims));
+    }
+    for (const StagePlan &plan : plans) {
+      for (const Item *item : plan.items) {
+        if (needed_[item->result] || !crosses_stages(item->result, plan, plans)) continue;
+        Expr inner = 1;
+        for (size_t d = group_.rows; d < item->domain.size(); ++d) inner *= item->compute.dims[item->domain[d]];
+        add(item->result, Buffer::Space::row_local, inner);
+      }
+    }
+  }
+
+  static bool crosses_stages(uint32_t tensor, const StagePlan &own, const std::vector<StagePlan> &plans) {
+    for (const StagePlan &plan : plans) {
+      if (&plan == &own) continue;
+      for (const Item *item : plan.items) {
+        if (std::ranges::find(item->operands, tensor) != item->operands.end()) return true;
+      }
+    }
+    return false;
+  }
+
+  const Group &group_;
+  const std::vector<Item> &items_;
+  const std::vector<Tensor> &tensors_;
+  const std::vector<bool> &needed_;
+  std::map<uint32_t, const Item *> makers_;    // by tensor, of this group
+  std::map<uint32_t, uint16_t> buffer_of_;     // by tensor
+  Launch launch_;
+};
+
+}  // namespace
+
+Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<bool> &needed) {
+  return Builder(group, items, tensors, needed).run();
+}
+
+}  // namespace kiln::kernel

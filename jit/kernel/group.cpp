@@ -1,0 +1,119 @@
+// Which items share a kernel. One walk in topological order: an item joins the latest group that it reads from, when it
+// walks that group's rows in step, and otherwise begins a group of its own. All that an item reads lies in its group or in
+// earlier ones, so groups in order of creation are in order of execution, and never form a cycle.
+#include <algorithm>
+
+#include "jit/kernel/body.h"
+#include "jit/kernel/fuse_steps.h"
+
+namespace kiln::kernel {
+
+std::vector<Expr> domain_axes(const Item &item) {
+  std::vector<Expr> axes;
+  for (uint32_t axis : item.domain) axes.push_back(Expr::axis(axis, item.compute.dims[axis]));
+  return axes;
+}
+
+bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, const std::vector<Expr> &axes, size_t count) {
+  if (domain.size() < count || axes.size() < count || load.valid >= 0) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (load.index[domain[i]] != axes[i]) return false;
+  }
+  return true;
+}
+
+namespace {
+
+constexpr size_t max_items = 24;            // of one group: bounds code size, and keeps planning linear
+constexpr int64_t max_inner = 1 << 16;      // elements of one row that a kernel may keep to itself
+
+class Grouper {
+ public:
+  Grouper(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options)
+      : items_(items), options_(options), item_of_(tensors.size(), UINT32_MAX), group_of_(tensors.size(), UINT32_MAX) {}
+
+  std::vector<Group> run() {
+    for (uint32_t i = 0; i < items_.size(); ++i) {
+      const Item &item = items_[i];
+      uint32_t latest = UINT32_MAX;
+      for (uint32_t operand : item.operands) {
+        if (group_of_[operand] != UINT32_MAX && (latest == UINT32_MAX || group_of_[operand] > latest)) latest = group_of_[operand];
+      }
+      uint32_t g = latest;
+      if (!options_.fuse || latest == UINT32_MAX || !join(groups_[latest], i)) {
+        g = static_cast<uint32_t>(groups_.size());
+        groups_.push_back({.items = {i}, .contraction = item.compute.contract.has_value(), .rows = item.domain.size()});
+      }
+      item_of_[item.result] = i;
+      group_of_[item.result] = g;
+    }
+    return std::move(groups_);
+  }
+
+ private:
+  bool join(Group &group, uint32_t i) {
+    const Item &item = items_[i], &first = items_[group.items.front()];
+    if (item.compute.contract || group.items.size() >= max_items || item.prepared != first.prepared) return false;
+    const std::vector<Expr> axes = domain_axes(item);
+    const auto member = [&](uint32_t operand) {
+      const uint32_t at = item_of_[operand];
+      return at != UINT32_MAX && &groups_[group_of_[operand]] == &group ? &items_[at] : nullptr;
+    };
+    if (group.contraction) {
+      if (!item.is_map() || item.compute.dims != first.compute.dims) return false;
+      return for_loads(item, [&](const Access &load) {
+        const Item *m = member(item.operands[load.buffer]);
+        return !m || reads_in_step(load, m->domain, axes, axes.size());
+      });
+    }
+
+    // The longest row prefix that every read of the group keeps in step.
+    size_t rows = std::min(group.rows, item.domain.size());
+    for_loads(item, [&](const Access &load) {
+      if (const Item *m = member(item.operands[load.buffer])) {
+        while (rows > 0 && !reads_in_step(load, m->domain, axes, rows)) --rows;
+      }
+      return true;
+    });
+    if (rows == 0 && (group.rows != 0 || !item.domain.empty())) return false;
+    for (size_t d = 0; d < rows; ++d) {
+      if (first.compute.dims[first.domain[d]] != item.compute.dims[item.domain[d]]) return false;
+    }
+    // Reductions over other than the innermost axes run across columns, in a kernel of their own.
+    if (!item.compute.carriers.types.empty() && item.domain.size() > rows) return false;
+    if (!small_rows(item, rows)) return false;
+    for (uint32_t m : group.items) {
+      const Item &other = items_[m];
+      if (!other.compute.carriers.types.empty() && other.domain.size() > rows) return false;
+      if (!small_rows(other, rows)) return false;
+    }
+    group.rows = rows;
+    group.items.push_back(i);
+    return true;
+  }
+
+  template <class Fn>
+  static bool for_loads(const Item &item, Fn fn) {
+    return std::ranges::all_of(item.compute.body.values, [&](const Value &v) { return v.op != Core::load || fn(v.access); });
+  }
+
+  // What one point of the rows holds: at most max_inner elements, as far as that is known.
+  static bool small_rows(const Item &item, size_t rows) {
+    Expr inner = 1;
+    for (size_t d = rows; d < item.domain.size(); ++d) inner *= item.compute.dims[item.domain[d]];
+    return !inner.is_integer() || inner.integer() <= max_inner;
+  }
+
+  const std::vector<Item> &items_;
+  const FuseOptions &options_;
+  std::vector<uint32_t> item_of_, group_of_;   // by tensor
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options) {
+  return Grouper(items, tensors, options).run();
+}
+
+}  // namespace kiln::kernel

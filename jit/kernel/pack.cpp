@@ -1,0 +1,126 @@
+// Packing of weights. A contraction whose right operand depends on parameters alone reads it from panels of nr columns,
+//   packed[batch.., p, k, j] = b(batch.., k, n = p*nr + j), 0 beyond N,
+// made by an ordinary map of its own. Being made of parameters alone, that map runs in `prepare`, once per binding.
+#include <algorithm>
+#include <set>
+
+#include "jit/kernel/body.h"
+#include "jit/kernel/fuse_steps.h"
+
+namespace kiln::kernel {
+namespace {
+
+std::vector<uint32_t> axes_of_role(const Item &item, ContractRole role) {
+  std::vector<uint32_t> axes;
+  for (uint32_t axis : item.domain) {
+    if (item.compute.roles[axis] == role) axes.push_back(axis);
+  }
+  return axes;
+}
+
+Expr extent_of(const Item &item, const std::vector<uint32_t> &axes) {
+  Expr extent = 1;
+  for (uint32_t axis : axes) extent *= item.compute.dims[axis];
+  return extent;
+}
+
+bool reads_axis(const Body &body, uint32_t axis) {
+  bool found = false;
+  Body copy = body;
+  for_each_expr(copy, [&](Expr &e) { found |= e.depends_on_axis(axis); });
+  return found;
+}
+
+// The item that packs operand b of `item`; rewrites b to read what it packs.
+Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
+  Compute &c = item.compute;
+  const Body b = std::move(c.contract->b);
+  const Expr k_extent = c.reduce[0];
+  const uint32_t k_axis = static_cast<uint32_t>(c.dims.size());
+  const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
+  std::vector<uint32_t> batch_axes = axes_of_role(item, ContractRole::batch);
+  std::erase_if(batch_axes, [&](uint32_t axis) { return !reads_axis(b, axis); });
+  const Expr n_extent = extent_of(item, n_axes), width = static_cast<int64_t>(panel);
+
+  Item packing;
+  packing.result = static_cast<uint32_t>(tensors.size());
+  packing.operands = item.operands;
+  packing.prepared = true;
+  Compute &p = packing.compute;
+  p.dtype = c.contract->accumulator;
+  for (uint32_t axis : batch_axes) p.dims.push_back(c.dims[axis]);
+  p.dims.insert(p.dims.end(), {ceil_div(n_extent, width), k_extent, width});
+  for (uint32_t d = 0; d < p.dims.size(); ++d) {
+    if (!p.dims[d].is(1)) packing.domain.push_back(d);
+  }
+  const size_t rank = p.dims.size();
+  const auto packed_axis = [&](size_t d) { return p.dims[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(d), p.dims[d]); };
+  const Expr n = packed_axis(rank - 3) * width + packed_axis(rank - 1);
+  BodyBuilder builder(p.body);
+  const int inside = builder.op(Core::lt, builder.index(n), builder.index(n_extent));
+  const AxisMap at_packed = [&](uint32_t axis) -> std::optional<Expr> {
+    if (axis == k_axis) return packed_axis(rank - 2);
+    if (const auto batch = std::ranges::find(batch_axes, axis); batch != batch_axes.end()) {
+      return packed_axis(static_cast<size_t>(batch - batch_axes.begin()));
+    }
+    Expr inner = 1;   // of the flattened n: (n / inner) % extent
+    for (size_t i = n_axes.size(); i-- > 0;) {
+      if (n_axes[i] == axis) return i == 0 ? floor_div(n, inner) : mod(floor_div(n, inner), c.dims[axis]);
+      inner *= c.dims[n_axes[i]];
+    }
+    return {};
+  };
+  const std::vector<int> ids = copy_body(b, p.body, at_packed, [&](Body &to, Value load) {
+    if (load.access.valid >= 0) load.access.valid = BodyBuilder(to).op(Core::logical_and, inside, load.access.valid);
+    else load.access.valid = inside;
+    return append(to, load);
+  });
+  const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], p.dtype);
+  builder.yield(builder.op(Core::select, inside, value, builder.constant(p.dtype, 0)));
+  prune(p.body);
+
+  tensors.push_back({.dtype = p.dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
+
+  // The contraction reads the panels: flattened n as the axes say it.
+  Expr flat = 0;
+  for (uint32_t axis : n_axes) flat = flat * c.dims[axis] + Expr::axis(axis, c.dims[axis]);
+  std::vector<Expr> index;
+  for (uint32_t axis : batch_axes) index.push_back(Expr::axis(axis, c.dims[axis]));
+  const Expr k = k_extent.is(1) ? Expr(0) : Expr::axis(k_axis, k_extent);
+  index.insert(index.end(), {floor_div(flat, width), k, mod(flat, width)});
+  Body read;
+  BodyBuilder reader(read);
+  item.operands.push_back(packing.result);
+  reader.yield(reader.load(static_cast<uint16_t>(item.operands.size() - 1), p.dtype, std::move(index)));
+  c.contract->b = std::move(read);
+  c.contract->panel = panel;
+  return packing;
+}
+
+}  // namespace
+
+std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target) {
+  std::vector<bool> prepared(tensors.size());
+  for (size_t t = 0; t < tensors.size(); ++t) prepared[t] = tensors[t].prepared;
+  std::vector<Item> all;
+  for (Item &item : items) {
+    prepared[item.result] = item.prepared;
+    if (item.compute.contract && !item.prepared) {
+      const Body &b = item.compute.contract->b;
+      bool packable = has(b, Core::load);
+      for (const Value &v : b.values) packable &= v.op != Core::load || prepared[item.operands[v.access.buffer]];
+      const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
+      std::set<std::string> symbols;
+      extent_of(item, n_axes).collect_symbols(symbols);
+      item.compute.reduce[0].collect_symbols(symbols);
+      if (packable && symbols.empty()) {
+        const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)), target);
+        all.push_back(pack(item, tensors, micro.nr));
+      }
+    }
+    all.push_back(std::move(item));
+  }
+  return all;
+}
+
+}  // namespace kiln::kernel

@@ -1,0 +1,199 @@
+#include "jit/kernel/fuse.h"
+
+#include <gtest/gtest.h>
+
+
+#include <random>
+
+#include "tests/unit/jit/kernel/interpreter.h"
+#include "tests/unit/jit/kernel/program_builder.h"
+
+namespace kiln::kernel::testing {
+namespace {
+
+const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
+
+Fused fused(const ProgramBuilder &b, bool fuse_all = true, Target::Level level = Target::Level::v4) {
+  Target target;
+  target.level = level;
+  Result<Fused> result = fuse(b.program, target, {.fuse = fuse_all});
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return std::move(result).value();
+}
+
+// The fused kernels compute what one kernel per compute does; and their bytes read back to the same bytes.
+void expect_same_as_unfused(const ProgramBuilder &b, const Sizes &sizes) {
+  const Fused one = fused(b), many = fused(b, false);
+  std::vector<Array> x, y;
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (const Tensor &tensor : b.program.tensors) {
+    Array a(static_cast<size_t>(product_of(tensor.dims).evaluate([&](const std::string &s) { return sizes.at(s); })));
+    for (Scalar &s : a) s.f = uniform(random);
+    x.push_back(a);
+    y.push_back(std::move(a));
+  }
+  run(one, x, sizes);
+  run(many, y, sizes);
+  for (size_t i = 0; i < b.program.tensors.size(); ++i) {
+    if (!b.program.tensors[i].is_output) continue;
+    for (size_t e = 0; e < x[i].size(); ++e) ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12) << "tensor " << i << " element " << e;
+  }
+  for (const Launch &launch : one.launches) {
+    Result<Kernel> back = parse(serialize(launch.kernel));
+    ASSERT_TRUE(back.ok()) << back.status().message() << print(launch.kernel);
+    EXPECT_EQ(serialize(*back), serialize(launch.kernel));
+  }
+}
+
+TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 8, t});
+  const uint32_t y = b.map(Core::exp, b.map(Core::add, b.map(Core::mul, x, x), x));
+  b.output(y);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  const Kernel &k = f.launches[0].kernel;
+  EXPECT_EQ(k.parallel.size(), 1u) << print(k);
+  EXPECT_EQ(k.stages.size(), 1u);
+  EXPECT_EQ(k.buffers.size(), 2u);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+  expect_same_as_unfused(b, {{"n", 0}, {"t", 1}});
+}
+
+TEST(Fuse, KeepsSoftmaxInOneKernelOfRows) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 4, t});
+  const uint32_t e = b.map(Core::exp, b.map(Core::sub, x, static_cast<int32_t>(b.reduce_last(Core::max, x))));
+  const uint32_t y = b.map(Core::div, e, static_cast<int32_t>(b.reduce_last(Core::add, e)));
+  b.output(y);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  const Kernel &k = f.launches[0].kernel;
+  EXPECT_EQ(k.parallel.size(), 1u) << print(k);
+  EXPECT_EQ(k.stages.size(), 4u) << print(k);
+  EXPECT_EQ(k.schedule.vector, Schedule::Vector::inner);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+  expect_same_as_unfused(b, {{"n", 2}, {"t", 1}});
+}
+
+TEST(Fuse, KeepsRmsNormWithResidualInOneKernel) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t, 16}), r = b.input({n, t, 16}), w = b.input({16}, true);
+  const uint32_t h = b.map(Core::add, x, static_cast<int32_t>(r));
+  const uint32_t inverse = b.map(Core::rsqrt, b.reduce_last(Core::add, b.map(Core::mul, h, static_cast<int32_t>(h))));
+  const uint32_t y = b.map(Core::mul, b.map(Core::mul, h, static_cast<int32_t>(inverse)), static_cast<int32_t>(w));
+  b.output(h);
+  b.output(y);
+  EXPECT_EQ(fused(b).launches.size(), 1u);
+  expect_same_as_unfused(b, {{"n", 2}, {"t", 3}});
+}
+
+TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t, 24}), w = b.input({40, 24}, true), bias = b.input({40}, true), r = b.input({n, t, 40});
+  const uint32_t h = b.map(Core::add, b.linear(x, w), static_cast<int32_t>(bias));
+  const uint32_t y = b.map(Core::add, b.map(Core::tanh, h), static_cast<int32_t>(r));
+  b.output(y);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 2u);
+  EXPECT_TRUE(f.launches[0].prepared);
+  EXPECT_FALSE(f.launches[1].prepared);
+  const Kernel &k = f.launches[1].kernel;
+  EXPECT_EQ(k.parallel.size(), 2u) << print(k);
+  EXPECT_EQ(k.stages[0].contract->panel, 32u);
+  expect_same_as_unfused(b, {{"n", 2}, {"t", 7}});
+  expect_same_as_unfused(b, {{"n", 1}, {"t", 1}});
+}
+
+TEST(Fuse, FoldsReshapeAndPermuteOfHeadsIntoTheAccess) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t, 24});
+  const uint32_t heads = b.view(x, {n, t, 4, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[1], i[2] * 6 + i[3]}; });
+  const uint32_t turned = b.view(heads, {n, 4, t, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[2], i[1], i[3]}; });
+  const uint32_t y = b.map(Core::neg, turned);
+  b.output(y);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  for (const Value &v : f.launches[0].kernel.stages[0].body.values) {
+    if (v.op != Core::load) continue;
+    EXPECT_EQ(v.access.index[0].text().find("//"), std::string::npos) << v.access.index[0].text();
+  }
+  expect_same_as_unfused(b, {{"n", 2}, {"t", 3}});
+}
+
+TEST(Fuse, ComputesAnExpensiveProducerOfSeveralReadersOnce) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 8}), w = b.input({n, 1});
+  const uint32_t e = b.map(Core::exp, x);
+  b.output(b.map(Core::add, e, static_cast<int32_t>(w)));
+  b.output(b.map(Core::mul, e, static_cast<int32_t>(w)));
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  int exps = 0;
+  for (const Stage &stage : f.launches[0].kernel.stages) {
+    for (const Value &v : stage.body.values) exps += v.op == Core::exp;
+  }
+  EXPECT_EQ(exps, 1) << print(f.launches[0].kernel);
+  expect_same_as_unfused(b, {{"n", 5}});
+}
+
+TEST(Fuse, NeverReadsARowBeforeItIsWhole) {
+  ProgramBuilder b;   // reads its own row backwards: a stage of its own, not the same point
+  const uint32_t x = b.input({n, 8});
+  const uint32_t e = b.map(Core::exp, x);
+  const uint32_t turned = b.view(e, {n, 8}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], Expr(7) - i[1]}; });
+  b.output(b.map(Core::add, e, static_cast<int32_t>(turned)));
+  EXPECT_EQ(fused(b).launches[0].kernel.stages.size(), 2u);
+  expect_same_as_unfused(b, {{"n", 3}});
+}
+
+TEST(Fuse, GivesKernelsThatDifferInNamesOnlyTheSameBytes) {
+  const auto make = [](const Expr &dim) {
+    ProgramBuilder b;
+    const uint32_t x = b.input({dim, 8});
+    b.output(b.map(Core::exp, b.map(Core::neg, x)));
+    return serialize(fused(b).launches[0].kernel);
+  };
+  EXPECT_EQ(make(Expr::symbol("batch")), make(Expr::symbol("rows")));
+}
+
+TEST(Fuse, StaysCorrectOnRandomPrograms) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](size_t limit) { return static_cast<uint32_t>(random() % limit); };
+    ProgramBuilder b;
+    b.input({n, 4, t});
+    b.input({n, 1, 1});
+    b.input({4, t}, true);
+    b.input({n, 4, t});
+    const uint32_t w = b.input({6, 6}, true);
+    const uint32_t m = b.input({n, 4, 6});
+    (void)m;
+    for (int step = 0; step < 12; ++step) {
+      const uint32_t a = below(b.program.tensors.size()), c = below(b.program.tensors.size());
+      const Shape &ad = b.program.tensors[a].dims, &cd = b.program.tensors[c].dims;
+      bool fits = ad.size() == cd.size();
+      for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
+      switch (below(6)) {
+        case 0: b.map(Core::tanh, a); break;
+        case 1: b.reduce_last(below(2) ? Core::add : Core::max, a); break;
+        case 2: if (ad.back().is(6)) b.linear(a, w); break;
+        case 3:
+          if (ad.size() == 3) b.view(a, {ad[1], ad[0], ad[2]}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
+          break;
+        default: if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));
+      }
+    }
+    for (int k = 0; k < 3; ++k) {
+      const uint32_t tensor = below(b.program.tensors.size());
+      if (tensor > 5) b.output(tensor);
+    }
+    SCOPED_TRACE(seed);
+    expect_same_as_unfused(b, {{"n", 3}, {"t", 2}});
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace kiln::kernel::testing

@@ -1,0 +1,105 @@
+// Small programs of computes for the tests of fusion: what op records would lower to, without the ops.
+#pragma once
+#include "jit/kernel/fuse.h"
+
+namespace kiln::kernel::testing {
+
+class ProgramBuilder {
+ public:
+  Program program;
+
+  uint32_t input(Shape dims, bool parameter = false) {
+    program.tensors.push_back({DType::f32, dims, row_major_strides(dims), false, parameter});
+    return last();
+  }
+  // Pointwise over one or two operands, broadcast as numpy does.
+  uint32_t map(Core core, uint32_t a, int32_t b = -1) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    if (b >= 0) {
+      const Shape &other = program.tensors[static_cast<uint32_t>(b)].dims;
+      const Shape &longer = other.size() > c.dims.size() ? other : c.dims, &shorter = other.size() > c.dims.size() ? c.dims : other;
+      Shape dims = longer;
+      for (size_t i = 0; i < shorter.size(); ++i) {
+        Dim &d = dims[longer.size() - shorter.size() + i];
+        if (d.is(1)) d = shorter[i];
+      }
+      c.dims = dims;
+    }
+    BodyBuilder body(c.body);
+    const int x = body.load(0, DType::f32, broadcast(c.dims, program.tensors[a].dims));
+    const int y = b >= 0 ? body.load(1, DType::f32, broadcast(c.dims, program.tensors[static_cast<uint32_t>(b)].dims)) : -1;
+    body.yield(body.op(core, x, y));
+    std::vector<uint32_t> operands = {a};
+    if (b >= 0) operands.push_back(static_cast<uint32_t>(b));
+    return define(std::move(c), std::move(operands));
+  }
+  // Over the last axis, which is kept with extent 1.
+  uint32_t reduce_last(Core combine, uint32_t a) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    const Expr extent = c.dims.back();
+    c.dims.back() = 1;
+    c.reduce = {extent};
+    std::vector<Expr> index;
+    for (uint32_t d = 0; d + 1 < c.dims.size(); ++d) index.push_back(Expr::axis(d, c.dims[d]));
+    index.push_back(Expr::axis(static_cast<uint32_t>(c.dims.size()), extent));
+    BodyBuilder body(c.body);
+    body.yield(body.load(0, DType::f32, index));
+    c.carriers = carriers_of(combine, DType::f32);
+    return define(std::move(c), {a});
+  }
+  // A view: result index -> operand index.
+  uint32_t view(uint32_t a, Shape dims, const std::function<std::vector<Expr>(const std::vector<Expr> &)> &map) {
+    Compute c;
+    c.dims = std::move(dims);
+    c.view = true;
+    BodyBuilder body(c.body);
+    body.yield(body.load(0, DType::f32, map(axes(c.dims))));
+    return define(std::move(c), {a});
+  }
+  // [batch.., m, k] x [n, k] -> [batch.., m, n], as a linear layer.
+  uint32_t linear(uint32_t x, uint32_t w) {
+    Compute c;
+    c.dims = program.tensors[x].dims;
+    const Expr k_extent = c.dims.back();
+    c.dims.back() = program.tensors[w].dims[0];
+    c.reduce = {k_extent};
+    c.roles.assign(c.dims.size() - 1, ContractRole::m);
+    c.roles.push_back(ContractRole::n);
+    const std::vector<Expr> all = axes(c.dims);
+    const Expr k = Expr::axis(static_cast<uint32_t>(c.dims.size()), k_extent);
+    std::vector<Expr> a_index(all.begin(), all.end() - 1);
+    a_index.push_back(k);
+    Contract &contract = c.contract.emplace();
+    BodyBuilder a(contract.a), b(contract.b);
+    a.yield(a.load(0, DType::f32, a_index));
+    b.yield(b.load(1, DType::f32, {all.back(), k}));
+    return define(std::move(c), {x, w});
+  }
+  void output(uint32_t tensor) { program.tensors[tensor].is_output = true; }
+
+  static std::vector<Expr> axes(const Shape &dims) {
+    std::vector<Expr> all;
+    for (uint32_t d = 0; d < dims.size(); ++d) all.push_back(Expr::axis(d, dims[d]));
+    return all;
+  }
+
+ private:
+  static std::vector<Expr> broadcast(const Shape &to, const Shape &from) {
+    std::vector<Expr> index;
+    for (size_t d = 0; d < from.size(); ++d) {
+      const size_t at = to.size() - from.size() + d;
+      index.push_back(from[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(at), to[at]));
+    }
+    return index;
+  }
+  uint32_t define(Compute c, std::vector<uint32_t> operands) {
+    program.tensors.push_back({DType::f32, c.dims, row_major_strides(c.dims), false, false});
+    program.defs.push_back({last(), std::move(operands), std::move(c)});
+    return last();
+  }
+  uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
+};
+
+}  // namespace kiln::kernel::testing
