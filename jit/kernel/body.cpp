@@ -99,19 +99,27 @@ int cost_of(const Body &body) {
     switch (v.op) {
       case Core::constant:
       case Core::index:
-      case Core::load: break;
+      case Core::load:
+        break;
       case Core::div:
       case Core::rem:
       case Core::sqrt:
-      case Core::rsqrt: cost += 4; break;
+      case Core::rsqrt:
+        cost += 4;
+        break;
       case Core::exp:
       case Core::log:
       case Core::tanh:
       case Core::erf:
       case Core::sin:
-      case Core::cos: cost += 16; break;
-      case Core::pow: cost += 40; break;
-      default: cost += 1;
+      case Core::cos:
+        cost += 16;
+        break;
+      case Core::pow:
+        cost += 40;
+        break;
+      default:
+        cost += 1;
     }
   }
   return cost;

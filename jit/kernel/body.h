@@ -1,4 +1,5 @@
-// Work on SSA bodies that fusion is made of: copying one into another with its leaves replaced, never repeating a value.
+// Work on SSA bodies that fusion is made of: copying one into another with its leaves replaced, never repeating a
+// value.
 #pragma once
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 // From a group to its kernel: axes, stages, buffers, stores.
 //
-// A group of rows has the shared rows as parallel axes; each item is a stage over its other axes. Neighbouring maps over
-// the same axes become one stage with a joint body, in which they pass values without memory. A group around a
+// A group of rows has the shared rows as parallel axes; each item is a stage over its other axes. Neighbouring maps
+// over the same axes become one stage with a joint body, in which they pass values without memory. A group around a
 // contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue.
 #include <algorithm>
 #include <map>
@@ -14,7 +14,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<bool> &needed)
+  Builder(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+          const std::vector<bool> &needed)
       : group_(group), items_(items), tensors_(tensors), needed_(needed) {
     for (uint32_t i : group.items) makers_[items[i].result] = &items[i];
   }
@@ -32,7 +33,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;   // one reduction, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one reduction, or maps with one set of loop axes
     std::vector<Expr> loops;
   };
 
@@ -53,7 +54,8 @@ class Builder {
       const Item &item = items_[i];
       std::vector<Expr> loops;
       for (size_t d = group_.rows; d < item.domain.size(); ++d) loops.push_back(item.compute.dims[item.domain[d]]);
-      if (plans.empty() || !item.is_map() || !plans.back().items.front()->is_map() || plans.back().loops != loops || !in_step(item, plans.back())) {
+      if (plans.empty() || !item.is_map() || !plans.back().items.front()->is_map() || plans.back().loops != loops ||
+          !in_step(item, plans.back())) {
         plans.push_back({{}, std::move(loops)});
       }
       plans.back().items.push_back(&item);
@@ -76,12 +78,14 @@ class Builder {
   AxisMap kernel_axes(const Item &item) const {
     return [&item](uint32_t axis) -> std::optional<Expr> {
       const size_t rank = item.compute.dims.size();
-      if (axis >= rank) return Expr::axis(static_cast<uint32_t>(item.domain.size() + reduce_number(item, axis - rank)), item.compute.reduce[axis - rank]);
+      if (axis >= rank)
+        return Expr::axis(static_cast<uint32_t>(item.domain.size() + reduce_number(item, axis - rank)),
+                          item.compute.reduce[axis - rank]);
       const auto at = std::ranges::find(item.domain, axis);
       return Expr::axis(static_cast<uint32_t>(at - item.domain.begin()), item.compute.dims[axis]);
     };
   }
-  static size_t reduce_number(const Item &item, size_t reduce) {   // reduce axes of extent 1 are gone
+  static size_t reduce_number(const Item &item, size_t reduce) {  // reduce axes of extent 1 are gone
     size_t number = 0;
     for (size_t r = 0; r < reduce; ++r) number += !item.compute.reduce[r].is(1);
     return number;
@@ -90,7 +94,7 @@ class Builder {
   Stage build_stage(const StagePlan &plan) {
     Stage stage;
     for (const Expr &loop : plan.loops) stage.axes.push_back({loop, Axis::Role::loop});
-    std::map<uint32_t, int> made;   // tensor -> value, of this stage's maps
+    std::map<uint32_t, int> made;  // tensor -> value, of this stage's maps
     for (const Item *item : plan.items) {
       const std::vector<int> ids = copy_into(stage.body, item->compute.body, *item, kernel_axes(*item), made);
       std::vector<int32_t> yields;
@@ -98,7 +102,8 @@ class Builder {
       if (item->is_map()) {
         made[item->result] = yields[0];
         if (const auto buffer = buffer_of_.find(item->result); buffer != buffer_of_.end()) {
-          stage.stores.push_back({store_access(*item, kernel_axes(*item)), static_cast<int32_t>(stage.body.yields.size())});
+          stage.stores.push_back(
+              {store_access(*item, kernel_axes(*item)), static_cast<int32_t>(stage.body.yields.size())});
           stage.body.yields.push_back(yields[0]);
         }
         continue;
@@ -106,7 +111,7 @@ class Builder {
       for (const Expr &extent : item->compute.reduce) {
         if (!extent.is(1)) stage.axes.push_back({extent, Axis::Role::reduce});
       }
-      if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});   // over one element
+      if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});  // over one element
       stage.body.yields = std::move(yields);
       stage.carriers = item->compute.carriers;
       stage.stores.push_back({store_access(*item, kernel_axes(*item)), item->compute.result_carrier});
@@ -159,7 +164,12 @@ class Builder {
     if (c.contract->panel) set_packed(contract, c.contract->panel);
 
     std::map<uint32_t, int> made;
-    Value accumulator{.op = Core::accumulator, .type = contract.accumulator, .args = {-1, -1, -1}, .immediate = 0, .access = {}, .expr = {}};
+    Value accumulator{.op = Core::accumulator,
+                      .type = contract.accumulator,
+                      .args = {-1, -1, -1},
+                      .immediate = 0,
+                      .access = {},
+                      .expr = {}};
     const int sum = append(stage.body, accumulator);
     made[item.result] = BodyBuilder(stage.body).convert(sum, c.dtype);
     for (uint32_t i : group_.items) {
@@ -183,15 +193,18 @@ class Builder {
     const Value &load = contract.b.values[static_cast<size_t>(contract.b.yields[0])];
     contract.panel = panel;
     contract.packed_buffer = load.access.buffer;
-    contract.packed_offset = translate(load.access.index[0], [&](uint32_t axis) -> std::optional<Expr> {
-      if (axis == n_axis || axis == k_axis) return Expr(0);
-      return {};
-    }, {});
+    contract.packed_offset = translate(load.access.index[0],
+                                       [&](uint32_t axis) -> std::optional<Expr> {
+                                         if (axis == n_axis || axis == k_axis) return Expr(0);
+                                         return {};
+                                       },
+                                       {});
   }
 
   // ---- bodies, buffers, addresses
   // Loads of what this stage made become the values; others address the kernel's buffers by one offset.
-  std::vector<int> copy_into(Body &to, const Body &from, const Item &item, const AxisMap &axes, const std::map<uint32_t, int> &made) {
+  std::vector<int> copy_into(Body &to, const Body &from, const Item &item, const AxisMap &axes,
+                             const std::map<uint32_t, int> &made) {
     return copy_body(from, to, axes, [&](Body &body, Value load) {
       const uint32_t tensor = item.operands[load.access.buffer];
       if (const auto value = made.find(tensor); value != made.end()) return value->second;
@@ -211,9 +224,10 @@ class Builder {
 
   Expr offset_of(uint32_t tensor, const std::vector<Expr> &index) const {
     Expr offset = 0;
-    if (local(tensor)) {   // one row of it: the axes behind the rows, row-major
+    if (local(tensor)) {  // one row of it: the axes behind the rows, row-major
       const Item &item = *makers_.at(tensor);
-      for (size_t d = group_.rows; d < item.domain.size(); ++d) offset = offset * item.compute.dims[item.domain[d]] + index[item.domain[d]];
+      for (size_t d = group_.rows; d < item.domain.size(); ++d)
+        offset = offset * item.compute.dims[item.domain[d]] + index[item.domain[d]];
       return offset;
     }
     for (size_t d = 0; d < index.size(); ++d) offset += index[d] * tensors_[tensor].strides[d];
@@ -232,7 +246,8 @@ class Builder {
     };
     for (uint32_t i : group_.items) {
       for (uint32_t operand : items_[i].operands) {
-        if (!makers_.contains(operand) && !buffer_of_.contains(operand)) add(operand, Buffer::Space::in, product_of(tensors_[operand].dims));
+        if (!makers_.contains(operand) && !buffer_of_.contains(operand))
+          add(operand, Buffer::Space::in, product_of(tensors_[operand].dims));
       }
     }
     for (uint32_t i : group_.items) {
@@ -263,14 +278,15 @@ class Builder {
   const std::vector<Item> &items_;
   const std::vector<Tensor> &tensors_;
   const std::vector<bool> &needed_;
-  std::map<uint32_t, const Item *> makers_;    // by tensor, of this group
-  std::map<uint32_t, uint16_t> buffer_of_;     // by tensor
+  std::map<uint32_t, const Item *> makers_;  // by tensor, of this group
+  std::map<uint32_t, uint16_t> buffer_of_;   // by tensor
   Launch launch_;
 };
 
 }  // namespace
 
-Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<bool> &needed) {
+Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                    const std::vector<bool> &needed) {
   return Builder(group, items, tensors, needed).run();
 }
 

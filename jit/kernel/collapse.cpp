@@ -25,7 +25,7 @@ bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<S
   const uint32_t a = first_id + static_cast<uint32_t>(outer);
   const Expr inner_extent = axes[outer + 1].extent, extent = axes[outer].extent * inner_extent;
   const Expr merged = Expr::axis(a, extent);
-  std::map<uint32_t, Expr> shifted;   // by old id
+  std::map<uint32_t, Expr> shifted;  // by old id
   shifted[a] = floor_div(merged, inner_extent);
   shifted[a + 1] = mod(merged, inner_extent);
   const auto replace = [&](const Expr &leaf) -> std::optional<Expr> {

@@ -32,7 +32,8 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     launch.symbols = rename_symbols(launch.kernel);
     schedule(launch.kernel, target);
     if (Status status = verify(launch.kernel); !status.ok()) {
-      return error(Code::internal, "fusion made a kernel that is not well-formed: ", status.message(), "\n", print(launch.kernel));
+      return error(Code::internal, "fusion made a kernel that is not well-formed: ", status.message(), "\n",
+                   print(launch.kernel));
     }
     fused.launches.push_back(std::move(launch));
   }

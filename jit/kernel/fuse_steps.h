@@ -9,11 +9,11 @@ namespace kiln::kernel {
 
 // A compute that gets memory (or a place in a kernel that does): its producers that cost nothing are in its bodies.
 struct Item {
-  uint32_t result = 0;                // tensor
-  std::vector<uint32_t> operands;     // tensors; what Access::buffer of the bodies numbers
+  uint32_t result = 0;             // tensor
+  std::vector<uint32_t> operands;  // tensors; what Access::buffer of the bodies numbers
   Compute compute;
-  std::vector<uint32_t> domain;       // result axes whose extent is not 1; the others read as 0
-  bool prepared = false;              // depends on parameters alone
+  std::vector<uint32_t> domain;  // result axes whose extent is not 1; the others read as 0
+  bool prepared = false;         // depends on parameters alone
 
   bool is_map() const { return !compute.contract && compute.carriers.types.empty(); }
 };
@@ -21,8 +21,8 @@ struct Item {
 // Items that become one kernel, in order.
 struct Group {
   std::vector<uint32_t> items;
-  bool contraction = false;           // the first item is one; the others are maps over its domain
-  size_t rows = 0;                    // else: leading domain axes that all items share, the kernel's parallel axes
+  bool contraction = false;  // the first item is one; the others are maps over its domain
+  size_t rows = 0;           // else: leading domain axes that all items share, the kernel's parallel axes
 };
 
 // inline.cpp: folds views, and producers that are cheap or read once, into their readers.
@@ -30,7 +30,8 @@ std::vector<Item> inline_producers(const Program &program, const FuseOptions &op
 // pack.cpp: gives each contraction whose right operand depends on parameters alone a packing item before it.
 std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target);
 // group.cpp. Groups are in order of execution.
-std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options);
+std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                               const FuseOptions &options);
 // build.cpp: `needed`: tensors that outlive the group.
 Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                     const std::vector<bool> &needed);
@@ -40,11 +41,15 @@ std::vector<std::string> rename_symbols(Kernel &kernel);
 // schedule.cpp
 void schedule(Kernel &kernel, const Target &target);
 // The microkernel that the target and a contraction of m rows (perhaps symbolic) get.
-struct Microkernel { uint32_t mr, nr, kc; };
+struct Microkernel {
+  uint32_t mr, nr, kc;
+};
 Microkernel choose_microkernel(const Expr &m, const Target &target);
 
-// Whether `load`, of a tensor whose domain is `domain`, reads at axes[0], axes[1], ... in its first `count` domain axes.
-bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, const std::vector<Expr> &axes, size_t count);
+// Whether `load`, of a tensor whose domain is `domain`, reads at axes[0], axes[1], ... in its first `count` domain
+// axes.
+bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, const std::vector<Expr> &axes,
+                   size_t count);
 // The item's domain axes as expressions.
 std::vector<Expr> domain_axes(const Item &item);
 

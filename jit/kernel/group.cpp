@@ -1,6 +1,6 @@
 // Which items share a kernel. One walk in topological order: an item joins the latest group that it reads from, when it
-// walks that group's rows in step, and otherwise begins a group of its own. All that an item reads lies in its group or in
-// earlier ones, so groups in order of creation are in order of execution, and never form a cycle.
+// walks that group's rows in step, and otherwise begins a group of its own. All that an item reads lies in its group or
+// in earlier ones, so groups in order of creation are in order of execution, and never form a cycle.
 #include <algorithm>
 
 #include "jit/kernel/body.h"
@@ -14,7 +14,8 @@ std::vector<Expr> domain_axes(const Item &item) {
   return axes;
 }
 
-bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, const std::vector<Expr> &axes, size_t count) {
+bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, const std::vector<Expr> &axes,
+                   size_t count) {
   if (domain.size() < count || axes.size() < count || load.valid >= 0) return false;
   for (size_t i = 0; i < count; ++i) {
     if (load.index[domain[i]] != axes[i]) return false;
@@ -24,8 +25,8 @@ bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, cons
 
 namespace {
 
-constexpr size_t max_items = 24;            // of one group: bounds code size, and keeps planning linear
-constexpr int64_t max_inner = 1 << 16;      // elements of one row that a kernel may keep to itself
+constexpr size_t max_items = 24;        // of one group: bounds code size, and keeps planning linear
+constexpr int64_t max_inner = 1 << 16;  // elements of one row that a kernel may keep to itself
 
 class Grouper {
  public:
@@ -37,7 +38,8 @@ class Grouper {
       const Item &item = items_[i];
       uint32_t latest = UINT32_MAX;
       for (uint32_t operand : item.operands) {
-        if (group_of_[operand] != UINT32_MAX && (latest == UINT32_MAX || group_of_[operand] > latest)) latest = group_of_[operand];
+        if (group_of_[operand] != UINT32_MAX && (latest == UINT32_MAX || group_of_[operand] > latest))
+          latest = group_of_[operand];
       }
       uint32_t g = latest;
       if (!options_.fuse || latest == UINT32_MAX || !join(groups_[latest], i)) {
@@ -61,10 +63,12 @@ class Grouper {
     };
     if (group.contraction) {
       if (!item.is_map() || item.compute.dims != first.compute.dims) return false;
-      return for_loads(item, [&](const Access &load) {
+      const bool in_step = for_loads(item, [&](const Access &load) {
         const Item *m = member(item.operands[load.buffer]);
         return !m || reads_in_step(load, m->domain, axes, axes.size());
       });
+      if (in_step) group.items.push_back(i);
+      return in_step;
     }
 
     // The longest row prefix that every read of the group keeps in step.
@@ -94,7 +98,8 @@ class Grouper {
 
   template <class Fn>
   static bool for_loads(const Item &item, Fn fn) {
-    return std::ranges::all_of(item.compute.body.values, [&](const Value &v) { return v.op != Core::load || fn(v.access); });
+    return std::ranges::all_of(item.compute.body.values,
+                               [&](const Value &v) { return v.op != Core::load || fn(v.access); });
   }
 
   // What one point of the rows holds: at most max_inner elements, as far as that is known.
@@ -106,13 +111,14 @@ class Grouper {
 
   const std::vector<Item> &items_;
   const FuseOptions &options_;
-  std::vector<uint32_t> item_of_, group_of_;   // by tensor
+  std::vector<uint32_t> item_of_, group_of_;  // by tensor
   std::vector<Group> groups_;
 };
 
 }  // namespace
 
-std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options) {
+std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                               const FuseOptions &options) {
   return Grouper(items, tensors, options).run();
 }
 

@@ -8,8 +8,8 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr int free_cost = 3;          // may be computed again by every reader
-constexpr int rows_operand_cost = 32; // operand a of a contraction: packed again for each tile of columns
+constexpr int free_cost = 3;           // may be computed again by every reader
+constexpr int rows_operand_cost = 32;  // operand a of a contraction: packed again for each tile of columns
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 
 // One load of a tensor, and the axes (with their extents) that the body around it runs over.
@@ -37,9 +37,15 @@ class Inliner {
       items_[d] = make(program_.defs[d]);
       inlined_[items_[d].result] = decide(d);
     }
-    for (uint32_t d = 0; d < items_.size(); ++d) {
-      if (!inlined_[items_[d].result]) kept.push_back(std::move(items_[d]));
+    // What no output needs is dropped.
+    std::vector<bool> live(program_.tensors.size());
+    for (size_t d = items_.size(); d-- > 0;) {
+      const uint32_t tensor = items_[d].result;
+      if (inlined_[tensor] || !(live[tensor] || program_.tensors[tensor].is_output)) continue;
+      for (uint32_t operand : items_[d].operands) live[operand] = true;
+      kept.push_back(std::move(items_[d]));
     }
+    std::ranges::reverse(kept);
     return kept;
   }
 
@@ -49,14 +55,16 @@ class Inliner {
     uses_.resize(program_.tensors.size());
     for (size_t d = program_.defs.size(); d-- > 0;) {
       const Program::Def &def = program_.defs[d];
-      const uint32_t weight = def.compute.view ? std::max(1u, readers_[def.result] + program_.tensors[def.result].is_output) : 1;
+      const uint32_t weight =
+          def.compute.view ? std::max(1u, readers_[def.result] + program_.tensors[def.result].is_output) : 1;
       std::set<uint32_t> seen;
       for (uint32_t operand : def.operands) {
         if (seen.insert(operand).second) readers_[operand] += weight;
       }
       const auto collect = [&](const Body &body, Use::Where where) {
         for (const Value &v : body.values) {
-          if (v.op == Core::load) uses_[def.operands[v.access.buffer]].push_back({static_cast<uint32_t>(d), where, &v.access});
+          if (v.op == Core::load)
+            uses_[def.operands[v.access.buffer]].push_back({static_cast<uint32_t>(d), where, &v.access});
         }
       };
       collect(def.compute.body, Use::Where::body);
@@ -77,7 +85,8 @@ class Inliner {
     const auto unit_axes = [&](uint32_t axis) -> std::optional<Expr> {
       if (axis < def.compute.dims.size() && def.compute.dims[axis].is(1)) return Expr(0);
       const size_t r = axis - def.compute.dims.size();
-      if (axis >= def.compute.dims.size() && r < def.compute.reduce.size() && def.compute.reduce[r].is(1)) return Expr(0);
+      if (axis >= def.compute.dims.size() && r < def.compute.reduce.size() && def.compute.reduce[r].is(1))
+        return Expr(0);
       return {};
     };
     const auto inlined = [&](const Body &from) {
@@ -190,7 +199,7 @@ class Inliner {
       // The error word must not hear of elements that a guard leaves out.
       if (use.access->valid >= 0 && checks) return false;
       const bool reader_prepared = is_prepared_def(use.item);
-      if (item.prepared && !reader_prepared && cost > 0) return false;   // computed once a binding, not at each call
+      if (item.prepared && !reader_prepared && cost > 0) return false;  // computed once a binding, not at each call
     }
     if (cost <= free_cost && !checks) return true;
     if (readers_[tensor] != 1 || !one_index(uses_[tensor])) return false;
@@ -206,15 +215,21 @@ class Inliner {
   bool is_prepared_def(uint32_t d) const {
     const Program::Def &def = program_.defs[d];
     if (program_.tensors[def.result].is_output || has_symbols(def.compute)) return false;
-    return std::ranges::all_of(def.operands, [&](uint32_t t) { return maker_[t] == UINT32_MAX || maker_[t] < items_.size() ? prepared(t) : false; });
+    return std::ranges::all_of(def.operands, [&](uint32_t t) {
+      return maker_[t] == UINT32_MAX || maker_[t] < items_.size() ? prepared(t) : false;
+    });
   }
 
   static bool has_integer_division(const Body &body) {
-    return std::ranges::any_of(body.values, [](const Value &v) { return (v.op == Core::div || v.op == Core::rem) && !dtype_info(v.type).is_float; });
+    return std::ranges::any_of(body.values, [](const Value &v) {
+      return (v.op == Core::div || v.op == Core::rem) && !dtype_info(v.type).is_float;
+    });
   }
 
   static bool one_index(const std::vector<Use> &uses) {
-    return std::ranges::all_of(uses, [&](const Use &u) { return u.item == uses[0].item && u.where == uses[0].where && u.access->index == uses[0].access->index; });
+    return std::ranges::all_of(uses, [&](const Use &u) {
+      return u.item == uses[0].item && u.where == uses[0].where && u.access->index == uses[0].access->index;
+    });
   }
 
   // Whether the reader runs over an axis that the load does not depend on, so that elements would be computed again.
@@ -253,7 +268,8 @@ class Inliner {
 
   bool stays_in_step(const Item &item, const Use &use) const {
     const Compute &reader = program_.defs[use.item].compute;
-    return !reader.contract && reader.carriers.types.empty() && reader.dims == item.compute.dims && identity(*use.access, item.compute.dims);
+    return !reader.contract && reader.carriers.types.empty() && reader.dims == item.compute.dims &&
+           identity(*use.access, item.compute.dims);
   }
 
   const Program &program_;
@@ -267,6 +283,8 @@ class Inliner {
 
 }  // namespace
 
-std::vector<Item> inline_producers(const Program &program, const FuseOptions &options) { return Inliner(program, options).run(); }
+std::vector<Item> inline_producers(const Program &program, const FuseOptions &options) {
+  return Inliner(program, options).run();
+}
 
 }  // namespace kiln::kernel

@@ -54,7 +54,9 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
     if (!p.dims[d].is(1)) packing.domain.push_back(d);
   }
   const size_t rank = p.dims.size();
-  const auto packed_axis = [&](size_t d) { return p.dims[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(d), p.dims[d]); };
+  const auto packed_axis = [&](size_t d) {
+    return p.dims[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(d), p.dims[d]);
+  };
   const Expr n = packed_axis(rank - 3) * width + packed_axis(rank - 1);
   BodyBuilder builder(p.body);
   const int inside = builder.op(Core::lt, builder.index(n), builder.index(n_extent));
@@ -63,7 +65,7 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
     if (const auto batch = std::ranges::find(batch_axes, axis); batch != batch_axes.end()) {
       return packed_axis(static_cast<size_t>(batch - batch_axes.begin()));
     }
-    Expr inner = 1;   // of the flattened n: (n / inner) % extent
+    Expr inner = 1;  // of the flattened n: (n / inner) % extent
     for (size_t i = n_axes.size(); i-- > 0;) {
       if (n_axes[i] == axis) return i == 0 ? floor_div(n, inner) : mod(floor_div(n, inner), c.dims[axis]);
       inner *= c.dims[n_axes[i]];
@@ -71,15 +73,18 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
     return {};
   };
   const std::vector<int> ids = copy_body(b, p.body, at_packed, [&](Body &to, Value load) {
-    if (load.access.valid >= 0) load.access.valid = BodyBuilder(to).op(Core::logical_and, inside, load.access.valid);
-    else load.access.valid = inside;
+    if (load.access.valid >= 0)
+      load.access.valid = BodyBuilder(to).op(Core::logical_and, inside, load.access.valid);
+    else
+      load.access.valid = inside;
     return append(to, load);
   });
   const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], p.dtype);
   builder.yield(builder.op(Core::select, inside, value, builder.constant(p.dtype, 0)));
   prune(p.body);
 
-  tensors.push_back({.dtype = p.dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
+  tensors.push_back(
+      {.dtype = p.dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
 
   // The contraction reads the panels: flattened n as the axes say it.
   Expr flat = 0;

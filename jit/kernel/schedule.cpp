@@ -8,7 +8,7 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr int64_t task_elements = 4096;   // of one task, where sizes are known: some µs of work, 16 KiB a buffer
+constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
 
@@ -54,13 +54,14 @@ void schedule_loops(Kernel &kernel) {
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
   bool has_axes = false;
   int along_inner = 0, along_rows = 0;
-  int64_t work = 1;   // per point of the parallel axes, as far as it is known
+  int64_t work = 1;  // per point of the parallel axes, as far as it is known
   for (const Stage &stage : kernel.stages) {
     int64_t points = 1;
     for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, 64));
     work = std::max(work, points);
     has_axes |= !stage.axes.empty();
-    if (!stage.axes.empty()) along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
+    if (!stage.axes.empty())
+      along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
   const bool inner = rows == 0 || (has_axes && along_inner >= along_rows);
@@ -80,8 +81,8 @@ void schedule_loops(Kernel &kernel) {
 }  // namespace
 
 Microkernel choose_microkernel(const Expr &m, const Target &target) {
-  // AVX-512: 12x32 fills 24 of 32 registers and reaches 90 to 97 % of the peak; AVX2: 6x16 reaches the full FMA rate, where
-  // 12x8 is bound by loads and 3x32 spills; 16 registers of 4 floats take 4x8.
+  // AVX-512: 12x32 fills 24 of 32 registers and reaches 90 to 97 % of the peak; AVX2: 6x16 reaches the full FMA rate,
+  // where 12x8 is bound by loads and 3x32 spills; 16 registers of 4 floats take 4x8.
   Microkernel micro = target.level == Target::Level::v4   ? Microkernel{12, 32, 256}
                       : target.level == Target::Level::v3 ? Microkernel{6, 16, 256}
                                                           : Microkernel{4, 8, 256};
@@ -93,8 +94,10 @@ void schedule(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   s.lanes = target.lanes_f32();
   s.masked_tail = target.level != Target::Level::x86_64;
-  if (kernel.stages.front().contract) schedule_contraction(kernel, target);
-  else schedule_loops(kernel);
+  if (kernel.stages.front().contract)
+    schedule_contraction(kernel, target);
+  else
+    schedule_loops(kernel);
 }
 
 }  // namespace kiln::kernel

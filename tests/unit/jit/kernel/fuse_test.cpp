@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include <random>
 
 #include "tests/unit/jit/kernel/interpreter.h"
@@ -37,7 +36,8 @@ void expect_same_as_unfused(const ProgramBuilder &b, const Sizes &sizes) {
   run(many, y, sizes);
   for (size_t i = 0; i < b.program.tensors.size(); ++i) {
     if (!b.program.tensors[i].is_output) continue;
-    for (size_t e = 0; e < x[i].size(); ++e) ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12) << "tensor " << i << " element " << e;
+    for (size_t e = 0; e < x[i].size(); ++e)
+      ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12) << "tensor " << i << " element " << e;
   }
   for (const Launch &launch : one.launches) {
     Result<Kernel> back = parse(serialize(launch.kernel));
@@ -91,7 +91,8 @@ TEST(Fuse, KeepsRmsNormWithResidualInOneKernel) {
 
 TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
   ProgramBuilder b;
-  const uint32_t x = b.input({n, t, 24}), w = b.input({40, 24}, true), bias = b.input({40}, true), r = b.input({n, t, 40});
+  const uint32_t x = b.input({n, t, 24}), w = b.input({40, 24}, true), bias = b.input({40}, true),
+                 r = b.input({n, t, 40});
   const uint32_t h = b.map(Core::add, b.linear(x, w), static_cast<int32_t>(bias));
   const uint32_t y = b.map(Core::add, b.map(Core::tanh, h), static_cast<int32_t>(r));
   b.output(y);
@@ -109,8 +110,10 @@ TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
 TEST(Fuse, FoldsReshapeAndPermuteOfHeadsIntoTheAccess) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, t, 24});
-  const uint32_t heads = b.view(x, {n, t, 4, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[1], i[2] * 6 + i[3]}; });
-  const uint32_t turned = b.view(heads, {n, 4, t, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[2], i[1], i[3]}; });
+  const uint32_t heads = b.view(
+      x, {n, t, 4, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[1], i[2] * 6 + i[3]}; });
+  const uint32_t turned =
+      b.view(heads, {n, 4, t, 6}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], i[2], i[1], i[3]}; });
   const uint32_t y = b.map(Core::neg, turned);
   b.output(y);
   const Fused f = fused(b);
@@ -139,10 +142,11 @@ TEST(Fuse, ComputesAnExpensiveProducerOfSeveralReadersOnce) {
 }
 
 TEST(Fuse, NeverReadsARowBeforeItIsWhole) {
-  ProgramBuilder b;   // reads its own row backwards: a stage of its own, not the same point
+  ProgramBuilder b;  // reads its own row backwards: a stage of its own, not the same point
   const uint32_t x = b.input({n, 8});
   const uint32_t e = b.map(Core::exp, x);
-  const uint32_t turned = b.view(e, {n, 8}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], Expr(7) - i[1]}; });
+  const uint32_t turned =
+      b.view(e, {n, 8}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], Expr(7) - i[1]}; });
   b.output(b.map(Core::add, e, static_cast<int32_t>(turned)));
   EXPECT_EQ(fused(b).launches[0].kernel.stages.size(), 2u);
   expect_same_as_unfused(b, {{"n", 3}});
@@ -176,13 +180,22 @@ TEST(Fuse, StaysCorrectOnRandomPrograms) {
       bool fits = ad.size() == cd.size();
       for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
       switch (below(6)) {
-        case 0: b.map(Core::tanh, a); break;
-        case 1: b.reduce_last(below(2) ? Core::add : Core::max, a); break;
-        case 2: if (ad.back().is(6)) b.linear(a, w); break;
-        case 3:
-          if (ad.size() == 3) b.view(a, {ad[1], ad[0], ad[2]}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
+        case 0:
+          b.map(Core::tanh, a);
           break;
-        default: if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));
+        case 1:
+          b.reduce_last(below(2) ? Core::add : Core::max, a);
+          break;
+        case 2:
+          if (ad.back().is(6)) b.linear(a, w);
+          break;
+        case 3:
+          if (ad.size() == 3)
+            b.view(a, {ad[1], ad[0], ad[2]},
+                   [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
+          break;
+        default:
+          if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));
       }
     }
     for (int k = 0; k < 3; ++k) {

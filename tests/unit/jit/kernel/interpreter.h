@@ -1,5 +1,6 @@
-// Runs kernel IR by the letter of kernel.h, one element at a time, in double and int64_t: what fusion is tested against,
-// and what emitters can be. Tiles, vectors and packing blocks are ignored: they may not change the result's meaning.
+// Runs kernel IR by the letter of kernel.h, one element at a time, in double and int64_t: what fusion is tested
+// against, and what emitters can be. Tiles, vectors and packing blocks are ignored: they may not change the result's
+// meaning.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -26,7 +27,8 @@ inline Scalar immediate(uint64_t bits) { return std::bit_cast<Scalar>(bits); }
 class Interpreter {
  public:
   // `buffers`: one for each in and out buffer.
-  Interpreter(const Kernel &kernel, std::vector<Array *> buffers, Sizes sizes) : kernel_(kernel), memory_(std::move(buffers)), sizes_(std::move(sizes)) {}
+  Interpreter(const Kernel &kernel, std::vector<Array *> buffers, Sizes sizes)
+      : kernel_(kernel), memory_(std::move(buffers)), sizes_(std::move(sizes)) {}
 
   void run() {
     std::vector<int64_t> point;
@@ -44,7 +46,8 @@ class Interpreter {
  private:
   using Values = std::vector<Scalar>;
 
-  void walk(const std::vector<Axis> &axes, size_t first, std::vector<int64_t> &point, const std::function<void()> &fn) const {
+  void walk(const std::vector<Axis> &axes, size_t first, std::vector<int64_t> &point,
+            const std::function<void()> &fn) const {
     if (first == axes.size()) return fn();
     const int64_t extent = eval(axes[first].extent, point, nullptr);
     for (int64_t i = 0; i < extent; ++i) {
@@ -64,46 +67,96 @@ class Interpreter {
         .evaluate([](const std::string &) { return int64_t{0}; });
   }
 
-  Values run_body(const Body &body, const std::vector<int64_t> &point, const std::vector<Array *> &buffers, Scalar accumulator,
-                  const Values &carriers) const {
+  Values run_body(const Body &body, const std::vector<int64_t> &point, const std::vector<Array *> &buffers,
+                  Scalar accumulator, const Values &carriers) const {
     Values v;
     for (const Value &value : body.values) {
       const auto arg = [&](size_t i) { return v.at(static_cast<size_t>(value.args[i])); };
       const bool fp = is_float(value.args[0] >= 0 ? body.values[static_cast<size_t>(value.args[0])].type : value.type);
       Scalar r{};
       switch (value.op) {
-        case Core::constant: r = immediate(value.immediate); break;
+        case Core::constant:
+          r = immediate(value.immediate);
+          break;
         case Core::load:
-          if (value.access.valid >= 0 && !v.at(static_cast<size_t>(value.access.valid)).i) r = immediate(value.access.fill);
-          else r = buffers.at(value.access.buffer)->at(static_cast<size_t>(eval(value.access.index[0], point, &v)));
+          if (value.access.valid >= 0 && !v.at(static_cast<size_t>(value.access.valid)).i)
+            r = immediate(value.access.fill);
+          else
+            r = buffers.at(value.access.buffer)->at(static_cast<size_t>(eval(value.access.index[0], point, &v)));
           break;
-        case Core::index: r.i = eval(value.expr, point, &v); break;
-        case Core::carrier: r = carriers.at(value.immediate); break;
-        case Core::accumulator: r = accumulator; break;
+        case Core::index:
+          r.i = eval(value.expr, point, &v);
+          break;
+        case Core::carrier:
+          r = carriers.at(value.immediate);
+          break;
+        case Core::accumulator:
+          r = accumulator;
+          break;
         case Core::convert:
-          if (is_float(value.type)) r.f = fp ? arg(0).f : static_cast<double>(arg(0).i);
-          else if (value.type == DType::boolean) r.i = fp ? arg(0).f != 0 : arg(0).i != 0;
-          else r.i = fp ? static_cast<int64_t>(arg(0).f) : arg(0).i;
+          if (is_float(value.type))
+            r.f = fp ? arg(0).f : static_cast<double>(arg(0).i);
+          else if (value.type == DType::boolean)
+            r.i = fp ? arg(0).f != 0 : arg(0).i != 0;
+          else
+            r.i = fp ? static_cast<int64_t>(arg(0).f) : arg(0).i;
           break;
-        case Core::add: fp ? (void)(r.f = arg(0).f + arg(1).f) : (void)(r.i = arg(0).i + arg(1).i); break;
-        case Core::sub: fp ? (void)(r.f = arg(0).f - arg(1).f) : (void)(r.i = arg(0).i - arg(1).i); break;
-        case Core::mul: fp ? (void)(r.f = arg(0).f * arg(1).f) : (void)(r.i = arg(0).i * arg(1).i); break;
-        case Core::div: fp ? (void)(r.f = arg(0).f / arg(1).f) : (void)(r.i = arg(1).i ? arg(0).i / arg(1).i : 0); break;
-        case Core::neg: fp ? (void)(r.f = -arg(0).f) : (void)(r.i = -arg(0).i); break;
-        case Core::min: fp ? (void)(r.f = std::min(arg(0).f, arg(1).f)) : (void)(r.i = std::min(arg(0).i, arg(1).i)); break;
-        case Core::max: fp ? (void)(r.f = std::max(arg(0).f, arg(1).f)) : (void)(r.i = std::max(arg(0).i, arg(1).i)); break;
-        case Core::sqrt: r.f = std::sqrt(arg(0).f); break;
-        case Core::rsqrt: r.f = 1 / std::sqrt(arg(0).f); break;
-        case Core::exp: r.f = std::exp(arg(0).f); break;
-        case Core::tanh: r.f = std::tanh(arg(0).f); break;
-        case Core::lt: r.i = fp ? arg(0).f < arg(1).f : arg(0).i < arg(1).i; break;
-        case Core::le: r.i = fp ? arg(0).f <= arg(1).f : arg(0).i <= arg(1).i; break;
-        case Core::ge: r.i = fp ? arg(0).f >= arg(1).f : arg(0).i >= arg(1).i; break;
-        case Core::gt: r.i = fp ? arg(0).f > arg(1).f : arg(0).i > arg(1).i; break;
-        case Core::logical_and: r.i = arg(0).i && arg(1).i; break;
-        case Core::logical_or: r.i = arg(0).i || arg(1).i; break;
-        case Core::select: r = arg(0).i ? arg(1) : arg(2); break;
-        default: throw std::logic_error(std::string("the interpreter lacks ") + std::string(core_info(value.op).name));
+        case Core::add:
+          fp ? (void)(r.f = arg(0).f + arg(1).f) : (void)(r.i = arg(0).i + arg(1).i);
+          break;
+        case Core::sub:
+          fp ? (void)(r.f = arg(0).f - arg(1).f) : (void)(r.i = arg(0).i - arg(1).i);
+          break;
+        case Core::mul:
+          fp ? (void)(r.f = arg(0).f * arg(1).f) : (void)(r.i = arg(0).i * arg(1).i);
+          break;
+        case Core::div:
+          fp ? (void)(r.f = arg(0).f / arg(1).f) : (void)(r.i = arg(1).i ? arg(0).i / arg(1).i : 0);
+          break;
+        case Core::neg:
+          fp ? (void)(r.f = -arg(0).f) : (void)(r.i = -arg(0).i);
+          break;
+        case Core::min:
+          fp ? (void)(r.f = std::min(arg(0).f, arg(1).f)) : (void)(r.i = std::min(arg(0).i, arg(1).i));
+          break;
+        case Core::max:
+          fp ? (void)(r.f = std::max(arg(0).f, arg(1).f)) : (void)(r.i = std::max(arg(0).i, arg(1).i));
+          break;
+        case Core::sqrt:
+          r.f = std::sqrt(arg(0).f);
+          break;
+        case Core::rsqrt:
+          r.f = 1 / std::sqrt(arg(0).f);
+          break;
+        case Core::exp:
+          r.f = std::exp(arg(0).f);
+          break;
+        case Core::tanh:
+          r.f = std::tanh(arg(0).f);
+          break;
+        case Core::lt:
+          r.i = fp ? arg(0).f < arg(1).f : arg(0).i < arg(1).i;
+          break;
+        case Core::le:
+          r.i = fp ? arg(0).f <= arg(1).f : arg(0).i <= arg(1).i;
+          break;
+        case Core::ge:
+          r.i = fp ? arg(0).f >= arg(1).f : arg(0).i >= arg(1).i;
+          break;
+        case Core::gt:
+          r.i = fp ? arg(0).f > arg(1).f : arg(0).i > arg(1).i;
+          break;
+        case Core::logical_and:
+          r.i = arg(0).i && arg(1).i;
+          break;
+        case Core::logical_or:
+          r.i = arg(0).i || arg(1).i;
+          break;
+        case Core::select:
+          r = arg(0).i ? arg(1) : arg(2);
+          break;
+        default:
+          throw std::logic_error(std::string("the interpreter lacks ") + std::string(core_info(value.op).name));
       }
       v.push_back(r);
     }
@@ -112,9 +165,11 @@ class Interpreter {
     return yields;
   }
 
-  void store(const Stage &stage, const std::vector<int64_t> &point, const std::vector<Array *> &buffers, const Values &values) const {
+  void store(const Stage &stage, const std::vector<int64_t> &point, const std::vector<Array *> &buffers,
+             const Values &values) const {
     for (const Store &s : stage.stores) {
-      buffers.at(s.to.buffer)->at(static_cast<size_t>(eval(s.to.index[0], point, nullptr))) = values.at(static_cast<size_t>(s.value));
+      buffers.at(s.to.buffer)->at(static_cast<size_t>(eval(s.to.index[0], point, nullptr))) =
+          values.at(static_cast<size_t>(s.value));
     }
   }
 
@@ -122,7 +177,8 @@ class Interpreter {
     if (stage.contract) {
       double sum = 0;
       walk(stage.axes, 0, point, [&] {
-        sum += run_body(stage.contract->a, point, buffers, {}, {})[0].f * run_body(stage.contract->b, point, buffers, {}, {})[0].f;
+        sum += run_body(stage.contract->a, point, buffers, {}, {})[0].f *
+               run_body(stage.contract->b, point, buffers, {}, {})[0].f;
       });
       store(stage, point, buffers, run_body(stage.body, point, buffers, {.f = sum}, {}));
       return;
@@ -151,7 +207,8 @@ class Interpreter {
 inline void run(const Fused &fused, std::vector<Array> &tensors, const Sizes &sizes) {
   const auto value = [&](const Expr &e) { return e.evaluate([&](const std::string &s) { return sizes.at(s); }); };
   tensors.resize(fused.tensors.size());
-  for (size_t t = 0; t < tensors.size(); ++t) tensors[t].resize(static_cast<size_t>(value(product_of(fused.tensors[t].dims))));
+  for (size_t t = 0; t < tensors.size(); ++t)
+    tensors[t].resize(static_cast<size_t>(value(product_of(fused.tensors[t].dims))));
   for (const Launch &launch : fused.launches) {
     std::vector<Array *> buffers;
     for (uint32_t t : launch.buffers) buffers.push_back(&tensors[t]);

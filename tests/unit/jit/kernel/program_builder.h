@@ -18,7 +18,8 @@ class ProgramBuilder {
     c.dims = program.tensors[a].dims;
     if (b >= 0) {
       const Shape &other = program.tensors[static_cast<uint32_t>(b)].dims;
-      const Shape &longer = other.size() > c.dims.size() ? other : c.dims, &shorter = other.size() > c.dims.size() ? c.dims : other;
+      const Shape &longer = other.size() > c.dims.size() ? other : c.dims,
+                  &shorter = other.size() > c.dims.size() ? c.dims : other;
       Shape dims = longer;
       for (size_t i = 0; i < shorter.size(); ++i) {
         Dim &d = dims[longer.size() - shorter.size() + i];
@@ -28,7 +29,8 @@ class ProgramBuilder {
     }
     BodyBuilder body(c.body);
     const int x = body.load(0, DType::f32, broadcast(c.dims, program.tensors[a].dims));
-    const int y = b >= 0 ? body.load(1, DType::f32, broadcast(c.dims, program.tensors[static_cast<uint32_t>(b)].dims)) : -1;
+    const int y =
+        b >= 0 ? body.load(1, DType::f32, broadcast(c.dims, program.tensors[static_cast<uint32_t>(b)].dims)) : -1;
     body.yield(body.op(core, x, y));
     std::vector<uint32_t> operands = {a};
     if (b >= 0) operands.push_back(static_cast<uint32_t>(b));
