@@ -1,0 +1,44 @@
+// Work that a caller does not wait for: saves to the cache. One thread, started by the first task, in order of arrival.
+// Threads: submit and close from any thread; tasks run on the background thread, with no lock held.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+class Background {
+ public:
+  Background() = default;
+  Background(const Background &) = delete;
+  Background &operator=(const Background &) = delete;
+  ~Background() { close(); }
+
+  // Runs the task here when no thread can be started, or after close.
+  void submit(std::function<Status()> task);
+  // Waits for all tasks. Idempotent.
+  void close();
+
+  uint64_t failures() const;
+  std::string first_failure() const;  // its message; empty: none
+
+ private:
+  void work();
+  void run(const std::function<Status()> &task);
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<Status()>> tasks_;
+  std::thread thread_;
+  bool closed_ = false;
+  uint64_t failures_ = 0;
+  std::string first_failure_;
+};
+
+}  // namespace kiln

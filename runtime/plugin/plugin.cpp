@@ -1,0 +1,124 @@
+#include "runtime/plugin/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "jit/base/mapped_file.h"
+#include "runtime/plugin/note.h"
+
+namespace kiln {
+
+namespace {
+
+using EntryFn = const kiln_plugin *(*)();
+constexpr const char *entry_name = "kiln_plugin_entry_v1";
+
+Status failed(std::string_view path, Code code, std::string_view what) { return error(code, path, ": ", what); }
+
+Result<const kiln_plugin *> table_of(const std::string &path) {
+  // Never closed: code of the plugin may be on a stack, and its destructors may run after ours.
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return failed(path, Code::incompatible, str_cat("cannot open: ", dlerror()));
+  void *symbol = dlsym(library, entry_name);
+  if (!symbol) return failed(path, Code::incompatible, str_cat("exports no ", entry_name));
+  EntryFn entry;
+  std::memcpy(&entry, &symbol, sizeof entry);  // data and code pointers convert only so
+  try {
+    if (const kiln_plugin *table = entry()) return table;
+  } catch (...) {
+    return failed(path, Code::plugin_failed, str_cat(entry_name, " threw an exception"));
+  }
+  return failed(path, Code::plugin_failed, str_cat(entry_name, " returned NULL"));
+}
+
+// The table is what runs, the note what was promised: both must say the same.
+Status check_table(const kiln_plugin &table, const PluginNote &note) {
+  if (table.magic != KILN_PLUGIN_MAGIC) return error(Code::incompatible, "its table has another magic number");
+  if (table.struct_size < offsetof(kiln_plugin, teardown) + sizeof table.teardown)
+    return error(Code::incompatible, "its table has ", table.struct_size, " bytes, the least is ", sizeof(kiln_plugin));
+  if (table.abi_major != note.abi_major || table.host_minor_needed != note.host_minor_needed ||
+      table.features_needed != note.features_needed || !table.name ||
+      std::string_view(table.name, table.name_size) != note.name)
+    return error(Code::incompatible, "its table and its note differ");
+  if (!table.setup) return error(Code::incompatible, "its table has no setup");
+  return {};
+}
+
+}  // namespace
+
+Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features, FileDigests &digests) {
+  std::error_code no_path;
+  const std::string absolute = std::filesystem::canonical(path, no_path).string();  // dlopen searches for bare names
+  if (no_path) return failed(path, Code::io, str_cat("cannot open: ", no_path.message()));
+  Result<PluginNote> note = [&]() -> Result<PluginNote> {
+    KILN_ASSIGN(const MappedFile file, MappedFile::open(absolute));
+    return read_plugin_note(file.bytes());
+  }();
+  if (!note.ok()) {
+    if (note.status().code() == Code::io) return note.take_status();
+    return failed(path, note.status().code(), note.status().message());
+  }
+  if (Status status = check_plugin_note(*note, host_features); !status.ok())
+    return failed(path, status.code(), status.message());
+  KILN_ASSIGN(const Digest digest, digests.of(absolute));
+  KILN_ASSIGN(const kiln_plugin *table, table_of(absolute));
+  if (Status status = check_table(*table, *note); !status.ok()) return failed(path, status.code(), status.message());
+  return PluginLibrary{absolute, note->name, digest, note->host_minor_needed, table};
+}
+
+Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln_host &host, kiln_context *context) {
+  auto plugin = std::make_shared<Plugin>(std::move(library));
+  Status status;
+  try {
+    status = take_error(*host.error, plugin->library_.table->setup(&host, context, &plugin->state_));
+  } catch (...) {
+    status = error(Code::plugin_failed, "setup threw an exception");
+  }
+  if (!status.ok()) {
+    auto info = std::make_shared<ErrorInfo>();
+    info->code = Code::plugin_failed;
+    info->message = str_cat(plugin->library_.path, ": setup failed: ", status.message());
+    info->plugin = plugin->library_.name;
+    info->cause = status.info();
+    return Status(std::move(info));
+  }
+  plugin->is_set_up_ = true;
+  return plugin;
+}
+
+Plugin::~Plugin() {
+  if (!is_set_up_ || !library_.table->teardown) return;
+  try {
+    library_.table->teardown(state_);
+  } catch (...) {  // a plugin's failure to clean up is not the host's
+  }
+}
+
+Status take_error(const kiln_host_error &host, kiln_error *error) {
+  if (!error) return {};
+  auto info = std::make_shared<ErrorInfo>();
+  std::shared_ptr<ErrorInfo> innermost = info;
+  for (const kiln_error *e = error; e;) {
+    kiln_text message{}, plugin{};
+    host.message(e, &message);
+    host.plugin(e, &plugin);
+    innermost->code = static_cast<Code>(host.code(e));
+    innermost->message.assign(message.data, message.size);
+    innermost->plugin.assign(plugin.data, plugin.size);
+    if ((e = host.cause(e))) {
+      auto below = std::make_shared<ErrorInfo>();
+      innermost->cause = below;
+      innermost = std::move(below);
+    }
+  }
+  host.destroy(error);
+  return Status(std::move(info));
+}
+
+}  // namespace kiln

@@ -1,0 +1,46 @@
+// Loading plugins: the note is checked in the file, then the library is opened, its table is checked, and its setup
+// runs once in each context. A library stays mapped until the process ends.
+#pragma once
+#include <kiln/plugin.h>
+
+#include <memory>
+#include <string>
+
+#include "jit/base/hash.h"
+#include "jit/base/status.h"
+#include "runtime/plugin/file_digests.h"
+
+namespace kiln {
+
+// An open library whose table is one that this host can serve.
+struct PluginLibrary {
+  std::string path;  // absolute
+  std::string name;
+  Digest digest;
+  uint32_t host_minor_needed = 0;
+  const kiln_plugin *table = nullptr;
+};
+// codes io, incompatible, plugin_failed; every message starts with the path.
+Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features, FileDigests &digests);
+
+// A plugin in one context: between setup and teardown. What it registered holds a share of it.
+class Plugin {
+ public:
+  // Runs setup with `context`, which must stay valid until teardown.
+  static Result<std::shared_ptr<Plugin>> set_up(PluginLibrary library, const kiln_host &host, kiln_context *context);
+  explicit Plugin(PluginLibrary library) : library_(std::move(library)) {}
+  Plugin(const Plugin &) = delete;
+  Plugin &operator=(const Plugin &) = delete;
+  ~Plugin();
+  const PluginLibrary &library() const { return library_; }
+
+ private:
+  PluginLibrary library_;
+  void *state_ = nullptr;
+  bool is_set_up_ = false;
+};
+
+// What a callback returned, as a Status; destroys the error. NULL is ok.
+Status take_error(const kiln_host_error &host, kiln_error *error);
+
+}  // namespace kiln
