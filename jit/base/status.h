@@ -83,7 +83,7 @@ Status invalid(const Parts &...parts) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}
+  Result(T v) : value_(std::move(v)) {}
   Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }
 
   bool ok() const { return status_.ok(); }

@@ -1,0 +1,32 @@
+// A shared library opened at run time. Never unloaded: code from it may still be referenced when its owner goes.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+class DynamicLibrary {
+ public:
+  // RTLD_NOW | RTLD_LOCAL. Code io, with the loader's own words, when it cannot be opened.
+  static Result<DynamicLibrary> open(const std::string &path);
+  // Code unknown_name when there is none.
+  template <class Function>
+  Result<Function> symbol(const char *name) const {
+    KILN_ASSIGN(void *address, address_of(name));
+    return reinterpret_cast<Function>(address);
+  }
+  const std::string &path() const { return path_; }
+
+ private:
+  DynamicLibrary(void *handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  Result<void *> address_of(const char *name) const;
+  void *handle_;
+  std::string path_;
+};
+
+// The folder of the library (or program) that this very code was linked into: what belongs to it lies beside it.
+std::string directory_of_this_library();
+
+}  // namespace kiln

@@ -1,0 +1,44 @@
+#include "jit/base/env.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace kiln {
+namespace {
+
+constexpr EnvInfo table[] = {
+#define ENV(name, doc) {Env::name, #name, doc},
+#include "jit/base/env.def"
+#undef ENV
+};
+
+const char *name_of(Env variable) { return table[static_cast<size_t>(variable)].name; }
+
+}  // namespace
+
+std::span<const EnvInfo> all_env() { return table; }
+
+std::optional<std::string> env_text(Env variable) {
+  const char *text = std::getenv(name_of(variable));
+  return text && *text ? std::optional<std::string>(text) : std::nullopt;
+}
+
+Result<std::optional<uint32_t>> env_count(Env variable) {
+  std::optional<std::string> text = env_text(variable);
+  if (!text) return std::optional<uint32_t>();
+  uint32_t number = 0;
+  const char *end = text->data() + text->size();
+  if (auto [at, failure] = std::from_chars(text->data(), end, number);
+      failure != std::errc() || at != end || number == 0)
+    return invalid(name_of(variable), " is '", *text, "'; expected a number, at least 1");
+  return std::optional(number);
+}
+
+Result<bool> env_flag(Env variable) {
+  std::optional<std::string> text = env_text(variable);
+  if (!text || *text == "0") return false;
+  if (*text == "1") return true;
+  return invalid(name_of(variable), " is '", *text, "'; expected 0 or 1");
+}
+
+}  // namespace kiln

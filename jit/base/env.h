@@ -1,0 +1,31 @@
+// The environment variables of env.def. Read when asked for, never kept: there is no hidden state.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+enum class Env : uint8_t {
+#define ENV(name, doc) name,
+#include "jit/base/env.def"
+#undef ENV
+};
+
+struct EnvInfo {
+  Env variable;
+  const char *name;
+  std::string_view doc;
+};
+std::span<const EnvInfo> all_env();
+
+// A variable that is unset or empty is nullopt. The typed ones name variable, value and what was expected.
+std::optional<std::string> env_text(Env variable);
+Result<std::optional<uint32_t>> env_count(Env variable);  // a decimal number, at least 1
+Result<bool> env_flag(Env variable);                      // "1" or "0"; unset: false
+
+}  // namespace kiln

@@ -1,0 +1,118 @@
+#include "jit/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+namespace kiln {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+Status failed(std::string_view what, const std::string &path) {
+  int number = errno;
+  return error(Code::io, "cannot ", what, " '", path, "': ", errno_text(number));
+}
+
+// Opens a regular file for reading; its size comes with it.
+struct Opened {
+  Descriptor file;
+  size_t size;
+};
+Result<Opened> open_regular(const std::string &path) {
+  // Not blocking: opening a FIFO would wait for a writer before we could refuse it.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return failed("open", path);
+  struct stat info{};
+  if (fstat(file.get(), &info) != 0) return failed("examine", path);
+  if (!S_ISREG(info.st_mode)) return error(Code::io, "cannot read '", path, "': not a regular file");
+  return Opened{std::move(file), static_cast<size_t>(info.st_size)};
+}
+
+}  // namespace
+
+std::string errno_text(int number) { return std::generic_category().message(number); }
+
+Result<Bytes> read_file(const std::string &path) {
+  KILN_ASSIGN(Opened opened, open_regular(path));
+  Bytes bytes(opened.size);
+  size_t at = 0;
+  while (at < bytes.size()) {
+    ssize_t got = ::read(opened.file.get(), bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("read", path);
+    if (got == 0) break;  // it has become shorter since
+    at += static_cast<size_t>(got);
+  }
+  bytes.resize(at);
+  return bytes;
+}
+
+Status write_file(const std::string &path, ByteSpan bytes) {
+  // A name of this process and moment; O_EXCL makes it ours. Not mkstemp, whose 0600 would ignore the user's umask.
+  std::string temporary =
+      str_cat(path, ".", getpid(), ".", std::chrono::steady_clock::now().time_since_epoch().count());
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) return failed("create a file beside", path);
+  auto give_up = [&](std::string_view what) {
+    Status status = failed(what, path);
+    ::unlink(temporary.c_str());
+    return status;
+  };
+  for (size_t at = 0; at < bytes.size();) {
+    ssize_t put = ::write(file.get(), bytes.data() + at, bytes.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return give_up("write");
+    at += static_cast<size_t>(put);
+  }
+  if (fsync(file.get()) != 0) return give_up("flush");
+  if (file.close() != 0) return give_up("close");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename a file to");
+  return {};
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path) {
+  KILN_ASSIGN(Opened opened, open_regular(path));
+  MappedFile map;
+  if (opened.size == 0) return map;  // mmap refuses a length of 0
+  void *data = mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.file.get(), 0);
+  if (data == MAP_FAILED) return failed("map", path);
+  map.data_ = static_cast<const uint8_t *>(data);
+  map.size_ = opened.size;
+  return map;
+}
+
+MappedFile::MappedFile(MappedFile &&other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) munmap(const_cast<uint8_t *>(data_), size_);
+}
+
+}  // namespace kiln

@@ -1,0 +1,34 @@
+// Files: whole ones in and out, and read-only maps. Errors have code io and say what was done to which file, and why it
+// failed.
+#pragma once
+#include <string>
+
+#include "jit/base/bytes.h"
+#include "jit/base/status.h"
+
+namespace kiln {
+
+// Of errno, as a person reads it.
+std::string errno_text(int number);
+
+Result<Bytes> read_file(const std::string &path);
+// Under a fresh name beside it, flushed to disk, then renamed: a reader sees the old file or the new one, never a part.
+Status write_file(const std::string &path, ByteSpan bytes);
+
+// A regular file mapped read-only and private; an empty file has no bytes. The bytes stay valid for the object's life.
+// A file that another process cuts short while it is mapped faults on access, as with every map.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string &path);
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept;
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  ~MappedFile();
+  ByteSpan bytes() const { return {data_, size_}; }
+
+ private:
+  const uint8_t *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace kiln
