@@ -23,6 +23,7 @@ struct Group {
   std::vector<uint32_t> items;
   bool contraction = false;  // the first item is one; the others are maps over its domain
   size_t rows = 0;           // else: leading domain axes that all items share, the kernel's parallel axes
+  int cost = 0;              // of its bodies
 };
 
 // inline.cpp: folds views, and producers that are cheap or read once, into their readers.

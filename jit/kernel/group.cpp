@@ -26,6 +26,7 @@ bool reads_in_step(const Access &load, const std::vector<uint32_t> &domain, cons
 namespace {
 
 constexpr size_t max_items = 24;        // of one group: bounds code size, and keeps planning linear
+constexpr int max_cost = 1024;          // of one group's bodies: compile time grows with it
 constexpr int64_t max_inner = 1 << 16;  // elements of one row that a kernel may keep to itself
 
 class Grouper {
@@ -44,7 +45,10 @@ class Grouper {
       uint32_t g = latest;
       if (!options_.fuse || latest == UINT32_MAX || !join(groups_[latest], i)) {
         g = static_cast<uint32_t>(groups_.size());
-        groups_.push_back({.items = {i}, .contraction = item.compute.contract.has_value(), .rows = item.domain.size()});
+        groups_.push_back({.items = {i},
+                           .contraction = item.compute.contract.has_value(),
+                           .rows = item.domain.size(),
+                           .cost = size_of_body(item)});
       }
       item_of_[item.result] = i;
       group_of_[item.result] = g;
@@ -56,6 +60,17 @@ class Grouper {
   bool join(Group &group, uint32_t i) {
     const Item &item = items_[i], &first = items_[group.items.front()];
     if (item.compute.contract || group.items.size() >= max_items || item.prepared != first.prepared) return false;
+    const int cost = size_of_body(item);
+    if (group.cost + cost > max_cost) return false;
+    if (!fits(group, item)) return false;
+    group.items.push_back(i);
+    group.cost += cost;
+    return true;
+  }
+
+  // Whether `item` walks the group's rows in step; the rows shrink to those that it shares.
+  bool fits(Group &group, const Item &item) {
+    const Item &first = items_[group.items.front()];
     const std::vector<Expr> axes = domain_axes(item);
     const auto member = [&](uint32_t operand) {
       const uint32_t at = item_of_[operand];
@@ -63,12 +78,10 @@ class Grouper {
     };
     if (group.contraction) {
       if (!item.is_map() || item.compute.dims != first.compute.dims) return false;
-      const bool in_step = for_loads(item, [&](const Access &load) {
+      return for_loads(item, [&](const Access &load) {
         const Item *m = member(item.operands[load.buffer]);
         return !m || reads_in_step(load, m->domain, axes, axes.size());
       });
-      if (in_step) group.items.push_back(i);
-      return in_step;
     }
 
     // The longest row prefix that every read of the group keeps in step.
@@ -92,8 +105,11 @@ class Grouper {
       if (!small_rows(other, rows)) return false;
     }
     group.rows = rows;
-    group.items.push_back(i);
     return true;
+  }
+
+  static int size_of_body(const Item &item) {
+    return cost_of(item.compute.body) + static_cast<int>(item.compute.body.values.size());
   }
 
   template <class Fn>

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int free_cost = 3;           // may be computed again by every reader
 constexpr int rows_operand_cost = 32;  // operand a of a contraction: packed again for each tile of columns
+constexpr int max_inlined_cost = 512;
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 
 // One load of a tensor, and the axes (with their extents) that the body around it runs over.
@@ -194,6 +195,7 @@ class Inliner {
     if (!options_.fuse) return item.compute.view && item.compute.body.values.size() == 1;
     if (item.compute.body.values.size() > max_values / 2 || item.operands.size() > max_operands / 2) return false;
     const int cost = cost_of(item.compute.body);
+    if (cost > max_inlined_cost) return false;
     const bool checks = has(item.compute.body, Core::in_range) || has_integer_division(item.compute.body);
     for (const Use &use : uses_[tensor]) {
       // The error word must not hear of elements that a guard leaves out.
