@@ -1,0 +1,146 @@
+#include "arrays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace kiln::cli {
+namespace {
+
+struct DType {
+  std::string name;
+  DLDataType type;
+};
+
+// All that the library knows.
+std::vector<DType> dtypes() {
+  std::vector<DType> result;
+  for (kiln_dtype number = 1;; ++number) {
+    kiln_text name = {};
+    uint32_t packed = 0;
+    if (kiln_error *unknown = kiln_dtype_info(number, &name, nullptr, &packed)) {
+      kiln_error_destroy(unknown);
+      return result;
+    }
+    result.push_back({std::string(view(name)), DLDataType{static_cast<uint8_t>(packed), static_cast<uint8_t>(packed >> 8),
+                                                          static_cast<uint16_t>(packed >> 16)}});
+  }
+}
+
+int64_t count_of(const DLTensor &tensor) {
+  int64_t count = 1;
+  for (int32_t d = 0; d < tensor.ndim; ++d) count *= tensor.shape[d];
+  return count;
+}
+
+bool is(DLDataType type, DLDataTypeCode code, int bits) { return type.code == code && type.bits == bits; }
+
+// splitmix64
+uint64_t next(uint64_t &state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+uint64_t mix(uint64_t seed, std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325 ^ seed;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+void store(DLDataType type, std::byte *at, double value) {
+  const auto put = [at](auto element) { std::memcpy(at, &element, sizeof element); };
+  if (is(type, kDLFloat, 64)) return put(value);
+  if (is(type, kDLFloat, 32)) return put(static_cast<float>(value));
+  if (is(type, kDLFloat, 16)) return put(static_cast<_Float16>(value));
+  const float single = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &single, sizeof bits);
+  put(static_cast<uint16_t>(bits >> 16));  // bf16, rounded towards zero
+}
+
+// Elements that a summary understands; others are not summed up.
+bool load(const DLTensor &tensor, int64_t index, double &out) {
+  const std::byte *at = static_cast<const std::byte *>(tensor.data) + tensor.byte_offset + index * (tensor.dtype.bits / 8);
+  const auto get = [&](auto element) {
+    std::memcpy(&element, at, sizeof element);
+    out = static_cast<double>(element);
+    return true;
+  };
+  if (is(tensor.dtype, kDLFloat, 64)) return get(double());
+  if (is(tensor.dtype, kDLFloat, 32)) return get(float());
+  if (is(tensor.dtype, kDLFloat, 16)) return get(_Float16());
+  if (is(tensor.dtype, kDLInt, 64)) return get(int64_t());
+  if (is(tensor.dtype, kDLInt, 32)) return get(int32_t());
+  if (is(tensor.dtype, kDLBool, 8)) return get(uint8_t());
+  return false;
+}
+
+}  // namespace
+
+Array::Array(DLDataType type, std::vector<int64_t> shape) : shape_(std::move(shape)) {
+  tensor_.device = {kDLCPU, 0};
+  tensor_.ndim = static_cast<int32_t>(shape_.size());
+  tensor_.dtype = type;
+  tensor_.shape = shape_.data();
+  bytes_.reset(new (std::align_val_t(64)) std::byte[std::max<uint64_t>(bytes_of(tensor_), 1)]);
+  tensor_.data = bytes_.get();
+}
+
+Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name, bool parameter) {
+  const std::vector<DType> known = dtypes();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const DType &d) { return d.name == dtype; });
+  if (found == known.end()) throw Failure("'" + std::string(name) + "' has the unknown dtype " + dtype);
+
+  Array array(found->type, std::move(shape));
+  const bool real = found->type.code == kDLFloat || found->type.code == kDLBfloat;
+  const bool vector = parameter && array.shape_.size() < 2;
+  const double columns = parameter && !vector ? static_cast<double>(std::max<int64_t>(array.shape_.back(), 1)) : 1;
+  const double width = vector ? 1 : parameter ? std::sqrt(12 / columns) : 2;
+  const double centre = vector ? 1 : 0;
+  const size_t element = found->type.bits / 8;
+  uint64_t state = mix(seed, name);
+  std::byte *at = array.bytes_.get();
+  for (int64_t i = 0, count = count_of(array.tensor_); i < count; ++i, at += element) {
+    const uint64_t bits = next(state);
+    if (real) {
+      store(found->type, at, centre + width * (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5));
+    } else {
+      std::memset(at, 0, element);
+      *at = static_cast<std::byte>(bits & 1);
+    }
+  }
+  return array;
+}
+
+uint64_t bytes_of(const DLTensor &tensor) { return static_cast<uint64_t>(count_of(tensor)) * (tensor.dtype.bits / 8); }
+
+std::string summary_of(const DLTensor &tensor) {
+  std::string text = "[";
+  for (int32_t d = 0; d < tensor.ndim; ++d) text += (d ? ", " : "") + std::to_string(tensor.shape[d]);
+  text += "]";
+  const int64_t count = count_of(tensor);
+  double least = INFINITY, most = -INFINITY, sum = 0, value = 0;
+  int64_t nans = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!load(tensor, i, value)) return text;
+    if (std::isnan(value)) {
+      ++nans;
+      continue;
+    }
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+  }
+  if (count == nans) return text + (count ? "  all nan" : "  empty");
+  char numbers[128];
+  std::snprintf(numbers, sizeof numbers, "  min %.6g  max %.6g  mean %.6g", least, most, sum / static_cast<double>(count - nans));
+  text += numbers;
+  if (nans) text += "  nan " + std::to_string(nans);
+  return text;
+}
+
+}  // namespace kiln::cli

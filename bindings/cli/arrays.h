@@ -1,0 +1,46 @@
+// Arrays that the program owns: random ones, and outputs that Kiln hands over.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+
+namespace kiln::cli {
+
+struct DeleteManaged {
+  void operator()(DLManagedTensorVersioned *tensor) const {
+    if (tensor->deleter) tensor->deleter(tensor);
+  }
+};
+using Output = std::unique_ptr<DLManagedTensorVersioned, DeleteManaged>;
+
+// Row-major, 64-byte aligned.
+class Array {
+ public:
+  // Values drawn by (seed, name) alone, so that they do not depend on what else is drawn: matrices and inputs of any rank
+  // from a uniform distribution around 0 (matrices with variance 1 / columns), vector and scalar parameters (biases,
+  // scales, variances) from [0.5, 1.5), integers 0 or 1, so that they index whatever has two rows.
+  static Array random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name, bool parameter);
+
+  const DLTensor *tensor() const { return &tensor_; }
+  Array(Array &&) = default;
+  Array &operator=(Array &&) = default;
+
+ private:
+  Array(DLDataType type, std::vector<int64_t> shape);
+
+  struct Free {
+    void operator()(std::byte *bytes) const { ::operator delete[](bytes, std::align_val_t(64)); }
+  };
+  std::vector<int64_t> shape_;  // its elements stay where they are when the array moves
+  std::unique_ptr<std::byte[], Free> bytes_;
+  DLTensor tensor_ = {};
+};
+
+// "f32 [4, 10]  min -3.1  max 9.2  mean 0.31", for a person.
+std::string summary_of(const DLTensor &tensor);
+uint64_t bytes_of(const DLTensor &tensor);
+
+}  // namespace kiln::cli

@@ -1,0 +1,9 @@
+// The commands of the program, one file each; main.cpp lists them.
+#pragma once
+#include "args.h"
+
+namespace kiln::cli {
+
+extern const Command run_command, compile_command, inspect_command, ops_command, cache_command, plugin_command, version_command;
+
+}  // namespace kiln::cli

@@ -1,0 +1,114 @@
+#include "handles.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace kiln::cli {
+namespace {
+
+std::string described(const kiln_error *error) {
+  kiln_text message = {};
+  kiln_error_message(error, &message);
+  std::string text(view(message));
+  if (const kiln_error *cause = kiln_error_cause(error)) text += ": " + described(cause);
+  return text;
+}
+
+bool succeeded(kiln_error *error) {
+  kiln_error_destroy(error);
+  return error == nullptr;
+}
+
+}  // namespace
+
+void check(kiln_error *error) {
+  if (!error) return;
+  const Handle<kiln_error, kiln_error_destroy> owned(error);
+  throw Failure(described(error));
+}
+
+std::string_view view(const Blob &blob) {
+  uint64_t size = 0;
+  const void *data = kiln_blob_data(blob.get(), &size);
+  return {static_cast<const char *>(data), size};
+}
+
+Options::Options() {
+  kiln_options *options = nullptr;
+  check(kiln_options_create(&options));
+  handle_.reset(options);
+}
+
+void Options::set(std::string_view name, int64_t value) {
+  check(kiln_options_set_i64(handle_.get(), name.data(), name.size(), value));
+}
+
+void Options::set(std::string_view name, bool value) {
+  check(kiln_options_set_bool(handle_.get(), name.data(), name.size(), value));
+}
+
+void Options::set(std::string_view name, std::string_view value) {
+  check(kiln_options_set_text(handle_.get(), name.data(), name.size(), value.data(), value.size()));
+}
+
+std::string Report::text(std::string_view path) const {
+  kiln_text value = {};
+  check(kiln_report_get_text(handle_.get(), path.data(), path.size(), &value));
+  return std::string(view(value));
+}
+
+int64_t Report::i64(std::string_view path) const {
+  int64_t value = 0;
+  check(kiln_report_get_i64(handle_.get(), path.data(), path.size(), &value));
+  return value;
+}
+
+double Report::f64(std::string_view path) const {
+  double value = 0;
+  check(kiln_report_get_f64(handle_.get(), path.data(), path.size(), &value));
+  return value;
+}
+
+bool Report::boolean(std::string_view path) const {
+  uint32_t value = 0;
+  check(kiln_report_get_bool(handle_.get(), path.data(), path.size(), &value));
+  return value != 0;
+}
+
+size_t Report::count(std::string_view path) const {
+  uint64_t value = 0;
+  check(kiln_report_count(handle_.get(), path.data(), path.size(), &value));
+  return value;
+}
+
+std::string Report::key(std::string_view path, size_t index) const {
+  kiln_text value = {};
+  check(kiln_report_key(handle_.get(), path.data(), path.size(), index, &value));
+  return std::string(view(value));
+}
+
+std::string Report::shown(std::string_view path) const {
+  int64_t integer = 0;
+  if (succeeded(kiln_report_get_i64(handle_.get(), path.data(), path.size(), &integer))) return std::to_string(integer);
+  double number = 0;
+  if (succeeded(kiln_report_get_f64(handle_.get(), path.data(), path.size(), &number))) {
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%g", number);
+    return buffer;
+  }
+  uint32_t boolean = 0;
+  if (succeeded(kiln_report_get_bool(handle_.get(), path.data(), path.size(), &boolean))) return boolean ? "true" : "false";
+  return text(path);
+}
+
+std::string Report::json() const {
+  return std::string(view(make<Blob>(kiln_report_json, handle_.get())));
+}
+
+std::string path_of(std::string_view list, size_t index, std::string_view member) {
+  std::string path = std::string(list) + "." + std::to_string(index);
+  if (!member.empty()) path.append(".").append(member);
+  return path;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,80 @@
+// kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR or assembly.
+#include "commands.h"
+#include "session.h"
+#include "signature.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr Flag flags[] = {
+    {"--json", "", "a graph as its JSON; an artifact's description"},
+    {"--dot", "", "a graph for Graphviz"},
+    {"--kernels", "", "the kernels that it compiles to: kernel IR"},
+    {"--llvm", "", "the LLVM IR of its kernels"},
+    {"--asm", "", "the machine code of its kernels"},
+    plugin_flag,
+    backend_flag,
+    cpu_flag,
+};
+
+constexpr std::string_view views[] = {"json", "dot", "kernels", "llvm", "asm"};
+
+std::string_view chosen_view(const Args &args) {
+  std::string_view chosen = "text";
+  for (const std::string_view view : views) {
+    if (!args.has("--" + std::string(view))) continue;
+    if (chosen != "text") throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
+    chosen = view;
+  }
+  return chosen;
+}
+
+void print_head(const Report &description) {
+  for (const std::string_view key : {"backend", "target", "build_id", "key"}) {
+    print(std::string(key) + "  " + description.shown(key) + "\n");
+  }
+  const Signature signature = signature_of(description);
+  const auto list = [](std::string_view side, const std::vector<Slot> &slots) {
+    for (const Slot &slot : slots) print(std::string(side) + "  " + slot.name + "  " + slot.type() + "\n");
+  };
+  list("input", signature.inputs);
+  list("parameter", signature.parameters);
+  list("output", signature.outputs);
+}
+
+void print_executable(const Executable &executable, std::string_view what) {
+  if (what == "json") return print(report_of(kiln_executable_describe, executable.get()).json() + "\n");
+  if (what == "text") {
+    print_head(report_of(kiln_executable_describe, executable.get()));
+    what = "plan";
+  }
+  print(view(make<Blob>(kiln_executable_text, executable.get(), what.data(), what.size())));
+}
+
+int run(const Args &args) {
+  const std::string_view what = chosen_view(args);
+  const Session session(args);
+  Subject subject = load(session, args.operands()[0]);
+  if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
+    print(view(make<Blob>(kiln_graph_write, subject.graph.get(), what.data(), what.size())));
+    return 0;
+  }
+  if (subject.graph) {
+    Options options = compile_options(args);
+    options.set("cache", false);
+    subject.executable = compile(session, subject.graph, options).executable;
+  } else {
+    refuse_compile_flags(args);
+    if (what == "dot") throw Usage("--dot draws a graph; an artifact holds none");
+  }
+  print_executable(subject.executable, what);
+  return 0;
+}
+
+}  // namespace
+
+const Command inspect_command{"inspect", "GRAPH|ARTIFACT", "Shows a graph or an artifact; as text unless a flag says otherwise.",
+                              1,         1,                flags,
+                              run};
+
+}  // namespace kiln::cli

@@ -1,0 +1,62 @@
+// kiln: runs, compiles and inspects graphs. A client of kiln.h alone.
+//
+// Exit codes: 0 success, 1 failure, 2 wrong use. An error is one line on stderr.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "commands.h"
+#include "handles.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr const Command *commands[] = {&run_command,   &compile_command, &inspect_command, &ops_command,
+                                       &cache_command, &plugin_command,  &version_command};
+
+std::string overview() {
+  std::string text = "usage: kiln COMMAND …\n\n";
+  for (const Command *command : commands) {
+    std::string left = std::string(command->name) + " " + std::string(command->operands);
+    left.resize(std::max<size_t>(left.size(), 34), ' ');
+    text += "  " + left + " " + std::string(command->summary.substr(0, command->summary.find('\n'))) + "\n";
+  }
+  return text + "\nkiln COMMAND --help tells a command's flags.\n";
+}
+
+int dispatch(std::span<const char *const> words) {
+  if (words.empty()) throw Usage("no command given; kiln --help lists them");
+  const std::string_view name = words[0];
+  if (name == "--help" || name == "-h" || name == "help") {
+    std::fputs(overview().c_str(), stdout);
+    return 0;
+  }
+  std::vector<std::string_view> known;
+  for (const Command *command : commands) {
+    known.push_back(command->name);
+    if (command->name != name) continue;
+    for (const char *word : words.subspan(1)) {
+      if (std::string_view(word) == "--help" || std::string_view(word) == "-h") {
+        std::fputs(help_of(*command).c_str(), stdout);
+        return 0;
+      }
+    }
+    return command->run(Args::parse(*command, words.subspan(1)));
+  }
+  throw Usage("unknown command '" + std::string(name) + "'" + suggestion(name, known));
+}
+
+}  // namespace
+}  // namespace kiln::cli
+
+int main(int count, char **words) {
+  try {
+    return kiln::cli::dispatch(std::span<const char *const>(words, count).subspan(1));
+  } catch (const kiln::cli::Usage &usage) {
+    std::fprintf(stderr, "kiln: %s\n", usage.what());
+    return 2;
+  } catch (const std::exception &failure) {
+    std::fprintf(stderr, "kiln: %s\n", failure.what());
+    return 1;
+  }
+}

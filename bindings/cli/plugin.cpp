@@ -1,0 +1,33 @@
+// kiln plugin: what a plugin would register, and with which identity.
+#include "commands.h"
+#include "session.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr Flag flags[] = {json_flag};
+constexpr std::string_view verbs[] = {"inspect"};
+
+int run(const Args &args) {
+  const std::string &verb = args.operands()[0], &path = args.operands()[1];
+  if (verb != "inspect") throw Usage("unknown verb '" + verb + "' of plugin" + suggestion(verb, verbs));
+  const Report report = report_of(kiln_plugin_inspect, path.data(), path.size());
+  if (args.has("--json")) {
+    print(report.json() + "\n");
+    return 0;
+  }
+  print(report.text("name") + "  ABI " + report.shown("abi_major") + ", needs minor " + report.shown("host_minor_needed") +
+        " of the host\n");
+  for (size_t i = 0; i < report.count("passes"); ++i) {
+    const auto shown = [&](std::string_view member) { return report.shown(path_of("passes", i, member)); };
+    print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +
+          "  priority " + shown("priority") + "  uuid " + shown("uuid") + "\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command plugin_command{"plugin", "inspect P.so", "Shows what a plugin registers, and with which identity.", 2, 2, flags, run};
+
+}  // namespace kiln::cli

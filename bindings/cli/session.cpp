@@ -1,0 +1,148 @@
+#include "session.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace kiln::cli {
+
+class Progress {
+ public:
+  Progress() {
+    if (isatty(STDERR_FILENO)) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
+  }
+
+  static int32_t event(void *user, uint32_t kind, const char *text, uint64_t size) {
+    static_cast<Progress *>(user)->receive(kind, std::string_view(text, size));
+    return 0;
+  }
+
+  // The compile is over: the line is cleared.
+  void finish() { receive(KILN_EVENT_PROGRESS, ""); }
+
+ private:
+  void receive(uint32_t kind, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    if (kind == KILN_EVENT_WARNING) {
+      clear();
+      std::fprintf(stderr, "kiln: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+      return;
+    }
+    if (phase_.empty()) begin_ = std::chrono::steady_clock::now();
+    phase_ = text;
+    if (text.empty()) clear();
+  }
+
+  void tick(const std::stop_token &stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      wake_.wait_for(lock, stop, std::chrono::milliseconds(200), [] { return false; });
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+      if (phase_.empty() || seconds < 1) continue;
+      std::fprintf(stderr, "\r\033[Kkiln: %s, %.0f s", phase_.c_str(), seconds);
+      shown_ = true;
+    }
+    clear();
+  }
+
+  void clear() {
+    if (std::exchange(shown_, false)) std::fputs("\r\033[K", stderr);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::string phase_;
+  std::chrono::steady_clock::time_point begin_;
+  bool shown_ = false;
+  std::jthread ticker_;  // last: it uses all the others
+};
+
+Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
+  Options options;
+  if (const auto cache = args.get(cache_flag.name)) options.set("cache", *cache);
+  if (const auto threads = args.integer(threads_flag.name, 1)) options.set("threads", *threads);
+  kiln_event_sink sink = {};
+  sink.struct_size = sizeof sink;
+  sink.user = progress_.get();
+  sink.event = Progress::event;
+  context_ = make<Context>(kiln_context_create, options.get(), &sink);
+  for (const std::string &path : args.all(plugin_flag.name)) {
+    check(kiln_plugin_load(context_.get(), path.data(), path.size(), nullptr));
+  }
+}
+
+Session::~Session() = default;
+
+void Session::finish_progress() const { progress_->finish(); }
+
+Options compile_options(const Args &args) {
+  Options options;
+  if (const auto backend = args.get(backend_flag.name)) options.set("backend", *backend);
+  if (const auto cpu = args.get(cpu_flag.name)) options.set("cpu", *cpu);
+  if (args.has(strict_flag.name)) options.set("strict", true);
+  return options;
+}
+
+Subject load(const Session &session, const std::string &path) {
+  const std::string bytes = read_file(path);
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  Subject subject;
+  if (first != std::string::npos && bytes[first] == '{') {
+    try {
+      subject.graph = make<Graph>(kiln_graph_parse, session.context(), bytes.data(), bytes.size());
+    } catch (const Failure &failure) {
+      throw Failure(path + ": " + failure.what());
+    }
+  } else {
+    subject.executable = make<Executable>(kiln_executable_load, session.context(), path.data(), path.size());
+  }
+  return subject;
+}
+
+void refuse_compile_flags(const Args &args) {
+  for (const Flag &flag : {backend_flag, cpu_flag, strict_flag}) {
+    if (args.has(flag.name)) {
+      throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
+    }
+  }
+}
+
+Compiled compile(const Session &session, const Graph &graph, const Options &options) {
+  kiln_executable *executable = nullptr;
+  kiln_report *report = nullptr;
+  check(kiln_compile(session.context(), graph.get(), options.get(), &executable, &report));
+  session.finish_progress();
+  return {Executable(executable), Report(report)};
+}
+
+std::string read_file(const std::string &path) {
+  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) throw Failure(path + ": " + std::strerror(errno));
+  std::string bytes;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) bytes.append(buffer, count);
+  if (std::ferror(file.get())) throw Failure(path + ": " + std::strerror(errno));
+  return bytes;
+}
+
+void write_file(const std::string &path, std::string_view text) {
+  if (path == "-") return print(text);
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  if (!file) throw Failure(path + ": " + std::strerror(errno));
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written) throw Failure(path + ": " + std::strerror(errno));
+}
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Failure(std::string("standard output: ") + std::strerror(errno));
+  }
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,61 @@
+// What the commands share: flags, a context with plugins and progress, and loading a graph or an artifact.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "args.h"
+#include "handles.h"
+
+namespace kiln::cli {
+
+inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin: its passes and ops", true};
+inline constexpr Flag backend_flag{"--backend", "cpu|reference", "what runs the graph (cpu)"};
+inline constexpr Flag cpu_flag{"--cpu", "NAME", "generate code for x86-64, v3 or v4 (native: this machine)"};
+inline constexpr Flag threads_flag{"--threads", "N", "threads that run and compile (one per core)"};
+inline constexpr Flag cache_flag{"--cache", "DIR|off", "the cache's folder (the user's cache folder)"};
+inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be bypassed"};
+inline constexpr Flag stats_flag{"--stats", "F|-", "write how the compile and the run went, as JSON"};
+inline constexpr Flag json_flag{"--json", "", "write JSON"};
+
+// Shows the phase of a compile that takes over a second on stderr, when that is a terminal. Warnings are always shown.
+class Progress;
+
+class Session {
+ public:
+  // Reads --cache, --threads, --plugin (those that the command knows).
+  explicit Session(const Args &args);
+  ~Session();
+
+  kiln_context *context() const { return context_.get(); }
+  // The compile is over: its progress is cleared from the terminal.
+  void finish_progress() const;
+
+ private:
+  std::unique_ptr<Progress> progress_;  // outlives the context, which calls it
+  Context context_;
+};
+
+// Of --backend, --cpu, --strict.
+Options compile_options(const Args &args);
+
+// Either a graph (its file holds JSON) or an executable (of an artifact).
+struct Subject {
+  Graph graph;
+  Executable executable;
+};
+Subject load(const Session &session, const std::string &path);
+// Throws Usage when one of the flags that only a graph's compile obeys is given for an artifact.
+void refuse_compile_flags(const Args &args);
+
+struct Compiled {
+  Executable executable;
+  Report report;
+};
+Compiled compile(const Session &session, const Graph &graph, const Options &options);
+
+std::string read_file(const std::string &path);
+// "-" is standard output.
+void write_file(const std::string &path, std::string_view text);
+void print(std::string_view text);
+
+}  // namespace kiln::cli

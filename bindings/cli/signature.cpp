@@ -1,0 +1,81 @@
+#include "signature.h"
+
+#include <cctype>
+
+namespace kiln::cli {
+namespace {
+
+std::vector<Slot> slots(const Report &description, std::string_view side) {
+  std::vector<Slot> result(description.count(side));
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[i].name = description.text(path_of(side, i, "name"));
+    result[i].dtype = description.text(path_of(side, i, "dtype"));
+    const std::string shape = path_of(side, i, "shape");
+    for (size_t d = 0; d < description.count(shape); ++d) result[i].shape.push_back(description.shown(path_of(shape, d)));
+  }
+  return result;
+}
+
+bool is_symbol(std::string_view dimension) {
+  if (dimension.empty() || std::isdigit(static_cast<unsigned char>(dimension[0]))) return false;
+  for (const char c : dimension) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Slot::type() const {
+  std::string text = dtype + " [";
+  for (size_t i = 0; i < shape.size(); ++i) text.append(i ? ", " : "").append(shape[i]);
+  return text + "]";
+}
+
+Signature signature_of(const Report &description) {
+  Signature signature{slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
+  for (size_t i = 0; i < description.count("symbols"); ++i) {
+    const std::string name = description.key("symbols", i);
+    if (const int64_t hint = description.i64("symbols." + name + ".hint")) signature.hints[name] = hint;
+  }
+  return signature;
+}
+
+void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given) {
+  for (const auto &[name, value] : given) sizes_[name] = to_integer(value, 0, "--size " + name);
+}
+
+void Sizes::learn(const Slot &slot, const DLTensor &array) {
+  if (static_cast<size_t>(array.ndim) != slot.shape.size()) return;  // a wrong rank: binding it will say so
+  for (size_t d = 0; d < slot.shape.size(); ++d) {
+    if (is_symbol(slot.shape[d])) sizes_.emplace(slot.shape[d], array.shape[d]);
+  }
+}
+
+std::vector<int64_t> Sizes::dims(const Slot &slot) const {
+  std::vector<int64_t> result;
+  for (const std::string &dimension : slot.shape) result.push_back(evaluate(slot, dimension));
+  return result;
+}
+
+int64_t Sizes::evaluate(const Slot &slot, const std::string &dimension) const {
+  std::map<std::string, int64_t> known = sizes_;
+  known.insert(signature_.hints.begin(), signature_.hints.end());
+  std::vector<kiln_text> names;
+  std::vector<int64_t> values;
+  for (const auto &[name, value] : known) {
+    names.push_back({name.data(), name.size()});
+    values.push_back(value);
+  }
+  kiln_dim dim = {};
+  check(kiln_dim_parse(context_, dimension.data(), dimension.size(), &dim));
+  int64_t value = 0;
+  try {
+    check(kiln_dim_evaluate(context_, &dim, names.data(), values.data(), names.size(), &value));
+  } catch (const Failure &failure) {
+    throw Usage("the size of '" + slot.name + "' " + slot.type() + " is not known; give --size NAME=N (" + failure.what() + ")");
+  }
+  return value;
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,45 @@
+// What an executable wants and gives: names, dtypes and shapes over symbols, and the sizes of the symbols.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "args.h"
+#include "handles.h"
+
+namespace kiln::cli {
+
+struct Slot {
+  std::string name;
+  std::string dtype;               // "f32"
+  std::vector<std::string> shape;  // each an integer or an expression over symbols
+  std::string type() const;        // "f32 [batch, 10]"
+};
+
+struct Signature {
+  std::vector<Slot> inputs, parameters, outputs;
+  std::map<std::string, int64_t> hints;  // of the symbols that have one
+};
+Signature signature_of(const Report &description);
+
+// Sizes of symbols: from --size NAME=N, then from given inputs, then hints.
+class Sizes {
+ public:
+  Sizes(kiln_context *context, const Signature &signature) : context_(context), signature_(signature) {}
+
+  // Usage unless every value is an integer from 0 on.
+  void set(const std::vector<std::pair<std::string, std::string>> &given);
+  // Takes the sizes of `slot`'s bare symbols from an array that is given for it, unless they are set already.
+  void learn(const Slot &slot, const DLTensor &array);
+  // The slot's dims; Usage names a symbol of which nothing is known.
+  std::vector<int64_t> dims(const Slot &slot) const;
+
+ private:
+  int64_t evaluate(const Slot &slot, const std::string &dimension) const;
+
+  kiln_context *context_;
+  const Signature &signature_;
+  std::map<std::string, int64_t> sizes_;
+};
+
+}  // namespace kiln::cli

@@ -1,0 +1,42 @@
+// What --stats writes: how the compile ended, and where the time went.
+#pragma once
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "handles.h"
+
+namespace kiln::cli {
+
+class Stopwatch {
+ public:
+  // Milliseconds since the last lap, or since the beginning.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return milliseconds(now - std::exchange(last_, now));
+  }
+  double total() const { return milliseconds(std::chrono::steady_clock::now() - begin_); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+  Clock::time_point begin_ = Clock::now(), last_ = begin_;
+};
+
+struct Stats {
+  Report compile;                                       // empty: an artifact was given, nothing was compiled or looked up
+  std::vector<std::pair<std::string, double>> phases;   // the client's own, in milliseconds: ("read_ms", 1.2)
+  double total_ms = 0;
+  uint64_t call_bytes = 0;                              // working memory, prepared parameters and outputs of the call
+};
+
+// {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "llvm_loaded",
+// "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}. `members` (JSON members,
+// each with a comma after it) come first.
+std::string json_of(const Stats &stats, std::string_view members = {});
+
+std::string json_text(std::string_view text);
+std::string json_number(double value);  // what is not finite is a text
+
+}  // namespace kiln::cli
