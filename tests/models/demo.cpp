@@ -1,0 +1,141 @@
+// The demo: each model first cold (a fresh cache folder of its own), then warm in a new process; one table, and JSON.
+//
+//   kiln_demo [--json FILE]                          the whole demo
+//   kiln_demo --worker MODEL cold|warm CACHE FILE    one row of it, in a process of its own; FILE gets the row as JSON
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+#include "session.h"
+#include "stats.h"
+#include "tests/models/model.h"
+
+extern char **environ;
+
+namespace kiln::demo {
+namespace {
+
+using namespace cli;
+
+constexpr const char *models[] = {"digits", "chars"};
+constexpr const char *runs[] = {"cold", "warm"};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "kiln-demo-XXXXXX";
+    if (!mkdtemp(pattern.data())) throw Failure("cannot make " + pattern);
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string &name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Runs a program to its end; true when it exits with 0.
+bool runs_well(const std::vector<std::string> &words) {
+  std::vector<char *> argv;
+  for (const std::string &word : words) argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  int status = -1;
+  std::fflush(stdout);
+  if (posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) throw Failure("cannot start " + words[0]);
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool maps_llvm() { return read_file("/proc/self/maps").find("libkiln_llvm") != std::string::npos; }
+
+// What a warm run must be, and a cold one; empty: as it must.
+std::string unexpected(const Report &report, bool warm) {
+  const std::string lookup = report.text("lookup");
+  const int64_t compiled = report.i64("kernels_compiled");
+  if (!warm) return lookup != "MISS" ? "a cold run is " + lookup : compiled == 0 ? "a cold run compiled nothing" : "";
+  if (lookup != "HIT") return "a warm run is " + lookup + " (" + report.text("reason") + ")";
+  if (report.count("passes_run") != 0) return "a warm run ran the pass " + report.key("passes_run", 0);
+  if (compiled != 0) return "a warm run compiled " + std::to_string(compiled) + " kernels";
+  if (report.boolean("llvm_loaded") || maps_llvm()) return "a warm run loaded LLVM";
+  return "";
+}
+
+std::string passes_of(const Report &report) {
+  std::string text;
+  for (size_t i = 0; i < report.count("passes_run"); ++i) {
+    const std::string name = report.key("passes_run", i);
+    text += (i ? ", " : "") + name + " " + std::to_string(report.i64("passes_run." + name));
+  }
+  return text.empty() ? "none" : text;
+}
+
+int worker(const std::string &name, const std::string &run, const std::string &cache, const std::string &json) {
+  Stopwatch watch;
+  Stats stats;
+  Model model(name, cache);
+  stats.compile = model.compile();
+  const Evaluation evaluation = model.evaluate();
+  stats.total_ms = watch.total();
+  stats.call_bytes = evaluation.call_bytes;
+  std::string wrong = unexpected(stats.compile, run == "warm");  // before the reference runs
+
+  const Evaluation reference = model.evaluate_reference();
+  const double error = max_abs_difference(evaluation.outputs, reference.outputs);
+  if (wrong.empty()) wrong = model.judge(evaluation, reference, error);
+
+  std::printf("%-7s %-5s %-22s %9.2e  %-6s %-20s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(), evaluation.shown.c_str(),
+              error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
+              static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"), stats.total_ms);
+  write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"run\": " + json_text(run) + ",\n  \"quality\": " +
+                                      json_number(evaluation.quality) + ",\n  \"max_abs_error\": " + json_number(error) + ",\n"));
+  if (!wrong.empty()) throw Failure(name + ", " + run + ": " + wrong);
+  return 0;
+}
+
+int demo(const char *self, const char *json) {
+  const TemporaryFolder folder;
+  std::string rows;
+  bool good = true;
+  std::printf("%-7s %-5s %-22s %9s  %-6s %-20s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup", "passes run",
+              "compiled", "compile", "total");
+  for (const char *model : models) {
+    for (const char *run : runs) {
+      const std::string row = folder.file("row.json");
+      good &= runs_well({self, "--worker", model, run, folder.file(model), row});
+      if (std::filesystem::exists(row)) rows.append(rows.empty() ? "" : ",\n").append(read_file(row));
+      std::filesystem::remove(row);
+    }
+  }
+  if (json) write_file(json, "[\n" + rows + "]\n");
+  std::printf("\n200 characters, sampled by bindings/c/examples/chars.c after the prompt:\n\n");
+  setenv("KILN_CACHE", folder.file("chars").c_str(), 1);
+  good &= runs_well({KILN_EXAMPLE_CHARS, model_folder("chars"), plugin_of("chars")});
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace kiln::demo
+
+int main(int count, char **words) {
+  const std::vector<std::string> args(words + 1, words + count);
+  try {
+    if (args.size() == 5 && args[0] == "--worker") return kiln::demo::worker(args[1], args[2], args[3], args[4]);
+    if (args.empty()) return kiln::demo::demo(words[0], nullptr);
+    if (args.size() == 2 && args[0] == "--json") return kiln::demo::demo(words[0], args[1].c_str());
+  } catch (const std::exception &failure) {
+    std::fprintf(stderr, "demo: %s\n", failure.what());
+    return 1;
+  }
+  std::fprintf(stderr, "usage: demo [--json FILE]\n");
+  return 2;
+}
