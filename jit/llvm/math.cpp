@@ -1,0 +1,60 @@
+#include "jit/llvm/math.h"
+
+#include "jit/llvm/math_value.h"
+
+namespace kiln::codegen {
+namespace math {
+
+// x + 2^mantissa_bits has no room for a fraction, so the addition rounds to even; |x| above that is an integer already.
+Num round_even(const Num &x) {
+  if (x.builder().rounding) return unary(llvm::Intrinsic::roundeven, x);
+  const double limit = x.is_double() ? 0x1p52 : 0x1p23;
+  Num rounded = copysign((abs(x) + limit) - limit, x);
+  return select(abs(x) < limit, rounded, x);
+}
+
+Num floor(const Num &x) {
+  if (x.builder().rounding) return unary(llvm::Intrinsic::floor, x);
+  Num rounded = round_even(x);
+  return select(rounded > x, rounded - 1, rounded);
+}
+
+}  // namespace math
+
+llvm::Value *emit_multiply_add(MathBuilder &b, llvm::Value *a, llvm::Value *x, llvm::Value *c) {
+  if (b.fma) return b.ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, x, c});
+  return b.ir.CreateFAdd(b.ir.CreateFMul(a, x), c);
+}
+
+llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, llvm::Value *y) {
+  using kernel::Core;
+  math::Num x(b, x_value);
+  switch (op) {
+    case Core::exp:
+      return math::exp(x).value();
+    case Core::log:
+      return math::log(x).value();
+    case Core::tanh:
+      return math::tanh(x).value();
+    case Core::erf:
+      return math::erf(x).value();
+    case Core::sin:
+      return math::sin(x).value();
+    case Core::cos:
+      return math::cos(x).value();
+    case Core::pow:
+      return math::pow(x, {b, y}).value();
+    case Core::rsqrt:
+      return (1.0 / sqrt(x)).value();  // two correctly rounded steps: at most 1 ulp
+    case Core::floor:
+      return math::floor(x).value();
+    case Core::round:
+      return math::round_even(x).value();
+    default:
+      break;
+  }
+  assert(false && "not a math operation");
+  return x_value;
+}
+
+}  // namespace kiln::codegen

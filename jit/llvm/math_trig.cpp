@@ -1,0 +1,185 @@
+// sin and cos: x = n pi/2 + r with |r| <= pi/4, then a minimax polynomial of r, chosen and signed by n mod 4. The
+// reduction is in f64, for f32 too: by Cody and Waite's method for |x| < 2^18, else by that of Payne and Hanek ("Radian
+// reduction for trigonometric functions"), in a block of its own which runs when any lane is that large. Polynomials
+// are minimax (Remez), fitted by coefficients.py.
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cmath>
+
+#include "jit/llvm/math_value.h"
+
+namespace kiln::codegen::math {
+namespace {
+
+// (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4, in r^2.
+constexpr double sin_f32[] = {-0.16666667, 0.008333379, -0.00019853064, 2.8325142e-06};
+constexpr double cos_f32[] = {0.041666646, -0.001388731, 2.4432324e-05};
+// clang-format off
+constexpr double sin_f64[] = {
+    -0.16666666666666666, 0.008333333333333042, -0.00019841269840960743, 2.7557319072739935e-06,
+    -2.5052070520371635e-08, 1.6054251434433684e-10, -7.386090257059119e-13};
+constexpr double cos_f64[] = {
+    0.041666666666666664, -0.0013888888888888389, 2.4801587301179865e-05, -2.755731906012128e-07,
+    2.0876721853599565e-09, -1.1466841381379813e-11, 4.591655100635707e-14};
+// clang-format on
+
+// 2 / pi in digits of 24 bits: digit i has the weight 2^(-24 (i + 1)).
+constexpr uint32_t two_over_pi[] = {
+    0xA2F983, 0x6E4E44, 0x1529FC, 0x2757D1, 0xF534DD, 0xC0DB62, 0x95993C, 0x439041, 0xFE5163, 0xABDEBB,
+    0xC561B7, 0x246E3A, 0x424DD2, 0xE00649, 0x2EEA09, 0xD1921C, 0xFE1DEB, 0x1CB129, 0xA73EE8, 0x8235F5,
+    0x2EBB44, 0x84E99C, 0x7026B4, 0x5F7E41, 0x3991D6, 0x398353, 0x39F49C, 0x845F8B, 0xBDF928, 0x3B1FF8,
+    0x97FFDE, 0x05980F, 0xEF2F11, 0x8B5A0A, 0x6D1F6D, 0x367ECF, 0x27CB09, 0xB74F46, 0x3F669E, 0x5FEA2D,
+    0x7527BA, 0xC7EBE5, 0xF17B3D, 0x0739F7, 0x8A5292, 0xEA6BFB, 0x5FB11F, 0x8D5D08, 0x560330};
+constexpr size_t digits_f32 = 8,
+                 digits_f64 = std::size(two_over_pi);  // down to 2^-60 and 2^-150 of the largest argument
+constexpr int digit_scale = 128;  // digits are kept times 2^this, so that the last ones are normal numbers
+
+constexpr double largest_near = 0x1p18;
+
+struct TrigReduced {
+  Num n;  // as n + magic
+  Num r;
+};
+
+// pi / 2 in parts of 33, 33 and 53 bits: products with n are exact but for the last.
+TrigReduced reduce_near(const Num &x) {
+  Num shifted = multiply_add(x, 0.63661977236758134, binary64.magic);
+  Num n = shifted - binary64.magic;
+  Num r = multiply_add(n, -1.5707963267341256, x);
+  r = multiply_add(n, -6.077100506303966e-11, r);
+  return {shifted, multiply_add(n, -2.0222662487959506e-21, r)};
+}
+
+// The digits as f64, in the read-only data of the module: one table, whoever asks first.
+llvm::GlobalVariable *digit_table(llvm::IRBuilder<> &ir) {
+  llvm::Module &module = *ir.GetInsertBlock()->getModule();
+  if (llvm::GlobalVariable *table = module.getNamedGlobal("two_over_pi")) return table;
+  llvm::SmallVector<double> digits;
+  int weight = digit_scale;
+  for (uint32_t digit : two_over_pi) digits.push_back(std::ldexp(digit, weight -= 24));
+  llvm::Constant *data = llvm::ConstantDataArray::get(module.getContext(), digits);
+  auto *table =
+      new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "two_over_pi");
+  table->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return table;
+}
+
+// A sum of which only the part modulo 4 is wanted: n + fraction + rest, n an integer, |fraction| <= 1/2, rest the
+// rounding errors. Terms come in falling order of magnitude; where they cancel, the sums are exact.
+struct SumModulo4 {
+  Num n, fraction, rest;
+
+  void add(const Num &product) {
+    Num term = product - round_even(product * 0.25) * 4.0;
+    Num sum = fraction + term;
+    Num back = sum - fraction;  // Knuth's two-sum: the error of `sum`
+    rest = rest + ((fraction - (sum - back)) + (term - back));
+    Num integer = round_even(sum);
+    fraction = sum - integer;
+    n = n + integer;
+  }
+};
+
+// x * 2/pi modulo 4, digit by digit. The products are exact: 24 bits by the 24 of f32, or by 27 and 26 bits of f64.
+TrigReduced reduce_far(const Num &x, bool from_f32) {
+  llvm::IRBuilder<> &ir = x.ir();
+  llvm::Value *table = digit_table(ir);
+  Num scaled = x * std::ldexp(1, -digit_scale);
+  Num high = float_of(bits_of(scaled) & bits_of(scaled).literal(-1 << 26), scaled);
+  Num low = scaled - high;
+
+  llvm::BasicBlock *before = ir.GetInsertBlock();
+  llvm::BasicBlock *loop = llvm::BasicBlock::Create(ir.getContext(), "digits", before->getParent());
+  llvm::BasicBlock *after = llvm::BasicBlock::Create(ir.getContext(), "reduced", before->getParent());
+  ir.CreateBr(loop);
+  ir.SetInsertPoint(loop);
+  llvm::PHINode *i = ir.CreatePHI(ir.getInt64Ty(), 2);
+  llvm::PHINode *state[3];
+  for (llvm::PHINode *&phi : state) phi = ir.CreatePHI(x.type(), 2);
+  SumModulo4 sum{x.with(state[0]), x.with(state[1]), x.with(state[2])};
+  llvm::Value *digit = ir.CreateLoad(ir.getDoubleTy(), ir.CreateInBoundsGEP(ir.getDoubleTy(), table, i));
+  if (auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(x.type()))
+    digit = ir.CreateVectorSplat(vector->getNumElements(), digit);
+  if (from_f32) {
+    sum.add(scaled * x.with(digit));
+  } else {
+    sum.add(high * x.with(digit));
+    sum.add(low * x.with(digit));
+  }
+  llvm::Value *next = ir.CreateAdd(i, ir.getInt64(1));
+  i->addIncoming(ir.getInt64(0), before);
+  i->addIncoming(next, loop);
+  const Num *values[] = {&sum.n, &sum.fraction, &sum.rest};
+  for (size_t k = 0; k < 3; k++) {
+    state[k]->addIncoming(x.literal(0).value(), before);
+    state[k]->addIncoming(values[k]->value(), loop);
+  }
+  ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt64(from_f32 ? digits_f32 : digits_f64)), loop, after);
+  ir.SetInsertPoint(after);
+  return {sum.n + binary64.magic, (sum.fraction + sum.rest) * 1.5707963267948966};
+}
+
+// Whether any lane of an i1 is set, as one i1.
+llvm::Value *any(const Num &condition) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(condition.type());
+  if (!vector) return condition.value();
+  llvm::IRBuilder<> &ir = condition.ir();
+  llvm::Value *mask = ir.CreateBitCast(condition.value(), ir.getIntNTy(vector->getNumElements()));
+  return ir.CreateICmpNE(mask, llvm::ConstantInt::get(mask->getType(), 0));
+}
+
+TrigReduced reduce(const Num &x, bool from_f32) {
+  llvm::IRBuilder<> &ir = x.ir();
+  TrigReduced near = reduce_near(x);
+  Num large = abs(x) >= largest_near;
+  llvm::BasicBlock *start = ir.GetInsertBlock();
+  llvm::Function *function = start->getParent();
+  llvm::BasicBlock *slow = llvm::BasicBlock::Create(ir.getContext(), "far", function);
+  llvm::BasicBlock *join = llvm::BasicBlock::Create(ir.getContext(), "join", function);
+  llvm::MDBuilder metadata(ir.getContext());
+  ir.CreateCondBr(any(large), slow, join, metadata.createUnlikelyBranchWeights());
+  ir.SetInsertPoint(slow);
+  TrigReduced far = reduce_far(x, from_f32);
+  Num n = select(large, far.n, near.n), r = select(large, far.r, near.r);
+  llvm::BasicBlock *slow_end = ir.GetInsertBlock();
+  ir.CreateBr(join);
+  ir.SetInsertPoint(join);
+  auto choose = [&](const Num &in_slow, const Num &in_near) {
+    llvm::PHINode *phi = ir.CreatePHI(x.type(), 2);
+    phi->addIncoming(in_slow.value(), slow_end);
+    phi->addIncoming(in_near.value(), start);
+    return x.with(phi);
+  };
+  Num chosen_n = choose(n, near.n);
+  return {chosen_n, choose(r, near.r)};
+}
+
+// sin(x + quarter_turns pi/2).
+Num shifted_sin(const Num &x, int quarter_turns) {
+  llvm::IRBuilder<> &ir = x.ir();
+  const bool wide = x.is_double();
+  Num x64 = wide ? x : x.with(ir.CreateFPExt(x.value(), x.type_of(ir.getDoubleTy())));
+  TrigReduced reduced = reduce(x64, !wide);
+  Num quadrant = bits_of(reduced.n), r = reduced.r;
+  if (!wide) {
+    quadrant = quadrant.with(ir.CreateTrunc(quadrant.value(), x.type_of(ir.getInt32Ty())));
+    r = r.with(ir.CreateFPTrunc(r.value(), x.type()));
+  }
+  quadrant = quadrant + quarter_turns;
+
+  Num square = r * r;
+  Num sine = multiply_add(r * square, wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32), r);
+  Num cosine = multiply_add(square * square, wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32),
+                            multiply_add(square, -0.5, 1.0));
+  Num odd = quadrant.with(ir.CreateTrunc(quadrant.value(), quadrant.type_of(ir.getInt1Ty())));
+  Num sign = (quadrant & quadrant.literal(2)) << (format_of(x).bits - 2);
+  return float_of(bits_of(select(odd, cosine, sine)) ^ sign, x);
+}
+
+}  // namespace
+
+Num sin(const Num &x) { return select(x == 0.0, x, shifted_sin(x, 0)); }  // the sign of -0 would be lost
+Num cos(const Num &x) { return shifted_sin(x, 1); }
+
+}  // namespace kiln::codegen::math
