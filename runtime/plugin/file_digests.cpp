@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "jit/base/mapped_file.h"
+#include "jit/base/file.h"
 
 namespace kiln {
 

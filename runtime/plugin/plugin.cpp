@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "jit/base/mapped_file.h"
+#include "jit/base/file.h"
 #include "runtime/plugin/note.h"
 
 namespace kiln {
