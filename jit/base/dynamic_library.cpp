@@ -18,6 +18,12 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
   return DynamicLibrary(handle, path);
 }
 
+bool DynamicLibrary::is_in_memory(const std::string &path) {
+  void *handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) dlclose(handle);  // gives back the count that dlopen took
+  return handle != nullptr;
+}
+
 Result<void *> DynamicLibrary::address_of(const char *name) const {
   dlerror();  // clears: a symbol may be null without an error, which is no function all the same
   if (void *address = dlsym(handle_, name)) return address;

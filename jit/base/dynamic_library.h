@@ -11,6 +11,8 @@ class DynamicLibrary {
  public:
   // RTLD_NOW | RTLD_LOCAL. Code io, with the loader's own words, when it cannot be opened.
   static Result<DynamicLibrary> open(const std::string &path);
+  // Whether the library at `path` is in this process, whoever opened it.
+  static bool is_in_memory(const std::string &path);
   // Code unknown_name when there is none.
   template <class Function>
   Result<Function> symbol(const char *name) const {
