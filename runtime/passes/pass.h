@@ -34,18 +34,18 @@ struct PassContext {
 
 struct Pass {
   std::string name;
-  std::string plugin;  // path or name of who registered it; empty: built in
-  std::string version;
+  std::string plugin = {};  // path or name of who registered it; empty: built in
+  std::string version = {};
   Stage stage = Stage::post_grad;
   Timing timing = Timing::by_identity;
   int32_t priority = 0;
-  uint64_t registration = 0;   // id, in order of registration
-  std::optional<Uuid> uuid;    // the identity; built-ins are covered by the build id
-  std::optional<Digest> file;  // the plugin file's, unless its UUID suffices
-  AttrMap options;
-  std::function<Status(PassContext &)> run;
-  std::function<Status(ByteWriter &)> fingerprint;  // may be empty; asked at every lookup
-  std::shared_ptr<void> keep;                       // the plugin's or host's state; destroyed with the last copy
+  uint64_t registration = 0;        // id, in order of registration
+  std::optional<Uuid> uuid = {};    // the identity; built-ins are covered by the build id
+  std::optional<Digest> file = {};  // the plugin file's, unless its UUID suffices
+  AttrMap options = {};
+  std::function<Status(PassContext &)> run = {};
+  std::function<Status(ByteWriter &)> fingerprint = {};  // may be empty; asked at every lookup
+  std::shared_ptr<void> keep = {};                       // the plugin's or host's state; destroyed with the last copy
 
   bool built_in() const { return plugin.empty(); }
   bool early() const { return timing == Timing::early || (timing == Timing::by_identity && !uuid && !built_in()); }

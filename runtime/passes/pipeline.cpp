@@ -4,12 +4,17 @@
 #include <array>
 #include <chrono>
 
+#include "runtime/passes/builtin.h"
+
 namespace kiln {
 
 namespace {
 
 // The built-in passes: one line each, in the order in which they run within their stage.
-constexpr std::array<Pass (*)(), 0> built_in_passes = {};
+constexpr std::array built_in_passes = {
+    inline_calls_pass,  // pre_grad
+    cse_pass,           // post_grad
+};
 
 #ifdef NDEBUG
 constexpr bool debug_build = false;
@@ -124,7 +129,8 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<cons
   }
   std::vector<std::shared_ptr<const Pass>> selected;
   for (const auto &pass : passes_) {
-    if ((only.empty() || has(only, pass->name)) && !has(without, pass->name)) selected.push_back(pass);
+    if ((only.empty() || pass->built_in() || has(only, pass->name)) && !has(without, pass->name))
+      selected.push_back(pass);
   }
   // passes_ is in order of registration, built-ins first, and the sort is stable.
   std::stable_sort(selected.begin(), selected.end(), [](const auto &a, const auto &b) {

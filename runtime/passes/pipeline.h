@@ -25,7 +25,8 @@ class PassList {
   // Refuses: a second registration of one (UUID, name) or one name; an all-zero UUID; late without identity.
   Status add(std::shared_ptr<const Pass> pass);
   Status remove(uint64_t registration);
-  // Ordered by stage, priority, registration. `only` and `without` are exact names; an unknown one is an error.
+  // Ordered by stage, priority, registration. `only` chooses among registered passes (built-ins stay), `without`
+  // removes any; both are exact names, an unknown one is an error.
   Result<std::vector<std::shared_ptr<const Pass>>> select(std::span<const std::string> only,
                                                           std::span<const std::string> without) const;
   std::span<const std::shared_ptr<const Pass>> all() const { return passes_; }

@@ -1,0 +1,22 @@
+// The built-in passes, each in the .cpp of its name. pipeline.cpp lists in which order the pipeline's ones run.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "runtime/passes/pass.h"
+
+namespace kiln {
+
+// pre_grad: every `call` node becomes the nodes of the graph that it calls, however deeply nested. The nested graph's
+// symbols become the caller's dimensions; its nodes inherit the call's annotations (their own win).
+Pass inline_calls_pass();
+
+// post_grad: nodes that compute the same become one: equal op, inputs, attributes and annotations (debug.* aside), and
+// constants of equal bytes. Ops that are random, have an effect or mutate stay as they are.
+Pass cse_pass();
+
+// Not a pass of the pipeline but the first step of lowering a region for its backend: replaces every node whose op has
+// a decomposition, except ops named in `keep_whole`, until none is left. What replaces a node inherits its annotations.
+Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole);
+
+}  // namespace kiln

@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <map>
+
+#include "runtime/ops/op.h"
+#include "runtime/passes/builtin.h"
+
+namespace kiln {
+namespace {
+
+// Decompositions are layered a few deep (attention holds softmax, softmax holds max and sum); one that comes back to
+// itself would go on for ever.
+constexpr int max_rounds = 16;
+
+// The nodes of `graph` that a decomposition replaces.
+std::vector<const Node *> composites(const Graph &graph, std::span<const std::string_view> keep_whole) {
+  std::vector<const Node *> found;
+  for (const Node &node : graph.nodes()) {
+    if (node.kind != Node::Kind::op || !op_of(node).decompose) continue;
+    if (std::ranges::find(keep_whole, node.op->name) == keep_whole.end()) found.push_back(&node);
+  }
+  return found;
+}
+
+Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> nodes, const OpTable &ops) {
+  Edit edit(graph);
+  std::map<ValueId, ValueId> replaced;
+  for (const Node *original : nodes) {
+    Node node = *original;
+    for (ValueId &input : node.inputs) {
+      if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
+    }
+    DecomposeContext context{.edit = edit, .ops = ops, .node = node, .results = {}};
+    Status status = op_of(node).decompose(context);
+    for (uint32_t i = 0; status.ok() && i < context.results.size(); ++i) {
+      status = edit.replace({node.id, i}, context.results[i]);
+      replaced[{node.id, i}] = context.results[i];
+    }
+    if (!status.ok())
+      return std::move(status).with_prefix(str_cat("decomposing '", node.name, "' [", node.op->name, "]: "));
+  }
+  return edit.finish(false);
+}
+
+}  // namespace
+
+Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole) {
+  for (int round = 0;; ++round) {
+    const std::vector<const Node *> nodes = composites(*graph, keep_whole);
+    if (nodes.empty()) return graph;
+    if (round == max_rounds)
+      return error(Code::internal, "[", nodes[0]->op->name, "] its decomposition has not ended after ", max_rounds,
+                   " rounds, at node '", nodes[0]->name, "'");
+    KILN_ASSIGN(graph, one_round(graph, nodes, ops));
+  }
+}
+
+}  // namespace kiln
