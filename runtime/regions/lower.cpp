@@ -1,0 +1,172 @@
+#include "runtime/regions/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "runtime/ops/op.h"
+#include "runtime/ops/reference.h"
+
+namespace kiln {
+namespace {
+
+using kernel::BodyBuilder;
+using kernel::Compute;
+
+// A map over the axes of `dims`, with its body to be filled.
+Compute empty_map(DType dtype, const Shape &dims) {
+  Compute compute;
+  compute.dtype = dtype;
+  compute.dims = dims;
+  return compute;
+}
+
+std::vector<Expr> axes_of(const Shape &dims) {
+  std::vector<Expr> axes;
+  for (const Dim &dim : dims) axes.push_back(Expr::axis(static_cast<uint32_t>(axes.size()), dim));
+  return axes;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(const Graph &graph) : graph_(graph) {}
+
+  Result<Lowered> run() {
+    for (uint32_t id : graph_.inputs()) out_.inputs.push_back(source(*graph_.find(id)));
+    for (uint32_t id : graph_.parameters()) out_.parameters.push_back(source(*graph_.find(id)));
+    for (const Node &node : graph_.nodes()) {
+      Status status = lower_node(node);
+      if (!status.ok()) return std::move(status).with_prefix(str_cat("lowering '", node.name, "': "));
+    }
+    for (const GraphOutput &output : graph_.outputs()) {
+      const uint32_t tensor = dense(tensors_.at(output.value));
+      out_.program.tensors[tensor].is_output = true;
+      out_.outputs.push_back(tensor);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Status lower_node(const Node &node) {
+    switch (node.kind) {
+      case Node::Kind::input:
+      case Node::Kind::parameter:
+        return {};  // are tensors already, in order of the signature
+      case Node::Kind::constant:
+        constant(node);
+        return {};
+      case Node::Kind::op:
+        return node.op->flags & op_flags::mutates ? write_back(node) : op(node);
+    }
+    return {};
+  }
+
+  uint32_t add_tensor(DType dtype, const Shape &dims, const Shape &strides, bool prepared = false) {
+    out_.program.tensors.push_back({dtype, dims, strides, false, prepared});
+    return static_cast<uint32_t>(out_.program.tensors.size() - 1);
+  }
+
+  // A tensor that no compute makes. One whose size changes from call to call cannot take part in what is prepared once.
+  uint32_t source(const Node &node) {
+    const TensorType &type = node.results[0];
+    const Shape strides = type.strides.size() == type.rank() ? type.strides : row_major_strides(type.dims);
+    std::set<std::string> symbols;
+    for (const Dim &dim : type.dims) dim.collect_symbols(symbols);
+    const bool prepared = node.kind != Node::Kind::input && symbols.empty();
+    const uint32_t tensor = add_tensor(type.dtype, type.dims, strides, prepared);
+    tensors_[{node.id, 0}] = tensor;
+    return tensor;
+  }
+
+  uint32_t add_def(std::vector<uint32_t> operands, Compute compute) {
+    const uint32_t result = add_tensor(compute.dtype, compute.dims, row_major_strides(compute.dims));
+    out_.program.defs.push_back({result, std::move(operands), std::move(compute)});
+    return result;
+  }
+
+  // A constant of one element is worth no memory: it becomes part of the kernels that read it.
+  void constant(const Node &node) {
+    if (node.constant->element_count() != 1) {
+      out_.constants.push_back({source(node), node.constant});
+      return;
+    }
+    Compute compute = empty_map(node.results[0].dtype, node.results[0].dims);
+    BodyBuilder body(compute.body);
+    const RefTensor value = to_reference(*node.constant);
+    body.yield(value.is_float() ? body.constant(value.dtype, value.f[0])
+                                : body.constant_bits(value.dtype, static_cast<uint64_t>(value.i[0])));
+    tensors_[{node.id, 0}] = add_def({}, std::move(compute));
+  }
+
+  Status op(const Node &node) {
+    const Op &op = op_of(node);
+    if (node.results.size() != 1)
+      return error(Code::unimplemented, "[", op.name, "] has ", node.results.size(), " results; lowering takes one");
+    const TensorType &result = node.results[0];
+    std::vector<TensorType> types;
+    std::vector<uint32_t> operands;
+    for (ValueId input : node.inputs) {
+      types.push_back(graph_.type(input));
+      operands.push_back(tensors_.at(input));
+    }
+    Compute compute = empty_map(result.dtype, result.dims);
+    if (op.view) {
+      KILN_TRY(lower_view(node, types[0], compute));
+    } else if (op.lower) {
+      LowerContext context{types, result, node.attrs, compute, BodyBuilder(compute.body)};
+      KILN_TRY(op.lower(context));
+    } else {
+      return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
+    }
+    tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute));
+    return {};
+  }
+
+  static Status lower_view(const Node &node, const TensorType &operand, Compute &compute) {
+    const std::vector<Expr> index = axes_of(compute.dims);
+    ViewContext context{operand, node.results[0], node.attrs, index, {}};
+    KILN_TRY(op_of(node).view(context));
+    BodyBuilder body(compute.body);
+    body.yield(body.load(0, operand.dtype, std::move(context.operand_index)));
+    compute.view = true;
+    return {};
+  }
+
+  // copy_(dest, src) lowers to a tensor of its own with src's values, so that no input changes before all that read it
+  // have run, whatever src is.
+  Status write_back(const Node &node) {
+    const Node &dest = *graph_.find(node.inputs[0].node);
+    const auto input = std::ranges::find(graph_.inputs(), dest.id);
+    if (input == graph_.inputs().end()) return invalid("[copy_] writes to '", dest.name, "', which is not an input");
+    if (!is_dense(out_.program.tensors[tensors_.at(node.inputs[0])]))
+      return error(Code::unimplemented, "[copy_] writes to '", dest.name, "', whose layout is not row-major");
+    KILN_TRY(op(node));
+    const uint32_t made = tensors_.at({node.id, 0});
+    out_.program.tensors[made].is_output = true;
+    out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made});
+    return {};
+  }
+
+  static bool is_dense(const kernel::Tensor &t) { return t.strides == row_major_strides(t.dims); }
+
+  // The tensor itself, or a row-major copy of it.
+  uint32_t dense(uint32_t tensor) {
+    const kernel::Tensor t = out_.program.tensors[tensor];
+    if (is_dense(t)) return tensor;
+    Compute compute = empty_map(t.dtype, t.dims);
+    BodyBuilder body(compute.body);
+    body.yield(body.load(0, t.dtype, axes_of(t.dims)));
+    compute.view = true;
+    return add_def({tensor}, std::move(compute));
+  }
+
+  const Graph &graph_;
+  Lowered out_;
+  std::map<ValueId, uint32_t> tensors_;
+};
+
+}  // namespace
+
+Result<Lowered> lower(const Graph &graph) { return Lowering(graph).run(); }
+
+}  // namespace kiln
