@@ -44,11 +44,11 @@ struct Plan {
   struct Step {
     enum class Kind : uint8_t { launch = 1, copy, reference };
     Kind kind = Kind::launch;
-    uint32_t kernel = 0;            // launch: index of the image
-    std::vector<uint32_t> slots;    // launch: one for each kernel buffer. copy: from, to (dense, same size).
-                                    // reference: inputs, parameters, then outputs of the artifact's graph
-    std::vector<uint32_t> symbols;  // launch: the plan's symbol for each of the kernel's sizes
-    Expr tasks, scratch_bytes;      // launch: over the plan's symbols
+    uint32_t kernel = 0;                  // launch: index of the image
+    std::vector<uint32_t> slots = {};     // launch: one for each kernel buffer. copy: from, to (dense, same size).
+                                          // reference: inputs, parameters, then outputs of the artifact's graph
+    std::vector<uint32_t> symbols = {};   // launch: the plan's symbol for each of the kernel's sizes
+    Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols
   };
 
   std::vector<Argument> inputs, parameters, outputs;

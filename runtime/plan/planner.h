@@ -1,0 +1,28 @@
+// The planner: from scheduled kernels to the plan that an executable runs.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "jit/kernel/fuse.h"
+#include "runtime/graph/graph.h"
+#include "runtime/plan/plan.h"
+#include "runtime/regions/lower.h"
+
+namespace kiln {
+
+struct Planned {
+  Plan plan;
+  std::vector<TensorPtr> constants;  // those that steps read, in the order that the plan's slots number them
+};
+
+// `given` is the graph as the host gave it: its signature is the plan's, and what it requires of sizes is checked at
+// each call, also where passes have replaced the nodes that require it. `lowered` and `fused` are of the compiled
+// graph, `images[i]` is the image of launch i. Deterministic; near-linear in the number of launches.
+Result<Planned> plan(const Graph &given, const Graph &compiled, const Lowered &lowered, const kernel::Fused &fused,
+                     std::span<const uint32_t> images);
+
+// The plan of the reference backend: one step that runs the graph as it is.
+Result<Plan> plan_reference(const Graph &graph);
+
+}  // namespace kiln

@@ -1,0 +1,95 @@
+#include "runtime/plan/signature_plan.h"
+
+#include <map>
+#include <set>
+
+namespace kiln {
+namespace {
+
+Plan::Argument argument_of(const std::string &name, const TensorType &type) {
+  return {name, type.dtype, type.dims,
+          type.strides.size() == type.rank() ? type.strides : row_major_strides(type.dims)};
+}
+
+std::vector<Plan::Argument> arguments_of(const Graph &graph, std::span<const uint32_t> ids) {
+  std::vector<Plan::Argument> arguments;
+  for (uint32_t id : ids) arguments.push_back(argument_of(graph.find(id)->name, graph.find(id)->results[0]));
+  return arguments;
+}
+
+void add_slots(const std::vector<Plan::Argument> &arguments, Plan::Slot::Kind kind, Plan &plan) {
+  for (uint32_t i = 0; i < arguments.size(); ++i) {
+    const Plan::Argument &a = arguments[i];
+    plan.slots.push_back({kind, i, span_bytes(a.dtype, a.dims, a.strides)});
+  }
+}
+
+// Each symbol of the signature is bound by the first input that has it as a bare dimension.
+Status bind_symbols(const Graph &graph, Plan &plan) {
+  std::map<std::string, Plan::Symbol> bound;
+  std::set<std::string> used;
+  for (uint32_t i = 0; i < plan.inputs.size(); ++i) {
+    for (uint32_t d = 0; d < plan.inputs[i].dims.size(); ++d) {
+      const Dim &dim = plan.inputs[i].dims[d];
+      if (dim.kind() != Expr::Kind::symbol) continue;
+      Plan::Symbol symbol{.name = dim.symbol_name(), .input = i, .dim = d};
+      if (auto declared = graph.symbols().find(symbol.name); declared != graph.symbols().end()) {
+        symbol.min = declared->second.min;
+        symbol.max = declared->second.max;
+        symbol.divisor = declared->second.divisor;
+      }
+      bound.try_emplace(symbol.name, symbol);
+    }
+  }
+  for (const auto *arguments : {&plan.inputs, &plan.parameters, &plan.outputs}) {
+    for (const Plan::Argument &a : *arguments) {
+      for (const Dim &dim : a.dims) dim.collect_symbols(used);
+      for (const Dim &stride : a.strides) stride.collect_symbols(used);
+    }
+  }
+  for (const std::string &name : used) {
+    if (!bound.contains(name))
+      return invalid("symbol '", name, "' is not bound: no input has it as a dimension by itself");
+  }
+  for (auto &[name, symbol] : bound) plan.symbols.push_back(std::move(symbol));
+  return {};
+}
+
+}  // namespace
+
+Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides) {
+  const Expr element = static_cast<int64_t>(size_of(dtype));
+  if (strides == row_major_strides(dims)) return product_of(dims) * element;
+  Expr last = 0;
+  for (size_t d = 0; d < dims.size(); ++d) last += (dims[d] - 1) * strides[d];
+  return (last + 1) * element;
+}
+
+void add_checks(const Graph &graph, Plan &plan) {
+  std::set<std::pair<Expr, Expr>> seen;
+  for (const Plan::Check &check : plan.checks) seen.insert({check.left, check.right});
+  for (const Node &node : graph.nodes()) {
+    for (const auto &[left, right] : node.equalities) {
+      if (left == right || !seen.insert({left, right}).second) continue;
+      plan.checks.push_back({left, right, str_cat("'", node.name, "' [", node.op->name, "]")});
+    }
+  }
+}
+
+Result<Plan> plan_of_signature(const Graph &graph) {
+  Plan plan;
+  plan.inputs = arguments_of(graph, graph.inputs());
+  plan.parameters = arguments_of(graph, graph.parameters());
+  for (const GraphOutput &output : graph.outputs()) {
+    const TensorType &type = graph.type(output.value);
+    plan.outputs.push_back(argument_of(output.name, make_type(type.dtype, type.dims)));
+  }
+  KILN_TRY(bind_symbols(graph, plan));
+  add_slots(plan.inputs, Plan::Slot::Kind::input, plan);
+  add_slots(plan.parameters, Plan::Slot::Kind::parameter, plan);
+  add_slots(plan.outputs, Plan::Slot::Kind::output, plan);
+  add_checks(graph, plan);
+  return plan;
+}
+
+}  // namespace kiln

@@ -1,0 +1,18 @@
+// The part of a plan that follows from the graph's signature alone.
+#pragma once
+#include "runtime/graph/graph.h"
+#include "runtime/plan/plan.h"
+
+namespace kiln {
+
+// Arguments, symbols with the place that binds each, checks (see add_checks), and a slot for each argument: inputs,
+// then parameters, then outputs. An error names a symbol that no input binds.
+Result<Plan> plan_of_signature(const Graph &graph);
+
+// Adds what the graph's nodes require of sizes, unless it is there already or always true.
+void add_checks(const Graph &graph, Plan &plan);
+
+// Bytes from a tensor's first element to past its last.
+Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides);
+
+}  // namespace kiln
