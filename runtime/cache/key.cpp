@@ -1,0 +1,90 @@
+#include "runtime/cache/key.h"
+
+#include <map>
+
+namespace kiln {
+namespace {
+
+KeyComponent component(std::string name, ByteSpan bytes, std::string text) {
+  return {std::move(name), digest_of(bytes), std::move(text)};
+}
+KeyComponent component(std::string name, std::string text) {
+  const Digest digest = digest_of(text);
+  return {std::move(name), digest, std::move(text)};
+}
+
+// The ops that a graph and the graphs nested in it use, with their versions.
+void collect_ops(const Graph &graph, std::map<std::string, uint16_t> &ops) {
+  for (const Node &node : graph.nodes()) {
+    if (node.kind != Node::Kind::op) continue;
+    ops[std::string(node.op->name)] = node.op->version;
+    for (const auto &[name, value] : node.attrs) {
+      if (const auto *nested = std::get_if<std::vector<GraphPtr>>(&value.items)) {
+        for (const GraphPtr &g : *nested) collect_ops(*g, ops);
+      }
+    }
+  }
+}
+
+KeyComponent graph_component(const Graph &graph) {
+  ByteWriter bytes;
+  hash_bytes(graph, bytes);
+  return component("graph", bytes.bytes(), str_cat(graph.nodes().size(), " nodes"));
+}
+
+KeyComponent ops_component(const Graph &graph) {
+  std::map<std::string, uint16_t> ops;
+  collect_ops(graph, ops);
+  return component("ops", join(ops, ", ", [](const auto &op) { return str_cat(op.first, " ", op.second); }));
+}
+
+Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
+  ByteWriter bytes;
+  KILN_TRY(write_identity(pass, position, bytes));
+  return component(str_cat("pass ", pass.name), bytes.bytes(),
+                   str_cat(name_of(pass.stage), ", version '", pass.version, "', place ", position));
+}
+
+KeyComponent target_component(const Target &target) {
+  ByteWriter bytes;
+  target.serialize(bytes);
+  return component(
+      "target", bytes.bytes(),
+      str_cat(target.name(), ", L1 ", target.l1_bytes, ", L2 ", target.l2_bytes, ", cores ", target.cores));
+}
+
+}  // namespace
+
+Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
+  std::vector<KeyComponent> components = {graph_component(inputs.graph), ops_component(inputs.graph)};
+  components.push_back(component(
+      "options", join(inputs.options, ", ", [](const KeyOption &o) { return str_cat(o.name, "=", o.value); })));
+  uint64_t position = 0;
+  for (const std::shared_ptr<const Pass> &pass : inputs.late) {
+    KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++));
+    components.push_back(std::move(of_pass));
+  }
+  components.push_back(target_component(inputs.target));
+  components.push_back(component("backend", std::string(inputs.backend)));
+  components.push_back(component("build", std::string(inputs.build_id)));
+  return components;
+}
+
+Digest key_of(std::span<const KeyComponent> components) {
+  ByteWriter bytes;
+  for (const KeyComponent &c : components) {
+    bytes.text(c.name);
+    bytes.raw(c.digest.bytes);
+  }
+  return digest_of(bytes.bytes());
+}
+
+Digest kernel_key(ByteSpan kernel, const Target &target, std::string_view build_id) {
+  ByteWriter bytes;
+  bytes.blob(kernel);
+  bytes.text(target.name());
+  bytes.text(build_id);
+  return digest_of(bytes.bytes());
+}
+
+}  // namespace kiln
