@@ -11,6 +11,7 @@
 #include "jit/base/status.h"
 #include "jit/base/target.h"
 #include "runtime/cache/cache.h"
+#include "runtime/codegen.h"
 #include "runtime/exec/executable.h"
 #include "runtime/graph/graph.h"
 #include "runtime/passes/pipeline.h"
@@ -41,6 +42,9 @@ struct CompileReport {
   std::string backend, target;
   double total_ms = 0;
 };
+// {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
+//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "milliseconds": {phase: ms},
+//  "total_ms": ms, "backend": ..., "target": ..., "passes": [{"name", "stage", "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
 
 // What a compile needs of its context.
@@ -51,14 +55,18 @@ struct CompileEnvironment {
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress;
-  std::function<void(std::function<Status()>)> in_background;  // publishing
+  std::function<void(std::function<Status()>)> in_background;  // publishing; empty: here and now
+  std::shared_ptr<CodegenModule> codegen = std::make_shared<CodegenModule>();
 };
 
 struct Compiled {
   std::shared_ptr<const Executable> executable;
   std::vector<std::string> kernel_texts;  // want_ir, want_asm
 };
-// `report` is filled as far as the compile came, also on failure.
+// `report` is filled as far as the compile came, also on failure. Outcomes: HIT; MISS; REJECT: there was a record, but
+// it could not be loaded, and the graph was compiled again; BYPASS: K1 was not used, because the cache is off, texts
+// are wanted, or a late pass has no identity. Errors: what is wrong with graph, options, a pass or the machine;
+// not_cached (with the report's JSON) under require_hit; cancelled.
 Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
                          CompileReport &report);
 

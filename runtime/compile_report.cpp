@@ -1,0 +1,30 @@
+#include "jit/base/json_writer.h"
+#include "runtime/compile.h"
+
+namespace kiln {
+
+std::string to_json(const CompileReport &report) {
+  JsonWriter json;
+  json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
+  json.member("key", report.key == Digest{} ? "" : report.key.hex());
+  json.key("passes_run").begin_object();
+  for (const PassRun &pass : report.passes) json.member(pass.name, pass.rewrites);
+  json.end_object();
+  json.member("kernels_compiled", report.kernels_compiled).member("kernels_from_cache", report.kernels_from_cache);
+  json.member("kernels_distinct", report.kernels_distinct).member("launches", report.launches);
+  json.member("llvm_loaded", report.llvm_loaded);
+  json.key("milliseconds").begin_object();
+  for (const auto &[phase, ms] : report.phase_ms) json.member(phase, ms);
+  json.end_object().member("total_ms", report.total_ms);
+  json.member("backend", report.backend).member("target", report.target);
+  json.key("passes").begin_list();
+  for (const PassRun &pass : report.passes) {
+    json.begin_object().member("name", pass.name).member("stage", pass.stage);
+    json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
+    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
+  }
+  json.end_list().end_object();
+  return json.take();
+}
+
+}  // namespace kiln
