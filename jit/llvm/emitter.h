@@ -1,9 +1,9 @@
 // The emitter's inner interfaces: a kernel on its way to LLVM IR, points at which bodies run, loops.
 //
-// Code is emitted either for one point (scalar code) or for `width` points side by side along one axis. A value of a body
-// is then *uniform* (the same for all lanes: an LLVM scalar) or *varying* (a vector of `width` elements); uniform values
-// stay scalar until they meet a varying one. Booleans are i1 in registers and bytes of 0 or 1 in memory; f16 and bf16 are
-// i16 bits, which only loads, stores and conversions take.
+// Code is emitted either for one point (scalar code) or for `width` points side by side along one axis. A value of a
+// body is then *uniform* (the same for all lanes: an LLVM scalar) or *varying* (a vector of `width` elements); uniform
+// values stay scalar until they meet a varying one. Booleans are i1 in registers and bytes of 0 or 1 in memory; f16 and
+// bf16 are i16 bits, which only loads, stores and conversions take.
 //
 // The kernel was verified before; what the emitter cannot do all the same (arithmetic on f16) is reported by
 // KernelState::fail. One KernelState is used by one thread.
@@ -19,6 +19,7 @@
 #include "jit/base/status.h"
 #include "jit/kernel/kernel.h"
 #include "jit/llvm/features.h"
+#include "jit/llvm/math.h"
 
 namespace kiln::codegen {
 
@@ -30,25 +31,27 @@ struct KernelState {
   llvm::IRBuilder<> b;
   kernel::ScratchLayout layout;
 
-  llvm::Value *args;                      // const kiln_kernel_args *
-  std::vector<llvm::Value *> buffers;     // by number; of row_local ones: their area in scratch
-  std::vector<llvm::Value *> symbols;     // i64, by number
+  llvm::Value *args;                   // const kiln_kernel_args *
+  std::vector<llvm::Value *> buffers;  // by number; of row_local ones: their area in scratch
+  std::vector<llvm::Value *> symbols;  // i64, by number
   llvm::Value *scratch;
   llvm::Value *error_word;
 
-  Status status;                          // the first failure
+  Status status;  // the first failure
 
   void fail(Status why) {
     if (status.ok()) status = std::move(why);
   }
 };
 
+using Values = llvm::SmallVector<llvm::Value *, 4>;
+
 // Where code runs: the axes in scope, and how lanes lie along one of them.
 struct Point {
-  std::vector<llvm::Value *> axes;        // i64 by axis id; of the vector axis: lane 0's; null: not in scope
-  int vector_axis = -1;                   // its id, or -1: scalar code
-  unsigned width = 1;                     // lanes: a power of two; 1 in scalar code
-  llvm::Value *active = nullptr;          // <width x i1>: lanes that exist (lane 0 always does); null: all
+  std::vector<llvm::Value *> axes;  // i64 by axis id; of the vector axis: lane 0's; null: not in scope
+  int vector_axis = -1;             // its id, or -1: scalar code
+  unsigned width = 1;               // lanes: a power of two; 1 in scalar code
+  llvm::Value *active = nullptr;    // <width x i1>: lanes that exist (lane 0 always does); null: all
   // Lane 0 of the vector axis is a multiple of this; it shows that i // 16 is uniform over 16 lanes, say.
   int64_t alignment = 1;
   // How many values a row_local element has (Schedule::Vector::parallel).
@@ -64,29 +67,33 @@ struct Point {
 // Half-open, i64.
 struct Range {
   llvm::Value *begin, *end;
+  std::optional<int64_t> count = std::nullopt;  // end - begin where it is known: spares guards, single passes and tails
 };
 
 // ---- loops.cpp
 // for (i = begin; i < end; i += step) body(i).
 void emit_loop(KernelState &state, Range range, int64_t step, const std::function<void(llvm::Value *i)> &body);
 // The same with values carried from pass to pass: body returns the next ones; the result is the last ones.
-using Values = llvm::SmallVector<llvm::Value *, 4>;
 Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
                  const std::function<Values(llvm::Value *i, const Values &carried)> &body);
-// if (condition) then().
+// if (condition) then(); the second form: condition ? then() : otherwise.
 void emit_if(KernelState &state, llvm::Value *condition, const std::function<void()> &then);
+Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then);
 
 // ---- index.cpp
 // An expression's value over the lanes of a point: base + stride * lane, or (lanes not null) a vector of i64.
 struct LaneIndex {
-  llvm::Value *base = nullptr;            // i64: lane 0's
-  llvm::Value *stride = nullptr;          // i64; null: 0, the same for all lanes
-  llvm::Value *lanes = nullptr;           // <width x i64>
+  llvm::Value *base = nullptr;    // i64: lane 0's
+  llvm::Value *stride = nullptr;  // i64; null: 0, the same for all lanes
+  llvm::Value *lanes = nullptr;   // <width x i64>
   bool uniform() const { return !stride && !lanes; }
-  bool contiguous() const;                // stride is the constant 1
+  bool contiguous() const;  // stride is the constant 1
 };
 // `values`: what Expr::value(i) is, in a body.
-LaneIndex emit_index(KernelState &state, const Expr &expr, const Point &point, std::span<llvm::Value *const> values = {});
+LaneIndex emit_index(KernelState &state, const Expr &expr, const Point &point,
+                     std::span<llvm::Value *const> values = {});
+// The index of every lane: <width x i64>, or i64 in scalar code.
+llvm::Value *emit_lanes(KernelState &state, const LaneIndex &at, const Point &point);
 // For an expression that does not vary with the lanes (extents, sizes, offsets of panels): its i64.
 llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &point);
 
@@ -100,31 +107,67 @@ void emit_store(KernelState &state, const kernel::Access &access, llvm::Value *v
 // ---- body.cpp
 // What the leaves of a body read beside memory.
 struct Leaves {
-  std::span<llvm::Value *const> carriers;   // combine bodies: left side's, then right side's
-  llvm::Value *accumulator = nullptr;       // epilogues
+  std::span<llvm::Value *const> carriers;  // combine bodies: left side's, then right side's
+  llvm::Value *accumulator = nullptr;      // epilogues
 };
 // Emits a body at a point; gives its yields, uniform or varying.
 Values emit_body(KernelState &state, const kernel::Body &body, const Point &point, const Leaves &leaves = {});
 // `values`: yields or carriers, by Store::value.
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &values, const Point &point);
 
-// ---- arithmetic.cpp: pieces that every level can do without a call; on scalars and vectors of f32 and f64.
-llvm::Value *emit_floor(KernelState &state, llvm::Value *x);
-llvm::Value *emit_round_even(KernelState &state, llvm::Value *x);
-llvm::Value *emit_multiply_add(KernelState &state, llvm::Value *a, llvm::Value *b, llvm::Value *c);  // fused where there is fma
-llvm::Value *splat(KernelState &state, llvm::Value *value, unsigned width);  // of a scalar; a vector, or width 1: as it is
-llvm::Type *type_of(KernelState &state, DType type);                          // in registers
+// ---- arithmetic.cpp
+llvm::Type *type_of(KernelState &state, DType type);  // of a scalar in registers
 llvm::Type *memory_type_of(KernelState &state, DType type);
 llvm::Constant *constant_of(KernelState &state, DType type, uint64_t immediate);
-// Whatever `op` means for values of `type` (uniform and varying may mix). `active` as in Point: for the error word.
-llvm::Value *emit_core(KernelState &state, kernel::Core op, DType type, std::span<llvm::Value *const> operands,
-                       llvm::Value *active);
-void emit_error(KernelState &state, llvm::Value *bad, llvm::Value *active, uint32_t bit);  // where `bad` in active lanes
+llvm::Value *splat(KernelState &state, llvm::Value *value, unsigned width);  // a vector, or width 1: `value` as it is
+inline MathBuilder math_builder(KernelState &state) { return {state.b, state.features.fma, state.features.rounding}; }
+llvm::Value *emit_floor(KernelState &state, llvm::Value *x);  // these two: scalars and vectors of f32 and f64
+llvm::Value *emit_multiply_add(KernelState &state, llvm::Value *a, llvm::Value *b, llvm::Value *c);
+// Sets an error bit if `bad` (uniform or varying) is true in a lane of `active` (as Point::active).
+void emit_error(KernelState &state, llvm::Value *bad, llvm::Value *active, uint32_t bit);
 
-// ---- math.cpp: exp, log, tanh, erf, sin, cos, and pow (y not null), on scalars and vectors of f32 and f64, inline.
-llvm::Value *emit_math(KernelState &state, kernel::Core op, llvm::Value *x, llvm::Value *y = nullptr);
+// ---- core_ops.cpp, convert.cpp
+struct CoreTypes {
+  DType result, operand;  // operand: of the last one (a comparison's and a conversion's differs)
+};
+// What `op`, which is no leaf, gives; operands are uniform or varying, in any mixture.
+llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, Values operands, llvm::Value *active);
+llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to);
+
+// ---- stages.cpp, reduce.cpp
+// How to run along one axis, `width` lanes at a time.
+struct LanePlan {
+  size_t axis;        // its id
+  unsigned width;     // 1: point by point
+  bool masked;        // the rest in one pass under a mask; otherwise point by point
+  int64_t alignment;  // Point::alignment
+};
+Point at_lanes(const LanePlan &plan, Point point, llvm::Value *i);   // all `width` of them
+Point at_scalar(const LanePlan &plan, Point point, llvm::Value *i);  // one
+// The lanes from i on that lie before `end`; `count` is how many, if that is known.
+Point at_rest(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end,
+              std::optional<int64_t> count);
+// A range's part that fills vectors, and the rest.
+struct LaneRanges {
+  Range vectors, rest;
+};
+LaneRanges split_range(KernelState &state, const Range &range, unsigned width);
+// Whether all stores of a stage along `axis` have masked instructions.
+bool can_mask(const KernelState &state, const kernel::Stage &stage, size_t axis);
+// body at every point of the range.
+void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, const Point &point,
+                     const std::function<void(const Point &)> &body);
+Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
+// One stage at one point, or `width` points, of the parallel axes.
+void emit_stage(KernelState &state, const kernel::Stage &stage, const Point &point);
+// A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.
+void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
 
 // ---- contraction.cpp: the tile m x n of a kernel's one stage. `point` has the batch axes set and is scalar.
 void emit_contraction(KernelState &state, const Point &point, Range m, Range n);
+
+// ---- kernel.cpp: adds the function `kernel` (kiln_kernel_fn) to the module.
+inline constexpr const char *entry_name = "kernel";
+Status emit_kernel(const kernel::Kernel &kernel, const Features &features, llvm::Module &module);
 
 }  // namespace kiln::codegen

@@ -1,0 +1,211 @@
+// The core ops that are no leaves, on scalars and vectors. Their meanings are the rows of core_ops.def.
+#include <algorithm>
+
+#include "jit/base/kernel_args.h"
+#include "jit/llvm/emitter.h"
+
+namespace kiln::codegen {
+namespace {
+
+using kernel::Core;
+
+class CoreEmitter {
+ public:
+  CoreEmitter(KernelState &state, Core op, CoreTypes types, Values operands, llvm::Value *active)
+      : state_(state), b_(state.b), op_(op), types_(types), active_(active) {
+    unsigned width = 1;
+    for (llvm::Value *operand : operands)
+      if (auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(operand->getType())) width = vector->getNumElements();
+    for (llvm::Value *operand : operands) operands_.push_back(splat(state, operand, width));
+  }
+
+  llvm::Value *emit() {
+    const DType type = types_.operand;
+    if (op_ == Core::convert) return emit_convert(state_, operands_[0], type, types_.result);
+    if (op_ == Core::select) return b_.CreateSelect(operands_[0], operands_[1], operands_[2]);
+    if (type == DType::f16 || type == DType::bf16) return refuse();
+    if (dtype_info(type).is_float) return emit_float();
+    return emit_integer();
+  }
+
+ private:
+  llvm::Value *emit_float() {
+    llvm::Value *x = operands_[0], *y = operands_.back();
+    MathBuilder math = math_builder(state_);
+    switch (op_) {
+      case Core::add:
+        return b_.CreateFAdd(x, y);
+      case Core::sub:
+        return b_.CreateFSub(x, y);
+      case Core::mul:
+        return b_.CreateFMul(x, y);
+      case Core::div:
+        return b_.CreateFDiv(x, y);
+      case Core::rem:
+        return b_.CreateFSub(x, b_.CreateFMul(emit_floor(state_, b_.CreateFDiv(x, y)), y));
+      case Core::neg:
+        return b_.CreateFNeg(x);
+      case Core::abs:
+        return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      case Core::min:
+        return unless_nan(x, b_.CreateSelect(b_.CreateFCmpOLT(x, y), x, y));
+      case Core::max:
+        return unless_nan(x, b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y));
+      case Core::sqrt:
+        return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+      case Core::eq:
+        return b_.CreateFCmpOEQ(x, y);
+      case Core::ne:
+        return b_.CreateFCmpUNE(x, y);
+      case Core::lt:
+        return b_.CreateFCmpOLT(x, y);
+      case Core::le:
+        return b_.CreateFCmpOLE(x, y);
+      case Core::gt:
+        return b_.CreateFCmpOGT(x, y);
+      case Core::ge:
+        return b_.CreateFCmpOGE(x, y);
+      case Core::rsqrt:
+      case Core::floor:
+      case Core::round:
+      case Core::exp:
+      case Core::log:
+      case Core::tanh:
+      case Core::erf:
+      case Core::sin:
+      case Core::cos:
+      case Core::pow:
+        return emit_math(math, op_, x, op_ == Core::pow ? y : nullptr);
+      default:
+        return refuse();
+    }
+  }
+
+  llvm::Value *emit_integer() {
+    llvm::Value *x = operands_[0], *y = operands_.back();
+    const bool is_signed = types_.operand != DType::u8 && types_.operand != DType::boolean;
+    switch (op_) {
+      case Core::add:
+        return b_.CreateAdd(x, y);
+      case Core::sub:
+        return b_.CreateSub(x, y);
+      case Core::mul:
+        return b_.CreateMul(x, y);
+      case Core::div:
+        return divide(is_signed, false);
+      case Core::rem:
+        return divide(is_signed, true);
+      case Core::neg:
+        return b_.CreateNeg(x);
+      case Core::abs:
+        return is_signed ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse()) : x;
+      case Core::min:
+        return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, x, y);
+      case Core::max:
+        return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, x, y);
+      case Core::pow:
+        return power(is_signed);
+      case Core::floor:
+      case Core::round:
+        return x;
+      case Core::eq:
+        return b_.CreateICmpEQ(x, y);
+      case Core::ne:
+        return b_.CreateICmpNE(x, y);
+      case Core::lt:
+        return is_signed ? b_.CreateICmpSLT(x, y) : b_.CreateICmpULT(x, y);
+      case Core::le:
+        return is_signed ? b_.CreateICmpSLE(x, y) : b_.CreateICmpULE(x, y);
+      case Core::gt:
+        return is_signed ? b_.CreateICmpSGT(x, y) : b_.CreateICmpUGT(x, y);
+      case Core::ge:
+        return is_signed ? b_.CreateICmpSGE(x, y) : b_.CreateICmpUGE(x, y);
+      case Core::logical_and:
+        return b_.CreateAnd(x, y);
+      case Core::logical_or:
+        return b_.CreateOr(x, y);
+      case Core::logical_not:
+        return b_.CreateNot(x);
+      case Core::in_range: {
+        llvm::Value *inside = b_.CreateAnd(b_.CreateICmpSGE(x, constant(x, 0)), b_.CreateICmpSLT(x, y));
+        emit_error(state_, b_.CreateNot(inside), active_, KILN_ERROR_INDEX_OUT_OF_RANGE);
+        return inside;
+      }
+      default:
+        return refuse();
+    }
+  }
+
+  llvm::Value *unless_nan(llvm::Value *x, llvm::Value *result) {
+    return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, result);
+  }
+
+  llvm::Constant *constant(llvm::Value *like, int64_t value) {
+    return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(value), true);
+  }
+
+  // The instruction traps on a divisor of 0 and on min / -1: both divide by 1 instead, which is right for the latter.
+  llvm::Value *divide(bool is_signed, bool remainder) {
+    llvm::Value *x = operands_[0], *y = operands_[1], *zero = constant(y, 0), *one = constant(y, 1);
+    llvm::Value *by_zero = b_.CreateICmpEQ(y, zero);
+    emit_error(state_, by_zero, active_, KILN_ERROR_DIVISION_BY_ZERO);
+    llvm::Value *traps = by_zero;
+    if (is_signed) {
+      const unsigned bits = x->getType()->getScalarSizeInBits();
+      llvm::Value *least = llvm::ConstantInt::get(x->getType(), llvm::APInt::getSignedMinValue(bits));
+      llvm::Value *overflow = b_.CreateAnd(b_.CreateICmpEQ(x, least), b_.CreateICmpEQ(y, constant(y, -1)));
+      traps = b_.CreateOr(by_zero, overflow);
+    }
+    llvm::Value *divisor = b_.CreateSelect(traps, one, y);
+    llvm::Value *result;
+    if (!remainder) {
+      result = is_signed ? b_.CreateSDiv(x, divisor) : b_.CreateUDiv(x, divisor);
+    } else if (!is_signed) {
+      result = b_.CreateURem(x, divisor);
+    } else {
+      result = b_.CreateSRem(x, divisor);
+      llvm::Value *other_sign = b_.CreateICmpSLT(b_.CreateXor(result, divisor), zero);
+      llvm::Value *adjust = b_.CreateAnd(b_.CreateICmpNE(result, zero), other_sign);
+      result = b_.CreateSelect(adjust, b_.CreateAdd(result, divisor), result);
+    }
+    return b_.CreateSelect(by_zero, zero, result);
+  }
+
+  // One pass a bit of the exponent. A negative one: 1 / x truncated, which is 0 but for x = 1 and x = -1.
+  llvm::Value *power(bool is_signed) {
+    llvm::Value *x = operands_[0], *y = operands_[1], *zero = constant(x, 0), *one = constant(x, 1);
+    const Range bits{b_.getInt64(0), b_.getInt64(x->getType()->getScalarSizeInBits())};
+    const Values last = emit_loop(state_, bits, 1, {one, x, y}, [&](llvm::Value *, const Values &v) {
+      llvm::Value *odd = b_.CreateICmpNE(b_.CreateAnd(v[2], one), zero);
+      return Values{b_.CreateSelect(odd, b_.CreateMul(v[0], v[1]), v[0]), b_.CreateMul(v[1], v[1]),
+                    b_.CreateLShr(v[2], one)};
+    });
+    if (!is_signed) return last[0];
+    llvm::Value *odd = b_.CreateICmpNE(b_.CreateAnd(y, one), zero);
+    llvm::Value *of_minus_one = b_.CreateSelect(odd, x, one);
+    llvm::Value *inverse = b_.CreateSelect(b_.CreateICmpEQ(x, constant(x, -1)), of_minus_one, zero);
+    inverse = b_.CreateSelect(b_.CreateICmpEQ(x, one), one, inverse);
+    return b_.CreateSelect(b_.CreateICmpSLT(y, zero), inverse, last[0]);
+  }
+
+  llvm::Value *refuse() {
+    state_.fail(error(Code::unimplemented, "core op ", kernel::core_info(op_).name, " of ", name_of(types_.operand)));
+    llvm::Type *type = type_of(state_, types_.result);
+    return llvm::PoisonValue::get(operands_[0]->getType()->getWithNewType(type));
+  }
+
+  KernelState &state_;
+  llvm::IRBuilder<> &b_;
+  const Core op_;
+  const CoreTypes types_;
+  llvm::Value *active_;
+  Values operands_;
+};
+
+}  // namespace
+
+llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, Values operands, llvm::Value *active) {
+  return CoreEmitter(state, op, types, std::move(operands), active).emit();
+}
+
+}  // namespace kiln::codegen

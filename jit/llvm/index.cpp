@@ -1,0 +1,201 @@
+// Index expressions over the lanes of a point.
+//
+// An expression is kept as base + stride * lane as long as it is one: then an access is a broadcast (stride 0), a
+// vector load (stride 1) or strided. i // c and i % c stay so where the lanes cannot cross a multiple of c. What is
+// left becomes a vector of i64, whose floor divisions run in floating point: vectors have no integer division.
+#include <bit>
+
+#include "jit/llvm/emitter.h"
+
+namespace kiln::codegen {
+namespace {
+
+class IndexEmitter {
+ public:
+  IndexEmitter(KernelState &state, const Point &point, std::span<llvm::Value *const> values)
+      : state_(state), b_(state.b), point_(point), values_(values) {}
+
+  LaneIndex emit(const Expr &e) {
+    switch (e.kind()) {
+      case Expr::Kind::integer:
+        return {integer(e.integer())};
+      case Expr::Kind::symbol:
+        return {symbol(e.symbol_name())};
+      case Expr::Kind::axis:
+        return axis(e.id());
+      case Expr::Kind::value: {
+        llvm::Value *v = values_[e.id()];
+        if (!v->getType()->isVectorTy()) return {v};
+        return {nullptr, nullptr, v};
+      }
+      case Expr::Kind::sum:
+        return fold(e, &IndexEmitter::add);
+      case Expr::Kind::product:
+        return fold(e, &IndexEmitter::multiply);
+      case Expr::Kind::min:
+        return fold(e, &IndexEmitter::minimum);
+      case Expr::Kind::max:
+        return fold(e, &IndexEmitter::maximum);
+      case Expr::Kind::floor_div:
+        return divide(e, false);
+      case Expr::Kind::mod:
+        return divide(e, true);
+    }
+    return {integer(0)};
+  }
+
+ private:
+  llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+
+  llvm::Value *symbol(const std::string &name) {
+    const auto &names = state_.kernel.symbols;
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name) return state_.symbols[i];
+    state_.fail(error(Code::internal, "an index uses symbol '", name, "', which the kernel does not declare"));
+    return integer(0);
+  }
+
+  LaneIndex axis(uint32_t id) {
+    llvm::Value *value = id < point_.axes.size() ? point_.axes[id] : nullptr;
+    if (!value) {
+      state_.fail(error(Code::internal, "an index uses axis ", id, " outside its loop"));
+      return {integer(0)};
+    }
+    if (point_.is_vector() && static_cast<int>(id) == point_.vector_axis) return {value, integer(1)};
+    return {value};
+  }
+
+  LaneIndex fold(const Expr &e, LaneIndex (IndexEmitter::*combine)(const LaneIndex &, const LaneIndex &)) {
+    LaneIndex result;
+    bool first = true;
+    for (const Expr &operand : e.operands()) {
+      const LaneIndex next = emit(operand);
+      result = first ? next : (this->*combine)(result, next);
+      first = false;
+    }
+    return result;
+  }
+
+  LaneIndex add(const LaneIndex &x, const LaneIndex &y) {
+    if (x.lanes || y.lanes) return general(b_.CreateNSWAdd(lanes(x), lanes(y)));
+    llvm::Value *stride = x.stride && y.stride ? b_.CreateNSWAdd(x.stride, y.stride) : x.stride ? x.stride : y.stride;
+    return {b_.CreateNSWAdd(x.base, y.base), stride};
+  }
+
+  LaneIndex multiply(const LaneIndex &x, const LaneIndex &y) {
+    if (!x.uniform() && !y.uniform()) return general(b_.CreateNSWMul(lanes(x), lanes(y)));
+    const LaneIndex &varying = x.uniform() ? y : x;
+    llvm::Value *factor = x.uniform() ? x.base : y.base;
+    if (varying.lanes) return general(b_.CreateNSWMul(varying.lanes, lanes({factor})));
+    return {b_.CreateNSWMul(varying.base, factor), varying.stride ? b_.CreateNSWMul(varying.stride, factor) : nullptr};
+  }
+
+  LaneIndex minimum(const LaneIndex &x, const LaneIndex &y) { return choose(x, y, llvm::Intrinsic::smin); }
+  LaneIndex maximum(const LaneIndex &x, const LaneIndex &y) { return choose(x, y, llvm::Intrinsic::smax); }
+  LaneIndex choose(const LaneIndex &x, const LaneIndex &y, llvm::Intrinsic::ID which) {
+    if (x.uniform() && y.uniform()) return {b_.CreateBinaryIntrinsic(which, x.base, y.base)};
+    return general(b_.CreateBinaryIntrinsic(which, lanes(x), lanes(y)));
+  }
+
+  LaneIndex divide(const Expr &e, bool remainder) {
+    const Expr &dividend = e.operands()[0], &divisor = e.operands()[1];
+    const LaneIndex x = emit(dividend), y = emit(divisor);
+    const bool inside = x.contiguous() && divisor.is_integer() && divisor.integer() > 0 &&
+                        divisor.integer() % point_.width == 0 && starts_block(dividend);
+    if (y.uniform() && (x.uniform() || inside)) {
+      const bool non_negative = dividend.lower_bound().value_or(-1) >= 0;
+      llvm::Value *quotient = scalar_quotient(x.base, y.base, divisor, non_negative);
+      if (!remainder) return {quotient};
+      return {b_.CreateNSWSub(x.base, b_.CreateNSWMul(quotient, y.base)), x.stride};
+    }
+    llvm::Value *n = lanes(x), *d = lanes(y), *quotient = lane_quotient(n, d);
+    return general(remainder ? b_.CreateNSWSub(n, b_.CreateNSWMul(quotient, d)) : quotient);
+  }
+
+  // Whether a contiguous dividend is a multiple of the width in lane 0: the vector axis, plus multiples of the width.
+  bool starts_block(const Expr &e) const {
+    if (point_.alignment % point_.width != 0) return false;
+    const std::span<const Expr> terms = e.kind() == Expr::Kind::sum ? e.operands() : std::span(&e, 1);
+    for (const Expr &term : terms) {
+      if (term.kind() == Expr::Kind::axis && static_cast<int>(term.id()) == point_.vector_axis) continue;
+      const Expr &factor = term.kind() == Expr::Kind::product ? term.operands()[0] : term;
+      if (!factor.is_integer() || factor.integer() % point_.width != 0) return false;
+    }
+    return true;
+  }
+
+  // A divisor of 0 gives 0: x / max(d, 1) * (d > 0), where d is not known. Divisors are sizes: never negative.
+  llvm::Value *scalar_quotient(llvm::Value *x, llvm::Value *d, const Expr &divisor, bool non_negative) {
+    const bool positive = divisor.lower_bound().value_or(0) > 0;
+    llvm::Value *safe = positive ? d : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, d, integer(1));
+    llvm::Value *quotient;
+    if (non_negative) {
+      quotient = b_.CreateUDiv(x, safe);
+    } else if (divisor.is_integer() && divisor.integer() > 0 &&
+               std::has_single_bit(static_cast<uint64_t>(divisor.integer()))) {
+      quotient = b_.CreateAShr(x, static_cast<uint64_t>(std::countr_zero(static_cast<uint64_t>(divisor.integer()))));
+    } else {
+      quotient = b_.CreateSDiv(x, safe);
+      llvm::Value *below = b_.CreateICmpSLT(b_.CreateNSWSub(x, b_.CreateNSWMul(quotient, safe)), integer(0));
+      quotient = b_.CreateNSWSub(quotient, b_.CreateZExt(below, b_.getInt64Ty()));
+    }
+    return positive ? quotient : b_.CreateSelect(b_.CreateICmpSGT(d, integer(0)), quotient, integer(0));
+  }
+
+  // floor(n / d) for |n|, |d| < 2^51, which all offsets are: the correctly rounded quotient of two such integers never
+  // crosses an integer. Conversion adds 1.5 * 2^52, whose low bits then hold the integer: no level needs more for it.
+  llvm::Value *lane_quotient(llvm::Value *n, llvm::Value *d) {
+    auto *doubles = llvm::FixedVectorType::get(b_.getDoubleTy(), point_.width);
+    const double magic = 6755399441055744.0;
+    llvm::Value *magic_double = llvm::ConstantFP::get(doubles, magic);
+    llvm::Value *magic_bits = llvm::ConstantInt::get(n->getType(), std::bit_cast<uint64_t>(magic));
+    const auto to_double = [&](llvm::Value *v) {
+      return b_.CreateFSub(b_.CreateBitCast(b_.CreateAdd(v, magic_bits), doubles), magic_double);
+    };
+    llvm::Value *quotient = emit_floor(state_, b_.CreateFDiv(to_double(n), to_double(d)));
+    llvm::Value *bits = b_.CreateBitCast(b_.CreateFAdd(quotient, magic_double), n->getType());
+    llvm::Value *result = b_.CreateSub(bits, magic_bits);
+    llvm::Value *zero = llvm::Constant::getNullValue(n->getType());
+    return b_.CreateSelect(b_.CreateICmpEQ(d, zero), zero, result);
+  }
+
+  LaneIndex general(llvm::Value *vector) { return {nullptr, nullptr, vector}; }
+  llvm::Value *lanes(const LaneIndex &x) { return emit_lanes(state_, x, point_); }
+
+  KernelState &state_;
+  llvm::IRBuilder<> &b_;
+  const Point &point_;
+  std::span<llvm::Value *const> values_;
+};
+
+}  // namespace
+
+bool LaneIndex::contiguous() const {
+  auto *constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(stride);
+  return constant && constant->isOne();
+}
+
+llvm::Value *emit_lanes(KernelState &state, const LaneIndex &at, const Point &point) {
+  if (at.lanes) return at.lanes;
+  llvm::Value *base = splat(state, at.base, point.width);
+  if (!at.stride || !point.is_vector()) return base;
+  llvm::SmallVector<llvm::Constant *, 16> iota;
+  for (unsigned lane = 0; lane < point.width; ++lane) iota.push_back(state.b.getInt64(lane));
+  llvm::Value *steps = llvm::ConstantVector::get(iota);
+  if (!at.contiguous()) steps = state.b.CreateNSWMul(steps, splat(state, at.stride, point.width));
+  return state.b.CreateNSWAdd(base, steps);
+}
+
+LaneIndex emit_index(KernelState &state, const Expr &expr, const Point &point, std::span<llvm::Value *const> values) {
+  return IndexEmitter(state, point, values).emit(expr);
+}
+
+llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &point) {
+  Point scalar = point;
+  scalar.width = 1;
+  scalar.vector_axis = -1;
+  scalar.active = nullptr;
+  return emit_index(state, expr, scalar).base;
+}
+
+}  // namespace kiln::codegen

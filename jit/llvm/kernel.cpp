@@ -1,0 +1,160 @@
+// The entry function: a loop over tasks, each a tile of the parallel axes, and the stages at each of its points.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <bit>
+#include <cstddef>
+
+#include "jit/base/kernel_args.h"
+#include "jit/llvm/emitter.h"
+
+namespace kiln::codegen {
+namespace {
+
+using kernel::Buffer;
+using kernel::Kernel;
+using kernel::Schedule;
+
+llvm::Function *declare_entry(const Features &features, llvm::Module &module) {
+  llvm::LLVMContext &context = module.getContext();
+  auto *pointer = llvm::PointerType::getUnqual(context);
+  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer}, false);
+  auto *function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry_name, module);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr("frame-pointer", "all");
+  function->addFnAttr("no-builtins");
+  function->addFnAttr("target-cpu", features.cpu);
+  function->addFnAttr("prefer-vector-width", std::to_string(features.prefer_vector_bits));
+  function->getArg(0)->setName("args");
+  return function;
+}
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const Kernel &kernel, const Features &features, llvm::Module &module)
+      : state_{kernel,
+               features,
+               module,
+               declare_entry(features, module),
+               llvm::IRBuilder<>(module.getContext()),
+               kernel::scratch_layout(kernel),
+               nullptr,
+               {},
+               {},
+               nullptr,
+               nullptr,
+               {}},
+        b_(state_.b),
+        kernel_(kernel) {}
+
+  Status emit() {
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", state_.function));
+    load_arguments();
+    count_tiles();
+    const Range tasks{field(offsetof(kiln_kernel_args, begin), b_.getInt64Ty()),
+                      field(offsetof(kiln_kernel_args, end), b_.getInt64Ty())};
+    emit_loop(state_, tasks, 1, [&](llvm::Value *task) { emit_task(task); });
+    if (kernel_.schedule.stream_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    b_.CreateRet(b_.getInt32(0));
+    return state_.status;
+  }
+
+ private:
+  llvm::Value *field(size_t offset, llvm::Type *type) {
+    return b_.CreateLoad(type, b_.CreateConstGEP1_64(b_.getInt8Ty(), state_.args, offset));
+  }
+
+  void load_arguments() {
+    llvm::Type *pointer = b_.getPtrTy();
+    state_.args = state_.function->getArg(0);
+    state_.scratch = field(offsetof(kiln_kernel_args, scratch), pointer);
+    state_.error_word = field(offsetof(kiln_kernel_args, error_word), pointer);
+    llvm::Value *sizes = field(offsetof(kiln_kernel_args, sizes), pointer);
+    for (size_t i = 0; i < kernel_.symbols.size(); ++i)
+      state_.symbols.push_back(b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), sizes, i)));
+    llvm::Value *buffers = field(offsetof(kiln_kernel_args, buffers), pointer);
+    size_t row_local = 0;
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      if (kernel_.buffers[i].space == Buffer::Space::row_local) {
+        llvm::Value *offset = emit_scalar(state_, state_.layout.row_local[row_local++], {});
+        state_.buffers.push_back(b_.CreateGEP(b_.getInt8Ty(), state_.scratch, offset));
+      } else {
+        state_.buffers.push_back(b_.CreateLoad(pointer, b_.CreateConstGEP1_64(pointer, buffers, i)));
+      }
+    }
+  }
+
+  void count_tiles() {
+    for (size_t i = 0; i < kernel_.parallel.size(); ++i) {
+      const Expr &extent = kernel_.parallel[i].extent;
+      extents_.push_back(emit_scalar(state_, extent, {}));
+      tile_counts_.push_back(ceil_div(extent, Expr(static_cast<int64_t>(kernel_.schedule.tiles[i]))));
+      tile_count_values_.push_back(emit_scalar(state_, tile_counts_.back(), {}));
+    }
+  }
+
+  // Task numbers run through the tiles of the last axis first.
+  void emit_task(llvm::Value *task) {
+    ranges_.assign(kernel_.parallel.size(), {});
+    llvm::Value *rest = task;
+    for (size_t i = kernel_.parallel.size(); i-- > 0;) {
+      llvm::Value *tile = rest;
+      if (tile_counts_[i].is(1)) {
+        tile = b_.getInt64(0);
+      } else if (i > 0) {
+        tile = b_.CreateURem(rest, tile_count_values_[i]);
+        rest = b_.CreateUDiv(rest, tile_count_values_[i]);
+      }
+      ranges_[i] = tile_range(i, tile);
+    }
+    emit_axes(0, {});
+  }
+
+  Range tile_range(size_t axis, llvm::Value *tile) {
+    const int64_t size = kernel_.schedule.tiles[axis];
+    const Expr &extent = kernel_.parallel[axis].extent;
+    llvm::Value *begin = b_.CreateNSWMul(tile, b_.getInt64(static_cast<uint64_t>(size)));
+    llvm::Value *end = b_.CreateNSWAdd(begin, b_.getInt64(static_cast<uint64_t>(size)));
+    if (size == 1) return {begin, end, 1};
+    if (extent.is_integer() && extent.integer() % size == 0) return {begin, end, size};
+    if (extent.is_integer() && extent.integer() < size) return {begin, extents_[axis], extent.integer()};
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis])};
+  }
+
+  void emit_axes(size_t axis, const Point &point) {
+    const size_t count = kernel_.parallel.size();
+    if (kernel_.stages[0].contract && axis + 2 == count)
+      return emit_contraction(state_, point, ranges_[axis], ranges_[axis + 1]);
+    if (axis == count) {
+      for (const kernel::Stage &stage : kernel_.stages) emit_stage(state_, stage, point);
+      return;
+    }
+    const Schedule &schedule = kernel_.schedule;
+    LanePlan plan{axis, 1, false, 1};
+    Point inside = point;
+    if (axis + 1 == count && schedule.vector == Schedule::Vector::parallel) {
+      plan.width = schedule.lanes;
+      plan.alignment = schedule.tiles[axis] % plan.width == 0 ? plan.width : 1;
+      plan.masked = true;
+      for (const kernel::Stage &stage : kernel_.stages) plan.masked = plan.masked && can_mask(state_, stage, axis);
+      inside.row_local_lanes = schedule.lanes;
+    }
+    emit_over_lanes(state_, plan, ranges_[axis], inside, [&](const Point &next) { emit_axes(axis + 1, next); });
+  }
+
+  KernelState state_;
+  llvm::IRBuilder<> &b_;
+  const Kernel &kernel_;
+  std::vector<llvm::Value *> extents_, tile_count_values_;
+  std::vector<Expr> tile_counts_;
+  std::vector<Range> ranges_;  // of the task being emitted
+};
+
+}  // namespace
+
+Status emit_kernel(const Kernel &kernel, const Features &features, llvm::Module &module) {
+  if (!std::has_single_bit(kernel.schedule.lanes))
+    return error(Code::unimplemented, "a schedule of ", kernel.schedule.lanes, " lanes: expected a power of two");
+  return KernelEmitter(kernel, features, module).emit();
+}
+
+}  // namespace kiln::codegen

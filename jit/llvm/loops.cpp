@@ -1,0 +1,99 @@
+// Control flow. Loops are emitted in rotated form (a guard, then do-while), which the code generator likes best, and
+// not at all where the number of passes is known to be 0 or 1.
+#include "jit/llvm/emitter.h"
+
+namespace kiln::codegen {
+namespace {
+
+llvm::BasicBlock *add_block(KernelState &state, const char *name) {
+  return llvm::BasicBlock::Create(state.b.getContext(), name, state.function);
+}
+
+std::optional<int64_t> passes_of(const Range &range, int64_t step) {
+  std::optional<int64_t> count = range.count;
+  auto *begin = llvm::dyn_cast<llvm::ConstantInt>(range.begin), *end = llvm::dyn_cast<llvm::ConstantInt>(range.end);
+  if (!count && begin && end) count = end->getSExtValue() - begin->getSExtValue();
+  if (!count) return std::nullopt;
+  return *count <= 0 ? 0 : (*count + step - 1) / step;
+}
+
+}  // namespace
+
+Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
+                 const std::function<Values(llvm::Value *i, const Values &carried)> &body) {
+  const std::optional<int64_t> passes = passes_of(range, step);
+  if (passes == 0) return initial;
+  if (passes == 1) return body(range.begin, initial);
+
+  auto &b = state.b;
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  llvm::BasicBlock *loop = add_block(state, "loop"), *after = add_block(state, "after");
+  if (passes) {
+    b.CreateBr(loop);
+  } else {
+    b.CreateCondBr(b.CreateICmpSLT(range.begin, range.end), loop, after);
+  }
+
+  b.SetInsertPoint(loop);
+  llvm::PHINode *i = b.CreatePHI(b.getInt64Ty(), 2, "i");
+  i->addIncoming(range.begin, before);
+  Values carried;
+  for (llvm::Value *value : initial) {
+    llvm::PHINode *phi = b.CreatePHI(value->getType(), 2);
+    phi->addIncoming(value, before);
+    carried.push_back(phi);
+  }
+  Values next = body(i, carried);
+  llvm::BasicBlock *latch = b.GetInsertBlock();
+  llvm::Value *i_next = b.CreateNSWAdd(i, b.getInt64(static_cast<uint64_t>(step)));
+  i->addIncoming(i_next, latch);
+  for (size_t n = 0; n < next.size(); ++n) llvm::cast<llvm::PHINode>(carried[n])->addIncoming(next[n], latch);
+  b.CreateCondBr(b.CreateICmpSLT(i_next, range.end), loop, after);
+
+  b.SetInsertPoint(after);
+  if (passes) return next;
+  Values results;
+  for (size_t n = 0; n < next.size(); ++n) {
+    llvm::PHINode *phi = b.CreatePHI(next[n]->getType(), 2);
+    phi->addIncoming(initial[n], before);
+    phi->addIncoming(next[n], latch);
+    results.push_back(phi);
+  }
+  return results;
+}
+
+void emit_loop(KernelState &state, Range range, int64_t step, const std::function<void(llvm::Value *i)> &body) {
+  emit_loop(state, range, step, {}, [&](llvm::Value *i, const Values &) {
+    body(i);
+    return Values{};
+  });
+}
+
+Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then) {
+  auto &b = state.b;
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  llvm::BasicBlock *yes = add_block(state, "then"), *after = add_block(state, "after");
+  b.CreateCondBr(condition, yes, after);
+  b.SetInsertPoint(yes);
+  const Values values = then();
+  llvm::BasicBlock *end = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  Values results;
+  for (size_t n = 0; n < values.size(); ++n) {
+    llvm::PHINode *phi = b.CreatePHI(values[n]->getType(), 2);
+    phi->addIncoming(otherwise[n], before);
+    phi->addIncoming(values[n], end);
+    results.push_back(phi);
+  }
+  return results;
+}
+
+void emit_if(KernelState &state, llvm::Value *condition, const std::function<void()> &then) {
+  emit_if(state, condition, {}, [&] {
+    then();
+    return Values{};
+  });
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,183 @@
+// Loads and stores of elements: broadcast, contiguous, strided or anywhere; predicated or not.
+//
+// A lane that must not touch memory is kept from it in one of two ways: by a masked instruction where the level has one
+// for the element's size, otherwise by sending its address to a safe place (the argument block), so that no branch is
+// needed. Masked stores without instructions become branches; loops avoid them by scalar tails.
+#include "jit/base/kernel_args.h"
+#include "jit/llvm/emitter.h"
+
+namespace kiln::codegen {
+namespace {
+
+// One access at one point. Addresses are in elements.
+class ElementAccess {
+ public:
+  ElementAccess(KernelState &state, const kernel::Access &access, LaneIndex at, const Point &point)
+      : state_(state), b_(state.b), point_(point), access_(access), at_(at) {
+    const kernel::Buffer &buffer = state.kernel.buffers[access.buffer];
+    type_ = buffer.type;
+    base_ = state.buffers[access.buffer];
+    element_ = memory_type_of(state, type_);
+    active_ = point.active;
+    if (buffer.space == kernel::Buffer::Space::row_local && point.row_local_lanes > 1) spread_over_lanes();
+  }
+
+  llvm::Value *load(llvm::Value *valid) {
+    if (at_.uniform()) return load_uniform(valid);
+    llvm::Value *mask = mask_with(valid);
+    llvm::Value *elements;
+    if (!mask) {
+      elements = at_.contiguous() ? load_at(address(), vector()) : load_lanes(nullptr, nullptr);
+    } else if (at_.contiguous() && state_.features.masks(size_of(type_))) {
+      return decode(b_.CreateMaskedLoad(vector(), address(), alignment(), mask, splat(state_, fill(), width())));
+    } else if (at_.contiguous() && !active_ && !valid->getType()->isVectorTy()) {
+      static_assert(sizeof(kiln_kernel_args) >= 32, "the safe place holds a vector of every level without masks");
+      elements = load_at(b_.CreateSelect(valid, address(), state_.args), vector());
+    } else {
+      elements = load_lanes(mask, splat(state_, fill(), width()));
+    }
+    if (mask && valid) elements = b_.CreateSelect(mask, elements, splat(state_, fill(), width()));
+    return decode(elements);
+  }
+
+  void store(llvm::Value *value) {
+    llvm::Value *elements = encode(value);
+    if (at_.uniform()) {
+      if (elements->getType()->isVectorTy()) elements = b_.CreateExtractElement(elements, uint64_t{0});
+      b_.CreateAlignedStore(elements, address(), alignment());
+      return;
+    }
+    elements = splat(state_, elements, width());
+    if (at_.contiguous() && active_) {
+      b_.CreateMaskedStore(elements, address(), alignment(), active_);
+    } else if (at_.contiguous()) {
+      store_vector(elements);
+    } else if (active_ || (state_.features.gather && size_of(type_) >= 4)) {
+      llvm::Value *all = llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), width()));
+      b_.CreateMaskedScatter(elements, addresses(), alignment(), active_ ? active_ : all);
+    } else {
+      for (unsigned lane = 0; lane < width(); ++lane)
+        b_.CreateAlignedStore(b_.CreateExtractElement(elements, uint64_t{lane}), address(lane), alignment());
+    }
+  }
+
+ private:
+  unsigned width() const { return point_.width; }
+  llvm::Align alignment() const { return llvm::Align(size_of(type_)); }
+  llvm::Type *vector() const { return llvm::FixedVectorType::get(element_, width()); }
+  llvm::Value *address() { return b_.CreateGEP(element_, base_, at_.base); }
+
+  llvm::Value *address(unsigned lane) {
+    llvm::Value *index;
+    if (at_.lanes) {
+      index = b_.CreateExtractElement(at_.lanes, uint64_t{lane});
+    } else {
+      index = b_.CreateNSWAdd(at_.base, b_.CreateNSWMul(at_.stride, b_.getInt64(lane)));
+    }
+    return b_.CreateGEP(element_, base_, index);
+  }
+
+  llvm::Value *addresses() { return b_.CreateGEP(element_, base_, emit_lanes(state_, at_, point_)); }
+
+  llvm::Value *load_at(llvm::Value *pointer, llvm::Type *type) {
+    return b_.CreateAlignedLoad(type, pointer, alignment());
+  }
+
+  // What an access with `valid` false reads, as memory holds it.
+  llvm::Value *fill() { return encode(constant_of(state_, type_, access_.fill)); }
+
+  llvm::Value *mask_with(llvm::Value *valid) {
+    if (!valid) return active_;
+    valid = splat(state_, valid, width());
+    return active_ ? b_.CreateAnd(valid, active_) : valid;
+  }
+
+  llvm::Value *load_uniform(llvm::Value *valid) {
+    if (!valid) return decode(load_at(address(), element_));
+    llvm::Value *any = valid->getType()->isVectorTy() ? b_.CreateOrReduce(mask_with(valid)) : valid;
+    llvm::Value *loaded = decode(load_at(b_.CreateSelect(any, address(), state_.args), element_));
+    return b_.CreateSelect(valid, splat_like(loaded, valid), splat_like(decode(fill()), valid));
+  }
+
+  llvm::Value *splat_like(llvm::Value *scalar, llvm::Value *shape) {
+    return shape->getType()->isVectorTy() ? splat(state_, scalar, width()) : scalar;
+  }
+
+  // Lane by lane, or gathered. Lanes without `mask` (null: none) hold `otherwise` or anything.
+  llvm::Value *load_lanes(llvm::Value *mask, llvm::Value *otherwise) {
+    if (state_.features.gather && size_of(type_) >= 4)
+      return b_.CreateMaskedGather(vector(), addresses(), alignment(), mask, otherwise);
+    llvm::Value *elements = llvm::PoisonValue::get(vector());
+    for (unsigned lane = 0; lane < width(); ++lane) {
+      llvm::Value *pointer = at_.contiguous() ? b_.CreateGEP(element_, address(), b_.getInt64(lane)) : address(lane);
+      if (mask) pointer = b_.CreateSelect(b_.CreateExtractElement(mask, uint64_t{lane}), pointer, state_.args);
+      elements = b_.CreateInsertElement(elements, load_at(pointer, element_), uint64_t{lane});
+    }
+    return elements;
+  }
+
+  // Streaming stores need aligned addresses, which only the run knows.
+  void store_vector(llvm::Value *elements) {
+    llvm::Value *pointer = address();
+    const uint64_t bytes = uint64_t{size_of(type_)} * width();
+    const bool local = state_.kernel.buffers[access_.buffer].space == kernel::Buffer::Space::row_local;
+    if (!state_.kernel.schedule.stream_stores || local || bytes < 16) {
+      b_.CreateAlignedStore(elements, pointer, alignment());
+      return;
+    }
+    llvm::Value *misaligned = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(bytes - 1));
+    llvm::Value *aligned = b_.CreateICmpEQ(misaligned, b_.getInt64(0));
+    emit_if(state_, aligned, [&] {
+      llvm::StoreInst *store = b_.CreateAlignedStore(elements, pointer, llvm::Align(bytes));
+      llvm::Metadata *one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), one));
+    });
+    emit_if(state_, b_.CreateNot(aligned), [&] { b_.CreateAlignedStore(elements, pointer, alignment()); });
+  }
+
+  // A row_local element has one value for each lane, side by side; lanes that are not active have theirs too.
+  void spread_over_lanes() {
+    llvm::Value *lanes = b_.getInt64(point_.row_local_lanes);
+    if (at_.uniform()) {
+      at_ = {b_.CreateNSWMul(at_.base, lanes), point_.is_vector() ? b_.getInt64(1) : nullptr};
+      active_ = nullptr;
+    } else {
+      Point lane_number = point_;
+      llvm::Value *offsets = b_.CreateNSWMul(emit_lanes(state_, at_, point_), splat(state_, lanes, width()));
+      llvm::Value *iota = emit_lanes(state_, {b_.getInt64(0), b_.getInt64(1)}, lane_number);
+      at_ = {nullptr, nullptr, b_.CreateNSWAdd(offsets, iota)};
+    }
+  }
+
+  llvm::Value *decode(llvm::Value *elements) {
+    if (type_ != DType::boolean) return elements;
+    return b_.CreateICmpNE(elements, llvm::Constant::getNullValue(elements->getType()));
+  }
+  llvm::Value *encode(llvm::Value *value) {
+    if (type_ != DType::boolean) return value;
+    return b_.CreateZExt(value, value->getType()->getWithNewType(element_));
+  }
+
+  KernelState &state_;
+  llvm::IRBuilder<> &b_;
+  const Point &point_;
+  const kernel::Access &access_;
+  LaneIndex at_;
+  DType type_;
+  llvm::Value *base_;
+  llvm::Type *element_;
+  llvm::Value *active_;
+};
+
+}  // namespace
+
+llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const LaneIndex &at, const Point &point,
+                       llvm::Value *valid) {
+  return ElementAccess(state, access, at, point).load(valid);
+}
+
+void emit_store(KernelState &state, const kernel::Access &access, llvm::Value *value, const Point &point) {
+  ElementAccess(state, access, emit_index(state, access.index[0], point), point).store(value);
+}
+
+}  // namespace kiln::codegen

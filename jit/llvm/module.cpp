@@ -1,0 +1,136 @@
+// The module's border: the C table of jit/base/codegen.h. Worker threads compile; the calling thread delivers.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "jit/base/build_id.h"
+#include "jit/base/codegen.h"
+#include "jit/llvm/session.h"
+
+namespace kiln::codegen {
+namespace {
+
+struct Outcome {
+  Status status;
+  Compiled compiled;
+  double milliseconds = 0;
+};
+
+// The kernels of one request: workers take them in order, the calling thread waits for each in order.
+class Batch {
+ public:
+  explicit Batch(const kiln_codegen_request &request)
+      : request_(request),
+        target_(Target::by_name({request.target, request.target_size})),
+        outcomes_(request.kernel_count) {}
+  Batch(const Batch &) = delete;
+  Batch &operator=(const Batch &) = delete;
+
+  ~Batch() {
+    stopped_ = true;
+    for (std::thread &worker : workers_) worker.join();
+  }
+
+  void start() {
+    const uint64_t threads = std::min<uint64_t>(std::max(request_.threads, 1u), request_.kernel_count);
+    for (uint64_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  }
+
+  Outcome wait(uint64_t kernel) {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] { return outcomes_[kernel].has_value(); });
+    return std::move(*outcomes_[kernel]);
+  }
+
+ private:
+  void work() {
+    std::unique_ptr<Session> session;
+    while (!stopped_) {
+      const uint64_t kernel = next_++;
+      if (kernel >= outcomes_.size()) return;
+      Outcome outcome;
+      const auto begin = std::chrono::steady_clock::now();
+      try {
+        outcome.status = compile(kernel, session, outcome.compiled);
+      } catch (const std::exception &failure) {
+        outcome.status = error(Code::out_of_memory, "kernel ", kernel, ": ", failure.what());
+      }
+      outcome.milliseconds =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+      {
+        std::lock_guard lock(mutex_);
+        outcomes_[kernel] = std::move(outcome);
+      }
+      finished_.notify_one();
+    }
+  }
+
+  Status compile(uint64_t kernel, std::unique_ptr<Session> &session, Compiled &out) {
+    if (!target_.ok()) return target_.status();
+    if (!session) {
+      KILN_ASSIGN(session, Session::create(target_->level));
+    }
+    KILN_ASSIGN(out, session->compile({request_.kernels[kernel], request_.kernel_sizes[kernel]}, request_.want));
+    return {};
+  }
+
+  const kiln_codegen_request &request_;
+  const Result<Target> target_;
+  std::vector<std::optional<Outcome>> outcomes_;
+  std::atomic<uint64_t> next_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::vector<std::thread> workers_;
+};
+
+using Deliver = void (*)(void *user, const kiln_codegen_result *);
+
+void deliver_outcome(uint64_t kernel, const Outcome &outcome, Deliver deliver, void *user) {
+  kiln_codegen_result result{};
+  result.kernel = kernel;
+  result.milliseconds = outcome.milliseconds;
+  if (outcome.status.ok()) {
+    const Compiled &compiled = outcome.compiled;
+    result.image = compiled.image.bytes.data();
+    result.image_size = compiled.image.bytes.size();
+    result.entry_offset = compiled.image.entry_offset;
+    result.text = compiled.text.data();
+    result.text_size = compiled.text.size();
+  } else {
+    result.error = outcome.status.message().data();
+    result.error_size = outcome.status.message().size();
+  }
+  deliver(user, &result);
+}
+
+int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user) {
+  uint64_t delivered = 0;
+  Outcome failed;
+  try {
+    Batch batch(*request);
+    batch.start();
+    for (; delivered < request->kernel_count; ++delivered) {
+      if (request->cancelled && request->cancelled(request->user)) return 1;
+      deliver_outcome(delivered, batch.wait(delivered), deliver, user);
+    }
+    return 0;
+  } catch (const std::exception &failure) {  // no memory, or no threads
+    failed.status = error(Code::out_of_memory, "compile: ", failure.what());
+  }
+  for (; delivered < request->kernel_count; ++delivered) deliver_outcome(delivered, failed, deliver, user);
+  return 0;
+}
+
+}  // namespace
+}  // namespace kiln::codegen
+
+extern "C" __attribute__((visibility("default"))) const kiln_codegen_table *kiln_codegen_entry(void) {
+  static const kiln_codegen_table table{kiln::build_id_text, kiln::codegen::compile};
+  return &table;
+}

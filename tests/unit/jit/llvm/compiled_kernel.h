@@ -1,0 +1,164 @@
+// Compiles a kernel through the module's table, loads its image into read-execute memory and runs it.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/base/codegen.h"
+#include "jit/base/kernel_args.h"
+#include "jit/kernel/compute.h"
+#include "jit/kernel/kernel.h"
+
+extern "C" const kiln_codegen_table *kiln_codegen_entry(void);
+
+namespace kiln::codegen::testing {
+
+using namespace kiln::kernel;
+
+struct Compiled {
+  Bytes image;
+  uint64_t entry_offset = 0;
+  std::string text, error;
+  double milliseconds = 0;
+};
+
+inline std::vector<Compiled> compile_all(const std::vector<Bytes> &kernels, const std::string &target,
+                                         uint32_t threads = 1, uint32_t want = 0,
+                                         const kiln_codegen_table *table = kiln_codegen_entry()) {
+  std::vector<const uint8_t *> data;
+  std::vector<uint64_t> sizes;
+  for (const Bytes &bytes : kernels) {
+    data.push_back(bytes.data());
+    sizes.push_back(bytes.size());
+  }
+  kiln_codegen_request request{};
+  request.kernels = data.data();
+  request.kernel_sizes = sizes.data();
+  request.kernel_count = kernels.size();
+  request.target = target.data();
+  request.target_size = target.size();
+  request.threads = threads;
+  request.want = want;
+  std::vector<Compiled> results;
+  table->compile(
+      &request,
+      [](void *user, const kiln_codegen_result *r) {
+        auto &out = *static_cast<std::vector<Compiled> *>(user);
+        EXPECT_EQ(r->kernel, out.size()) << "results come in the order of the kernels";
+        Compiled compiled;
+        if (r->image) compiled.image.assign(r->image, r->image + r->image_size);
+        compiled.entry_offset = r->entry_offset;
+        if (r->text) compiled.text.assign(r->text, r->text_size);
+        if (r->error) compiled.error.assign(r->error, r->error_size);
+        compiled.milliseconds = r->milliseconds;
+        out.push_back(std::move(compiled));
+      },
+      &results);
+  return results;
+}
+
+inline Compiled compile(const Kernel &kernel, const Target &target, uint32_t want = 0) {
+  return compile_all({serialize(kernel)}, target.name(), 1, want)[0];
+}
+
+// Every level, with what a schedule for it says.
+inline std::vector<Target> all_targets() {
+  std::vector<Target> targets;
+  for (Target::Level level : {Target::Level::x86_64, Target::Level::v3, Target::Level::v4}) {
+    Target target = Target::host();
+    target.level = level;
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+inline void set_target(Kernel &kernel, const Target &target) {
+  kernel.schedule.lanes = target.lanes_f32();
+  kernel.schedule.masked_tail = target.level != Target::Level::x86_64;
+}
+
+// A kernel in executable memory.
+class LoadedKernel {
+ public:
+  LoadedKernel(const Kernel &kernel, const Target &target) : kernel_(kernel) {
+    Kernel scheduled = kernel;
+    set_target(scheduled, target);
+    kernel_ = scheduled;
+    const Compiled compiled = compile(kernel_, target);
+    EXPECT_EQ(compiled.error, "") << print(kernel_);
+    size_ = compiled.image.size();
+    if (size_ == 0) return;
+    memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(memory_, compiled.image.data(), size_);
+    mprotect(memory_, size_, PROT_READ | PROT_EXEC);
+    entry_ = reinterpret_cast<kiln_kernel_fn>(static_cast<uint8_t *>(memory_) + compiled.entry_offset);
+  }
+  LoadedKernel(const LoadedKernel &) = delete;
+  LoadedKernel &operator=(const LoadedKernel &) = delete;
+  ~LoadedKernel() {
+    if (size_ != 0) munmap(memory_, size_);
+  }
+
+  // Runs all tasks, each in a call of its own; gives the error word.
+  uint32_t run(const std::vector<void *> &buffers, const std::vector<int64_t> &sizes = {}) const {
+    const auto value = [&](const Expr &e) {
+      return e.evaluate([&](const std::string &name) {
+        const auto at = std::find(kernel_.symbols.begin(), kernel_.symbols.end(), name);
+        return sizes.at(static_cast<size_t>(at - kernel_.symbols.begin()));
+      });
+    };
+    std::vector<uint8_t> scratch(static_cast<size_t>(value(scratch_layout(kernel_).size_bytes)) + 64);
+    uint32_t error_word = 0;
+    kiln_kernel_args args{};
+    args.buffers = buffers.data();
+    args.sizes = sizes.data();
+    args.scratch = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
+    args.error_word = &error_word;
+    const int64_t tasks = value(task_count(kernel_));
+    for (int64_t task = 0; entry_ && task < tasks; ++task) {
+      args.begin = task;
+      args.end = task + 1;
+      EXPECT_EQ(entry_(&args), 0);
+    }
+    return error_word;
+  }
+
+ private:
+  Kernel kernel_;
+  void *memory_ = nullptr;
+  size_t size_ = 0;
+  kiln_kernel_fn entry_ = nullptr;
+};
+
+// Runs `test(target)` at every level that this machine can run.
+template <class Test>
+void at_every_level(Test test) {
+  for (const Target &target : all_targets()) {
+    SCOPED_TRACE("at level " + target.name());
+    if (target.runs_on_host()) test(target);
+  }
+}
+
+// ---- kernels by hand
+inline Buffer in(DType type, Expr size = 0) { return {type, Buffer::Space::in, std::move(size)}; }
+inline Buffer out(DType type, Expr size = 0) { return {type, Buffer::Space::out, std::move(size)}; }
+inline Buffer row_local(DType type, Expr size) { return {type, Buffer::Space::row_local, std::move(size)}; }
+inline Axis parallel(Expr extent) { return {std::move(extent), Axis::Role::parallel}; }
+inline Axis loop(Expr extent) { return {std::move(extent), Axis::Role::loop}; }
+inline Axis reduce(Expr extent) { return {std::move(extent), Axis::Role::reduce}; }
+inline Expr axis(uint32_t id, Expr extent) { return Expr::axis(id, std::move(extent)); }
+inline Store store_at(uint16_t buffer, Expr index, int32_t value = 0) {
+  return {{.buffer = buffer, .index = {std::move(index)}, .valid = -1, .fill = 0}, value};
+}
+
+template <class T>
+inline void *data_of(std::vector<T> &values) {
+  return values.data();
+}
+
+}  // namespace kiln::codegen::testing

@@ -1,0 +1,239 @@
+// Map stages against plain loops: broadcasts, strides, predicates, tails, dtypes in memory.
+#include <random>
+
+#include "tests/unit/jit/llvm/compiled_kernel.h"
+
+namespace kiln::codegen::testing {
+namespace {
+
+std::vector<float> random_floats(size_t count, uint32_t seed = 1) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-4, 4);
+  std::vector<float> values(count);
+  for (float &value : values) value = uniform(random);
+  return values;
+}
+
+// out[i, j] = x[i, j] * row[j] + column[i]
+Kernel broadcast_kernel(Schedule::Vector vector) {
+  const Expr m = Expr::symbol("s0"), n = Expr::symbol("s1");
+  Kernel kernel;
+  kernel.symbols = {"s0", "s1"};
+  kernel.buffers = {in(DType::f32), in(DType::f32), in(DType::f32), out(DType::f32)};
+  const Expr i = axis(0, m), j = axis(1, n);
+  Stage stage;
+  if (vector == Schedule::Vector::parallel) {
+    kernel.parallel = {parallel(m), parallel(n)};
+    kernel.schedule.tiles = {2, 48};
+  } else {
+    kernel.parallel = {parallel(m)};
+    stage.axes = {loop(n)};
+    kernel.schedule.tiles = {3};
+  }
+  kernel.schedule.vector = vector;
+  BodyBuilder b(stage.body);
+  const int product = b.op(Core::mul, b.load(0, DType::f32, {i * n + j}), b.load(1, DType::f32, {j}));
+  b.yield(b.op(Core::add, product, b.load(2, DType::f32, {i})));
+  stage.stores = {store_at(3, i * n + j)};
+  kernel.stages = {stage};
+  return kernel;
+}
+
+TEST(Pointwise, BroadcastsRowsAndColumnsAtEverySize) {
+  for (Schedule::Vector vector : {Schedule::Vector::parallel, Schedule::Vector::inner}) {
+    at_every_level([&](const Target &target) {
+      const LoadedKernel kernel(broadcast_kernel(vector), target);
+      for (int64_t m : {0, 1, 5}) {
+        for (int64_t n : {0, 1, 3, 16, 17, 47, 48, 49, 200}) {
+          auto x = random_floats(static_cast<size_t>(m * n)), row = random_floats(static_cast<size_t>(n), 2),
+               column = random_floats(static_cast<size_t>(m), 3);
+          std::vector<float> y(static_cast<size_t>(m * n) + 16, -77.0f);
+          EXPECT_EQ(kernel.run({data_of(x), data_of(row), data_of(column), data_of(y)}, {m, n}), 0u);
+          for (size_t k = 0; k < x.size(); ++k) {
+            const size_t i = k / static_cast<size_t>(n), j = k % static_cast<size_t>(n);
+            ASSERT_EQ(y[k], x[k] * row[j] + column[i]) << m << "x" << n << " at " << i << ", " << j;
+          }
+          for (size_t k = x.size(); k < y.size(); ++k) ASSERT_EQ(y[k], -77.0f) << "a tail wrote beyond its end";
+        }
+      }
+    });
+  }
+}
+
+TEST(Pointwise, StreamingStoresWriteTheSameAtAnyAlignment) {
+  at_every_level([](const Target &target) {
+    Kernel source = broadcast_kernel(Schedule::Vector::parallel);
+    source.schedule.stream_stores = true;
+    const LoadedKernel kernel(source, target);
+    const int64_t m = 3, n = 101;
+    auto x = random_floats(303), row = random_floats(101, 2), column = random_floats(3, 3);
+    std::vector<float> y(303);
+    EXPECT_EQ(kernel.run({data_of(x), data_of(row), data_of(column), data_of(y)}, {m, n}), 0u);
+    for (size_t k = 0; k < x.size(); ++k) ASSERT_EQ(y[k], x[k] * row[k % 101] + column[k / 101]);
+  });
+}
+
+// One parallel axis of `extent`, out[store] = x[load].
+Kernel copy_kernel(DType type, Expr extent, Expr load, Expr store, uint32_t tile = 64) {
+  Kernel kernel;
+  kernel.symbols = {"s0"};
+  kernel.buffers = {in(type), out(type)};
+  kernel.parallel = {parallel(std::move(extent))};
+  kernel.schedule.tiles = {tile};
+  Stage stage;
+  BodyBuilder b(stage.body);
+  b.yield(b.load(0, type, {std::move(load)}));
+  stage.stores = {store_at(1, std::move(store))};
+  kernel.stages = {stage};
+  return kernel;
+}
+
+template <class T>
+void expect_copies(DType type) {
+  const Expr n = Expr::symbol("s0"), i = axis(0, n);
+  at_every_level([&](const Target &target) {
+    const LoadedKernel contiguous(copy_kernel(type, n, i, i), target), load3(copy_kernel(type, n, 3 * i, i), target),
+        store3(copy_kernel(type, n, i, 3 * i), target), reverse(copy_kernel(type, n, n - 1 - i, i), target);
+    for (int64_t size : {1, 7, 16, 33, 130}) {
+      const auto count = static_cast<size_t>(size);
+      std::vector<T> x(3 * count);
+      for (size_t k = 0; k < x.size(); ++k) x[k] = static_cast<T>(type == DType::boolean ? k % 3 == 0 : k * 7 + 1);
+      std::vector<T> y(count), z(count), w(3 * count), r(count);
+      contiguous.run({data_of(x), data_of(y)}, {size});
+      load3.run({data_of(x), data_of(z)}, {size});
+      store3.run({data_of(x), data_of(w)}, {size});
+      reverse.run({data_of(x), data_of(r)}, {size});
+      for (size_t k = 0; k < count; ++k) {
+        ASSERT_EQ(y[k], x[k]);
+        ASSERT_EQ(z[k], x[3 * k]);
+        ASSERT_EQ(w[3 * k], x[k]);
+        ASSERT_EQ(r[k], x[count - 1 - k]);
+        ASSERT_EQ(w[3 * k + 1], T{}) << "a strided store wrote between its elements";
+      }
+    }
+  });
+}
+
+TEST(Pointwise, CopiesEveryDtypeContiguousStridedAndReversed) {
+  expect_copies<float>(DType::f32);
+  expect_copies<double>(DType::f64);
+  expect_copies<int64_t>(DType::i64);
+  expect_copies<int32_t>(DType::i32);
+  expect_copies<int16_t>(DType::i16);
+  expect_copies<int8_t>(DType::i8);
+  expect_copies<uint8_t>(DType::u8);
+  expect_copies<uint8_t>(DType::boolean);
+  expect_copies<uint16_t>(DType::f16);
+  expect_copies<uint16_t>(DType::bf16);
+}
+
+TEST(Pointwise, DividesIndicesThatCrossRows) {
+  // A transposition of 10 x 7 and of 32 x 64 through a flattened axis; the latter's rows fit whole vectors.
+  for (auto [rows, columns] : {std::pair{10, 7}, std::pair{32, 64}}) {
+    at_every_level([&, rows = rows, columns = columns](const Target &target) {
+      const int64_t count = rows * columns;
+      const Expr i = axis(0, count);
+      const Expr transposed = mod(i, Expr(columns)) * rows + floor_div(i, Expr(columns));
+      const LoadedKernel scatter(copy_kernel(DType::f32, count, i, transposed), target);
+      const LoadedKernel gather(copy_kernel(DType::f32, count, transposed, i), target);
+      auto x = random_floats(static_cast<size_t>(count));
+      std::vector<float> y(x.size()), back(x.size());
+      scatter.run({data_of(x), data_of(y)}, {0});
+      gather.run({data_of(y), data_of(back)}, {0});
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c)
+          ASSERT_EQ(y[static_cast<size_t>(c * rows + r)], x[static_cast<size_t>(r * columns + c)]);
+      EXPECT_EQ(back, x);
+    });
+  }
+}
+
+TEST(Pointwise, DividesIndicesBySymbolsAndNegativeOnes) {
+  // out[i] = x[(i - 20) // n mod 4]
+  const Expr n = Expr::symbol("s0"), i = axis(0, 64);
+  at_every_level([&](const Target &target) {
+    const LoadedKernel kernel(copy_kernel(DType::i32, 64, mod(floor_div(i - 20, n), Expr(4)), i), target);
+    std::vector<int32_t> x{10, 20, 30, 40}, y(64);
+    for (int64_t size : {1, 3, 5, 64}) {
+      kernel.run({data_of(x), data_of(y)}, {size});
+      for (int64_t k = 0; k < 64; ++k) {
+        const auto quotient = static_cast<int64_t>(std::floor(static_cast<double>(k - 20) / static_cast<double>(size)));
+        ASSERT_EQ(y[static_cast<size_t>(k)], x[static_cast<size_t>(((quotient % 4) + 4) % 4)]) << k << " // " << size;
+      }
+    }
+  });
+}
+
+// out[i] = 0 <= i - 3 < n ? x[stride * (i - 3)] : 9, over n + 6 points: a padded copy.
+Kernel pad_kernel(DType type, int stride) {
+  const Expr n = Expr::symbol("s0"), i = axis(0, n + 6);
+  Kernel kernel = copy_kernel(type, n + 6, 0, i);
+  Stage &stage = kernel.stages[0];
+  stage.body = {};
+  BodyBuilder b(stage.body);
+  const int from = b.index(i - 3);
+  const int valid =
+      b.op(Core::logical_and, b.op(Core::ge, from, b.constant(DType::i64, 0)), b.op(Core::lt, from, b.index(n)));
+  b.yield(b.load(0, type, {stride * (i - 3)}, valid, immediate_of(type, 9)));
+  return kernel;
+}
+
+template <class T>
+void expect_padding(DType type) {
+  for (int stride : {1, 2}) {
+    at_every_level([&](const Target &target) {
+      const LoadedKernel kernel(pad_kernel(type, stride), target);
+      for (int64_t n : {0, 1, 13, 100}) {
+        // The array ends where its page does; the page before and the one after cannot be read.
+        const size_t page = 4096, bytes = static_cast<size_t>(n * stride) * sizeof(T);
+        auto *base = static_cast<uint8_t *>(mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(base + page, page, PROT_READ | PROT_WRITE);
+        for (uint8_t *start : {base + page, base + 2 * page - bytes}) {
+          T *x = reinterpret_cast<T *>(start);
+          for (int64_t k = 0; k < n * stride; ++k) x[k] = static_cast<T>(k + 20);
+          std::vector<T> y(static_cast<size_t>(n) + 6);
+          EXPECT_EQ(kernel.run({x, data_of(y)}, {n}), 0u);
+          for (int64_t k = 0; k < n + 6; ++k)
+            ASSERT_EQ(y[static_cast<size_t>(k)], k >= 3 && k < n + 3 ? x[(k - 3) * stride] : T(9)) << n << " at " << k;
+        }
+        munmap(base, 3 * page);
+      }
+    });
+  }
+}
+
+TEST(Pointwise, PredicatedLoadsReadTheFillAndTouchNoMemory) {
+  expect_padding<float>(DType::f32);
+  expect_padding<double>(DType::f64);
+  expect_padding<int64_t>(DType::i64);
+  expect_padding<int16_t>(DType::i16);
+  expect_padding<uint8_t>(DType::u8);
+}
+
+TEST(Pointwise, UniformPredicatesGuardWholeRows) {
+  // out[i, j] = i < 2 ? x[i, j] : -1, where x has two rows; a broadcast with a varying predicate beside it.
+  at_every_level([](const Target &target) {
+    Kernel source;
+    source.buffers = {in(DType::f32), out(DType::f32), in(DType::f32)};
+    source.parallel = {parallel(4), parallel(21)};
+    source.schedule.tiles = {1, 64};
+    const Expr i = axis(0, 4), j = axis(1, 21);
+    Stage stage;
+    BodyBuilder b(stage.body);
+    const int first_rows = b.op(Core::lt, b.index(i), b.constant(DType::i64, 2));
+    const int first_columns = b.op(Core::lt, b.index(j), b.constant(DType::i64, 5));
+    const int x = b.load(0, DType::f32, {i * 21 + j}, first_rows, immediate_of(DType::f32, -1));
+    b.yield(b.op(Core::add, x, b.load(2, DType::f32, {i}, first_columns, immediate_of(DType::f32, 100))));
+    stage.stores = {store_at(1, i * 21 + j)};
+    source.stages = {stage};
+    const LoadedKernel kernel(source, target);
+    auto x_values = random_floats(42), column = random_floats(4, 2);
+    std::vector<float> y(84);
+    EXPECT_EQ(kernel.run({data_of(x_values), data_of(y), data_of(column)}), 0u);
+    for (size_t k = 0; k < 84; ++k)
+      ASSERT_EQ(y[k], (k < 42 ? x_values[k] : -1.0f) + (k % 21 < 5 ? column[k / 21] : 100.0f)) << k;
+  });
+}
+
+}  // namespace
+}  // namespace kiln::codegen::testing
