@@ -28,6 +28,8 @@ struct TensorData {
   int64_t element_count() const;
   bool operator==(const TensorData &) const = default;
 };
+// A valid type, non-negative extents, and as many bytes as they take.
+Status check_tensor(const TensorData &tensor);
 using TensorPtr = std::shared_ptr<const TensorData>;
 
 // A scalar or a list. Equality is by value (graphs and tensors by content).

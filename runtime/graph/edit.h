@@ -1,11 +1,13 @@
 // Builder and rewriter in one vocabulary: begins empty or from a graph, ends in a new immutable graph. The graph that
 // it began from never changes, so giving an edit up is the rollback. Threads: one at a time.
 #pragma once
-#include <functional>
+#include <compare>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/graph.h"
@@ -18,7 +20,8 @@ class Edit {
 
   // Declares a symbol's properties; a symbol that is only used in shapes needs none.
   Status declare_symbol(std::string_view name, const SymbolInfo &info);
-  // Names must be new in the graph; type.layout becomes exact (row-major unless strides are given).
+  // Names must be new in the graph, UTF-8, without control characters and ':'; type.layout becomes exact (row-major
+  // unless strides are given).
   Result<ValueId> input(std::string_view name, TensorType type);
   Result<ValueId> parameter(std::string_view name, TensorType type);
   Result<ValueId> constant(TensorPtr data, std::string_view name = {});
@@ -26,32 +29,50 @@ class Edit {
   // what is wrong. `name` empty: one is made. `annotations` are joined with those of open scopes (inner wins).
   Result<uint32_t> add(const OpSchema *op, std::span<const ValueId> inputs, AttrMap attrs = {},
                        std::string_view name = {}, AttrMap annotations = {});
-  Status annotate(uint32_t node, std::string_view key, AttrValue value);
+  Status annotate(uint32_t node, std::string_view key, AttrValue value);  // kinds i64 f64 text dtype bool
   void push_scope(AttrMap annotations) { scopes_.push_back(std::move(annotations)); }
   Status pop_scope();
-  // All uses of `from` (by nodes and outputs, except by nodes that `to` depends on and that would close a cycle: that
-  // is an error) become uses of `to`. Same dtype and dims, else an error. When `to`'s node was added by this edit it
-  // inherits the annotations of from's node; two different values for one key are an error unless the added node set it
-  // itself.
+  // All uses of `from`, by nodes and outputs, become uses of `to`. Same dtype and dims, else an error; so is a user of
+  // `from` that `to` depends on, for that would close a cycle. When `to`'s node was added by this edit it inherits the
+  // annotations of from's node; two different values for one key are an error unless the added node set it itself.
+  // A failure changes nothing.
   Status replace(ValueId from, ValueId to);
   Status set_outputs(std::vector<GraphOutput> outputs);
   Status set_output_values(std::span<const ValueId> values);  // names kept where there are some, else "output0", ...
 
-  // The nodes as they stand: the original's order first, then additions. Valid until the next change.
-  const Graph &view() const;
-  // Sorts topologically (stable), drops op nodes and constants that nothing uses. With `verify_all`, verify()s.
-  Result<GraphPtr> finish(bool verify_all = true);
+  // The nodes as they stand: the original's order first, then additions (after a replace, a user may stand before what
+  // it uses). References into it are valid until the next change.
+  const Graph &view() const { return graph_; }
+  // A new graph, in order: inputs, parameters, constants, then op nodes, each after its operands and otherwise where it
+  // stood, a new node just before its first user, copy_ last. Op nodes and constants that nothing uses are left out,
+  // unless they have an effect. With `verify_all`, verify()s. The edit stands as before.
+  Result<GraphPtr> finish(bool verify_all = true) const;
 
  private:
-  Node *find(uint32_t id);
-  std::string fresh_name(std::string_view stem) const;
-  bool depends_on(uint32_t node, uint32_t on) const;
+  // Where a node stands in a topological order that new nodes enter without renumbering: behind its operands and before
+  // all that was behind them. Compared as a pair.
+  struct Rank {
+    uint32_t base = 0, sub = 0;  // position in the order when it was last made; steps behind it
+    auto operator<=>(const Rank &) const = default;
+  };
 
-  GraphPtr from_;
-  mutable Graph graph_;  // being edited; index refreshed lazily
-  mutable bool indexed_ = false;
-  uint32_t first_new_id_ = 1;
-  std::vector<AttrMap> scopes_;
+  Status check_new_name(std::string_view name) const;
+  Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
+  uint32_t append(Node node);
+  Node &node(uint32_t id) { return graph_.nodes_[graph_.position(id)]; }
+  std::string fresh_name(std::string_view stem);
+  std::vector<size_t> sorted_ops(bool live_only) const;  // positions
+  void renumber();
+  Status check_no_cycle(ValueId from, ValueId to);
+  Status inherit_annotations(const Node &from, Node &to);
+
+  Graph graph_;                                                        // being edited
+  uint32_t first_new_id_ = 1;                                          // nodes from here on were added by this edit
+  std::vector<AttrMap> scopes_;                                        // innermost last
+  std::map<std::string, uint32_t, std::less<>> name_counters_;         // by stem
+  std::set<std::pair<uint32_t, std::string>, std::less<>> inherited_;  // annotations that replace() gave: (node, key)
+  std::vector<Rank> ranks_;                                            // by position
+  bool ranks_hold_ = true;  // false: a replace has turned an edge against them
 };
 
 }  // namespace kiln

@@ -7,8 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "jit/base/bytes.h"
+#include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "runtime/graph/attr.h"
 #include "runtime/graph/schema.h"
@@ -56,30 +60,39 @@ class Graph {
   // Uses by op nodes, counted per operand; outputs count too.
   uint32_t use_count(ValueId value) const;
   std::vector<uint32_t> users(ValueId value) const;  // ids of op nodes, ascending position, distinct
+  // The value whose storage `value` lies in, through all views (and copy_): itself when it has its own.
+  ValueId storage_of(ValueId value) const;
   uint32_t next_id() const { return next_id_; }
 
  private:
   friend class Edit;
-  void index();  // fills the maps below
+  void append(Node node);  // with its place in the maps below
+  void use_instead(ValueId from, ValueId to);
   std::vector<Node> nodes_;
   std::vector<uint32_t> inputs_, parameters_;
   std::vector<GraphOutput> outputs_;
   std::map<std::string, SymbolInfo> symbols_;
   uint32_t next_id_ = 1;
-  std::map<uint32_t, size_t> position_;
+  std::unordered_map<uint32_t, size_t> position_;
   std::map<std::string, uint32_t, std::less<>> by_name_;
   std::map<ValueId, std::vector<uint32_t>> users_;
 };
 
 // Canonical bytes for keys: nodes renumbered in stored order, names of the signature in, other names and debug.* out.
-class ByteWriter;
+// Constants and nested graphs stand in it by their digests.
 void hash_bytes(const Graph &graph, ByteWriter &out);
+Digest digest_of(const Graph &graph);  // of its hash_bytes
+
 // For people; stable. One line a node.
 std::string print(const Graph &graph);
 std::string print_dot(const Graph &graph);
+std::string text_of(const Graph &graph, ValueId value);  // "split:1"
 
 // All invariants: schema of each op, recorded type = inferred type, order, acyclic, unique names, no mutation but the
 // copy_ epilogue, storage sharing, symbols bound once, outputs. The error says which invariant, and at which node.
 Status verify(const Graph &graph);
+// For passes: names, types and order of inputs, parameters and outputs, and the symbols, are what they were; no output
+// shares storage with an input or with another output that did not before.
+Status verify_same_signature(const Graph &before, const Graph &after);
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jit/base/status.h"
@@ -27,6 +28,7 @@ struct AttrDef {
   bool required = false;
   AttrValue fallback = {};  // when not required
 };
+AttrValue default_of(const AttrDef &attr);  // fallback, with the attribute's kind; of one that is not required
 
 // Inputs and attributes (complete: defaults filled in, kinds checked) of the node that is being inferred.
 struct InferContext {
@@ -59,11 +61,25 @@ struct OpSchema {
   std::vector<AttrDef> attrs = {};
   Status (*infer)(InferContext &) = nullptr;
 
-  const AttrDef *find_attr(std::string_view name) const;
+  const AttrDef *find_attr(std::string_view name) const;  // null: none
 };
+
+// What Edit::add and verify() share. Errors have the op's name in brackets.
+Status check_operands(const OpSchema &op, std::span<const TensorType> inputs);  // count and dtypes
+// Fills in defaults; refuses what the schema does not name, or names with another kind. An i64 is taken for an f64 or a
+// dim, a list that is empty for an empty list of any kind.
+Status complete_attrs(const OpSchema &op, AttrMap &attrs);
+struct Inferred {
+  std::vector<TensorType> results;  // layout free
+  std::vector<std::pair<Dim, Dim>> equalities;
+};
+Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs);
+
 namespace op_flags {
-inline constexpr uint32_t random = 1, effect = 2, changes_numerics = 4, mutates = 8;  // mutates: copy_ alone
-}
+inline constexpr uint32_t random = 1, effect = 2, changes_numerics = 4;
+inline constexpr uint32_t mutates = 8;  // result 0 is operand 0, overwritten: copy_ alone
+inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's storage
+}  // namespace op_flags
 
 // Where names of ops are looked up: the registry of runtime/ops, and what plugins add to a context.
 class OpTable {

@@ -6,6 +6,7 @@
 
 #include "jit/base/dtype.h"
 #include "jit/base/expr.h"
+#include "jit/base/status.h"
 
 namespace kiln {
 
@@ -33,5 +34,9 @@ struct TensorType {
 };
 TensorType make_type(DType dtype, Shape dims);   // free layout
 TensorType exact_type(DType dtype, Shape dims);  // exact, row-major
+
+inline constexpr size_t max_rank = 64;
+// Dims that are integers are not negative and their bytes fit 63 bits; strides are as many as dims; a dtype is there.
+Status check_type(const TensorType &type);
 
 }  // namespace kiln

@@ -1,0 +1,14 @@
+// UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// The length of the valid sequence that `text` begins with, or 0. `text` is not empty.
+size_t utf8_sequence(std::string_view text);
+bool is_utf8(std::string_view text);
+void append_utf8(std::string &out, char32_t code_point);
+
+}  // namespace kiln

@@ -1,0 +1,242 @@
+#include "runtime/graph/edit.h"
+
+#include <algorithm>
+
+#include "jit/base/utf8.h"
+
+namespace kiln {
+namespace {
+
+// Symbols are known to the graph once a type of its signature has them.
+void note_symbols(const TensorType &type, std::map<std::string, SymbolInfo> &symbols) {
+  std::set<std::string> names;
+  for (const Dim &dim : type.dims) dim.collect_symbols(names);
+  for (const Dim &stride : type.strides) stride.collect_symbols(names);
+  for (const std::string &name : names) symbols.try_emplace(name);
+}
+
+bool is_annotation_kind(AttrKind kind) {
+  return kind == AttrKind::i64 || kind == AttrKind::f64 || kind == AttrKind::text || kind == AttrKind::dtype ||
+         kind == AttrKind::boolean;
+}
+
+Status check_annotation(std::string_view key, const AttrValue &value) {
+  if (key.empty() || !is_utf8(key)) return invalid("an annotation's key is empty or not UTF-8");
+  if (!is_annotation_kind(value.kind()))
+    return invalid("annotation '", key, "' is ", name_of(value.kind()), "; expected i64, f64, text, dtype or bool");
+  return {};
+}
+
+// Results that share their operand's storage say so.
+void set_alias(Node &node) {
+  if (node.op && (node.op->flags & (op_flags::view | op_flags::mutates)) && !node.inputs.empty())
+    node.results[0].alias_of = node.inputs[0];
+}
+
+}  // namespace
+
+Edit::Edit(GraphPtr from) {
+  if (!from) return;
+  graph_ = *from;
+  first_new_id_ = graph_.next_id_;
+  for (uint32_t i = 0; i < graph_.nodes_.size(); ++i) ranks_.push_back({i, 0});
+}
+
+Status Edit::check_new_name(std::string_view name) const {
+  if (name.empty()) return invalid("a name is empty");
+  if (!is_utf8(name)) return invalid("a name is not UTF-8");
+  for (char c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == ':')
+      return invalid("name '", name, "': ':' and control characters are not allowed");
+  if (graph_.find(name)) return invalid("name '", name, "' is taken already");
+  return {};
+}
+
+std::string Edit::fresh_name(std::string_view stem) {
+  std::string name(stem);
+  std::ranges::replace(name, ':', '_');
+  if (name.empty()) name = "node";
+  uint32_t &count = name_counters_[name];
+  std::string candidate = count == 0 ? name : str_cat(name, "_", count);
+  while (graph_.find(candidate)) candidate = str_cat(name, "_", ++count);
+  return candidate;
+}
+
+uint32_t Edit::append(Node node) {
+  node.id = graph_.next_id_;
+  uint32_t id = node.id;
+  Rank rank;
+  for (ValueId value : node.inputs) {
+    Rank operand = ranks_[graph_.position(value.node)];
+    rank = std::max(rank, Rank{operand.base, operand.sub + 1});
+  }
+  ranks_.push_back(rank);
+  graph_.append(std::move(node));
+  return id;
+}
+
+Status Edit::declare_symbol(std::string_view name, const SymbolInfo &info) {
+  Result<Expr> parsed = Expr::parse(name);
+  if (!parsed.ok() || parsed->kind() != Expr::Kind::symbol || parsed->symbol_name() != name)
+    return invalid("symbol '", name, "': expected a letter or '_', then letters, digits, '_' or '.'");
+  if (info.min < 0 || info.max < info.min || info.divisor < 1)
+    return invalid("symbol '", name, "': min is ", info.min, ", max is ", info.max, ", divisor is ", info.divisor,
+                   "; expected 0 <= min <= max and divisor >= 1");
+  if (info.hint != 0 && (info.hint < info.min || info.hint > info.max || info.hint % info.divisor != 0))
+    return invalid("symbol '", name, "': hint ", info.hint, " is not in its range or no multiple of its divisor");
+  graph_.symbols_[std::string(name)] = info;
+  return {};
+}
+
+Result<ValueId> Edit::placeholder(Node::Kind kind, std::string_view name, TensorType type) {
+  KILN_TRY(check_new_name(name));
+  if (type.strides.empty()) type.strides = row_major_strides(type.dims);
+  type.layout = TensorType::Layout::exact;
+  type.alias_of = {};
+  if (Status status = check_type(type); !status.ok()) return std::move(status).with_prefix(str_cat("'", name, "': "));
+  note_symbols(type, graph_.symbols_);
+  Node node;
+  node.kind = kind;
+  node.name = name;
+  node.results = {std::move(type)};
+  uint32_t id = append(std::move(node));
+  (kind == Node::Kind::input ? graph_.inputs_ : graph_.parameters_).push_back(id);
+  return ValueId{id, 0};
+}
+
+Result<ValueId> Edit::input(std::string_view name, TensorType type) {
+  return placeholder(Node::Kind::input, name, std::move(type));
+}
+
+Result<ValueId> Edit::parameter(std::string_view name, TensorType type) {
+  return placeholder(Node::Kind::parameter, name, std::move(type));
+}
+
+Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
+  std::string full = name.empty() ? fresh_name("constant") : std::string(name);
+  KILN_TRY(check_new_name(full));
+  if (!data) return invalid("constant '", full, "' has no data");
+  if (Status status = check_tensor(*data); !status.ok())
+    return std::move(status).with_prefix(str_cat("constant '", full, "': "));
+  Node node;
+  node.kind = Node::Kind::constant;
+  node.name = std::move(full);
+  node.results = {exact_type(data->dtype, Shape(data->shape.begin(), data->shape.end()))};
+  node.constant = std::move(data);
+  return ValueId{append(std::move(node)), 0};
+}
+
+Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, AttrMap attrs, std::string_view name,
+                           AttrMap annotations) {
+  if (!op) return invalid("an op node needs an op");
+  Node node;
+  node.op = op;
+  node.name = name.empty() ? fresh_name(op->name) : std::string(name);
+  KILN_TRY(check_new_name(node.name));
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!graph_.has(inputs[i])) return invalid("[", op->name, "] operand ", i, " is no value of this graph");
+    types.push_back(graph_.type(inputs[i]));
+  }
+  KILN_TRY(check_operands(*op, types));
+  KILN_TRY(complete_attrs(*op, attrs));
+  KILN_ASSIGN(Inferred inferred, infer(*op, types, attrs));
+  node.inputs.assign(inputs.begin(), inputs.end());
+  node.attrs = std::move(attrs);
+  node.results = std::move(inferred.results);
+  node.equalities = std::move(inferred.equalities);
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    annotations.insert(scope->begin(), scope->end());
+  for (const auto &[key, value] : annotations) KILN_TRY(check_annotation(key, value));
+  node.annotations = std::move(annotations);
+  set_alias(node);
+  return append(std::move(node));
+}
+
+Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
+  const Node *found = graph_.find(id);
+  if (!found || found->kind != Node::Kind::op)
+    return invalid("annotation '", key, "': ", id, " is no op node of this graph");
+  KILN_TRY(check_annotation(key, value));
+  node(id).annotations.insert_or_assign(std::string(key), std::move(value));
+  inherited_.erase({id, std::string(key)});
+  return {};
+}
+
+Status Edit::pop_scope() {
+  if (scopes_.empty()) return invalid("no scope is open");
+  scopes_.pop_back();
+  return {};
+}
+
+Status Edit::check_no_cycle(ValueId from, ValueId to) {
+  std::vector<uint32_t> users = graph_.users(from);
+  if (users.empty()) return {};
+  if (!ranks_hold_) renumber();
+  auto rank_of = [this](uint32_t id) { return ranks_[graph_.position(id)]; };
+  Rank lowest = rank_of(*std::ranges::min_element(users, {}, rank_of));
+  // Only nodes that rank as high as a user can be one, or depend on one. A replacement that was just built from what is
+  // before `from` ranks lower than all users, and there is nothing to search.
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open{to.node};
+  while (!open.empty()) {
+    uint32_t id = open.back();
+    open.pop_back();
+    if (rank_of(id) < lowest || !seen.insert(id).second) continue;
+    if (std::ranges::find(users, id) != users.end())
+      return invalid("replacing '", text_of(graph_, from), "' by '", text_of(graph_, to), "' would close a cycle: '",
+                     graph_.find(id)->name, "' uses the former, and the latter depends on it");
+    for (ValueId value : graph_.find(id)->inputs) open.push_back(value.node);
+  }
+  if (rank_of(to.node) >= lowest) ranks_hold_ = false;
+  return {};
+}
+
+Status Edit::inherit_annotations(const Node &from, Node &to) {
+  for (const auto &[key, value] : from.annotations) {
+    auto mine = to.annotations.find(key);
+    if (mine == to.annotations.end() || mine->second == value || key.starts_with("debug.")) continue;
+    if (inherited_.contains({to.id, key}))
+      return invalid("annotation '", key, "' of '", to.name, "' would be ", mine->second.text(), " and, from '",
+                     from.name, "', ", value.text(), "; set it on the new node");
+  }
+  for (const auto &[key, value] : from.annotations)
+    if (to.annotations.emplace(key, value).second) inherited_.emplace(to.id, key);
+  return {};
+}
+
+Status Edit::replace(ValueId from, ValueId to) {
+  if (!graph_.has(from) || !graph_.has(to))
+    return invalid("replace: ", graph_.has(from) ? "the new" : "the old", " value is not of this graph");
+  if (from == to) return {};
+  if (!graph_.type(from).same_value_type(graph_.type(to)))
+    return error(Code::type_mismatch, "replacing '", text_of(graph_, from), "' by '", text_of(graph_, to),
+                 "': the former is ", graph_.type(from).text(), ", the latter ", graph_.type(to).text());
+  KILN_TRY(check_no_cycle(from, to));
+  if (to.node >= first_new_id_ && node(to.node).kind == Node::Kind::op)
+    KILN_TRY(inherit_annotations(node(from.node), node(to.node)));
+  std::vector<uint32_t> users = graph_.users(from);
+  graph_.use_instead(from, to);
+  for (uint32_t id : users) set_alias(node(id));
+  return {};
+}
+
+Status Edit::set_outputs(std::vector<GraphOutput> outputs) {
+  std::set<std::string_view> names;
+  for (const GraphOutput &output : outputs) {
+    if (output.name.empty() || !is_utf8(output.name)) return invalid("an output's name is empty or not UTF-8");
+    if (!names.insert(output.name).second) return invalid("two outputs are named '", output.name, "'");
+    if (!graph_.has(output.value)) return invalid("output '", output.name, "' is no value of this graph");
+  }
+  graph_.outputs_ = std::move(outputs);
+  return {};
+}
+
+Status Edit::set_output_values(std::span<const ValueId> values) {
+  std::vector<GraphOutput> outputs;
+  for (size_t i = 0; i < values.size(); ++i)
+    outputs.push_back({i < graph_.outputs_.size() ? graph_.outputs_[i].name : str_cat("output", i), values[i]});
+  return set_outputs(std::move(outputs));
+}
+
+}  // namespace kiln

@@ -1,0 +1,91 @@
+// Edit: the order of nodes, and the graph that an edit ends in.
+#include <algorithm>
+
+#include "runtime/graph/edit.h"
+
+namespace kiln {
+
+// Depth first from each op in the order in which they stand, operands first: what was sorted stays as it was, and what
+// was added comes just before its first user. Iterative, for chains may be long.
+std::vector<size_t> Edit::sorted_ops(bool live_only) const {
+  const std::vector<Node> &nodes = graph_.nodes_;
+  auto is_pinned = [](const Node &n) { return n.op && (n.op->flags & (op_flags::mutates | op_flags::effect)) != 0; };
+  auto mutates = [](const Node &n) { return n.op && (n.op->flags & op_flags::mutates) != 0; };
+
+  std::vector<bool> live(nodes.size(), !live_only);
+  if (live_only) {
+    std::vector<size_t> open;
+    auto reach = [&](size_t at) {
+      if (live[at]) return;
+      live[at] = true;
+      open.push_back(at);
+    };
+    for (const GraphOutput &output : graph_.outputs_) reach(graph_.position(output.value.node));
+    for (size_t at = 0; at < nodes.size(); ++at)
+      if (is_pinned(nodes[at])) reach(at);
+    while (!open.empty()) {
+      size_t at = open.back();
+      open.pop_back();
+      for (ValueId value : nodes[at].inputs) reach(graph_.position(value.node));
+    }
+  }
+
+  std::vector<size_t> order;
+  std::vector<bool> placed(nodes.size(), false);
+  struct Visit {
+    size_t at, next_operand;
+  };
+  auto place = [&](size_t root) {
+    if (placed[root]) return;
+    placed[root] = true;
+    std::vector<Visit> stack{{root, 0}};
+    while (!stack.empty()) {
+      auto &[at, next] = stack.back();
+      if (next == nodes[at].inputs.size()) {
+        if (nodes[at].kind == Node::Kind::op) order.push_back(at);
+        stack.pop_back();
+        continue;
+      }
+      size_t operand = graph_.position(nodes[at].inputs[next++].node);
+      if (placed[operand]) continue;
+      placed[operand] = true;
+      stack.push_back({operand, 0});
+    }
+  };
+  for (bool epilogue : {false, true})  // what writes inputs comes after all that reads them
+    for (size_t at = 0; at < nodes.size(); ++at)
+      if (live[at] && nodes[at].kind == Node::Kind::op && mutates(nodes[at]) == epilogue) place(at);
+  return order;
+}
+
+void Edit::renumber() {
+  std::ranges::fill(ranks_, Rank{});
+  uint32_t rank = 1;  // 0: all that has no operands
+  for (size_t at : sorted_ops(false)) ranks_[at] = {rank++, 0};
+  ranks_hold_ = true;
+}
+
+Result<GraphPtr> Edit::finish(bool verify_all) const {
+  auto graph = std::make_shared<Graph>();
+  std::vector<size_t> ops = sorted_ops(true);
+  std::set<uint32_t> used;
+  for (size_t at : ops)
+    for (ValueId value : graph_.nodes_[at].inputs) used.insert(value.node);
+  for (const GraphOutput &output : graph_.outputs_) used.insert(output.value.node);
+
+  graph->nodes_.reserve(graph_.nodes_.size());
+  for (uint32_t id : graph_.inputs_) graph->append(*graph_.find(id));
+  for (uint32_t id : graph_.parameters_) graph->append(*graph_.find(id));
+  for (const Node &node : graph_.nodes_)
+    if (node.kind == Node::Kind::constant && used.contains(node.id)) graph->append(node);
+  for (size_t at : ops) graph->append(graph_.nodes_[at]);
+  graph->inputs_ = graph_.inputs_;
+  graph->parameters_ = graph_.parameters_;
+  graph->outputs_ = graph_.outputs_;
+  graph->symbols_ = graph_.symbols_;
+  graph->next_id_ = graph_.next_id_;  // an id that was left out is not used again
+  if (verify_all) KILN_TRY(verify(*graph));
+  return GraphPtr(std::move(graph));
+}
+
+}  // namespace kiln

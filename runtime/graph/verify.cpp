@@ -1,0 +1,270 @@
+// The invariants of a graph, each a function of its own. They trust nothing but that Graph's maps match its nodes.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "runtime/graph/graph.h"
+
+namespace kiln {
+namespace {
+
+constexpr int deepest_nesting = 32;
+
+template <class... Parts>
+Status broken(std::string_view invariant, const Parts &...parts) {
+  return error(Code::invariant, "invariant '", invariant, "' broken ", parts...);
+}
+template <class... Parts>
+Status broken_at(const Node &node, std::string_view invariant, const Parts &...parts) {
+  return broken(invariant, "at node '", node.name, "': ", parts...);
+}
+
+Status check_names(const Graph &g) {
+  for (const Node &node : g.nodes()) {
+    if (node.name.empty()) return broken("names", "at node #", node.id, ": it has no name");
+    if (g.find(node.name) != &node) return broken_at(node, "names", "another node has this name");
+  }
+  return {};
+}
+
+Status check_outputs(const Graph &g) {
+  std::set<std::string_view> names;
+  for (const GraphOutput &output : g.outputs()) {
+    if (output.name.empty() || !names.insert(output.name).second)
+      return broken("outputs", "at output '", output.name, "': its name is empty or taken");
+    if (!g.has(output.value)) return broken("outputs", "at output '", output.name, "': its value does not exist");
+  }
+  return {};
+}
+
+Status check_order(const Graph &g) {
+  for (const Node &node : g.nodes()) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!g.has(node.inputs[i])) return broken_at(node, "order", "operand ", i, " does not exist");
+      const Node *operand = g.find(node.inputs[i].node);
+      if (operand >= &node) return broken_at(node, "order", "operand ", i, ", '", operand->name, "', comes after it");
+    }
+  }
+  return {};
+}
+
+std::vector<TensorType> operand_types(const Graph &g, const Node &node) {
+  std::vector<TensorType> types;
+  for (ValueId value : node.inputs) types.push_back(g.type(value));
+  return types;
+}
+
+Status check_schema(const Graph &g) {
+  for (const Node &node : g.nodes()) {
+    if ((node.kind == Node::Kind::op) != (node.op != nullptr))
+      return broken_at(node, "schema", "an op node has an op, no other has one");
+    if (!node.op) continue;
+    if (Status s = check_operands(*node.op, operand_types(g, node)); !s.ok())
+      return broken_at(node, "schema", s.message());
+    AttrMap attrs = node.attrs;
+    if (Status s = complete_attrs(*node.op, attrs); !s.ok()) return broken_at(node, "schema", s.message());
+    if (attrs != node.attrs) return broken_at(node, "schema", "its attributes are not complete");
+  }
+  return {};
+}
+
+Status check_placeholder(const Node &node) {
+  bool is_constant = node.kind == Node::Kind::constant;
+  if (!node.inputs.empty() || node.results.size() != 1)
+    return broken_at(node, "types", "it has no operands and one result");
+  if (node.results[0].layout != TensorType::Layout::exact) return broken_at(node, "types", "its layout must be exact");
+  if (is_constant != (node.constant != nullptr)) return broken_at(node, "types", "a constant has data, no other has");
+  if (Status s = check_type(node.results[0]); !s.ok()) return broken_at(node, "types", s.message());
+  if (!is_constant) return {};
+  const TensorData &data = *node.constant;
+  if (Status s = check_tensor(data); !s.ok()) return broken_at(node, "types", s.message());
+  TensorType type = make_type(data.dtype, Shape(data.shape.begin(), data.shape.end()));
+  if (!type.same_value_type(node.results[0]))
+    return broken_at(node, "types", "recorded ", node.results[0].text(), ", its data is ", type.text());
+  return {};
+}
+
+Status check_types(const Graph &g) {
+  for (const Node &node : g.nodes()) {
+    if (!node.op) {
+      KILN_TRY(check_placeholder(node));
+      continue;
+    }
+    Result<Inferred> inferred = infer(*node.op, operand_types(g, node), node.attrs);
+    if (!inferred.ok()) return broken_at(node, "types", inferred.status().message());
+    if (inferred->results.size() != node.results.size())
+      return broken_at(node, "types", "recorded ", node.results.size(), " results, inferred ",
+                       inferred->results.size());
+    for (size_t i = 0; i < node.results.size(); ++i)
+      if (!node.results[i].same_value_type(inferred->results[i]))
+        return broken_at(node, "types", "recorded ", node.results[i].text(), ", inferred ",
+                         inferred->results[i].text());
+    if (inferred->equalities != node.equalities)
+      return broken_at(node, "types", "recorded equalities are not the inferred ones");
+  }
+  return {};
+}
+
+// Storage is shared where an op says so, and nowhere else.
+Status check_storage(const Graph &g) {
+  for (const Node &node : g.nodes()) {
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      bool shares =
+          i == 0 && node.op && !node.inputs.empty() && (node.op->flags & (op_flags::view | op_flags::mutates));
+      ValueId expected = shares ? node.inputs[0] : ValueId();
+      if (node.results[i].alias_of != expected)
+        return broken_at(node, "storage", "result ", i, " is recorded as a view of ",
+                         node.results[i].alias_of ? text_of(g, node.results[i].alias_of) : "nothing", ", it is one of ",
+                         expected ? text_of(g, expected) : "nothing");
+    }
+  }
+  return {};
+}
+
+// copy_ overwrites an input: once, after all that reads it, and what it yields is the input as it is then.
+Status check_mutation(const Graph &g, bool is_nested) {
+  std::unordered_map<uint32_t, const Node *> writers;  // by input
+  for (const Node &node : g.nodes()) {
+    for (ValueId value : node.inputs) {
+      const Node &made_by = *g.find(value.node);
+      if (made_by.op && (made_by.op->flags & op_flags::mutates))
+        return broken_at(node, "mutation", "it reads the result of '", made_by.name, "', which only an output may");
+      if (auto writer = writers.find(g.storage_of(value).node); writer != writers.end())
+        return broken_at(node, "mutation", "it reads input '", g.find(writer->first)->name, "' after '",
+                         writer->second->name, "' has written it");
+    }
+    if (!node.op || !(node.op->flags & op_flags::mutates)) continue;
+    if (is_nested) return broken_at(node, "mutation", "a nested graph may not write its inputs");
+    const Node &destination = *g.find(node.inputs.at(0).node);
+    if (destination.kind != Node::Kind::input)
+      return broken_at(node, "mutation", "it writes '", destination.name, "', which is no input");
+    writers.emplace(destination.id, &node);
+  }
+  for (const GraphOutput &output : g.outputs()) {
+    const Node &made_by = *g.find(output.value.node);
+    auto writer = writers.find(g.storage_of(output.value).node);
+    if (writer != writers.end() && writer->second != &made_by)
+      return broken("mutation", "at output '", output.name, "': it is a view of input '", g.find(writer->first)->name,
+                    "', which '", writer->second->name, "' writes");
+  }
+  return {};
+}
+
+void collect(const Shape &dims, std::set<std::string> &out) {
+  for (const Dim &dim : dims) dim.collect_symbols(out);
+}
+
+Status check_symbols(const Graph &g) {
+  std::set<std::string> bound;
+  for (uint32_t id : g.inputs())
+    for (const Dim &dim : g.find(id)->results[0].dims)
+      if (dim.kind() == Expr::Kind::symbol) bound.insert(dim.symbol_name());
+  for (const auto &[name, info] : g.symbols())
+    if (!bound.contains(name))
+      return broken("symbols", "by symbol '", name, "': no input has it as a dimension, so nothing binds it");
+  for (const Node &node : g.nodes()) {
+    std::set<std::string> used;
+    for (const TensorType &type : node.results) {
+      collect(type.dims, used);
+      collect(type.strides, used);
+    }
+    for (const auto &[name, value] : node.attrs)
+      if (value.kind() == AttrKind::dim) collect(value.dim_list(), used);
+    for (const std::string &name : used)
+      if (!g.symbols().contains(name))
+        return broken_at(node, "symbols", "no input has symbol '", name, "' as a dimension, so nothing binds it");
+  }
+  return {};
+}
+
+Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done) {
+  if (depth > deepest_nesting) return broken("nesting", "by the graph: nested deeper than ", deepest_nesting);
+  // Each relies on those before it.
+  KILN_TRY(check_names(g));
+  KILN_TRY(check_outputs(g));
+  KILN_TRY(check_order(g));
+  KILN_TRY(check_schema(g));
+  for (const Node &node : g.nodes()) {
+    for (const auto &[name, value] : node.attrs) {
+      if (value.kind() != AttrKind::graph) continue;
+      for (const GraphPtr &nested : std::get<std::vector<GraphPtr>>(value.items)) {
+        if (!nested) return broken_at(node, "schema", "attribute '", name, "' is no graph");
+        if (!done.insert(nested.get()).second) continue;
+        if (Status s = verify_at(*nested, depth + 1, done); !s.ok())
+          return std::move(s).with_prefix(str_cat("in attribute '", name, "' of node '", node.name, "': "));
+      }
+    }
+  }
+  KILN_TRY(check_types(g));
+  KILN_TRY(check_storage(g));
+  KILN_TRY(check_mutation(g, depth > 0));
+  return check_symbols(g);
+}
+
+// ---- the signature
+
+Status changed(std::string_view what) { return broken("signature", "by the graph: ", what); }
+
+Status check_same_arguments(const Graph &before, const Graph &after, std::span<const uint32_t> old_ids,
+                            std::span<const uint32_t> new_ids, std::string_view what) {
+  if (old_ids.size() != new_ids.size())
+    return changed(str_cat(what, "s were ", old_ids.size(), " and are ", new_ids.size()));
+  for (size_t i = 0; i < old_ids.size(); ++i) {
+    const Node &a = *before.find(old_ids[i]), &b = *after.find(new_ids[i]);
+    const TensorType &x = a.results[0], &y = b.results[0];
+    if (a.name != b.name) return changed(str_cat(what, " ", i, " was '", a.name, "' and is '", b.name, "'"));
+    if (!x.same_value_type(y) || x.strides != y.strides)
+      return changed(str_cat(what, " '", a.name, "' was ", x.text(), " and is ", y.text(),
+                             x.same_value_type(y) ? ", with other strides" : ""));
+  }
+  return {};
+}
+
+// The input, parameter or constant that an output lies in, or else a storage of its own; by name, so that two graphs
+// compare.
+std::string owner_of(const Graph &g, ValueId value) {
+  const Node &owner = *g.find(g.storage_of(value).node);
+  return owner.kind == Node::Kind::op ? std::string() : owner.name;
+}
+
+Status check_same_sharing(const Graph &before, const Graph &after) {
+  for (size_t i = 0; i < before.outputs().size(); ++i) {
+    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
+    std::string owner = owner_of(after, b.value);
+    if (!owner.empty() && owner != owner_of(before, a.value))
+      return broken("storage", "at output '", a.name, "': it has become '", owner, "' itself, or a view of it");
+  }
+  std::map<ValueId, size_t> first;  // output by the storage it has in `after`
+  for (size_t i = 0; i < after.outputs().size(); ++i) {
+    auto [other, is_new] = first.emplace(after.storage_of(after.outputs()[i].value), i);
+    if (is_new) continue;
+    const GraphOutput &a = before.outputs()[other->second], &b = before.outputs()[i];
+    if (before.storage_of(a.value) != before.storage_of(b.value))
+      return broken("storage", "at output '", b.name, "': it has come to share storage with output '", a.name, "'");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status verify(const Graph &graph) {
+  std::set<const Graph *> done;
+  return verify_at(graph, 0, done);
+}
+
+Status verify_same_signature(const Graph &before, const Graph &after) {
+  KILN_TRY(check_same_arguments(before, after, before.inputs(), after.inputs(), "input"));
+  KILN_TRY(check_same_arguments(before, after, before.parameters(), after.parameters(), "parameter"));
+  if (before.symbols() != after.symbols()) return changed("the symbols or their ranges are others");
+  if (before.outputs().size() != after.outputs().size())
+    return changed(str_cat("outputs were ", before.outputs().size(), " and are ", after.outputs().size()));
+  for (size_t i = 0; i < before.outputs().size(); ++i) {
+    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
+    const TensorType &x = before.type(a.value), &y = after.type(b.value);
+    if (a.name != b.name) return changed(str_cat("output ", i, " was '", a.name, "' and is '", b.name, "'"));
+    if (!x.same_value_type(y)) return changed(str_cat("output '", a.name, "' was ", x.text(), " and is ", y.text()));
+  }
+  return check_same_sharing(before, after);
+}
+
+}  // namespace kiln
