@@ -10,10 +10,10 @@
 
 #include "jit/base/kernel_args.h"
 #include "jit/base/status.h"
-#include "runtime/cache/artifact.h"
 #include "runtime/exec/image_memory.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/graph/graph.h"
+#include "runtime/plan/artifact.h"
 
 namespace kiln {
 

@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/cache/artifact.h"
 #include "runtime/exec/image_memory.h"
+#include "runtime/plan/artifact.h"
 
 namespace kiln {
 
