@@ -112,7 +112,8 @@ class LoadedKernel {
         return sizes.at(static_cast<size_t>(at - kernel_.symbols.begin()));
       });
     };
-    std::vector<uint8_t> scratch(static_cast<size_t>(value(scratch_layout(kernel_).size_bytes)) + 64);
+    const size_t scratch_size = static_cast<size_t>(value(scratch_layout(kernel_).size_bytes));
+    std::vector<uint8_t> scratch(scratch_size + 128, 0xA5);  // garbage, and behind it what must stay
     uint32_t error_word = 0;
     kiln_kernel_args args{};
     args.buffers = buffers.data();
@@ -125,6 +126,8 @@ class LoadedKernel {
       args.end = task + 1;
       EXPECT_EQ(entry_(&args), 0);
     }
+    const uint8_t *end = static_cast<uint8_t *>(args.scratch) + scratch_size;
+    EXPECT_TRUE(std::all_of(end, end + 64, [](uint8_t byte) { return byte == 0xA5; })) << "wrote beyond its scratch";
     return error_word;
   }
 

@@ -1,0 +1,196 @@
+// Packing runs along whichever axis memory does: along k, `lanes` steps of a few rows at a time, transposed in
+// registers; or along the panel's rows, which then are copied.
+#include "jit/llvm/panel.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+namespace kiln::codegen {
+namespace {
+
+class PanelEmitter {
+ public:
+  PanelEmitter(KernelState &state, const PanelSource &source, const Point &point, const Range &along, const Range &k,
+               llvm::Value *target)
+      : state_(state),
+        b_(state.b),
+        source_(source),
+        point_(point),
+        along_(along),
+        k_(k),
+        target_(target),
+        k_axis_(state.kernel.parallel.size()),
+        lanes_(state.kernel.schedule.lanes),
+        element_(type_of(state, source.type)) {}
+
+  void emit() {
+    if (walks(k_axis_))
+      along_k();
+    else
+      along_rows();
+  }
+
+ private:
+  llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  llvm::Align alignment() const { return llvm::Align(size_of(source_.type)); }
+
+  // Whether memory runs along `axis`.
+  bool walks(size_t axis) const {
+    return std::ranges::any_of(source_.body.values, [&](const kernel::Value &value) {
+      if (value.op != kernel::Core::load) return false;
+      const std::optional<Expr> step = value.access.index[0].coefficient(static_cast<uint32_t>(axis));
+      return step && step->is(1);
+    });
+  }
+
+  llvm::Value *slot(llvm::Value *k, llvm::Value *row) {
+    llvm::Value *line = b_.CreateNSWMul(b_.CreateNSWSub(k, k_.begin), integer(source_.rows));
+    return b_.CreateGEP(element_, target_, b_.CreateNSWAdd(line, row));
+  }
+  llvm::Value *slot(llvm::Value *base, int64_t k, int64_t row) {
+    return b_.CreateGEP(element_, base, integer(k * source_.rows + row));
+  }
+  void store(llvm::Value *value, llvm::Value *to) { b_.CreateAlignedStore(value, to, alignment()); }
+
+  // ---- along k
+  // The rows that exist go in groups of 4, 2 or 1, as many as divide the panel.
+  void along_k() {
+    const unsigned group = source_.rows % 4 == 0 ? 4 : source_.rows % 2 == 0 ? 2 : 1;
+    const auto [vectors, rest] = split_range(state_, k_, lanes_);
+    emit_loop(state_, {integer(0), rows_left()}, group, [&](llvm::Value *row) {
+      emit_loop(state_, vectors, lanes_, [&](llvm::Value *k) { transpose(group, k, row); });
+      emit_loop(state_, rest, 1, [&](llvm::Value *k) {
+        for (unsigned r = 0; r < group; ++r) {
+          llvm::Value *number = b_.CreateNSWAdd(row, integer(r));
+          store(evaluate(point_at(number, k)), slot(k, number));
+        }
+      });
+    });
+  }
+
+  llvm::Value *rows_left() {
+    llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, integer(source_.rows));
+  }
+
+  Point point_at(llvm::Value *row, llvm::Value *k) {
+    llvm::Value *index = b_.CreateNSWAdd(along_.begin, row);
+    llvm::Value *last = b_.CreateNSWSub(along_.end, integer(1));
+    Point point = point_;
+    point.set_axis(source_.axis, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last));
+    point.set_axis(k_axis_, k);
+    return point;
+  }
+
+  // `group` rows of `lanes` steps of k become `lanes` pieces of `group` elements.
+  void transpose(unsigned group, llvm::Value *k, llvm::Value *row) {
+    Values rows;
+    for (unsigned r = 0; r < group; ++r) {
+      Point point = point_at(b_.CreateNSWAdd(row, integer(r)), k);
+      point.vector_axis = static_cast<int>(k_axis_);
+      point.width = lanes_;
+      rows.push_back(splat(state_, evaluate(point), lanes_));
+    }
+    llvm::Value *base = slot(k, row);
+    const Values columns = group == 4 ? interleave_four(rows) : group == 2 ? interleave_two(rows) : rows;
+    for (unsigned step = 0; step < lanes_; ++step) {
+      const auto [vector, first] = place_of(group, step);
+      store(piece(columns[vector], first, group), slot(base, step, 0));
+    }
+  }
+
+  // Where the piece of one step lies after interleaving, which works within blocks of four lanes, as x86's shuffles do.
+  static std::pair<unsigned, unsigned> place_of(unsigned group, unsigned step) {
+    if (group == 4) return {step % 4, step / 4 * 4};
+    if (group == 2) return {step % 4 / 2, step / 4 * 4 + step % 2 * 2};
+    return {0, step};
+  }
+  llvm::Value *piece(llvm::Value *vector, unsigned first, unsigned count) {
+    if (count == 1) return b_.CreateExtractElement(vector, uint64_t{first});
+    llvm::SmallVector<int, 4> mask;
+    for (unsigned i = 0; i < count; ++i) mask.push_back(static_cast<int>(first + i));
+    return b_.CreateShuffleVector(vector, mask);
+  }
+  // The same choice of four out of eight in each block of four lanes of x and y.
+  llvm::Value *blockwise(llvm::Value *x, llvm::Value *y, std::array<unsigned, 4> choice) {
+    llvm::SmallVector<int, 16> mask;
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      const unsigned from = choice[lane % 4];
+      mask.push_back(static_cast<int>((from < 4 ? from : lanes_ + from - 4) + lane / 4 * 4));
+    }
+    return b_.CreateShuffleVector(x, y, mask);
+  }
+  Values interleave_two(const Values &rows) {
+    return {blockwise(rows[0], rows[1], {0, 4, 1, 5}), blockwise(rows[0], rows[1], {2, 6, 3, 7})};
+  }
+  Values interleave_four(const Values &rows) {
+    const Values first = interleave_two({rows[0], rows[1]}), second = interleave_two({rows[2], rows[3]});
+    return {blockwise(first[0], second[0], {0, 1, 4, 5}), blockwise(first[0], second[0], {2, 3, 6, 7}),
+            blockwise(first[1], second[1], {0, 1, 4, 5}), blockwise(first[1], second[1], {2, 3, 6, 7})};
+  }
+
+  // ---- along rows
+  // In pieces of `width` rows, or in one narrower piece; under a mask where not all lanes are rows that exist.
+  void along_rows() {
+    const unsigned width = source_.rows < lanes_ ? std::bit_ceil(source_.rows) : std::gcd(source_.rows, lanes_);
+    const bool narrow = source_.rows < width;
+    const LanePlan plan{source_.axis, width, true, 1};
+    llvm::Value *left = rows_left();
+    emit_loop(state_, {integer(0), left}, width, [&](llvm::Value *row) {
+      llvm::Value *begin = b_.CreateNSWAdd(along_.begin, row);
+      const auto whole = [&] { copy_rows(at_lanes(plan, point_, begin), row); };
+      const auto rest = [&] {
+        copy_rows(at_rest(state_, plan, point_, begin, b_.CreateNSWAdd(along_.begin, left), {}), row);
+      };
+      if (width == 1) return whole();
+      if (narrow) return rest();
+      llvm::Value *fits = b_.CreateICmpSLE(b_.CreateNSWAdd(row, integer(width)), left);
+      emit_if(state_, fits, whole);
+      emit_if(state_, b_.CreateNot(fits), rest);
+    });
+  }
+
+  void copy_rows(Point point, llvm::Value *row) {
+    const unsigned width = point.width, count = std::min(width, source_.rows);
+    emit_loop(state_, k_, 1, [&](llvm::Value *k) {
+      point.set_axis(k_axis_, k);
+      llvm::Value *values = splat(state_, evaluate(point), width), *to = slot(k, row);
+      if (count == width) {
+        store(values, to);
+      } else if (state_.features.masks(size_of(source_.type))) {
+        b_.CreateMaskedStore(values, to, alignment(), first_lanes(count, width));
+      } else {
+        for (unsigned lane = 0; lane < count; ++lane) store(piece(values, lane, 1), slot(to, 0, lane));
+      }
+    });
+  }
+
+  llvm::Constant *first_lanes(unsigned count, unsigned width) {
+    llvm::SmallVector<llvm::Constant *, 16> mask;
+    for (unsigned lane = 0; lane < width; ++lane) mask.push_back(b_.getInt1(lane < count));
+    return llvm::ConstantVector::get(mask);
+  }
+
+  llvm::Value *evaluate(const Point &point) { return emit_body(state_, source_.body, point)[0]; }
+
+  KernelState &state_;
+  llvm::IRBuilder<> &b_;
+  const PanelSource &source_;
+  const Point &point_;
+  const Range &along_, &k_;
+  llvm::Value *target_;
+  const size_t k_axis_;
+  const unsigned lanes_;
+  llvm::Type *element_;
+};
+
+}  // namespace
+
+void emit_panel(KernelState &state, const PanelSource &source, const Point &point, const Range &along, const Range &k,
+                llvm::Value *target) {
+  PanelEmitter(state, source, point, along, k, target).emit();
+}
+
+}  // namespace kiln::codegen
