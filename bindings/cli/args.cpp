@@ -55,7 +55,8 @@ int64_t to_integer(std::string_view text, int64_t least, std::string_view what) 
   int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size() || value < least) {
-    throw Usage(std::string(what) + ": '" + std::string(text) + "' is not an integer from " + std::to_string(least) + " on");
+    throw Usage(std::string(what) + ": '" + std::string(text) + "' is not an integer from " + std::to_string(least) +
+                " on");
   }
   return value;
 }

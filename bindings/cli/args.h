@@ -1,5 +1,5 @@
-// The command line: which flags a command knows, and what was given. Wrong use throws Usage, which main turns into one line
-// on stderr and exit code 2.
+// The command line: which flags a command knows, and what was given. Wrong use throws Usage, which main turns into one
+// line on stderr and exit code 2.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,22 +17,22 @@ struct Usage : std::runtime_error {
 };
 
 struct Flag {
-  std::string_view name;          // with its dashes: "--input"
-  std::string_view value;         // placeholder of its value, "NAME=F.npy"; empty: a switch
+  std::string_view name;   // with its dashes: "--input"
+  std::string_view value;  // placeholder of its value, "NAME=F.npy"; empty: a switch
   std::string_view doc;
   bool repeated = false;
-  std::string_view alias = {};    // a second spelling: "-o"
+  std::string_view alias = {};  // a second spelling: "-o"
 };
 
 class Args;
 
 struct Command {
-  std::string_view name;          // "run", "cache ls"
-  std::string_view operands;      // as the synopsis shows them: "GRAPH|ARTIFACT"
+  std::string_view name;      // "run", "cache ls"
+  std::string_view operands;  // as the synopsis shows them: "GRAPH|ARTIFACT"
   std::string_view summary;
   size_t least_operands, most_operands;
   std::span<const Flag> flags;
-  int (*run)(const Args &);       // returns the exit code
+  int (*run)(const Args &);  // returns the exit code
 };
 
 std::string help_of(const Command &command);

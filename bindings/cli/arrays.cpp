@@ -24,8 +24,9 @@ std::vector<DType> dtypes() {
       kiln_error_destroy(unknown);
       return result;
     }
-    result.push_back({std::string(view(name)), DLDataType{static_cast<uint8_t>(packed), static_cast<uint8_t>(packed >> 8),
-                                                          static_cast<uint16_t>(packed >> 16)}});
+    result.push_back(
+        {std::string(view(name)), DLDataType{static_cast<uint8_t>(packed), static_cast<uint8_t>(packed >> 8),
+                                             static_cast<uint16_t>(packed >> 16)}});
   }
 }
 
@@ -64,7 +65,8 @@ void store(DLDataType type, std::byte *at, double value) {
 
 // Elements that a summary understands; others are not summed up.
 bool load(const DLTensor &tensor, int64_t index, double &out) {
-  const std::byte *at = static_cast<const std::byte *>(tensor.data) + tensor.byte_offset + index * (tensor.dtype.bits / 8);
+  const std::byte *at =
+      static_cast<const std::byte *>(tensor.data) + tensor.byte_offset + index * (tensor.dtype.bits / 8);
   const auto get = [&](auto element) {
     std::memcpy(&element, at, sizeof element);
     out = static_cast<double>(element);
@@ -90,7 +92,8 @@ Array::Array(DLDataType type, std::vector<int64_t> shape) : shape_(std::move(sha
   tensor_.data = bytes_.get();
 }
 
-Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name, bool parameter) {
+Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
+                    bool parameter) {
   const std::vector<DType> known = dtypes();
   const auto found = std::find_if(known.begin(), known.end(), [&](const DType &d) { return d.name == dtype; });
   if (found == known.end()) throw Failure("'" + std::string(name) + "' has the unknown dtype " + dtype);
@@ -137,7 +140,8 @@ std::string summary_of(const DLTensor &tensor) {
   }
   if (count == nans) return text + (count ? "  all nan" : "  empty");
   char numbers[128];
-  std::snprintf(numbers, sizeof numbers, "  min %.6g  max %.6g  mean %.6g", least, most, sum / static_cast<double>(count - nans));
+  std::snprintf(numbers, sizeof numbers, "  min %.6g  max %.6g  mean %.6g", least, most,
+                sum / static_cast<double>(count - nans));
   text += numbers;
   if (nans) text += "  nan " + std::to_string(nans);
   return text;

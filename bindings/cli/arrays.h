@@ -19,10 +19,11 @@ using Output = std::unique_ptr<DLManagedTensorVersioned, DeleteManaged>;
 // Row-major, 64-byte aligned.
 class Array {
  public:
-  // Values drawn by (seed, name) alone, so that they do not depend on what else is drawn: matrices and inputs of any rank
-  // from a uniform distribution around 0 (matrices with variance 1 / columns), vector and scalar parameters (biases,
-  // scales, variances) from [0.5, 1.5), integers 0 or 1, so that they index whatever has two rows.
-  static Array random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name, bool parameter);
+  // Values drawn by (seed, name) alone, so that they do not depend on what else is drawn: matrices and inputs of any
+  // rank from a uniform distribution around 0 (matrices with variance 1 / columns), vector and scalar parameters
+  // (biases, scales, variances) from [0.5, 1.5), integers 0 or 1, so that they index whatever has two rows.
+  static Array random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
+                      bool parameter);
 
   const DLTensor *tensor() const { return &tensor_; }
   Array(Array &&) = default;

@@ -27,8 +27,8 @@ void print_entries(const Report &report) {
     std::string kind = shown("kind"), bytes = shown("bytes");
     kind.resize(std::max<size_t>(kind.size(), 9), ' ');
     bytes.insert(0, bytes.size() < 10 ? 10 - bytes.size() : 0, ' ');
-    print(kind + bytes + "  " + date(report.i64(path_of("entries", i, "modified"))) + "  " + shown("key").substr(0, 16) + "  " +
-          shown("path") + "\n");
+    print(kind + bytes + "  " + date(report.i64(path_of("entries", i, "modified"))) + "  " +
+          shown("key").substr(0, 16) + "  " + shown("path") + "\n");
   }
 }
 
@@ -60,6 +60,7 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command cache_command{"cache", "ls|stats|clear|verify", "Lists, sums up, empties or checks the cache.", 1, 1, flags, run};
+const Command cache_command{
+    "cache", "ls|stats|clear|verify", "Lists, sums up, empties or checks the cache.", 1, 1, flags, run};
 
 }  // namespace kiln::cli

@@ -11,7 +11,12 @@ namespace kiln::cli {
 namespace {
 
 constexpr Flag flags[] = {
-    {"--output", "ARTIFACT", "the file to write", false, "-o"}, plugin_flag, backend_flag, cpu_flag, threads_flag, stats_flag,
+    {"--output", "ARTIFACT", "the file to write", false, "-o"},
+    plugin_flag,
+    backend_flag,
+    cpu_flag,
+    threads_flag,
+    stats_flag,
 };
 
 int run(const Args &args) {
@@ -45,8 +50,8 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command compile_command{"compile", "GRAPH -o ARTIFACT", "Compiles a graph into an artifact, which runs without a compiler.",
-                              1,         1,                   flags,
-                              run};
+const Command compile_command{
+    "compile", "GRAPH -o ARTIFACT", "Compiles a graph into an artifact, which runs without a compiler.", 1, 1, flags,
+    run};
 
 }  // namespace kiln::cli

@@ -97,13 +97,12 @@ std::string Report::shown(std::string_view path) const {
     return buffer;
   }
   uint32_t boolean = 0;
-  if (succeeded(kiln_report_get_bool(handle_.get(), path.data(), path.size(), &boolean))) return boolean ? "true" : "false";
+  if (succeeded(kiln_report_get_bool(handle_.get(), path.data(), path.size(), &boolean)))
+    return boolean ? "true" : "false";
   return text(path);
 }
 
-std::string Report::json() const {
-  return std::string(view(make<Blob>(kiln_report_json, handle_.get())));
-}
+std::string Report::json() const { return std::string(view(make<Blob>(kiln_report_json, handle_.get()))); }
 
 std::string path_of(std::string_view list, size_t index, std::string_view member) {
   std::string path = std::string(list) + "." + std::to_string(index);

@@ -22,7 +22,9 @@ void check(kiln_error *error);
 template <auto destroy>
 struct Destroy {
   template <class T>
-  void operator()(T *handle) const { destroy(handle); }
+  void operator()(T *handle) const {
+    destroy(handle);
+  }
 };
 template <class T, auto destroy>
 using Handle = std::unique_ptr<T, Destroy<destroy>>;

@@ -23,7 +23,8 @@ std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
   for (const std::string_view view : views) {
     if (!args.has("--" + std::string(view))) continue;
-    if (chosen != "text") throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
+    if (chosen != "text")
+      throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
     chosen = view;
   }
   return chosen;
@@ -73,8 +74,8 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command inspect_command{"inspect", "GRAPH|ARTIFACT", "Shows a graph or an artifact; as text unless a flag says otherwise.",
-                              1,         1,                flags,
-                              run};
+const Command inspect_command{
+    "inspect", "GRAPH|ARTIFACT", "Shows a graph or an artifact; as text unless a flag says otherwise.", 1, 1, flags,
+    run};
 
 }  // namespace kiln::cli

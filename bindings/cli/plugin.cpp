@@ -16,8 +16,8 @@ int run(const Args &args) {
     print(report.json() + "\n");
     return 0;
   }
-  print(report.text("name") + "  ABI " + report.shown("abi_major") + ", needs minor " + report.shown("host_minor_needed") +
-        " of the host\n");
+  print(report.text("name") + "  ABI " + report.shown("abi_major") + ", needs minor " +
+        report.shown("host_minor_needed") + " of the host\n");
   for (size_t i = 0; i < report.count("passes"); ++i) {
     const auto shown = [&](std::string_view member) { return report.shown(path_of("passes", i, member)); };
     print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +
@@ -28,6 +28,7 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command plugin_command{"plugin", "inspect P.so", "Shows what a plugin registers, and with which identity.", 2, 2, flags, run};
+const Command plugin_command{
+    "plugin", "inspect P.so", "Shows what a plugin registers, and with which identity.", 2, 2, flags, run};
 
 }  // namespace kiln::cli

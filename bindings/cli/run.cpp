@@ -44,7 +44,8 @@ class Binder {
     sizes_.set(args.pairs("--size"));
     if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
     for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
-    if (const auto path = args.get("--weights")) weights_ = make<Tensors>(kiln_tensors_open, path->data(), path->size());
+    if (const auto path = args.get("--weights"))
+      weights_ = make<Tensors>(kiln_tensors_open, path->data(), path->size());
   }
 
   void bind(kiln_call *call) {
@@ -78,7 +79,8 @@ class Binder {
   }
 
   const DLTensor *draw(const Slot &slot, bool parameter, const std::string &remedy) {
-    if (!seed_) throw Usage("'" + slot.name + "' " + slot.type() + " is not given; give " + remedy + ", or --random SEED");
+    if (!seed_)
+      throw Usage("'" + slot.name + "' " + slot.type() + " is not given; give " + remedy + ", or --random SEED");
     const auto seed = static_cast<uint64_t>(*seed_);
     drawn_.push_back(Array::random(slot.dtype, sizes_.dims(slot), seed, slot.name, parameter));
     return drawn_.back().tensor();
@@ -152,6 +154,7 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command run_command{"run", "GRAPH|ARTIFACT", "Runs a graph, or an artifact that was compiled before, once.", 1, 1, flags, run};
+const Command run_command{
+    "run", "GRAPH|ARTIFACT", "Runs a graph, or an artifact that was compiled before, once.", 1, 1, flags, run};
 
 }  // namespace kiln::cli

@@ -11,7 +11,8 @@ std::vector<Slot> slots(const Report &description, std::string_view side) {
     result[i].name = description.text(path_of(side, i, "name"));
     result[i].dtype = description.text(path_of(side, i, "dtype"));
     const std::string shape = path_of(side, i, "shape");
-    for (size_t d = 0; d < description.count(shape); ++d) result[i].shape.push_back(description.shown(path_of(shape, d)));
+    for (size_t d = 0; d < description.count(shape); ++d)
+      result[i].shape.push_back(description.shown(path_of(shape, d)));
   }
   return result;
 }
@@ -33,7 +34,8 @@ std::string Slot::type() const {
 }
 
 Signature signature_of(const Report &description) {
-  Signature signature{slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
+  Signature signature{
+      slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
   for (size_t i = 0; i < description.count("symbols"); ++i) {
     const std::string name = description.key("symbols", i);
     if (const int64_t hint = description.i64("symbols." + name + ".hint")) signature.hints[name] = hint;
@@ -73,7 +75,8 @@ int64_t Sizes::evaluate(const Slot &slot, const std::string &dimension) const {
   try {
     check(kiln_dim_evaluate(context_, &dim, names.data(), values.data(), names.size(), &value));
   } catch (const Failure &failure) {
-    throw Usage("the size of '" + slot.name + "' " + slot.type() + " is not known; give --size NAME=N (" + failure.what() + ")");
+    throw Usage("the size of '" + slot.name + "' " + slot.type() + " is not known; give --size NAME=N (" +
+                failure.what() + ")");
   }
   return value;
 }

@@ -25,15 +25,15 @@ class Stopwatch {
 };
 
 struct Stats {
-  Report compile;                                       // empty: an artifact was given, nothing was compiled or looked up
-  std::vector<std::pair<std::string, double>> phases;   // the client's own, in milliseconds: ("read_ms", 1.2)
+  Report compile;  // empty: an artifact was given, nothing was compiled or looked up
+  std::vector<std::pair<std::string, double>> phases;  // the client's own, in milliseconds: ("read_ms", 1.2)
   double total_ms = 0;
-  uint64_t call_bytes = 0;                              // working memory, prepared parameters and outputs of the call
+  uint64_t call_bytes = 0;  // working memory, prepared parameters and outputs of the call
 };
 
 // {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "llvm_loaded",
-// "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}. `members` (JSON members,
-// each with a comma after it) come first.
+// "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}. `members` (JSON
+// members, each with a comma after it) come first.
 std::string json_of(const Stats &stats, std::string_view members = {});
 
 std::string json_text(std::string_view text);

@@ -13,8 +13,8 @@ int run(const Args &args) {
     print(report.json() + "\n");
     return 0;
   }
-  print("kiln " + report.text("version") + "  ABI " + report.shown("abi.major") + "." + report.shown("abi.minor") + "  build " +
-        report.text("build_id") + "  " + report.text("compiler") + "  " + report.shown("target") + "\n");
+  print("kiln " + report.text("version") + "  ABI " + report.shown("abi.major") + "." + report.shown("abi.minor") +
+        "  build " + report.text("build_id") + "  " + report.text("compiler") + "  " + report.shown("target") + "\n");
   return 0;
 }
 

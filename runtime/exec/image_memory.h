@@ -7,7 +7,7 @@
 
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
-#include "runtime/cache/artifact.h"
+#include "runtime/plan/artifact.h"
 
 namespace kiln {
 

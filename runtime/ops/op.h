@@ -51,7 +51,8 @@ struct DecomposeContext {
   const TensorType &type(ValueId v) const { return edit.view().type(v); }
   // Adds an op node and returns its first result; a failure here is Kiln's bug, but is reported, not asserted.
   Result<ValueId> add(std::string_view op, std::vector<ValueId> inputs, AttrMap attrs = {});
-  Result<ValueId> scalar(DType dtype, double value);  // full with shape []
+  Result<ValueId> scalar(DType dtype, double value);     // full with shape []
+  Result<ValueId> count(DType dtype, const Dim &value);  // size, or a scalar when the value is known
 };
 
 // ---- reference kernels: plain loops, floats as double, integers and booleans as int64_t

@@ -52,7 +52,8 @@ bool runs_well(const std::vector<std::string> &words) {
   pid_t child = 0;
   int status = -1;
   std::fflush(stdout);
-  if (posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) throw Failure("cannot start " + words[0]);
+  if (posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0)
+    throw Failure("cannot start " + words[0]);
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -93,11 +94,13 @@ int worker(const std::string &name, const std::string &run, const std::string &c
   const double error = max_abs_difference(evaluation.outputs, reference.outputs);
   if (wrong.empty()) wrong = model.judge(evaluation, reference, error);
 
-  std::printf("%-7s %-5s %-22s %9.2e  %-6s %-20s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(), evaluation.shown.c_str(),
-              error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
-              static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"), stats.total_ms);
-  write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"run\": " + json_text(run) + ",\n  \"quality\": " +
-                                      json_number(evaluation.quality) + ",\n  \"max_abs_error\": " + json_number(error) + ",\n"));
+  std::printf("%-7s %-5s %-22s %9.2e  %-6s %-20s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(),
+              evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
+              static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"),
+              stats.total_ms);
+  write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"run\": " + json_text(run) +
+                                      ",\n  \"quality\": " + json_number(evaluation.quality) +
+                                      ",\n  \"max_abs_error\": " + json_number(error) + ",\n"));
   if (!wrong.empty()) throw Failure(name + ", " + run + ": " + wrong);
   return 0;
 }
@@ -106,8 +109,8 @@ int demo(const char *self, const char *json) {
   const TemporaryFolder folder;
   std::string rows;
   bool good = true;
-  std::printf("%-7s %-5s %-22s %9s  %-6s %-20s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup", "passes run",
-              "compiled", "compile", "total");
+  std::printf("%-7s %-5s %-22s %9s  %-6s %-20s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup",
+              "passes run", "compiled", "compile", "total");
   for (const char *model : models) {
     for (const char *run : runs) {
       const std::string row = folder.file("row.json");

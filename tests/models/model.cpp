@@ -13,7 +13,7 @@ using namespace cli;
 
 constexpr double least_accuracy = 0.97;
 constexpr double bits_tolerance = 1e-4;
-constexpr double logits_tolerance = 1e-3;   // f32 against double, over all layers of either model
+constexpr double logits_tolerance = 1e-3;  // f32 against double, over all layers of either model
 
 // One array file of the model, mapped.
 class Npy {
@@ -54,7 +54,8 @@ std::vector<Window> windows_of(const std::string &folder) {
   std::vector<Window> windows;
   for (size_t i = 0; i < 2; ++i) {
     const auto integer = [&](const char *name) { return static_cast<int64_t>(number_of(json, name, i)); };
-    windows.push_back({integer("length"), integer("batch"), integer("start"), number_of(json, "bits_per_character", i)});
+    windows.push_back(
+        {integer("length"), integer("batch"), integer("start"), number_of(json, "bits_per_character", i)});
   }
   return windows;
 }
@@ -237,8 +238,8 @@ std::string Model::judge(const Evaluation &compiled, const Evaluation &reference
   const std::vector<Window> windows = windows_of(state_->folder);
   for (size_t i = 0; i < windows.size(); ++i) {
     if (!(std::abs(compiled.figures[i] - windows[i].bits) <= bits_tolerance)) {
-      return std::to_string(compiled.figures[i]) + " bits per character at length " + std::to_string(windows[i].length) +
-             ", PyTorch has " + std::to_string(windows[i].bits);
+      return std::to_string(compiled.figures[i]) + " bits per character at length " +
+             std::to_string(windows[i].length) + ", PyTorch has " + std::to_string(windows[i].bits);
     }
   }
   return "";

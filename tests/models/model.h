@@ -9,10 +9,10 @@
 namespace kiln::demo {
 
 struct Evaluation {
-  double quality = 0;                        // digits: accuracy; chars: bits per character of the first window
-  std::string shown;                         // the same for a person
-  std::vector<std::vector<float>> outputs;   // logits, one array per run, row-major
-  std::vector<double> figures;               // chars: bits per character of each window
+  double quality = 0;                       // digits: accuracy; chars: bits per character of the first window
+  std::string shown;                        // the same for a person
+  std::vector<std::vector<float>> outputs;  // logits, one array per run, row-major
+  std::vector<double> figures;              // chars: bits per character of each window
   uint64_t call_bytes = 0;
 };
 
@@ -20,7 +20,7 @@ struct Evaluation {
 double max_abs_difference(const std::vector<std::vector<float>> &a, const std::vector<std::vector<float>> &b);
 
 std::string model_folder(const std::string &name);
-std::string plugin_of(const std::string &name);   // the path of the plugin that the model is run with
+std::string plugin_of(const std::string &name);  // the path of the plugin that the model is run with
 
 class Model {
  public:

@@ -1,4 +1,5 @@
-/* chars MODEL_FOLDER [PLUGIN.so [COUNT]]: samples text from a character model, one call per character on the growing context.
+/* chars MODEL_FOLDER [PLUGIN.so [COUNT]]: samples text from a character model, one call per character on the growing
+ * context.
  *
  * One compilation serves every length, because the graph's `length` is a symbol. Needs kiln.h and dlpack.h alone. */
 #include <kiln/dlpack.h>

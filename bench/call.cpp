@@ -1,0 +1,25 @@
+// What a call costs beyond its arithmetic.
+#include "figure.h"
+
+namespace kiln::bench {
+namespace {
+
+void call_overhead_ns(benchmark::State &state) {
+  Program program("{\"kiln\": 1, \"inputs\": [" + f32_json("a", "[16]") + ", " + f32_json("b", "[16]") +
+                      "], \"nodes\": [{\"name\": \"s\", \"op\": \"add\", \"inputs\": [\"a\", \"b\"]}], "
+                      "\"outputs\": [{\"name\": \"c\", \"value\": \"s\"}]}",
+                  1);
+  for (const char *name : {"a", "b", "c"}) program.bind(name, {16});
+  constexpr int calls = 10'000;
+  for (auto _ : state) {
+    const double seconds = fastest(20, [&] {
+      for (int i = 0; i < calls; ++i) program.run();
+    });
+    report(state, seconds / calls * 1e9, "ns", 300, Better::lower);
+  }
+}
+
+BENCHMARK(call_overhead_ns)->Iterations(1);
+
+}  // namespace
+}  // namespace kiln::bench

@@ -1,0 +1,53 @@
+#include "figure.h"
+
+#include <chrono>
+
+namespace kiln::bench {
+
+using namespace cli;
+
+void report(benchmark::State &state, double value, const std::string &unit, double target, Better better) {
+  state.counters["value"] = value;
+  state.counters["target"] = target;
+  state.counters["met"] = better == Better::higher ? value >= target : value <= target;
+  state.SetLabel(unit);
+}
+
+Program::Program(const std::string &graph_json, int64_t threads) {
+  Options settings;
+  settings.set("threads", threads);
+  settings.set("cache", "off");
+  context_ = make<Context>(kiln_context_create, settings.get(), nullptr);
+  const Graph graph = make<Graph>(kiln_graph_parse, context_.get(), graph_json.data(), graph_json.size());
+  kiln_executable *executable = nullptr;
+  kiln_report *report = nullptr;
+  check(kiln_compile(context_.get(), graph.get(), nullptr, &executable, &report));
+  executable_.reset(executable);
+  report_ = Report(report);
+  call_ = make<Call>(kiln_call_create, executable_.get());
+}
+
+void Program::bind(const std::string &name, std::vector<int64_t> shape) {
+  size_t count = 1;
+  for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
+  arrays_.push_back(std::make_unique<Array>(Array{std::vector<float>(count), std::move(shape)}));
+  Array &array = *arrays_.back();
+  for (size_t i = 0; i < count; ++i) array.values[i] = 0.5f + static_cast<float>(i % 1021) / 1021.0f;
+  DLTensor tensor = {};
+  tensor.data = array.values.data();
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int32_t>(array.shape.size());
+  tensor.dtype = {kDLFloat, 32, 1};
+  tensor.shape = array.shape.data();
+  uint32_t slot = 0;
+  check(kiln_call_slot(call_.get(), name.data(), name.size(), &slot));
+  check(kiln_call_bind(call_.get(), slot, &tensor));
+}
+
+std::string f32_json(const std::string &name, const std::string &shape) {
+  return "{\"name\": \"" + name + "\", \"type\": {\"dtype\": \"f32\", \"shape\": " + shape + "}}";
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace kiln::bench

@@ -1,0 +1,64 @@
+// A figure: one benchmark whose result is a number with a target. The benchmark calls report(); main collects the
+// figures.
+#pragma once
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+
+namespace kiln::bench {
+
+enum class Better { higher, lower };
+
+// Once per benchmark, after its loop.
+void report(benchmark::State &state, double value, const std::string &unit, double target, Better better);
+
+// A graph compiled in a context of its own, with its arrays.
+class Program {
+ public:
+  // `threads` 0: one per core. Neither is the cache asked.
+  Program(const std::string &graph_json, int64_t threads);
+  // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
+  void bind(const std::string &name, std::vector<int64_t> shape);
+  void run() { cli::check(kiln_call_run(call_.get(), nullptr, 0, nullptr)); }
+
+  const cli::Report &compile_report() const { return report_; }
+
+ private:
+  struct Array {
+    std::vector<float> values;
+    std::vector<int64_t> shape;
+  };
+  cli::Context context_;
+  cli::Executable executable_;
+  cli::Report report_;
+  cli::Call call_;
+  std::vector<std::unique_ptr<Array>> arrays_;
+};
+
+// {"name": "NAME", "type": {"dtype": "f32", "shape": SHAPE}}
+std::string f32_json(const std::string &name, const std::string &shape);
+
+// Seconds of the fastest of `count` runs, after one that is not measured: the machine's noise only ever adds.
+template <class Function>
+double fastest(int count, const Function &function);
+
+double now();  // seconds
+
+template <class Function>
+double fastest(int count, const Function &function) {
+  function();
+  double best = 1e30;
+  for (int i = 0; i < count; ++i) {
+    const double begin = now();
+    function();
+    const double elapsed = now() - begin;
+    if (elapsed < best) best = elapsed;
+  }
+  return best;
+}
+
+}  // namespace kiln::bench

@@ -1,0 +1,89 @@
+// kiln_bench [NAME…] [--json FILE]: each NAME is a regular expression over names of figures; none means all.
+//
+// JSON: {"machine": {…}, "results": [{"name", "value", "unit", "target", "met"}…]}. A missed figure stays in the
+// output.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "figure.h"
+#include "machine.h"
+#include "session.h"
+#include "stats.h"
+
+namespace kiln::bench {
+namespace {
+
+using namespace cli;
+
+// Prints a line a figure, and keeps it.
+class Collector : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context &) override {
+    std::printf("%-32s %12s %-12s %10s\n", "figure", "value", "unit", "target");
+    return true;
+  }
+  void ReportRuns(const std::vector<Run> &runs) override {
+    for (const Run &run : runs) {
+      const std::string name = run.run_name.function_name;
+      if (run.error_occurred) {
+        std::printf("%-32s failed: %s\n", name.c_str(), run.error_message.c_str());
+        failed_ = true;
+        continue;
+      }
+      const double value = run.counters.at("value"), target = run.counters.at("target");
+      const bool met = run.counters.at("met") != 0;
+      std::printf("%-32s %12.4g %-12s %10.4g %s\n", name.c_str(), value, run.report_label.c_str(), target,
+                  met ? "" : "missed");
+      std::fflush(stdout);
+      results_ += std::string(results_.empty() ? "" : ",\n") + "    {\"name\": " + json_text(name) +
+                  ", \"value\": " + json_number(value) + ", \"unit\": " + json_text(run.report_label) +
+                  ", \"target\": " + json_number(target) + ", \"met\": " + (met ? "true" : "false") + "}";
+    }
+  }
+  bool failed() const { return failed_; }
+  std::string json() const {
+    return "{\n  \"machine\": {\"cores\": " + std::to_string(cores()) +
+           ", \"fma_peak_1t_flops\": " + json_number(fma_peak(1)) +
+           ", \"fma_peak_flops\": " + json_number(fma_peak(cores())) +
+           ", \"copy_bytes_per_s\": " + json_number(copy_bandwidth()) + "},\n  \"results\": [\n" + results_ +
+           "\n  ]\n}\n";
+  }
+
+ private:
+  std::string results_;
+  bool failed_ = false;
+};
+
+int run(const std::vector<std::string> &words) {
+  std::string filter, json;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--json" && i + 1 < words.size()) {
+      json = words[++i];
+    } else if (words[i].starts_with("-")) {
+      std::fprintf(stderr, "usage: bench [NAME…] [--json FILE]\n");
+      return 2;
+    } else {
+      filter += (filter.empty() ? "(" : "|(") + words[i] + ")";
+    }
+  }
+  Collector collector;
+  if (benchmark::RunSpecifiedBenchmarks(&collector, filter.empty() ? "." : filter) == 0) {
+    std::fprintf(stderr, "bench: no figure is named like that\n");
+    return 2;
+  }
+  if (!json.empty()) write_file(json, collector.json());
+  return collector.failed() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace kiln::bench
+
+int main(int count, char **words) {
+  try {
+    return kiln::bench::run(std::vector<std::string>(words + 1, words + count));
+  } catch (const std::exception &failure) {
+    std::fprintf(stderr, "bench: %s\n", failure.what());
+    return 1;
+  }
+}

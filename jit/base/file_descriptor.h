@@ -1,0 +1,23 @@
+// Owns an open file descriptor.
+#pragma once
+#include <unistd.h>
+
+#include <utility>
+
+namespace kiln {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor &) = delete;
+  FileDescriptor &operator=(const FileDescriptor &) = delete;
+  ~FileDescriptor() { (void)close(); }
+  int get() const { return fd_; }  // negative: none
+  // False: what was written may be lost (some file systems report a full disk only here).
+  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace kiln

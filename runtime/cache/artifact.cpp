@@ -1,0 +1,224 @@
+#include "runtime/cache/artifact.h"
+
+#include <algorithm>
+
+#include "runtime/cache/artifact_sections.h"
+#include "runtime/cache/record.h"
+
+namespace kiln {
+namespace {
+
+// ---- writing: one function a section
+
+void put_digest(ByteWriter &out, const Digest &digest) { out.raw(digest.bytes); }
+
+ByteSpan bytes_of(std::string_view text) { return {reinterpret_cast<const uint8_t *>(text.data()), text.size()}; }
+
+Bytes write_components(const Artifact &a) {
+  ByteWriter out;
+  out.text(a.build_id);
+  out.text(a.backend);
+  out.text(a.target);
+  out.put<uint64_t>(a.components.size());
+  for (const KeyComponent &c : a.components) {
+    out.text(c.name);
+    put_digest(out, c.digest);
+    out.text(c.text);
+  }
+  return out.take();
+}
+
+Bytes write_plan(const Plan &plan) {
+  ByteWriter out;
+  serialize(plan, out);
+  return out.take();
+}
+
+Bytes write_images(std::span<const Image> images) {
+  ByteWriter out;
+  out.put<uint64_t>(images.size());
+  for (const Image &image : images) {
+    put_digest(out, image.k2);
+    out.put<uint64_t>(image.entry_offset);
+    out.blob(image.code);
+  }
+  return out.take();
+}
+
+Bytes write_kernels(std::span<const Bytes> kernels) {
+  ByteWriter out;
+  out.put<uint64_t>(kernels.size());
+  for (const Bytes &kernel : kernels) out.blob(kernel);
+  return out.take();
+}
+
+Bytes write_constants(std::span<const TensorData> constants) {
+  ByteWriter out;
+  out.put<uint64_t>(constants.size());
+  for (const TensorData &c : constants) {
+    out.put(static_cast<uint8_t>(c.dtype));
+    out.put<uint64_t>(c.shape.size());
+    for (int64_t dim : c.shape) out.put(dim);
+    out.blob(c.bytes);
+  }
+  return out.take();
+}
+
+// ---- reading: the same order. A reader that ran past its end is reported once, by read_section.
+
+Digest get_digest(ByteReader &in) {
+  Digest digest;
+  const ByteSpan bytes = in.raw(digest.bytes.size());
+  std::ranges::copy(bytes, digest.bytes.begin());
+  return digest;
+}
+
+Status parse_components(ByteReader &in, ArtifactIdentity &out) {
+  out.build_id = in.text();
+  out.backend = in.text();
+  out.target = in.text();
+  const uint64_t count = in.count(48);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    KeyComponent &c = out.components.emplace_back();
+    c.name = in.text();
+    c.digest = get_digest(in);
+    c.text = in.text();
+  }
+  return {};
+}
+
+Status parse_images(ByteReader &in, std::vector<Image> &out) {
+  const uint64_t count = in.count(48);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    Image &image = out.emplace_back();
+    image.k2 = get_digest(in);
+    image.entry_offset = in.get<uint64_t>();
+    const ByteSpan code = in.blob();
+    image.code.assign(code.begin(), code.end());
+    if (in.ok() && image.entry_offset >= code.size())
+      return error(Code::corrupt, "image ", i, ": the entry is at ", image.entry_offset, ", expected below its size ",
+                   code.size());
+  }
+  return {};
+}
+
+Status parse_kernels(ByteReader &in, std::vector<Bytes> &out) {
+  const uint64_t count = in.count(8);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    const ByteSpan kernel = in.blob();
+    out.emplace_back(kernel.begin(), kernel.end());
+  }
+  return {};
+}
+
+// Bytes of a dense tensor, or false when they cannot be counted.
+bool dense_bytes(const TensorData &c, uint64_t &out) {
+  out = size_of(c.dtype);
+  for (int64_t dim : c.shape)
+    if (dim < 0 || __builtin_mul_overflow(out, static_cast<uint64_t>(dim), &out)) return false;
+  return true;
+}
+
+Status parse_constants(ByteReader &in, std::vector<TensorData> &out) {
+  const uint64_t count = in.count(17);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    TensorData &c = out.emplace_back();
+    const int dtype = in.get<uint8_t>();
+    const uint64_t rank = in.count(sizeof(int64_t));
+    for (uint64_t d = 0; d < rank; ++d) c.shape.push_back(in.get<int64_t>());
+    const ByteSpan bytes = in.blob();
+    c.bytes.assign(bytes.begin(), bytes.end());
+    if (!in.ok()) break;
+    if (dtype < 1 || dtype > dtype_count) return error(Code::corrupt, "constant ", i, ": unknown dtype ", dtype);
+    c.dtype = static_cast<DType>(dtype);
+    if (uint64_t expected = 0; !dense_bytes(c, expected) || expected != bytes.size())
+      return error(Code::corrupt, "constant ", i, ": ", bytes.size(), " bytes do not fit its shape");
+  }
+  return {};
+}
+
+// Reads one section whole. Whatever is wrong in it is damage: the message says where.
+template <class Parse>
+Status read_section(const RecordReader &record, SectionKind kind, Parse parse) {
+  KILN_ASSIGN(const ByteSpan bytes, record.section(kind));
+  ByteReader in(bytes);
+  Status status = parse(in);
+  if (status.ok() && !in.ok()) status = error(Code::corrupt, "ends too early");
+  if (status.ok() && !in.at_end()) status = error(Code::corrupt, "has bytes left at its end");
+  return status.ok() ? Status() : error(Code::corrupt, record.where(kind), ": ", status.message());
+}
+
+Result<ArtifactIdentity> identity_of(const RecordReader &record) {
+  ArtifactIdentity identity;
+  identity.key = record.key();
+  KILN_TRY(read_section(record, SectionKind::components, [&](ByteReader &in) { return parse_components(in, identity); }));
+  return identity;
+}
+
+Status read_text(const RecordReader &record, SectionKind kind, std::string &out) {
+  KILN_ASSIGN(const ByteSpan bytes, record.section(kind));
+  out.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return {};
+}
+
+}  // namespace
+
+Bytes write_artifact(const Artifact &artifact) {
+  RecordWriter record;
+  record.add(SectionKind::components, write_components(artifact));
+  record.add(SectionKind::plan, write_plan(artifact.plan));
+  record.add(SectionKind::images, write_images(artifact.images));
+  record.add(SectionKind::kernels, write_kernels(artifact.kernels));
+  record.add(SectionKind::constants, write_constants(artifact.constants));
+  const ByteSpan graph = bytes_of(artifact.graph_json), report = bytes_of(artifact.report_json);
+  record.add(SectionKind::graph, Bytes(graph.begin(), graph.end()));
+  record.add(SectionKind::report, Bytes(report.begin(), report.end()));
+  return record.finish(artifact.key);
+}
+
+Result<ArtifactIdentity> read_identity(ByteSpan bytes) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+  return identity_of(record);
+}
+
+Result<Artifact> read_artifact(ByteSpan bytes) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+  KILN_ASSIGN(ArtifactIdentity identity, identity_of(record));
+  Artifact a;
+  a.key = identity.key;
+  a.components = std::move(identity.components);
+  a.build_id = std::move(identity.build_id);
+  a.backend = std::move(identity.backend);
+  a.target = std::move(identity.target);
+  // The plan comes after what its numbers count.
+  KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, a.images); }));
+  KILN_TRY(read_section(record, SectionKind::kernels, [&](ByteReader &in) { return parse_kernels(in, a.kernels); }));
+  if (a.kernels.size() != a.images.size())
+    return error(Code::corrupt, record.where(SectionKind::kernels), ": ", a.kernels.size(), " kernels for ",
+                 a.images.size(), " images");
+  KILN_TRY(read_section(record, SectionKind::constants, [&](ByteReader &in) { return parse_constants(in, a.constants); }));
+  KILN_TRY(read_section(record, SectionKind::plan, [&](ByteReader &in) -> Status {
+    KILN_ASSIGN(a.plan, parse_plan(in, a.images.size(), a.constants.size()));
+    return {};
+  }));
+  KILN_TRY(read_text(record, SectionKind::graph, a.graph_json));
+  KILN_TRY(read_text(record, SectionKind::report, a.report_json));
+  return a;
+}
+
+Bytes write_kernel_image(const Image &image) {
+  RecordWriter record;
+  record.add(SectionKind::images, write_images({&image, 1}));
+  return record.finish(image.k2);
+}
+
+Result<Image> read_kernel_image(ByteSpan bytes) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+  std::vector<Image> images;
+  KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, images); }));
+  if (images.size() != 1 || images[0].k2 != record.key())
+    return error(Code::corrupt, record.where(SectionKind::images), ": expected one image, of the file's key");
+  return std::move(images[0]);
+}
+
+}  // namespace kiln

@@ -1,0 +1,155 @@
+#include "runtime/cache/cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+
+#include "jit/base/env.h"
+#include "jit/base/file.h"
+#include "runtime/cache/artifact_sections.h"
+#include "runtime/cache/files.h"
+#include "runtime/cache/nearest.h"
+
+namespace kiln {
+namespace {
+
+constexpr uint64_t default_max_bytes = uint64_t{1} << 30;
+
+std::string default_dir() {
+  if (const auto dir = env_text(Env::KILN_CACHE)) return *dir == "off" ? "" : *dir;
+  if (const auto xdg = env_text(Env::XDG_CACHE_HOME); xdg && xdg->front() == '/') return *xdg + "/kiln";
+  if (const auto home = env_text(Env::HOME)) return *home + "/.cache/kiln";
+  return "";
+}
+
+// One file per variant of a K1, named after its guards; a record without guards holds for every call.
+std::string variant_name() { return digest_of(ByteSpan{}).hex().substr(0, 16); }
+
+// Marks as just used, so that eviction takes others first. Best effort: the folder may be read-only.
+void touch(const std::string &path) { (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+
+constexpr std::string_view cachedir_tag =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder holds what Kiln compiled; it can be removed at any time.\n"
+    "# See https://bford.info/cachedir/\n";
+
+}  // namespace
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::hit: return "HIT";
+    case Outcome::miss: return "MISS";
+    case Outcome::bypass: return "BYPASS";
+    case Outcome::reject: return "REJECT";
+  }
+  return "?";
+}
+
+Cache::Cache(std::string dir, uint64_t max_bytes)
+    : dir_(dir.empty() ? default_dir() : std::move(dir)), max_bytes_(max_bytes ? max_bytes : default_max_bytes) {}
+
+std::string Cache::artifact_path(const Digest &k1) const { return str_cat(dir_, "/a/", k1.hex(), "/", variant_name(), ".kiln"); }
+
+std::string Cache::kernel_path(const Digest &k2) const {
+  const std::string hex = k2.hex();
+  return str_cat(dir_, "/k/", hex.substr(0, 2), "/", hex, ".kimg");
+}
+
+Status Cache::note(Status status) {
+  if (status.ok()) return status;
+  ++io_errors_;
+  const std::lock_guard lock(error_mutex_);
+  last_io_error_ = status.message();
+  return status;
+}
+
+std::string Cache::last_io_error() const {
+  const std::lock_guard lock(error_mutex_);
+  return last_io_error_;
+}
+
+Lookup Cache::find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
+                   std::string_view target) {
+  if (dir_.empty()) return {Outcome::miss, "no cache folder", nullptr};
+  const std::string path = artifact_path(k1);
+  const Result<std::optional<MappedFile>> file = open_record(path);
+  if (!file.ok()) return {Outcome::miss, note(file.status()).message(), nullptr};
+  if (!file->has_value()) return {Outcome::miss, nearest_record(dir_, components), nullptr};
+
+  Result<Artifact> read = read_artifact((*file)->bytes());
+  if (read.ok() && read->key != k1) read = error(Code::corrupt, "header at offset 24: the key is not the file's");
+  if (!read.ok()) {
+    quarantine(path);
+    return {Outcome::reject, str_cat("the record is damaged: ", read.status().message()), nullptr};
+  }
+  if (read->build_id != build_id || read->target != target) {
+    quarantine(path);
+    return {Outcome::miss, str_cat("component '", read->build_id != build_id ? "build" : "target", "' differs from the record"),
+            nullptr};
+  }
+  touch(path);
+  return {Outcome::hit, "hit", std::make_shared<const Artifact>(std::move(read).value())};
+}
+
+Status Cache::publish(const Artifact &artifact) {
+  return publish_file(artifact_path(artifact.key), write_artifact(artifact));
+}
+
+std::optional<Image> Cache::find_kernel(const Digest &k2) {
+  if (dir_.empty()) return std::nullopt;
+  const std::string path = kernel_path(k2);
+  const Result<std::optional<MappedFile>> file = open_record(path);
+  if (!note(file.status()).ok() || !file->has_value()) return std::nullopt;
+  Result<Image> image = read_kernel_image((*file)->bytes());
+  if (!image.ok() || image->k2 != k2) {
+    quarantine(path);
+    return std::nullopt;
+  }
+  touch(path);
+  return std::move(image).value();
+}
+
+Status Cache::publish_kernel(const Image &image) { return publish_file(kernel_path(image.k2), write_kernel_image(image)); }
+
+Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
+  if (dir_.empty())
+    return note(error(Code::io, "no cache folder: set KILN_CACHE, XDG_CACHE_HOME or HOME, or name one"));
+  const std::string tag = dir_ + "/CACHEDIR.TAG";
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::access(tag.c_str(), F_OK) != 0) {
+    KILN_TRY(note(make_private_folders(dir_)));
+    KILN_TRY(note(link_new_file(tag, {reinterpret_cast<const uint8_t *>(cachedir_tag.data()), cachedir_tag.size()})));
+  }
+  // An evicting process may remove the folder, empty as it still is, before the file is in it: then once more.
+  Status status;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    status = make_private_folders(folder);
+    if (status.ok()) status = link_new_file(path, bytes);
+    if (status.ok()) break;
+  }
+  KILN_TRY(note(status));
+
+  const int64_t before = stored_bytes_.load();
+  if (before >= 0) stored_bytes_ += static_cast<int64_t>(bytes.size());
+  if (before < 0 || before + static_cast<int64_t>(bytes.size()) > static_cast<int64_t>(max_bytes_)) return evict();
+  return {};
+}
+
+void Cache::quarantine(const std::string &path) {
+  const std::string folder = dir_ + "/quarantine";
+  if (!note(make_private_folders(folder)).ok()) return;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::filesystem::path from(path);
+  const std::string to = str_cat(folder, "/", from.parent_path().filename().string().substr(0, 16), "-",
+                                 from.stem().string().substr(0, 16), "-", now.tv_sec, ".", now.tv_nsec, ".bad");
+  // Gone already: another reader was first.
+  if (::rename(path.c_str(), to.c_str()) != 0 && errno != ENOENT)
+    (void)note(error(Code::io, "cannot move ", path, " to quarantine: ", errno_text(errno)));
+}
+
+}  // namespace kiln

@@ -1,0 +1,135 @@
+#include "runtime/cache/record.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kiln {
+namespace {
+
+constexpr std::array<uint8_t, 8> magic = {'K', 'I', 'L', 'N', 'R', 'E', 'C', 0};
+constexpr size_t checksum_offset = 56, header_size = 64, entry_size = 32, section_alignment = 64;
+
+size_t aligned(size_t offset) { return (offset + section_alignment - 1) / section_alignment * section_alignment; }
+
+// Of the header and the table, leaving out the checksum itself.
+uint64_t header_checksum(ByteSpan head) {
+  Bytes covered(head.begin(), head.begin() + checksum_offset);
+  covered.insert(covered.end(), head.begin() + header_size, head.end());
+  return checksum_of(covered);
+}
+
+bool all_zero(ByteSpan bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; });
+}
+
+}  // namespace
+
+std::string_view name_of(SectionKind kind) {
+  switch (kind) {
+    case SectionKind::components: return "components";
+    case SectionKind::plan: return "plan";
+    case SectionKind::images: return "images";
+    case SectionKind::kernels: return "kernels";
+    case SectionKind::constants: return "constants";
+    case SectionKind::graph: return "graph";
+    case SectionKind::report: return "report";
+  }
+  return "unknown";
+}
+
+Bytes RecordWriter::finish(const Digest &key) const {
+  ByteWriter table;
+  size_t end = header_size + sections_.size() * entry_size;
+  for (const Section &s : sections_) {
+    const size_t offset = aligned(end);
+    table.put(static_cast<uint32_t>(s.kind));
+    table.put<uint32_t>(0);
+    table.put<uint64_t>(offset);
+    table.put<uint64_t>(s.bytes.size());
+    table.put<uint64_t>(checksum_of(s.bytes));
+    end = offset + s.bytes.size();
+  }
+
+  ByteWriter out;
+  out.raw(magic);
+  out.put(record_format_version);
+  out.put(static_cast<uint32_t>(sections_.size()));
+  out.put<uint64_t>(end);
+  out.raw(key.bytes);
+  out.put<uint64_t>(0);  // the checksum's place
+  out.raw(table.bytes());
+  const uint64_t checksum = header_checksum(out.bytes());
+  for (const Section &s : sections_) {
+    out.align(section_alignment);
+    out.raw(s.bytes);
+  }
+  Bytes file = out.take();
+  std::memcpy(file.data() + checksum_offset, &checksum, sizeof checksum);
+  return file;
+}
+
+Result<RecordReader> RecordReader::open(ByteSpan file) {
+  RecordReader record;
+  record.file_ = file;
+  ByteReader in(file);
+  if (!std::ranges::equal(in.raw(magic.size()), magic))
+    return error(Code::corrupt, "header at offset 0: not a file of Kiln's");
+  const auto version = in.get<uint32_t>();
+  if (in.ok() && version != record_format_version)
+    return error(Code::incompatible, "header at offset 8: format version ", version, ", expected ", record_format_version);
+  const auto count = in.get<uint32_t>();
+  const auto length = in.get<uint64_t>();
+  const ByteSpan key = in.raw(record.key_.bytes.size());
+  const auto checksum = in.get<uint64_t>();
+  if (!in.ok() || length != file.size())
+    return error(Code::corrupt, "header at offset 16: ", file.size(), " bytes, expected ",
+                 in.ok() ? length : uint64_t{header_size});
+  if (count > record_max_sections || header_size + count * entry_size > file.size())
+    return error(Code::corrupt, "header at offset 12: ", count, " sections, expected at most ", record_max_sections,
+                 ", within the file");
+  if (checksum != header_checksum(file.first(header_size + count * entry_size)))
+    return error(Code::corrupt, "header at offset ", checksum_offset, ": wrong checksum");
+  std::ranges::copy(key, record.key_.bytes.begin());
+  KILN_TRY(record.read_table(in, count));
+  return record;
+}
+
+Status RecordReader::read_table(ByteReader &in, uint32_t count) {
+  uint64_t end = header_size + count * entry_size;
+  for (uint32_t i = 0; i < count; ++i) {
+    Section s{};
+    s.kind = static_cast<SectionKind>(in.get<uint32_t>());
+    const auto reserved = in.get<uint32_t>();
+    s.offset = in.get<uint64_t>();
+    s.size = in.get<uint64_t>();
+    s.checksum = in.get<uint64_t>();
+    const auto same_kind = [&](const Section &other) { return other.kind == s.kind; };
+    if (reserved != 0 || std::ranges::any_of(sections_, same_kind) || s.offset != aligned(end) ||
+        s.offset > file_.size() || s.size > file_.size() - s.offset || !all_zero(file_.subspan(end, s.offset - end)))
+      return error(Code::corrupt, "section table at offset ", header_size + i * entry_size, ": section '", name_of(s.kind),
+                   "' of ", s.size, " bytes at offset ", s.offset, " is twice there, overlaps or is out of bounds");
+    sections_.push_back(s);
+    end = s.offset + s.size;
+  }
+  if (end != file_.size())
+    return error(Code::corrupt, file_.size() - end, " bytes follow the last section, which ends at offset ", end);
+  return {};
+}
+
+Result<ByteSpan> RecordReader::section(SectionKind kind) const {
+  for (const Section &s : sections_) {
+    if (s.kind != kind) continue;
+    const ByteSpan bytes = file_.subspan(s.offset, s.size);
+    if (checksum_of(bytes) != s.checksum) return error(Code::corrupt, where(kind), ": wrong checksum");
+    return bytes;
+  }
+  return error(Code::corrupt, "section '", name_of(kind), "' is missing");
+}
+
+std::string RecordReader::where(SectionKind kind) const {
+  for (const Section &s : sections_)
+    if (s.kind == kind) return str_cat("section '", name_of(kind), "' at offset ", s.offset);
+  return str_cat("section '", name_of(kind), "'");
+}
+
+}  // namespace kiln

@@ -1,0 +1,66 @@
+// The container of every file that Kiln writes: a header, a table of sections, and the sections, each with its checksum.
+// Internal to this folder; what the sections of an artifact hold is artifact.cpp's.
+//
+//   offset  0  magic "KILNREC\0"
+//           8  u32 format version, u32 section count
+//          16  u64 length of the file in bytes
+//          24  32 bytes: the key of what the file holds (K1 or K2; zero when it has none)
+//          56  u64 XXH3 of all of the above and the section table
+//          64  section table, 32 bytes each: u32 kind, u32 0, u64 offset, u64 size, u64 XXH3 of the section's bytes
+//   Sections follow in the order of the table, each at the next multiple of 64; what lies between is zero.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/base/bytes.h"
+#include "jit/base/hash.h"
+#include "jit/base/status.h"
+
+namespace kiln {
+
+inline constexpr uint32_t record_format_version = 1;
+inline constexpr uint32_t record_max_sections = 16;
+
+enum class SectionKind : uint32_t { components = 1, plan, images, kernels, constants, graph, report };
+std::string_view name_of(SectionKind kind);
+
+class RecordWriter {
+ public:
+  void add(SectionKind kind, Bytes bytes) { sections_.push_back({kind, std::move(bytes)}); }
+  Bytes finish(const Digest &key) const;
+
+ private:
+  struct Section {
+    SectionKind kind;
+    Bytes bytes;
+  };
+  std::vector<Section> sections_;
+};
+
+// Views into bytes that must outlive it. Opening checks the header, the table and all bounds; a section's checksum is
+// checked when it is asked for, so that one section of a large file can be read alone.
+class RecordReader {
+ public:
+  // code corrupt: damaged, and where. code incompatible: another format version.
+  static Result<RecordReader> open(ByteSpan file);
+
+  const Digest &key() const { return key_; }
+  Result<ByteSpan> section(SectionKind kind) const;
+  // "section 'plan' at offset 192", for messages.
+  std::string where(SectionKind kind) const;
+
+ private:
+  struct Section {
+    SectionKind kind;
+    uint64_t offset, size, checksum;
+  };
+  Status read_table(ByteReader &in, uint32_t count);
+
+  ByteSpan file_;
+  Digest key_;
+  std::vector<Section> sections_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "runtime/exec/call_state.h"
+
+namespace kiln {
+
+Call::State::State(const Executable &exe)
+    : executable(exe),
+      signature(exe.plan()),
+      plan_slots(signature.count()),
+      sizes(exe.plan(), signature, exe.sizes()),
+      steps(exe, exe.plan().steps, exe.sizes().steps),
+      bindings(signature.count()),
+      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
+      unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())),
+      current(signature.count()),
+      addresses(signature.count()),
+      owned(signature.count()) {
+  const Plan &plan = exe.plan();
+  for (uint32_t i = 0; i < plan.slots.size(); ++i) {
+    const Plan::Slot &s = plan.slots[i];
+    if (s.kind == Plan::Slot::Kind::input) plan_slots[s.index].push_back(i);
+    if (s.kind == Plan::Slot::Kind::parameter) plan_slots[signature.parameters().begin + s.index].push_back(i);
+    if (s.kind == Plan::Slot::Kind::output) plan_slots[signature.outputs().begin + s.index].push_back(i);
+  }
+  written = plan.written_inputs;
+  for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
+  list_open_slots();
+}
+
+void Call::State::list_open_slots() {
+  open_slots.clear();
+  for (uint32_t slot = 0; slot < signature.count(); ++slot)
+    if (!signature.parameters().contains(slot) && !bindings[slot].bound()) open_slots.push_back(slot);
+}
+
+Parameters &Call::State::own_parameters() {
+  if (parameters_shared) parameters = std::make_shared<Parameters>(parameters->bindings());
+  parameters_shared = false;
+  return *parameters;
+}
+
+Call::Call(std::shared_ptr<const Executable> executable)
+    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_)) {}
+Call::~Call() = default;
+
+Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable) {
+  return std::unique_ptr<Call>(new Call(std::move(executable)));
+}
+
+Result<std::unique_ptr<Call>> Call::clone() const {
+  const InUse use(state_->in_use);
+  KILN_TRY(use.status());
+  std::unique_ptr<Call> copy(new Call(executable_));
+  copy->state_->parameters = state_->parameters;
+  copy->state_->unbound_parameters = state_->unbound_parameters;
+  copy->state_->parameters_shared = state_->parameters_shared = true;
+  return copy;
+}
+
+Result<uint32_t> Call::slot(std::string_view name) const {
+  const Signature &signature = state_->signature;
+  for (uint32_t slot = 0; slot < signature.count(); ++slot)
+    if (signature.argument(slot).name == name) return slot;
+  std::string known;
+  for (uint32_t slot = 0; slot < signature.count(); ++slot) str_append(known, (slot ? ", " : "") + signature.describe(slot));
+  return error(Code::unknown_name, "no slot '", name, "'; the signature has ", known);
+}
+
+Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep) {
+  State &s = *state_;
+  const InUse use(s.in_use);
+  KILN_TRY(use.status());
+  if (slot >= s.signature.count()) return invalid("slot ", slot, ", expected below ", s.signature.count());
+  const Plan::Argument &declared = s.signature.argument(slot);
+  Binding binding;
+  if (array.data) {
+    const auto fail = [&](const auto &...what) {
+      return error(Code::type_mismatch, s.signature.describe(slot), ": ", what...);
+    };
+    if (array.dtype != declared.dtype)
+      return fail("dtype is ", name_of(array.dtype), ", expected ", name_of(declared.dtype));
+    if (array.rank != declared.dims.size() || (array.rank && !array.shape))
+      return fail("rank is ", array.rank, ", expected ", declared.dims.size());
+    binding = Binding(array, std::move(keep));
+  }
+  if (s.signature.parameters().contains(slot)) {
+    Parameters &parameters = s.own_parameters();
+    const uint32_t parameter = slot - s.signature.parameters().begin;
+    s.unbound_parameters += parameters.bindings()[parameter].bound();
+    s.unbound_parameters -= binding.bound();
+    parameters.bind(parameter, std::move(binding));
+    s.resolved = s.prepared_placed = false;
+    return {};
+  }
+  s.bindings[slot] = std::move(binding);
+  s.current[slot] = s.bindings[slot].array();
+  s.list_open_slots();
+  return {};
+}
+
+Status Call::run(std::span<const ArrayRef> args) {
+  State &s = *state_;
+  const InUse use(s.in_use);
+  KILN_TRY(use.status());
+  if (args.size() > s.open_slots.size())
+    return invalid("run: ", args.size(), " arrays given, expected at most ", s.open_slots.size(),
+                   ": the inputs and outputs that are not bound");
+  for (size_t i = 0; i < args.size(); ++i) s.current[s.open_slots[i]] = args[i];
+  for (size_t i = args.size(); i < s.open_slots.size(); ++i) {
+    const uint32_t slot = s.open_slots[i];
+    if (s.signature.inputs().contains(slot))
+      return invalid("run: ", s.signature.describe(slot), " is neither bound nor given");
+    s.current[slot] = ArrayRef();
+  }
+  if (!s.resolved || !s.inputs_match()) KILN_TRY(s.resolve());
+  return s.run();
+}
+
+Status Call::run_data(std::span<void *const> data) {
+  State &s = *state_;
+  const InUse use(s.in_use);
+  KILN_TRY(use.status());
+  if (!s.resolved) return invalid("run_data: there was no run since the call was made or a parameter bound");
+  if (data.size() != s.open_slots.size())
+    return invalid("run_data: ", data.size(), " addresses given, expected ", s.open_slots.size(),
+                   ": the inputs and outputs that are not bound");
+  // The descriptors of the last run are gone; the shapes that they had are those of the sizes.
+  for (size_t i = 0; i < data.size(); ++i) {
+    const uint32_t slot = s.open_slots[i];
+    const ResolvedArgument &a = s.sizes.argument(slot);
+    s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), a.strides.data()};
+  }
+  // What was bound since the last run may be of other shapes.
+  for (uint32_t slot = 0; slot < s.signature.inputs().end; ++slot) KILN_TRY(s.sizes.check(slot, s.current[slot]));
+  return s.run();
+}
+
+Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
+  const State &s = *state_;
+  const InUse use(s.in_use);
+  KILN_TRY(use.status());
+  if (slot >= s.signature.count()) return invalid("slot ", slot, ", expected below ", s.signature.count());
+  if (s.signature.parameters().contains(slot)) {
+    const Binding &binding = s.parameters->bindings()[slot - s.signature.parameters().begin];
+    if (!binding.bound()) return invalid(s.signature.describe(slot), " is not bound");
+    return std::span<const int64_t>(binding.shape);
+  }
+  if (!s.resolved) return invalid("dims of ", s.signature.describe(slot), ": there was no run yet");
+  return std::span<const int64_t>(s.sizes.argument(slot).dims);
+}
+
+Result<Call::Taken> Call::take(uint32_t slot) {
+  State &s = *state_;
+  const InUse use(s.in_use);
+  KILN_TRY(use.status());
+  if (!s.signature.outputs().contains(slot))
+    return invalid("slot ", slot, " is not an output; outputs are ", s.signature.outputs().begin, " to ",
+                   s.signature.outputs().end, ", exclusive");
+  if (!s.owned[slot] || !s.resolved)
+    return invalid(s.signature.describe(slot), " holds nothing that Kiln allocated: it was given, taken, or not computed");
+  const ResolvedArgument &a = s.sizes.argument(slot);
+  Taken taken{s.owned[slot]->memory.data(), a.dtype, a.dims, a.strides, s.owned[slot]};
+  s.owned[slot].reset();
+  s.addresses[slot] = nullptr;
+  return taken;
+}
+
+uint64_t Call::arena_bytes() const {
+  return state_->arena.size_bytes() + state_->steps.scratch_bytes() + state_->parameters->prepared_bytes();
+}
+
+}  // namespace kiln

@@ -1,0 +1,126 @@
+#include "runtime/exec/image_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "jit/base/file.h"
+#include "jit/base/file_descriptor.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+namespace kiln {
+namespace {
+
+constexpr size_t image_alignment = 64;
+
+// Where each image begins, and the size of all.
+struct Layout {
+  std::vector<size_t> offsets;
+  size_t size = 0;
+};
+
+Layout lay_out(std::span<const Image> images) {
+  Layout layout;
+  for (const Image &image : images) {
+    layout.offsets.push_back(layout.size);
+    layout.size += (image.code.size() + image_alignment - 1) / image_alignment * image_alignment;
+  }
+  return layout;
+}
+
+int open_memory_file(const std::string &name) {
+  // Where the system may demand it (vm.memfd_noexec), executable files are asked for by name; older kernels refuse the
+  // flag as unknown.
+  int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+  if (fd < 0 && errno == EINVAL) fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  return fd;
+}
+
+bool write_all(int fd, ByteSpan bytes, size_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<size_t>(written);
+  }
+  return true;
+}
+
+// A sealed memory file: nobody, this process included, can change it from here on. Null where that is not possible.
+void *map_sealed_file(std::span<const Image> images, const Layout &layout, const std::string &name) {
+  const FileDescriptor file(open_memory_file(name));
+  if (file.get() < 0 || ftruncate(file.get(), static_cast<off_t>(layout.size)) != 0) return nullptr;
+  for (size_t i = 0; i < images.size(); ++i)
+    if (!write_all(file.get(), images[i].code, layout.offsets[i])) return nullptr;
+  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
+  void *base = mmap(nullptr, layout.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  return base == MAP_FAILED ? nullptr : base;
+}
+
+// Where memory files are forbidden, or may not be executed.
+void *map_anonymous(std::span<const Image> images, const Layout &layout) {
+  void *base = mmap(nullptr, layout.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  for (size_t i = 0; i < images.size(); ++i)
+    std::memcpy(static_cast<uint8_t *>(base) + layout.offsets[i], images[i].code.data(), images[i].code.size());
+  if (mprotect(base, layout.size, PROT_READ | PROT_EXEC) == 0) return base;
+  munmap(base, layout.size);
+  return nullptr;
+}
+
+}  // namespace
+
+Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string_view name) {
+  ImageMemory memory;
+  for (size_t i = 0; i < images.size(); ++i)
+    if (images[i].entry_offset >= images[i].code.size())
+      return error(Code::corrupt, "image ", i, ": the entry is at ", images[i].entry_offset, ", expected below its size ",
+                   images[i].code.size());
+  const Layout layout = lay_out(images);
+  if (layout.size == 0) return memory;
+
+  // The kernel takes names of up to 249 bytes.
+  memory.base_ = map_sealed_file(images, layout, std::string(name.substr(0, 200)));
+  if (!memory.base_) memory.base_ = map_anonymous(images, layout);
+  if (!memory.base_)
+    return error(Code::io, "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),
+                 "; the system may forbid code that is generated at run time");
+  memory.size_ = layout.size;
+
+  for (size_t i = 0; i < images.size(); ++i) {
+    const uint8_t *code = static_cast<const uint8_t *>(memory.base_) + layout.offsets[i];
+    // What runs is what was checked: compared in the memory that nobody can change any more.
+    if (std::memcmp(code, images[i].code.data(), images[i].code.size()) != 0)
+      return error(Code::corrupt, "image ", i, " changed while it was mapped");
+    memory.entries_.push_back(code + images[i].entry_offset);
+  }
+  return memory;
+}
+
+ImageMemory::ImageMemory(ImageMemory &&other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      entries_(std::move(other.entries_)) {}
+
+ImageMemory &ImageMemory::operator=(ImageMemory &&other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(size_, other.size_);
+  std::swap(entries_, other.entries_);
+  return *this;
+}
+
+ImageMemory::~ImageMemory() {
+  if (base_) munmap(base_, size_);
+}
+
+}  // namespace kiln

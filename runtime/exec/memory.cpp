@@ -1,0 +1,97 @@
+#include "runtime/exec/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace kiln {
+namespace {
+
+constexpr uint64_t small_alignment = 64, huge_page = uint64_t{2} << 20;
+constexpr uint64_t largest = uint64_t{1} << 47;  // the address space; also what an overflowed size is above
+
+// Kept for reuse at most: enough for the outputs of a few calls, little against what made them.
+constexpr size_t max_kept_buffers = 16;
+constexpr uint64_t max_kept_bytes = uint64_t{512} << 20;
+
+uint64_t round_up(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
+
+// Eight sizes to a power of two, so that an output that grows a little from call to call (a longer text) mostly finds
+// the buffer of the last call large enough.
+uint64_t size_class(uint64_t size) {
+  const uint64_t step = std::max(small_alignment, std::bit_floor(size) / 8);
+  return round_up(size, step);
+}
+
+}  // namespace
+
+Result<Memory> Memory::allocate(uint64_t size_bytes, std::string_view what) {
+  Memory memory;
+  if (size_bytes == 0) return memory;
+  const uint64_t alignment = size_bytes >= huge_page ? huge_page : small_alignment;
+  if (size_bytes < largest)
+    memory.data_ = static_cast<uint8_t *>(std::aligned_alloc(alignment, round_up(size_bytes, alignment)));
+  if (!memory.data_) return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
+  memory.size_ = round_up(size_bytes, alignment);
+  // Advice: where huge pages are off, small ones do.
+  if (alignment == huge_page) (void)::madvise(memory.data_, memory.size_, MADV_HUGEPAGE);
+  return memory;
+}
+
+Memory::~Memory() { std::free(data_); }
+
+Status Memory::grow(uint64_t size_bytes, std::string_view what) {
+  if (size_bytes <= size_) return {};
+  *this = Memory();  // before the new one: both need not fit
+  KILN_ASSIGN(*this, allocate(size_bytes, what));
+  return {};
+}
+
+Result<std::shared_ptr<OutputBuffer>> BufferRecycler::acquire(uint64_t size_bytes) {
+  const uint64_t wanted = size_class(std::max<uint64_t>(size_bytes, 1));
+  Memory memory;
+  {
+    const std::lock_guard lock(mutex_);
+    // The smallest that is large enough, and not so large that most of it would lie idle.
+    auto best = kept_.end();
+    for (auto at = kept_.begin(); at != kept_.end(); ++at)
+      if (at->size_bytes() >= size_bytes && at->size_bytes() / 2 <= wanted &&
+          (best == kept_.end() || at->size_bytes() < best->size_bytes()))
+        best = at;
+    if (best != kept_.end()) {
+      memory = std::move(*best);
+      kept_.erase(best);
+      kept_bytes_ -= memory.size_bytes();
+    }
+  }
+  if (!memory.data()) {
+    KILN_ASSIGN(memory, Memory::allocate(wanted, "output"));
+  }
+  return std::shared_ptr<OutputBuffer>(new OutputBuffer{std::move(memory)},
+                                       [recycler = shared_from_this()](OutputBuffer *buffer) {
+                                         const std::unique_ptr<OutputBuffer> owner(buffer);
+                                         recycler->give_back(std::move(owner->memory));
+                                       });
+}
+
+void BufferRecycler::give_back(Memory memory) {
+  if (memory.size_bytes() > max_kept_bytes) return;
+  std::vector<Memory> dropped;  // freed after the lock
+  const std::lock_guard lock(mutex_);
+  kept_bytes_ += memory.size_bytes();
+  kept_.push_back(std::move(memory));
+  while (kept_.size() > max_kept_buffers || kept_bytes_ > max_kept_bytes) {
+    kept_bytes_ -= kept_.front().size_bytes();
+    dropped.push_back(std::move(kept_.front()));
+    kept_.erase(kept_.begin());
+  }
+}
+
+uint64_t BufferRecycler::kept_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kept_bytes_;
+}
+
+}  // namespace kiln

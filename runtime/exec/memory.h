@@ -1,0 +1,58 @@
+// Memory of calls: arenas, scratch, prepared values, and outputs that are recycled.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+// One uninitialised block: 64-byte aligned; from 2 MiB on aligned to that, and asked of the system in huge pages (first
+// touch of fresh 4 KiB pages costs more than most arithmetic on them).
+class Memory {
+ public:
+  Memory() = default;
+  // `what` is for the message: "arena". code out_of_memory.
+  static Result<Memory> allocate(uint64_t size_bytes, std::string_view what);
+  Memory(Memory &&other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Memory &operator=(Memory &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Memory();
+  uint8_t *data() const { return data_; }
+  uint64_t size_bytes() const { return size_; }
+  // Makes it hold at least `size_bytes`; what it held is lost then.
+  Status grow(uint64_t size_bytes, std::string_view what);
+
+ private:
+  uint8_t *data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+struct OutputBuffer {
+  Memory memory;
+};
+
+// Outputs that were let go of, kept for the next that need about as much. Any thread.
+class BufferRecycler : public std::enable_shared_from_this<BufferRecycler> {
+ public:
+  // At least `size_bytes`. The buffer comes back here when its last owner lets go, on that owner's thread.
+  Result<std::shared_ptr<OutputBuffer>> acquire(uint64_t size_bytes);
+  uint64_t kept_bytes() const;
+
+ private:
+  void give_back(Memory memory);
+
+  mutable std::mutex mutex_;
+  std::vector<Memory> kept_;  // oldest first
+  uint64_t kept_bytes_ = 0;
+};
+
+}  // namespace kiln

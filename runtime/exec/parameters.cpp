@@ -1,0 +1,63 @@
+#include "runtime/exec/parameters.h"
+
+#include <algorithm>
+
+#include "runtime/exec/steps.h"
+
+namespace kiln {
+
+Binding::Binding(const ArrayRef &array, std::shared_ptr<void> owner)
+    : data(array.data), dtype(array.dtype), has_strides(array.strides != nullptr), keep(std::move(owner)) {
+  if (array.shape) shape.assign(array.shape, array.shape + array.rank);
+  if (array.strides) strides.assign(array.strides, array.strides + array.rank);
+}
+
+ArrayRef Binding::array() const {
+  return {data, dtype, static_cast<uint32_t>(shape.size()), shape.data(), has_strides ? strides.data() : nullptr};
+}
+
+void Parameters::bind(uint32_t parameter, Binding binding) {
+  bindings_[parameter] = std::move(binding);
+  prepared_.store(false, std::memory_order_release);
+}
+
+Status Parameters::prepare(const Executable &executable, const ResolvedSizes &sizes) {
+  if (prepared_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  if (prepared_.load(std::memory_order_relaxed)) return {};
+  if (Status status = run_prepare(executable, sizes); !status.ok()) return std::move(status).with_prefix("prepare: ");
+  prepared_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Parameters::run_prepare(const Executable &executable, const ResolvedSizes &sizes) {
+  const Plan &plan = executable.plan();
+  const PlanSizes &numbers = executable.sizes();
+  KILN_TRY(place_storages(numbers.prepared, sizes, "prepared parameters", memory_, storages_));
+  ReadySteps steps(executable, plan.prepare, numbers.prepare);
+  KILN_TRY(steps.resolve(sizes));
+  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
+    const Plan::Slot &s = plan.slots[slot];
+    if (s.kind == Plan::Slot::Kind::parameter) steps.set(slot, bindings_[s.index].data);
+    if (s.kind == Plan::Slot::Kind::prepared) steps.set(slot, storages_[s.index]);
+  }
+  return steps.run([] { return error(Code::internal, "the reference has nothing to prepare"); });
+}
+
+Status place_storages(std::span<const uint32_t> size_numbers, const ResolvedSizes &sizes, std::string_view what,
+                      Memory &memory, std::vector<void *> &out) {
+  // A running sum that stays at "too much" once it is: allocating that much fails.
+  uint64_t end = 0;
+  std::vector<uint64_t> offsets;
+  for (uint32_t number : size_numbers) {
+    offsets.push_back(end);
+    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(sizes[number], 0));
+    if (__builtin_add_overflow(end, size / 64 * 64 + (size % 64 ? 64 : 0), &end)) end = UINT64_MAX / 128 * 64;
+  }
+  KILN_TRY(memory.grow(end, what));
+  out.clear();
+  for (uint64_t offset : offsets) out.push_back(memory.data() + offset);
+  return {};
+}
+
+}  // namespace kiln

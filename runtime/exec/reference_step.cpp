@@ -1,0 +1,74 @@
+#include "runtime/exec/reference_step.h"
+
+#include <cstring>
+#include <map>
+
+#include "runtime/ops/reference.h"
+
+namespace kiln {
+namespace {
+
+// Calls visit(offset in elements, by strides; offset in the dense array) for each element, in row-major order.
+template <class Visit>
+void for_each_element(const ResolvedArgument &a, Visit visit) {
+  std::vector<int64_t> index(a.dims.size());
+  int64_t offset = 0;
+  for (int64_t dense = 0; dense < a.elements; ++dense) {
+    visit(offset, dense);
+    for (size_t d = a.dims.size(); d-- > 0;) {
+      offset += a.strides[d];
+      if (++index[d] < a.dims[d]) break;
+      offset -= a.dims[d] * a.strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
+RefTensor read_argument(const ResolvedArgument &a, const void *data) {
+  TensorData dense;
+  dense.dtype = a.dtype;
+  dense.shape = a.dims;
+  const size_t size = size_of(a.dtype);
+  dense.bytes.resize(static_cast<size_t>(a.elements) * size);
+  const auto *from = static_cast<const uint8_t *>(data);
+  for_each_element(a, [&](int64_t offset, int64_t at) {
+    std::memcpy(dense.bytes.data() + static_cast<size_t>(at) * size, from + static_cast<size_t>(offset) * size, size);
+  });
+  return to_reference(dense);
+}
+
+Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::string_view what, void *data) {
+  const TensorData dense = from_reference(value);
+  const size_t size = size_of(a.dtype);
+  if (dense.dtype != a.dtype || dense.shape != a.dims)
+    return error(Code::internal, "the reference's ", what, " is not of the type that the plan says");
+  auto *to = static_cast<uint8_t *>(data);
+  for_each_element(a, [&](int64_t offset, int64_t at) {
+    std::memcpy(to + static_cast<size_t>(offset) * size, dense.bytes.data() + static_cast<size_t>(at) * size, size);
+  });
+  return {};
+}
+
+}  // namespace
+
+Status run_reference_step(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+                          std::span<void *const> data) {
+  std::vector<RefTensor> operands;
+  for (uint32_t slot = 0; slot < signature.outputs().begin; ++slot)
+    operands.push_back(read_argument(sizes.argument(slot), data[slot]));
+  std::vector<const RefTensor *> pointers;
+  for (const RefTensor &operand : operands) pointers.push_back(&operand);
+
+  std::map<size_t, RefTensor> copied;
+  KILN_ASSIGN(const std::vector<RefTensor> results, run_reference(*executable.reference_graph(), pointers, &copied));
+  for (uint32_t i = 0; i < results.size(); ++i) {
+    const uint32_t slot = signature.outputs().begin + i;
+    KILN_TRY(write_argument(results[i], sizes.argument(slot), signature.describe(slot), data[slot]));
+  }
+  for (uint32_t input : executable.plan().written_inputs)
+    if (const auto value = copied.find(input); value != copied.end())
+      KILN_TRY(write_argument(value->second, sizes.argument(input), signature.describe(input), data[input]));
+  return {};
+}
+
+}  // namespace kiln

@@ -1,0 +1,156 @@
+#include "runtime/exec/signature.h"
+
+#include <algorithm>
+#include <set>
+
+namespace kiln {
+namespace {
+
+// Of an array that is not known to have the rank, so that `shape` is read only where it is there.
+bool same_dims(const ArrayRef &array, const std::vector<int64_t> &dims) {
+  return array.rank == dims.size() && (dims.empty() || (array.shape && std::equal(dims.begin(), dims.end(), array.shape)));
+}
+
+int64_t row_major_stride(std::span<const int64_t> dims, size_t d) {
+  int64_t stride = 1;
+  for (size_t i = d + 1; i < dims.size(); ++i) stride *= dims[i];
+  return stride;
+}
+
+}  // namespace
+
+Signature::Signature(const Plan &plan)
+    : input_count_(static_cast<uint32_t>(plan.inputs.size())),
+      parameter_count_(static_cast<uint32_t>(plan.parameters.size())) {
+  for (const auto *list : {&plan.inputs, &plan.parameters, &plan.outputs})
+    for (const Plan::Argument &a : *list) arguments_.push_back(&a);
+}
+
+std::string Signature::describe(uint32_t slot) const {
+  const std::string_view kind = inputs().contains(slot) ? "input" : parameters().contains(slot) ? "parameter" : "output";
+  return str_cat(kind, " '", argument(slot).name, "'");
+}
+
+bool ResolvedArgument::matches(const ArrayRef &array) const {
+  if (array.dtype != dtype || !same_dims(array, dims)) return false;
+  if (!array.strides) return row_major || elements <= 1;
+  if (elements <= 1) return true;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] != 1 && array.strides[d] != strides[d]) return false;
+  return true;
+}
+
+ResolvedSizes::ResolvedSizes(const Plan &plan, const Signature &signature, const PlanSizes &sizes)
+    : plan_(plan),
+      signature_(signature),
+      sizes_(sizes),
+      symbols_(plan.symbols.size()),
+      values_(sizes.sizes.count()),
+      arguments_(signature.count()) {
+  for (uint32_t slot = 0; slot < signature.count(); ++slot) {
+    arguments_[slot].dtype = signature.argument(slot).dtype;
+    arguments_[slot].dims.resize(signature.argument(slot).dims.size());
+    arguments_[slot].strides.resize(signature.argument(slot).dims.size());
+  }
+}
+
+Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
+  KILN_TRY(bind_symbols(inputs));
+  sizes_.sizes.evaluate(symbols_, values_);
+  for (uint32_t slot = 0; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
+  for (uint32_t slot = 0; slot < inputs.size(); ++slot) KILN_TRY(check(slot, inputs[slot]));
+  for (size_t i = 0; i < sizes_.checks.size(); ++i) {
+    const int64_t left = values_[sizes_.checks[i].left], right = values_[sizes_.checks[i].right];
+    const Plan::Check &c = plan_.checks[i];
+    if (left != right)
+      return error(Code::type_mismatch, c.what, ": ", c.left.text(), " is ", left, ", ", c.right.text(), " is ", right,
+                   ", expected to be equal");
+  }
+  return {};
+}
+
+Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {
+  for (size_t i = 0; i < plan_.symbols.size(); ++i) {
+    const Plan::Symbol &s = plan_.symbols[i];
+    const ArrayRef &array = inputs[s.input];
+    const auto fail = [&](const auto &...what) {
+      return error(Code::type_mismatch, signature_.describe(s.input), ": ", what...);
+    };
+    if (const size_t rank = plan_.inputs[s.input].dims.size(); array.rank != rank || !array.shape)
+      return fail("rank is ", array.rank, ", expected ", rank);
+    const int64_t size = array.shape[s.dim];
+    const auto fail_size = [&](std::string_view expected, int64_t bound) {
+      return fail("dim ", s.dim, " is ", size, ", expected ", expected, bound, " (symbol '", s.name, "')");
+    };
+    if (size < std::max<int64_t>(s.min, 0)) return fail_size("at least ", std::max<int64_t>(s.min, 0));
+    if (size > s.max) return fail_size("at most ", s.max);
+    if (size % s.divisor != 0) return fail_size("a multiple of ", s.divisor);
+    symbols_[i] = size;
+  }
+  return {};
+}
+
+Status ResolvedSizes::resolve_argument(uint32_t slot) {
+  const PlanSizes::Argument &numbers = sizes_.arguments[slot];
+  ResolvedArgument &a = arguments_[slot];
+  const Plan::Argument &declared = signature_.argument(slot);
+  int64_t last = 0;  // offset of the last element
+  bool fits = true;
+  a.elements = 1;
+  for (size_t d = 0; d < a.dims.size(); ++d) {
+    a.dims[d] = values_[numbers.dims[d]];
+    a.strides[d] = values_[numbers.strides[d]];
+    if (a.dims[d] < 0 || a.strides[d] < 0)
+      return error(Code::type_mismatch, signature_.describe(slot), ": dim ", d, " would have size ", a.dims[d],
+                   " and stride ", a.strides[d], ", expected at least 0", reason(declared.dims[d]));
+    int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(a.elements, a.dims[d], &a.elements) &&
+           !__builtin_mul_overflow(std::max<int64_t>(a.dims[d] - 1, 0), a.strides[d], &reach) &&
+           !__builtin_add_overflow(last, reach, &last);
+  }
+  if (a.elements == 0) last = -1;
+  fits = fits && !__builtin_mul_overflow(static_cast<uint64_t>(last + 1), uint64_t{size_of(a.dtype)}, &a.span_bytes);
+  if (!fits) return error(Code::out_of_memory, signature_.describe(slot), ": more bytes than can be addressed");
+  a.row_major = true;
+  for (size_t d = 0; d < a.dims.size() && a.elements > 1; ++d)
+    if (a.dims[d] != 1 && a.strides[d] != row_major_stride(a.dims, d)) a.row_major = false;
+  return {};
+}
+
+// " (symbol 'n', bound by input 'x' dim 0)", or "" for a plain number.
+std::string ResolvedSizes::reason(const Expr &size) const {
+  if (size.is_integer()) return "";
+  std::set<std::string> used;
+  size.collect_symbols(used);
+  const auto origin = [&](const std::string &name) {
+    const auto s = std::ranges::find(plan_.symbols, name, &Plan::Symbol::name);
+    return str_cat("symbol '", name, "', bound by ", signature_.describe(s->input), " dim ", s->dim);
+  };
+  const std::string origins = join(used, "; ", origin);
+  return size.kind() == Expr::Kind::symbol ? str_cat(" (", origins, ")") : str_cat(" (", size.text(), "; ", origins, ")");
+}
+
+Status ResolvedSizes::check(uint32_t slot, const ArrayRef &array) const {
+  const ResolvedArgument &expected = arguments_[slot];
+  if (expected.matches(array)) return {};
+  const auto fail = [&](const auto &...what) {
+    return error(Code::type_mismatch, signature_.describe(slot), ": ", what...);
+  };
+  if (array.dtype != expected.dtype)
+    return fail("dtype is ", name_of(array.dtype), ", expected ", name_of(expected.dtype));
+  if (array.rank != expected.dims.size() || (array.rank && !array.shape))
+    return fail("rank is ", array.rank, ", expected ", expected.dims.size());
+  for (size_t d = 0; d < expected.dims.size(); ++d)
+    if (array.shape[d] != expected.dims[d])
+      return fail("dim ", d, " is ", array.shape[d], ", expected ", expected.dims[d],
+                  reason(signature_.argument(slot).dims[d]));
+  const std::string_view remedy = expected.row_major ? "; make the array contiguous" : "; copy it to the declared layout";
+  for (size_t d = 0; d < expected.dims.size(); ++d) {
+    const int64_t stride = array.strides ? array.strides[d] : row_major_stride(expected.dims, d);
+    if (expected.dims[d] != 1 && stride != expected.strides[d])
+      return fail("stride of dim ", d, " is ", stride, ", expected ", expected.strides[d], " elements", remedy);
+  }
+  return {};
+}
+
+}  // namespace kiln

@@ -1,0 +1,72 @@
+// The signature of a plan at given sizes: binds symbols from input arrays, and checks arrays against it.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/exec/executable.h"
+#include "runtime/exec/sizes.h"
+
+namespace kiln {
+
+// The slots of a signature: inputs, then parameters, then outputs.
+struct SlotRange {
+  uint32_t begin, end;
+  bool contains(uint32_t slot) const { return begin <= slot && slot < end; }
+};
+class Signature {
+ public:
+  explicit Signature(const Plan &plan);
+  SlotRange inputs() const { return {0, input_count_}; }
+  SlotRange parameters() const { return {input_count_, input_count_ + parameter_count_}; }
+  SlotRange outputs() const { return {input_count_ + parameter_count_, count()}; }
+  uint32_t count() const { return static_cast<uint32_t>(arguments_.size()); }
+  const Plan::Argument &argument(uint32_t slot) const { return *arguments_[slot]; }
+  std::string describe(uint32_t slot) const;  // "input 'x'"
+
+ private:
+  uint32_t input_count_, parameter_count_;
+  std::vector<const Plan::Argument *> arguments_;
+};
+
+// What an argument is at the sizes of the current call.
+struct ResolvedArgument {
+  DType dtype = DType::f32;
+  std::vector<int64_t> dims, strides;  // strides in elements
+  int64_t elements = 0;                // product of dims
+  uint64_t span_bytes = 0;             // from the first to past the last element; 0: empty
+  bool row_major = true;               // NULL strides mean these
+
+  // The hot path's check. Strides of dims of one element, and of empty arrays, say nothing and are not compared.
+  bool matches(const ArrayRef &array) const;
+};
+
+// All of a plan's sizes, at the shapes of a call. Memory is reused from call to call.
+class ResolvedSizes {
+ public:
+  ResolvedSizes(const Plan &plan, const Signature &signature, const PlanSizes &sizes);
+  // Binds the symbols from `inputs` (one array each), checks their ranges and the plan's checks, and evaluates all sizes.
+  // On failure the values are those of no call.
+  Status resolve(std::span<const ArrayRef> inputs);
+  // The message for an array that does not match; ok when it does.
+  Status check(uint32_t slot, const ArrayRef &array) const;
+
+  const ResolvedArgument &argument(uint32_t slot) const { return arguments_[slot]; }
+  std::span<const int64_t> symbols() const { return symbols_; }
+  int64_t operator[](uint32_t number) const { return values_[number]; }
+
+ private:
+  Status bind_symbols(std::span<const ArrayRef> inputs);
+  Status resolve_argument(uint32_t slot);
+  std::string reason(const Expr &size) const;
+
+  const Plan &plan_;
+  const Signature &signature_;
+  const PlanSizes &sizes_;
+  std::vector<int64_t> symbols_, values_;
+  std::vector<ResolvedArgument> arguments_;
+};
+
+}  // namespace kiln

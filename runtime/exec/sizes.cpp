@@ -1,0 +1,110 @@
+#include "runtime/exec/sizes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace kiln {
+namespace {
+
+constexpr int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
+
+int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t result;
+  if (!__builtin_add_overflow(a, b, &result)) return result;
+  return a < 0 ? lowest : highest;
+}
+
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  int64_t result;
+  if (!__builtin_mul_overflow(a, b, &result)) return result;
+  return (a < 0) != (b < 0) ? lowest : highest;
+}
+
+// Rounds down; division by 0 yields 0, as everywhere in Kiln.
+int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return a == lowest ? highest : -a;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+int64_t floor_mod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+}  // namespace
+
+uint32_t Sizes::push(Operation operation) {
+  operations_.push_back(operation);
+  return static_cast<uint32_t>(operations_.size() - 1);
+}
+
+uint32_t Sizes::add(const Expr &e, std::span<const Plan::Symbol> symbols) {
+  if (auto known = numbers_.find(e); known != numbers_.end()) return known->second;
+  // Operands first: an operation refers to earlier ones only.
+  const auto fold = [&](Kind kind) {
+    uint32_t number = add(e.operands()[0], symbols);
+    for (const Expr &operand : e.operands().subspan(1)) number = push({kind, number, add(operand, symbols)});
+    return number;
+  };
+  uint32_t number = 0;
+  switch (e.kind()) {
+    case Expr::Kind::integer: number = push({.kind = Kind::constant, .immediate = e.integer()}); break;
+    case Expr::Kind::symbol: {
+      const auto at = std::ranges::find(symbols, e.symbol_name(), &Plan::Symbol::name);
+      assert(at != symbols.end() && "parse_plan refuses symbols that are not bound");
+      number = push({.kind = Kind::symbol, .a = static_cast<uint32_t>(at - symbols.begin())});
+      break;
+    }
+    case Expr::Kind::sum: number = fold(Kind::add); break;
+    case Expr::Kind::product: number = fold(Kind::multiply); break;
+    case Expr::Kind::floor_div: number = fold(Kind::floor_div); break;
+    case Expr::Kind::mod: number = fold(Kind::mod); break;
+    case Expr::Kind::min: number = fold(Kind::min); break;
+    case Expr::Kind::max: number = fold(Kind::max); break;
+    case Expr::Kind::axis:
+    case Expr::Kind::value: assert(!"a plan's sizes have neither axes nor values"); break;
+  }
+  numbers_.emplace(e, number);
+  return number;
+}
+
+void Sizes::evaluate(std::span<const int64_t> symbols, std::span<int64_t> out) const {
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    const Operation &o = operations_[i];
+    switch (o.kind) {
+      case Kind::constant: out[i] = o.immediate; break;
+      case Kind::symbol: out[i] = symbols[o.a]; break;
+      case Kind::add: out[i] = saturating_add(out[o.a], out[o.b]); break;
+      case Kind::multiply: out[i] = saturating_multiply(out[o.a], out[o.b]); break;
+      case Kind::floor_div: out[i] = floor_divide(out[o.a], out[o.b]); break;
+      case Kind::mod: out[i] = floor_mod(out[o.a], out[o.b]); break;
+      case Kind::min: out[i] = std::min(out[o.a], out[o.b]); break;
+      case Kind::max: out[i] = std::max(out[o.a], out[o.b]); break;
+    }
+  }
+}
+
+PlanSizes::PlanSizes(const Plan &plan) {
+  const auto number = [&](const Expr &e) { return sizes.add(e, plan.symbols); };
+  const auto numbers = [&](const Shape &shape) {
+    std::vector<uint32_t> out;
+    for (const Expr &e : shape) out.push_back(number(e));
+    return out;
+  };
+  const auto add_steps = [&](const std::vector<Plan::Step> &from, std::vector<Step> &to) {
+    for (const Plan::Step &s : from) to.push_back({number(s.tasks), number(s.scratch_bytes)});
+  };
+  for (const auto *list : {&plan.inputs, &plan.parameters, &plan.outputs})
+    for (const Plan::Argument &a : *list) arguments.push_back({numbers(a.dims), numbers(a.strides)});
+  for (const Plan::Check &c : plan.checks) checks.push_back({number(c.left), number(c.right)});
+  for (const Plan::Slot &s : plan.slots) slots.push_back(number(s.size_bytes));
+  for (const Plan::Storage &s : plan.arena) arena.push_back(number(s.size_bytes));
+  for (const Plan::Storage &s : plan.prepared) prepared.push_back(number(s.size_bytes));
+  add_steps(plan.prepare, prepare);
+  add_steps(plan.steps, steps);
+}
+
+}  // namespace kiln

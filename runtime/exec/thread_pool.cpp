@@ -1,0 +1,148 @@
+#include "runtime/exec/thread_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace kiln {
+namespace {
+
+// How long a thread polls before it sleeps. Waking a sleeper costs about 30 us, so that polling for as long as that at
+// most doubles the price of the worst case, and the calls of a running model follow each other much faster.
+constexpr auto spin_time = std::chrono::microseconds(40);
+
+// More chunks than threads, so that a thread that was late or is slow leaves its share to the others.
+constexpr int64_t chunks_per_thread = 4;
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Polls `done` for up to spin_time. The clock is read once in 64 polls.
+template <class Condition>
+bool spin_until(Condition done) {
+  const auto end = std::chrono::steady_clock::now() + spin_time;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (done()) return true;
+      pause_cpu();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+}  // namespace
+
+// One job at a time. A chunk is claimed by counting `unclaimed` down with compare-and-swap; whoever succeeds holds a
+// chunk of the job that is current at that moment, and that job cannot end before the chunk is reported in `unfinished`.
+// So the job's fields are read after a claim only, and no worker has to be waited for that did not come in time.
+struct ThreadPool::State {
+  explicit State(uint32_t wanted) : threads(wanted) {}
+
+  const uint32_t threads;
+  std::vector<std::thread> workers;           // touched by the owner of `taken`
+  std::atomic_flag taken = ATOMIC_FLAG_INIT;  // a thread runs a job on the workers
+
+  // The job. Written by the owner of `taken` while unclaimed == unfinished == 0.
+  Fn fn = nullptr;
+  void *user = nullptr;
+  int64_t tasks = 0, chunks = 0;
+
+  alignas(64) std::atomic<int64_t> unclaimed{0};
+  alignas(64) std::atomic<uint32_t> unfinished{0};
+  alignas(64) std::atomic<uint32_t> epoch{0};  // raised for each job, and to stop
+  std::atomic<bool> stop{false};
+
+  void start_workers();
+  void work_on_chunks(uint32_t worker);
+  void worker_main(uint32_t worker);
+};
+
+void ThreadPool::State::work_on_chunks(uint32_t worker) {
+  int64_t left = unclaimed.load(std::memory_order_acquire);
+  while (left > 0) {
+    if (!unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    // Chunk c of C takes tasks/C tasks, the first tasks%C of them one more.
+    const int64_t c = chunks - left, each = tasks / chunks, more = tasks % chunks;
+    const int64_t begin = c * each + std::min(c, more);
+    fn(user, worker, begin, begin + each + (c < more ? 1 : 0));
+    if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_all();
+    left = unclaimed.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::State::worker_main(uint32_t worker) {
+  uint32_t seen = 0;
+  while (!stop.load(std::memory_order_acquire)) {
+    work_on_chunks(worker);
+    const auto changed = [&] { return epoch.load(std::memory_order_acquire) != seen; };
+    if (!spin_until(changed)) epoch.wait(seen, std::memory_order_acquire);
+    seen = epoch.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::State::start_workers() {
+  // Signals are the host's: its handlers must not run on threads that it does not know.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  workers.reserve(threads - 1);
+  try {
+    for (uint32_t i = 1; i < threads; ++i) {
+      workers.emplace_back([this, i] { worker_main(i); });
+      pthread_setname_np(workers.back().native_handle(), "kiln-worker");
+    }
+  } catch (const std::system_error &) {
+    // The system gives no more threads: those that started, and the caller, do the work.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ThreadPool::ThreadPool(uint32_t threads)
+    : state_(std::make_unique<State>(threads ? threads : std::max(1u, std::thread::hardware_concurrency()))) {}
+
+ThreadPool::~ThreadPool() {
+  state_->stop.store(true, std::memory_order_release);
+  state_->epoch.fetch_add(1, std::memory_order_acq_rel);
+  state_->epoch.notify_all();
+  for (std::thread &worker : state_->workers) worker.join();
+}
+
+uint32_t ThreadPool::threads() const { return state_->threads; }
+
+void ThreadPool::run(int64_t tasks, Fn fn, void *user) {
+  State &s = *state_;
+  if (tasks <= 0) return;
+  if (tasks == 1 || s.threads == 1 || s.taken.test_and_set(std::memory_order_acquire)) {
+    fn(user, 0, 0, tasks);
+    return;
+  }
+  if (s.workers.empty()) s.start_workers();
+
+  s.fn = fn;
+  s.user = user;
+  s.tasks = tasks;
+  s.chunks = std::min<int64_t>(tasks, s.threads * chunks_per_thread);
+  s.unfinished.store(static_cast<uint32_t>(s.chunks), std::memory_order_relaxed);
+  s.unclaimed.store(s.chunks, std::memory_order_release);
+  s.epoch.fetch_add(1, std::memory_order_acq_rel);
+  s.epoch.notify_all();
+
+  s.work_on_chunks(0);
+  const auto done = [&] { return s.unfinished.load(std::memory_order_acquire) == 0; };
+  if (!spin_until(done)) {
+    for (uint32_t left; (left = s.unfinished.load(std::memory_order_acquire)) != 0;)
+      s.unfinished.wait(left, std::memory_order_acquire);
+  }
+  s.taken.clear(std::memory_order_release);
+}
+
+}  // namespace kiln

@@ -1,0 +1,183 @@
+// Arithmetic of two operands, broadcast together.
+#include <cmath>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+template <Core core>
+Status lower_as(LowerContext &c) {
+  const int a = c.load(0), b = c.load(1);
+  c.body.yield(c.body.op(core, a, b));
+  return {};
+}
+
+// Applies one of two functions of two elements, by dtype.
+template <auto on_float, auto on_integer>
+Status each(ReferenceContext &c) {
+  const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  size_t k = 0;
+  walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)}, [&](auto at) {
+    if (y.is_float())
+      y.f[k++] = on_float(a.f[at[0]], b.f[at[1]]);
+    else
+      y.i[k++] = on_integer(a.i[at[0]], b.i[at[1]]);
+  });
+  return {};
+}
+
+// The same for an integer function that is undefined where the second operand is 0.
+template <auto on_float, auto on_integer>
+Status each_divided(ReferenceContext &c) {
+  for (int64_t divisor : c.inputs[1]->i)
+    if (divisor == 0 && c.results[0].size() > 0)
+      return error(Code::out_of_range, "integer division by zero: operand b holds 0");
+  return each<on_float, on_integer>(c);
+}
+
+int64_t integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;  // 1 / x, truncated
+  int64_t power = 1;
+  for (; exponent; exponent >>= 1, base = wrap_mul(base, base))
+    if (exponent & 1) power = wrap_mul(power, base);
+  return power;
+}
+int64_t integer_quotient(int64_t a, int64_t b) { return b == -1 ? wrap_sub(0, a) : a / b; }
+int64_t integer_remainder(int64_t a, int64_t b) {  // of the divisor's sign
+  if (b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+double larger(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b); }
+double smaller(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b); }
+
+void float_samples(SampleSink &out, double low, double high) {
+  const Dim n = sym("n"), m = sym("m");
+  auto sample = [&](const char *name, Shape a, Shape b, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(a)), f32(std::move(b))},
+                   .sizes = std::move(sizes),
+                   .low = low,
+                   .high = high});
+  };
+  sample("vectors", {257}, {257});
+  sample("matrices", {7, 33}, {7, 33});
+  sample("scalars", {}, {});
+  sample("scalar_right", {5, 17}, {});
+  sample("scalar_left", {}, {65});
+  sample("row", {9, 33}, {33});
+  sample("column", {9, 33}, {9, 1});
+  sample("both", {7, 1, 5}, {3, 1});
+  sample("ones", {1, 1}, {1});
+  sample("empty", {0, 3}, {3});
+  sample("empty_broadcast", {0}, {1});
+  sample("symbolic", {n, 3}, {n, 3}, {{"n", 17}});
+  sample("symbolic_broadcast", {n, 1, m}, {3, m}, {{"n", 2}, {"m", 33}});
+  sample("symbolic_equal_at_the_call", {n}, {m}, {{"n", 7}, {"m", 7}});
+  sample("symbolic_one", {n, m}, {n, m}, {{"n", 1}, {"m", 1}});
+}
+
+void integer_samples(SampleSink &out) {
+  out.push_back({.name = "integers", .inputs = {i64({5, 7}), i64({7})}});
+  out.push_back({.name = "integers_wrap",
+                 .inputs = {i64({4}), i64({4})},
+                 .given = {{0, i64_data({4}, {i64_max, i64_min, i64_min, i64_max})},
+                           {1, i64_data({4}, {2, -1, i64_min, i64_max})}}});
+}
+
+// All pairs of zeros, infinities and NaN.
+void edge_samples(SampleSink &out) {
+  const std::vector<float> edges = {0.f, -0.f, 1.f, -2.5f, INFINITY, -INFINITY, NAN};
+  out.push_back({.name = "edges",
+                 .inputs = {f32({7, 1}), f32({7})},
+                 .given = {{0, f32_data({7, 1}, edges)}, {1, f32_data({7}, edges)}}});
+}
+
+void samples_arithmetic(SampleSink &out) {
+  float_samples(out, -2, 2);
+  integer_samples(out);
+  edge_samples(out);
+}
+void samples_divide(SampleSink &out) {
+  float_samples(out, 0.5, 4);
+  out.push_back({.name = "negative", .inputs = {f32({65}), f32({65})}, .low = -4, .high = -0.5});
+  out.push_back({.name = "integer_signs",
+                 .inputs = {i64({4, 1}), i64({3})},
+                 .given = {{0, i64_data({4, 1}, {7, -7, 6, i64_min})}, {1, i64_data({3}, {3, -3, -1})}}});
+}
+void samples_quotient(SampleSink &out) {
+  samples_divide(out);
+  edge_samples(out);
+}
+void samples_remainder(SampleSink &out) {
+  samples_divide(out);
+  out.push_back({.name = "signs",
+                 .inputs = {f32({4, 1}), f32({2})},
+                 .given = {{0, f32_data({4, 1}, {7.5f, -7.5f, 6.f, -6.f})}, {1, f32_data({2}, {3.f, -3.f})}}});
+}
+void samples_power(SampleSink &out) {
+  float_samples(out, 0.1, 3);
+  edge_samples(out);
+  out.push_back({.name = "negative_base",
+                 .inputs = {f32({5}), f32({5})},
+                 .given = {{0, f32_data({5}, {-2.f, -2.f, -3.f, -1.5f, -2.f})},
+                           {1, f32_data({5}, {2.f, 3.f, -1.f, 0.f, 0.5f})}}});
+  out.push_back({.name = "integers", .inputs = {i64({33}), i64({33})}});
+  out.push_back({.name = "integers_wrap",
+                 .inputs = {i64({4}), i64({4})},
+                 .given = {{0, i64_data({4}, {3, -2, -1, 1})}, {1, i64_data({4}, {63, 64, -3, -4})}}});
+}
+
+Op binary(std::string_view name, std::string_view doc, OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"a", "any shape", numeric_types}, {"b", "broadcasts with a", numeric_types}},
+           .result_names = {"y"},
+           .infer = infer_broadcast},
+          meaning};
+}
+
+const Op records[] = {
+    binary("add", "a + b; integers wrap.",
+           {.lower = lower_as<Core::add>,
+            .reference = each<[](double a, double b) { return a + b; }, wrap_add>,
+            .samples = samples_arithmetic}),
+    binary("sub", "a - b; integers wrap.",
+           {.lower = lower_as<Core::sub>,
+            .reference = each<[](double a, double b) { return a - b; }, wrap_sub>,
+            .samples = samples_arithmetic}),
+    binary("mul", "a * b; integers wrap.",
+           {.lower = lower_as<Core::mul>,
+            .reference = each<[](double a, double b) { return a * b; }, wrap_mul>,
+            .samples = samples_arithmetic}),
+    binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.",
+           {.lower = lower_as<Core::div>,
+            .reference = each_divided<[](double a, double b) { return a / b; }, integer_quotient>,
+            .samples = samples_quotient}),
+    binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated.",
+           {.lower = lower_as<Core::pow>,
+            .reference = each<[](double a, double b) { return std::pow(a, b); }, integer_power>,
+            .samples = samples_power}),
+    binary("maximum", "The larger of a and b; NaN if either is.",
+           {.lower = lower_as<Core::max>,
+            .reference = each<larger, [](int64_t a, int64_t b) { return std::max(a, b); }>,
+            .samples = samples_arithmetic}),
+    binary("minimum", "The smaller of a and b; NaN if either is.",
+           {.lower = lower_as<Core::min>,
+            .reference = each<smaller, [](int64_t a, int64_t b) { return std::min(a, b); }>,
+            .samples = samples_arithmetic}),
+    binary("remainder", "a - floor(a / b) * b, of b's sign; an integer zero divisor is an error of the call.",
+           {.lower = lower_as<Core::rem>,
+            .reference = each_divided<[](double a, double b) { return a - std::floor(a / b) * b; }, integer_remainder>,
+            .samples = samples_remainder}),
+};
+
+}  // namespace
+
+std::span<const Op> binary_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,138 @@
+// Comparisons, logic and choice.
+#include <cmath>
+#include <functional>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+Status infer_boolean(InferContext &c) {
+  KILN_TRY(infer_broadcast(c));
+  c.results[0].dtype = DType::boolean;
+  return {};
+}
+
+template <Core core>
+Status lower_as(LowerContext &c) {
+  const int a = c.load(0), b = c.load(1);
+  c.body.yield(c.body.op(core, a, b));
+  return {};
+}
+
+template <class Predicate>
+Status each(ReferenceContext &c) {
+  const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  return dispatch(a, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    size_t k = 0;
+    walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)},
+            [&](auto at) { y.i[k++] = Predicate{}(elements<T>(a)[at[0]], elements<T>(b)[at[1]]); });
+    return {};
+  });
+}
+
+Status reference_where(ReferenceContext &c) {
+  const RefTensor &condition = *c.inputs[0], &a = *c.inputs[1], &b = *c.inputs[2];
+  RefTensor &y = c.results[0];
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    size_t k = 0;
+    walk<3>(y.shape,
+            {broadcast_strides(condition.shape, y.shape), broadcast_strides(a.shape, y.shape),
+             broadcast_strides(b.shape, y.shape)},
+            [&](auto at) { elements<T>(y)[k++] = condition.i[at[0]] ? elements<T>(a)[at[1]] : elements<T>(b)[at[2]]; });
+    return {};
+  });
+}
+
+void samples_comparison(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back({.name = "vectors", .inputs = {f32({257}), f32({257})}});
+  out.push_back({.name = "row", .inputs = {f32({7, 33}), f32({33})}});
+  out.push_back({.name = "scalar", .inputs = {f32({5, 17}), f32({})}});
+  out.push_back({.name = "both", .inputs = {f32({7, 1}), f32({1, 5})}});
+  out.push_back({.name = "empty", .inputs = {f32({0}), f32({0})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), f32({n, 1})}, .sizes = {{"n", 9}}});
+  out.push_back({.name = "integers", .inputs = {i64({65}), i64({65})}});
+  const std::vector<float> edges = {0.f, -0.f, 1.f, INFINITY, -INFINITY, NAN};
+  out.push_back({.name = "edges",
+                 .inputs = {f32({6, 1}), f32({6})},
+                 .given = {{0, f32_data({6, 1}, edges)}, {1, f32_data({6}, edges)}}});
+}
+void samples_equality(SampleSink &out) {
+  samples_comparison(out);
+  out.push_back({.name = "booleans", .inputs = {boolean({33}), boolean({33})}});
+}
+void samples_logic(SampleSink &out) {
+  out.push_back({.name = "vectors", .inputs = {boolean({65}), boolean({65})}});
+  out.push_back({.name = "broadcast", .inputs = {boolean({3, 1}), boolean({7})}});
+  out.push_back({.name = "empty", .inputs = {boolean({0}), boolean({1})}});
+  out.push_back({.name = "symbolic", .inputs = {boolean({sym("n")}), boolean({sym("n")})}, .sizes = {{"n", 5}}});
+}
+void samples_where(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back({.name = "vectors", .inputs = {boolean({257}), f32({257}), f32({257})}});
+  out.push_back({.name = "scalar_branches", .inputs = {boolean({5, 17}), f32({}), f32({})}});
+  out.push_back({.name = "broadcast_condition", .inputs = {boolean({9, 1}), f32({9, 33}), f32({33})}});
+  out.push_back({.name = "integers", .inputs = {boolean({7}), i64({7}), i64({1})}});
+  out.push_back({.name = "booleans", .inputs = {boolean({7}), boolean({7}), boolean({7})}});
+  out.push_back({.name = "empty", .inputs = {boolean({0}), f32({0}), f32({1})}});
+  out.push_back({.name = "symbolic", .inputs = {boolean({n, 1}), f32({n, 3}), f32({3})}, .sizes = {{"n", 5}}});
+  out.push_back(
+      {.name = "other_branch_is_nan",
+       .inputs = {boolean({2}), f32({2}), f32({2})},
+       .given = {{0, bool_data({2}, {1, 0})}, {1, f32_data({2}, {1.f, NAN})}, {2, f32_data({2}, {NAN, 2.f})}}});
+}
+
+Op comparison(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"a", "any shape", types}, {"b", "broadcasts with a", types}},
+           .result_names = {"y"},
+           .infer = infer_boolean},
+          meaning};
+}
+
+const Op records[] = {
+    comparison("eq", "a == b; false if either is NaN.", any_type,
+               {.lower = lower_as<Core::eq>, .reference = each<std::equal_to<>>, .samples = samples_equality}),
+    comparison("ne", "a != b; true if either is NaN.", any_type,
+               {.lower = lower_as<Core::ne>, .reference = each<std::not_equal_to<>>, .samples = samples_equality}),
+    comparison("lt", "a < b; false if either is NaN.", numeric_types,
+               {.lower = lower_as<Core::lt>, .reference = each<std::less<>>, .samples = samples_comparison}),
+    comparison("le", "a <= b; false if either is NaN.", numeric_types,
+               {.lower = lower_as<Core::le>, .reference = each<std::less_equal<>>, .samples = samples_comparison}),
+    comparison("gt", "a > b; false if either is NaN.", numeric_types,
+               {.lower = lower_as<Core::gt>, .reference = each<std::greater<>>, .samples = samples_comparison}),
+    comparison("ge", "a >= b; false if either is NaN.", numeric_types,
+               {.lower = lower_as<Core::ge>, .reference = each<std::greater_equal<>>, .samples = samples_comparison}),
+    comparison("and", "Both a and b.", dtypes(DType::boolean),
+               {.lower = lower_as<Core::logical_and>, .reference = each<std::logical_and<>>, .samples = samples_logic}),
+    comparison("or", "a or b, or both.", dtypes(DType::boolean),
+               {.lower = lower_as<Core::logical_or>, .reference = each<std::logical_or<>>, .samples = samples_logic}),
+
+    {{.name = "where",
+      .doc = "a where the condition holds, else b.",
+      .args = {{"condition", "broadcasts with a and b", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false},
+               {"a", "any shape", any_type},
+               {"b", "broadcasts with a", any_type}},
+      .result_names = {"y"},
+      .infer = infer_broadcast},
+     {.lower = [](LowerContext &c) -> Status {
+        const int condition = c.load(0), a = c.load(1), b = c.load(2);
+        c.body.yield(c.body.op(Core::select, condition, a, b));
+        return {};
+      },
+      .reference = reference_where,
+      .samples = samples_where}},
+};
+
+}  // namespace
+
+std::span<const Op> comparison_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,134 @@
+#include "runtime/ops/family.h"
+
+#include <cassert>
+
+namespace kiln::ops {
+
+Status infer_same(InferContext &c) {
+  c.results = {make_type(c.inputs[0].dtype, c.inputs[0].dims)};
+  return {};
+}
+
+Status infer_broadcast(InferContext &c) {
+  Shape dims = c.inputs[0].dims;
+  for (const TensorType &input : c.inputs.subspan(1)) {
+    KILN_ASSIGN(dims, c.broadcast(dims, input.dims));
+  }
+  c.results = {make_type(c.inputs.back().dtype, std::move(dims))};
+  return {};
+}
+
+Status require_dtype(const InferContext &c, DType dtype, DTypes set) {
+  if (dtype != DType::none && (dtypes(dtype) & set)) return {};
+  std::string expected;
+  for (int number = 1; number <= dtype_count; ++number) {
+    auto d = static_cast<DType>(number);
+    if (dtypes(d) & set) str_append(expected, str_cat(expected.empty() ? "" : ", ", name_of(d)));
+  }
+  return c.fail("dtype ", name_of(dtype), " is not supported yet; expected one of ", expected);
+}
+
+Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std::string_view what) {
+  Dim room = large - small;
+  if (auto least = room.lower_bound(); least && *least >= 0) return {};
+  if (auto most = room.upper_bound(); most && *most < 0)
+    return c.fail("expected ", what, ", but ", small.text(), " > ", large.text());
+  c.equalities.emplace_back(max(small, large), large);
+  return {};
+}
+
+Status require_shape(InferContext &c, std::span<const Dim> shape) {
+  for (size_t d = 0; d < shape.size(); ++d) KILN_TRY(require_at_most(c, 0, shape[d], str_cat("0 <= shape dim ", d)));
+  return {};
+}
+
+Status require_rank(const InferContext &c, size_t input, size_t rank) {
+  const TensorType &type = c.inputs[input];
+  if (type.rank() == rank) return {};
+  return c.fail("input ", input, " is ", type.text(), ", expected ", rank, " dimensions");
+}
+
+Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank) {
+  std::vector<bool> named(rank, false);
+  for (int64_t dim : c.attr("dims").i64_list()) {
+    KILN_ASSIGN(int64_t d, c.axis(dim, rank, "dims"));
+    if (named[static_cast<size_t>(d)]) return c.fail("dims names dim ", d, " twice");
+    named[static_cast<size_t>(d)] = true;
+  }
+  return named;
+}
+
+Status require_integers(const InferContext &c, std::string_view attr, size_t count, int64_t minimum) {
+  const std::vector<int64_t> &values = c.attr(attr).i64_list();
+  if (values.size() != count) return c.fail(attr, " has ", values.size(), " values, expected ", count);
+  for (int64_t value : values)
+    if (value < minimum) return c.fail(attr, " holds ", value, ", expected at least ", minimum);
+  return {};
+}
+
+Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, int64_t stride, int64_t padding,
+                         std::string_view what) {
+  KILN_TRY(require_at_most(c, kernel, size + 2 * padding, str_cat("kernel <= padded ", what)));
+  return floor_div(size + 2 * padding - kernel, stride) + 1;
+}
+
+size_t normal_axis(int64_t axis, size_t rank) {
+  int64_t normal = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+  assert(normal >= 0 && normal <= static_cast<int64_t>(rank));
+  return static_cast<size_t>(normal);
+}
+
+std::vector<bool> named_dims(std::span<const int64_t> dims, size_t rank) {
+  std::vector<bool> named(rank, false);
+  for (int64_t d : dims) named[normal_axis(d, rank)] = true;
+  return named;
+}
+
+int inside(kernel::BodyBuilder &body, const Expr &index, const Expr &size) {
+  auto provably_at_least_0 = [](const Expr &e) {
+    auto least = e.lower_bound();
+    return least && *least >= 0;
+  };
+  int above = -1, below = -1;
+  if (!provably_at_least_0(index)) above = body.op(kernel::Core::ge, body.index(index), body.index(0));
+  if (!provably_at_least_0(size - 1 - index)) below = body.op(kernel::Core::lt, body.index(index), body.index(size));
+  return both(body, above, below);
+}
+
+int both(kernel::BodyBuilder &body, int a, int b) {
+  if (a < 0) return b;
+  if (b < 0) return a;
+  return body.op(kernel::Core::logical_and, a, b);
+}
+
+int64_t count_of(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t dim : shape) count *= dim;
+  return count;
+}
+
+std::vector<int64_t> dense_strides(std::span<const int64_t> shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
+  return strides;
+}
+
+std::vector<int64_t> broadcast_strides(std::span<const int64_t> from, std::span<const int64_t> to) {
+  std::vector<int64_t> dense = dense_strides(from), strides(to.size(), 0);
+  const size_t added = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d)
+    if (from[d] != 1) strides[added + d] = dense[d];
+  return strides;
+}
+
+void copy_broadcast(const RefTensor &from, RefTensor &to) {
+  dispatch(to, [&](auto zero) {
+    using T = decltype(zero);
+    T *out = elements<T>(to).data();
+    const T *in = elements<T>(from).data();
+    walk<1>(to.shape, {broadcast_strides(from.shape, to.shape)}, [&](auto at) { *out++ = in[at[0]]; });
+  });
+}
+
+}  // namespace kiln::ops

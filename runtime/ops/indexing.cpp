@@ -1,0 +1,148 @@
+// Ops whose operand holds indices. One out of range is an error of the call; its element reads as 0.
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+// A load at `index`, where position `dim` of it is a loaded value; guarded by Core::in_range.
+int guarded_load(LowerContext &c, std::vector<Expr> index, size_t dim, int loaded) {
+  const int valid = c.body.op(Core::in_range, loaded, c.body.index(c.inputs[0].dims[dim]));
+  index[dim] = Expr::value(static_cast<uint32_t>(loaded));
+  return c.load(0, std::move(index), valid);
+}
+
+Status out_of_range(int64_t index, int64_t size) {
+  return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", size);
+}
+
+Status infer_gather(InferContext &c) {
+  const TensorType &x = c.inputs[0], &index = c.inputs[1];
+  KILN_TRY(require_rank(c, 1, x.rank()));
+  KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  for (size_t d = 0; d < x.rank(); ++d)
+    if (d != static_cast<size_t>(dim))
+      KILN_TRY(require_at_most(c, index.dims[d], x.dims[d], str_cat("dim ", d, " of index <= dim ", d, " of x")));
+  c.results = {make_type(x.dtype, index.dims)};
+  return {};
+}
+
+Status lower_gather(LowerContext &c) {
+  const int loaded = c.load(1, c.axes());
+  c.body.yield(guarded_load(c, c.axes(), normal_axis(c.attr("dim").i64(), c.result.rank()), loaded));
+  return {};
+}
+
+Status reference_gather(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  std::vector<int64_t> strides = dense_strides(x.shape);
+  const int64_t step = strides[dim], size = x.shape[dim];
+  strides[dim] = 0;
+  for (int64_t i : index.i)
+    if (i < 0 || i >= size) return out_of_range(i, size);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    size_t k = 0;
+    walk<1>(y.shape, {strides}, [&](auto at) {
+      elements<T>(y)[k] = elements<T>(x)[static_cast<size_t>(at[0] + index.i[k] * step)];
+      ++k;
+    });
+    return {};
+  });
+}
+
+Status infer_embedding(InferContext &c) {
+  KILN_TRY(require_rank(c, 0, 2));
+  Shape shape = c.inputs[1].dims;
+  shape.push_back(c.inputs[0].dims[1]);
+  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
+  return {};
+}
+
+Status lower_embedding(LowerContext &c) {
+  std::vector<Expr> at = c.axes();
+  const Expr column = at.back();
+  at.pop_back();
+  const int loaded = c.load(1, std::move(at));
+  c.body.yield(guarded_load(c, {0, column}, 0, loaded));
+  return {};
+}
+
+Status reference_embedding(ReferenceContext &c) {
+  const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
+  const int64_t rows = weight.shape[0], columns = weight.shape[1];
+  for (size_t k = 0; k < index.i.size(); ++k) {
+    if (columns > 0 && (index.i[k] < 0 || index.i[k] >= rows)) return out_of_range(index.i[k], rows);
+    for (int64_t d = 0; d < columns; ++d)
+      c.results[0].f[k * static_cast<size_t>(columns) + static_cast<size_t>(d)] =
+          weight.f[static_cast<size_t>(index.i[k] * columns + d)];
+  }
+  return {};
+}
+
+void samples_gather(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  auto sample = [&](const char *name, TensorType x, Shape index, int64_t dim, int64_t size,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {std::move(x), i64(std::move(index))},
+                   .attrs = {{"dim", dim}},
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = size});
+  };
+  sample("rows", f32({7, 17}), {5, 17}, 0, 7);
+  sample("columns", f32({5, 33}), {5, 9}, -1, 33);
+  sample("middle", f32({3, 7, 5}), {3, 2, 5}, 1, 7);
+  sample("vector", f32({65}), {130}, 0, 65);
+  sample("smaller_index", f32({7, 17}), {7, 3}, 0, 7);
+  sample("integers", i64({9}), {4}, 0, 9);
+  sample("empty", f32({7, 3}), {0, 3}, 0, 7);
+  sample("symbolic", f32({n, 3}), {m, 3}, 0, 5, {{"n", 5}, {"m", 7}});
+}
+
+void samples_embedding(SampleSink &out) {
+  auto sample = [&](const char *name, Shape weight, Shape index, int64_t rows,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(weight)), i64(std::move(index))},
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = rows});
+  };
+  sample("tokens", {33, 17}, {7}, 33);
+  sample("batch", {65, 8}, {3, 5}, 65);
+  sample("scalar_index", {5, 7}, {}, 5);
+  sample("no_tokens", {5, 7}, {0}, 5);
+  sample("one_row", {1, 33}, {7}, 1);
+  sample("symbolic", {65, 32}, {sym("b"), sym("t")}, 65, {{"b", 2}, {"t", 17}});
+}
+
+const Op records[] = {
+    {{.name = "gather",
+      .doc = "Picks along one dim: y[i][j] = x[index[i][j]][j] for dim 0, as torch.gather.",
+      .args = {{"x", "any shape", any_type},
+               {"index", "of x's rank, and no larger than x in the other dims", dtypes(DType::i64), Arity::one,
+                /*same_dtype=*/false}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
+      .infer = infer_gather},
+     {.lower = lower_gather, .reference = reference_gather, .samples = samples_gather}},
+
+    {{.name = "embedding",
+      .doc = "Picks rows of a table: y[..., :] = weight[index[...], :].",
+      .args = {{"weight", "[V, D]", float_types},
+               {"index", "any shape; 0 <= index < V", dtypes(DType::i64), Arity::one, /*same_dtype=*/false}},
+      .result_names = {"y"},
+      .infer = infer_embedding},
+     {.lower = lower_embedding, .reference = reference_embedding, .samples = samples_embedding}},
+};
+
+}  // namespace
+
+std::span<const Op> indexing_ops() { return records; }
+
+}  // namespace kiln::ops

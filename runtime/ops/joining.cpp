@@ -1,0 +1,176 @@
+// Ops that put tensors beside each other, or numbers around one. What lies outside an operand is never read.
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+Status infer_concat(InferContext &c) {
+  const TensorType &first = c.inputs[0];
+  KILN_ASSIGN(int64_t axis, c.axis(c.attr("dim").i64(), first.rank(), "dim"));
+  const auto dim = static_cast<size_t>(axis);
+  Shape shape = first.dims;
+  for (size_t k = 1; k < c.inputs.size(); ++k) {
+    const TensorType &other = c.inputs[k];
+    if (other.rank() != first.rank())
+      return c.fail("input ", k, " is ", other.text(), ", input 0 is ", first.text(), "; expected equal ranks");
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (d != dim) KILN_TRY(c.require_equal(shape[d], other.dims[d], str_cat("dim ", d, " of inputs 0 and ", k)));
+    shape[dim] += other.dims[dim];
+  }
+  c.results = {make_type(first.dtype, std::move(shape))};
+  return {};
+}
+
+// A chain of choices by the position along `dim`, from the last operand to the first.
+Status lower_concat(LowerContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const Expr at = c.axis(dim);
+  Expr begin = c.result.dims[dim];
+  int chosen = -1;
+  for (size_t k = c.inputs.size(); k-- > 0;) {
+    const Expr end = begin;
+    begin = k == 0 ? Expr(0) : end - c.inputs[k].dims[dim];
+    const bool last = k + 1 == c.inputs.size();
+    const int after_begin = k == 0 ? -1 : c.body.op(Core::ge, c.body.index(at), c.body.index(begin));
+    const int before_end = last ? -1 : c.body.op(Core::lt, c.body.index(at), c.body.index(end));
+    std::vector<Expr> index = c.axes();
+    index[dim] = at - begin;
+    const int value = c.load(k, std::move(index), both(c.body, after_begin, before_end));
+    chosen = last ? value : c.body.op(Core::select, before_end, value, chosen);
+  }
+  c.body.yield(chosen);
+  return {};
+}
+
+Status reference_concat(ReferenceContext &c) {
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size());
+  const std::vector<int64_t> strides = dense_strides(y.shape);
+  int64_t begin = 0;
+  for (const RefTensor *x : c.inputs) {
+    dispatch(y, [&](auto zero) {
+      using T = decltype(zero);
+      const T *in = elements<T>(*x).data();
+      T *out = elements<T>(y).data() + begin * strides[dim];
+      walk<1>(x->shape, {strides}, [&](auto at) { out[at[0]] = *in++; });
+    });
+    begin += x->shape[dim];
+  }
+  return {};
+}
+
+Status infer_pad(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_TRY(require_integers(c, "low", x.rank(), 0));
+  KILN_TRY(require_integers(c, "high", x.rank(), 0));
+  Shape shape = x.dims;
+  for (size_t d = 0; d < shape.size(); ++d) shape[d] += c.attr("low").i64_list()[d] + c.attr("high").i64_list()[d];
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status lower_pad(LowerContext &c) {
+  const std::vector<int64_t> &low = c.attr("low").i64_list();
+  std::vector<Expr> index;
+  int valid = -1;
+  for (size_t d = 0; d < c.result.rank(); ++d) {
+    index.push_back(c.axis(d) - low[d]);
+    valid = both(c.body, valid, inside(c.body, index[d], c.inputs[0].dims[d]));
+  }
+  c.body.yield(c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, c.attr("value").f64())));
+  return {};
+}
+
+Status reference_pad(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const std::vector<int64_t> &low = c.attr("low").i64_list();
+  const std::vector<int64_t> strides = dense_strides(y.shape);
+  int64_t begin = 0;
+  for (size_t d = 0; d < low.size(); ++d) begin += low[d] * strides[d];
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const double value = c.attr("value").f64();
+    std::vector<T> &out = elements<T>(y);
+    out.assign(out.size(), y.dtype == DType::boolean ? T(value != 0) : static_cast<T>(value));
+    const T *in = elements<T>(x).data();
+    walk<1>(x.shape, {strides}, [&](auto at) { out[static_cast<size_t>(begin + at[0])] = *in++; });
+    return {};
+  });
+}
+
+void samples_concat(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "rows", .inputs = {f32({3, 17}), f32({5, 17})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "columns", .inputs = {f32({7, 17}), f32({7, 16}), f32({7, 1})}, .attrs = {{"dim", -1}}});
+  out.push_back({.name = "middle", .inputs = {f32({3, 2, 5}), f32({3, 7, 5})}, .attrs = {{"dim", 1}}});
+  out.push_back({.name = "single", .inputs = {f32({65})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "empty_part", .inputs = {f32({3, 0}), f32({3, 5}), f32({3, 0})}, .attrs = {{"dim", 1}}});
+  out.push_back({.name = "all_empty", .inputs = {f32({0}), f32({0})}, .attrs = {{"dim", 0}}});
+  out.push_back(
+      {.name = "symbolic", .inputs = {f32({n, 3}), f32({m, 3})}, .attrs = {{"dim", 0}}, .sizes = {{"n", 5}, {"m", 8}}});
+  out.push_back({.name = "symbolic_empty",
+                 .inputs = {f32({n, 3}), f32({m, 3})},
+                 .attrs = {{"dim", 0}},
+                 .sizes = {{"n", 0}, {"m", 7}}});
+  out.push_back({.name = "integers", .inputs = {i64({7}), i64({9})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "booleans", .inputs = {boolean({2, 3}), boolean({2, 4})}, .attrs = {{"dim", 1}}});
+}
+
+void samples_pad(SampleSink &out) {
+  auto sample = [&](const char *name, TensorType x, std::vector<int64_t> low, std::vector<int64_t> high, double value,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {std::move(x)},
+                   .attrs = {{"low", ints(std::move(low))}, {"high", ints(std::move(high))}, {"value", value}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("both_sides", f32({7, 17}), {1, 2}, {3, 0}, 0);
+  sample("inner", f32({5, 33}), {0, 1}, {0, 1}, -1.5);
+  sample("nothing", f32({5, 3}), {0, 0}, {0, 0}, 1);
+  sample("around_nothing", f32({0, 3}), {2, 0}, {1, 1}, 0.5);
+  sample("infinite", f32({9}), {4}, {4}, -infinity);
+  sample("scalar", f32({}), {}, {}, 1);
+  sample("integers", i64({3, 4}), {1, 1}, {1, 1}, -7);
+  sample("booleans", boolean({7}), {1}, {2}, 1);
+  sample("symbolic", f32({sym("n"), 3}), {1, 1}, {0, 1}, 2, {{"n", 8}});
+}
+
+const Op records[] = {
+    {{.name = "concat",
+      .doc = "The operands one after the other along one dim.",
+      .args = {{"xs", "one or more, equal in all other dims", any_type, Arity::variadic}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim",
+                 .doc = "the dim along which they follow each other",
+                 .kind = AttrKind::i64,
+                 .required = true}},
+      .infer = infer_concat},
+     {.lower = lower_concat, .reference = reference_concat, .samples = samples_concat}},
+
+    {{.name = "pad",
+      .doc = "A tensor with a number around it.",
+      .args = {{"x", "any shape", any_type}},
+      .result_names = {"y"},
+      .attrs = {{.name = "low",
+                 .doc = "elements before, for each dim",
+                 .kind = AttrKind::i64,
+                 .is_list = true,
+                 .required = true},
+                {.name = "high",
+                 .doc = "elements after, for each dim",
+                 .kind = AttrKind::i64,
+                 .is_list = true,
+                 .required = true},
+                {.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0}},
+      .infer = infer_pad},
+     {.lower = lower_pad, .reference = reference_pad, .samples = samples_pad}},
+};
+
+}  // namespace
+
+std::span<const Op> joining_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,205 @@
+// Products of matrices.
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::ContractRole;
+
+bool transposed(const AttrMap &attrs, std::string_view name) { return attrs.find(name)->second.boolean(); }
+
+Status infer_matmul(InferContext &c) {
+  const TensorType &a = c.inputs[0], &b = c.inputs[1];
+  if (a.rank() < 2 || b.rank() < 2)
+    return c.fail("a is ", a.text(), ", b is ", b.text(), "; expected at least 2 dims each");
+  const size_t m = a.rank() - (transposed(c.attrs, "transpose_a") ? 1 : 2), a_k = 2 * a.rank() - 3 - m;
+  const size_t n = b.rank() - (transposed(c.attrs, "transpose_b") ? 2 : 1), b_k = 2 * b.rank() - 3 - n;
+  KILN_TRY(c.require_equal(a.dims[a_k], b.dims[b_k], str_cat("a dim ", a_k, " and b dim ", b_k)));
+  KILN_ASSIGN(Shape shape, c.broadcast(std::span(a.dims).first(a.rank() - 2), std::span(b.dims).first(b.rank() - 2)));
+  shape.push_back(a.dims[m]);
+  shape.push_back(b.dims[n]);
+  c.results = {make_type(a.dtype, std::move(shape))};
+  return {};
+}
+
+// An operand's index: batch axes aligned to the right as numpy does, then row and column.
+std::vector<Expr> operand_index(const LowerContext &c, size_t operand, Expr row, Expr column, bool transpose) {
+  const Shape &dims = c.inputs[operand].dims;
+  const size_t batch = dims.size() - 2, added = c.result.rank() - dims.size();
+  std::vector<Expr> index;
+  for (size_t d = 0; d < batch; ++d) index.push_back(dims[d].is(1) ? Expr(0) : c.axis(added + d));
+  if (transpose) std::swap(row, column);
+  index.push_back(std::move(row));
+  index.push_back(std::move(column));
+  return index;
+}
+
+Status lower_matmul(LowerContext &c) {
+  const TensorType &a = c.inputs[0], &b = c.inputs[1];
+  const size_t rank = c.result.rank(), m = rank - 2, n = rank - 1;
+  const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
+  const Expr k = c.reduce_axis(a.dims[a.rank() - (transpose_a ? 2 : 1)]);
+
+  kernel::Contract &contract = c.compute.contract.emplace();
+  kernel::BodyBuilder body_a(contract.a), body_b(contract.b);
+  body_a.yield(body_a.load(0, a.dtype, operand_index(c, 0, c.axis(m), k, transpose_a)));
+  body_b.yield(body_b.load(1, b.dtype, operand_index(c, 1, k, c.axis(n), transpose_b)));
+  contract.accumulator = c.result.dtype;
+
+  // Batch dims that b lacks are more rows of a, when they are next to the rows: one product instead of many.
+  c.compute.roles.assign(rank, ContractRole::batch);
+  c.compute.roles[m] = ContractRole::m;
+  c.compute.roles[n] = ContractRole::n;
+  const size_t missing = rank - b.rank();
+  for (size_t d = m; d-- > 0 && (d < missing || b.dims[d - missing].is(1));) c.compute.roles[d] = ContractRole::m;
+  return {};
+}
+
+Status reference_matmul(ReferenceContext &c) {
+  const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  auto strides_of = [&](const RefTensor &t) {  // over the result's batch dims; rows and columns apart
+    std::vector<int64_t> shape = t.shape, batch = y.shape;
+    const int64_t matrix = shape[shape.size() - 2] * shape.back();
+    shape.resize(shape.size() - 2);
+    batch.resize(batch.size() - 2);
+    std::vector<int64_t> strides = broadcast_strides(shape, batch);
+    for (int64_t &s : strides) s *= matrix;
+    return strides;
+  };
+  const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
+  const int64_t m = y.shape[y.shape.size() - 2], n = y.shape.back(),
+                k = a.shape[a.shape.size() - (transpose_a ? 2 : 1)];
+  const int64_t a_row = transpose_a ? 1 : k, a_step = transpose_a ? m : 1;
+  const int64_t b_column = transpose_b ? k : 1, b_step = transpose_b ? 1 : n;
+  double *out = y.f.data();
+  walk<2>(std::span(y.shape).first(y.shape.size() - 2), {strides_of(a), strides_of(b)}, [&](auto at) {
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        const double *row = a.f.data() + at[0] + i * a_row, *column = b.f.data() + at[1] + j * b_column;
+        double sum = 0;
+        for (int64_t s = 0; s < k; ++s) sum += row[s * a_step] * column[s * b_step];
+        *out++ = sum;
+      }
+  });
+  return {};
+}
+
+Status infer_linear(InferContext &c) {
+  const TensorType &x = c.inputs[0], &weight = c.inputs[1];
+  if (x.rank() < 1) return c.fail("x is ", x.text(), ", expected at least 1 dim");
+  KILN_TRY(require_rank(c, 1, 2));
+  KILN_TRY(c.require_equal(x.dims.back(), weight.dims[1], str_cat("x dim ", x.rank() - 1, " and weight dim 1")));
+  if (c.inputs.size() == 3) {
+    KILN_TRY(require_rank(c, 2, 1));
+    KILN_TRY(c.require_equal(c.inputs[2].dims[0], weight.dims[0], "bias dim 0 and weight dim 0"));
+  }
+  Shape shape = x.dims;
+  shape.back() = weight.dims[0];
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status decompose_linear(DecomposeContext &c) {
+  ValueId x = c.node.inputs[0];
+  const bool vector = c.type(x).rank() == 1;
+  if (vector) {
+    KILN_ASSIGN(x, c.add("unsqueeze", {x}, {{"dims", ints({0})}}));
+  }
+  KILN_ASSIGN(ValueId y, c.add("matmul", {x, c.node.inputs[1]}, {{"transpose_b", true}}));
+  if (vector) {
+    KILN_ASSIGN(y, c.add("squeeze", {y}, {{"dims", ints({0})}}));
+  }
+  if (c.node.inputs.size() == 3) {
+    KILN_ASSIGN(y, c.add("add", {y, c.node.inputs[2]}));
+  }
+  c.results = {y};
+  return {};
+}
+
+Status reference_linear(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
+  const auto n = static_cast<size_t>(weight.shape[0]), k = static_cast<size_t>(weight.shape[1]);
+  std::vector<double> &y = c.results[0].f;
+  for (size_t at = 0; at < y.size(); ++at) {
+    const double *row = x.f.data() + at / n * k, *column = weight.f.data() + at % n * k;
+    double sum = c.inputs.size() == 3 ? c.inputs[2]->f[at % n] : 0;
+    for (size_t s = 0; s < k; ++s) sum += row[s] * column[s];
+    y[at] = sum;
+  }
+  return {};
+}
+
+void samples_matmul(SampleSink &out) {
+  const Dim b = sym("b"), m = sym("m"), n = sym("n");
+  auto sample = [&](const char *name, Shape a, Shape b_shape, bool transpose_a = false, bool transpose_b = false,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(a)), f32(std::move(b_shape))},
+                   .attrs = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("square", {17, 17}, {17, 17});
+  sample("odd", {7, 33}, {33, 65});
+  sample("large", {70, 130}, {130, 90});
+  sample("large_transposed_both", {130, 70}, {90, 130}, true, true);
+  sample("deep", {5, 600}, {600, 19});
+  sample("transpose_a", {33, 7}, {33, 17}, true);
+  sample("transpose_b", {7, 33}, {17, 33}, false, true);
+  sample("row", {1, 65}, {65, 33});
+  sample("column", {65, 33}, {33, 1});
+  sample("outer", {17, 1}, {1, 33});
+  sample("inner", {1, 65}, {65, 1});
+  sample("no_depth", {5, 0}, {0, 7});
+  sample("no_rows", {0, 5}, {5, 7});
+  sample("batch", {3, 7, 5}, {3, 5, 9});
+  sample("batch_of_rows", {3, 7, 33}, {33, 17});
+  sample("batch_of_rows_ones", {2, 3, 7, 5}, {2, 1, 5, 9});
+  sample("batch_of_columns", {7, 5}, {3, 5, 9});
+  sample("batch_broadcast", {2, 1, 7, 5}, {3, 5, 9});
+  sample("batch_transposed", {3, 5, 7}, {3, 9, 5}, true, true);
+  sample("symbolic", {b, m, 33}, {b, 33, n}, false, false, {{"b", 2}, {"m", 17}, {"n", 7}});
+  sample("symbolic_depth", {m, n}, {m, n}, false, true, {{"m", 9}, {"n", 65}});
+  sample("symbolic_ones", {b, m, n}, {n, m}, false, false, {{"b", 1}, {"m", 1}, {"n", 1}});
+  sample("symbolic_empty", {b, m, 5}, {5, 3}, false, false, {{"b", 2}, {"m", 0}});
+}
+
+void samples_linear(SampleSink &out) {
+  const Dim b = sym("b"), t = sym("t");
+  out.push_back({.name = "plain", .inputs = {f32({7, 33}), f32({17, 33})}});
+  out.push_back({.name = "bias", .inputs = {f32({7, 33}), f32({17, 33}), f32({17})}});
+  out.push_back({.name = "vector", .inputs = {f32({33}), f32({17, 33}), f32({17})}});
+  out.push_back({.name = "sequence", .inputs = {f32({2, 9, 65}), f32({40, 65}), f32({40})}});
+  out.push_back({.name = "large", .inputs = {f32({70, 130}), f32({90, 130}), f32({90})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 3}), f32({5, 3}), f32({5})}});
+  out.push_back({.name = "one_column", .inputs = {f32({9, 33}), f32({1, 33}), f32({1})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({b, t, 32}), f32({64, 32})}, .sizes = {{"b", 2}, {"t", 7}}});
+  out.push_back(
+      {.name = "symbolic_one", .inputs = {f32({b, t, 32}), f32({64, 32}), f32({64})}, .sizes = {{"b", 1}, {"t", 1}}});
+}
+
+const Op records[] = {
+    {{.name = "matmul",
+      .doc = "The product of matrices; batch dims are broadcast.",
+      .args = {{"a", "[..., M, K]", float_types}, {"b", "[..., K, N]", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},
+                {.name = "transpose_b", .doc = "b is [..., N, K]", .kind = AttrKind::boolean, .fallback = false}},
+      .infer = infer_matmul},
+     {.lower = lower_matmul, .reference = reference_matmul, .samples = samples_matmul}},
+
+    {{.name = "linear",
+      .doc = "x weight^T + bias, over the last dim of x.",
+      .args = {{"x", "[..., K]", float_types},
+               {"weight", "[N, K]", float_types},
+               {"bias", "[N]", float_types, Arity::optional}},
+      .result_names = {"y"},
+      .infer = infer_linear},
+     {.decompose = decompose_linear, .reference = reference_linear, .samples = samples_linear}},
+};
+
+}  // namespace
+
+std::span<const Op> matmul_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,311 @@
+// Normalisations and softmax: whole in the graph, so that patterns can match them, and composed of simpler ops for a
+// backend, whose fusion makes one kernel of each.
+#include <cmath>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+const AttrDef eps_attr(double fallback) {
+  return {.name = "eps", .doc = "added to the variance, or mean square", .kind = AttrKind::f64, .fallback = fallback};
+}
+
+// The last `count` dims of a type, as indices from its end: -count .. -1.
+std::vector<int64_t> trailing(int64_t count) {
+  std::vector<int64_t> dims;
+  for (int64_t d = -count; d < 0; ++d) dims.push_back(d);
+  return dims;
+}
+
+// x * rsqrt(mean(square) + eps), over kept dims.
+Result<ValueId> scaled_by_rsqrt(DecomposeContext &c, ValueId x, ValueId mean_square) {
+  KILN_ASSIGN(ValueId eps, c.scalar(c.type(x).dtype, c.attr("eps").f64()));
+  KILN_ASSIGN(ValueId safe, c.add("add", {mean_square, eps}));
+  KILN_ASSIGN(ValueId inverse, c.add("rsqrt", {safe}));
+  return c.add("mul", {x, inverse});
+}
+
+Result<ValueId> mean_of(DecomposeContext &c, ValueId x, int64_t dims) {
+  return c.add("mean", {x}, {{"dims", ints(trailing(dims))}, {"keepdim", true}});
+}
+
+// ---- batch_norm
+
+Status infer_batch_norm(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
+  for (size_t k = 1; k < 5; ++k) {
+    KILN_TRY(require_rank(c, k, 1));
+    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and input ", k, " dim 0")));
+  }
+  return infer_same(c);
+}
+
+// x * s + t, with s = scale * rsqrt(variance + eps) and t = bias - mean * s, which depend on parameters alone.
+Status decompose_batch_norm(DecomposeContext &c) {
+  const ValueId x = c.node.inputs[0], scale = c.node.inputs[1], bias = c.node.inputs[2], mean = c.node.inputs[3],
+                variance = c.node.inputs[4];
+  std::vector<int64_t> after_channel;
+  for (size_t d = 2; d < c.type(x).rank(); ++d) after_channel.push_back(static_cast<int64_t>(d) - 1);
+  auto for_each_channel = [&](ValueId v) { return c.add("unsqueeze", {v}, {{"dims", ints(after_channel)}}); };
+  KILN_ASSIGN(ValueId s, scaled_by_rsqrt(c, scale, variance));
+  KILN_ASSIGN(ValueId shift, c.add("mul", {mean, s}));
+  KILN_ASSIGN(ValueId t, c.add("sub", {bias, shift}));
+  KILN_ASSIGN(s, for_each_channel(s));
+  KILN_ASSIGN(t, for_each_channel(t));
+  KILN_ASSIGN(ValueId scaled, c.add("mul", {x, s}));
+  KILN_ASSIGN(ValueId y, c.add("add", {scaled, t}));
+  c.results = {y};
+  return {};
+}
+
+Status reference_batch_norm(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const auto channels = static_cast<size_t>(x.shape[1]);
+  const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
+  for (size_t k = 0; k < x.f.size(); ++k) {
+    const size_t channel = k / plane % channels;
+    const double scale = c.inputs[1]->f[channel] / std::sqrt(c.inputs[4]->f[channel] + c.attr("eps").f64());
+    c.results[0].f[k] = (x.f[k] - c.inputs[3]->f[channel]) * scale + c.inputs[2]->f[channel];
+  }
+  return {};
+}
+
+// ---- layer_norm, rms_norm
+
+// Operands after x must have the shape of its last `axes` dims.
+Status require_trailing_shape(InferContext &c, size_t axes) {
+  const TensorType &x = c.inputs[0];
+  for (size_t k = 1; k < c.inputs.size(); ++k) {
+    KILN_TRY(require_rank(c, k, axes));
+    for (size_t d = 0; d < axes; ++d)
+      KILN_TRY(c.require_equal(x.dims[x.rank() - axes + d], c.inputs[k].dims[d],
+                               str_cat("x dim ", x.rank() - axes + d, " and input ", k, " dim ", d)));
+  }
+  return infer_same(c);
+}
+
+Status infer_layer_norm(InferContext &c) {
+  const int64_t axes = c.attr("axes").i64(), rank = static_cast<int64_t>(c.inputs[0].rank());
+  if (axes < 1 || axes > rank) return c.fail("axes is ", axes, ", expected 1 to ", rank, ", the dims of x");
+  return require_trailing_shape(c, static_cast<size_t>(axes));
+}
+
+Status infer_rms_norm(InferContext &c) {
+  if (c.inputs[0].rank() < 1) return c.fail("x is ", c.inputs[0].text(), ", expected at least 1 dim");
+  return require_trailing_shape(c, 1);
+}
+
+// Times scale, plus bias, as far as there are such operands.
+Status finish_norm(DecomposeContext &c, ValueId y) {
+  if (c.node.inputs.size() > 1) {
+    KILN_ASSIGN(y, c.add("mul", {y, c.node.inputs[1]}));
+  }
+  if (c.node.inputs.size() > 2) {
+    KILN_ASSIGN(y, c.add("add", {y, c.node.inputs[2]}));
+  }
+  c.results = {y};
+  return {};
+}
+
+Status decompose_layer_norm(DecomposeContext &c) {
+  const int64_t axes = c.attr("axes").i64();
+  KILN_ASSIGN(ValueId mean, mean_of(c, c.node.inputs[0], axes));
+  KILN_ASSIGN(ValueId centred, c.add("sub", {c.node.inputs[0], mean}));
+  KILN_ASSIGN(ValueId square, c.add("mul", {centred, centred}));
+  KILN_ASSIGN(ValueId variance, mean_of(c, square, axes));
+  KILN_ASSIGN(ValueId y, scaled_by_rsqrt(c, centred, variance));
+  return finish_norm(c, y);
+}
+
+Status decompose_rms_norm(DecomposeContext &c) {
+  const ValueId x = c.node.inputs[0];
+  KILN_ASSIGN(ValueId square, c.add("mul", {x, x}));
+  KILN_ASSIGN(ValueId mean_square, mean_of(c, square, 1));
+  KILN_ASSIGN(ValueId y, scaled_by_rsqrt(c, x, mean_square));
+  return finish_norm(c, y);
+}
+
+// Rows of `width` elements, with their mean subtracted if `centre`.
+Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
+  const RefTensor &x = *c.inputs[0];
+  const auto count = static_cast<double>(width);
+  for (size_t begin = 0; begin < x.f.size(); begin += width) {
+    double mean = 0, square = 0;
+    for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k] / count;
+    for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean) / count;
+    const double inverse = 1 / std::sqrt(square + c.attr("eps").f64());
+    for (size_t k = 0; k < width; ++k) {
+      double &y = c.results[0].f[begin + k] = (x.f[begin + k] - mean) * inverse;
+      if (c.inputs.size() > 1) y *= c.inputs[1]->f[k];
+      if (c.inputs.size() > 2) y += c.inputs[2]->f[k];
+    }
+  }
+  return {};
+}
+
+Status reference_layer_norm(ReferenceContext &c) {
+  const std::vector<int64_t> &shape = c.inputs[0]->shape;
+  const auto axes = static_cast<size_t>(c.attr("axes").i64());
+  return reference_row_norm(c, static_cast<size_t>(count_of(std::span(shape).last(axes))), true);
+}
+Status reference_rms_norm(ReferenceContext &c) {
+  return reference_row_norm(c, static_cast<size_t>(c.inputs[0]->shape.back()), false);
+}
+
+// ---- softmax
+
+Status infer_softmax(InferContext &c) {
+  KILN_TRY(c.axis(c.attr("dim").i64(), c.inputs[0].rank(), "dim").take_status());
+  return infer_same(c);
+}
+
+// exp(x - max) / sum of it
+Status decompose_softmax(DecomposeContext &c) {
+  const ValueId x = c.node.inputs[0];
+  const AttrMap along = {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}};
+  KILN_ASSIGN(ValueId max, c.add("max", {x}, along));
+  KILN_ASSIGN(ValueId below, c.add("sub", {x, max}));
+  KILN_ASSIGN(ValueId exp, c.add("exp", {below}));
+  KILN_ASSIGN(ValueId sum, c.add("sum", {exp}, along));
+  KILN_ASSIGN(ValueId y, c.add("div", {exp, sum}));
+  c.results = {y};
+  return {};
+}
+
+Status reference_softmax(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const auto width = static_cast<size_t>(x.shape[dim]);
+  std::vector<int64_t> outer = x.shape, strides = dense_strides(x.shape);
+  const auto step = static_cast<size_t>(strides[dim]);
+  if (width == 0) return {};
+  outer[dim] = 1;
+  walk<1>(outer, {strides}, [&](auto at) {
+    const double *in = x.f.data() + at[0];
+    double *out = y.f.data() + at[0];
+    double max = -infinity, sum = 0;
+    for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
+    for (size_t k = 0; k < width; ++k) sum += out[k * step] = std::exp(in[k * step] - max);
+    for (size_t k = 0; k < width; ++k) out[k * step] /= sum;
+  });
+  return {};
+}
+
+// ---- samples
+
+void samples_batch_norm(SampleSink &out) {
+  auto sample = [&](const char *name, Shape x, std::map<std::string, int64_t> sizes = {}) {
+    const TensorType channel = f32({x[1]});
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(x)), channel, channel, channel, channel},
+                   .sizes = std::move(sizes),
+                   .low = 0.25,  // variances are positive
+                   .high = 2});
+  };
+  sample("image", {2, 3, 7, 9});
+  sample("vector", {5, 33});
+  sample("sequence", {3, 17, 5});
+  sample("one_channel", {2, 1, 4, 4});
+  sample("no_images", {0, 3, 4, 4});
+  sample("symbolic", {sym("n"), 8, sym("h"), sym("h")}, {{"n", 3}, {"h", 5}});
+  out.push_back(out.front());
+  out.back().name = "large_eps";
+  out.back().attrs = {{"eps", 0.5}};
+}
+
+void samples_layer_norm(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "plain", .inputs = {f32({7, 33})}});
+  out.push_back({.name = "scale", .inputs = {f32({7, 33}), f32({33})}});
+  out.push_back({.name = "scale_and_bias", .inputs = {f32({2, 9, 65}), f32({65}), f32({65})}});
+  out.push_back({.name = "two_axes", .inputs = {f32({5, 7, 9}), f32({7, 9}), f32({7, 9})}, .attrs = {{"axes", 2}}});
+  out.push_back({.name = "vector", .inputs = {f32({17})}});
+  out.push_back({.name = "one_element", .inputs = {f32({5, 1})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 5}), f32({5})}});
+  out.push_back({.name = "large_mean", .inputs = {f32({3, 130})}, .low = 9, .high = 11});
+  out.push_back({.name = "symbolic",
+                 .inputs = {f32({n, m, 32}), f32({32}), f32({32})},
+                 .attrs = {{"eps", 0.1}},
+                 .sizes = {{"n", 2}, {"m", 5}}});
+  out.push_back({.name = "symbolic_width", .inputs = {f32({n, m}), f32({m})}, .sizes = {{"n", 3}, {"m", 17}}});
+}
+
+void samples_rms_norm(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "plain", .inputs = {f32({7, 33})}});
+  out.push_back({.name = "scale", .inputs = {f32({2, 9, 65}), f32({65})}});
+  out.push_back({.name = "vector", .inputs = {f32({130})}});
+  out.push_back({.name = "one_element", .inputs = {f32({5, 1}), f32({1})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 5})}});
+  out.push_back({.name = "large_eps", .inputs = {f32({3, 17}), f32({17})}, .attrs = {{"eps", 0.5}}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m, 64}), f32({64})}, .sizes = {{"n", 2}, {"m", 7}}});
+  out.push_back({.name = "symbolic_width", .inputs = {f32({n, m})}, .sizes = {{"n", 3}, {"m", 33}}});
+}
+
+void samples_softmax(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "rows", .inputs = {f32({7, 33})}});
+  out.push_back({.name = "columns", .inputs = {f32({17, 9})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "middle", .inputs = {f32({3, 7, 5})}, .attrs = {{"dim", 1}}});
+  out.push_back({.name = "vector", .inputs = {f32({257})}, .low = -20, .high = 20});
+  out.push_back({.name = "one", .inputs = {f32({5, 1})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 5})}});
+  out.push_back({.name = "no_width", .inputs = {f32({5, 0})}});
+  out.push_back({.name = "large_values", .inputs = {f32({3, 65})}, .low = 990, .high = 1010});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m})}, .sizes = {{"n", 5}, {"m", 65}}});
+  out.push_back({.name = "symbolic_one", .inputs = {f32({n, m})}, .sizes = {{"n", 1}, {"m", 1}}});
+  out.push_back(
+      {.name = "edges",
+       .inputs = {f32({3, 3})},
+       .given = {{0, f32_data({3, 3}, {-INFINITY, 1.f, 2.f, NAN, 1.f, 2.f, -INFINITY, -INFINITY, -INFINITY})}}});
+}
+
+const Op records[] = {
+    {{.name = "batch_norm",
+      .doc = "Normalises each channel with given statistics: (x - mean) / sqrt(variance + eps) * scale + bias.",
+      .args = {{"x", "[N, C, ...]", float_types},
+               {"scale", "[C]", float_types},
+               {"bias", "[C]", float_types},
+               {"mean", "[C]", float_types},
+               {"variance", "[C]", float_types}},
+      .result_names = {"y"},
+      .attrs = {eps_attr(1e-5)},
+      .infer = infer_batch_norm},
+     {.decompose = decompose_batch_norm, .reference = reference_batch_norm, .samples = samples_batch_norm}},
+
+    {{.name = "layer_norm",
+      .doc = "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the last dims.",
+      .args = {{"x", "at least `axes` dims", float_types},
+               {"scale", "the last `axes` dims of x", float_types, Arity::optional},
+               {"bias", "the last `axes` dims of x", float_types, Arity::optional}},
+      .result_names = {"y"},
+      .attrs = {eps_attr(1e-5),
+                {.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1}},
+      .infer = infer_layer_norm},
+     {.decompose = decompose_layer_norm, .reference = reference_layer_norm, .samples = samples_layer_norm}},
+
+    {{.name = "rms_norm",
+      .doc = "x / sqrt(mean of x^2 + eps) * scale, over the last dim.",
+      .args = {{"x", "[..., D]", float_types}, {"scale", "[D]", float_types, Arity::optional}},
+      .result_names = {"y"},
+      .attrs = {eps_attr(1e-6)},
+      .infer = infer_rms_norm},
+     {.decompose = decompose_rms_norm, .reference = reference_rms_norm, .samples = samples_rms_norm}},
+
+    {{.name = "softmax",
+      .doc = "exp(x) divided by its sum along a dim; NaN where all of x is -inf.",
+      .args = {{"x", "at least one dim", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "the dim whose elements add up to 1", .kind = AttrKind::i64, .fallback = -1}},
+      .infer = infer_softmax},
+     {.decompose = decompose_softmax, .reference = reference_softmax, .samples = samples_softmax}},
+};
+
+}  // namespace
+
+std::span<const Op> norm_ops() { return records; }
+
+}  // namespace kiln::ops

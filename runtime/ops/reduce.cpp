@@ -1,0 +1,294 @@
+// Reductions over some or all dims.
+#include <cmath>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+const std::vector<AttrDef> reduce_attrs = {
+    {.name = "dims",
+     .doc = "the dims to reduce; none named: all",
+     .kind = AttrKind::i64,
+     .is_list = true,
+     .fallback = ints({})},
+    {.name = "keepdim", .doc = "keep reduced dims, with size 1", .kind = AttrKind::boolean, .fallback = false}};
+
+// An empty list names all dims.
+std::vector<bool> reduced_dims(const AttrMap &attrs, size_t rank) {
+  const std::vector<int64_t> &dims = attrs.find("dims")->second.i64_list();
+  return dims.empty() ? std::vector<bool>(rank, true) : named_dims(dims, rank);
+}
+
+Shape reduced_shape(const Shape &dims, const std::vector<bool> &reduced, bool keepdim) {
+  Shape shape;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!reduced[d])
+      shape.push_back(dims[d]);
+    else if (keepdim)
+      shape.push_back(1);
+  }
+  return shape;
+}
+
+Status infer_reduce(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_TRY(distinct_dims(c, x.rank()).take_status());
+  const std::vector<bool> reduced = reduced_dims(c.attrs, x.rank());
+  c.results = {make_type(x.dtype, reduced_shape(x.dims, reduced, c.attr("keepdim").boolean()))};
+  return {};
+}
+
+Status infer_argmax(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  std::vector<bool> reduced(x.rank(), false);
+  reduced[static_cast<size_t>(dim)] = true;
+  KILN_TRY(require_at_most(c, 1, x.dims[static_cast<size_t>(dim)], str_cat("at least one element along dim ", dim)));
+  c.results = {make_type(DType::i64, reduced_shape(x.dims, reduced, c.attr("keepdim").boolean()))};
+  return {};
+}
+
+// The operand's index: a new reduce axis for each reduced dim, the result's axes for the others, in order.
+std::vector<Expr> reduce_index(LowerContext &c, const std::vector<bool> &reduced) {
+  const TensorType &x = c.inputs[0];
+  const bool keepdim = c.attr("keepdim").boolean();
+  std::vector<Expr> index;
+  for (size_t d = 0, at = 0; d < x.rank(); ++d) {
+    index.push_back(reduced[d] ? c.reduce_axis(x.dims[d]) : c.axis(at));
+    if (!reduced[d] || keepdim) ++at;
+  }
+  if (c.compute.reduce.empty()) c.reduce_axis(1);  // a scalar is its own sum
+  return index;
+}
+
+template <Core combine>
+Status lower_reduce(LowerContext &c) {
+  const std::vector<Expr> index = reduce_index(c, reduced_dims(c.attrs, c.inputs[0].rank()));
+  c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
+  c.body.yield(c.load(0, index));
+  return {};
+}
+
+Status lower_argmax(LowerContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.inputs[0].rank());
+  std::vector<bool> reduced(c.inputs[0].rank(), false);
+  reduced[dim] = true;
+  const std::vector<Expr> index = reduce_index(c, reduced);
+  c.compute.carriers = kernel::argmax_carriers(c.inputs[0].dtype);
+  c.compute.result_carrier = 1;
+  c.body.yield(c.load(0, index));
+  c.body.yield(c.body.index(index[dim]));
+  return {};
+}
+
+// sum / count
+Status decompose_mean(DecomposeContext &c) {
+  const TensorType x = c.type(c.node.inputs[0]);
+  const std::vector<bool> reduced = reduced_dims(c.node.attrs, x.rank());
+  Dim count = 1;
+  for (size_t d = 0; d < x.rank(); ++d)
+    if (reduced[d]) count *= x.dims[d];
+  KILN_ASSIGN(ValueId sum, c.add("sum", c.node.inputs, c.node.attrs));
+  KILN_ASSIGN(ValueId divisor, c.count(x.dtype, count));
+  KILN_ASSIGN(ValueId mean, c.add("div", {sum, divisor}));
+  c.results = {mean};
+  return {};
+}
+
+// Strides that lead from indices of x to elements of the result: 0 along reduced dims.
+std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::vector<bool> &reduced) {
+  std::vector<int64_t> kept(shape.begin(), shape.end());
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (reduced[d]) kept[d] = 1;
+  std::vector<int64_t> strides = dense_strides(kept);
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (reduced[d]) strides[d] = 0;
+  return strides;
+}
+
+// Combines the elements of x into the result, which begins as `identity`.
+template <class T, class Combine>
+void fold(const RefTensor &x, RefTensor &y, const std::vector<bool> &reduced, T identity, Combine combine) {
+  std::vector<T> &out = elements<T>(y);
+  out.assign(out.size(), identity);
+  const T *in = elements<T>(x).data();
+  walk<1>(x.shape, {result_strides(x.shape, reduced)}, [&](auto at) {
+    T &total = out[static_cast<size_t>(at[0])];
+    total = combine(total, *in++);
+  });
+}
+
+template <auto on_float, auto on_integer>
+Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity) {
+  const RefTensor &x = *c.inputs[0];
+  const std::vector<bool> reduced = reduced_dims(c.attrs, x.shape.size());
+  if (x.is_float())
+    fold<double>(x, c.results[0], reduced, identity, on_float);
+  else
+    fold<int64_t>(x, c.results[0], reduced, integer_identity, on_integer);
+  return {};
+}
+
+double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+double smaller(double a, double b) { return std::isnan(a) || a <= b ? a : b; }
+double plus(double a, double b) { return a + b; }
+
+Status reference_mean(ReferenceContext &c) {
+  KILN_TRY((reference_fold<plus, wrap_add>(c, 0, 0)));
+  RefTensor &y = c.results[0];
+  const double count = static_cast<double>(c.inputs[0]->size()) / static_cast<double>(std::max<int64_t>(y.size(), 1));
+  for (double &value : y.f) value /= count;
+  return {};
+}
+
+Status reference_argmax(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  std::vector<bool> reduced(x.shape.size(), false);
+  reduced[dim] = true;
+  std::vector<int64_t> along(x.shape.size(), 0);
+  along[dim] = 1;
+  return dispatch(x, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const std::vector<T> &in = elements<T>(x);
+    std::vector<T> best(y.i.size());
+    size_t k = 0;
+    walk<2>(x.shape, {result_strides(x.shape, reduced), along}, [&](auto at) {
+      const T value = in[k++];
+      const auto to = static_cast<size_t>(at[0]);
+      const bool is_nan = value != value, best_is_nan = best[to] != best[to];
+      if (at[1] == 0 || (!best_is_nan && (is_nan || value > best[to]))) {
+        best[to] = value;
+        y.i[to] = at[1];
+      }
+    });
+    return {};
+  });
+}
+
+void float_samples(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  auto sample = [&](const char *name, Shape shape, std::vector<int64_t> dims, bool keepdim = false,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(shape))},
+                   .attrs = {{"dims", ints(std::move(dims))}, {"keepdim", keepdim}},
+                   .sizes = std::move(sizes),
+                   .low = -1.5,
+                   .high = 1.5});
+  };
+  sample("all", {7, 33}, {});
+  sample("vector", {257}, {0});
+  sample("rows", {9, 65}, {1});
+  sample("rows_keepdim", {9, 65}, {-1}, true);
+  sample("columns", {17, 33}, {0});
+  sample("middle", {3, 17, 5}, {1});
+  sample("outer_and_inner", {3, 5, 7}, {0, 2}, true);
+  sample("scalar", {}, {});
+  sample("one", {5, 1}, {1});
+  sample("nothing_left", {0, 3}, {1});
+  sample("symbolic", {n, m}, {1}, false, {{"n", 5}, {"m", 33}});
+  sample("symbolic_one", {n, m}, {0}, true, {{"n", 1}, {"m", 7}});
+}
+// Over no elements: the identity.
+void samples_with_identity(SampleSink &out) {
+  float_samples(out);
+  out.push_back({.name = "over_nothing", .inputs = {f32({3, 0})}, .attrs = {{"dims", ints({1})}}});
+  out.push_back({.name = "over_symbolic_nothing",
+                 .inputs = {f32({3, sym("n")})},
+                 .attrs = {{"dims", ints({1})}},
+                 .sizes = {{"n", 0}}});
+  out.push_back({.name = "integers", .inputs = {i64({5, 7})}, .attrs = {{"dims", ints({0})}}});
+  out.push_back({.name = "integers_over_nothing", .inputs = {i64({0, 7})}, .attrs = {{"dims", ints({0})}}});
+}
+void samples_order(SampleSink &out) {
+  samples_with_identity(out);
+  out.push_back({.name = "edges",
+                 .inputs = {f32({3, 3})},
+                 .attrs = {{"dims", ints({1})}},
+                 .given = {{0, f32_data({3, 3}, {1.f, NAN, 2.f, -INFINITY, -1e30f, -INFINITY, INFINITY, 3.f, -0.f})}}});
+}
+void samples_argmax(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "vector", .inputs = {f32({257})}});
+  out.push_back({.name = "rows", .inputs = {f32({9, 33})}, .attrs = {{"keepdim", true}}});
+  out.push_back({.name = "columns", .inputs = {f32({9, 33})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "middle", .inputs = {f32({3, 7, 5})}, .attrs = {{"dim", -2}}});
+  out.push_back({.name = "integers_with_ties", .inputs = {i64({17, 65})}, .int_low = 0, .int_high = 3});
+  out.push_back({.name = "one", .inputs = {f32({5, 1})}});
+  out.push_back({.name = "nothing_left", .inputs = {f32({0, 3})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m})}, .sizes = {{"n", 5}, {"m", 17}}});
+  out.push_back({.name = "edges",
+                 .inputs = {f32({4, 3})},
+                 .given = {{0, f32_data({4, 3}, {1.f, NAN, NAN, -INFINITY, -INFINITY, -INFINITY, 3.f, 3.f, 1.f, -0.f,
+                                                 0.f, 0.f})}}});
+}
+
+Op reduction(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"x", "any shape", types}},
+           .result_names = {"y"},
+           .attrs = reduce_attrs,
+           .infer = infer_reduce},
+          meaning};
+}
+
+const Op records[] = {
+    reduction("sum", "The sum; 0 over no elements; integers wrap.", numeric_types,
+              {.lower = lower_reduce<Core::add>,
+               .reference = [](ReferenceContext &c) { return reference_fold<plus, wrap_add>(c, 0, 0); },
+               .samples = samples_with_identity}),
+    reduction("prod", "The product; 1 over no elements; integers wrap.", numeric_types,
+              {.lower = lower_reduce<Core::mul>,
+               .reference =
+                   [](ReferenceContext &c) {
+                     return reference_fold<[](double a, double b) { return a * b; }, wrap_mul>(c, 1, 1);
+                   },
+               .samples = samples_with_identity}),
+    reduction("max", "The largest element, NaN if one is; the least value of the dtype over no elements.",
+              numeric_types,
+              {.lower = lower_reduce<Core::max>,
+               .reference =
+                   [](ReferenceContext &c) {
+                     return reference_fold<larger, [](int64_t a, int64_t b) { return std::max(a, b); }>(c, -infinity,
+                                                                                                        i64_min);
+                   },
+               .samples = samples_order}),
+    reduction("min", "The smallest element, NaN if one is; the largest value of the dtype over no elements.",
+              numeric_types,
+              {.lower = lower_reduce<Core::min>,
+               .reference =
+                   [](ReferenceContext &c) {
+                     return reference_fold<smaller, [](int64_t a, int64_t b) { return std::min(a, b); }>(c, infinity,
+                                                                                                         i64_max);
+                   },
+               .samples = samples_order}),
+    reduction("mean", "The sum divided by the number of elements; NaN over none.", float_types,
+              {.decompose = decompose_mean,
+               .reference = reference_mean,
+               .samples =
+                   [](SampleSink &out) {
+                     float_samples(out);
+                     out.push_back({.name = "over_nothing", .inputs = {f32({3, 0})}, .attrs = {{"dims", ints({1})}}});
+                   }}),
+
+    {{.name = "argmax",
+      .doc = "The index of the first largest element along a dim; a NaN counts as the largest.",
+      .args = {{"x", "at least one dim", numeric_types}},
+      .result_names = {"index"},
+      .attrs = {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
+                {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
+      .infer = infer_argmax},
+     {.lower = lower_argmax, .reference = reference_argmax, .samples = samples_argmax}},
+};
+
+}  // namespace
+
+std::span<const Op> reduce_ops() { return records; }
+
+}  // namespace kiln::ops

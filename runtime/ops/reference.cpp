@@ -1,0 +1,217 @@
+#include "runtime/ops/reference.h"
+
+#include <optional>
+
+#include "runtime/ops/family.h"
+
+namespace kiln {
+
+// ---- one node
+
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+int64_t evaluate(const Dim &dim, const Sizes &sizes) {
+  return dim.evaluate([&](const std::string &symbol) {
+    auto found = sizes.find(symbol);
+    return found == sizes.end() ? int64_t{0} : found->second;
+  });
+}
+Shape evaluate(const Shape &shape, const Sizes &sizes) {
+  Shape values;
+  for (const Dim &dim : shape) values.push_back(evaluate(dim, sizes));
+  return values;
+}
+TensorType evaluate(const TensorType &type, const Sizes &sizes) {
+  return make_type(type.dtype, evaluate(type.dims, sizes));
+}
+
+AttrMap evaluate(AttrMap attrs, const Sizes &sizes) {
+  for (auto &[name, value] : attrs)
+    if (auto *dims = std::get_if<std::vector<Dim>>(&value.items)) *dims = evaluate(*dims, sizes);
+  return attrs;
+}
+
+std::vector<int64_t> integers(const Shape &shape) {
+  std::vector<int64_t> values;
+  for (const Dim &dim : shape) values.push_back(dim.integer());
+  return values;
+}
+
+// The view's map as one step a dim through the operand's elements, where it is that regular.
+struct Strided {
+  int64_t begin = 0;
+  std::vector<int64_t> strides;
+};
+std::optional<Strided> strided(const Expr &offset, size_t rank) {
+  Strided s;
+  Expr rest = offset;
+  for (size_t d = 0; d < rank; ++d) {
+    const auto id = static_cast<uint32_t>(d);
+    std::optional<Expr> step = offset.coefficient(id);
+    if (!step || !step->is_integer()) return std::nullopt;
+    s.strides.push_back(step->integer());
+    rest = rest.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+      if (leaf.kind() == Expr::Kind::axis && leaf.id() == id) return Expr(0);
+      return std::nullopt;
+    });
+  }
+  if (!rest.is_integer()) return std::nullopt;
+  s.begin = rest.integer();
+  return s;
+}
+
+Result<Expr> view_offset(const Op &op, const TensorType &operand, const TensorType &result, const AttrMap &attrs,
+                         std::span<const Expr> index) {
+  ViewContext context{operand, result, attrs, index, {}};
+  KILN_TRY(op.view(context));
+  const Shape strides = row_major_strides(operand.dims);
+  Expr offset = 0;
+  for (size_t d = 0; d < strides.size(); ++d) offset += context.operand_index[d] * strides[d];
+  return offset;
+}
+
+// Walks the map of a view op.
+Status run_view(const Op &op, const TensorType &operand, const TensorType &result, const AttrMap &attrs,
+                const RefTensor &x, RefTensor &y) {
+  if (y.size() == 0) return {};
+  std::vector<Expr> axes;
+  for (size_t d = 0; d < result.rank(); ++d) axes.push_back(Expr::axis(static_cast<uint32_t>(d), result.dims[d]));
+  KILN_ASSIGN(Expr offset, view_offset(op, operand, result, attrs, axes));
+  auto copy = [&](size_t to, int64_t from) {
+    if (y.is_float())
+      y.f[to] = x.f[static_cast<size_t>(from)];
+    else
+      y.i[to] = x.i[static_cast<size_t>(from)];
+  };
+  size_t k = 0;
+  if (std::optional<Strided> map = strided(offset, result.rank())) {
+    ops::walk<1>(y.shape, {map->strides}, [&](auto at) { copy(k++, map->begin + at[0]); });
+    return {};
+  }
+  std::vector<Expr> index(y.shape.size(), 0);  // otherwise: at each index on its own
+  for (; k < static_cast<size_t>(y.size()); ++k) {
+    KILN_ASSIGN(Expr from, view_offset(op, operand, result, attrs, index));
+    copy(k, from.integer());
+    for (size_t d = index.size(); d-- > 0;) {
+      index[d] += 1;
+      if (!(index[d] == result.dims[d])) break;
+      index[d] = 0;
+    }
+  }
+  return {};
+}
+
+// ---- one graph
+
+// What flows through the graph: of each value that is still needed, its tensor.
+class Run {
+ public:
+  explicit Run(const Graph &graph) : graph_(graph) {}
+
+  Status bind(std::span<const RefTensor *const> arguments) {
+    std::vector<uint32_t> signature(graph_.inputs().begin(), graph_.inputs().end());
+    signature.insert(signature.end(), graph_.parameters().begin(), graph_.parameters().end());
+    if (arguments.size() != signature.size())
+      return invalid("reference: ", arguments.size(), " tensors are given, expected ", signature.size(),
+                     " (inputs, then parameters)");
+    for (size_t k = 0; k < signature.size(); ++k) KILN_TRY(bind_symbols(*graph_.find(signature[k]), *arguments[k]));
+    for (size_t k = 0; k < signature.size(); ++k) {
+      const Node &node = *graph_.find(signature[k]);
+      if (integers(evaluate(node.results[0].dims, sizes_)) != arguments[k]->shape) return mismatch(node, *arguments[k]);
+      values_[{node.id, 0}] = *arguments[k];
+    }
+    for (const auto &[name, info] : graph_.symbols()) {
+      auto bound = sizes_.find(name);
+      if (bound == sizes_.end()) continue;
+      if (bound->second < info.min || bound->second > info.max || bound->second % info.divisor)
+        return invalid("symbol '", name, "' is ", bound->second, ", expected ", info.min, " to ", info.max,
+                       " in steps of ", info.divisor);
+    }
+    return {};
+  }
+
+  Status run(std::map<size_t, RefTensor> *copied) {
+    for (const Node &node : graph_.nodes()) {
+      if (node.kind == Node::Kind::constant) values_[{node.id, 0}] = to_reference(*node.constant);
+      if (node.kind != Node::Kind::op) continue;
+      KILN_TRY(run_node(node).with_prefix(str_cat("node '", node.name, "' (", node.op->name, "): ")));
+      if (copied && node.op->flags & op_flags::mutates) note_copy(node, *copied);
+    }
+    return {};
+  }
+
+  std::vector<RefTensor> outputs() {
+    std::vector<RefTensor> all;
+    for (const GraphOutput &output : graph_.outputs()) all.push_back(values_.at(output.value));
+    return all;
+  }
+
+ private:
+  static Status mismatch(const Node &node, const RefTensor &given) {
+    auto number = [](int64_t n) { return str_cat(n); };
+    return error(Code::type_mismatch, "'", node.name, "' is given as ", name_of(given.dtype), "[",
+                 join(given.shape, ", ", number), "], expected ", node.results[0].text());
+  }
+
+  Status bind_symbols(const Node &node, const RefTensor &given) {
+    const TensorType &type = node.results[0];
+    if (given.dtype != type.dtype || given.shape.size() != type.rank()) return mismatch(node, given);
+    for (size_t d = 0; d < type.rank(); ++d)
+      if (type.dims[d].kind() == Expr::Kind::symbol) sizes_.emplace(type.dims[d].symbol_name(), given.shape[d]);
+    return {};
+  }
+
+  Status run_node(const Node &node) {
+    for (const auto &[a, b] : node.equalities)
+      if (evaluate(a, sizes_) != evaluate(b, sizes_))
+        return error(Code::type_mismatch, a.text(), " is ", evaluate(a, sizes_), ", expected it to equal ", b.text(),
+                     ", which is ", evaluate(b, sizes_));
+    const Op &op = op_of(node);
+    const AttrMap attrs = evaluate(node.attrs, sizes_);
+    std::vector<const RefTensor *> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(&values_.at(input));
+    std::vector<RefTensor> results;
+    for (const TensorType &type : node.results) {
+      results.push_back({type.dtype, integers(evaluate(type.dims, sizes_)), {}, {}});
+      results.back().allocate();
+    }
+    if (op.view) {
+      KILN_TRY(run_view(op, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_), attrs,
+                        *inputs[0], results[0]));
+    } else {
+      ReferenceContext context{inputs, results, attrs,
+                               [](const Graph &graph, std::span<const RefTensor *const> arguments) {
+                                 return run_reference(graph, arguments);
+                               }};
+      KILN_TRY(op.reference(context));
+    }
+    for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);
+    for (ValueId input : node.inputs)
+      if (++used_[input] == graph_.use_count(input)) values_.erase(input);
+    return {};
+  }
+
+  void note_copy(const Node &node, std::map<size_t, RefTensor> &copied) {
+    for (size_t k = 0; k < graph_.inputs().size(); ++k)
+      if (graph_.inputs()[k] == node.inputs[0].node) copied[k] = values_.at({node.id, 0});
+  }
+
+  const Graph &graph_;
+  Sizes sizes_;
+  std::map<ValueId, RefTensor> values_;
+  std::map<ValueId, uint32_t> used_;
+};
+
+}  // namespace
+
+Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
+                                             std::map<size_t, RefTensor> *copied) {
+  Run run(graph);
+  KILN_TRY(run.bind(inputs));
+  KILN_TRY(run.run(copied));
+  return run.outputs();
+}
+
+}  // namespace kiln

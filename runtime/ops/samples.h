@@ -1,0 +1,36 @@
+// Shorthand for the samples of records.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/ops/op.h"
+
+namespace kiln::ops {
+
+inline TensorType f32(Shape dims) { return make_type(DType::f32, std::move(dims)); }
+inline TensorType i64(Shape dims) { return make_type(DType::i64, std::move(dims)); }
+inline TensorType boolean(Shape dims) { return make_type(DType::boolean, std::move(dims)); }
+inline Dim sym(const char *name) { return Expr::symbol(name); }
+inline AttrValue ints(std::vector<int64_t> values) { return AttrValue(std::move(values)); }
+
+// Values for Sample::given.
+template <class T>
+TensorData tensor_of(DType dtype, std::vector<int64_t> shape, const std::vector<T> &values) {
+  TensorData data{dtype, std::move(shape), Bytes(values.size() * sizeof(T))};
+  if (!values.empty()) std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+  return data;
+}
+inline TensorData f32_data(std::vector<int64_t> shape, const std::vector<float> &values) {
+  return tensor_of(DType::f32, std::move(shape), values);
+}
+inline TensorData i64_data(std::vector<int64_t> shape, const std::vector<int64_t> &values) {
+  return tensor_of(DType::i64, std::move(shape), values);
+}
+inline TensorData bool_data(std::vector<int64_t> shape, const std::vector<uint8_t> &values) {
+  return tensor_of(DType::boolean, std::move(shape), values);
+}
+
+}  // namespace kiln::ops

@@ -1,0 +1,155 @@
+// Ops of one operand, element by element: each is one core op, or a few of them.
+#include <cmath>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+template <Core core>
+Status lower_as(LowerContext &c) {
+  c.body.yield(c.body.op(core, c.load(0)));
+  return {};
+}
+
+Status lower_reciprocal(LowerContext &c) {
+  c.body.yield(c.body.op(Core::div, c.body.constant(DType::f32, 1), c.load(0)));
+  return {};
+}
+
+// 1 / (1 + exp(-x))
+Status lower_sigmoid(LowerContext &c) {
+  const int one = c.body.constant(DType::f32, 1);
+  const int exp = c.body.op(Core::exp, c.body.op(Core::neg, c.load(0)));
+  c.body.yield(c.body.op(Core::div, one, c.body.op(Core::add, one, exp)));
+  return {};
+}
+
+// Applies one of two functions of one element, by dtype.
+template <auto on_float, auto on_integer = nullptr>
+Status each(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  for (size_t k = 0; k < x.f.size(); ++k) y.f[k] = on_float(x.f[k]);
+  if constexpr (!std::is_null_pointer_v<decltype(on_integer)>)
+    for (size_t k = 0; k < x.i.size(); ++k) y.i[k] = on_integer(x.i[k]);
+  return {};
+}
+
+// Shapes, then the edges of the float domain; random values in [low, high).
+void float_samples(SampleSink &out, double low, double high, const std::vector<float> &edges) {
+  const Dim n = sym("n");
+  out.push_back({.name = "vector", .inputs = {f32({257})}, .low = low, .high = high});
+  out.push_back({.name = "matrix", .inputs = {f32({7, 33})}, .low = low, .high = high});
+  out.push_back({.name = "one", .inputs = {f32({1})}, .low = low, .high = high});
+  out.push_back({.name = "scalar", .inputs = {f32({})}, .low = low, .high = high});
+  out.push_back({.name = "empty", .inputs = {f32({0, 5})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, 3, n})}, .sizes = {{"n", 5}}, .low = low, .high = high});
+  out.push_back({.name = "symbolic_empty", .inputs = {f32({n})}, .sizes = {{"n", 0}}});
+  const auto count = static_cast<int64_t>(edges.size());
+  out.push_back({.name = "edges", .inputs = {f32({count})}, .given = {{0, f32_data({count}, edges)}}});
+}
+
+// Functions whose domain is the whole line, and those of x >= 0.
+void samples_line(SampleSink &out) {
+  float_samples(out, -8, 8, {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-30f, -1e-30f, 88.f, -87.f, 1e-5f, 20.f, -20.f});
+}
+void samples_periodic(SampleSink &out) {
+  float_samples(out, -50, 50,
+                {0.f, -0.f, INFINITY, NAN, 3.14159265f, 1.57079633f, 1e-20f, -6.2831853f, 1000.f, -99.5f});
+}
+void samples_positive(SampleSink &out) {
+  float_samples(out, 0.01, 50, {1.f, INFINITY, NAN, 1e-30f, 1e30f, 4.f, 0.25f, -1.f, 0.f});
+}
+void samples_nonzero(SampleSink &out) { float_samples(out, 0.1, 10, {0.f, -0.f, INFINITY, -INFINITY, NAN, -2.f, 3.f}); }
+void samples_rounding(SampleSink &out) {
+  float_samples(
+      out, -20, 20,
+      {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0.f, -0.f, 1e30f, -1e30f, INFINITY, NAN, 8388609.f, 0.49999997f});
+}
+void samples_signed(SampleSink &out) {
+  samples_line(out);
+  out.push_back({.name = "integers", .inputs = {i64({5, 7})}});
+  out.push_back({.name = "integer_edges", .inputs = {i64({3})}, .given = {{0, i64_data({3}, {i64_min, i64_max, -1})}}});
+}
+void samples_not(SampleSink &out) {
+  out.push_back({.name = "vector", .inputs = {boolean({65})}});
+  out.push_back({.name = "symbolic", .inputs = {boolean({3, sym("n")})}, .sizes = {{"n", 7}}});
+  out.push_back({.name = "empty", .inputs = {boolean({0})}});
+}
+
+// A record of this family: one operand `x` of one of `types`, and a result of its type.
+Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+  return {{.name = name, .doc = doc, .args = {{"x", "any shape", types}}, .result_names = {"y"}, .infer = infer_same},
+          meaning};
+}
+
+const Op records[] = {
+    unary("neg", "-x; integers wrap.", numeric_types,
+          {.lower = lower_as<Core::neg>,
+           .reference = each<[](double x) { return -x; }, [](int64_t x) { return wrap_sub(0, x); }>,
+           .samples = samples_signed}),
+    unary(
+        "abs", "|x|; integers wrap.", numeric_types,
+        {.lower = lower_as<Core::abs>,
+         .reference = each<[](double x) { return std::abs(x); }, [](int64_t x) { return x < 0 ? wrap_sub(0, x) : x; }>,
+         .samples = samples_signed}),
+    unary("reciprocal", "1 / x.", float_types,
+          {.lower = lower_reciprocal, .reference = each<[](double x) { return 1 / x; }>, .samples = samples_nonzero}),
+    unary("sqrt", "The square root; NaN below 0.", float_types,
+          {.lower = lower_as<Core::sqrt>,
+           .reference = each<[](double x) { return std::sqrt(x); }>,
+           .samples = samples_positive}),
+    unary("rsqrt", "1 / sqrt(x).", float_types,
+          {.lower = lower_as<Core::rsqrt>,
+           .reference = each<[](double x) { return 1 / std::sqrt(x); }>,
+           .samples = samples_positive}),
+    unary("exp", "e to the power x.", float_types,
+          {.lower = lower_as<Core::exp>,
+           .reference = each<[](double x) { return std::exp(x); }>,
+           .samples = samples_line}),
+    unary("log", "The natural logarithm; NaN below 0.", float_types,
+          {.lower = lower_as<Core::log>,
+           .reference = each<[](double x) { return std::log(x); }>,
+           .samples = samples_positive}),
+    unary("tanh", "The hyperbolic tangent.", float_types,
+          {.lower = lower_as<Core::tanh>,
+           .reference = each<[](double x) { return std::tanh(x); }>,
+           .samples = samples_line}),
+    unary("erf", "The error function.", float_types,
+          {.lower = lower_as<Core::erf>,
+           .reference = each<[](double x) { return std::erf(x); }>,
+           .samples = samples_line}),
+    unary("sin", "The sine of x in radians.", float_types,
+          {.lower = lower_as<Core::sin>,
+           .reference = each<[](double x) { return std::sin(x); }>,
+           .samples = samples_periodic}),
+    unary("cos", "The cosine of x in radians.", float_types,
+          {.lower = lower_as<Core::cos>,
+           .reference = each<[](double x) { return std::cos(x); }>,
+           .samples = samples_periodic}),
+    unary("sigmoid", "1 / (1 + exp(-x)).", float_types,
+          {.lower = lower_sigmoid,
+           .reference = each<[](double x) { return 1 / (1 + std::exp(-x)); }>,
+           .samples = samples_line}),
+    unary("floor", "The largest integer that is not above x.", float_types,
+          {.lower = lower_as<Core::floor>,
+           .reference = each<[](double x) { return std::floor(x); }>,
+           .samples = samples_rounding}),
+    unary("round", "The nearest integer; halves go to the even one.", float_types,
+          {.lower = lower_as<Core::round>,
+           .reference = each<[](double x) { return std::nearbyint(x); }>,
+           .samples = samples_rounding}),
+    unary("not", "The negation of a boolean.", dtypes(DType::boolean),
+          {.lower = lower_as<Core::logical_not>,
+           .reference = each<[](double x) { return x; }, [](int64_t x) { return int64_t{x == 0}; }>,
+           .samples = samples_not}),
+};
+
+}  // namespace
+
+std::span<const Op> unary_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,337 @@
+// Views: the same elements at other indices. Each is a map from the result's index to the operand's.
+#include <algorithm>
+#include <cassert>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+// ---- reshape
+
+// Removes the dims that stand in both lists, which then have the same quotient of products.
+void cancel(Shape &a, Shape &b) {
+  for (size_t i = a.size(); i-- > 0;) {
+    auto found = std::find(b.begin(), b.end(), a[i]);
+    if (found == b.end() || found->is(0)) continue;
+    b.erase(found);
+    a.erase(a.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+Status infer_reshape(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  Shape shape = c.attr("shape").dim_list();
+  const auto unknown = std::find(shape.begin(), shape.end(), Dim(-1));
+  if (unknown != shape.end()) {
+    Shape from = x.dims, known = shape;
+    known.erase(known.begin() + (unknown - shape.begin()));
+    cancel(from, known);
+    const Dim divisor = product_of(known);
+    if (divisor.is(0)) return c.fail("shape ", text_of(shape), ": -1 cannot be told beside a 0");
+    *unknown = floor_div(product_of(from), divisor);
+  }
+  KILN_TRY(require_shape(c, shape));
+  const Dim count = product_of(x.dims), wanted = product_of(shape);
+  KILN_TRY(c.require_equal(count, wanted,
+                           str_cat("the number of elements of ", x.text(), " and of shape ", text_of(shape))));
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+// The smallest (i, j) so that the first i dims of `a` and the first j of `b` have equal products; else all of both.
+std::pair<size_t, size_t> first_group(std::span<const Dim> a, std::span<const Dim> b) {
+  for (size_t dims = 2; dims < a.size() + b.size(); ++dims)
+    for (size_t i = 1; i <= std::min(dims - 1, a.size()); ++i)
+      if (const size_t j = dims - i; j <= b.size() && product_of(a.first(i)) == product_of(b.first(j))) return {i, j};
+  return {a.size(), b.size()};
+}
+
+// Groups of dims with equal products are mapped on their own: (b, t, h*d) <-> (b, t, h, d) divides nothing but h*d.
+Status view_reshape(ViewContext &c) {
+  std::span<const Dim> from = c.operand.dims, to = c.result.dims;
+  std::span<const Expr> index = c.index;
+  c.operand_index.clear();
+  while (!from.empty()) {
+    const auto [i, j] = first_group(from, to);
+    Expr linear = 0;
+    for (size_t d = 0; d < j; ++d) linear = linear * to[d] + index[d];
+    std::vector<Expr> group(i);
+    for (size_t d = i; d-- > 1;) {
+      group[d] = mod(linear, from[d]);
+      linear = floor_div(linear, from[d]);
+    }
+    group[0] = linear;
+    c.operand_index.insert(c.operand_index.end(), group.begin(), group.end());
+    from = from.subspan(i);
+    to = to.subspan(j);
+    index = index.subspan(j);
+  }
+  return {};
+}
+
+// ---- permute, expand, slice
+
+Status infer_permute(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  const std::vector<int64_t> &dims = c.attr("dims").i64_list();
+  if (dims.size() != x.rank()) return c.fail("dims names ", dims.size(), " dims of ", x.text(), ", expected all");
+  KILN_TRY(distinct_dims(c, x.rank()).take_status());
+  Shape shape;
+  for (int64_t dim : dims) shape.push_back(x.dims[normal_axis(dim, x.rank())]);
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status view_permute(ViewContext &c) {
+  const std::vector<int64_t> &dims = c.attr("dims").i64_list();
+  c.operand_index.resize(dims.size());
+  for (size_t d = 0; d < dims.size(); ++d) c.operand_index[normal_axis(dims[d], dims.size())] = c.index[d];
+  return {};
+}
+
+Status infer_expand(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  const Shape &shape = c.attr("shape").dim_list();
+  KILN_TRY(require_shape(c, shape));
+  if (shape.size() < x.rank()) return c.fail("shape ", text_of(shape), " has fewer dims than ", x.text());
+  for (size_t d = 0; d < x.rank(); ++d) {
+    const Dim &to = shape[shape.size() - x.rank() + d];
+    if (!x.dims[d].is(1))
+      KILN_TRY(c.require_equal(x.dims[d], to, str_cat("dim ", d, " of x, which is not 1, and of shape")));
+  }
+  c.results = {make_type(x.dtype, shape)};
+  return {};
+}
+
+Status view_expand(ViewContext &c) {
+  const size_t rank = c.operand.rank(), added = c.result.rank() - rank;
+  c.operand_index.resize(rank);
+  for (size_t d = 0; d < rank; ++d) c.operand_index[d] = c.operand.dims[d].is(1) ? Expr(0) : c.index[added + d];
+  return {};
+}
+
+// A literal below 0 counts from the end.
+Dim slice_bound(const Dim &bound, const Dim &size) {
+  return bound.is_integer() && bound.integer() < 0 ? size + bound : bound;
+}
+
+Status infer_slice(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const int64_t step = c.attr("step").i64();
+  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
+  const Dim &size = x.dims[static_cast<size_t>(dim)];
+  const Dim start = slice_bound(c.attr("start").dim(), size), end = slice_bound(c.attr("end").dim(), size);
+  KILN_TRY(require_at_most(c, 0, start, "0 <= start"));
+  KILN_TRY(require_at_most(c, start, end, "start <= end"));
+  KILN_TRY(require_at_most(c, end, size, str_cat("end <= dim ", dim)));
+  c.results = {make_type(x.dtype, x.dims)};
+  c.results[0].dims[static_cast<size_t>(dim)] = ceil_div(end - start, step);
+  return {};
+}
+
+Status view_slice(ViewContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.operand.rank());
+  c.operand_index.assign(c.index.begin(), c.index.end());
+  Expr &at = c.operand_index[dim];
+  at = slice_bound(c.attr("start").dim(), c.operand.dims[dim]) + at * c.attr("step").i64();
+  return {};
+}
+
+// ---- squeeze, unsqueeze
+
+Status infer_squeeze(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(std::vector<bool> removed, distinct_dims(c, x.rank()));
+  Shape shape;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    if (!removed[d])
+      shape.push_back(x.dims[d]);
+    else
+      KILN_TRY(c.require_equal(x.dims[d], 1, str_cat("dim ", d, " of x, to be removed, and 1")));
+  }
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status infer_unsqueeze(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(std::vector<bool> added, distinct_dims(c, x.rank() + c.attr("dims").i64_list().size()));
+  Shape shape;
+  for (size_t d = 0, at = 0; d < added.size(); ++d) shape.push_back(added[d] ? Dim(1) : x.dims[at++]);
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status view_squeeze(ViewContext &c) {
+  const std::vector<bool> removed = named_dims(c.attr("dims").i64_list(), c.operand.rank());
+  size_t at = 0;
+  for (bool one : removed) c.operand_index.push_back(one ? Expr(0) : c.index[at++]);
+  return {};
+}
+
+Status view_unsqueeze(ViewContext &c) {
+  const std::vector<bool> added = named_dims(c.attr("dims").i64_list(), c.result.rank());
+  for (size_t d = 0; d < added.size(); ++d)
+    if (!added[d]) c.operand_index.push_back(c.index[d]);
+  return {};
+}
+
+// ---- samples
+
+void samples_reshape(SampleSink &out) {
+  const Dim b = sym("b"), t = sym("t");
+  auto sample = [&](const char *name, Shape from, Shape to, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(from))},
+                   .attrs = {{"shape", AttrValue(std::move(to))}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("flatten", {3, 5, 7}, {105});
+  sample("split", {105}, {3, 5, 7});
+  sample("regroup", {6, 35}, {10, 21});
+  sample("ones", {1, 7, 1}, {7});
+  sample("more_ones", {7}, {1, 7, 1, 1});
+  sample("scalar", {1, 1}, {});
+  sample("from_scalar", {}, {1});
+  sample("infer", {6, 35}, {-1, 5});
+  sample("empty", {0, 3}, {3, 0, 2});
+  sample("split_heads", {b, t, 12}, {b, t, 3, 4}, {{"b", 2}, {"t", 7}});
+  sample("merge_heads", {b, t, 3, 4}, {b, t, 12}, {{"b", 2}, {"t", 7}});
+  sample("merge_batch", {b, t, 5}, {b * t, 5}, {{"b", 3}, {"t", 7}});
+  sample("split_batch", {b * t, 5, t}, {b, t, 5, t}, {{"b", 3}, {"t", 7}});
+  sample("infer_symbolic", {b, t, 12}, {b, -1}, {{"b", 3}, {"t", 7}});
+  sample("symbolic_one", {b, t, 12}, {b * t, 3, 4}, {{"b", 1}, {"t", 1}});
+  sample("symbolic_empty", {b, t, 12}, {b * t, 3, 4}, {{"b", 0}, {"t", 5}});
+  sample("equal_at_the_call", {b, 12}, {t, 4}, {{"b", 2}, {"t", 6}});
+  out.push_back({.name = "integers", .inputs = {i64({4, 6})}, .attrs = {{"shape", AttrValue(Shape{8, 3})}}});
+}
+
+void samples_permute(SampleSink &out) {
+  auto sample = [&](const char *name, Shape from, std::vector<int64_t> dims,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(from))},
+                   .attrs = {{"dims", ints(std::move(dims))}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("transpose", {17, 33}, {1, 0});
+  sample("rotate", {3, 5, 7}, {2, 0, 1});
+  sample("heads", {sym("b"), sym("t"), 3, 5}, {0, 2, 1, 3}, {{"b", 2}, {"t", 7}});
+  sample("negative_dims", {3, 5, 7}, {-1, 0, -2});
+  sample("identity", {3, 5}, {0, 1});
+  sample("scalar", {}, {});
+  sample("empty", {0, 3}, {1, 0});
+}
+
+void samples_expand(SampleSink &out) {
+  auto sample = [&](const char *name, Shape from, Shape to, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(from))},
+                   .attrs = {{"shape", AttrValue(std::move(to))}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("row", {1, 33}, {7, 33});
+  sample("column", {7, 1}, {7, 33});
+  sample("new_dims", {5}, {3, 2, 5});
+  sample("scalar", {}, {3, 5});
+  sample("to_nothing", {1, 3}, {0, 3});
+  sample("same", {3, 5}, {3, 5});
+  sample("symbolic", {sym("n"), 1}, {2, sym("n"), 2 * sym("n")}, {{"n", 5}});
+}
+
+void samples_slice(SampleSink &out) {
+  const Dim n = sym("n");
+  auto sample = [&](const char *name, Shape from, int64_t dim, Dim start, Dim end, int64_t step = 1,
+                    std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(from))},
+                   .attrs = {{"dim", dim}, {"start", start}, {"end", end}, {"step", step}},
+                   .sizes = std::move(sizes)});
+  };
+  sample("head", {17, 5}, 0, 0, 7);
+  sample("tail", {5, 33}, -1, 16, 33);
+  sample("from_the_end", {17}, 0, -5, -1);
+  sample("steps", {3, 65}, 1, 1, 64, 3);
+  sample("empty", {7, 3}, 0, 4, 4);
+  sample("whole", {7, 3}, 1, 0, 3);
+  sample("symbolic_end", {n, 3}, 0, 1, n, 2, {{"n", 8}});
+  sample("symbolic_half", {2 * n, n}, 0, n, 2 * n, 1, {{"n", 7}});
+  sample("symbolic_from_the_end", {n, 3}, 0, -2, n, 1, {{"n", 5}});
+}
+
+void samples_squeeze(SampleSink &out) {
+  out.push_back({.name = "inner", .inputs = {f32({7, 1, 5})}, .attrs = {{"dims", ints({1})}}});
+  out.push_back({.name = "several", .inputs = {f32({1, 7, 1})}, .attrs = {{"dims", ints({0, -1})}}});
+  out.push_back({.name = "none", .inputs = {f32({1, 7})}, .attrs = {{"dims", ints({})}}});
+  out.push_back(
+      {.name = "symbolic", .inputs = {f32({sym("n"), 1})}, .attrs = {{"dims", ints({1})}}, .sizes = {{"n", 5}}});
+  out.push_back(
+      {.name = "one_at_the_call", .inputs = {f32({sym("n"), 3})}, .attrs = {{"dims", ints({0})}}, .sizes = {{"n", 1}}});
+}
+
+void samples_unsqueeze(SampleSink &out) {
+  out.push_back({.name = "inner", .inputs = {f32({7, 5})}, .attrs = {{"dims", ints({1})}}});
+  out.push_back({.name = "both_ends", .inputs = {f32({7, 5})}, .attrs = {{"dims", ints({0, -1})}}});
+  out.push_back({.name = "scalar", .inputs = {f32({})}, .attrs = {{"dims", ints({0})}}});
+  out.push_back({.name = "none", .inputs = {f32({7})}, .attrs = {{"dims", ints({})}}});
+  out.push_back(
+      {.name = "symbolic", .inputs = {f32({sym("n"), 3})}, .attrs = {{"dims", ints({2})}}, .sizes = {{"n", 5}}});
+}
+
+// ---- records
+
+Op view(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
+        OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"x", "any shape", any_type}},
+           .result_names = {"y"},
+           .attrs = std::move(attrs),
+           .infer = infer},
+          meaning};
+}
+
+const Op records[] = {
+    view("reshape", "The same elements, in row-major order, in another shape.",
+         {{.name = "shape",
+           .doc = "of the result; one -1 is told from the rest",
+           .kind = AttrKind::dim,
+           .is_list = true,
+           .required = true}},
+         infer_reshape, {.view = view_reshape, .samples = samples_reshape}),
+    view("permute", "Reorders dims: dim d of the result is dim dims[d] of x.",
+         {{.name = "dims",
+           .doc = "a permutation of x's dims",
+           .kind = AttrKind::i64,
+           .is_list = true,
+           .required = true}},
+         infer_permute, {.view = view_permute, .samples = samples_permute}),
+    view("expand", "Repeats along dims of size 1, and along new leading dims.",
+         {{.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true}},
+         infer_expand, {.view = view_expand, .samples = samples_expand}),
+    view("slice",
+         "The elements start, start + step, ... before end along one dim; literals below 0 count from the end.",
+         {{.name = "dim", .doc = "the dim to cut", .kind = AttrKind::i64, .required = true},
+          {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
+          {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
+          {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
+         infer_slice, {.view = view_slice, .samples = samples_slice}),
+    view("squeeze", "Removes dims of size 1.",
+         {{.name = "dims", .doc = "the dims of x to remove", .kind = AttrKind::i64, .is_list = true, .required = true}},
+         infer_squeeze, {.view = view_squeeze, .samples = samples_squeeze}),
+    view("unsqueeze", "Adds dims of size 1.",
+         {{.name = "dims",
+           .doc = "the dims of the result to add",
+           .kind = AttrKind::i64,
+           .is_list = true,
+           .required = true}},
+         infer_unsqueeze, {.view = view_unsqueeze, .samples = samples_unsqueeze}),
+};
+
+}  // namespace
+
+std::span<const Op> view_ops() { return records; }
+
+}  // namespace kiln::ops

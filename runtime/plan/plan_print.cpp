@@ -1,0 +1,85 @@
+#include "runtime/plan/plan.h"
+
+namespace kiln {
+namespace {
+
+std::string_view name_of(Plan::Slot::Kind kind) {
+  switch (kind) {
+    case Plan::Slot::Kind::input: return "input";
+    case Plan::Slot::Kind::parameter: return "parameter";
+    case Plan::Slot::Kind::constant: return "constant";
+    case Plan::Slot::Kind::output: return "output";
+    case Plan::Slot::Kind::arena: return "arena";
+    case Plan::Slot::Kind::prepared: return "prepared";
+  }
+  return "?";
+}
+
+void print_arguments(std::string_view what, const std::vector<Plan::Argument> &arguments, std::string &out) {
+  for (const Plan::Argument &a : arguments) {
+    str_append(out, str_cat(what, " ", a.name, ": ", name_of(a.dtype), text_of(a.dims)));
+    if (a.strides != row_major_strides(a.dims)) str_append(out, str_cat(" strides ", text_of(a.strides)));
+    str_append(out, "\n");
+  }
+}
+
+// "arena 2": what the slot stands for, which reads better than its number.
+std::string slot_text(const Plan &plan, uint32_t slot) {
+  const Plan::Slot &s = plan.slots[slot];
+  switch (s.kind) {
+    case Plan::Slot::Kind::input: return plan.inputs[s.index].name;
+    case Plan::Slot::Kind::parameter: return plan.parameters[s.index].name;
+    case Plan::Slot::Kind::output: return plan.outputs[s.index].name;
+    default: return str_cat(name_of(s.kind), " ", s.index);
+  }
+}
+
+void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan::Step> &steps, std::string &out) {
+  const auto name = [&](uint32_t slot) { return slot_text(plan, slot); };
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Plan::Step &s = steps[i];
+    str_append(out, str_cat(what, " ", i, ": "));
+    switch (s.kind) {
+      case Plan::Step::Kind::launch:
+        str_append(out, str_cat("kernel ", s.kernel, "(", join(s.slots, ", ", name), ")"));
+        if (!s.symbols.empty())
+          str_append(out, str_cat(" sizes [", join(s.symbols, ", ", [&](uint32_t n) { return plan.symbols[n].name; }), "]"));
+        str_append(out, str_cat(" tasks ", s.tasks.text()));
+        if (!s.scratch_bytes.is(0)) str_append(out, str_cat(" scratch ", s.scratch_bytes.text(), " bytes"));
+        break;
+      case Plan::Step::Kind::copy:
+        str_append(out, str_cat("copy ", name(s.slots[0]), " -> ", name(s.slots[1]), ", ",
+                                plan.slots[s.slots[0]].size_bytes.text(), " bytes"));
+        break;
+      case Plan::Step::Kind::reference: str_append(out, "reference"); break;
+    }
+    str_append(out, "\n");
+  }
+}
+
+}  // namespace
+
+std::string print(const Plan &plan) {
+  std::string out;
+  print_arguments("input", plan.inputs, out);
+  print_arguments("parameter", plan.parameters, out);
+  print_arguments("output", plan.outputs, out);
+  for (uint32_t input : plan.written_inputs) str_append(out, str_cat("writes input ", plan.inputs[input].name, "\n"));
+  for (const Plan::Symbol &s : plan.symbols) {
+    str_append(out, str_cat("symbol ", s.name, " = ", plan.inputs[s.input].name, " dim ", s.dim, ", at least ", s.min));
+    if (s.max != INT64_MAX) str_append(out, str_cat(", at most ", s.max));
+    if (s.divisor != 1) str_append(out, str_cat(", a multiple of ", s.divisor));
+    str_append(out, "\n");
+  }
+  for (const Plan::Check &c : plan.checks)
+    str_append(out, str_cat("check ", c.left.text(), " = ", c.right.text(), " (", c.what, ")\n"));
+  for (size_t i = 0; i < plan.arena.size(); ++i)
+    str_append(out, str_cat("arena ", i, ": ", plan.arena[i].size_bytes.text(), " bytes\n"));
+  for (size_t i = 0; i < plan.prepared.size(); ++i)
+    str_append(out, str_cat("prepared ", i, ": ", plan.prepared[i].size_bytes.text(), " bytes\n"));
+  print_steps("prepare", plan, plan.prepare, out);
+  print_steps("step", plan, plan.steps, out);
+  return out;
+}
+
+}  // namespace kiln

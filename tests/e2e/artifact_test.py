@@ -1,0 +1,105 @@
+"""kiln compile and kiln inspect: artifacts in files, and what they show."""
+
+import json
+import re
+
+from harness import CHAIN, LINEAR, Case, main, read_npy, write_npy
+
+
+class CompileTest(Case):
+    def compiled(self, value=CHAIN, *words):
+        self.kiln("compile", self.write_graph(value), "-o", self.file("a.kiln"), *words)
+        return self.file("a.kiln")
+
+    def test_an_artifact_runs_without_a_compiler(self):
+        artifact = self.compiled()
+        write_npy(self.file("x.npy"), [1, 3], [1, 2, 3])
+        stats = self.stats(artifact, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"))
+        self.assertEqual(stats["kernels_compiled"], 0)
+        self.assertFalse(stats["llvm_loaded"])
+        self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3]))
+
+    def test_compile_says_what_it_wrote(self):
+        line = self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
+        self.assertRegex(line, r"a\.kiln: \d+ bytes, 1 kernels, [\d.]+ ms\n$")
+
+    def test_compile_leaves_the_cache_alone(self):
+        self.compiled()
+        self.assertFalse(self.cache.exists())
+
+    def test_two_processes_write_the_same_code(self):
+        def listing():
+            return self.kiln("inspect", self.compiled(), "--asm")
+
+        self.assertEqual(listing(), listing())
+
+    def test_an_artifact_for_the_reference_holds_no_code(self):
+        stats = self.stats(self.compiled(LINEAR, "--backend", "reference"), "--random", 1, "--size", "n=2")
+        self.assertEqual(stats["lookup"], "BYPASS")
+
+    def test_an_artifact_cannot_be_compiled_again(self):
+        self.assertIn("compiled already", self.kiln("compile", self.compiled(), "-o", self.file("b.kiln"), code=2))
+
+    def test_flags_of_a_compile_are_refused_for_an_artifact(self):
+        self.assertIn("--cpu applies to a graph", self.kiln("run", self.compiled(), "--cpu", "v3", code=2))
+
+    def test_a_cut_artifact_is_refused(self):
+        artifact = self.compiled()
+        with open(artifact, "rb") as file:
+            whole = file.read()
+        for size in (1, 7, 64, len(whole) // 2, len(whole) - 1):
+            with open(artifact, "wb") as file:
+                file.write(whole[:size])
+            self.assertTrue(self.kiln("run", artifact, "--random", 1, "--size", "n=1", code=1))
+
+    def test_a_flipped_byte_is_noticed(self):
+        artifact = self.compiled()
+        with open(artifact, "rb") as file:
+            whole = bytearray(file.read())
+        for at in range(0, len(whole), max(1, len(whole) // 40)):
+            changed = bytearray(whole)
+            changed[at] ^= 0x10
+            with open(artifact, "wb") as file:
+                file.write(changed)
+            self.assertTrue(self.kiln("inspect", artifact, code=1))
+
+    def test_a_folder_that_is_not_there(self):
+        self.assertIn("missing", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("missing/a.kiln"), code=1))
+
+
+class InspectTest(Case):
+    def test_a_graph_as_text_names_every_node(self):
+        text = self.kiln("inspect", self.write_graph(CHAIN))
+        for word in ("silu", "add", "x"):
+            self.assertIn(word, text)
+
+    def test_a_graph_as_json_reads_back(self):
+        first = self.kiln("inspect", self.write_graph(CHAIN), "--json")
+        self.assertEqual(self.kiln("inspect", self.write_graph(first), "--json"), first)
+        self.assertEqual(json.loads(first)["kiln"], 1)
+
+    def test_a_graph_as_a_drawing(self):
+        self.assertTrue(self.kiln("inspect", self.write_graph(CHAIN), "--dot").startswith("digraph"))
+
+    def test_kernels_llvm_and_machine_code(self):
+        path = self.write_graph(CHAIN)
+        self.assertIn("parallel", self.kiln("inspect", path, "--kernels"))
+        self.assertIn("define", self.kiln("inspect", path, "--llvm"))
+        self.assertTrue(re.search(r"\bretq?\b", self.kiln("inspect", path, "--asm")))
+
+    def test_an_artifact_shows_its_signature_and_plan(self):
+        self.kiln("compile", self.write_graph(LINEAR), "-o", self.file("a.kiln"))
+        text = self.kiln("inspect", self.file("a.kiln"))
+        self.assertIn("input  x  f32 [n, 3]", text)
+        self.assertIn("parameter  w  f32 [2, 3]", text)
+        description = json.loads(self.kiln("inspect", self.file("a.kiln"), "--json"))
+        self.assertEqual(description["inputs"][0]["shape"], ["n", 3])
+        self.assertEqual(description["backend"], "cpu")
+
+    def test_an_artifact_cannot_be_drawn(self):
+        self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
+        self.assertIn("holds none", self.kiln("inspect", self.file("a.kiln"), "--dot", code=2))
+
+
+if __name__ == "__main__":
+    main()

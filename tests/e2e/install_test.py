@@ -1,0 +1,81 @@
+"""The installed tree: a C program of a user builds against it in both usual ways and runs; a moved tree still works."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from harness import BUILD, SOURCE, Case, main
+
+EXAMPLE = SOURCE / "bindings" / "c" / "examples" / "readme.c"
+EXPECTED = "-0.2689 0.0000 0.7311 1.7616\n"
+
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(example C)
+find_package(kiln REQUIRED)
+add_executable(example readme.c)
+target_link_libraries(example PRIVATE kiln::kiln)
+if(NOT IS_DIRECTORY "${kiln_PLUGIN_DIR}")
+  message(FATAL_ERROR "no plugins in ${kiln_PLUGIN_DIR}")
+endif()
+"""
+
+
+class InstallTest(Case):
+    def setUp(self):
+        super().setUp()
+        first = self.folder / "first"
+        self.call("cmake", "--install", BUILD, "--prefix", first)
+        self.prefix = self.folder / "moved"
+        first.rename(self.prefix)
+        self.library = next(self.prefix.rglob("libkiln.so")).parent
+
+    def flags(self, *words):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        done = subprocess.run(["pkg-config", *words, "kiln"], capture_output=True, text=True, env=environment, check=True)
+        return done.stdout.split()
+
+    def test_pkg_config_builds_the_readmes_example(self):
+        self.call("cc", "-std=c11", "-Wall", "-Werror", EXAMPLE, *self.flags("--cflags", "--libs"), "-o", self.file("a"),
+                  f"-Wl,-rpath,{self.library}")
+        self.assertEqual(self.call(self.file("a")).stdout, EXPECTED)
+
+    def test_cmake_builds_the_readmes_example(self):
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(PROJECT)
+        shutil.copy(EXAMPLE, project)
+        self.call("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", project / "build")
+        self.assertEqual(self.call(project / "build" / "example").stdout, EXPECTED)
+
+    def test_the_installed_program_finds_its_library_and_module(self):
+        text = self.call(self.prefix / "bin" / "kiln", "inspect", self.write_graph(
+            {"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+             "nodes": [{"name": "y", "op": "exp", "inputs": ["x"]}], "outputs": [{"name": "y", "value": "y"}]}), "--llvm")
+        self.assertIn("define", text.stdout)
+
+    def test_headers_and_plugins_are_there(self):
+        headers = {path.name for path in (self.prefix / "include" / "kiln").iterdir()}
+        self.assertEqual(headers, {path.name for path in (SOURCE / "abi" / "include" / "kiln").glob("*.h")})
+        plugins = pathlib.Path(self.flags("--variable=plugindir")[0])
+        self.assertEqual({path.name for path in plugins.iterdir()} >= {"fuse_rms_norm.so", "fold_batch_norm.so"}, True)
+
+    def test_libraries_keep_their_promises(self):
+        needed = self.call("readelf", "-d", self.library / "libkiln.so").stdout
+        self.assertIn("[libkiln.so.1]", needed)
+        self.assertIsNone(re.search(r"NEEDED.*(LLVM|cuda|nvrtc)", needed))
+        self.assertIsNone(re.search(r"NEEDED.*(LLVM|z3|xml2)", self.call("readelf", "-d", self.library / "libkiln_llvm.so").stdout))
+        self.assertLess((self.library / "libkiln_llvm.so").stat().st_size, 45 << 20)
+
+
+class ReadmeTest(Case):
+    def test_the_readme_shows_the_example_as_it_is(self):
+        shown = re.search(r"```c\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL).group(1)
+        self.assertEqual(shown, EXAMPLE.read_text())
+        self.assertLessEqual(shown.count("\n"), 20)
+
+
+if __name__ == "__main__":
+    main()

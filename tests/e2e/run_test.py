@@ -1,0 +1,93 @@
+"""kiln run: files in, files out, random data, sizes, backends."""
+
+import json
+import math
+
+from harness import CHAIN, LINEAR, MODELS, Case, f32, graph, main, node, read_npy, write_npy
+
+
+def silu_plus_one(x):
+    return x / (1 + math.exp(-x)) + 1
+
+
+class RunTest(Case):
+    def test_an_input_file_gives_an_output_file(self):
+        x = [-1.0, 0.0, 0.5, 2.0, -3.0, 10.0]
+        self.assert_close(self.run_chain(x), [silu_plus_one(v) for v in x])
+
+    def test_the_reference_backend_gives_the_same(self):
+        x = [0.1 * i - 2 for i in range(42)]
+        self.assert_close(self.run_chain(x, "--backend", "reference"), self.run_chain(x, "--cache", "off"))
+
+    def test_one_graph_serves_no_row_and_one_row(self):
+        self.assertEqual(self.run_chain([]), [])
+        self.assert_close(self.run_chain([1.0, 2.0, 3.0]), [silu_plus_one(v) for v in (1.0, 2.0, 3.0)])
+
+    def test_the_number_of_threads_does_not_change_a_bit(self):
+        x = [0.37 * i - 40 for i in range(3 * 5000)]
+        self.assertEqual(self.run_chain(x, "--threads", "1"), self.run_chain(x, "--threads", "2"))
+
+    def test_code_for_a_plain_cpu_agrees(self):
+        x = [0.1 * i - 2 for i in range(42)]
+        self.assert_close(self.run_chain(x, "--cpu", "x86-64"), [silu_plus_one(v) for v in x])
+
+    def test_random_inputs_and_weights_depend_on_the_seed_alone(self):
+        path = self.write_graph(LINEAR)
+
+        def outputs(seed):
+            self.kiln("run", path, "--random", seed, "--size", "n=4", "--output", "y=" + self.file("y.npy"))
+            return read_npy(self.file("y.npy"))
+
+        self.assertEqual(outputs(1), outputs(1))
+        self.assertEqual(outputs(1)[0], [4, 2])
+        self.assertNotEqual(outputs(1), outputs(2))
+
+    def test_a_given_input_tells_its_sizes_to_the_random_ones(self):
+        path = self.write_graph(graph([f32("a", "n", 2), f32("b", "n", 2)], [node("c", "add", ["a", "b"])], ["c"]))
+        write_npy(self.file("a.npy"), [5, 2], range(10))
+        self.assertIn("[5, 2]", self.kiln("run", path, "--input", "a=" + self.file("a.npy"), "--random", 1))
+
+    def test_a_hint_is_the_size_when_none_is_given(self):
+        path = self.write_graph({**CHAIN, "symbols": {"n": {"hint": 7}}})
+        self.assertIn("[7, 3]", self.kiln("run", path, "--random", 1))
+
+    def test_weights_come_from_a_file_by_name(self):
+        digits = MODELS / "digits"
+        self.kiln("run", digits / "graph.json", "--weights", digits / "weights.safetensors", "--input",
+                  f"image={digits}/test_images.npy", "--output", "logits=" + self.file("logits.npy"))
+        shape, logits = read_npy(self.file("logits.npy"))
+        self.assertEqual(shape[1], 10)
+        labels = read_npy(digits / "test_labels.npy")[1]
+        rows = [logits[10 * i:10 * i + 10] for i in range(shape[0])]
+        right = sum(row.index(max(row)) == label for row, label in zip(rows, labels))
+        self.assertGreaterEqual(right / shape[0], 0.97)
+
+    def test_stats_tell_how_it_went(self):
+        path = self.write_graph(CHAIN)
+        stats = self.stats(path, "--random", 1, "--size", "n=2")
+        self.assertEqual(stats["lookup"], "MISS")
+        self.assertGreater(stats["kernels_compiled"], 0)
+        self.assertTrue(stats["llvm_loaded"])
+        self.assertEqual(stats["passes_run"].keys() & {"fuse_rms_norm"}, set())
+        self.assertRegex(stats["key"], "^[0-9a-f]{32,}$")
+        self.assertGreater(stats["peak_bytes"], 1 << 20)
+        for phase, milliseconds in stats["phases"].items():
+            self.assertTrue(phase.endswith("_ms"), phase)
+            self.assertGreaterEqual(milliseconds, 0)
+
+    def test_stats_go_to_a_file_too(self):
+        self.kiln("run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--stats", self.file("s.json"))
+        with open(self.file("s.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["lookup"], "MISS")
+
+    def test_with_the_cache_off_nothing_is_looked_up_or_kept(self):
+        path = self.write_graph(CHAIN)
+        for _ in range(2):
+            stats = self.stats(path, "--random", 1, "--size", "n=2", "--cache", "off")
+            self.assertEqual(stats["lookup"], "BYPASS")
+            self.assertGreater(stats["kernels_compiled"], 0)
+        self.assertFalse(self.cache.exists())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+#include "runtime/cache/artifact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/cache/artifact_sections.h"
+#include "runtime/cache/record.h"
+#include "tests/unit/runtime/example_artifact.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Artifact, ReadsBackWhatWasWritten) {
+  const Artifact a = example::everything();
+  const Bytes bytes = write_artifact(a);
+  const Result<Artifact> back = read_artifact(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(write_artifact(*back), bytes);
+  EXPECT_EQ(back->key, a.key);
+  EXPECT_EQ(back->components.size(), 2u);
+  EXPECT_EQ(back->components[1].name, "target");
+  EXPECT_EQ(back->components[0].text, "x + y");
+  EXPECT_EQ(back->images[1].code, a.images[1].code);
+  EXPECT_EQ(back->images[1].k2, a.images[1].k2);
+  EXPECT_EQ(back->constants, a.constants);
+  EXPECT_EQ(back->graph_json, a.graph_json);
+}
+
+TEST(Artifact, ReadsItsIdentityAlone) {
+  Bytes bytes = write_artifact(example::everything());
+  bytes.back() ^= 1;  // in the last section, which is not looked at
+  const Result<ArtifactIdentity> identity = read_identity(bytes);
+  ASSERT_TRUE(identity.ok()) << identity.status().message();
+  EXPECT_EQ(identity->build_id, example::build);
+  EXPECT_EQ(identity->components[0].name, "graph");
+}
+
+TEST(Artifact, EveryFlippedByteIsAnError) {
+  const Bytes bytes = write_artifact(example::everything());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    Bytes damaged = bytes;
+    damaged[at] ^= 0x41;
+    const Result<Artifact> result = read_artifact(damaged);
+    ASSERT_FALSE(result.ok()) << "byte " << at;
+    const bool is_version = at >= 8 && at < 12;
+    EXPECT_EQ(result.status().code(), is_version ? Code::incompatible : Code::corrupt) << "byte " << at;
+    EXPECT_THAT(result.status().message(), HasSubstr("offset")) << "byte " << at;
+  }
+}
+
+TEST(Artifact, EveryTruncationAndExtensionIsAnError) {
+  const Bytes bytes = write_artifact(example::everything());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(read_artifact(ByteSpan(bytes).first(size)).ok()) << size;
+  Bytes longer = bytes;
+  longer.push_back(0);
+  EXPECT_THAT(read_artifact(longer).status().message(), StartsWith("header at offset 16: "));
+}
+
+TEST(Artifact, NamesTheDamagedSectionAndItsOffset) {
+  Bytes bytes = write_artifact(example::everything());
+  bytes.back() ^= 1;
+  EXPECT_THAT(read_artifact(bytes).status().message(),
+              testing::MatchesRegex("section 'report' at offset [0-9]+: wrong checksum"));
+}
+
+// What checksums cannot catch: a file that somebody made.
+TEST(Artifact, ChecksTheContentsOfSoundSections) {
+  const auto message_after = [](void (*damage)(Artifact &)) {
+    Artifact a = example::everything();
+    damage(a);
+    const Result<Artifact> result = read_artifact(write_artifact(a));
+    return result.ok() ? "accepted" : result.status().message();
+  };
+  EXPECT_THAT(message_after([](Artifact &a) { a.images[0].entry_offset = 53; }),
+              testing::MatchesRegex("section 'images' at offset [0-9]+: image 0: the entry is at 53, expected below its size 53"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.kernels.pop_back(); }), HasSubstr("1 kernels for 2 images"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {5}; }),
+              HasSubstr("section 'constants' at offset"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {INT64_MAX, INT64_MAX}; }),
+              HasSubstr("16 bytes do not fit its shape"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {-1}; }), HasSubstr("do not fit its shape"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.plan.steps[0].kernel = 7; }),
+              testing::MatchesRegex("section 'plan' at offset [0-9]+: step 0: kernel 7, expected below 2"));
+}
+
+TEST(Record, RefusesATableThatLies) {
+  const auto message_after = [](void (*damage)(Bytes &)) {
+    RecordWriter writer;
+    writer.add(SectionKind::graph, Bytes(10, 'g'));
+    writer.add(SectionKind::report, Bytes(10, 'r'));
+    Bytes bytes = writer.finish(Digest());
+    damage(bytes);
+    // Makes the header's checksum right again, as its author would.
+    Bytes covered(bytes.begin(), bytes.begin() + 56);
+    covered.insert(covered.end(), bytes.begin() + 64, bytes.begin() + 128);
+    const uint64_t checksum = checksum_of(covered);
+    std::memcpy(bytes.data() + 56, &checksum, 8);
+    const Result<RecordReader> result = RecordReader::open(bytes);
+    return result.ok() ? "accepted" : result.status().message();
+  };
+  EXPECT_EQ(message_after([](Bytes &) {}), "accepted");
+  EXPECT_THAT(message_after([](Bytes &b) { b[64] = 7; b[96] = 7; }), HasSubstr("section 'report'"));       // twice
+  EXPECT_THAT(message_after([](Bytes &b) { b[72 + 7] = 0xff; }), HasSubstr("section table at offset 64"));  // offset
+  EXPECT_THAT(message_after([](Bytes &b) { b[80 + 7] = 0xff; }), HasSubstr("section table at offset 64"));  // size
+  EXPECT_THAT(message_after([](Bytes &b) { b[104] -= 64; }), HasSubstr("section table at offset 96"));      // overlap
+  EXPECT_THAT(message_after([](Bytes &b) { b[140] = 1; }), HasSubstr("section table at offset 96"));        // between
+  EXPECT_THAT(message_after([](Bytes &b) { 
+                b.resize(b.size() + 64);
+                const uint64_t size = b.size();
+                std::memcpy(b.data() + 16, &size, 8);
+              }), HasSubstr("follow the last section"));
+}
+
+TEST(KernelImage, ReadsBackAndKnowsItsKey) {
+  const Image image = example::add_kernel();
+  const Bytes bytes = write_kernel_image(image);
+  const Result<Image> back = read_kernel_image(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->code, image.code);
+  EXPECT_EQ(back->k2, image.k2);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    Bytes damaged = bytes;
+    damaged[at] ^= 0x80;
+    EXPECT_FALSE(read_kernel_image(damaged).ok()) << at;
+  }
+}
+
+}  // namespace
+}  // namespace kiln

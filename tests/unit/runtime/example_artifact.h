@@ -1,0 +1,112 @@
+// Artifacts for tests, small enough to write by hand: their kernels are a few instructions of x86-64.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cache/artifact.h"
+
+namespace kiln::example {
+
+inline Image image(Bytes code, std::string_view name) { return {std::move(code), 0, digest_of(name)}; }
+
+// out[i] = a[i] + b[i], f32, for i in [begin, end). Buffers: a, b, out.
+inline Image add_kernel() {
+  return image(
+      {0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0x48, 0x8b, 0x50, 0x08, 0x48, 0x8b, 0x70, 0x10, 0x4c, 0x8b, 0x47, 0x10,
+       0x4c, 0x8b, 0x4f, 0x18, 0x4d, 0x39, 0xc8, 0x7d, 0x17, 0xf3, 0x42, 0x0f, 0x10, 0x04, 0x81, 0xf3, 0x42, 0x0f,
+       0x58, 0x04, 0x82, 0xf3, 0x42, 0x0f, 0x11, 0x04, 0x86, 0x49, 0xff, 0xc0, 0xeb, 0xe4, 0x31, 0xc0, 0xc3},
+      "add");
+}
+
+// Sets KILN_ERROR_INDEX_OUT_OF_RANGE and does nothing else.
+inline Image failing_kernel() {
+  return image({0x48, 0x8b, 0x47, 0x28, 0xf0, 0x83, 0x08, 0x02, 0x31, 0xc0, 0xc3}, "fail");
+}
+
+// out[i] = a[i] + sizes[0], f32, each by way of the first 4 bytes of scratch. Buffers: a, out.
+inline Image add_size_kernel() {
+  return image({0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0x48, 0x8b, 0x70, 0x08, 0x48, 0x8b, 0x57, 0x08, 0xf3, 0x48, 0x0f,
+                0x2a, 0x0a, 0x48, 0x8b, 0x57, 0x20, 0x4c, 0x8b, 0x47, 0x10, 0x4c, 0x8b, 0x4f, 0x18, 0x4d, 0x39, 0xc8,
+                0x7d, 0x1d, 0xf3, 0x42, 0x0f, 0x10, 0x04, 0x81, 0xf3, 0x0f, 0x58, 0xc1, 0xf3, 0x0f, 0x11, 0x02, 0xf3,
+                0x0f, 0x10, 0x02, 0xf3, 0x42, 0x0f, 0x11, 0x04, 0x86, 0x49, 0xff, 0xc0, 0xeb, 0xde, 0x31, 0xc0, 0xc3},
+               "add size");
+}
+
+inline constexpr std::string_view build = "0123456789abcdef0123456789abcdef";
+
+inline Plan::Argument argument(std::string name, Shape dims, DType dtype = DType::f32) {
+  Shape strides = row_major_strides(dims);
+  return {std::move(name), dtype, std::move(dims), std::move(strides)};
+}
+
+inline Plan::Step launch(uint32_t kernel, std::vector<uint32_t> slots, Expr tasks) {
+  Plan::Step step;
+  step.kernel = kernel;
+  step.slots = std::move(slots);
+  step.tasks = std::move(tasks);
+  return step;
+}
+
+inline Artifact artifact_of(Plan plan, std::vector<Image> images) {
+  Artifact a;
+  a.key = digest_of("example");
+  a.components = {{"graph", digest_of("graph"), "x + y"}, {"target", digest_of("x86-64"), "x86-64"}};
+  a.build_id = build;
+  a.backend = "cpu";
+  a.target = "x86-64";
+  a.plan = std::move(plan);
+  a.kernels.resize(images.size(), Bytes{1, 2, 3});
+  a.images = std::move(images);
+  a.report_json = "{}";
+  return a;
+}
+
+// z = x + y, all f32[n]; one step. `extent` may be a number or the symbol n.
+inline Artifact add(const Expr &extent) {
+  using Kind = Plan::Slot::Kind;
+  Plan p;
+  p.inputs = {argument("x", {extent}), argument("y", {extent})};
+  p.outputs = {argument("z", {extent})};
+  if (!extent.is_integer()) p.symbols = {{.name = "n", .input = 0, .dim = 0}};
+  p.slots = {{Kind::input, 0, extent * 4}, {Kind::input, 1, extent * 4}, {Kind::output, 0, extent * 4}};
+  p.steps = {launch(0, {0, 1, 2}, extent)};
+  return artifact_of(std::move(p), {add_kernel()});
+}
+
+// z = ((x + y) + (w + c)) + 2n, all f32[2n] but w and c: f32[4], of which n = 2. (w + c) is prepared, x + y lies in the
+// arena. With every kind of slot, a check, an input that is written (y = x + y), scratch and sizes.
+inline Artifact everything() {
+  using Kind = Plan::Slot::Kind;
+  const Expr n = Expr::symbol("n"), m = Expr::symbol("m"), bytes = 8 * n;
+  Plan p;
+  p.inputs = {argument("x", {n, 2}), argument("y", {2 * n}), argument("size", {m})};
+  p.parameters = {argument("w", {4})};
+  p.outputs = {argument("z", {2 * n})};
+  p.written_inputs = {1};
+  p.symbols = {{.name = "n", .input = 0, .dim = 0, .min = 1, .max = 1000, .divisor = 2},
+               {.name = "m", .input = 2, .dim = 0}};
+  p.checks = {{m, 2 * n, "size and z"}};
+  p.slots = {{Kind::input, 0, bytes}, {Kind::input, 1, bytes}, {Kind::parameter, 0, 16}, {Kind::constant, 0, 16},
+             {Kind::prepared, 0, 16}, {Kind::arena, 0, bytes}, {Kind::arena, 1, bytes},  {Kind::output, 0, bytes}};
+  p.arena = {{bytes}, {max(bytes, 64)}};
+  p.prepared = {{16}};
+  p.prepare = {launch(0, {2, 3, 4}, 4)};
+  Plan::Step copy;
+  copy.kind = Plan::Step::Kind::copy;
+  copy.slots = {5, 1};
+  Plan::Step add_size = launch(1, {6, 7}, 2 * n);
+  add_size.symbols = {1};
+  add_size.scratch_bytes = 4;
+  p.steps = {launch(0, {0, 1, 5}, 2 * n), launch(0, {5, 4, 6}, 4), add_size, copy};
+  Artifact a = artifact_of(std::move(p), {add_kernel(), add_size_kernel()});
+  TensorData c;
+  c.shape = {4};
+  const float values[] = {10, 20, 30, 40};
+  c.bytes.assign(reinterpret_cast<const uint8_t *>(values), reinterpret_cast<const uint8_t *>(values + 4));
+  a.constants = {c};
+  a.graph_json = R"({"kiln": 1})";
+  return a;
+}
+
+}  // namespace kiln::example
