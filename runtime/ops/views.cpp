@@ -286,6 +286,7 @@ Op view(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs,
         OpMeaning meaning) {
   return {{.name = name,
            .doc = doc,
+           .flags = op_flags::view,
            .args = {{"x", "any shape", any_type}},
            .result_names = {"y"},
            .attrs = std::move(attrs),
