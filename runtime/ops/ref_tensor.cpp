@@ -3,7 +3,7 @@
 
 #include "runtime/ops/family.h"
 #include "runtime/ops/reference.h"
-#include "runtime/ops/small_float.h"
+#include "jit/base/small_float.h"
 
 namespace kiln {
 

@@ -1,4 +1,4 @@
-// The 16-bit float formats, as bits. For the storage of reference tensors alone.
+// The 16-bit float formats: their bits, from double and to double.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,375 @@
+// JSON to a graph. FORMAT.md is the schema; this file follows it member by member.
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "runtime/graph/edit.h"
+#include "runtime/graph/json.h"
+#include "runtime/graph/json_number.h"
+#include "runtime/graph/json_view.h"
+
+namespace kiln {
+namespace {
+
+using json::View;
+
+constexpr size_t longest_expression = 1000;
+
+Result<Dim> read_dim(const View &v) {
+  if (v.is_number()) {
+    KILN_ASSIGN(int64_t integer, v.as_integer());
+    return Dim(integer);
+  }
+  if (!v.is_text()) return v.fail("expected an integer or an expression in quotes");
+  if (v.text().size() > longest_expression)
+    return v.fail("an expression has more than ", longest_expression, " characters");
+  Result<Expr> dim = Expr::parse(v.text());
+  if (!dim.ok()) return v.fail(dim.take_status());
+  return dim;
+}
+
+Result<Shape> read_dims(const View &v) {
+  KILN_ASSIGN(std::vector<View> elements, v.as_list());
+  Shape shape;
+  for (const View &element : elements) {
+    KILN_ASSIGN(Dim dim, read_dim(element));
+    shape.push_back(std::move(dim));
+  }
+  return shape;
+}
+
+Result<DType> read_dtype(const View &v) {
+  KILN_ASSIGN(std::string_view name, v.as_text());
+  if (std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
+  return v.fail("unknown dtype '", name, "'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
+}
+
+Result<TensorType> read_type(const View &v) {
+  KILN_TRY(v.allow_members({"dtype", "shape", "strides", "device"}));
+  KILN_ASSIGN(View dtype_view, v.required("dtype"));
+  KILN_ASSIGN(DType dtype, read_dtype(dtype_view));
+  KILN_ASSIGN(View shape_view, v.required("shape"));
+  KILN_ASSIGN(Shape shape, read_dims(shape_view));
+  TensorType type = exact_type(dtype, std::move(shape));
+  if (std::optional<View> strides = v.member("strides")) {
+    KILN_ASSIGN(type.strides, read_dims(*strides));
+  }
+  if (std::optional<View> device = v.member("device")) {
+    KILN_ASSIGN(int64_t slot, device->as_integer());
+    if (slot < 0 || slot > UINT32_MAX) return device->fail("slot ", slot, " is out of range");
+    type.device = static_cast<uint32_t>(slot);
+  }
+  if (Status status = check_type(type); !status.ok()) return v.fail(std::move(status));
+  return type;
+}
+
+Result<uint64_t> read_element(const View &v, DType dtype) {
+  if (dtype == DType::boolean) {
+    if (!v.is_boolean()) return v.fail("expected true or false");
+    return uint64_t{v.boolean()};
+  }
+  std::optional<uint64_t> bits;
+  if (v.is_number()) bits = json::element_of(dtype, v.number());
+  if (v.is_text()) bits = json::element_of(dtype, v.text());
+  if (!bits) return v.fail("expected a number of dtype ", name_of(dtype));
+  return *bits;
+}
+
+Result<TensorPtr> read_tensor(const View &type_view, const View &data_view) {
+  KILN_ASSIGN(TensorType type, read_type(type_view));
+  auto tensor = std::make_shared<TensorData>();
+  tensor->dtype = type.dtype;
+  for (const Dim &dim : type.dims) {
+    if (!dim.is_integer()) return type_view.fail("the shape of data has integers only");
+    tensor->shape.push_back(dim.integer());
+  }
+  if (type.strides != row_major_strides(type.dims)) return type_view.fail("data is row-major");
+  KILN_ASSIGN(std::vector<View> elements, data_view.as_list());
+  if (elements.size() != static_cast<uint64_t>(tensor->element_count()))
+    return data_view.fail(elements.size(), " elements for ", type.text());
+  uint32_t size = size_of(type.dtype);
+  tensor->bytes.resize(elements.size() * size);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    KILN_ASSIGN(uint64_t bits, read_element(elements[i], type.dtype));
+    std::memcpy(&tensor->bytes[i * size], &bits, size);
+  }
+  return TensorPtr(std::move(tensor));
+}
+
+// Reads one graph of the document; those that nodes name in "graphs" are read when they are needed, once.
+class Reader {
+ public:
+  // `outer` is where names of graphs are looked up that this one's "graphs" does not have; null at the top.
+  Reader(const OpTable &ops, View v, const Reader *outer, int depth)
+      : ops_(ops), view_(std::move(v)), outer_(outer), depth_(depth) {}
+
+  Result<GraphPtr> read() {
+    if (depth_ > deepest) return view_.fail("graphs are nested deeper than ", deepest);
+    if (outer_)
+      KILN_TRY(view_.allow_members({"symbols", "inputs", "parameters", "constants", "nodes", "outputs", "graphs"}));
+    else
+      KILN_TRY(read_version());
+    KILN_TRY(each_member("symbols", &Reader::read_symbol));
+    KILN_TRY(each_element("inputs", &Reader::read_input));
+    KILN_TRY(each_element("parameters", &Reader::read_parameter));
+    KILN_TRY(each_element("constants", &Reader::read_constant));
+    KILN_TRY(each_element("nodes", &Reader::read_node));
+    KILN_TRY(read_outputs());
+    Result<GraphPtr> graph = edit_.finish();
+    if (!graph.ok()) return view_.fail(graph.take_status());
+    return graph;
+  }
+
+ private:
+  static constexpr int deepest = 30;
+
+  Status read_version() {
+    KILN_TRY(
+        view_.allow_members({"kiln", "symbols", "inputs", "parameters", "constants", "nodes", "outputs", "graphs"}));
+    KILN_ASSIGN(View version_view, view_.required("kiln"));
+    KILN_ASSIGN(int64_t version, version_view.as_integer());
+    if (version != 1)
+      return error(Code::incompatible, "kiln: schema version ", version, "; this build reads version 1");
+    return {};
+  }
+
+  Status each_element(std::string_view name, Status (Reader::*read_one)(const View &)) {
+    std::optional<View> list = view_.member(name);
+    if (!list) return {};
+    KILN_ASSIGN(std::vector<View> elements, list->as_list());
+    for (const View &element : elements) KILN_TRY((this->*read_one)(element));
+    return {};
+  }
+  Status each_member(std::string_view name, Status (Reader::*read_one)(const View &)) {
+    std::optional<View> object = view_.member(name);
+    if (!object) return {};
+    KILN_ASSIGN(std::vector<View> members, object->as_object());
+    for (const View &member : members) KILN_TRY((this->*read_one)(member));
+    return {};
+  }
+
+  Status read_symbol(const View &v) {
+    KILN_TRY(v.allow_members({"min", "max", "divisor", "hint"}));
+    SymbolInfo info;
+    for (auto [name, number] :
+         {std::pair("min", &info.min), {"max", &info.max}, {"divisor", &info.divisor}, {"hint", &info.hint}})
+      if (std::optional<View> member = v.member(name)) {
+        KILN_ASSIGN(*number, member->as_integer());
+      }
+    Status status = edit_.declare_symbol(v.key(), info);
+    return status.ok() ? status : v.fail(std::move(status));
+  }
+
+  static Result<std::string_view> read_name(const View &v) {
+    KILN_ASSIGN(View name, v.required("name"));
+    return name.as_text();
+  }
+
+  Status read_placeholder(const View &v, Result<ValueId> (Edit::*declare)(std::string_view, TensorType)) {
+    KILN_TRY(v.allow_members({"name", "type"}));
+    KILN_ASSIGN(std::string_view name, read_name(v));
+    KILN_ASSIGN(View type_view, v.required("type"));
+    KILN_ASSIGN(TensorType type, read_type(type_view));
+    Result<ValueId> value = (edit_.*declare)(name, std::move(type));
+    return value.ok() ? Status() : v.fail(value.take_status());
+  }
+  Status read_input(const View &v) { return read_placeholder(v, &Edit::input); }
+  Status read_parameter(const View &v) { return read_placeholder(v, &Edit::parameter); }
+
+  Status read_constant(const View &v) {
+    KILN_TRY(v.allow_members({"name", "type", "data"}));
+    KILN_ASSIGN(std::string_view name, read_name(v));
+    KILN_ASSIGN(View type, v.required("type"));
+    KILN_ASSIGN(View data, v.required("data"));
+    KILN_ASSIGN(TensorPtr tensor, read_tensor(type, data));
+    if (name.empty()) return v.fail("the name is empty");
+    Result<ValueId> value = edit_.constant(std::move(tensor), name);
+    return value.ok() ? Status() : v.fail(value.take_status());
+  }
+
+  // "NODE" or "NODE:K"; names have no colon.
+  Result<ValueId> read_value(const View &v) {
+    KILN_ASSIGN(std::string_view text, v.as_text());
+    size_t colon = text.find(':');
+    const Node *node = edit_.view().find(text.substr(0, colon));
+    if (!node) return v.fail("no input, parameter, constant or earlier node is named '", text.substr(0, colon), "'");
+    ValueId value{node->id, 0};
+    if (colon != std::string_view::npos) {
+      std::string_view digits = text.substr(colon + 1);
+      const char *end = digits.data() + digits.size();
+      auto [at, failure] = std::from_chars(digits.data(), end, value.output);
+      if (failure != std::errc() || at != end) return v.fail("expected NODE or NODE:K, found '", text, "'");
+    } else if (node->results.size() > 1) {
+      return v.fail("'", text, "' has ", node->results.size(), " results; write '", text, ":0' for the first");
+    }
+    if (value.output >= node->results.size())
+      return v.fail("'", node->name, "' has ", node->results.size(), " results, '", text, "' is none of them");
+    return value;
+  }
+
+  Status read_node(const View &v) {
+    KILN_TRY(v.allow_members({"name", "op", "inputs", "attrs", "annotations"}));
+    KILN_ASSIGN(std::string_view name, read_name(v));
+    if (name.empty()) return v.fail("the name is empty");
+    KILN_ASSIGN(View op_view, v.required("op"));
+    KILN_ASSIGN(std::string_view op_name, op_view.as_text());
+    const OpSchema *op = ops_.find(op_name);
+    if (!op) return op_view.fail(error(Code::unknown_name, "unknown op '", op_name, "'", ops_.suggest(op_name)));
+
+    std::vector<ValueId> inputs;
+    if (std::optional<View> list = v.member("inputs")) {
+      KILN_ASSIGN(std::vector<View> elements, list->as_list());
+      for (const View &element : elements) {
+        KILN_ASSIGN(ValueId value, read_value(element));
+        inputs.push_back(value);
+      }
+    }
+    AttrMap attrs, annotations;
+    if (std::optional<View> object = v.member("attrs")) {
+      KILN_ASSIGN(attrs, read_attrs(*object, *op));
+    }
+    if (std::optional<View> object = v.member("annotations")) {
+      KILN_ASSIGN(annotations, read_annotations(*object));
+    }
+    Result<uint32_t> node = edit_.add(op, inputs, std::move(attrs), name, std::move(annotations));
+    return node.ok() ? Status() : v.fail(node.take_status().with_prefix(str_cat("node '", name, "': ")));
+  }
+
+  Result<AttrMap> read_attrs(const View &v, const OpSchema &op) {
+    AttrMap attrs;
+    KILN_ASSIGN(std::vector<View> members, v.as_object());
+    for (const View &member : members) {
+      const AttrDef *def = op.find_attr(member.key());
+      if (!def)
+        return v.fail(error(Code::unknown_name, "op '", op.name, "' has no attribute '", member.key(), "'; it has ",
+                            op.attrs.empty() ? "none" : join(op.attrs, ", ", [](const AttrDef &a) { return a.name; })));
+      KILN_ASSIGN(AttrValue value, read_attr(member, def->kind, def->is_list));
+      attrs.emplace(member.key(), std::move(value));
+    }
+    return attrs;
+  }
+
+  // Annotations name their kind: {"i64": 3}, {"text": ["a", "b"]}.
+  Result<AttrMap> read_annotations(const View &v) {
+    static constexpr AttrKind kinds[] = {AttrKind::i64, AttrKind::f64, AttrKind::text, AttrKind::dtype,
+                                         AttrKind::boolean};
+    AttrMap annotations;
+    KILN_ASSIGN(std::vector<View> members, v.as_object());
+    for (const View &member : members) {
+      KILN_ASSIGN(std::vector<View> tagged, member.as_object());
+      std::optional<AttrKind> kind;
+      for (AttrKind k : kinds)
+        if (tagged.size() == 1 && tagged[0].key() == name_of(k)) kind = k;
+      if (!kind) return member.fail("expected one member: i64, f64, text, dtype or bool");
+      KILN_ASSIGN(AttrValue value, read_attr(tagged[0], *kind, tagged[0].is_list()));
+      annotations.emplace(member.key(), std::move(value));
+    }
+    return annotations;
+  }
+
+  Result<AttrValue> read_attr(const View &v, AttrKind kind, bool is_list) {
+    std::vector<View> elements{v};
+    if (is_list) {
+      KILN_ASSIGN(elements, v.as_list());
+    }
+    switch (kind) {
+      case AttrKind::i64:
+        return read_items<int64_t>(elements, is_list, [](const View &e) { return e.as_integer(); });
+      case AttrKind::f64:
+        return read_items<double>(elements, is_list, [](const View &e) -> Result<double> {
+          KILN_ASSIGN(uint64_t bits, read_element(e, DType::f64));
+          return std::bit_cast<double>(bits);
+        });
+      case AttrKind::text:
+        return read_items<std::string>(elements, is_list, [](const View &e) -> Result<std::string> {
+          KILN_ASSIGN(std::string_view text, e.as_text());
+          return std::string(text);
+        });
+      case AttrKind::dtype:
+        return read_items<DType>(elements, is_list, read_dtype);
+      case AttrKind::dim:
+        return read_items<Dim>(elements, is_list, read_dim);
+      case AttrKind::graph:
+        return read_items<GraphPtr>(elements, is_list, [this](const View &e) { return read_graph(e); });
+      case AttrKind::tensor:
+        return read_items<TensorPtr>(elements, is_list, [](const View &e) -> Result<TensorPtr> {
+          KILN_TRY(e.allow_members({"type", "data"}));
+          KILN_ASSIGN(View type, e.required("type"));
+          KILN_ASSIGN(View data, e.required("data"));
+          return read_tensor(type, data);
+        });
+      case AttrKind::boolean:
+        return read_items<bool>(elements, is_list, [](const View &e) -> Result<bool> {
+          if (!e.is_boolean()) return e.fail("expected true or false");
+          return e.boolean();
+        });
+    }
+    return v.fail("an attribute of unknown kind");
+  }
+
+  template <class T, class Read>
+  static Result<AttrValue> read_items(const std::vector<View> &elements, bool is_list, Read read) {
+    std::vector<T> items;
+    for (const View &element : elements) {
+      KILN_ASSIGN(T item, read(element));
+      items.push_back(std::move(item));
+    }
+    AttrValue value;
+    value.items = std::move(items);
+    value.is_list = is_list;
+    return value;
+  }
+
+  // The graph that a node names: of this graph's "graphs", or of an outer one's.
+  Result<GraphPtr> read_graph(const View &v) const {
+    KILN_ASSIGN(std::string_view name, v.as_text());
+    for (const Reader *scope = this; scope; scope = scope->outer_) {
+      std::optional<View> graphs = scope->view_.member("graphs");
+      if (!graphs) continue;
+      if (!graphs->is_object()) return graphs->fail("expected an object");
+      std::optional<View> found = graphs->member(name);
+      if (!found) continue;
+      GraphPtr &known = scope->graphs_[found->item()];
+      if (known) return known;
+      if (!scope->open_.insert(found->item()).second) return v.fail("graph '", name, "' would contain itself");
+      Reader nested(ops_, *found, scope, depth_ + 1);
+      KILN_ASSIGN(known, nested.read());
+      scope->open_.erase(found->item());
+      return known;
+    }
+    return v.fail("no member of 'graphs' is named '", name, "'");
+  }
+
+  Status read_outputs() {
+    std::vector<GraphOutput> outputs;
+    if (std::optional<View> list = view_.member("outputs")) {
+      KILN_ASSIGN(std::vector<View> elements, list->as_list());
+      for (const View &element : elements) {
+        KILN_TRY(element.allow_members({"name", "value"}));
+        KILN_ASSIGN(std::string_view name, read_name(element));
+        KILN_ASSIGN(View value_view, element.required("value"));
+        KILN_ASSIGN(ValueId value, read_value(value_view));
+        outputs.push_back({std::string(name), value});
+      }
+    }
+    Status status = edit_.set_outputs(std::move(outputs));
+    return status.ok() ? status : view_.fail(std::move(status).with_prefix("outputs: "));
+  }
+
+  const OpTable &ops_;
+  View view_;
+  const Reader *outer_;
+  int depth_;
+  Edit edit_;
+  mutable std::map<const cJSON *, GraphPtr> graphs_;  // of this scope's "graphs", as they are read
+  mutable std::set<const cJSON *> open_;              // being read: naming one of them would be a cycle
+};
+
+}  // namespace
+
+Result<GraphPtr> read_json(std::string_view text, const OpTable &ops) {
+  KILN_ASSIGN(json::Document document, json::parse(text));
+  return Reader(ops, View(document.get(), ""), nullptr, 0).read();
+}
+
+}  // namespace kiln

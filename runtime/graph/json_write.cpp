@@ -1,0 +1,183 @@
+// A graph as JSON: the form that json_read.cpp reads, one line a node, defaults left out.
+#include <cstring>
+#include <map>
+
+#include "jit/base/json_writer.h"
+#include "runtime/graph/json.h"
+#include "runtime/graph/json_number.h"
+
+namespace kiln {
+namespace {
+
+class Writer {
+ public:
+  std::string write(const Graph &graph) {
+    // Writing the top graph finds the nested ones, writing those finds theirs.
+    std::string out = "{\"kiln\":1,\n" + body(graph);
+    std::string nested;
+    for (size_t i = 0; i < graphs_.size(); ++i)
+      nested += str_cat(i ? ",\n" : "\n", JsonWriter().value(name_of_graph(i)).text(), ":{", body(*graphs_[i]), "}");
+    if (!nested.empty()) out += ",\n\"graphs\":{" + nested + "}";
+    return out + "}\n";
+  }
+
+ private:
+  static std::string name_of_graph(size_t number) { return str_cat("graph", number); }
+
+  // All members of a graph but "kiln" and "graphs".
+  std::string body(const Graph &graph) {
+    std::vector<std::string> inputs, parameters, constants, nodes, outputs;
+    for (uint32_t id : graph.inputs()) inputs.push_back(placeholder(*graph.find(id)));
+    for (uint32_t id : graph.parameters()) parameters.push_back(placeholder(*graph.find(id)));
+    for (const Node &node : graph.nodes()) {
+      if (node.kind == Node::Kind::constant) constants.push_back(constant(node));
+      if (node.kind == Node::Kind::op) nodes.push_back(op_node(graph, node));
+    }
+    for (const GraphOutput &output : graph.outputs()) {
+      JsonWriter json;
+      json.begin_object().member("name", output.name).member("value", text_of(graph, output.value)).end_object();
+      outputs.push_back(json.take());
+    }
+    std::string out = symbols(graph);
+    for (auto [name, list] : {std::pair("inputs", &inputs),
+                              {"parameters", &parameters},
+                              {"constants", &constants},
+                              {"nodes", &nodes},
+                              {"outputs", &outputs}}) {
+      if (list->empty() && list != &outputs) continue;
+      if (!out.empty()) out += ",\n";
+      out += str_cat('"', name, "\":[\n", join(*list, ",\n", [](const std::string &line) { return line; }), "]");
+    }
+    return out;
+  }
+
+  static std::string symbols(const Graph &graph) {
+    JsonWriter json;
+    json.begin_object();
+    bool any = false;
+    for (const auto &[name, info] : graph.symbols()) {
+      if (info == SymbolInfo()) continue;  // a symbol of which nothing is known needs no declaration
+      any = true;
+      json.key(name).begin_object();
+      if (info.min != 0) json.member("min", info.min);
+      if (info.max != INT64_MAX) json.member("max", info.max);
+      if (info.divisor != 1) json.member("divisor", info.divisor);
+      if (info.hint != 0) json.member("hint", info.hint);
+      json.end_object();
+    }
+    json.end_object();
+    return any ? str_cat("\"symbols\":", json.text()) : std::string();
+  }
+
+  static void dim(const Dim &d, JsonWriter &json) {
+    if (d.is_integer())
+      json.value(d.integer());
+    else
+      json.value(d.text());
+  }
+
+  static void type(const TensorType &t, JsonWriter &json) {
+    auto dims = [&](std::string_view key, const Shape &shape) {
+      json.key(key).begin_list();
+      for (const Dim &d : shape) dim(d, json);
+      json.end_list();
+    };
+    json.begin_object().member("dtype", name_of(t.dtype));
+    dims("shape", t.dims);
+    if (t.layout == TensorType::Layout::exact && t.strides != row_major_strides(t.dims)) dims("strides", t.strides);
+    if (t.device != 0) json.member("device", t.device);
+    json.end_object();
+  }
+
+  static std::string placeholder(const Node &node) {
+    JsonWriter json;
+    json.begin_object().member("name", node.name).key("type");
+    type(node.results[0], json);
+    return json.end_object().take();
+  }
+
+  static void data(const TensorData &tensor, JsonWriter &json) {
+    uint32_t size = size_of(tensor.dtype);
+    json.begin_list();
+    for (size_t at = 0; at < tensor.bytes.size(); at += size) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, &tensor.bytes[at], size);
+      json.raw(json::text_of_element(tensor.dtype, bits));
+    }
+    json.end_list();
+  }
+
+  static std::string constant(const Node &node) {
+    JsonWriter json;
+    json.begin_object().member("name", node.name).key("type");
+    type(node.results[0], json);
+    json.key("data");
+    data(*node.constant, json);
+    return json.end_object().take();
+  }
+
+  std::string op_node(const Graph &graph, const Node &node) {
+    JsonWriter json;
+    json.begin_object().member("name", node.name).member("op", node.op->name).key("inputs").begin_list();
+    for (ValueId value : node.inputs) json.value(text_of(graph, value));
+    json.end_list();
+    bool open = false;
+    for (const auto &[name, value] : node.attrs) {
+      const AttrDef *def = node.op->find_attr(name);
+      if (def && !def->required && default_of(*def) == value) continue;
+      if (!std::exchange(open, true)) json.key("attrs").begin_object();
+      json.key(name);
+      this->value(value, json);
+    }
+    if (open) json.end_object();
+    if (!node.annotations.empty()) {
+      json.key("annotations").begin_object();
+      for (const auto &[name, value] : node.annotations) {
+        json.key(name).begin_object().key(name_of(value.kind()));
+        this->value(value, json);
+        json.end_object();
+      }
+      json.end_object();
+    }
+    return json.end_object().take();
+  }
+
+  void value(const AttrValue &value, JsonWriter &json) {
+    if (value.is_list) json.begin_list();
+    std::visit(
+        [&](const auto &list) {
+          using Item = typename std::decay_t<decltype(list)>::value_type;
+          for (const Item &e : list) item(e, json);
+        },
+        value.items);
+    if (value.is_list) json.end_list();
+  }
+  void item(int64_t v, JsonWriter &json) { json.value(v); }
+  void item(double v, JsonWriter &json) { json.raw(json::text_of_element(DType::f64, std::bit_cast<uint64_t>(v))); }
+  void item(const std::string &v, JsonWriter &json) { json.value(v); }
+  void item(DType v, JsonWriter &json) { json.value(name_of(v)); }
+  void item(const Dim &v, JsonWriter &json) { dim(v, json); }
+  void item(bool v, JsonWriter &json) { json.value(v); }
+  void item(const TensorPtr &v, JsonWriter &json) {
+    json.begin_object().key("type");
+    type(make_type(v->dtype, Shape(v->shape.begin(), v->shape.end())), json);
+    json.key("data");
+    data(*v, json);
+    json.end_object();
+  }
+  // A graph that is used twice, or equal to another, is written once.
+  void item(const GraphPtr &v, JsonWriter &json) {
+    auto [found, is_new] = number_of_graph_.emplace(digest_of(*v), graphs_.size());
+    if (is_new) graphs_.push_back(v);
+    json.value(name_of_graph(found->second));
+  }
+
+  std::vector<GraphPtr> graphs_;
+  std::map<Digest, size_t> number_of_graph_;
+};
+
+}  // namespace
+
+std::string write_json(const Graph &graph) { return Writer().write(graph); }
+
+}  // namespace kiln

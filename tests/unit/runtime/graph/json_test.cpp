@@ -1,0 +1,212 @@
+#include "runtime/graph/json.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/graph/json_number.h"
+#include "runtime/graph/json_scan.h"
+#include "tests/unit/runtime/graph/fake_ops.h"
+
+namespace kiln {
+namespace {
+
+using fake::Build;
+
+std::string scanned(std::string_view text) { return scan_json(text).message(); }
+std::string read(std::string_view text) {
+  Result<GraphPtr> graph = read_json(text, fake::ops());
+  return graph.ok() ? "ok" : graph.status().message();
+}
+
+TEST(JsonScan, AcceptsJson) {
+  for (std::string_view text : {"{}", " [1, -0, 0.5e-3, 1E+2, true, false, null, \"\"] ", "{\"a\":{\"a\":[]}}",
+                                "\"\\u00e9\\ud83d\\ude00\\n\"", "9007199254740992", "1e-400", "0.0e999"})
+    EXPECT_EQ(scanned(text), "") << text;
+}
+
+TEST(JsonScan, RefusesWhatParsersTakeForGranted) {
+  EXPECT_EQ(scanned("{} x"), "JSON, line 1, column 4: expected the end, found 'x'");
+  EXPECT_EQ(scanned("[01]"), "JSON, line 1, column 2: a number begins with 0");
+  EXPECT_EQ(scanned("[-]"), "JSON, line 1, column 3: expected a digit, found ']'");
+  EXPECT_EQ(scanned("[1.]"), "JSON, line 1, column 4: expected a digit, found ']'");
+  EXPECT_EQ(scanned("[1,]"), "JSON, line 1, column 4: expected a value, found ']'");
+  EXPECT_EQ(scanned("{\n \"a\": 1,\n \"a\": 2}"), "JSON, line 3, column 2: key 'a' stands twice in one object");
+  EXPECT_EQ(scanned("{\"a\": 1, \"\\u0061\": 2}"), "JSON, line 1, column 10: key 'a' stands twice in one object");
+  EXPECT_EQ(scanned("\"a\\u0000b\""), "JSON, line 1, column 3: \\u0000 is not allowed");
+  EXPECT_EQ(scanned("\"\\ud800\""), "JSON, line 1, column 2: a lone surrogate");
+  EXPECT_EQ(scanned("\"\\ud800\\u0041\""), "JSON, line 1, column 2: a lone surrogate");
+  EXPECT_EQ(scanned("\"\\udc00\""), "JSON, line 1, column 2: a lone surrogate");
+  EXPECT_EQ(scanned("\"\\x\""),
+            "JSON, line 1, column 2: an escape is none of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+  EXPECT_EQ(scanned("\"\\u12g4\""), "JSON, line 1, column 4: expected four hexadecimal digits, found '1'");
+  EXPECT_EQ(scanned("\"\xc0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
+  EXPECT_EQ(scanned("\"\xed\xa0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
+  EXPECT_EQ(scanned("\"a\nb\""), "JSON, line 1, column 3: a control character in a string; write it as \\u00XX");
+  EXPECT_EQ(scanned("\"abc"), "JSON, line 1, column 1: a string has no end");
+  EXPECT_EQ(scanned("1e400"), "JSON, line 1, column 1: number 1e400 is too large; write \"inf\" for infinity");
+  EXPECT_EQ(scanned("9007199254740993"),
+            "JSON, line 1, column 1: integer 9007199254740993 is beyond 2^53; write it as a string");
+  EXPECT_EQ(scanned(std::string(70, '1') + ".5"), "JSON, line 1, column 1: a number has more than 63 characters");
+  EXPECT_EQ(scanned(std::string(100, '[')), "JSON, line 1, column 65: nested deeper than 64");
+  EXPECT_EQ(scanned("{1: 2}"), "JSON, line 1, column 2: expected a key in quotes, found '1'");
+  EXPECT_EQ(scanned("nul"), "JSON, line 1, column 1: expected a value, found 'n'");
+  EXPECT_EQ(scanned(std::string_view("[1]\0", 4)), "JSON, line 1, column 4: expected the end, found another character");
+  EXPECT_EQ(scanned(""), "JSON, line 1, column 1: expected a value, found the end");
+}
+
+TEST(JsonNumber, EveryBitPatternOf16BitFloatsReadsBack) {
+  for (DType dtype : {DType::f16, DType::bf16}) {
+    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+      std::string text = json::text_of_element(dtype, bits);
+      std::optional<uint64_t> back = text[0] == '"'
+                                         ? json::element_of(dtype, std::string_view(text).substr(1, text.size() - 2))
+                                         : json::element_of(dtype, std::strtod(text.c_str(), nullptr));
+      ASSERT_EQ(back, bits) << text;
+    }
+  }
+}
+
+TEST(JsonNumber, OtherElementsReadBack) {
+  auto back = [](DType dtype, uint64_t bits) {
+    std::string text = json::text_of_element(dtype, bits);
+    return text[0] == '"' ? json::element_of(dtype, std::string_view(text).substr(1, text.size() - 2))
+                          : json::element_of(dtype, std::strtod(text.c_str(), nullptr));
+  };
+  uint64_t random = 1;
+  for (int i = 0; i < 100000; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    ASSERT_EQ(back(DType::f32, random >> 32), random >> 32);
+    ASSERT_EQ(back(DType::f64, random), random);
+    ASSERT_EQ(back(DType::i64, random), random);
+    ASSERT_EQ(back(DType::i32, random >> 32), random >> 32);
+  }
+  EXPECT_EQ(json::text_of_element(DType::i8, 0xff), "-1");
+  EXPECT_EQ(json::text_of_element(DType::u8, 0xff), "255");
+  EXPECT_EQ(json::text_of_element(DType::f32, 0xffc00000), "\"0xffc00000\"");
+  EXPECT_EQ(json::text_of_element(DType::f32, 0x7fc00000), "\"nan\"");
+  EXPECT_EQ(json::text_of_element(DType::f32, 0x80000000), "-0");
+  EXPECT_EQ(json::element_of(DType::i8, 128), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::i8, 0.5), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::i64, "9223372036854775808"), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::f32, "0x7fc0"), std::nullopt);
+}
+
+constexpr std::string_view example = R"json({"kiln": 1,
+ "symbols": {"n": {"min": 1, "max": 4096, "divisor": 2, "hint": 8}},
+ "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 4]}},
+            {"name": "t", "type": {"dtype": "f32", "shape": [4, 3], "strides": [1, 4]}}],
+ "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": ["2*n"]}}],
+ "constants": [{"name": "c", "type": {"dtype": "f32", "shape": [2, 2]}, "data": [1, "nan", "-inf", 0.1]},
+               {"name": "b", "type": {"dtype": "bool", "shape": [2]}, "data": [true, false]}],
+ "nodes": [{"name": "s", "op": "split", "inputs": ["x"], "attrs": {"dim": 1}},
+           {"name": "m", "op": "reshape", "inputs": ["s:1"], "attrs": {"shape": ["n*2"]}},
+           {"name": "y", "op": "add", "inputs": ["m", "w"],
+            "annotations": {"kiln.region": {"text": "a"}, "k": {"i64": [1, "9007199254740993"]}, "d": {"dtype": "f16"},
+                            "q": {"bool": true}, "f": {"f64": ["inf", 0.5]}}},
+           {"name": "e", "op": "every", "attrs": {"i": -3, "is": [1], "f": "-inf", "fs": [1, 0.1], "text": "ä\n", "dtype": "i8",
+            "shape": ["n // 2", 3], "start": "max(n, 7)", "flag": true,
+            "tensors": [{"type": {"dtype": "u8", "shape": [2]}, "data": [1, 255]}]}},
+           {"name": "z", "op": "call", "inputs": ["y"], "attrs": {"graph": "block"}},
+           {"name": "z2", "op": "call", "inputs": ["z"], "attrs": {"graph": "block"}}],
+ "outputs": [{"name": "out", "value": "z2"}, {"name": "e", "value": "e"}, {"name": "c", "value": "c"}, {"name": "b", "value": "b"}],
+ "graphs": {"block": {"inputs": [{"name": "a", "type": {"dtype": "f32", "shape": ["k"]}}],
+                      "nodes": [{"name": "r", "op": "call", "inputs": ["a"], "attrs": {"graph": "leaf"}}],
+                      "outputs": [{"name": "r", "value": "r"}]},
+            "leaf": {"inputs": [{"name": "a", "type": {"dtype": "f32", "shape": ["k"]}}],
+                     "nodes": [{"name": "r", "op": "relu", "inputs": ["a"]}],
+                     "outputs": [{"name": "r", "value": "r"}]}}})json";
+
+TEST(Json, WrittenGraphsReadBackEqual) {
+  // The fake call infers the inner symbol k as it is, which nothing binds outside.
+  std::string text(example);
+  for (size_t at; (at = text.find("\"k\"]")) != std::string::npos;) text.replace(at, 3, "\"n\"");
+  Result<GraphPtr> first = read_json(text, fake::ops());
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  std::string written = write_json(**first);
+  Result<GraphPtr> second = read_json(written, fake::ops());
+  ASSERT_TRUE(second.ok()) << second.status().message() << "\n" << written;
+  EXPECT_EQ(digest_of(**first), digest_of(**second)) << written;
+  EXPECT_EQ(write_json(**second), written);
+  EXPECT_EQ((*second)->find("s")->results.size(), 2u);
+  EXPECT_EQ((*second)->find("e")->attrs.at("text"), AttrValue("ä\n"));
+  EXPECT_EQ((*second)->find("z")->attrs.at("graph").graph(), (*second)->find("z2")->attrs.at("graph").graph())
+      << "stored once";
+}
+
+TEST(Json, GraphsBuiltByEditsReadBackEqual) {
+  Build b;
+  ValueId x = b.input("x", {Expr::symbol("n"), 4});
+  ValueId y = b.add("relu", {x});
+  ValueId c = Build::take(b.edit.constant(std::make_shared<TensorData>(TensorData{DType::f32, {}, Bytes(4)})));
+  GraphPtr g = b.finish({b.add("add", {c, y}), b.add("copy_", {x, y}), b.add("add", {y, y})});
+  Result<GraphPtr> back = read_json(write_json(*g), fake::ops());
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(digest_of(*g), digest_of(**back)) << print(*g) << print(**back);
+}
+
+TEST(Json, ErrorsSayWhere) {
+  EXPECT_EQ(read("{}"), "member 'kiln' is missing");
+  EXPECT_EQ(read("{\"kiln\": 2}"), "kiln: schema version 2; this build reads version 1");
+  EXPECT_EQ(read("{\"kiln\": 1, \"input\": []}"),
+            "unknown member 'input'; known are kiln, symbols, inputs, parameters, constants, nodes, outputs, graphs");
+  EXPECT_EQ(read("[]"), "expected an object, found a list");
+  auto with = [](std::string_view nodes, std::string_view rest = "") {
+    return read(str_cat(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [4]}}], "nodes": [)",
+                        nodes, "]", rest, "}"));
+  };
+  EXPECT_EQ(with(R"({"name": "y", "op": "ad"})"), "nodes[0].op: unknown op 'ad'; did you mean 'add'?");
+  EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["z"]})"),
+            "nodes[0].inputs[0]: no input, parameter, constant or earlier node is named 'z'");
+  EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x:1"]})"),
+            "nodes[0].inputs[0]: 'x' has 1 results, 'x:1' is none of them");
+  EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x:one"]})"),
+            "nodes[0].inputs[0]: expected NODE or NODE:K, found 'x:one'");
+  EXPECT_EQ(with(R"({"name": "s", "op": "split", "inputs": ["x"]}, {"name": "y", "op": "relu", "inputs": ["s"]})"),
+            "nodes[1].inputs[0]: 's' has 2 results; write 's:0' for the first");
+  EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": []})"),
+            "nodes[0]: node 'y': [relu] takes 1 operands, 0 are given");
+  EXPECT_EQ(with(R"({"name": "y", "op": "split", "inputs": ["x"], "attrs": {"axis": 0}})"),
+            "nodes[0].attrs: op 'split' has no attribute 'axis'; it has dim");
+  EXPECT_EQ(with(R"({"name": "y", "op": "split", "inputs": ["x"], "attrs": {"dim": 0.5}})"),
+            "nodes[0].attrs.dim: expected an integer, found 0.5");
+  EXPECT_EQ(with(R"({"name": "y", "op": "every", "attrs": {"shape": ["2*"]}})"),
+            "nodes[0].attrs.shape[0]: expression '2*': expected a number, a name or '(' at character 3, found the end");
+  EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x"], "annotations": {"k": 3}})"),
+            "nodes[0].annotations.k: expected an object, found a number");
+  EXPECT_EQ(with(R"({"name": "x", "op": "relu", "inputs": ["x"]})"), "nodes[0]: node 'x': name 'x' is taken already");
+  EXPECT_EQ(with("", R"(, "outputs": [{"name": "o", "value": "q"}])"),
+            "outputs[0].value: no input, parameter, constant or earlier node is named 'q'");
+  EXPECT_EQ(with("", R"(, "outputs": [{"name": "o", "value": "x"}, {"name": "o", "value": "x"}])"),
+            "outputs: two outputs are named 'o'");
+  EXPECT_EQ(with("", R"(, "constants": [{"name": "c", "type": {"dtype": "f32", "shape": [2]}, "data": [1]}])"),
+            "constants[0].data: 1 elements for f32[2]");
+  EXPECT_EQ(with("", R"(, "constants": [{"name": "c", "type": {"dtype": "i8", "shape": [1]}, "data": [300]}])"),
+            "constants[0].data[0]: expected a number of dtype i8");
+  EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f8", "shape": []}}])"),
+            "parameters[0].type.dtype: unknown dtype 'f8'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
+  EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [-1]}}])"),
+            "parameters[0].type: dim 0 of f32[-1] is negative");
+  EXPECT_EQ(with("", R"(, "symbols": {"n": {"max": 4}})"),
+            "invariant 'symbols' broken by symbol 'n': no input has it as a dimension, so nothing binds it");
+}
+
+TEST(Json, GraphsThatContainThemselvesAreRefused) {
+  EXPECT_EQ(read(R"({"kiln": 1, "nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}],
+    "graphs": {"a": {"nodes": [{"name": "c", "op": "call", "attrs": {"graph": "b"}}]},
+               "b": {"nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}]}}})"),
+            "graphs.b.nodes[0].attrs.graph: graph 'a' would contain itself");
+  EXPECT_EQ(read(R"({"kiln": 1, "nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}]})"),
+            "nodes[0].attrs.graph: no member of 'graphs' is named 'a'");
+}
+
+TEST(Json, TenThousandNodesReadAndWriteInReasonableTime) {
+  Build b;
+  ValueId v = b.input("x", {4});
+  for (int i = 0; i < 10000; ++i) v = b.add("relu", {v});
+  GraphPtr g = b.finish({v});
+  Result<GraphPtr> back = read_json(write_json(*g), fake::ops());
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(digest_of(**back), digest_of(*g));
+}
+
+}  // namespace
+}  // namespace kiln

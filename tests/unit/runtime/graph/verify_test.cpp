@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/graph/fake_ops.h"
+
+namespace kiln {
+namespace {
+
+using fake::Build;
+Expr n() { return Expr::symbol("n"); }
+
+std::string verified(Build &b, std::vector<ValueId> outputs) {
+  Build::check(b.edit.set_output_values(outputs));
+  return b.edit.finish().status().message();
+}
+
+TEST(Verify, SymbolsNeedAnInputThatBindsThem) {
+  Build b;
+  b.input("x", {2 * n()});
+  EXPECT_EQ(verified(b, {}),
+            "invariant 'symbols' broken by symbol 'n': no input has it as a dimension, so nothing binds it");
+  b.input("y", {n()});
+  EXPECT_EQ(verified(b, {}), "");
+  ValueId z = b.add("every", {}, {{"shape", AttrValue(Shape{Expr::symbol("k")})}}, "z");
+  EXPECT_EQ(verified(b, {z}),
+            "invariant 'symbols' broken at node 'z': no input has symbol 'k' as a dimension, so nothing binds it");
+}
+
+TEST(Verify, MutationIsAnEpilogueOnInputs) {
+  Build b;
+  ValueId x = b.input("x", {4}), y = b.add("relu", {x}, {}, "y");
+  ValueId w = b.add("copy_", {y, x}, {}, "w");
+  EXPECT_EQ(verified(b, {w}), "invariant 'mutation' broken at node 'w': it writes 'y', which is no input");
+
+  Build c;
+  x = c.input("x", {4});
+  ValueId first = c.add("copy_", {x, c.add("relu", {x})}, {}, "first");
+  c.add("copy_", {x, c.add("relu", {x})}, {}, "second");
+  EXPECT_EQ(verified(c, {first}),
+            "invariant 'mutation' broken at node 'second': it reads input 'x' after 'first' has written it");
+
+  Build d;
+  x = d.input("x", {4});
+  w = d.add("copy_", {x, d.add("relu", {x})}, {}, "w");
+  EXPECT_EQ(verified(d, {w, x}),
+            "invariant 'mutation' broken at output 'output1': it is a view of input 'x', which 'w' writes");
+  ValueId after = d.add("relu", {w}, {}, "after");
+  EXPECT_EQ(verified(d, {after}),
+            "invariant 'mutation' broken at node 'after': it reads the result of 'w', which only an output may");
+}
+
+TEST(Verify, NestedGraphsAreVerifiedAndWriteNothing) {
+  Build inner;
+  ValueId x = inner.input("x", {4});
+  GraphPtr writes = inner.finish({inner.add("copy_", {x, inner.add("relu", {x})}, {}, "w")});
+  Build b;
+  ValueId y = b.add("call", {b.input("x", {4})}, {{"graph", writes}}, "c");
+  EXPECT_EQ(verified(b, {y}),
+            "in attribute 'graph' of node 'c': invariant 'mutation' broken at node 'w': a nested graph may not write "
+            "its inputs");
+}
+
+TEST(Verify, SignatureMustStay) {
+  Build b;
+  ValueId x = b.input("x", {n(), 4});
+  b.parameter("w", {4});
+  ValueId y = b.add("relu", {x}, {}, "y"), z = b.add("relu", {x}, {}, "z");
+  GraphPtr g = b.finish({y, z});
+  EXPECT_TRUE(verify_same_signature(*g, *g).ok());
+
+  Build e(g);
+  ASSERT_TRUE(e.edit.replace(z, y).ok());
+  EXPECT_EQ(verify_same_signature(*g, *Build::take(e.edit.finish())).message(),
+            "invariant 'storage' broken at output 'output1': it has come to share storage with output 'output0'");
+  Build f(g);
+  EXPECT_EQ(verify_same_signature(*g, *f.finish({x, z})).message(),
+            "invariant 'storage' broken at output 'output0': it has become 'x' itself, or a view of it");
+  EXPECT_TRUE(verify_same_signature(*Build(g).finish({x, z}), *Build(g).finish({x, z})).ok());
+  EXPECT_EQ(verify_same_signature(*g, *Build(g).finish({y})).message(),
+            "invariant 'signature' broken by the graph: outputs were 2 and are 1");
+  Build h(g);
+  h.input("more", {3});
+  EXPECT_EQ(verify_same_signature(*g, *Build::take(h.edit.finish())).message(),
+            "invariant 'signature' broken by the graph: inputs were 1 and are 2");
+  Build k(g);
+  ASSERT_TRUE(k.edit.declare_symbol("n", {.max = 10}).ok());
+  EXPECT_EQ(verify_same_signature(*g, *Build::take(k.edit.finish())).message(),
+            "invariant 'signature' broken by the graph: the symbols or their ranges are others");
+}
+
+TEST(Hash, CoversMeaningAndNotNames) {
+  auto build = [](const char *input, const char *node, AttrMap attrs, AttrMap annotations, float constant = 1) {
+    Build b;
+    ValueId x = b.input(input, {n(), 4});
+    auto data = std::make_shared<TensorData>(TensorData{DType::f32, {}, Bytes(4)});
+    std::memcpy(data->bytes.data(), &constant, 4);
+    ValueId c = Build::take(b.edit.constant(data, "c"));
+    b.add("relu", {c});  // unused: an id more
+    ValueId y = b.add("split", {b.add("add", {x, c})}, std::move(attrs), node, std::move(annotations));
+    return digest_of(*b.finish({y, {y.node, 1}}));
+  };
+  Digest base = build("x", "y", {}, {});
+  EXPECT_EQ(build("x", "other", {{"dim", 0}}, {{"debug.line", 12}}), base);
+  EXPECT_NE(build("in", "y", {}, {}), base);
+  EXPECT_NE(build("x", "y", {{"dim", 1}}, {}), base);
+  EXPECT_NE(build("x", "y", {}, {{"kiln.region", "a"}}), base);
+  EXPECT_NE(build("x", "y", {}, {}, 2), base);
+}
+
+TEST(Hash, NestedGraphsCountByContent) {
+  auto build = [](const char *op) {
+    Build inner;
+    ValueId x = inner.input("x", {4});
+    GraphPtr g = inner.finish({inner.add(op, {x})});
+    Build b;
+    ValueId y = b.add("call", {b.input("x", {4})}, {{"graph", g}});
+    return b.finish({b.add("call", {y}, {{"graph", g}})});
+  };
+  EXPECT_EQ(digest_of(*build("relu")), digest_of(*build("relu")));
+  EXPECT_NE(digest_of(*build("relu")), digest_of(*build("print")));
+  EXPECT_EQ(build("relu")->find("call")->attrs, build("relu")->find("call")->attrs);
+}
+
+TEST(Attr, EqualityIsByValue) {
+  double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(AttrValue(nan), AttrValue(nan));
+  EXPECT_NE(AttrValue(0.0), AttrValue(-0.0));
+  EXPECT_NE(AttrValue(1), AttrValue(std::vector<int64_t>{1}));
+  EXPECT_NE(AttrValue(1), AttrValue(1.0));
+  auto tensor = [](uint8_t b) { return TensorPtr(std::make_shared<TensorData>(TensorData{DType::u8, {1}, {b}})); };
+  EXPECT_EQ(AttrValue(tensor(1)), AttrValue(tensor(1)));
+  EXPECT_NE(AttrValue(tensor(1)), AttrValue(tensor(2)));
+  EXPECT_EQ(AttrValue(std::vector<std::string>{"a", "b"}).text(), "[\"a\", \"b\"]");
+}
+
+TEST(Print, DotEscapesAndNamesPorts) {
+  Build b;
+  ValueId x = b.input("x\"", {4});
+  ValueId s = b.add("split", {x}, {}, "s");
+  std::string dot = print_dot(*b.finish({b.add("add", {s, {s.node, 1}}, {}, "y")}));
+  EXPECT_NE(dot.find("label=\"x\\\" = input f32[4]\""), std::string::npos) << dot;
+  EXPECT_NE(dot.find(" [label=1]"), std::string::npos) << dot;
+}
+
+}  // namespace
+}  // namespace kiln
