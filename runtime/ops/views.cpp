@@ -26,6 +26,8 @@ Status infer_reshape(InferContext &c) {
   if (unknown != shape.end()) {
     Shape from = x.dims, known = shape;
     known.erase(known.begin() + (unknown - shape.begin()));
+    if (std::find(known.begin(), known.end(), Dim(-1)) != known.end())
+      return c.fail("shape ", text_of(shape), " holds -1 more than once");
     cancel(from, known);
     const Dim divisor = product_of(known);
     if (divisor.is(0)) return c.fail("shape ", text_of(shape), ": -1 cannot be told beside a 0");

@@ -1,0 +1,168 @@
+// What inference concludes, what it leaves to a call, and what it refuses, with which words.
+#include "tests/unit/runtime/ops/fixture.h"
+
+namespace kiln::testing {
+namespace {
+
+using ops::boolean;
+using ops::f32;
+using ops::i64;
+using ops::ints;
+using ops::sym;
+
+AttrMap shape(Shape dims) { return {{"shape", AttrValue(std::move(dims))}}; }
+
+TEST(Infer, BroadcastsAsNumpyDoes) {
+  EXPECT_EQ(inferred("add", {f32({7, 1, 5}), f32({3, 1})}), "f32[7, 3, 5]");
+  EXPECT_EQ(inferred("add", {f32({sym("n"), 1}), f32({4})}), "f32[n, 4]");
+  EXPECT_EQ(inferred("where", {boolean({3, 1}), f32({}), f32({5})}), "f32[3, 5]");
+  EXPECT_EQ(inferred("lt", {f32({3}), f32({3})}), "bool[3]");
+}
+
+TEST(Infer, LeavesTheEqualityOfSymbolsToACall) {
+  EXPECT_EQ(checked_at_a_call("add", {f32({sym("n")}), f32({sym("m")})}), "m = n");
+  EXPECT_EQ(checked_at_a_call("add", {f32({sym("n")}), f32({sym("n")})}), "");
+  EXPECT_EQ(checked_at_a_call("concat", {f32({sym("n"), 3}), f32({sym("m"), 3})}, {{"dim", 0}}), "");
+}
+
+TEST(Infer, NamesTheShapesThatDoNotBroadcast) {
+  EXPECT_EQ(inferred("add", {f32({3, 4}), f32({5})}),
+            "[add] shapes [3, 4] and [5] do not broadcast: dims at -1 must be equal; they are 4 and 5");
+}
+
+TEST(Infer, NamesConvertWhenDtypesAreMixed) {
+  EXPECT_EQ(inferred("mul", {f32({3}), i64({3})}), "[mul] a is f32, b is i64; use convert to make them the same");
+}
+
+TEST(Infer, RefusesDtypesThatAreNotSupportedYet) {
+  EXPECT_EQ(inferred("exp", {make_type(DType::f16, {3})}), "[exp] x is f16[3]; expected one of f32");
+  EXPECT_EQ(inferred("convert", {f32({3})}, {{"dtype", DType::f16}}),
+            "[convert] dtype f16 is not supported yet; expected one of f32, i64, bool");
+}
+
+TEST(Infer, ChecksTheValueOfAFull) {
+  EXPECT_EQ(inferred("full", {}, {{"value", 0.5}, {"dtype", DType::i64}, {"shape", AttrValue(Shape{})}}),
+            "[full] value is 0.5, expected an integer of at most 53 bits for dtype i64");
+  EXPECT_EQ(inferred("full", {}, {{"value", 1.0}, {"dtype", DType::f32}, {"shape", AttrValue(Shape{2, -3})}}),
+            "[full] expected 0 <= shape dim 1, but 0 > -3");
+}
+
+TEST(Infer, ReducesNamedDims) {
+  const TensorType x = f32({3, sym("n"), 5});
+  EXPECT_EQ(inferred("sum", {x}), "f32[]");
+  EXPECT_EQ(inferred("sum", {x}, {{"dims", ints({-1})}}), "f32[3, n]");
+  EXPECT_EQ(inferred("max", {x}, {{"dims", ints({0, 2})}, {"keepdim", true}}), "f32[1, n, 1]");
+  EXPECT_EQ(inferred("argmax", {x}, {{"dim", 1}}), "i64[3, 5]");
+  EXPECT_EQ(checked_at_a_call("argmax", {x}, {{"dim", 1}}), "max(1, n) = n");
+  EXPECT_EQ(inferred("sum", {x}, {{"dims", ints({1, -2})}}), "[sum] dims names dim 1 twice");
+  EXPECT_EQ(inferred("sum", {x}, {{"dims", ints({3})}}), "[sum] dims is 3; expected -3 to 2 for rank 3");
+  EXPECT_EQ(inferred("argmax", {f32({3, 0})}), "[argmax] expected at least one element along dim 1, but 1 > 0");
+}
+
+TEST(Infer, ReshapesWithOneUnknownDim) {
+  const Dim b = sym("b"), t = sym("t");
+  EXPECT_EQ(inferred("reshape", {f32({6, 35})}, shape({-1, 5})), "f32[42, 5]");
+  EXPECT_EQ(inferred("reshape", {f32({b, t, 12})}, shape({b, -1})), "f32[b, 12*t]");
+  EXPECT_EQ(inferred("reshape", {f32({b * t, 12})}, shape({b, t, 3, 4})), "f32[b, t, 3, 4]");
+  EXPECT_EQ(checked_at_a_call("reshape", {f32({b * t, 12})}, shape({b, t, 3, 4})), "");
+  EXPECT_EQ(checked_at_a_call("reshape", {f32({b, 12})}, shape({t, 4})), "4*t = 12*b");
+  EXPECT_EQ(inferred("reshape", {f32({3, 4})}, shape({5})),
+            "[reshape] the number of elements of f32[3, 4] and of shape [5] must be equal; they are 12 and 5");
+  EXPECT_EQ(inferred("reshape", {f32({3, 4})}, shape({-1, -1})), "[reshape] shape [-1, -1] holds -1 more than once");
+  EXPECT_EQ(inferred("reshape", {f32({0, 4})}, shape({0, -1})),
+            "[reshape] shape [0, -1]: -1 cannot be told beside a 0");
+}
+
+TEST(Infer, ChecksSlicesAsFarAsTheyAreKnown) {
+  const Dim n = sym("n");
+  auto slice = [](Dim start, Dim end, int64_t step = 1) -> AttrMap {
+    return {{"dim", 0}, {"start", start}, {"end", end}, {"step", step}};
+  };
+  EXPECT_EQ(inferred("slice", {f32({17})}, slice(-5, -1)), "f32[4]");
+  EXPECT_EQ(inferred("slice", {f32({n, 3})}, slice(0, n, 2)), "f32[(n + 1) // 2, 3]");
+  EXPECT_EQ(inferred("slice", {f32({2 * n})}, slice(n, 2 * n)), "f32[n]");
+  EXPECT_EQ(checked_at_a_call("slice", {f32({2 * n})}, slice(n, 2 * n)), "");
+  EXPECT_EQ(checked_at_a_call("slice", {f32({n})}, slice(0, 4)), "max(4, n) = n");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(0, 8)), "[slice] expected end <= dim 0, but 8 > 7");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(5, 4)), "[slice] expected start <= end, but 5 > 4");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(0, 7, 0)), "[slice] step is 0, expected at least 1");
+}
+
+TEST(Infer, ChecksOtherViews) {
+  EXPECT_EQ(inferred("permute", {f32({3, 5, 7})}, {{"dims", ints({2, 0, 1})}}), "f32[7, 3, 5]");
+  EXPECT_EQ(inferred("permute", {f32({3, 5})}, {{"dims", ints({0})}}),
+            "[permute] dims names 1 dims of f32[3, 5], expected all");
+  EXPECT_EQ(inferred("expand", {f32({3, 1})}, shape({2, 3, 4})), "f32[2, 3, 4]");
+  EXPECT_EQ(inferred("expand", {f32({3})}, shape({4})),
+            "[expand] dim 0 of x, which is not 1, and of shape must be equal; they are 3 and 4");
+  EXPECT_EQ(inferred("squeeze", {f32({3, 1, 5})}, {{"dims", ints({1})}}), "f32[3, 5]");
+  EXPECT_EQ(inferred("squeeze", {f32({3, 5})}, {{"dims", ints({0})}}),
+            "[squeeze] dim 0 of x, to be removed, and 1 must be equal; they are 3 and 1");
+  EXPECT_EQ(inferred("unsqueeze", {f32({3, 5})}, {{"dims", ints({0, -1})}}), "f32[1, 3, 5, 1]");
+}
+
+TEST(Infer, JoinsAndIndexes) {
+  EXPECT_EQ(inferred("concat", {f32({3, sym("n")}), f32({3, 4})}, {{"dim", -1}}), "f32[3, n + 4]");
+  EXPECT_EQ(inferred("concat", {f32({3, 4}), f32({5, 4})}, {{"dim", 1}}),
+            "[concat] dim 0 of inputs 0 and 1 must be equal; they are 3 and 5");
+  EXPECT_EQ(inferred("pad", {f32({3, 4})}, {{"low", ints({1, 0})}, {"high", ints({0, 2})}}), "f32[4, 6]");
+  EXPECT_EQ(inferred("pad", {f32({3})}, {{"low", ints({-1})}, {"high", ints({0})}}),
+            "[pad] low holds -1, expected at least 0");
+  EXPECT_EQ(inferred("embedding", {f32({10, 4}), i64({sym("b"), 3})}), "f32[b, 3, 4]");
+  EXPECT_EQ(inferred("gather", {f32({7, 3}), i64({2, 4})}, {{"dim", 0}}),
+            "[gather] expected dim 1 of index <= dim 1 of x, but 4 > 3");
+}
+
+TEST(Infer, MultipliesMatrices) {
+  const Dim n = sym("n");
+  EXPECT_EQ(inferred("matmul", {f32({2, 1, 3, 4}), f32({5, 4, 6})}), "f32[2, 5, 3, 6]");
+  EXPECT_EQ(inferred("matmul", {f32({4, 3}), f32({6, 4})}, {{"transpose_a", true}, {"transpose_b", true}}),
+            "f32[3, 6]");
+  EXPECT_EQ(inferred("matmul", {f32({2, 3}), f32({4, 5})}),
+            "[matmul] a dim 1 and b dim 0 must be equal; they are 3 and 4");
+  EXPECT_EQ(inferred("matmul", {f32({3}), f32({3, 4})}),
+            "[matmul] a is f32[3], b is f32[3, 4]; expected at least 2 dims each");
+  EXPECT_EQ(inferred("linear", {f32({n, 4}), f32({6, 4}), f32({6})}), "f32[n, 6]");
+  EXPECT_EQ(inferred("linear", {f32({n, 4}), f32({6, 5})}),
+            "[linear] x dim 1 and weight dim 1 must be equal; they are 4 and 5");
+}
+
+TEST(Infer, SlidesWindows) {
+  const AttrMap padded = {{"padding", ints({1, 1})}, {"stride", ints({2, 2})}};
+  EXPECT_EQ(inferred("conv2d", {f32({sym("n"), 3, 8, 9}), f32({16, 3, 3, 3}), f32({16})}, padded), "f32[n, 16, 4, 5]");
+  EXPECT_EQ(inferred("conv2d", {f32({1, 4, 8, 8}), f32({16, 3, 3, 3})}),
+            "[conv2d] x dim 1 and groups * weight dim 1 must be equal; they are 4 and 3");
+  EXPECT_EQ(inferred("conv2d", {f32({1, 3, 2, 8}), f32({4, 3, 3, 3})}),
+            "[conv2d] expected kernel <= padded x dim 2, but 3 > 2");
+  EXPECT_EQ(inferred("conv2d", {f32({1, 4, 8, 8}), f32({3, 2, 3, 3})}, {{"groups", 2}}),
+            "[conv2d] weight dim 0 modulo groups and 0 must be equal; they are 1 and 0");
+  EXPECT_EQ(inferred("max_pool2d", {f32({1, 3, 9, 8})}, {{"kernel", ints({2, 2})}}), "f32[1, 3, 4, 4]");
+  EXPECT_EQ(inferred("max_pool2d", {f32({1, 3, 9, 8})}, {{"kernel", ints({2, 2})}, {"padding", ints({2, 0})}}),
+            "[max_pool2d] padding 2 is more than half the kernel's 2");
+}
+
+TEST(Infer, ChecksNorms) {
+  EXPECT_EQ(inferred("layer_norm", {f32({2, 3, 4}), f32({3, 4})}, {{"axes", 2}}), "f32[2, 3, 4]");
+  EXPECT_EQ(inferred("layer_norm", {f32({2, 3})}, {{"axes", 3}}),
+            "[layer_norm] axes is 3, expected 1 to 2, the dims of x");
+  EXPECT_EQ(inferred("rms_norm", {f32({2, 3}), f32({4})}),
+            "[rms_norm] x dim 1 and input 1 dim 0 must be equal; they are 3 and 4");
+  EXPECT_EQ(inferred("batch_norm", {f32({3}), f32({3}), f32({3}), f32({3}), f32({3})}),
+            "[batch_norm] x is f32[3], expected [N, C, ...]");
+  EXPECT_EQ(inferred("gelu", {f32({3})}, {{"approximate", "sigmoid"}}),
+            "[gelu] approximate is 'sigmoid', expected 'none' or 'tanh'");
+}
+
+TEST(Infer, ChecksAttention) {
+  const Dim b = sym("b"), t = sym("t");
+  EXPECT_EQ(inferred("attention", {f32({b, 6, t, 8}), f32({b, 2, t, 8}), f32({b, 2, t, 5})}), "f32[b, 6, t, 5]");
+  EXPECT_EQ(inferred("attention", {f32({b, 5, t, 8}), f32({b, 2, t, 8}), f32({b, 2, t, 8})}),
+            "[attention] q has 5 heads, expected a multiple of the 2 groups of k and v");
+  EXPECT_EQ(inferred("attention", {f32({1, 2, 3, 8}), f32({1, 2, 4, 8}), f32({1, 2, 4, 8}), boolean({3, 5})}),
+            "[attention] mask dim 1 and dim 3 of [B, H, T, S] must be equal; they are 5 and 4");
+  EXPECT_EQ(inferred("rope", {f32({b, t, 8}), i64({t})}), "f32[b, t, 8]");
+  EXPECT_EQ(inferred("rope", {f32({b, t, 7}), i64({t})}), "[rope] x dim 2 is 7, expected an even integer");
+}
+
+}  // namespace
+}  // namespace kiln::testing
