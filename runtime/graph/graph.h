@@ -91,8 +91,10 @@ std::string text_of(const Graph &graph, ValueId value);  // "split:1"
 // All invariants: schema of each op, recorded type = inferred type, order, acyclic, unique names, no mutation but the
 // copy_ epilogue, storage sharing, symbols bound once, outputs. The error says which invariant, and at which node.
 Status verify(const Graph &graph);
-// For passes: names, types and order of inputs, parameters and outputs, and the symbols, are what they were; no output
-// shares storage with an input or with another output that did not before.
+// For passes: names, types and order of inputs, parameters and outputs, and the symbols, are what they were.
 Status verify_same_signature(const Graph &before, const Graph &after);
+// No output shares storage with an input, a parameter, a constant or another output, that did not before. Of graphs
+// with the same signature.
+Status verify_same_sharing(const Graph &before, const Graph &after);
 
 }  // namespace kiln

@@ -227,24 +227,6 @@ std::string owner_of(const Graph &g, ValueId value) {
   return owner.kind == Node::Kind::op ? std::string() : owner.name;
 }
 
-Status check_same_sharing(const Graph &before, const Graph &after) {
-  for (size_t i = 0; i < before.outputs().size(); ++i) {
-    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
-    std::string owner = owner_of(after, b.value);
-    if (!owner.empty() && owner != owner_of(before, a.value))
-      return broken("storage", "at output '", a.name, "': it has become '", owner, "' itself, or a view of it");
-  }
-  std::map<ValueId, size_t> first;  // output by the storage it has in `after`
-  for (size_t i = 0; i < after.outputs().size(); ++i) {
-    auto [other, is_new] = first.emplace(after.storage_of(after.outputs()[i].value), i);
-    if (is_new) continue;
-    const GraphOutput &a = before.outputs()[other->second], &b = before.outputs()[i];
-    if (before.storage_of(a.value) != before.storage_of(b.value))
-      return broken("storage", "at output '", b.name, "': it has come to share storage with output '", a.name, "'");
-  }
-  return {};
-}
-
 }  // namespace
 
 Status verify(const Graph &graph) {
@@ -264,7 +246,25 @@ Status verify_same_signature(const Graph &before, const Graph &after) {
     if (a.name != b.name) return changed(str_cat("output ", i, " was '", a.name, "' and is '", b.name, "'"));
     if (!x.same_value_type(y)) return changed(str_cat("output '", a.name, "' was ", x.text(), " and is ", y.text()));
   }
-  return check_same_sharing(before, after);
+  return {};
+}
+
+Status verify_same_sharing(const Graph &before, const Graph &after) {
+  for (size_t i = 0; i < before.outputs().size(); ++i) {
+    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
+    std::string owner = owner_of(after, b.value);
+    if (!owner.empty() && owner != owner_of(before, a.value))
+      return broken("storage", "at output '", a.name, "': it has become '", owner, "' itself, or a view of it");
+  }
+  std::map<ValueId, size_t> first;  // output by the storage it has in `after`
+  for (size_t i = 0; i < after.outputs().size(); ++i) {
+    auto [other, is_new] = first.emplace(after.storage_of(after.outputs()[i].value), i);
+    if (is_new) continue;
+    const GraphOutput &a = before.outputs()[other->second], &b = before.outputs()[i];
+    if (before.storage_of(a.value) != before.storage_of(b.value))
+      return broken("storage", "at output '", b.name, "': it has come to share storage with output '", a.name, "'");
+  }
+  return {};
 }
 
 }  // namespace kiln
