@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/ops/small_float.h"
+#include "jit/base/small_float.h"
 #include "tests/unit/runtime/ops/fixture.h"
 
 namespace kiln::testing {
