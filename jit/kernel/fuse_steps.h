@@ -28,6 +28,8 @@ struct Group {
 
 // inline.cpp: folds views, and producers that are cheap or read once, into their readers.
 std::vector<Item> inline_producers(const Program &program, const FuseOptions &options);
+// Renumbers the operands so that only those that the bodies load are left.
+void drop_unused_operands(Item &item);
 // pack.cpp: gives each contraction whose right operand depends on parameters alone a packing item before it.
 std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target);
 // group.cpp. Groups are in order of execution.

@@ -165,28 +165,6 @@ class Inliner {
     return !symbols.empty();
   }
 
-  static void drop_unused_operands(Item &item) {
-    std::vector<int> renumbered(item.operands.size(), -1);
-    std::vector<uint32_t> kept;
-    const auto visit = [&](Body &body) {
-      for (Value &v : body.values) {
-        if (v.op != Core::load) continue;
-        int &number = renumbered[v.access.buffer];
-        if (number < 0) {
-          number = static_cast<int>(kept.size());
-          kept.push_back(item.operands[v.access.buffer]);
-        }
-        v.access.buffer = static_cast<uint16_t>(number);
-      }
-    };
-    visit(item.compute.body);
-    if (item.compute.contract) {
-      visit(item.compute.contract->a);
-      visit(item.compute.contract->b);
-    }
-    item.operands = std::move(kept);
-  }
-
   // Whether def d, a map whose own producers are in its body by now, is to be computed by its readers.
   bool decide(uint32_t d) const {
     const Item &item = items_[d];
@@ -284,6 +262,28 @@ class Inliner {
 };
 
 }  // namespace
+
+void drop_unused_operands(Item &item) {
+  std::vector<int> renumbered(item.operands.size(), -1);
+  std::vector<uint32_t> kept;
+  const auto visit = [&](Body &body) {
+    for (Value &v : body.values) {
+      if (v.op != Core::load) continue;
+      int &number = renumbered[v.access.buffer];
+      if (number < 0) {
+        number = static_cast<int>(kept.size());
+        kept.push_back(item.operands[v.access.buffer]);
+      }
+      v.access.buffer = static_cast<uint16_t>(number);
+    }
+  };
+  visit(item.compute.body);
+  if (item.compute.contract) {
+    visit(item.compute.contract->a);
+    visit(item.compute.contract->b);
+  }
+  item.operands = std::move(kept);
+}
 
 std::vector<Item> inline_producers(const Program &program, const FuseOptions &options) {
   return Inliner(program, options).run();

@@ -82,6 +82,7 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], p.dtype);
   builder.yield(builder.op(Core::select, inside, value, builder.constant(p.dtype, 0)));
   prune(p.body);
+  drop_unused_operands(packing);
 
   tensors.push_back(
       {.dtype = p.dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
@@ -99,6 +100,7 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   reader.yield(reader.load(static_cast<uint16_t>(item.operands.size() - 1), p.dtype, std::move(index)));
   c.contract->b = std::move(read);
   c.contract->panel = panel;
+  drop_unused_operands(item);
   return packing;
 }
 

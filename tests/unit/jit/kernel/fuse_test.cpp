@@ -103,6 +103,8 @@ TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
   const Kernel &k = f.launches[1].kernel;
   EXPECT_EQ(k.parallel.size(), 2u) << print(k);
   EXPECT_EQ(k.stages[0].contract->panel, 32u);
+  EXPECT_EQ(f.launches[0].buffers.size(), 2u) << "packing reads the weights alone";
+  EXPECT_EQ(k.buffers.size(), 5u) << "x, panels, bias, residual and the result: " << print(k);
   expect_same_as_unfused(b, {{"n", 2}, {"t", 7}});
   expect_same_as_unfused(b, {{"n", 1}, {"t", 1}});
 }
