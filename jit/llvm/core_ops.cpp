@@ -48,9 +48,9 @@ class CoreEmitter {
       case Core::abs:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
       case Core::min:
-        return unless_nan(x, b_.CreateSelect(b_.CreateFCmpOLT(x, y), x, y));
+        return unless_nan(y, b_.CreateSelect(b_.CreateFCmpOLT(y, x), y, x));
       case Core::max:
-        return unless_nan(x, b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y));
+        return unless_nan(y, b_.CreateSelect(b_.CreateFCmpOGT(y, x), y, x));
       case Core::sqrt:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
       case Core::eq:
@@ -136,8 +136,10 @@ class CoreEmitter {
     }
   }
 
-  llvm::Value *unless_nan(llvm::Value *x, llvm::Value *result) {
-    return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, result);
+  // minps and maxps give their second operand where either is NaN: that is x, so only y needs a look. In a reduction x
+  // is the carrier, and this is beside the chain of dependent operations.
+  llvm::Value *unless_nan(llvm::Value *y, llvm::Value *result) {
+    return b_.CreateSelect(b_.CreateFCmpUNO(y, y), llvm::ConstantFP::getNaN(y->getType()), result);
   }
 
   llvm::Constant *constant(llvm::Value *like, int64_t value) {

@@ -1,6 +1,8 @@
 // Reductions. Where the innermost reduce axis is vectorised, each lane has partial carriers of its own; at the end the
 // combine body runs on halves, quarters, ... of the vectors down to one lane. Points beyond the last whole vector are
-// combined under a mask, or into carriers of their own that come last. So the order is that of the schedule.
+// combined under a mask, or into carriers of their own that come last. So the order depends on the schedule alone.
+#include <algorithm>
+
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -9,40 +11,52 @@ namespace {
 using kernel::Axis;
 using kernel::Schedule;
 
+constexpr unsigned interleaved = 4;
+
 class Reduction {
  public:
   Reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point)
-      : state_(state), b_(state.b), stage_(stage), outside_(point) {
-    const Schedule &schedule = state.kernel.schedule;
-    const Axis &last = stage.axes.back();
-    plan_ = {state.kernel.parallel.size() + stage.axes.size() - 1, 1, false, 1};
-    if (schedule.vector == Schedule::Vector::inner && !point.is_vector()) {
-      plan_.width = schedule.lanes;
-      plan_.alignment = schedule.lanes;
-      plan_.masked = schedule.masked_tail;
-      if (!plan_.masked && last.extent.is_integer() && last.extent.integer() < plan_.width) plan_.width = 1;
-    }
-    own_rest_ =
-        plan_.width > 1 && !plan_.masked && !(last.extent.is_integer() && last.extent.integer() % plan_.width == 0);
-
-    Values carriers = identities(plan_.width > 1 ? plan_.width : point.width);
-    if (own_rest_) carriers.append(identities(1));
-    result_ = emit_axes(first, point, carriers);
-    if (plan_.width > 1) result_ = across_lanes(result_);
+      : state_(state), b_(state.b), stage_(stage) {
+    make_plan(point);
+    Values carried;
+    const unsigned width = plan_.width > 1 ? plan_.width : point.width;
+    for (unsigned i = 0; i < sets_; ++i) carried.append(identities(width));
+    if (own_rest_) carried.append(identities(1));
+    carried = emit_axes(first, point, carried);
+    result_ = across_lanes(across_sets(carried));
+    if (own_rest_) result_ = combine(result_, set(carried, sets_), 1);
   }
 
   const Values &result() const { return result_; }
 
  private:
-  size_t size() const { return stage_.carriers.types.size(); }
-  Values first(const Values &values) const {
-    return Values(values.begin(), values.begin() + static_cast<long>(size()));
+  void make_plan(const Point &point) {
+    const Schedule &schedule = state_.kernel.schedule;
+    plan_ = {state_.kernel.parallel.size() + stage_.axes.size() - 1, 1, false, 1};
+    if (schedule.vector != Schedule::Vector::inner || point.is_vector()) return;
+    const Expr &extent = stage_.axes.back().extent;
+    const int64_t count = extent.is_integer() ? extent.integer() : INT64_MAX;
+    const int64_t lanes = schedule.lanes;
+    if (!schedule.masked_tail && count < lanes) return;
+    plan_ = {plan_.axis, schedule.lanes, schedule.masked_tail, lanes};
+    own_rest_ = lanes > 1 && !plan_.masked && !(extent.is_integer() && count % lanes == 0);
+    // A short body waits for its carriers' latency: several chains hide it.
+    const bool is_short = stage_.body.values.size() + stage_.carriers.combine.values.size() <= 12;
+    if (lanes > 1 && is_short && count >= 2 * interleaved * lanes) sets_ = interleaved;
   }
-  Values second(const Values &values) const { return Values(values.begin() + static_cast<long>(size()), values.end()); }
+
+  // Carried values are sets of carriers: sets_ of vectors, then, if own_rest_, one of scalars.
+  Values set(const Values &carried, size_t number) const {
+    const auto size = static_cast<long>(stage_.carriers.types.size()), at = static_cast<long>(number) * size;
+    return Values(carried.begin() + at, carried.begin() + at + size);
+  }
+  static void replace_set(Values &carried, size_t number, const Values &with) {
+    std::copy(with.begin(), with.end(), carried.begin() + static_cast<long>(number * with.size()));
+  }
 
   Values identities(unsigned width) {
     Values values;
-    for (size_t i = 0; i < size(); ++i) {
+    for (size_t i = 0; i < stage_.carriers.types.size(); ++i) {
       llvm::Value *identity = constant_of(state_, stage_.carriers.types[i], stage_.carriers.identities[i]);
       values.push_back(splat(state_, identity, width));
     }
@@ -59,16 +73,18 @@ class Reduction {
     return result;
   }
 
-  Values step(const Point &point, const Values &carried) {
-    return combine(carried, emit_body(state_, stage_.body, point), point.width);
+  // One set of carriers takes up the elements of a point.
+  Values step(const Point &point, const Values &carried, size_t number) {
+    Values next = carried;
+    replace_set(next, number, combine(set(carried, number), emit_body(state_, stage_.body, point), point.width));
+    return next;
   }
 
-  // `carried`: the carriers, then, where the rest has its own, those.
   Values emit_axes(size_t n, const Point &point, const Values &carried) {
-    if (n == stage_.axes.size()) return step(point, carried);
+    if (n == stage_.axes.size()) return step(point, carried, 0);
     const size_t id = state_.kernel.parallel.size() + n;
     const Range range = stage_range(state_, stage_.axes[n], point);
-    if (id == plan_.axis && plan_.width > 1) return emit_lanes_of(range, point, carried);
+    if (id == plan_.axis && plan_.width > 1) return emit_over_lanes_of(range, point, carried);
     return emit_loop(state_, range, 1, carried, [&](llvm::Value *i, const Values &now) {
       Point inside = point;
       inside.set_axis(id, i);
@@ -76,28 +92,49 @@ class Reduction {
     });
   }
 
-  Values emit_lanes_of(const Range &range, const Point &point, const Values &carried) {
-    const auto [vectors, rest] = split_range(state_, range, plan_.width);
-    Values lanes = emit_loop(state_, vectors, plan_.width, first(carried),
-                             [&](llvm::Value *i, const Values &now) { return step(at_lanes(plan_, point, i), now); });
-    if (rest.count == 0) return lanes;
-    if (own_rest_) {
-      lanes.append(emit_loop(state_, rest, 1, second(carried),
-                             [&](llvm::Value *i, const Values &now) { return step(at_scalar(plan_, point, i), now); }));
-      return lanes;
+  Values emit_over_lanes_of(const Range &range, const Point &point, Values carried) {
+    Range left = range;
+    if (sets_ > 1) {
+      const auto [blocks, rest] = split_range(state_, left, plan_.width * sets_);
+      carried = emit_loop(state_, blocks, plan_.width * sets_, carried, [&](llvm::Value *i, Values now) {
+        for (unsigned k = 0; k < sets_; ++k)
+          now = step(at_lanes(plan_, point, b_.CreateNSWAdd(i, b_.getInt64(k * plan_.width))), now, k);
+        return now;
+      });
+      left = rest;
     }
-    const auto masked = [&, begin = rest.begin, end = rest.end, count = rest.count] {
-      const Point inside = at_rest(state_, plan_, point, begin, end, count);
-      Values next = step(inside, lanes);
-      for (size_t i = 0; i < next.size(); ++i) next[i] = b_.CreateSelect(inside.active, next[i], lanes[i]);
+    const auto [vectors, rest] = split_range(state_, left, plan_.width);
+    carried = emit_loop(state_, vectors, plan_.width, carried,
+                        [&](llvm::Value *i, const Values &now) { return step(at_lanes(plan_, point, i), now, 0); });
+    if (rest.count == 0) return carried;
+    return own_rest_ ? emit_own_rest(rest, point, carried) : emit_masked_rest(rest, point, carried);
+  }
+
+  Values emit_own_rest(const Range &rest, const Point &point, const Values &carried) {
+    return emit_loop(state_, rest, 1, carried,
+                     [&](llvm::Value *i, const Values &now) { return step(at_scalar(plan_, point, i), now, sets_); });
+  }
+
+  Values emit_masked_rest(const Range &rest, const Point &point, const Values &carried) {
+    const auto masked = [&] {
+      const Point inside = at_rest(state_, plan_, point, rest.begin, rest.end, rest.count);
+      const Values before = set(carried, 0);
+      Values next = step(inside, carried, 0), after = set(next, 0);
+      for (size_t i = 0; i < after.size(); ++i) after[i] = b_.CreateSelect(inside.active, after[i], before[i]);
+      replace_set(next, 0, after);
       return next;
     };
     if (rest.count) return masked();
-    return emit_if(state_, b_.CreateICmpSLT(rest.begin, rest.end), lanes, masked);
+    return emit_if(state_, b_.CreateICmpSLT(rest.begin, rest.end), carried, masked);
   }
 
-  Values across_lanes(const Values &carried) {
-    Values lanes = first(carried);
+  Values across_sets(const Values &carried) {
+    Values sum = set(carried, 0);
+    for (unsigned k = 1; k < sets_; ++k) sum = combine(sum, set(carried, k), plan_.width);
+    return sum;
+  }
+
+  Values across_lanes(Values lanes) {
     for (unsigned width = plan_.width / 2; width >= 1; width /= 2) {
       Values low, high;
       for (llvm::Value *vector : lanes) {
@@ -106,7 +143,7 @@ class Reduction {
       }
       lanes = combine(low, high, width);
     }
-    return own_rest_ ? combine(lanes, second(carried), 1) : lanes;
+    return lanes;
   }
 
   llvm::Value *part(llvm::Value *vector, unsigned from, unsigned width) {
@@ -119,9 +156,9 @@ class Reduction {
   KernelState &state_;
   llvm::IRBuilder<> &b_;
   const kernel::Stage &stage_;
-  const Point &outside_;
-  LanePlan plan_;
-  bool own_rest_;  // the points beyond whole vectors have scalar carriers
+  LanePlan plan_{};
+  unsigned sets_ = 1;      // of vector carriers
+  bool own_rest_ = false;  // the points beyond whole vectors have scalar carriers
   Values result_;
 };
 

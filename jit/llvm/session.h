@@ -1,4 +1,4 @@
-// One compile thread: an LLVM context, a target machine and an ORC session that turn kernels into images, one by one.
+// One compile thread's compiler: kernels to images, one by one.
 #pragma once
 #include <memory>
 #include <string>
@@ -6,7 +6,8 @@
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "jit/base/target.h"
-#include "jit/llvm/image.h"
+#include "jit/llvm/linker.h"
+#include "jit/llvm/optimize.h"
 
 namespace kiln::codegen {
 
@@ -19,15 +20,16 @@ struct Compiled {
 class Session {
  public:
   static Result<std::unique_ptr<Session>> create(Target::Level level);
-  ~Session();
 
   // `kernel`: serialised (jit/kernel/kernel.h). `want`: KILN_CODEGEN_* bits.
   Result<Compiled> compile(ByteSpan kernel, uint32_t want);
 
  private:
-  struct Parts;
-  explicit Session(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  Session(const Features &features, std::unique_ptr<Linker> linker);
+
+  const Features features_;
+  std::unique_ptr<Linker> linker_;
+  Optimizer optimizer_;
 };
 
 }  // namespace kiln::codegen

@@ -1,0 +1,189 @@
+// The module as libkiln opens it: through the one symbol of the shared library, and its promises.
+#include <dlfcn.h>
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "jit/base/build_id.h"
+#include "tests/unit/jit/llvm/compiled_kernel.h"
+
+namespace kiln::codegen::testing {
+namespace {
+
+const std::string library = std::string(KILN_BINARY_DIR) + "/lib/libkiln_llvm.so";
+
+// out[i] = f(x[i]) for some kernels that differ.
+std::vector<Bytes> some_kernels(const Target &target) {
+  std::vector<Bytes> kernels;
+  for (Core op : {Core::exp, Core::abs, Core::tanh, Core::floor, Core::neg, Core::erf, Core::sqrt, Core::log}) {
+    const Expr n = Expr::symbol("s0"), i = axis(0, n);
+    Kernel kernel;
+    kernel.symbols = {"s0"};
+    kernel.buffers = {in(DType::f32), out(DType::f32)};
+    kernel.parallel = {parallel(n)};
+    kernel.schedule.tiles = {128};
+    Stage stage;
+    BodyBuilder b(stage.body);
+    b.yield(b.op(op, b.load(0, DType::f32, {i})));
+    stage.stores = {store_at(1, i)};
+    kernel.stages = {stage};
+    set_target(kernel, target);
+    kernels.push_back(serialize(kernel));
+  }
+  return kernels;
+}
+
+std::vector<Bytes> images_of(const std::vector<Compiled> &results) {
+  std::vector<Bytes> images;
+  for (const Compiled &result : results) {
+    EXPECT_EQ(result.error, "");
+    images.push_back(result.image);
+  }
+  return images;
+}
+
+TEST(Module, CompilesThroughTheTableOfTheSharedLibrary) {
+  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr) << dlerror();
+  auto entry = reinterpret_cast<kiln_codegen_entry_fn>(dlsym(handle, KILN_CODEGEN_ENTRY));
+  ASSERT_NE(entry, nullptr);
+  EXPECT_STREQ(entry()->build_id, build_id_text);
+  const Target target = Target::host();
+  const auto kernels = some_kernels(target);
+  // The library's LLVM and the one of this program are two: they must not meet, and must agree to the byte.
+  EXPECT_EQ(images_of(compile_all(kernels, target.name(), 2, 0, entry())),
+            images_of(compile_all(kernels, target.name(), 1)));
+}
+
+TEST(Module, ImagesAreTheSameInEveryThreadAndAtEveryRepetition) {
+  for (const Target &target : all_targets()) {
+    auto kernels = some_kernels(target);
+    const auto images = images_of(compile_all(kernels, target.name(), 1));
+    EXPECT_EQ(images_of(compile_all(kernels, target.name(), 3)), images);
+    std::reverse(kernels.begin(), kernels.end());  // what a thread compiled before must not show
+    auto reversed = images_of(compile_all(kernels, target.name(), 1));
+    std::reverse(reversed.begin(), reversed.end());
+    EXPECT_EQ(reversed, images);
+  }
+}
+
+TEST(Module, SeveralRequestsRunAtOnce) {
+  const Target target = Target::host();
+  const auto kernels = some_kernels(target);
+  const auto expected = images_of(compile_all(kernels, target.name(), 1));
+  std::vector<std::vector<Bytes>> results(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto &result : results)
+      threads.emplace_back([&] { result = images_of(compile_all(kernels, target.name(), 2)); });
+  }
+  for (const auto &result : results) EXPECT_EQ(result, expected);
+}
+
+TEST(Module, ABadKernelOrTargetIsAnErrorBesideGoodOnes) {
+  const Target target = Target::host();
+  auto kernels = some_kernels(target);
+  kernels[3] = {1, 2, 3};
+  const auto results = compile_all(kernels, target.name(), 2);
+  ASSERT_EQ(results.size(), kernels.size());
+  for (size_t k = 0; k < results.size(); ++k) EXPECT_EQ(results[k].error.empty(), k != 3) << results[k].error;
+  for (const Compiled &result : compile_all(kernels, "pdp11", 1)) EXPECT_NE(result.error, "");
+}
+
+TEST(Module, DeliversIrAndAssemblyWhenAsked) {
+  const Target target = Target::host();
+  const auto kernels = some_kernels(target);
+  const auto plain = compile_all(kernels, target.name(), 1);
+  const auto texts = compile_all(kernels, target.name(), 1, KILN_CODEGEN_IR | KILN_CODEGEN_ASM);
+  EXPECT_EQ(plain[0].text, "");
+  EXPECT_THAT(texts[0].text, ::testing::HasSubstr("define i32 @kernel(ptr"));
+  EXPECT_THAT(texts[0].text, ::testing::HasSubstr("retq"));
+  EXPECT_EQ(images_of(texts), images_of(plain)) << "looking must not change the image";
+  EXPECT_THAT(compile_all(kernels, target.name(), 1, KILN_CODEGEN_ASM)[0].text,
+              ::testing::Not(::testing::HasSubstr("define i32")));
+}
+
+TEST(Module, StopsWhenCancelled) {
+  const Target target = Target::host();
+  const auto kernels = some_kernels(target);
+  std::vector<const uint8_t *> data;
+  std::vector<uint64_t> sizes;
+  for (const Bytes &bytes : kernels) {
+    data.push_back(bytes.data());
+    sizes.push_back(bytes.size());
+  }
+  struct Seen {
+    std::thread::id thread = std::this_thread::get_id();
+    int asked = 0, delivered = 0;
+  } seen;
+  kiln_codegen_request request{};
+  request.kernels = data.data();
+  request.kernel_sizes = sizes.data();
+  request.kernel_count = kernels.size();
+  const std::string name = target.name();
+  request.target = name.data();
+  request.target_size = name.size();
+  request.threads = 2;
+  request.user = &seen;
+  request.cancelled = [](void *user) -> uint32_t {
+    auto &s = *static_cast<Seen *>(user);
+    EXPECT_EQ(s.thread, std::this_thread::get_id());
+    return ++s.asked > 3;
+  };
+  const int32_t result = kiln_codegen_entry()->compile(
+      &request,
+      [](void *user, const kiln_codegen_result *) {
+        auto &s = *static_cast<Seen *>(user);
+        EXPECT_EQ(s.thread, std::this_thread::get_id());
+        ++s.delivered;
+      },
+      &seen);
+  EXPECT_EQ(result, 1);
+  EXPECT_EQ(seen.delivered, 3);
+}
+
+// The names of the library's defined dynamic symbols.
+std::vector<std::string> exports_of(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), bytes.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+  std::vector<std::string> names;
+  for (const Elf64_Shdr &section : sections) {
+    if (section.sh_type != SHT_DYNSYM) continue;
+    std::vector<Elf64_Sym> symbols(section.sh_size / sizeof(Elf64_Sym));
+    std::memcpy(symbols.data(), bytes.data() + section.sh_offset, section.sh_size);
+    for (const Elf64_Sym &symbol : symbols)
+      if (symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0)
+        names.emplace_back(bytes.data() + sections[section.sh_link].sh_offset + symbol.st_name);
+  }
+  return names;
+}
+
+TEST(Module, ExportsItsEntryAloneAndIsUnder45MBStripped) {
+  EXPECT_THAT(exports_of(library), ::testing::ElementsAre(KILN_CODEGEN_ENTRY));
+  const std::string stripped = ::testing::TempDir() + "libkiln_llvm_stripped_" + std::to_string(getpid()) + ".so";
+  ASSERT_EQ(std::system(("strip -o " + stripped + " " + library).c_str()), 0);
+  EXPECT_LT(std::filesystem::file_size(stripped), 45'000'000u);
+  std::filesystem::remove(stripped);
+}
+
+TEST(Module, NeedsNoOtherLlvm) {
+  const std::string listing = ::testing::TempDir() + "needed_" + std::to_string(getpid());
+  ASSERT_EQ(std::system(("readelf -d " + library + " > " + listing).c_str()), 0);
+  std::ifstream file(listing);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (const char *unwanted : {"libLLVM", "libz3", "libxml2"})
+    EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr(unwanted)));
+  std::filesystem::remove(listing);
+}
+
+}  // namespace
+}  // namespace kiln::codegen::testing
