@@ -38,7 +38,8 @@ class ContractionEmitter {
   void emit() {
     const Range k = stage_range(state_, stage_.axes.front(), point_);
     k_extent_ = k.end;
-    if (!k.count || *k.count == 0) emit_if(state_, b_.CreateICmpEQ(k.end, integer(0)), [&] { clear_sums(); });
+    one_block_ = k.count && *k.count > 0 && *k.count <= schedule_.kc;
+    if (!one_block_) clear_sums();
     emit_loop(state_, k, schedule_.kc, [&](llvm::Value *begin) { emit_block(block_at(k, begin)); });
     emit_epilogue();
   }
@@ -51,6 +52,8 @@ class ContractionEmitter {
   llvm::Value *area(const Expr &offset) {
     return b_.CreateGEP(b_.getInt8Ty(), state_.scratch, emit_scalar(state_, offset, {}));
   }
+  llvm::Value *load(llvm::Type *type, llvm::Value *from) { return b_.CreateAlignedLoad(type, from, alignment()); }
+  void store(llvm::Value *value, llvm::Value *to) { b_.CreateAlignedStore(value, to, alignment()); }
   llvm::Align alignment() const { return llvm::Align(size_of(contract_.accumulator)); }
 
   // [begin, begin + kc) of k, or what is left.
@@ -63,9 +66,11 @@ class ContractionEmitter {
   }
 
   void clear_sums() {
-    emit_loop(state_, {integer(0), integer(c_rows_ * c_columns_)}, lanes_, [&](llvm::Value *i) {
-      b_.CreateAlignedStore(llvm::Constant::getNullValue(vector_), at(c_tile_, i), alignment());
-    });
+    const int64_t mr = schedule_.mr;
+    llvm::Value *rows = b_.CreateNSWAdd(b_.CreateNSWSub(m_.end, m_.begin), integer(mr - 1));
+    llvm::Value *size = b_.CreateNSWMul(b_.CreateUDiv(rows, integer(mr)), integer(mr * c_columns_));
+    emit_loop(state_, {integer(0), size}, lanes_,
+              [&](llvm::Value *i) { store(llvm::Constant::getNullValue(vector_), at(c_tile_, i)); });
   }
 
   void emit_block(const Range &k) {
@@ -119,48 +124,49 @@ class ContractionEmitter {
     return schedule_.mr;
   }
 
-  // c_tile[i.., j..] (+)= rows x columns. `a_rows` has mr elements for each k, of which the first `rows` are used.
+  // c_tile[i.., j..] += rows x columns. `a_rows` has mr elements for each k, of which the first `rows` are used.
   void emit_microkernel(int64_t rows, llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *a_rows,
                         llvm::Value *columns) {
     const int64_t vectors = schedule_.nr / lanes_;
-    const Values zeros(static_cast<size_t>(rows * vectors), llvm::Constant::getNullValue(vector_));
+    llvm::Value *c = at(c_tile_, c_offset(i, j));
+    Values places, sums;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) places.push_back(at(c, r * c_columns_ + v * lanes_));
+    for (llvm::Value *place : places)
+      sums.push_back(one_block_ ? llvm::Constant::getNullValue(vector_) : load(vector_, place));
+
     const Range depth{integer(0), b_.CreateNSWSub(k.end, k.begin), k.count};
-    const Values sums = emit_loop(state_, depth, 1, zeros, [&](llvm::Value *step, const Values &carried) {
+    sums = emit_loop(state_, depth, 1, sums, [&](llvm::Value *step, const Values &carried) {
       llvm::Value *b_row = at(columns, b_.CreateNSWMul(step, integer(schedule_.nr)));
       llvm::Value *a_column = at(a_rows, b_.CreateNSWMul(step, integer(schedule_.mr)));
       Values b_vectors, next;
-      for (int64_t v = 0; v < vectors; ++v)
-        b_vectors.push_back(b_.CreateAlignedLoad(vector_, at(b_row, v * lanes_), alignment()));
+      for (int64_t v = 0; v < vectors; ++v) b_vectors.push_back(load(vector_, at(b_row, v * lanes_)));
+      prefetch(b_row);
       for (int64_t r = 0; r < rows; ++r) {
-        llvm::Value *a = b_.CreateVectorSplat(lanes_, b_.CreateAlignedLoad(element_, at(a_column, r), alignment()));
-        for (int64_t v = 0; v < vectors; ++v) next.push_back(multiply_add(a, b_vectors[v], carried[next.size()]));
+        llvm::Value *a = b_.CreateVectorSplat(lanes_, load(element_, at(a_column, r)));
+        for (llvm::Value *b : b_vectors) next.push_back(multiply_add(a, b, carried[next.size()]));
       }
       return next;
     });
-    llvm::Value *c = at(c_tile_, c_offset(i, j));
-    const auto store = [&](bool add) {
-      for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t v = 0; v < vectors; ++v) {
-          llvm::Value *to = at(c, r * c_columns_ + v * lanes_), *sum = sums[static_cast<size_t>(r * vectors + v)];
-          if (add) sum = emit_add(b_.CreateAlignedLoad(vector_, to, alignment()), sum);
-          b_.CreateAlignedStore(sum, to, alignment());
-        }
-      }
-    };
-    llvm::Value *first = b_.CreateICmpEQ(k.begin, integer(0));
-    if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(first)) return store(known->isZero());
-    emit_if(state_, first, [&] { store(false); });
-    emit_if(state_, b_.CreateNot(first), [&] { store(true); });
+    for (size_t place = 0; place < places.size(); ++place) store(sums[place], places[place]);
+  }
+
+  // A packed panel may come from far: ask for what is read some steps later.
+  void prefetch(llvm::Value *b_row) {
+    constexpr int64_t distance_bytes = 1024, line_bytes = 64;
+    const int64_t row_bytes = int64_t{schedule_.nr} * size_of(contract_.accumulator);
+    if (!is_packed()) return;
+    for (int64_t offset = 0; offset < row_bytes; offset += line_bytes) {
+      llvm::Value *line = b_.CreateConstGEP1_64(b_.getInt8Ty(), b_row, static_cast<uint64_t>(distance_bytes + offset));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                         {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
   }
 
   llvm::Value *multiply_add(llvm::Value *x, llvm::Value *y, llvm::Value *sum) {
     if (element_->isFloatingPointTy()) return emit_multiply_add(state_, x, y, sum);
     return b_.CreateAdd(b_.CreateMul(x, y), sum);
   }
-  llvm::Value *emit_add(llvm::Value *x, llvm::Value *y) {
-    return element_->isFloatingPointTy() ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
-  }
-
   llvm::Value *c_offset(llvm::Value *i, llvm::Value *j) {
     llvm::Value *row = b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(c_columns_));
     return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, n_.begin));
@@ -185,15 +191,14 @@ class ContractionEmitter {
   // c_tile's rows are whole panels, so that lanes may stand over the tile's end; down a column they may not.
   llvm::Value *load_sums(const Point &at_point) {
     llvm::Value *offset = c_offset(at_point.axes[m_axis_], at_point.axes[m_axis_ + 1]);
-    if (!at_point.is_vector()) return b_.CreateAlignedLoad(element_, at(c_tile_, offset), alignment());
+    if (!at_point.is_vector()) return load(element_, at(c_tile_, offset));
     auto *type = llvm::FixedVectorType::get(element_, at_point.width);
-    if (!schedule_.vector_m) return b_.CreateAlignedLoad(type, at(c_tile_, offset), alignment());
+    if (!schedule_.vector_m) return load(type, at(c_tile_, offset));
     llvm::Value *last = integer(c_rows_ * c_columns_ - 1), *sums = llvm::PoisonValue::get(type);
     for (unsigned lane = 0; lane < at_point.width; ++lane) {
       llvm::Value *index = b_.CreateNSWAdd(offset, integer(lane * c_columns_));
       if (at_point.active) index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last);
-      sums =
-          b_.CreateInsertElement(sums, b_.CreateAlignedLoad(element_, at(c_tile_, index), alignment()), uint64_t{lane});
+      sums = b_.CreateInsertElement(sums, load(element_, at(c_tile_, index)), uint64_t{lane});
     }
     return sums;
   }
@@ -211,6 +216,7 @@ class ContractionEmitter {
   llvm::Type *vector_;
   const int64_t c_columns_, c_rows_;  // of c_tile
   llvm::Value *a_panels_, *b_panel_, *c_tile_, *k_extent_ = nullptr;
+  bool one_block_ = false;  // of k: sums are complete when they leave the registers
 };
 
 }  // namespace

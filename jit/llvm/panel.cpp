@@ -55,11 +55,11 @@ class PanelEmitter {
   void store(llvm::Value *value, llvm::Value *to) { b_.CreateAlignedStore(value, to, alignment()); }
 
   // ---- along k
-  // The rows that exist go in groups of 4, 2 or 1, as many as divide the panel.
+  // Rows go in groups of 4, 2 or 1, as many as divide the panel. Those beyond the end are copies of the last.
   void along_k() {
     const unsigned group = source_.rows % 4 == 0 ? 4 : source_.rows % 2 == 0 ? 2 : 1;
     const auto [vectors, rest] = split_range(state_, k_, lanes_);
-    emit_loop(state_, {integer(0), rows_left()}, group, [&](llvm::Value *row) {
+    emit_loop(state_, {integer(0), integer(source_.rows)}, group, [&](llvm::Value *row) {
       emit_loop(state_, vectors, lanes_, [&](llvm::Value *k) { transpose(group, k, row); });
       emit_loop(state_, rest, 1, [&](llvm::Value *k) {
         for (unsigned r = 0; r < group; ++r) {
@@ -68,11 +68,6 @@ class PanelEmitter {
         }
       });
     });
-  }
-
-  llvm::Value *rows_left() {
-    llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, integer(source_.rows));
   }
 
   Point point_at(llvm::Value *row, llvm::Value *k) {
@@ -137,7 +132,8 @@ class PanelEmitter {
     const unsigned width = source_.rows < lanes_ ? std::bit_ceil(source_.rows) : std::gcd(source_.rows, lanes_);
     const bool narrow = source_.rows < width;
     const LanePlan plan{source_.axis, width, true, 1};
-    llvm::Value *left = rows_left();
+    llvm::Value *left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(along_.end, along_.begin),
+                                                 integer(source_.rows));
     emit_loop(state_, {integer(0), left}, width, [&](llvm::Value *row) {
       llvm::Value *begin = b_.CreateNSWAdd(along_.begin, row);
       const auto whole = [&] { copy_rows(at_lanes(plan, point_, begin), row); };
