@@ -105,9 +105,12 @@ Status RecordReader::read_table(ByteReader &in, uint32_t count) {
     s.checksum = in.get<uint64_t>();
     const auto same_kind = [&](const Section &other) { return other.kind == s.kind; };
     if (reserved != 0 || std::ranges::any_of(sections_, same_kind) || s.offset != aligned(end) ||
-        s.offset > file_.size() || s.size > file_.size() - s.offset || !all_zero(file_.subspan(end, s.offset - end)))
+        s.offset > file_.size() || s.size > file_.size() - s.offset)
       return error(Code::corrupt, "section table at offset ", header_size + i * entry_size, ": section '", name_of(s.kind),
-                   "' of ", s.size, " bytes at offset ", s.offset, " is twice there, overlaps or is out of bounds");
+                   "' of ", s.size, " bytes at offset ", s.offset, " is there twice, overlaps or is out of bounds");
+    if (!all_zero(file_.subspan(end, s.offset - end)))
+      return error(Code::corrupt, "the bytes from offset ", end, " to section '", name_of(s.kind), "' at offset ", s.offset,
+                   " are not zero");
     sections_.push_back(s);
     end = s.offset + s.size;
   }
