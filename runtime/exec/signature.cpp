@@ -106,10 +106,12 @@ Status ResolvedSizes::resolve_argument(uint32_t slot) {
     int64_t reach = 0;
     fits = fits && !__builtin_mul_overflow(a.elements, a.dims[d], &a.elements) &&
            !__builtin_mul_overflow(std::max<int64_t>(a.dims[d] - 1, 0), a.strides[d], &reach) &&
-           !__builtin_add_overflow(last, reach, &last);
+           !__builtin_add_overflow(last, reach, &last) && last < INT64_MAX;
   }
   if (a.elements == 0) last = -1;
-  fits = fits && !__builtin_mul_overflow(static_cast<uint64_t>(last + 1), uint64_t{size_of(a.dtype)}, &a.span_bytes);
+  int64_t span = 0;
+  fits = fits && !__builtin_mul_overflow(last + 1, int64_t{size_of(a.dtype)}, &span);
+  a.span_bytes = static_cast<uint64_t>(span);
   if (!fits) return error(Code::out_of_memory, signature_.describe(slot), ": more bytes than can be addressed");
   a.row_major = true;
   for (size_t d = 0; d < a.dims.size() && a.elements > 1; ++d)

@@ -1,0 +1,48 @@
+// Loads the hand-written artifacts, and arrays to call them with.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "runtime/exec/executable.h"
+#include "tests/unit/runtime/example_artifact.h"
+
+namespace kiln::example {
+
+class NoOps final : public OpTable {
+ public:
+  const OpSchema *find(std::string_view) const override { return nullptr; }
+  std::string suggest(std::string_view) const override { return ""; }
+};
+
+inline Result<std::shared_ptr<const Executable>> try_load(Artifact artifact, std::string_view build_id = build) {
+  return Executable::load(std::make_shared<const Artifact>(std::move(artifact)), NoOps(), std::make_shared<ThreadPool>(2),
+                          build_id);
+}
+inline std::shared_ptr<const Executable> load(Artifact artifact) {
+  auto loaded = try_load(std::move(artifact));
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return std::move(loaded).value();
+}
+inline std::unique_ptr<Call> call_of(Artifact artifact) { return std::move(Call::create(load(std::move(artifact)))).value(); }
+
+// A dense f32 array with the numbers first, first + 1, ...
+struct Floats {
+  explicit Floats(std::vector<int64_t> dims, float first = 0) : shape(std::move(dims)) {
+    values.resize(static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>())));
+    std::iota(values.begin(), values.end(), first);
+  }
+  ArrayRef ref() { return {values.data(), DType::f32, static_cast<uint32_t>(shape.size()), shape.data(), nullptr}; }
+  operator ArrayRef() { return ref(); }
+
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+template <class... Arrays>
+Status run(Call &call, Arrays &&...arrays) {
+  const std::vector<ArrayRef> refs{ArrayRef(arrays)...};
+  return call.run(refs);
+}
+
+}  // namespace kiln::example

@@ -1,0 +1,52 @@
+#include "runtime/exec/executable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/exec/example_call.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Executable, RefusesAnotherBuild) {
+  const auto loaded = example::try_load(example::add(4), "another");
+  EXPECT_EQ(loaded.status().code(), Code::incompatible);
+  EXPECT_EQ(loaded.status().message(), str_cat("the artifact is of build ", example::build, ", this is build another"));
+}
+
+TEST(Executable, RefusesATargetThatThisMachineIsNot) {
+  Artifact a = example::add(4);
+  a.target = "v9";
+  EXPECT_FALSE(example::try_load(std::move(a)).ok());
+  Artifact best = example::add(4);
+  best.target = "v4";
+  const auto loaded = example::try_load(std::move(best));
+  if (Target::by_name("v4")->runs_on_host()) {
+    EXPECT_TRUE(loaded.ok());
+  } else {
+    EXPECT_EQ(loaded.status().code(), Code::incompatible);
+    EXPECT_THAT(loaded.status().message(), StartsWith("the artifact is for v4, this machine runs up to "));
+  }
+}
+
+TEST(Executable, RefusesAReferenceStepWhoseGraphIsBroken) {
+  Artifact a = example::add(4);
+  a.plan.steps[0].kind = Plan::Step::Kind::reference;
+  a.graph_json = "{";
+  EXPECT_FALSE(example::try_load(std::move(a)).ok());
+}
+
+TEST(Executable, RunsTheSameAfterTheArtifactWasWrittenAndRead) {
+  const Result<Artifact> back = read_artifact(write_artifact(example::add(4)));
+  ASSERT_TRUE(back.ok());
+  auto call = example::call_of(*back);
+  example::Floats x({4}), y({4}, 10), z({4});
+  ASSERT_TRUE(example::run(*call, x, y, z).ok());
+  EXPECT_THAT(z.values, testing::ElementsAre(10, 12, 14, 16));
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,66 @@
+#include "runtime/exec/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace kiln {
+namespace {
+
+TEST(Memory, IsAlignedForVectorsAndHugePages) {
+  for (uint64_t size : {1ull, 63ull, 64ull, 5000ull, (2ull << 20) - 1, 2ull << 20, (5ull << 20) + 1}) {
+    const Result<Memory> memory = Memory::allocate(size, "test");
+    ASSERT_TRUE(memory.ok());
+    EXPECT_GE(memory->size_bytes(), size);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % (size >= 2 << 20 ? 2 << 20 : 64), 0u) << size;
+    std::memset(memory->data(), 1, size);
+  }
+  EXPECT_EQ(Memory::allocate(0, "test")->data(), nullptr);
+}
+
+TEST(Memory, TooMuchIsAnErrorThatSaysForWhat) {
+  const Result<Memory> memory = Memory::allocate(UINT64_MAX, "arena");
+  EXPECT_EQ(memory.status().code(), Code::out_of_memory);
+  EXPECT_EQ(memory.status().message(), "cannot allocate 18446744073709551615 bytes for the arena");
+}
+
+TEST(Memory, GrowsAndNeverShrinks) {
+  Memory memory;
+  ASSERT_TRUE(memory.grow(100, "test").ok());
+  const uint8_t *data = memory.data();
+  ASSERT_TRUE(memory.grow(50, "test").ok());
+  EXPECT_EQ(memory.data(), data);
+  ASSERT_TRUE(memory.grow(1000, "test").ok());
+  EXPECT_GE(memory.size_bytes(), 1000u);
+}
+
+TEST(BufferRecycler, GivesBackABufferOfAboutTheSize) {
+  const auto recycler = std::make_shared<BufferRecycler>();
+  auto buffer = *recycler->acquire(1000);
+  const uint8_t *data = buffer->memory.data();
+  buffer.reset();
+  EXPECT_GE(recycler->kept_bytes(), 1000u);
+  auto again = *recycler->acquire(950);
+  EXPECT_EQ(again->memory.data(), data);
+  EXPECT_EQ(recycler->kept_bytes(), 0u);
+  again.reset();
+  EXPECT_NE((*recycler->acquire(100))->memory.data(), data) << "most of it would lie idle";
+}
+
+TEST(BufferRecycler, KeepsABoundedNumber) {
+  const auto recycler = std::make_shared<BufferRecycler>();
+  std::vector<std::shared_ptr<OutputBuffer>> buffers;
+  for (int i = 0; i < 100; ++i) buffers.push_back(*recycler->acquire(1024));
+  buffers.clear();
+  EXPECT_LE(recycler->kept_bytes(), 16u * 1024);
+}
+
+TEST(BufferRecycler, BuffersOutliveIt) {
+  auto recycler = std::make_shared<BufferRecycler>();
+  const auto buffer = *recycler->acquire(64);
+  recycler.reset();
+  buffer->memory.data()[63] = 1;
+}
+
+}  // namespace
+}  // namespace kiln
