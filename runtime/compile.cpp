@@ -111,6 +111,7 @@ Result<std::shared_ptr<const Executable>> look_up(Work &work, const Artifact &ar
     if (found.outcome == Outcome::hit) {
       Result<Executables> executable = load(work, std::move(found.artifact));
       if (executable.ok()) return executable;
+      work.env.cache->reject(artifact.key);
       report.lookup = Outcome::reject;
       report.reason = str_cat("the record does not load: ", executable.status().message());
     }

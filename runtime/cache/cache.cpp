@@ -95,6 +95,8 @@ Lookup Cache::find(const Digest &k1, const std::vector<KeyComponent> &components
   return {Outcome::hit, "hit", std::make_shared<const Artifact>(std::move(read).value())};
 }
 
+void Cache::reject(const Digest &k1) { quarantine(artifact_path(k1)); }
+
 Status Cache::publish(const Artifact &artifact) {
   return publish_file(artifact_path(artifact.key), write_artifact(artifact));
 }

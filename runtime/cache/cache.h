@@ -38,6 +38,8 @@ class Cache {
   // what is compiled instead can be published.
   Lookup find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
+  // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
+  void reject(const Digest &k1);
   // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
   Status publish(const Artifact &artifact);
 

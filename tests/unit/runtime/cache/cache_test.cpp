@@ -135,6 +135,17 @@ TEST_F(CacheTest, ADamagedRecordIsRejectedAndQuarantinedAndCanBePublishedAgain) 
   EXPECT_EQ(find(cache, a).outcome, Outcome::hit);
 }
 
+TEST_F(CacheTest, ARecordThatDoesNotLoadCanBeReplaced) {
+  Cache cache(dir_, 0);
+  Artifact a = example::add(4);
+  ASSERT_TRUE(cache.publish(a).ok());
+  cache.reject(a.key);
+  EXPECT_EQ(find(cache, a).outcome, Outcome::miss);
+  a.report_json = "another";
+  ASSERT_TRUE(cache.publish(a).ok());
+  EXPECT_EQ(find(cache, a).artifact->report_json, "another");
+}
+
 TEST_F(CacheTest, ATruncatedOrEmptyRecordIsRejected) {
   Cache cache(dir_, 0);
   const Artifact a = example::everything();
