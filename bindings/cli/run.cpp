@@ -40,7 +40,7 @@ const Slot &find(const std::vector<Slot> &slots, const std::string &name, std::s
 class Binder {
  public:
   Binder(const Args &args, const Session &session, const Signature &signature)
-      : args_(args), signature_(signature), sizes_(session.context(), signature), seed_(args.integer("--random", 0)) {
+      : signature_(signature), sizes_(session.context(), signature), seed_(args.integer("--random", 0)) {
     sizes_.set(args.pairs("--size"));
     if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
     for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
@@ -92,7 +92,6 @@ class Binder {
     check(kiln_call_bind(call, index, tensor));
   }
 
-  const Args &args_;
   const Signature &signature_;
   Sizes sizes_;
   std::optional<int64_t> seed_;
