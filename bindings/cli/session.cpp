@@ -15,7 +15,7 @@ namespace kiln::cli {
 class Progress {
  public:
   Progress() {
-    if (isatty(STDERR_FILENO)) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
+    if (isatty(STDERR_FILENO)) ticker_ = std::jthread([this](const std::stop_token &stop) { tick(stop); });
   }
 
   static int32_t event(void *user, uint32_t kind, const char *text, uint64_t size) {
@@ -126,7 +126,11 @@ std::string read_file(const std::string &path) {
   if (!file) throw Failure(path + ": " + std::strerror(errno));
   std::string bytes;
   char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) bytes.append(buffer, count);
+  size_t count = 0;
+  do {
+    count = std::fread(buffer, 1, sizeof buffer, file.get());
+    bytes.append(buffer, count);
+  } while (count == sizeof buffer);
   if (std::ferror(file.get())) throw Failure(path + ": " + std::strerror(errno));
   return bytes;
 }
