@@ -1,9 +1,9 @@
 // The storage of reference tensors: bytes of any dtype to and from double and int64_t.
 #include <cstring>
 
+#include "jit/base/small_float.h"
 #include "runtime/ops/family.h"
 #include "runtime/ops/reference.h"
-#include "jit/base/small_float.h"
 
 namespace kiln {
 

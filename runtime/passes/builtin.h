@@ -16,7 +16,8 @@ Pass inline_calls_pass();
 Pass cse_pass();
 
 // Not a pass of the pipeline but the first step of lowering a region for its backend: replaces every node whose op has
-// a decomposition, except ops named in `keep_whole`, until none is left. What replaces a node inherits its annotations.
+// a decomposition, except ops named in `keep_whole`, until none is left. All that is added for a node has its
+// annotations.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole);
 
 }  // namespace kiln

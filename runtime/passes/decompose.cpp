@@ -21,6 +21,13 @@ std::vector<const Node *> composites(const Graph &graph, std::span<const std::st
   return found;
 }
 
+// A decomposition may know a dim better than the node's own type does (an integer that a symbol must equal at a call):
+// the value by that type's names.
+Result<ValueId> with_dims_of(const TensorType &type, DecomposeContext &context, ValueId value) {
+  if (context.type(value).dims == type.dims) return value;
+  return context.add("reshape", {value}, {{"shape", AttrValue(type.dims)}});
+}
+
 Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> nodes, const OpTable &ops) {
   Edit edit(graph);
   std::map<ValueId, ValueId> replaced;
@@ -30,11 +37,14 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
       if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
     }
     DecomposeContext context{.edit = edit, .ops = ops, .node = node, .results = {}};
+    edit.push_scope(node.annotations);
     Status status = op_of(node).decompose(context);
     for (uint32_t i = 0; status.ok() && i < context.results.size(); ++i) {
-      status = edit.replace({node.id, i}, context.results[i]);
-      replaced[{node.id, i}] = context.results[i];
+      Result<ValueId> result = with_dims_of(node.results[i], context, context.results[i]);
+      status = result.ok() ? edit.replace({node.id, i}, *result) : result.take_status();
+      if (status.ok()) replaced[{node.id, i}] = *result;
     }
+    KILN_TRY(edit.pop_scope());
     if (!status.ok())
       return std::move(status).with_prefix(str_cat("decomposing '", node.name, "' [", node.op->name, "]: "));
   }

@@ -1,25 +1,11 @@
 // Every sample of every op on every backend, against the reference kernels.
 #include <gtest/gtest.h>
 
-#include "runtime/ops/decompose.h"
+#include "tests/backend/backends.h"
 #include "tests/backend/harness.h"
 
 namespace kiln::testing {
 namespace {
-
-// Decomposes fully and runs the parts on their reference kernels: holds each decomposition against the kernel that was
-// written from the definition.
-Backend decomposed() {
-  return {"decomposed reference",
-          [](const Case &c) -> Result<std::vector<TensorData>> {
-            KILN_ASSIGN(GraphPtr graph, decompose(c.graph, builtin_ops()));
-            KILN_TRY(verify(*graph));
-            return run_on_reference(*graph, c.arguments);
-          },
-          {}};
-}
-
-std::vector<Backend> backends() { return {decomposed()}; }
 
 class Conformance : public ::testing::TestWithParam<const Op *> {};
 

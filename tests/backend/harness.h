@@ -19,7 +19,8 @@ struct Case {
   std::string name;
   GraphPtr graph;
   std::vector<TensorData> arguments;
-  std::vector<double> tolerances;  // of each output
+  std::vector<double> tolerances;        // of each output
+  std::map<std::string, int64_t> sizes;  // of the symbols
 };
 
 struct Backend {
@@ -60,7 +61,7 @@ inline double tolerance_of(const Sample &sample, DType dtype) {
 // The sample's op as a graph. Symbols that no input has as a bare dim get an input of their own, which nothing reads.
 inline Result<Case> make_case(const Op &op, const Sample &sample, uint64_t seed) {
   std::mt19937_64 random(seed);
-  Case made{str_cat(op.name, "/", sample.name), nullptr, {}, {}};
+  Case made{str_cat(op.name, "/", sample.name), nullptr, {}, {}, sample.sizes};
   Edit edit;
   std::vector<ValueId> operands;
   std::set<std::string> bound;

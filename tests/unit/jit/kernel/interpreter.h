@@ -67,6 +67,130 @@ class Interpreter {
         .evaluate([](const std::string &) { return int64_t{0}; });
   }
 
+  static bool compares(Core op) { return op >= Core::eq && op <= Core::ge; }
+
+  template <class T>
+  static bool compare(Core op, T a, T b) {
+    switch (op) {
+      case Core::eq:
+        return a == b;
+      case Core::ne:
+        return a != b;
+      case Core::lt:
+        return a < b;
+      case Core::le:
+        return a <= b;
+      case Core::gt:
+        return a > b;
+      default:
+        return a >= b;
+    }
+  }
+  static bool compare(Core op, Scalar a, Scalar b, bool fp) {
+    return fp ? compare(op, a.f, b.f) : compare(op, a.i, b.i);
+  }
+
+  static Scalar convert(Scalar x, bool from_float, DType to) {
+    if (is_float(to)) return {.f = from_float ? x.f : static_cast<double>(x.i)};
+    if (to == DType::boolean) return {.i = from_float ? x.f != 0 : x.i != 0};
+    if (!from_float) return x;
+    if (std::isnan(x.f)) return {.i = 0};
+    return {.i = x.f >= 0x1p63 ? INT64_MAX : x.f < -0x1p63 ? INT64_MIN : static_cast<int64_t>(x.f)};
+  }
+
+  static double on_floats(Core op, double a, double b) {
+    switch (op) {
+      case Core::add:
+        return a + b;
+      case Core::sub:
+        return a - b;
+      case Core::mul:
+        return a * b;
+      case Core::div:
+        return a / b;
+      case Core::rem:
+        return a - std::floor(a / b) * b;
+      case Core::neg:
+        return -a;
+      case Core::abs:
+        return std::abs(a);
+      case Core::min:
+        return std::isnan(a) || a <= b ? a : b;
+      case Core::max:
+        return std::isnan(a) || a >= b ? a : b;
+      case Core::sqrt:
+        return std::sqrt(a);
+      case Core::rsqrt:
+        return 1 / std::sqrt(a);
+      case Core::exp:
+        return std::exp(a);
+      case Core::log:
+        return std::log(a);
+      case Core::tanh:
+        return std::tanh(a);
+      case Core::erf:
+        return std::erf(a);
+      case Core::sin:
+        return std::sin(a);
+      case Core::cos:
+        return std::cos(a);
+      case Core::pow:
+        return std::pow(a, b);
+      case Core::floor:
+        return std::floor(a);
+      case Core::round:
+        return std::nearbyint(a);
+      default:
+        throw std::logic_error(std::string(core_info(op).name) + " is not on floats");
+    }
+  }
+
+  // Wrapping: computed without a sign. Division by zero gives 0; the error word is not modelled.
+  static int64_t on_integers(Core op, int64_t a, int64_t b) {
+    const auto wrap = [](uint64_t u) { return static_cast<int64_t>(u); };
+    const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    switch (op) {
+      case Core::add:
+        return wrap(x + y);
+      case Core::sub:
+        return wrap(x - y);
+      case Core::mul:
+        return wrap(x * y);
+      case Core::div:
+        return b == 0 ? 0 : b == -1 ? wrap(-x) : a / b;
+      case Core::rem:
+        return b == 0 || b == -1 ? 0 : (a % b != 0 && (a % b < 0) != (b < 0)) ? a % b + b : a % b;
+      case Core::neg:
+        return wrap(-x);
+      case Core::abs:
+        return a < 0 ? wrap(-x) : a;
+      case Core::min:
+        return std::min(a, b);
+      case Core::max:
+        return std::max(a, b);
+      case Core::pow:
+        return power(a, b);
+      case Core::logical_and:
+        return a && b;
+      case Core::logical_or:
+        return a || b;
+      case Core::logical_not:
+        return !a;
+      case Core::in_range:
+        return 0 <= a && a < b;
+      default:
+        throw std::logic_error(std::string(core_info(op).name) + " is not on integers");
+    }
+  }
+
+  static int64_t power(int64_t base, int64_t exponent) {
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+    uint64_t result = 1, factor = static_cast<uint64_t>(base);
+    for (; exponent; exponent >>= 1, factor *= factor)
+      if (exponent & 1) result *= factor;
+    return static_cast<int64_t>(result);
+  }
+
   Values run_body(const Body &body, const std::vector<int64_t> &point, const std::vector<Array *> &buffers,
                   Scalar accumulator, const Values &carriers) const {
     Values v;
@@ -94,69 +218,17 @@ class Interpreter {
           r = accumulator;
           break;
         case Core::convert:
-          if (is_float(value.type))
-            r.f = fp ? arg(0).f : static_cast<double>(arg(0).i);
-          else if (value.type == DType::boolean)
-            r.i = fp ? arg(0).f != 0 : arg(0).i != 0;
-          else
-            r.i = fp ? static_cast<int64_t>(arg(0).f) : arg(0).i;
-          break;
-        case Core::add:
-          fp ? (void)(r.f = arg(0).f + arg(1).f) : (void)(r.i = arg(0).i + arg(1).i);
-          break;
-        case Core::sub:
-          fp ? (void)(r.f = arg(0).f - arg(1).f) : (void)(r.i = arg(0).i - arg(1).i);
-          break;
-        case Core::mul:
-          fp ? (void)(r.f = arg(0).f * arg(1).f) : (void)(r.i = arg(0).i * arg(1).i);
-          break;
-        case Core::div:
-          fp ? (void)(r.f = arg(0).f / arg(1).f) : (void)(r.i = arg(1).i ? arg(0).i / arg(1).i : 0);
-          break;
-        case Core::neg:
-          fp ? (void)(r.f = -arg(0).f) : (void)(r.i = -arg(0).i);
-          break;
-        case Core::min:
-          fp ? (void)(r.f = std::min(arg(0).f, arg(1).f)) : (void)(r.i = std::min(arg(0).i, arg(1).i));
-          break;
-        case Core::max:
-          fp ? (void)(r.f = std::max(arg(0).f, arg(1).f)) : (void)(r.i = std::max(arg(0).i, arg(1).i));
-          break;
-        case Core::sqrt:
-          r.f = std::sqrt(arg(0).f);
-          break;
-        case Core::rsqrt:
-          r.f = 1 / std::sqrt(arg(0).f);
-          break;
-        case Core::exp:
-          r.f = std::exp(arg(0).f);
-          break;
-        case Core::tanh:
-          r.f = std::tanh(arg(0).f);
-          break;
-        case Core::lt:
-          r.i = fp ? arg(0).f < arg(1).f : arg(0).i < arg(1).i;
-          break;
-        case Core::le:
-          r.i = fp ? arg(0).f <= arg(1).f : arg(0).i <= arg(1).i;
-          break;
-        case Core::ge:
-          r.i = fp ? arg(0).f >= arg(1).f : arg(0).i >= arg(1).i;
-          break;
-        case Core::gt:
-          r.i = fp ? arg(0).f > arg(1).f : arg(0).i > arg(1).i;
-          break;
-        case Core::logical_and:
-          r.i = arg(0).i && arg(1).i;
-          break;
-        case Core::logical_or:
-          r.i = arg(0).i || arg(1).i;
+          r = convert(arg(0), fp, value.type);
           break;
         case Core::select:
           r = arg(0).i ? arg(1) : arg(2);
           break;
-        default:
-          throw std::logic_error(std::string("the interpreter lacks ") + std::string(core_info(value.op).name));
+        default: {
+          const Scalar a = arg(0), b = core_info(value.op).operands > 1 ? arg(1) : Scalar{};
+          r = compares(value.op) ? Scalar{.i = compare(value.op, a, b, fp)}
+              : fp               ? Scalar{.f = on_floats(value.op, a.f, b.f)}
+                                 : Scalar{.i = on_integers(value.op, a.i, b.i)};
+        }
       }
       v.push_back(r);
     }
