@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "runtime/passes/builtin.h"
@@ -48,8 +49,28 @@ bool same(const Seen &a, const Seen &b) {
   return a.node->attrs == b.node->attrs && same_annotations(a.node->annotations, b.node->annotations);
 }
 
+// The storage that the outputs lie in. Outputs that had storage of their own must keep it.
+class OutputStorage {
+ public:
+  explicit OutputStorage(const Graph &graph) : graph_(graph) {
+    for (const GraphOutput &output : graph.outputs()) roots_.insert(graph.storage_of(output.value));
+  }
+  bool would_join(const Node &a, const Node &b) const {
+    const ValueId x = graph_.storage_of({a.id, 0}), y = graph_.storage_of({b.id, 0});
+    return x != y && roots_.contains(x) && roots_.contains(y);
+  }
+  void merge(const Node &from, const Node &to) {
+    if (roots_.contains(graph_.storage_of({from.id, 0}))) roots_.insert(graph_.storage_of({to.id, 0}));
+  }
+
+ private:
+  const Graph &graph_;
+  std::set<ValueId> roots_;
+};
+
 Status cse(PassContext &context) {
   const Graph graph = context.edit.view();  // a copy: the view changes with the edit
+  OutputStorage outputs(graph);
   std::unordered_map<uint64_t, std::vector<Seen>> seen;
   std::map<ValueId, ValueId> merged;
   for (const Node &node : graph.nodes()) {
@@ -60,10 +81,11 @@ Status cse(PassContext &context) {
     }
     std::vector<Seen> &bucket = seen[hash_of(node, candidate.inputs)];
     auto first = std::ranges::find_if(bucket, [&](const Seen &other) { return same(other, candidate); });
-    if (first == bucket.end()) {
+    if (first == bucket.end() || outputs.would_join(node, *first->node)) {
       bucket.push_back(std::move(candidate));
       continue;
     }
+    outputs.merge(node, *first->node);
     for (uint32_t i = 0; i < node.results.size(); ++i) {
       KILN_TRY(context.edit.replace({node.id, i}, {first->node->id, i}));
       merged[{node.id, i}] = {first->node->id, i};
