@@ -91,6 +91,7 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
 
 Result<std::shared_ptr<const Executable>> load(Work &work, std::shared_ptr<const Artifact> artifact) {
   KILN_TRY(work.phases.begin("load"));
+  work.report.llvm_loaded = work.env.codegen->in_memory();
   work.report.kernels_distinct = static_cast<uint32_t>(artifact->images.size());
   work.report.launches = 0;
   for (const auto *steps : {&artifact->plan.prepare, &artifact->plan.steps}) {
@@ -182,9 +183,10 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 1 verify the graph; run the early passes
   KILN_TRY(phases.begin("verify"));
-  KILN_TRY(check_backend(options.backend));
-  KILN_TRY(verify(*graph));
+  KILN_TRY(check_backend(report.backend = options.backend));
   KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
+  report.target = target.name();
+  KILN_TRY(verify(*graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 

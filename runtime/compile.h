@@ -22,10 +22,10 @@ struct CompileOptions {
   std::string backend = "cpu";  // "cpu", "reference"
   std::string cpu = "native";   // Target::by_name
   bool use_cache = true;
-  bool strict = false;              // a bypass is an error
-  bool require_hit = false;         // anything but HIT is an error NOT_CACHED with the report
-  std::vector<std::string> passes;  // empty: all; else exact names of those to run
-  std::vector<std::string> disable_passes;
+  bool strict = false;                   // a bypass is an error
+  bool require_hit = false;              // anything but HIT is an error NOT_CACHED with the report
+  std::vector<std::string> passes = {};  // empty: all; else exact names of those to run
+  std::vector<std::string> disable_passes = {};
   bool fuse = true;
   uint32_t compile_threads = 0;            // 0: one per core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
@@ -54,8 +54,8 @@ struct CompileEnvironment {
   Cache *cache;            // null: off
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
-  std::function<bool(std::string_view what)> progress;
-  std::function<void(std::function<Status()>)> in_background;  // publishing; empty: here and now
+  std::function<bool(std::string_view what)> progress = {};
+  std::function<void(std::function<Status()>)> in_background = {};  // publishing; empty: here and now
   std::shared_ptr<CodegenModule> codegen = std::make_shared<CodegenModule>();
 };
 
