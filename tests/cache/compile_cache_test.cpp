@@ -1,0 +1,320 @@
+// compile() with a fresh cache folder each: outcomes and their reasons, what runs on a miss and what on a hit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "runtime/compile.h"
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+using test::f32_graph;
+using test::graph_of;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "kiln_test_XXXXXX";
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string path;
+};
+
+// A pass that only counts how often it runs.
+std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, std::shared_ptr<int> runs) {
+  auto pass = std::make_shared<Pass>();
+  pass->name = std::move(name);
+  pass->plugin = "test.so";
+  pass->version = "1";
+  pass->uuid = uuid;
+  pass->run = [runs](PassContext &context) {
+    ++*runs;
+    context.rewrites = 3;
+    context.done = true;
+    return Status();
+  };
+  return pass;
+}
+
+class CompileCache : public testing::Test {
+ protected:
+  // A compile as a fresh process would do it: nothing is kept but the folder.
+  Result<Compiled> compile(const std::string &json, const CompileOptions &options = {}) {
+    Cache cache(folder_.path, 0);
+    CompileEnvironment env{.ops = builtin_ops(),
+                           .passes = passes_,
+                           .cache = cache_on_ ? &cache : nullptr,
+                           .pool = std::make_shared<ThreadPool>(2)};
+    report_ = {};
+    return kiln::compile(env, graph_of(json), options, report_);
+  }
+  void expect(Outcome outcome, std::string_view reason_part, const std::string &json,
+              const CompileOptions &options = {}) {
+    Result<Compiled> compiled = compile(json, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(report_.lookup, outcome) << report_.reason;
+    EXPECT_NE(report_.reason.find(reason_part), std::string::npos) << report_.reason;
+  }
+  bool ran(std::string_view pass) const {
+    return std::ranges::any_of(report_.passes, [&](const PassRun &run) { return run.name == pass; });
+  }
+
+  Folder folder_;
+  PassList passes_ = PassList::built_in();
+  bool cache_on_ = true;
+  CompileReport report_;
+};
+
+const std::string chain = f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
+    {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","x"]})",
+                                    "c");
+
+std::vector<float> run(const Compiled &compiled, std::vector<std::vector<float>> inputs) {
+  Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
+  EXPECT_TRUE(call.ok()) << call.status().message();
+  if (!call.ok()) return {};
+  const int64_t size = static_cast<int64_t>(inputs[0].size());
+  std::vector<float> out(inputs[0].size());
+  std::vector<ArrayRef> args;
+  for (auto &input : inputs) args.push_back({input.data(), DType::f32, 1, &size, nullptr});
+  args.push_back({out.data(), DType::f32, 1, &size, nullptr});
+  const Status status = (*call)->run(args);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return out;
+}
+
+TEST_F(CompileCache, ASecondCompileHitsAndRunsNothing) {
+  auto runs = std::make_shared<int>(0);
+  ASSERT_TRUE(passes_.add(counting_pass("counts", Uuid{1}, runs)).ok());
+  expect(Outcome::miss, "", chain);
+  EXPECT_EQ(*runs, 1);
+  EXPECT_TRUE(ran("counts") && ran("cse"));
+  EXPECT_EQ(report_.kernels_compiled, 1u);
+  EXPECT_EQ(report_.launches, 1u);
+  const Digest key = report_.key;
+
+  expect(Outcome::hit, "hit", chain);
+  EXPECT_EQ(*runs, 1);
+  EXPECT_TRUE(report_.passes.empty());
+  EXPECT_EQ(report_.kernels_compiled, 0u);
+  EXPECT_EQ(report_.kernels_from_cache, 0u);
+  EXPECT_EQ(report_.kernels_distinct, 1u);
+  EXPECT_EQ(report_.key, key);
+}
+
+TEST_F(CompileCache, ColdAndWarmExecutablesGiveTheSameBits) {
+  std::vector<float> x(1000), y(1000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.01f * float(i) - 5, y[i] = 1 / (1 + float(i));
+  Result<Compiled> cold = compile(chain), warm = compile(chain);
+  ASSERT_TRUE(cold.ok()) << cold.status().message();
+  ASSERT_TRUE(warm.ok()) << warm.status().message();
+  EXPECT_EQ(report_.lookup, Outcome::hit) << report_.reason;
+  const std::vector<float> a = run(*cold, {x, y}), b = run(*warm, {x, y});
+  EXPECT_EQ(a, b);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], std::tanh(double(x[i]) + y[i]) * x[i], 1e-5);
+}
+
+TEST_F(CompileCache, OneCompilationServesEverySize) {
+  Result<Compiled> compiled = compile(chain);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  for (size_t size : {0, 1, 3, 17, 4096}) {
+    const std::vector<float> x(size, 0.5f), y(size, 0.25f), out = run(*compiled, {x, y});
+    for (float v : out) EXPECT_NEAR(v, std::tanh(0.75) * 0.5, 1e-6);
+  }
+}
+
+TEST_F(CompileCache, AMissNamesWhatDiffers) {
+  auto runs = std::make_shared<int>(0);
+  const PassList built_in = passes_;
+  const auto with = [&](const std::function<void(Pass &)> &change) {
+    passes_ = built_in;
+    std::shared_ptr<Pass> pass = counting_pass("counts", Uuid{1}, runs);
+    change(*pass);
+    ASSERT_TRUE(passes_.add(pass).ok());
+  };
+  with([](Pass &) {});
+  expect(Outcome::miss, "", chain);
+  expect(Outcome::hit, "", chain);
+
+  with([](Pass &p) { p.uuid = Uuid{2}; });
+  expect(Outcome::miss, "pass counts", chain);
+  with([](Pass &p) { p.version = "2"; });
+  expect(Outcome::miss, "pass counts", chain);
+  with([](Pass &p) { p.options["level"] = AttrValue(2); });
+  expect(Outcome::miss, "pass counts", chain);
+  with([](Pass &p) { p.file = digest_of("another build of the plugin"); });
+  expect(Outcome::miss, "pass counts", chain);
+  with([](Pass &p) { p.fingerprint = [](ByteWriter &out) { return out.text("state"), Status(); }; });
+  expect(Outcome::miss, "pass counts", chain);
+  with([](Pass &) {});
+  expect(Outcome::miss, "options", chain, {.fuse = false});
+  expect(Outcome::miss, "target", chain, {.cpu = "x86-64"});
+  expect(Outcome::miss, "graph",
+         f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
+      {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","y"]})",
+                   "c"));
+  expect(Outcome::hit, "", chain);  // what was published in between is not in the way
+}
+
+TEST_F(CompileCache, ADisabledPassIsAnotherKey) {
+  expect(Outcome::miss, "", chain);
+  expect(Outcome::miss, "pass cse", chain, {.disable_passes = {"cse"}});
+  EXPECT_FALSE(ran("cse"));
+}
+
+TEST_F(CompileCache, KernelsAreFoundAgainWhenOnlyTheGraphDiffers) {
+  expect(Outcome::miss, "", chain);
+  // The same kernel in a graph that also returns an input.
+  expect(Outcome::miss, "graph",
+         f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
+      {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","x"]})",
+                   "c x"));
+  EXPECT_EQ(report_.kernels_compiled, 0u);
+  EXPECT_EQ(report_.kernels_from_cache, 1u);
+}
+
+// Layers of a linear, each with weights of its own.
+std::string layers(int count) {
+  std::string nodes, parameters;
+  for (int i = 0; i < count; ++i) {
+    const std::string from = i == 0 ? "x" : str_cat("y", i - 1);
+    const std::string_view comma = i ? "," : "";
+    parameters += str_cat(comma, R"({"name":"w)", i, R"(","type":{"dtype":"f32","shape":[64,64]}})");
+    nodes += str_cat(comma, R"({"name":"y)", i, R"(","op":"linear","inputs":[")", from, R"(","w)", i, R"("]})");
+  }
+  return str_cat(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n",64]}}],"parameters":[)",
+                 parameters, R"(],"nodes":[)", nodes, R"(],"outputs":[{"name":"y","value":"y)", count - 1, R"("}]})");
+}
+
+TEST_F(CompileCache, IdenticalLayersCompileOnce) {
+  expect(Outcome::miss, "", layers(1));
+  const uint32_t distinct = report_.kernels_distinct, launches = report_.launches;
+  expect(Outcome::miss, "", layers(6));
+  EXPECT_EQ(report_.kernels_distinct, distinct);
+  EXPECT_EQ(report_.kernels_from_cache, distinct);
+  EXPECT_EQ(report_.launches, 6 * launches);
+}
+
+TEST_F(CompileCache, APassWithoutIdentityBypassesWithItsName) {
+  auto runs = std::make_shared<int>(0);
+  ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
+  for (int i = 1; i <= 2; ++i) {
+    expect(Outcome::bypass, "nameless", chain);
+    EXPECT_EQ(*runs, i);
+    EXPECT_EQ(report_.key, Digest{});
+  }
+  EXPECT_EQ(report_.kernels_from_cache, 1u);  // K2 is used all the same
+}
+
+TEST_F(CompileCache, StrictModeRefusesAPassWithoutIdentity) {
+  auto runs = std::make_shared<int>(0);
+  ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
+  Result<Compiled> compiled = compile(chain, {.strict = true});
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.status().code(), Code::invalid_argument);
+  EXPECT_NE(compiled.status().message().find("'nameless' of test.so"), std::string::npos)
+      << compiled.status().message();
+  EXPECT_EQ(*runs, 0);
+}
+
+TEST_F(CompileCache, AnEarlyPassNeedsNoIdentityAndRunsAlways) {
+  auto runs = std::make_shared<int>(0);
+  std::shared_ptr<Pass> pass = counting_pass("early", std::nullopt, runs);
+  pass->stage = Stage::pre_grad;
+  ASSERT_TRUE(passes_.add(pass).ok());
+  expect(Outcome::miss, "", chain);
+  expect(Outcome::hit, "", chain);
+  EXPECT_EQ(*runs, 2);
+}
+
+TEST_F(CompileCache, ARequiredHitThatIsNoneIsAnErrorWithTheReport) {
+  Result<Compiled> compiled = compile(chain, {.require_hit = true});
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.status().code(), Code::not_cached);
+  EXPECT_NE(compiled.status().info()->report.find(R"("lookup":"MISS")"), std::string::npos);
+  expect(Outcome::miss, "", chain);
+  expect(Outcome::hit, "", chain, {.require_hit = true});
+}
+
+TEST_F(CompileCache, WithTheCacheOffEveryPassRuns) {
+  cache_on_ = false;
+  for (int i = 0; i < 2; ++i) {
+    expect(Outcome::bypass, "cache off", chain);
+    EXPECT_TRUE(ran("cse"));
+    EXPECT_EQ(report_.kernels_compiled, 1u);
+  }
+}
+
+TEST_F(CompileCache, ADamagedRecordIsRejectedAndCompiledAgain) {
+  expect(Outcome::miss, "", chain);
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_.path)) {
+    if (entry.path().extension() == ".kiln") std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+  }
+  expect(Outcome::reject, "damaged", chain);
+  EXPECT_TRUE(ran("cse"));
+  expect(Outcome::hit, "", chain);
+}
+
+TEST_F(CompileCache, TheOracleRunsNoPassAndCompilesNoKernel) {
+  auto runs = std::make_shared<int>(0);
+  ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
+  expect(Outcome::miss, "", chain, {.backend = "reference"});
+  EXPECT_EQ(*runs, 0);
+  EXPECT_TRUE(report_.passes.empty());
+  EXPECT_EQ(report_.kernels_compiled, 0u);
+  Result<Compiled> warm = compile(chain, {.backend = "reference"});
+  ASSERT_TRUE(warm.ok()) << warm.status().message();
+  EXPECT_EQ(report_.lookup, Outcome::hit);
+  EXPECT_NEAR(run(*warm, {{0.5f}, {0.25f}}).at(0), std::tanh(0.75) * 0.5, 1e-7);
+}
+
+TEST_F(CompileCache, TextsOfKernelsAreDeliveredWithoutAskingTheCache) {
+  expect(Outcome::miss, "", chain);
+  Result<Compiled> compiled = compile(chain, {.want_asm = true});
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  EXPECT_EQ(report_.lookup, Outcome::bypass);
+  ASSERT_EQ(compiled->kernel_texts.size(), 1u);
+  EXPECT_NE(compiled->kernel_texts[0].find("ret"), std::string::npos);
+}
+
+TEST_F(CompileCache, RefusesAnUnknownBackendAndAnUnknownCpu) {
+  EXPECT_EQ(compile(chain, {.backend = "tpu"}).status().code(), Code::unknown_name);
+  EXPECT_FALSE(compile(chain, {.cpu = "z80"}).ok());
+  EXPECT_EQ(compile(chain, {.passes = {"no_such_pass"}}).status().code(), Code::unknown_name);
+}
+
+TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {
+  CompileEnvironment env{.ops = builtin_ops(),
+                         .passes = passes_,
+                         .cache = nullptr,
+                         .pool = std::make_shared<ThreadPool>(1),
+                         .progress = [](std::string_view what) { return what == "fuse"; }};
+  Result<Compiled> compiled = kiln::compile(env, graph_of(chain), {}, report_);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.status().code(), Code::cancelled);
+}
+
+TEST_F(CompileCache, TheReportHasWhatStatsShow) {
+  expect(Outcome::miss, "", chain);
+  const std::string json = to_json(report_);
+  for (const char *name :
+       {"lookup", "reason", "key", "passes_run", "kernels_compiled", "kernels_from_cache", "kernels_distinct",
+        "launches", "llvm_loaded", "milliseconds", "total_ms", "backend", "target"}) {
+    EXPECT_NE(json.find(str_cat("\"", name, "\":")), std::string::npos) << name;
+  }
+  EXPECT_NE(json.find(R"("passes_run":{"inline_calls":0,"cse":0})"), std::string::npos) << json;
+  EXPECT_TRUE(report_.llvm_loaded);
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,123 @@
+#include "runtime/cache/key.h"
+
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+using test::f32_graph;
+using test::graph_of;
+
+// Everything that a key is made of, to be changed one by one.
+struct Request {
+  std::string graph = f32_graph("x", "8", R"({"name":"y","op":"exp","inputs":["x"]})", "y");
+  std::vector<KeyOption> options = {{"fuse", "true"}};
+  std::vector<Pass> late = {{.name = "first", .plugin = "p.so", .version = "1", .uuid = Uuid{1}},
+                            {.name = "second", .plugin = "p.so", .version = "1", .uuid = Uuid{2}}};
+  Target target;
+  std::string backend = "cpu", build = "b1";
+
+  std::vector<KeyComponent> components() const {
+    std::vector<std::shared_ptr<const Pass>> passes;
+    for (const Pass &pass : late) passes.push_back(std::make_shared<const Pass>(pass));
+    Result<std::vector<KeyComponent>> result =
+        key_components({*graph_of(graph), options, passes, target, backend, build});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return *result;
+  }
+  Digest key() const { return key_of(components()); }
+};
+
+// The names of the components that differ from the unchanged request's; the key must differ too, or neither.
+std::vector<std::string> changed(const std::function<void(Request &)> &change) {
+  Request before, after;
+  change(after);
+  const std::vector<KeyComponent> a = before.components(), b = after.components();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (i >= b.size() || a[i].name != b[i].name || a[i].digest != b[i].digest) names.push_back(a[i].name);
+  }
+  EXPECT_EQ(before.key() == after.key(), names.empty());
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Key, IsTheSameForTheSameRequest) {
+  EXPECT_EQ(changed([](Request &) {}), Names{});
+}
+
+TEST(Key, NamesTheComponentThatDiffers) {
+  EXPECT_EQ(changed([](Request &r) { r.options[0].value = "false"; }), Names{"options"});
+  EXPECT_EQ(changed([](Request &r) { r.target.level = Target::Level::v4; }), Names{"target"});
+  EXPECT_EQ(changed([](Request &r) { r.target.l2_bytes *= 2; }), Names{"target"});
+  EXPECT_EQ(changed([](Request &r) { r.target.cores += 1; }), Names{"target"});
+  EXPECT_EQ(changed([](Request &r) { r.backend = "reference"; }), Names{"backend"});
+  EXPECT_EQ(changed([](Request &r) { r.build = "b2"; }), Names{"build"});
+}
+
+TEST(Key, CoversAllOfAPass) {
+  const Names second = {"pass second"};
+  EXPECT_EQ(changed([](Request &r) { r.late[1].version = "2"; }), second);
+  EXPECT_EQ(changed([](Request &r) { r.late[1].uuid = Uuid{3}; }), second);
+  EXPECT_EQ(changed([](Request &r) { r.late[1].options["level"] = AttrValue(2); }), second);
+  EXPECT_EQ(changed([](Request &r) { r.late[1].stage = Stage::pre_grad; }), second);
+  EXPECT_EQ(changed([](Request &r) { r.late[1].priority = 5; }), second);
+  EXPECT_EQ(changed([](Request &r) { r.late[1].file = digest_of("file"); }), second);
+  EXPECT_EQ(changed([](Request &r) {
+              r.late[1].fingerprint = [](ByteWriter &out) {
+                out.text("what the pass read");
+                return Status();
+              };
+            }),
+            second);
+}
+
+TEST(Key, CoversTheOrderOfPassesAndTheirNumber) {
+  EXPECT_EQ(changed([](Request &r) { std::swap(r.late[0], r.late[1]); }).size(), 2u);
+  EXPECT_FALSE(changed([](Request &r) { r.late.pop_back(); }).empty());
+}
+
+TEST(Key, CoversTheGraphWithItsAnnotationsAndNotItsDebugNames) {
+  const auto graph = [](std::string_view nodes, std::string_view output) {
+    return [json = f32_graph("x", "8", nodes, output)](Request &r) { r.graph = json; };
+  };
+  EXPECT_EQ(changed(graph(R"({"name":"y","op":"log","inputs":["x"]})", "y")), (Names{"graph", "ops"}));
+  EXPECT_EQ(changed(graph(R"({"name":"y","op":"exp","inputs":["x"],"annotations":{"a":{"i64":1}}})", "y")),
+            Names{"graph"});
+  EXPECT_EQ(changed(graph(R"({"name":"z","op":"exp","inputs":["x"]})", "z")), Names{});
+  EXPECT_EQ(changed(graph(R"({"name":"y","op":"exp","inputs":["x"],"annotations":{"debug.a":{"i64":1}}})", "y")),
+            Names{});
+}
+
+TEST(Key, NamesTheOpsOfNestedGraphsWithTheirVersions) {
+  Request r;
+  r.graph = R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4]}}],
+      "nodes":[{"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"g"}}],"outputs":[{"name":"y","value":"a"}],
+      "graphs":{"g":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+                     "nodes":[{"name":"e","op":"exp","inputs":["u"]}],"outputs":[{"name":"v","value":"e"}]}}})";
+  EXPECT_EQ(r.components()[1].text, "call 1, exp 1");
+}
+
+TEST(Key, ReportsAPassWhoseFingerprintFails) {
+  Pass pass{.name = "p", .plugin = "p.so", .uuid = Uuid{1}};
+  pass.fingerprint = [](ByteWriter &) { return error(Code::io, "no such file"); };
+  const std::shared_ptr<const Pass> late[] = {std::make_shared<const Pass>(pass)};
+  const GraphPtr graph = graph_of(Request().graph);
+  EXPECT_EQ(key_components({*graph, {}, late, Target(), "cpu", "b"}).status().code(), Code::io);
+}
+
+TEST(KernelKey, CoversKernelTargetLevelAndBuild) {
+  const Bytes kernel = {1, 2, 3}, other = {1, 2, 4};
+  Target v3, v4;
+  v3.level = Target::Level::v3;
+  v4.level = Target::Level::v4;
+  const Digest key = kernel_key(kernel, v3, "b");
+  EXPECT_EQ(key, kernel_key(kernel, v3, "b"));
+  EXPECT_NE(key, kernel_key(other, v3, "b"));
+  EXPECT_NE(key, kernel_key(kernel, v4, "b"));
+  EXPECT_NE(key, kernel_key(kernel, v3, "c"));
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,35 @@
+// Graphs for tests, from their text form.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "runtime/graph/json.h"
+#include "runtime/ops/op.h"
+
+namespace kiln::test {
+
+// Null, and a failure of the test, when the text is no graph.
+inline GraphPtr graph_of(std::string_view json) {
+  Result<GraphPtr> graph = read_json(json, builtin_ops());
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return graph.ok() ? *graph : nullptr;
+}
+
+// {"kiln": 1, "inputs": [x, y ... of f32[shape]], "nodes": [...], "outputs": [...]}
+inline std::string f32_graph(std::string_view inputs, std::string_view shape, std::string_view nodes,
+                             std::string_view outputs) {
+  std::string list, outs;
+  for (char name : inputs)
+    list +=
+        str_cat(list.empty() ? "" : ",", R"({"name":")", name, R"(","type":{"dtype":"f32","shape":[)", shape, "]}}");
+  for (size_t at = 0, n = 0; at < outputs.size(); ++n) {
+    const size_t end = std::min(outputs.find(' ', at), outputs.size());
+    outs += str_cat(n ? "," : "", R"({"name":"out)", n, R"(","value":")", outputs.substr(at, end - at), R"("})");
+    at = end + 1;
+  }
+  return str_cat(R"({"kiln":1,"inputs":[)", list, R"(],"nodes":[)", nodes, R"(],"outputs":[)", outs, "]}");
+}
+
+}  // namespace kiln::test

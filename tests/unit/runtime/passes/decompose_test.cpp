@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "runtime/passes/builtin.h"
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+using test::f32_graph;
+using test::graph_of;
+
+TEST(Decompose, LeavesNoOpThatHasADecomposition) {
+  const GraphPtr graph = graph_of(f32_graph("xs", "4, 8", R"(
+      {"name":"a","op":"softmax","inputs":["x"],"annotations":{"user.mark":{"i64":7}}},
+      {"name":"y","op":"gelu","inputs":["a"]})",
+                                            "y"));
+  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  ASSERT_TRUE(flat.ok()) << flat.status().message();
+  EXPECT_TRUE(verify(**flat).ok()) << verify(**flat).message();
+  size_t marked = 0;
+  for (const Node &node : (*flat)->nodes()) {
+    if (node.kind != Node::Kind::op) continue;
+    EXPECT_EQ(op_of(node).decompose, nullptr) << node.op->name;
+    marked += node.annotations.contains("user.mark");
+  }
+  EXPECT_GE(marked, 1u);  // what replaces a node inherits its annotations
+}
+
+TEST(Decompose, KeepsWhatTheBackendTakesWhole) {
+  const GraphPtr graph = graph_of(f32_graph("x", "4, 8", R"(
+      {"name":"a","op":"softmax","inputs":["x"]}, {"name":"y","op":"gelu","inputs":["a"]})",
+                                            "y"));
+  const std::string_view keep[] = {"softmax"};
+  Result<GraphPtr> flat = decompose(graph, builtin_ops(), keep);
+  ASSERT_TRUE(flat.ok()) << flat.status().message();
+  const auto is = [](std::string_view name) {
+    return [name](const Node &node) { return node.op && node.op->name == name; };
+  };
+  EXPECT_EQ(std::ranges::count_if((*flat)->nodes(), is("softmax")), 1);
+  EXPECT_EQ(std::ranges::count_if((*flat)->nodes(), is("gelu")), 0);
+}
+
+TEST(Decompose, ReturnsAGraphWithoutCompositesAsItIs) {
+  const GraphPtr graph = graph_of(f32_graph("x", "4", R"({"name":"y","op":"exp","inputs":["x"]})", "y"));
+  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  ASSERT_TRUE(flat.ok());
+  EXPECT_EQ(*flat, graph);
+}
+
+// An op that decomposes into itself.
+const Op &endless_op() {
+  static const Op op{{.name = "endless",
+                      .doc = "x",
+                      .args = {{"x", "any", dtypes(DType::f32)}},
+                      .result_names = {"y"},
+                      .infer = [](InferContext &c) -> Status {
+                        c.results.push_back(make_type(c.inputs[0].dtype, c.inputs[0].dims));
+                        return {};
+                      }},
+                     {.decompose = [](DecomposeContext &c) -> Status {
+                       KILN_ASSIGN(const uint32_t id, c.edit.add(c.node.op, c.node.inputs));
+                       c.results = {{id, 0}};
+                       return {};
+                     }}};
+  return op;
+}
+
+TEST(Decompose, NamesAnOpWhoseDecompositionDoesNotEnd) {
+  Edit edit;
+  const ValueId x = *edit.input("x", make_type(DType::f32, {4}));
+  Result<uint32_t> node = edit.add(&endless_op(), std::span(&x, 1), {}, "loop");
+  ASSERT_TRUE(node.ok()) << node.status().message();
+  ASSERT_TRUE(edit.set_outputs({{"y", {*node, 0}}}).ok());
+  Result<GraphPtr> graph = edit.finish();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  Result<GraphPtr> flat = decompose(*graph, builtin_ops(), {});
+  ASSERT_FALSE(flat.ok());
+  EXPECT_EQ(flat.status().code(), Code::internal);
+  EXPECT_NE(flat.status().message().find("[endless]"), std::string::npos) << flat.status().message();
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,201 @@
+#include "runtime/plan/planner.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+using test::f32_graph;
+using test::graph_of;
+using Slot = Plan::Slot;
+using Step = Plan::Step;
+
+// The plan of a graph, each launch with an image of its own.
+Planned planned(const GraphPtr &graph, bool fuse) {
+  Result<Lowered> lowered = lower(*graph);
+  EXPECT_TRUE(lowered.ok()) << lowered.status().message();
+  Result<kernel::Fused> fused = kernel::fuse(lowered->program, *Target::by_name("v3"), {.fuse = fuse});
+  EXPECT_TRUE(fused.ok()) << fused.status().message();
+  std::vector<uint32_t> images(fused->launches.size());
+  std::iota(images.begin(), images.end(), 0u);
+  Result<Planned> made = plan(*graph, *graph, *lowered, *fused, images);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return made.ok() ? std::move(made).value() : Planned{};
+}
+
+std::string chain(int length) {
+  std::string nodes;
+  for (int i = 0; i < length; ++i) {
+    const std::string from = i == 0 ? "x" : str_cat("n", i - 1);
+    nodes += str_cat(i ? "," : "", R"({"name":"n)", i, R"(","op":"exp","inputs":[")", from, R"("]})");
+  }
+  return nodes;
+}
+
+TEST(Planner, TemporariesOfAChainShareTwoStorages) {
+  const Plan p = planned(graph_of(f32_graph("x", "100", chain(50), "n49")), false).plan;
+  EXPECT_EQ(p.steps.size(), 50u);
+  EXPECT_EQ(p.arena.size(), 2u);
+  for (const Plan::Storage &storage : p.arena) EXPECT_EQ(storage.size_bytes, Expr(400));
+}
+
+TEST(Planner, NoStepReadsWhereItWritesAndNoLiveValueIsOverwritten) {
+  // x is read by every second node, so that values of different lifetimes mix.
+  std::string nodes;
+  for (int i = 0; i < 40; ++i) {
+    const std::string from = i == 0 ? "x" : str_cat("n", i - 1), far = i < 5 ? "x" : str_cat("n", i - 5);
+    nodes += str_cat(i ? "," : "", R"({"name":"n)", i, R"(","op":"add","inputs":[")", from, R"(",")", far, R"("]})");
+  }
+  const GraphPtr graph = graph_of(f32_graph("x", "10", nodes, "n39"));
+  const Plan p = planned(graph, false).plan;
+  ASSERT_EQ(p.steps.size(), 40u);
+  // Replays the steps: `holds[place]` is the node whose value lies there.
+  std::map<std::pair<Slot::Kind, uint32_t>, int> holds = {{{Slot::Kind::input, 0}, -1}};
+  const auto place = [&](uint32_t slot) { return std::pair(p.slots[slot].kind, p.slots[slot].index); };
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<uint32_t> &slots = p.steps[static_cast<size_t>(i)].slots;
+    std::multiset<int> read, expected = {i == 0 ? -1 : i - 1, i < 5 ? -1 : i - 5};
+    for (size_t s = 0; s + 1 < slots.size(); ++s) {
+      read.insert(holds.at(place(slots[s])));
+      EXPECT_NE(place(slots[s]), place(slots.back()));
+    }
+    for (int value : expected) EXPECT_TRUE(read.contains(value)) << "step " << i << " reads node " << value;
+    holds[place(slots.back())] = i;
+  }
+}
+
+TEST(Planner, BindsSymbolsAtTheFirstBareDimension) {
+  const Plan p = planned(graph_of(R"({"kiln":1,"symbols":{"n":{"min":2,"max":64,"divisor":2}},
+      "inputs":[{"name":"a","type":{"dtype":"f32","shape":["2*n"]}},{"name":"b","type":{"dtype":"f32","shape":[3,"n"]}}],
+      "nodes":[{"name":"r","op":"reshape","inputs":["a"],"attrs":{"shape":[2,"n"]}},
+               {"name":"s","op":"sum","inputs":["r"],"attrs":{"dims":[0]}},
+               {"name":"y","op":"add","inputs":["b","s"]}],
+      "outputs":[{"name":"y","value":"y"}]})"),
+                         true)
+                     .plan;
+  ASSERT_EQ(p.symbols.size(), 1u);
+  EXPECT_EQ(p.symbols[0].name, "n");
+  EXPECT_EQ(p.symbols[0].input, 1u);
+  EXPECT_EQ(p.symbols[0].dim, 1u);
+  EXPECT_EQ(p.symbols[0].min, 2);
+  EXPECT_EQ(p.symbols[0].max, 64);
+  EXPECT_EQ(p.symbols[0].divisor, 2);
+}
+
+TEST(Planner, ChecksSymbolsThatMustBeEqual) {
+  const Plan p = planned(graph_of(R"({"kiln":1,
+      "inputs":[{"name":"a","type":{"dtype":"f32","shape":["n"]}},{"name":"b","type":{"dtype":"f32","shape":["m"]}}],
+      "nodes":[{"name":"c","op":"add","inputs":["a","b"]},{"name":"d","op":"mul","inputs":["a","b"]},
+               {"name":"y","op":"add","inputs":["c","d"]}],
+      "outputs":[{"name":"y","value":"y"}]})"),
+                         true)
+                     .plan;
+  ASSERT_EQ(p.checks.size(), 1u);  // once, not once for each node
+  EXPECT_EQ(p.checks[0].left, Expr::symbol("n"));
+  EXPECT_EQ(p.checks[0].right, Expr::symbol("m"));
+  EXPECT_NE(p.checks[0].what.find("'c' [add]"), std::string::npos) << p.checks[0].what;
+}
+
+TEST(Planner, CopiesOutputsThatNoLaunchMakes) {
+  const GraphPtr graph = graph_of(f32_graph("x", "8", R"({"name":"a","op":"exp","inputs":["x"]})", "x a a"));
+  const Plan p = planned(graph, true).plan;
+  ASSERT_EQ(p.steps.size(), 3u);
+  const auto slot = [&](size_t step, size_t at) { return p.slots[p.steps[step].slots[at]]; };
+  EXPECT_EQ(p.steps[0].kind, Step::Kind::launch);
+  EXPECT_EQ(slot(0, 1).kind, Slot::Kind::output);
+  EXPECT_EQ(slot(0, 1).index, 1u);
+  EXPECT_EQ(p.steps[1].kind, Step::Kind::copy);
+  EXPECT_EQ(slot(1, 0).kind, Slot::Kind::input);
+  EXPECT_EQ(slot(1, 1).index, 0u);
+  EXPECT_EQ(p.steps[2].kind, Step::Kind::copy);
+  EXPECT_EQ(slot(2, 0).index, 1u);
+  EXPECT_EQ(slot(2, 1).index, 2u);
+}
+
+TEST(Planner, WritesInputsWhenAllElseHasRun) {
+  // The values are exchanged: each source is the other's destination.
+  const GraphPtr graph = graph_of(f32_graph("xy", "8", R"({"name":"a","op":"copy_","inputs":["x","y"]},
+      {"name":"b","op":"copy_","inputs":["y","x"]},{"name":"s","op":"add","inputs":["x","y"]})",
+                                            "s"));
+  const Plan p = planned(graph, true).plan;
+  EXPECT_EQ(p.written_inputs, (std::vector<uint32_t>{0, 1}));
+  size_t copies = 0;
+  for (const Step &step : p.steps) {
+    if (step.kind == Step::Kind::launch) {
+      EXPECT_EQ(copies, 0u) << "a launch after an input was written";
+      for (size_t s = 0; s < step.slots.size(); ++s) {
+        const Slot &slot = p.slots[step.slots[s]];
+        if (slot.kind == Slot::Kind::input) EXPECT_LT(s + 1, step.slots.size()) << "a launch writes to an input";
+      }
+    } else {
+      ++copies;
+      EXPECT_EQ(p.slots[step.slots[0]].kind, Slot::Kind::arena);
+      EXPECT_EQ(p.slots[step.slots[1]].kind, Slot::Kind::input);
+    }
+  }
+  EXPECT_EQ(copies, 2u);
+}
+
+TEST(Planner, PreparesWhatDependsOnParametersAlone) {
+  const GraphPtr graph = graph_of(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n",16]}}],
+      "parameters":[{"name":"w","type":{"dtype":"f32","shape":[16]}}],
+      "nodes":[{"name":"e","op":"exp","inputs":["w"]},{"name":"t","op":"tanh","inputs":["e"]},
+               {"name":"y","op":"mul","inputs":["x","t"]}],
+      "outputs":[{"name":"y","value":"y"}]})");
+  const Plan p = planned(graph, true).plan;
+  EXPECT_EQ(p.prepare.size(), 1u);
+  EXPECT_EQ(p.steps.size(), 1u);
+  ASSERT_EQ(p.prepared.size(), 1u);
+  EXPECT_EQ(p.prepared[0].size_bytes, Expr(64));
+}
+
+TEST(Planner, KeepsTheConstantsThatStepsRead) {
+  const GraphPtr graph = graph_of(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[2]}}],
+      "constants":[{"name":"one","type":{"dtype":"f32","shape":[]},"data":[1.5]},
+                   {"name":"two","type":{"dtype":"f32","shape":[2]},"data":[1,2]}],
+      "nodes":[{"name":"a","op":"add","inputs":["x","one"]},{"name":"y","op":"mul","inputs":["a","two"]}],
+      "outputs":[{"name":"y","value":"y"}]})");
+  const Planned made = planned(graph, true);
+  ASSERT_EQ(made.constants.size(), 1u);  // a constant of one element is part of the kernel
+  EXPECT_EQ(made.constants[0]->shape, std::vector<int64_t>{2});
+}
+
+TEST(Planner, SizesOfLaunchesAreInTheSignaturesSymbols) {
+  const Plan p = planned(graph_of(f32_graph("x", R"("rows", "cols")", chain(1), "n0")), true).plan;
+  ASSERT_EQ(p.symbols.size(), 2u);
+  std::set<std::string> used;
+  p.steps.at(0).tasks.collect_symbols(used);
+  for (const std::string &name : used) EXPECT_TRUE(name == "rows" || name == "cols") << name;
+}
+
+TEST(Planner, RefusesASymbolThatNoInputBinds) {
+  Edit edit;  // the graph's invariants refuse this already; the planner does not rely on it
+  ASSERT_TRUE(edit.input("x", make_type(DType::f32, {Expr::symbol("n") * 2})).ok());
+  Result<GraphPtr> unbound = edit.finish(false);
+  ASSERT_TRUE(unbound.ok());
+  Result<Plan> made = plan_reference(**unbound);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().message().find("symbol 'n'"), std::string::npos);
+}
+
+TEST(Planner, ReferencePlanIsOneStepOverTheSignature) {
+  const Result<Plan> p =
+      plan_reference(*graph_of(f32_graph("xy", "8", R"({"name":"a","op":"copy_","inputs":["x","y"]})", "y")));
+  ASSERT_TRUE(p.ok());
+  ASSERT_EQ(p->steps.size(), 1u);
+  EXPECT_EQ(p->steps[0].kind, Step::Kind::reference);
+  EXPECT_EQ(p->steps[0].slots, (std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(p->written_inputs, std::vector<uint32_t>{0});
+}
+
+TEST(Planner, PlansTenThousandNodes) {
+  const Plan p = planned(graph_of(f32_graph("x", R"("n")", chain(10000), "n9999")), false).plan;
+  EXPECT_EQ(p.steps.size(), 10000u);
+  EXPECT_EQ(p.arena.size(), 2u);
+}
+
+}  // namespace
+}  // namespace kiln
