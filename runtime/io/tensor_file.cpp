@@ -1,0 +1,55 @@
+#include "runtime/io/tensor_file.h"
+
+#include <filesystem>
+
+namespace kiln {
+
+namespace {
+
+enum class Format : uint8_t { safetensors, npy };
+
+Result<Format> format_of(const std::string &path) {
+  if (path.ends_with(".safetensors")) return Format::safetensors;
+  if (path.ends_with(".npy")) return Format::npy;
+  return invalid(path, ": expected a name that ends in .safetensors or .npy");
+}
+
+}  // namespace
+
+std::optional<uint64_t> dense_bytes(DType dtype, std::span<const int64_t> shape) {
+  uint64_t bytes = size_of(dtype);
+  for (int64_t dim : shape)
+    if (dim < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) return std::nullopt;
+  return bytes;
+}
+
+Result<TensorFile> TensorFile::open(const std::string &path) {
+  KILN_ASSIGN(const Format format, format_of(path));
+  TensorFile opened;
+  KILN_ASSIGN(opened.file_, MappedFile::open(path));
+  if (format == Format::safetensors) {
+    Result<std::vector<StoredTensor>> tensors = parse_safetensors(opened.file_.bytes());
+    if (!tensors.ok()) return tensors.take_status().with_prefix(str_cat(path, ": "));
+    opened.tensors_ = std::move(tensors).value();
+  } else {
+    Result<StoredTensor> tensor = parse_npy(opened.file_.bytes());
+    if (!tensor.ok()) return tensor.take_status().with_prefix(str_cat(path, ": "));
+    tensor->name = std::filesystem::path(path).stem().string();
+    opened.tensors_.push_back(std::move(tensor).value());
+  }
+  for (StoredTensor &tensor : opened.tensors_) {
+    if (reinterpret_cast<uintptr_t>(tensor.bytes.data()) % size_of(tensor.dtype) == 0) continue;
+    tensor.bytes = opened.moved_.emplace_back(tensor.bytes.begin(), tensor.bytes.end());
+  }
+  return opened;
+}
+
+Status write_tensor_file(const std::string &path, std::span<const StoredTensor> tensors) {
+  KILN_ASSIGN(const Format format, format_of(path));
+  if (format == Format::npy && tensors.size() != 1)
+    return invalid(path, ": an npy file holds one tensor, not ", tensors.size());
+  KILN_ASSIGN(const Bytes bytes, format == Format::npy ? write_npy(tensors.front()) : write_safetensors(tensors));
+  return write_file(path, bytes);
+}
+
+}  // namespace kiln
