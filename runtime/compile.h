@@ -43,8 +43,8 @@ struct CompileReport {
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
-//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "milliseconds": {phase: ms},
-//  "total_ms": ms, "backend": ..., "target": ..., "passes": [{"name", "stage", "rewrites", ...}]}
+//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "phases": {"lookup_ms": ms,
+//  ...}, "total_ms": ms, "backend": ..., "target": ..., "passes": [{"name", "stage", "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
 
 // What a compile needs of its context.

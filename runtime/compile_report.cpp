@@ -1,7 +1,18 @@
+#include <algorithm>
+
 #include "jit/base/json_writer.h"
 #include "runtime/compile.h"
 
 namespace kiln {
+namespace {
+
+// "early passes" as "early_passes_ms".
+std::string member_name(std::string phase) {
+  std::replace(phase.begin(), phase.end(), ' ', '_');
+  return phase + "_ms";
+}
+
+}  // namespace
 
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
@@ -13,8 +24,8 @@ std::string to_json(const CompileReport &report) {
   json.member("kernels_compiled", report.kernels_compiled).member("kernels_from_cache", report.kernels_from_cache);
   json.member("kernels_distinct", report.kernels_distinct).member("launches", report.launches);
   json.member("llvm_loaded", report.llvm_loaded);
-  json.key("milliseconds").begin_object();
-  for (const auto &[phase, ms] : report.phase_ms) json.member(phase, ms);
+  json.key("phases").begin_object();
+  for (const auto &[phase, ms] : report.phase_ms) json.member(member_name(phase), ms);
   json.end_object().member("total_ms", report.total_ms);
   json.member("backend", report.backend).member("target", report.target);
   json.key("passes").begin_list();

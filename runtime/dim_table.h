@@ -14,22 +14,20 @@ namespace kiln {
 
 class DimTable {
  public:
-  // The number of an expression that is not a plain integer; numbers start at 1.
+  // The number that stands for an expression, the same for equal ones; numbers start at 1.
   uint64_t number_of(const Expr &expr) {
     std::lock_guard lock(mutex_);
-    auto [found, is_new] = numbers_.try_emplace(expr, exprs_.size() + 1);
-    if (is_new) exprs_.push_back({expr, expr.text()});
-    return found->second;
+    return number_locked(expr);
   }
-  std::optional<Expr> expr(uint64_t number) const {
+  std::optional<Expr> expr(uint64_t number) const {  // nullopt: no such number
     std::lock_guard lock(mutex_);
     if (number == 0 || number > exprs_.size()) return std::nullopt;
     return exprs_[number - 1].expr;
   }
-  // Stable for the table's life; null: no such number.
-  const std::string *text(uint64_t number) const {
+  // The expression's text, which lives as long as the table.
+  const std::string &text_of(const Expr &expr) {
     std::lock_guard lock(mutex_);
-    return number == 0 || number > exprs_.size() ? nullptr : &exprs_[number - 1].text;
+    return exprs_[number_locked(expr) - 1].text;
   }
 
  private:
@@ -37,6 +35,12 @@ class DimTable {
     Expr expr;
     std::string text;
   };
+  uint64_t number_locked(const Expr &expr) {
+    if (auto found = numbers_.find(expr); found != numbers_.end()) return found->second;
+    exprs_.push_back({expr, expr.text()});
+    return numbers_.emplace(expr, exprs_.size()).first->second;
+  }
+
   mutable std::mutex mutex_;
   std::map<Expr, uint64_t> numbers_;
   std::deque<Entry> exprs_;  // a deque does not move its elements

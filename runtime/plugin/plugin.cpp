@@ -1,14 +1,10 @@
 #include "runtime/plugin/plugin.h"
 
-#include <dlfcn.h>
-
-#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
+#include "jit/base/dynamic_library.h"
 #include "jit/base/file.h"
 #include "runtime/plugin/note.h"
 
@@ -16,19 +12,16 @@ namespace kiln {
 
 namespace {
 
-using EntryFn = const kiln_plugin *(*)();
+using EntryFn = decltype(&kiln_plugin_entry_v1);
 constexpr const char *entry_name = "kiln_plugin_entry_v1";
 
 Status failed(std::string_view path, Code code, std::string_view what) { return error(code, path, ": ", what); }
 
 Result<const kiln_plugin *> table_of(const std::string &path) {
-  // Never closed: code of the plugin may be on a stack, and its destructors may run after ours.
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return failed(path, Code::incompatible, str_cat("cannot open: ", dlerror()));
-  void *symbol = dlsym(library, entry_name);
-  if (!symbol) return failed(path, Code::incompatible, str_cat("exports no ", entry_name));
-  EntryFn entry;
-  std::memcpy(&entry, &symbol, sizeof entry);  // data and code pointers convert only so
+  KILN_ASSIGN(const DynamicLibrary library, DynamicLibrary::open(path));
+  const Result<EntryFn> found = library.symbol<EntryFn>(entry_name);
+  if (!found.ok()) return failed(path, Code::incompatible, str_cat("exports no ", entry_name));
+  const EntryFn entry = *found;
   try {
     if (const kiln_plugin *table = entry()) return table;
   } catch (...) {

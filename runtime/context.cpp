@@ -1,0 +1,150 @@
+#include "runtime/context.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+Context::Context(const ContextOptions &options, EventSink sink)
+    : pool_(std::make_shared<ThreadPool>(options.threads)),
+      sink_(sink ? std::make_shared<const EventSink>(std::move(sink)) : nullptr) {
+  if (options.cache == "off") return;
+  cache_.emplace(options.cache, options.cache_max_bytes);
+  if (cache_->dir().empty()) cache_.reset();  // the environment turns it off, or names no folder
+}
+
+Status Context::add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids) {
+  std::lock_guard lock(mutex_);
+  return add_locked(passes, ids);
+}
+
+Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids) {
+  if (closed_) return invalid("the context is closed");
+  PassList next = passes_;
+  uint64_t id = next_pass_id_;
+  for (const std::shared_ptr<Pass> &pass : passes) {
+    pass->registration = id++;
+    KILN_TRY(next.add(pass));
+  }
+  if (ids)
+    for (uint64_t i = next_pass_id_; i < id; i++) ids->push_back(i);
+  passes_ = std::move(next);
+  next_pass_id_ = id;
+  return {};
+}
+
+Status Context::add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes) {
+  std::lock_guard lock(mutex_);
+  plugins_.reserve(plugins_.size() + 1);  // so that nothing can fail after the passes are in
+  KILN_TRY(add_locked(passes, nullptr));
+  plugins_.push_back(std::move(plugin));
+  return {};
+}
+
+Status Context::remove_pass(uint64_t id) {
+  PassList removed_from;  // destroyed after the lock is given up: the last copy of a pass runs the host's destroy
+  std::lock_guard lock(mutex_);
+  removed_from = passes_;
+  return passes_.remove(id);
+}
+
+PassList Context::passes() const {
+  std::lock_guard lock(mutex_);
+  return passes_;
+}
+
+std::shared_ptr<const EventSink> Context::sink() const {
+  std::lock_guard lock(mutex_);
+  return sink_;
+}
+
+bool Context::notify(Event event, std::string_view text) {
+  const std::shared_ptr<const EventSink> receiver = sink();
+  return receiver && (*receiver)(event, text);
+}
+
+Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options, CompileReport &report) {
+  PassList snapshot;
+  std::shared_ptr<const EventSink> receiver;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return invalid("the context is closed");
+    snapshot = passes_;
+    receiver = sink_;
+  }
+  const CompileEnvironment environment{
+      .ops = ops(),
+      .passes = snapshot,
+      .cache = cache(),
+      .pool = pool_,
+      .progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); },
+      .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },
+      .codegen = codegen_,
+  };
+  return kiln::compile(environment, std::move(graph), options, report);
+}
+
+Status Context::close() {
+  background_.close();
+  // Destroyed after the lock is given up, the last one first: they run callbacks of host and plugins.
+  std::vector<std::shared_ptr<void>> plugins;
+  PassList passes;
+  std::shared_ptr<const EventSink> sink;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return {};
+    closed_ = true;
+    for (LoadedPlugin &plugin : plugins_) plugins.push_back(std::exchange(plugin.keep, nullptr));
+    passes = std::exchange(passes_, PassList());
+    sink = std::exchange(sink_, nullptr);
+  }
+  if (background_.failures() == 0) return {};
+  return error(Code::io, background_.failures(),
+               " saves to the cache failed; the first: ", background_.first_failure());
+}
+
+void write_report(const Pass &pass, JsonWriter &json) {
+  json.begin_object().member("name", pass.name).member("plugin", pass.plugin).member("stage", name_of(pass.stage));
+  json.member("timing", pass.early() ? "early" : "late").member("priority", pass.priority);
+  json.member("version", pass.version);
+  if (pass.uuid) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string text;
+    for (size_t i = 0; i < pass.uuid->size(); i++) {
+      if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+      text += hex[(*pass.uuid)[i] >> 4];
+      text += hex[(*pass.uuid)[i] & 15];
+    }
+    json.member("uuid", text);
+  }
+  json.member("identity", pass.built_in() ? "build" : !pass.uuid ? "none" : pass.file ? "uuid and file" : "uuid");
+  json.key("options").begin_object();
+  for (const auto &[name, value] : pass.options) json.member(name, value.text());
+  json.end_object().end_object();
+}
+
+std::string Context::report() const {
+  std::lock_guard lock(mutex_);
+  JsonWriter json;
+  json.begin_object().member("threads", pool_->threads());
+  json.key("cache");
+  if (cache_) {
+    json.begin_object().member("dir", cache_->dir()).member("max_bytes", cache_->max_bytes());
+    json.member("io_errors", cache_->io_errors()).member("failed_saves", background_.failures()).end_object();
+  } else {
+    json.value("off");
+  }
+  json.key("passes").begin_list();
+  for (const auto &pass : passes_.all()) write_report(*pass, json);
+  json.end_list().key("plugins").begin_list();
+  for (const LoadedPlugin &plugin : plugins_) {
+    json.begin_object().member("name", plugin.name).member("path", plugin.path);
+    json.member("digest", plugin.digest.hex()).end_object();
+  }
+  json.end_list().key("handles").begin_object().member("live", live_.total());
+  json.member("graphs", live_.graphs.load()).member("edits", live_.edits.load());
+  json.member("executables", live_.executables.load()).member("calls", live_.calls.load());
+  json.end_object().end_object();
+  return json.take();
+}
+
+}  // namespace kiln

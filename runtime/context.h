@@ -1,0 +1,108 @@
+// What compiles share: ops, passes, plugins, cache, thread pool, background saves, and the host's event sink.
+// Threads: all methods from any thread. Callbacks run with no lock held.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/base/json_writer.h"
+#include "jit/base/status.h"
+#include "runtime/background.h"
+#include "runtime/cache/cache.h"
+#include "runtime/compile.h"
+#include "runtime/dim_table.h"
+#include "runtime/exec/thread_pool.h"
+#include "runtime/ops/op.h"
+#include "runtime/passes/pipeline.h"
+#include "runtime/plugin/file_digests.h"
+
+namespace kiln {
+
+struct ContextOptions {
+  uint32_t threads = 0;          // 0: one per core
+  std::string cache;             // a folder; "": the standard one; "off"
+  uint64_t cache_max_bytes = 0;  // 0: the cache's default
+};
+
+// Numbers are KILN_EVENT_*.
+enum class Event : uint32_t { progress = 1, warning = 2 };
+// Returns true to cancel. Destroyed when the context is closed.
+using EventSink = std::function<bool(Event, std::string_view text)>;
+
+// What was made from a context and still lives; kept by the handles, told by the report.
+struct LiveCounts {
+  std::atomic<int64_t> graphs{0}, edits{0}, executables{0}, calls{0};
+  int64_t total() const { return graphs + edits + executables + calls; }
+};
+
+// A plugin that was loaded into a context, as reports tell it. `keep` goes when the context is closed.
+struct LoadedPlugin {
+  std::string path, name;
+  Digest digest;
+  std::shared_ptr<void> keep;
+};
+
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  Context(const ContextOptions &options, EventSink sink);
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+  ~Context() { (void)close(); }
+
+  const OpTable &ops() const { return builtin_ops(); }
+  std::span<const Op *const> op_list() const { return all_ops(); }  // a kiln_op is an index into it, plus 1
+  DimTable &dims() { return dims_; }
+  FileDigests &file_digests() { return file_digests_; }
+  const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
+  CodegenModule &codegen() { return *codegen_; }
+  Cache *cache() { return cache_ ? &*cache_ : nullptr; }  // null: off
+  LiveCounts &live() { return live_; }
+
+  // All passes or none; gives each its id (written to `ids`, if given). See PassList::add for what is refused.
+  Status add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids = nullptr);
+  // The passes of a plugin, and the plugin into the list that the report tells: both or neither.
+  Status add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes);
+  // Compiles that have begun keep the pass.
+  Status remove_pass(uint64_t id);
+  PassList passes() const;  // a snapshot
+
+  Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
+  // Returns true to cancel.
+  bool notify(Event event, std::string_view text);
+
+  // Waits for saves, lets go of passes and sink. The error tells of saves that failed; closed it is all the same.
+  Status close();
+
+  std::string report() const;  // JSON; kiln_context_report documents it
+
+ private:
+  Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
+  std::shared_ptr<const EventSink> sink() const;
+
+  const std::shared_ptr<ThreadPool> pool_;
+  const std::shared_ptr<CodegenModule> codegen_ = std::make_shared<CodegenModule>();
+  std::optional<Cache> cache_;
+  DimTable dims_;
+  FileDigests file_digests_;
+  LiveCounts live_;
+  Background background_;
+
+  mutable std::mutex mutex_;  // of all below
+  bool closed_ = false;
+  uint64_t next_pass_id_ = 1;
+  PassList passes_ = PassList::built_in();
+  std::vector<LoadedPlugin> plugins_;
+  std::shared_ptr<const EventSink> sink_;
+};
+
+// One pass as the reports tell it: name, plugin, stage, timing, priority, version, uuid, options.
+void write_report(const Pass &pass, JsonWriter &json);
+
+}  // namespace kiln

@@ -1,0 +1,154 @@
+#include "runtime/describe.h"
+
+#include "jit/base/json_writer.h"
+
+namespace kiln {
+
+namespace {
+
+void write_shape(std::span<const Dim> dims, JsonWriter &json) {
+  json.begin_list();
+  for (const Dim &dim : dims) {
+    if (dim.is_integer()) {
+      json.value(dim.integer());
+    } else {
+      json.value(dim.text());
+    }
+  }
+  json.end_list();
+}
+
+void write_tensor(std::string_view name, DType dtype, std::span<const Dim> dims, JsonWriter &json) {
+  json.begin_object().member("name", name).member("dtype", name_of(dtype)).key("shape");
+  write_shape(dims, json);
+  json.end_object();
+}
+
+void write_arguments(std::string_view side, std::span<const Plan::Argument> arguments, JsonWriter &json) {
+  json.key(side).begin_list();
+  for (const Plan::Argument &argument : arguments) write_tensor(argument.name, argument.dtype, argument.dims, json);
+  json.end_list();
+}
+
+std::string_view name_of(Arity arity) {
+  switch (arity) {
+    case Arity::one:
+      return "one";
+    case Arity::optional:
+      return "optional";
+    case Arity::variadic:
+      return "variadic";
+  }
+  return "unknown";
+}
+
+void write_args(const Op &op, JsonWriter &json) {
+  json.key("args").begin_list();
+  for (const ArgDef &arg : op.args) {
+    json.begin_object().member("name", arg.name).member("doc", arg.doc).member("arity", name_of(arg.arity));
+    json.member("same_dtype", arg.same_dtype).key("dtypes").begin_list();
+    for (int number = 1; number <= dtype_count; number++)
+      if (const auto dtype = static_cast<DType>(number); arg.dtypes & dtypes(dtype)) json.value(kiln::name_of(dtype));
+    json.end_list().end_object();
+  }
+  json.end_list();
+}
+
+void write_attrs(const Op &op, JsonWriter &json) {
+  json.key("attrs").begin_list();
+  for (const AttrDef &attr : op.attrs) {
+    json.begin_object().member("name", attr.name).member("doc", attr.doc).member("kind", kiln::name_of(attr.kind));
+    json.member("list", attr.is_list).member("required", attr.required);
+    if (!attr.required) json.member("default", attr.fallback.text());
+    json.end_object();
+  }
+  json.end_list();
+}
+
+}  // namespace
+
+std::string describe(const Op &op) {
+  JsonWriter json;
+  json.begin_object().member("name", op.name).member("doc", op.doc).member("version", op.version);
+  json.member("kind", op.view ? "view" : op.lower ? "kernel" : "composite");
+  write_args(op, json);
+  json.key("results").begin_list();
+  for (std::string_view name : op.result_names) json.value(name);
+  json.end_list();
+  write_attrs(op, json);
+  json.key("flags").begin_list();
+  if (op.flags & op_flags::random) json.value("random");
+  if (op.flags & op_flags::effect) json.value("effect");
+  if (op.flags & op_flags::changes_numerics) json.value("changes_numerics");
+  if (op.flags & op_flags::mutates) json.value("mutates");
+  json.end_list().end_object();
+  return json.take();
+}
+
+std::string describe(const Graph &graph) {
+  JsonWriter json;
+  json.begin_object().key("symbols").begin_object();
+  for (const auto &[name, info] : graph.symbols()) {
+    json.key(name).begin_object().member("min", info.min).member("max", info.max);
+    json.member("divisor", info.divisor).member("hint", info.hint).end_object();
+  }
+  json.end_object();
+  auto arguments = [&](std::string_view side, std::span<const uint32_t> ids) {
+    json.key(side).begin_list();
+    for (uint32_t id : ids) {
+      const Node &node = *graph.find(id);
+      write_tensor(node.name, node.results[0].dtype, node.results[0].dims, json);
+    }
+    json.end_list();
+  };
+  arguments("inputs", graph.inputs());
+  arguments("parameters", graph.parameters());
+  json.key("outputs").begin_list();
+  for (const GraphOutput &output : graph.outputs()) {
+    const TensorType &type = graph.type(output.value);
+    write_tensor(output.name, type.dtype, type.dims, json);
+  }
+  json.end_list();
+  size_t ops = 0, constants = 0;
+  for (const Node &node : graph.nodes()) {
+    ops += node.kind == Node::Kind::op;
+    constants += node.kind == Node::Kind::constant;
+  }
+  json.member("nodes", ops).member("constants", constants).end_object();
+  return json.take();
+}
+
+std::string describe(const Executable &executable) {
+  const Artifact &artifact = executable.artifact();
+  const Plan &plan = executable.plan();
+  JsonWriter json;
+  json.begin_object().member("backend", artifact.backend).member("target", artifact.target);
+  json.member("build_id", artifact.build_id).member("key", artifact.key == Digest() ? "" : artifact.key.hex());
+  json.key("symbols").begin_object();
+  for (const Plan::Symbol &symbol : plan.symbols) {
+    json.key(symbol.name).begin_object().member("min", symbol.min).member("max", symbol.max);
+    json.member("divisor", symbol.divisor).end_object();
+  }
+  json.end_object();
+  write_arguments("inputs", plan.inputs, json);
+  write_arguments("parameters", plan.parameters, json);
+  write_arguments("outputs", plan.outputs, json);
+  json.key("components").begin_list();
+  for (const KeyComponent &component : artifact.components) {
+    json.begin_object().member("name", component.name).member("digest", component.digest.hex());
+    json.member("text", component.text).end_object();
+  }
+  json.end_list().member("kernels", artifact.images.size());
+  json.member("prepare_steps", plan.prepare.size()).member("steps", plan.steps.size());
+  auto storage = [&](std::string_view name, std::span<const Plan::Storage> parts) {
+    Expr total;
+    for (const Plan::Storage &part : parts) total += part.size_bytes;
+    json.member(name, total.text());
+  };
+  storage("arena_bytes", plan.arena);
+  storage("prepared_bytes", plan.prepared);
+  json.key("compile").raw(artifact.report_json.empty() ? "{}" : artifact.report_json).end_object();
+  return json.take();
+}
+
+}  // namespace kiln
