@@ -1,0 +1,186 @@
+// Calls: binding arrays and running. On the hot path nothing here allocates once the first run has passed.
+#include <cstddef>
+
+#include "abi/src/convert.h"
+#include "jit/base/json_writer.h"
+
+namespace kiln::abi {
+
+namespace {
+
+// What kiln_call_take hands out: the tensor, its shape, and a share of the memory.
+struct TakenTensor {
+  DLManagedTensorVersioned managed{};
+  std::vector<int64_t> shape;
+  std::shared_ptr<void> memory;
+};
+
+void delete_taken(DLManagedTensorVersioned *tensor) { delete static_cast<TakenTensor *>(tensor->manager_ctx); }
+
+// Keeps a second thread off the call's argument list.
+struct Hold {
+  std::atomic_flag &flag;
+  const bool held;
+  explicit Hold(std::atomic_flag &of) : flag(of), held(!flag.test_and_set(std::memory_order_acquire)) {}
+  Hold(const Hold &) = delete;
+  Hold &operator=(const Hold &) = delete;
+  ~Hold() {
+    if (held) flag.clear(std::memory_order_release);
+  }
+};
+
+Status check_run_options(const Checks &check, const kiln_run_options *options) {
+  if (!options) return {};
+  KILN_ASSIGN(const kiln_run_options in, check.request(options, "options"));
+  if (in.flags) return check.fail("options->flags has unknown bits: ", in.flags);
+  if (in.stream) return check.fail("options->stream is not 0: the CPU has no streams");
+  return {};
+}
+
+kiln_call *make_call(const std::shared_ptr<Context> &context, std::unique_ptr<Call> call) {
+  return new kiln_call{
+      .magic = {}, .live = {context, &LiveCounts::calls}, .call = std::move(call), .args = {}, .args_in_use = {}};
+}
+
+}  // namespace
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable));
+    *out = make_call(executable->live.context(), std::move(call));
+    return {};
+  });
+}
+
+kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(std::unique_ptr<Call> clone, call->call->clone());
+    *out = make_call(call->live.context(), std::move(clone));
+    return {};
+  });
+}
+
+kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(*out, call->call->slot(wanted));
+    return {};
+  });
+}
+
+kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!tensor) return call->call->bind(slot, ArrayRef(), nullptr);
+    KILN_ASSIGN(const ArrayRef array, read_array(*tensor, "tensor"));
+    if (!array.data) return check.fail("tensor->data is NULL");
+    return call->call->bind(slot, array, nullptr);
+  });
+}
+
+kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(tensor, "tensor"));
+    if (tensor->version.major != DLPACK_MAJOR_VERSION)
+      return error(Code::incompatible, "tensor is of DLPack version ", tensor->version.major, ", not ",
+                   DLPACK_MAJOR_VERSION);
+    KILN_ASSIGN(const ArrayRef array, read_array(tensor->dl_tensor, "tensor"));
+    if (!array.data) return check.fail("tensor->dl_tensor.data is NULL");
+    // Owned from here on, but only if the bind succeeds.
+    auto owned = std::make_shared<bool>(false);
+    std::shared_ptr<void> keep(tensor, [owned](void *managed) {
+      auto *dead = static_cast<DLManagedTensorVersioned *>(managed);
+      if (*owned && dead->deleter) dead->deleter(dead);
+    });
+    KILN_TRY(call->call->bind(slot, array, keep));
+    *owned = true;
+    return {};
+  });
+}
+
+kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
+                          const kiln_run_options *options) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::span<const DLTensor *const> given, check.array(args, count, "args"));
+    KILN_TRY(check_run_options(check, options));
+    const Hold hold(call->args_in_use);
+    if (!hold.held) return error(Code::busy, "the call is in use on another thread; clone it to run on several");
+    call->args.clear();
+    for (const DLTensor *tensor : given) {
+      if (!tensor) {
+        call->args.emplace_back();
+        continue;
+      }
+      KILN_ASSIGN(ArrayRef array, read_array(*tensor, "an argument"));
+      call->args.push_back(array);
+    }
+    return call->call->run(call->args);
+  });
+}
+
+kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t count, const kiln_run_options *options) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::span<void *const> given, check.array(data, count, "data"));
+    KILN_TRY(check_run_options(check, options));
+    return call->call->run_data(given);
+  });
+}
+
+kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
+                           uint64_t *out_rank) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::span<const int64_t> dims, call->call->dims(slot));
+    return write_list(check, dims, buffer, capacity, out_rank);
+  });
+}
+
+kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(out, "out"));
+    auto made = std::make_unique<TakenTensor>();
+    KILN_ASSIGN(Call::Taken taken, call->call->take(slot));
+    made->shape = std::move(taken.shape);
+    made->memory = std::move(taken.owner);
+    made->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    made->managed.manager_ctx = made.get();
+    made->managed.deleter = delete_taken;
+    DLTensor &tensor = made->managed.dl_tensor;
+    tensor.data = taken.data;
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = static_cast<int32_t>(made->shape.size());
+    tensor.dtype = dlpack_type(taken.dtype);
+    tensor.shape = made->shape.data();
+    *out = &made.release()->managed;
+    return {};
+  });
+}
+
+kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(out, "out"));
+    JsonWriter json;
+    json.begin_object().member("memory_bytes", call->call->arena_bytes()).end_object();
+    *out = make_report(json.text()).release();
+    return {};
+  });
+}
+
+void kiln_call_destroy(kiln_call *call) {
+  if (call && call->magic.ok()) delete call;
+}

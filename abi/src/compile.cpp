@@ -1,0 +1,101 @@
+// Compiling, and executables.
+#include "abi/src/options.h"
+#include "jit/base/file.h"
+#include "runtime/cache/artifact.h"
+#include "runtime/describe.h"
+
+namespace kiln::abi {
+
+namespace {
+
+kiln_executable *make_executable(const std::shared_ptr<Context> &context,
+                                 std::shared_ptr<const Executable> executable) {
+  return new kiln_executable{
+      .magic = {}, .live = {context, &LiveCounts::executables}, .executable = std::move(executable)};
+}
+
+// The error with the compile's report on it.
+Status with_report(const Status &status, const CompileReport &report) {
+  auto info = std::make_shared<ErrorInfo>(*status.info());
+  if (info->report.empty()) info->report = to_json(report);
+  return Status(std::move(info));
+}
+
+}  // namespace
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                         kiln_executable **out, kiln_report **out_report) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.handle(graph, "graph"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(check.pointer(out, "out"));
+    if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");
+    KILN_ASSIGN(const CompileOptions checked, compile_options(options));
+    const std::shared_ptr<Context> shared = share(context);  // alive even if another thread destroys the handle
+    CompileReport report;
+    Result<Compiled> compiled = shared->compile(graph->graph, checked, report);
+    if (!compiled.ok()) return with_report(compiled.status(), report);
+    std::unique_ptr<kiln_report> told = out_report ? make_report(to_json(report)) : nullptr;
+    *out = make_executable(shared, compiled->executable);
+    if (out_report) *out_report = told.release();
+    return {};
+  });
+}
+
+kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
+                                 const kiln_options *options) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(no_options("save", options));
+    return write_file(file, write_artifact(executable->executable->artifact()));
+  });
+}
+
+kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size, kiln_executable **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(const MappedFile mapped, MappedFile::open(file));
+    Result<Artifact> artifact = read_artifact(mapped.bytes());
+    if (!artifact.ok()) return artifact.take_status().with_prefix(str_cat(file, ": "));
+    Result<std::shared_ptr<const Executable>> loaded =
+        Executable::load(std::make_shared<const Artifact>(std::move(artifact).value()), context->context.ops(),
+                         context->context.pool(), build_id());
+    if (!loaded.ok()) return loaded.take_status().with_prefix(str_cat(file, ": "));
+    *out = make_executable(share(context), std::move(loaded).value());
+    return {};
+  });
+}
+
+kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_TRY(check.pointer(out, "out"));
+    *out = make_report(describe(*executable->executable)).release();
+    return {};
+  });
+}
+
+kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
+                                 kiln_blob **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_ASSIGN(const std::string_view wanted, check.text(what, what_size, "what"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(std::string listing, list_text(*executable->executable, wanted, executable->live.context()->codegen()));
+    *out = make_blob(std::move(listing));
+    return {};
+  });
+}
+
+void kiln_executable_destroy(kiln_executable *executable) {
+  if (executable && executable->magic.ok()) delete executable;
+}

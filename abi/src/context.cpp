@@ -1,0 +1,102 @@
+// Contexts, and what the library says of itself.
+#include "abi/src/convert.h"
+#include "abi/src/options.h"
+#include "jit/base/build_id.h"
+#include "jit/base/json_writer.h"
+
+using namespace kiln;
+using namespace kiln::abi;
+
+namespace {
+
+// The host's sink: its `user` is destroyed with the last copy, but only once the context owns it.
+struct Sink {
+  kiln_event_sink sink;
+  bool owned = false;
+  explicit Sink(const kiln_event_sink &given) : sink(given) {}
+  Sink(const Sink &) = delete;
+  Sink &operator=(const Sink &) = delete;
+  ~Sink() {
+    if (owned && sink.destroy) sink.destroy(sink.user);
+  }
+  bool operator()(Event event, std::string_view text) const {
+    const uint32_t kind = static_cast<uint32_t>(event);
+    if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
+    return sink.event(sink.user, kind, text.data(), text.size()) != 0;
+  }
+};
+
+}  // namespace
+
+uint32_t kiln_version(void) { return KILN_ABI_MAJOR << 16 | KILN_ABI_MINOR; }
+
+kiln_error *kiln_build_report(kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.pointer(out, "out"));
+    JsonWriter json;
+    json.begin_object().member("version", KILN_VERSION_TEXT);
+    json.key("abi").begin_object().member("major", KILN_ABI_MAJOR).member("minor", KILN_ABI_MINOR).end_object();
+    json.member("build_id", build_id_text).member("compiler", __VERSION__);
+    json.member("target", Target::host().name()).end_object();
+    *out = make_report(json.text()).release();
+    return {};
+  });
+}
+
+kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, uint32_t *out_bytes, uint32_t *out_dlpack) {
+  return entry(__func__, [&](const Checks &) -> Status {
+    if (dtype == 0 || dtype > static_cast<uint32_t>(dtype_count))
+      return error(Code::out_of_range, "no dtype has number ", dtype);
+    const DTypeInfo &info = dtype_info(static_cast<DType>(dtype));
+    if (out_name) *out_name = text_view(info.name);
+    if (out_bytes) *out_bytes = info.size_bytes;
+    if (out_dlpack) *out_dlpack = uint32_t{info.dlpack_code} | uint32_t{info.dlpack_bits} << 8 | 1u << 16;
+    return {};
+  });
+}
+
+kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_sink *sink, kiln_context **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(const ContextOptions checked, context_options(options));
+    std::shared_ptr<Sink> receiver;
+    if (sink) {
+      KILN_ASSIGN(const kiln_event_sink given, check.request(sink, "sink"));
+      KILN_TRY(check.pointer(reinterpret_cast<const void *>(given.event), "sink->event"));
+      receiver = std::make_shared<Sink>(given);
+    }
+    EventSink forward;
+    if (receiver) forward = [receiver](Event event, std::string_view text) { return (*receiver)(event, text); };
+    auto context = std::make_shared<Context>(checked, std::move(forward));
+    *out = new kiln_context(context);
+    if (receiver) receiver->owned = true;
+    return {};
+  });
+}
+
+kiln_error *kiln_context_close(kiln_context *context) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    if (!context->owner) return check.fail("context is a view; only the host closes it");
+    return share(context)->close();
+  });
+}
+
+void kiln_context_destroy(kiln_context *context) {
+  if (!context || !context->magic.ok() || !context->owner) return;
+  answer(0, [&] {
+    (void)context->context.close();
+    return 0;
+  });
+  delete context;
+}
+
+kiln_error *kiln_context_report(kiln_context *context, kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.pointer(out, "out"));
+    *out = make_report(context->context.report()).release();
+    return {};
+  });
+}

@@ -1,0 +1,34 @@
+// Between the structs of the C interface and Kiln's values.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "abi/src/entry.h"
+
+namespace kiln::abi {
+
+Result<Expr> read_dim(Context &context, const kiln_dim &dim);
+kiln_dim write_dim(Context &context, const Expr &expr);
+
+struct NamedAttr {
+  std::string_view name;  // the caller's memory
+  AttrValue value;
+};
+// `context` may be null for kinds that need none (all but dim).
+Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr);
+// Names must differ.
+Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count);
+
+Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type);
+
+// A tensor on the CPU as an array that calls take; borrows data, shape and strides. The error starts with `name`.
+Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name);
+// A copy, dense and row-major.
+Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name);
+DLDataType dlpack_type(DType dtype);
+
+// A kiln_op is a number of its context: an index into its list of ops, plus 1.
+kiln_op number_of(const Context &context, const OpSchema &op);
+Result<const Op *> op_numbered(const Context &context, kiln_op op);
+
+}  // namespace kiln::abi

@@ -1,0 +1,173 @@
+// Edits: building graphs and rewriting them.
+#include "abi/src/convert.h"
+
+using namespace kiln;
+using namespace kiln::abi;
+
+namespace {
+
+// Before a change: views of the graph as it stood become invalid.
+Result<Edit *> begin_change(const Checks &check, kiln_edit *edit) {
+  KILN_TRY(check.handle(edit, "edit"));
+  edit->view.views.clear();
+  return &edit->edit;
+}
+
+Result<uint32_t> node_id(const Checks &check, kiln_node node) {
+  if (node == 0 || node > UINT32_MAX) return check.fail("no node has number ", node);
+  return static_cast<uint32_t>(node);
+}
+
+using AddArgument = Result<ValueId> (Edit::*)(std::string_view, TensorType);
+
+kiln_error *add_argument(const char *function, AddArgument add, kiln_edit *edit, const char *name, uint64_t name_size,
+                         const kiln_type *type, kiln_value *out) {
+  return entry(function, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(TensorType checked, read_type(check, *edit->context, type));
+    KILN_ASSIGN(const ValueId value, (changed->*add)(label, std::move(checked)));
+    *out = value.packed();
+    return {};
+  });
+}
+
+// Where the op's schema wants dims, plain integers will do.
+void integers_to_dims(const OpSchema &op, AttrMap &attrs) {
+  for (auto &[name, value] : attrs) {
+    const AttrDef *def = op.find_attr(name);
+    const auto *integers = std::get_if<std::vector<int64_t>>(&value.items);
+    if (def && def->kind == AttrKind::dim && integers)
+      value.items = std::vector<Dim>(integers->begin(), integers->end());
+  }
+}
+
+}  // namespace
+
+kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_edit **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.optional_handle(from, "from"));
+    KILN_TRY(check.pointer(out, "out"));
+    if (from && !from->graph) return check.fail("from is the view of an edit; finish that edit first");
+    *out = new kiln_edit(share(context), std::make_unique<Edit>(from ? from->graph : nullptr));
+    return {};
+  });
+}
+
+const kiln_graph *kiln_edit_view(const kiln_edit *edit) { return edit && edit->magic.ok() ? &edit->view : nullptr; }
+
+kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_symbol *symbol) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
+    KILN_ASSIGN(const kiln_symbol in, check.request(symbol, "symbol"));
+    SymbolInfo info;
+    info.min = in.min;
+    if (in.max) info.max = in.max;
+    if (in.divisor) info.divisor = in.divisor;
+    info.hint = in.hint;
+    return changed->declare_symbol(label, info);
+  });
+}
+
+kiln_error *kiln_edit_input(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
+                            kiln_value *out) {
+  return add_argument(__func__, &Edit::input, edit, name, name_size, type, out);
+}
+
+kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
+                                kiln_value *out) {
+  return add_argument(__func__, &Edit::parameter, edit, name, name_size, type, out);
+}
+
+kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size, const struct DLTensor *tensor,
+                               kiln_value *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
+    KILN_TRY(check.pointer(tensor, "tensor"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(TensorData data, copy_tensor(*tensor, "tensor"));
+    KILN_ASSIGN(const ValueId value, changed->constant(std::make_shared<const TensorData>(std::move(data)), label));
+    *out = value.packed();
+    return {};
+  });
+}
+
+kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size, const kiln_value *inputs,
+                          uint64_t input_count, const kiln_attr *attrs, uint64_t attr_count, kiln_node *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Op *record, op_numbered(*edit->context, op));
+    KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
+    KILN_ASSIGN(const std::span<const kiln_value> given, check.array(inputs, input_count, "inputs"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, attrs, attr_count));
+    integers_to_dims(*record, checked);
+    std::vector<ValueId> operands;
+    for (kiln_value value : given) operands.push_back(ValueId::unpack(value));
+    KILN_ASSIGN(const uint32_t node, changed->add(record, operands, std::move(checked), label));
+    *out = node;
+    return {};
+  });
+}
+
+kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations, uint64_t count) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const uint32_t id, node_id(check, node));
+    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, annotations, count));
+    for (auto &[key, value] : checked) KILN_TRY(changed->annotate(id, key, std::move(value)));
+    return {};
+  });
+}
+
+kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    if (count == 0) return changed->pop_scope();
+    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, annotations, count));
+    changed->push_scope(std::move(checked));
+    return {};
+  });
+}
+
+kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    return changed->replace(ValueId::unpack(from), ValueId::unpack(to));
+  });
+}
+
+kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names, uint64_t count) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const std::span<const kiln_value> given, check.array(values, count, "values"));
+    std::vector<ValueId> ids;
+    for (kiln_value value : given) ids.push_back(ValueId::unpack(value));
+    if (!names) return changed->set_output_values(ids);
+    std::vector<GraphOutput> outputs;
+    for (uint64_t i = 0; i < count; i++) {
+      KILN_ASSIGN(const std::string_view name, check.text(names[i], "an output's name"));
+      outputs.push_back({std::string(name), ids[i]});
+    }
+    return changed->set_outputs(std::move(outputs));
+  });
+}
+
+kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_TRY(check.pointer(out, "out"));
+    if (!edit->owned) return check.fail("edit is a pass's own: its host finishes it after kiln_pass_done");
+    KILN_ASSIGN(GraphPtr graph, changed->finish());
+    *out = make_graph(edit->context, std::move(graph));
+    return {};
+  });
+}
+
+void kiln_edit_destroy(kiln_edit *edit) {
+  if (edit && edit->magic.ok() && edit->owned) delete edit;
+}

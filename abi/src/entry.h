@@ -1,0 +1,120 @@
+// The border: every exported function that can fail runs its body in entry(), which lets no exception out, and checks
+// what it was given with the Checks that it receives.
+//
+//   kiln_error *kiln_graph_nodes(const kiln_graph *graph, ...) {
+//     return entry(__func__, [&](const Checks &check) -> Status {
+//       KILN_TRY(check.handle(graph, "graph"));
+//       ...
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "abi/src/handles.h"
+
+namespace kiln::abi {
+
+// The caller owns the result; never null for an error.
+kiln_error *to_error(Status status) noexcept;
+kiln_error *out_of_memory() noexcept;
+// What a callback returned, as a Status; destroys the error. Null is ok.
+Status take_status(kiln_error *error);
+
+class Checks {
+ public:
+  explicit Checks(const char *function) : function_(function) {}
+
+  template <class... Parts>
+  Status fail(const Parts &...parts) const {
+    return invalid(function_, ": ", parts...);
+  }
+  template <class Handle>
+  Status handle(const Handle *handle, const char *name) const {
+    if (!handle) return fail(name, " is NULL");
+    if (!handle->magic.ok()) return fail(name, " is a handle of another type, or was destroyed");
+    return {};
+  }
+  template <class Handle>
+  Status optional_handle(const Handle *given, const char *name) const {
+    return given ? handle(given, name) : Status();
+  }
+  Status pointer(const void *pointer, const char *name) const { return pointer ? Status() : fail(name, " is NULL"); }
+  // An array of `count`; NULL when there are none is fine.
+  template <class T>
+  Result<std::span<const T>> array(const T *data, uint64_t count, const char *name) const {
+    if (!data && count) return fail(name, " is NULL, its count is ", count);
+    return std::span<const T>(data, data ? count : 0);
+  }
+  // UTF-8, without NUL bytes: they would cut keys and paths short.
+  Result<std::string_view> text(const char *data, uint64_t size, const char *name) const;
+  Result<std::string_view> text(const kiln_text &t, const char *name) const { return text(t.data, t.size, name); }
+  // A file's name: any bytes but NUL, not empty.
+  Result<std::string> path(const char *data, uint64_t size, const char *name) const;
+  // A struct that may be shorter or longer than ours: copies what both know, refuses a non-zero tail.
+  template <class T>
+  Result<T> request(const T *in, const char *name) const {
+    static_assert(offsetof(T, struct_size) == 0);
+    KILN_TRY(pointer(in, name));
+    T copy{};
+    KILN_TRY(copy_request(in, in->struct_size, &copy, sizeof copy, name));
+    return copy;
+  }
+
+ private:
+  Status copy_request(const void *in, uint32_t in_size, void *out, size_t out_size, const char *name) const;
+  const char *function_;
+};
+
+template <class Body>
+kiln_error *entry(const char *function, Body &&body) noexcept {
+  try {
+    Status status = body(Checks(function));
+    return status.ok() ? nullptr : to_error(std::move(status));
+  } catch (const std::bad_alloc &) {
+    return out_of_memory();
+  } catch (const std::exception &exception) {
+    try {
+      return to_error(error(Code::internal, function, ": ", exception.what()));
+    } catch (...) {
+      return out_of_memory();
+    }
+  } catch (...) {
+    return out_of_memory();
+  }
+}
+
+// For functions that answer without an error: `fallback` when anything is wrong.
+template <class T, class Body>
+T answer(T fallback, Body &&body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return fallback;
+  }
+}
+
+inline kiln_text text_view(std::string_view text) { return {text.data(), text.size()}; }
+
+// The protocol of (buffer, capacity, out_count): writes what fits, counts all.
+template <class T>
+Status write_list(const Checks &check, std::span<const T> items, T *buffer, uint64_t capacity, uint64_t *out_count) {
+  KILN_TRY(check.pointer(out_count, "out_count"));
+  if (capacity) KILN_TRY(check.pointer(buffer, "buffer"));
+  std::copy_n(items.begin(), std::min<uint64_t>(items.size(), capacity), buffer);
+  *out_count = items.size();
+  return {};
+}
+
+// New handles; each call's result is the caller's.
+std::unique_ptr<kiln_report> make_report(std::string_view json);
+kiln_blob *make_blob(std::string bytes);
+kiln_graph *make_graph(const std::shared_ptr<Context> &context, GraphPtr graph);
+
+// A context handle (the host's, or a view) as a shared owner.
+inline std::shared_ptr<Context> share(const kiln_context *context) { return context->context.shared_from_this(); }
+
+}  // namespace kiln::abi

@@ -1,0 +1,83 @@
+// Errors: kiln_error from Status, and back.
+#include "abi/src/entry.h"
+
+namespace kiln::abi {
+
+namespace {
+
+// Handed out when there is no memory for another one. Immutable; destroying it does nothing.
+kiln_error out_of_memory_error;
+
+std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
+  auto made = std::make_unique<kiln_error>();
+  if (info->cause) made->cause = make_error(std::make_shared<ErrorInfo>(*info->cause));
+  if (!info->report.empty()) made->report = make_report(info->report);
+  made->info = std::move(info);
+  return made;
+}
+
+}  // namespace
+
+kiln_error *out_of_memory() noexcept { return &out_of_memory_error; }
+
+kiln_error *to_error(Status status) noexcept {
+  try {
+    return make_error(status.info()).release();
+  } catch (...) {
+    return out_of_memory();
+  }
+}
+
+Status take_status(kiln_error *error) {
+  if (!error) return {};
+  if (!error->magic.ok()) return kiln::error(Code::plugin_failed, "returned what is not a kiln_error");
+  Status status = error->info ? Status(error->info) : kiln::error(Code::out_of_memory, "out of memory");
+  kiln_error_destroy(error);
+  return status;
+}
+
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t message_size, kiln_error *cause) {
+  return answer(out_of_memory(), [&] {
+    auto info = std::make_shared<ErrorInfo>();
+    info->code = code ? static_cast<Code>(code) : Code::internal;
+    if (message) info->message.assign(message, message_size);
+    if (Status below = take_status(cause); !below.ok()) info->cause = below.info();
+    return to_error(Status(std::move(info)));
+  });
+}
+
+uint32_t kiln_error_code(const kiln_error *error) {
+  if (!error) return KILN_OK;
+  if (!error->magic.ok()) return KILN_INTERNAL;
+  return error->info ? static_cast<uint32_t>(error->info->code) : KILN_OUT_OF_MEMORY;
+}
+
+void kiln_error_message(const kiln_error *error, kiln_text *out) {
+  if (!out) return;
+  *out = text_view("");
+  if (error && error->magic.ok())
+    *out = text_view(error->info ? std::string_view(error->info->message) : "out of memory");
+}
+
+void kiln_error_plugin(const kiln_error *error, kiln_text *out) {
+  if (!out) return;
+  *out = text_view("");
+  if (error && error->magic.ok() && error->info) *out = text_view(error->info->plugin);
+}
+
+const kiln_error *kiln_error_cause(const kiln_error *error) {
+  return error && error->magic.ok() ? error->cause.get() : nullptr;
+}
+
+const kiln_report *kiln_error_report(const kiln_error *error) {
+  return error && error->magic.ok() ? error->report.get() : nullptr;
+}
+
+void kiln_error_destroy(kiln_error *error) {
+  if (error && error != out_of_memory() && error->magic.ok()) delete error;
+}

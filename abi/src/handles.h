@@ -1,0 +1,162 @@
+// What is behind the opaque handles. Each begins with a magic word, so that NULL's cousins (a handle of another type,
+// or a destroyed one, where memory still tells) are refused instead of followed.
+#pragma once
+#include <kiln/dlpack.h>
+#include <kiln/kiln.h>
+#include <kiln/plugin.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "abi/src/views.h"
+#include "jit/base/status.h"
+#include "runtime/context.h"
+#include "runtime/exec/executable.h"
+#include "runtime/graph/edit.h"
+#include "runtime/graph/graph.h"
+#include "runtime/passes/pass.h"
+
+struct cJSON;
+
+namespace kiln::abi {
+
+// The first member of every handle.
+template <uint64_t magic_word>
+class Magic {
+ public:
+  Magic() = default;
+  Magic(const Magic &) = delete;
+  Magic &operator=(const Magic &) = delete;
+  ~Magic() { *static_cast<volatile uint64_t *>(&word_) = 0; }  // volatile: a store to dying memory, meant to be seen
+  bool ok() const { return word_ == magic_word; }
+
+ private:
+  uint64_t word_ = magic_word;
+};
+
+// Eight letters as a word.
+constexpr uint64_t word(const char (&letters)[9]) {
+  uint64_t value = 0;
+  for (int i = 7; i >= 0; i--) value = value << 8 | static_cast<unsigned char>(letters[i]);
+  return value;
+}
+
+// Counts a handle among its context's, from its making to its end.
+class Live {
+ public:
+  Live(std::shared_ptr<Context> context, std::atomic<int64_t> LiveCounts::*kind)
+      : context_(std::move(context)), kind_(kind) {
+    (context_->live().*kind_)++;
+  }
+  Live(const Live &) = delete;
+  Live &operator=(const Live &) = delete;
+  ~Live() { (context_->live().*kind_)--; }
+  const std::shared_ptr<Context> &context() const { return context_; }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::atomic<int64_t> LiveCounts::*kind_;
+};
+
+struct PluginInContext;
+
+}  // namespace kiln::abi
+
+struct kiln_error {
+  kiln::abi::Magic<kiln::abi::word("kilnerr1")> magic;
+  std::shared_ptr<kiln::ErrorInfo> info;  // null: the one static error, out of memory
+  std::unique_ptr<kiln_error> cause;
+  std::unique_ptr<kiln_report> report;
+};
+
+struct kiln_report {
+  kiln::abi::Magic<kiln::abi::word("kilnrep1")> magic;
+  std::unique_ptr<cJSON, void (*)(cJSON *)> root;
+};
+
+struct kiln_blob {
+  kiln::abi::Magic<kiln::abi::word("kilnblb1")> magic;
+  std::string bytes;
+};
+
+struct kiln_options {
+  kiln::abi::Magic<kiln::abi::word("kilnopt1")> magic;
+  kiln::AttrMap values;
+};
+
+struct kiln_context {
+  kiln::abi::Magic<kiln::abi::word("kilnctx1")> magic;
+  kiln::Context &context;
+  std::shared_ptr<kiln::Context> owner;              // null in the views that plugins and passes get
+  kiln::abi::PluginInContext *setting_up = nullptr;  // set while the plugin's setup runs
+
+  explicit kiln_context(kiln::Context &viewed) : context(viewed) {}
+  explicit kiln_context(std::shared_ptr<kiln::Context> owned) : context(*owned), owner(std::move(owned)) {}
+};
+
+struct kiln_graph {
+  kiln::abi::Magic<kiln::abi::word("kilngra1")> magic;
+  std::shared_ptr<kiln::Context> context;
+  kiln::GraphPtr graph;  // null: the view of `edit`
+  const kiln::Edit *edit = nullptr;
+  std::unique_ptr<kiln::abi::Live> live;  // none in views
+  mutable kiln::abi::Views views;
+
+  kiln_graph(std::shared_ptr<kiln::Context> in, kiln::GraphPtr of) : context(std::move(in)), graph(std::move(of)) {}
+  kiln_graph(std::shared_ptr<kiln::Context> in, const kiln::Edit *of) : context(std::move(in)), edit(of) {}
+  const kiln::Graph &get() const { return graph ? *graph : edit->view(); }
+};
+
+struct kiln_edit {
+  kiln::abi::Magic<kiln::abi::word("kilnedi1")> magic;
+  std::shared_ptr<kiln::Context> context;
+  std::unique_ptr<kiln::Edit> owned;  // null: a pass's
+  kiln::Edit &edit;
+  std::unique_ptr<kiln::abi::Live> live;
+  kiln_graph view;
+
+  kiln_edit(std::shared_ptr<kiln::Context> in, std::unique_ptr<kiln::Edit> own)
+      : context(std::move(in)),
+        owned(std::move(own)),
+        edit(*owned),
+        live(std::make_unique<kiln::abi::Live>(context, &kiln::LiveCounts::edits)),
+        view(context, &edit) {}
+  kiln_edit(std::shared_ptr<kiln::Context> in, kiln::Edit &of_pass)
+      : context(std::move(in)), edit(of_pass), view(context, &edit) {}
+};
+
+struct kiln_executable {
+  kiln::abi::Magic<kiln::abi::word("kilnexe1")> magic;
+  kiln::abi::Live live;
+  std::shared_ptr<const kiln::Executable> executable;
+};
+
+struct kiln_call {
+  kiln::abi::Magic<kiln::abi::word("kilncal1")> magic;
+  kiln::abi::Live live;
+  std::unique_ptr<kiln::Call> call;
+  std::vector<kiln::ArrayRef> args;  // of the run in progress; its memory is kept
+  std::atomic_flag args_in_use = ATOMIC_FLAG_INIT;
+};
+
+struct kiln_pass_call {
+  kiln::abi::Magic<kiln::abi::word("kilnpas1")> magic;
+  kiln_context context;
+  const kiln::AttrMap &options;
+  kiln::PassContext *pass = nullptr;        // null inside fingerprint
+  std::unique_ptr<kiln_edit> edit;          // of pass
+  kiln::ByteWriter *fingerprint = nullptr;  // null inside run
+  kiln::abi::Views views;
+
+  kiln_pass_call(kiln::Context &in, kiln::PassContext &running)
+      : context(in),
+        options(running.options),
+        pass(&running),
+        edit(std::make_unique<kiln_edit>(in.shared_from_this(), running.edit)) {}
+  kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
+      : context(in), options(given), fingerprint(&key) {}
+};

@@ -1,0 +1,168 @@
+// Passes: a kiln_pass as a Pass, and what it calls while it runs.
+#include "abi/src/pass.h"
+
+#include "abi/src/convert.h"
+#include "abi/src/options.h"
+
+namespace kiln::abi {
+
+namespace {
+
+// The callbacks of a pass with what they need. Runs `destroy` at its end, once the context owns `user`.
+struct Callbacks {
+  kiln_pass pass;
+  std::shared_ptr<PluginInContext> plugin;  // null: the host's
+  bool owned = false;
+  Callbacks(const kiln_pass &given, std::shared_ptr<PluginInContext> from) : pass(given), plugin(std::move(from)) {}
+  Callbacks(const Callbacks &) = delete;
+  Callbacks &operator=(const Callbacks &) = delete;
+  ~Callbacks() {
+    if (owned && pass.destroy) pass.destroy(pass.user);
+  }
+};
+
+// Runs a callback of foreign code: what it throws becomes an error.
+template <class Callback>
+Status call_back(const char *what, Callback &&callback) {
+  try {
+    return take_status(callback());
+  } catch (const std::exception &exception) {
+    return error(Code::plugin_failed, what, " threw an exception: ", exception.what());
+  } catch (...) {
+    return error(Code::plugin_failed, what, " threw an exception");
+  }
+}
+
+Status check_numbers(const Checks &check, const kiln_pass &pass) {
+  if (pass.stage < KILN_STAGE_PRE_GRAD || pass.stage > KILN_STAGE_LOWER)
+    return check.fail("pass->stage: no stage has number ", pass.stage);
+  if (pass.stage == KILN_STAGE_JOINT || pass.stage == KILN_STAGE_LOWER)
+    return error(Code::unimplemented, "pass->stage: passes of stage ", name_of(static_cast<Stage>(pass.stage)),
+                 " do not run yet; pre_grad and post_grad do");
+  if (pass.timing > KILN_TIMING_EARLY) return check.fail("pass->timing: no timing has number ", pass.timing);
+  if (pass.timing == KILN_TIMING_EARLY && pass.stage != KILN_STAGE_PRE_GRAD)
+    return check.fail("pass->timing: only passes of stage pre_grad can be early");
+  if (pass.flags & ~(KILN_PASS_UUID_SUFFICES | KILN_PASS_ANY_THREAD))
+    return check.fail("pass->flags has unknown bits: ", pass.flags);
+  if (pass.reserved0) return check.fail("pass->reserved0 is not 0");
+  return check.pointer(reinterpret_cast<const void *>(pass.run), "pass->run");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, const kiln_pass *given,
+                                        const AttrMap &options, std::shared_ptr<PluginInContext> plugin) {
+  KILN_ASSIGN(const kiln_pass in, check.request(given, "pass"));
+  KILN_TRY(check_numbers(check, in));
+  auto pass = std::make_shared<Pass>();
+  KILN_ASSIGN(pass->name, check.text(in.name, in.name_size, "pass->name"));
+  KILN_ASSIGN(pass->version, check.text(in.version, in.version_size, "pass->version"));
+  pass->stage = static_cast<Stage>(in.stage);
+  pass->timing = static_cast<Timing>(in.timing);
+  pass->priority = in.priority;
+  pass->plugin = plugin ? plugin->library.name : "the host";
+  if (in.uuid) {
+    pass->uuid.emplace();
+    std::copy_n(in.uuid, pass->uuid->size(), pass->uuid->begin());
+    if (!(in.flags & KILN_PASS_UUID_SUFFICES)) {
+      if (!plugin)
+        return check.fail("pass '", pass->name,
+                          "' has a UUID but no file to hash: set KILN_PASS_UUID_SUFFICES, or "
+                          "give no UUID");
+      pass->file = plugin->library.digest;
+    }
+  }
+  KILN_ASSIGN(const AttrMap schema, read_attrs(check, context, in.options, in.option_count));
+  KILN_ASSIGN(pass->options, check_options(str_cat("pass '", pass->name, "'"), schema, options));
+
+  auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin));
+  pass->run = [callbacks, &context](PassContext &running) {
+    kiln_pass_call call(context, running);
+    return call_back("run", [&] { return callbacks->pass.run(callbacks->pass.user, &call); });
+  };
+  if (in.fingerprint) {
+    pass->fingerprint = [callbacks, &context, options = pass->options](ByteWriter &key) {
+      kiln_pass_call call(context, options, key);
+      return call_back("fingerprint", [&] { return callbacks->pass.fingerprint(callbacks->pass.user, &call); });
+    };
+  }
+  pass->keep = callbacks;
+  return pass;
+}
+
+void own_user(const Pass &pass) { static_cast<Callbacks *>(pass.keep.get())->owned = true; }
+
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
+                               uint64_t *out_id) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_ASSIGN(const std::shared_ptr<Pass> made,
+                make_pass(check, context->context, pass, values_of(options), nullptr));
+    std::vector<uint64_t> ids;
+    KILN_TRY(context->context.add_passes({made}, &ids));
+    own_user(*made);
+    if (out_id) *out_id = ids.front();
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    return context->context.remove_pass(id);
+  });
+}
+
+kiln_edit *kiln_pass_edit(kiln_pass_call *call) { return call && call->magic.ok() ? call->edit.get() : nullptr; }
+
+kiln_context *kiln_pass_context(kiln_pass_call *call) { return call && call->magic.ok() ? &call->context : nullptr; }
+
+kiln_error *kiln_pass_option(kiln_pass_call *call, const char *name, uint64_t name_size, kiln_attr *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
+    KILN_TRY(check.pointer(out, "out"));
+    const auto option = call->options.find(wanted);
+    if (option == call->options.end()) return error(Code::unknown_name, "the pass declared no option '", wanted, "'");
+    *out = call->views.attr(share(&call->context), option->first, option->second);
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_fingerprint_add(kiln_pass_call *call, const void *bytes, uint64_t size) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const ByteSpan given, check.array(static_cast<const uint8_t *>(bytes), size, "bytes"));
+    if (!call->fingerprint) return check.fail("only a pass's fingerprint adds to the key, not its run");
+    call->fingerprint->blob(given);
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_replace_graph(kiln_pass_call *call, kiln_graph *graph) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.handle(graph, "graph"));
+    if (!call->pass) return check.fail("a fingerprint changes no graph");
+    if (!graph->live) return check.fail("graph is a view; finish its edit");
+    call->pass->replacement = graph->graph;
+    kiln_graph_destroy(graph);
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_done(kiln_pass_call *call, uint64_t rewrites) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!call->pass) return check.fail("a fingerprint needs no done");
+    call->pass->done = true;
+    call->pass->rewrites = rewrites;
+    return {};
+  });
+}

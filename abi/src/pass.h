@@ -1,0 +1,32 @@
+// Passes and plugins of a context, as the ABI makes them.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "abi/src/entry.h"
+#include "runtime/plugin/plugin.h"
+
+namespace kiln::abi {
+
+// A plugin in one context. What it registered holds a share; the last one to go runs teardown.
+struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
+  PluginLibrary library;
+  kiln_context view;                              // what setup gets; valid until teardown has run
+  const AttrMap &options;                         // PASS.OPTION; while setup runs
+  std::vector<std::shared_ptr<Pass>> registered;  // while setup runs
+  std::shared_ptr<Plugin> plugin;                 // the last member: teardown comes first at the end
+
+  PluginInContext(PluginLibrary of, Context &context, const AttrMap &given)
+      : library(std::move(of)), view(context), options(given) {}
+};
+
+// `options` over the defaults that the pass declares. `plugin` null: a pass of the host's. Its `user` stays the
+// caller's until own_user().
+Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, const kiln_pass *given,
+                                        const AttrMap &options, std::shared_ptr<PluginInContext> plugin);
+void own_user(const Pass &pass);
+
+// The tables that plugins receive.
+extern const kiln_host host_table;
+
+}  // namespace kiln::abi

@@ -1,0 +1,99 @@
+// Loading plugins into contexts.
+#include "abi/src/options.h"
+#include "abi/src/pass.h"
+#include "jit/base/json_writer.h"
+
+namespace kiln::abi {
+
+namespace {
+
+// The options of one pass: those that begin with its name and a dot, without both.
+AttrMap options_of(const AttrMap &all, std::string_view pass) {
+  AttrMap own;
+  for (const auto &[name, value] : all)
+    if (name.size() > pass.size() && name.starts_with(pass) && name[pass.size()] == '.')
+      own.emplace(name.substr(pass.size() + 1), value);
+  return own;
+}
+
+// Every option must be PASS.OPTION of a pass that there is; the pass has checked the OPTION.
+Status check_pass_names(std::string_view plugin, const AttrMap &options,
+                        const std::vector<std::shared_ptr<Pass>> &passes) {
+  for (const auto &[name, value] : options) {
+    auto owns = [&](const auto &pass) { return name.starts_with(str_cat(pass->name, ".")); };
+    if (std::any_of(passes.begin(), passes.end(), owns)) continue;
+    return error(
+        Code::unknown_name, "plugin '", plugin, "' has no pass for option '", name,
+        "'; options are PASS.OPTION, its passes: ", join(passes, ", ", [](const auto &pass) { return pass->name; }));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::string &path, const AttrMap &options) {
+  KILN_ASSIGN(PluginLibrary library, open_plugin(path, host_table.features, context.file_digests()));
+  auto loading = std::make_shared<PluginInContext>(library, context, options);
+  loading->view.setting_up = loading.get();
+  Result<std::shared_ptr<Plugin>> plugin = Plugin::set_up(std::move(library), host_table, &loading->view);
+  loading->view.setting_up = nullptr;
+  // The passes hold the plugin: they must not stay in it, or neither would ever go.
+  const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);
+  if (!plugin.ok()) return plugin.take_status();
+  loading->plugin = std::move(plugin).value();
+  KILN_TRY(check_pass_names(loading->library.name, options, registered));
+  KILN_TRY(
+      context.add_plugin({loading->library.path, loading->library.name, loading->library.digest, loading}, registered));
+  return loading;
+}
+
+}  // namespace
+
+kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
+  return entry("add_pass", [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    PluginInContext *plugin = context->setting_up;
+    if (!plugin) return check.fail("only a plugin's setup adds passes");
+    KILN_ASSIGN(const kiln_pass in, check.request(pass, "pass"));
+    KILN_ASSIGN(const std::string_view name, check.text(in.name, in.name_size, "pass->name"));
+    KILN_ASSIGN(std::shared_ptr<Pass> made, make_pass(check, context->context, pass, options_of(plugin->options, name),
+                                                      plugin->shared_from_this()));
+    plugin->registered.push_back(made);
+    own_user(*made);
+    return {};
+  });
+}
+
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size, const kiln_options *options) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    const AttrMap values = values_of(options);
+    return load(*share(context), file, values).take_status();
+  });
+}
+
+kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.pointer(out, "out"));
+    const AttrMap no_values;
+    const auto context = std::make_shared<Context>(ContextOptions{.threads = 1, .cache = "off"}, nullptr);
+    KILN_ASSIGN(const std::shared_ptr<PluginInContext> loaded, load(*context, file, no_values));
+    const PluginLibrary &library = loaded->library;
+    JsonWriter json;
+    json.begin_object().member("path", library.path).member("name", library.name);
+    json.member("abi_major", library.table->abi_major).member("host_minor_needed", library.host_minor_needed);
+    json.member("digest", library.digest.hex()).key("passes").begin_list();
+    const PassList passes = context->passes();
+    for (const auto &pass : passes.all())
+      if (!pass->built_in()) write_report(*pass, json);
+    json.end_list().end_object();
+    *out = make_report(json.text()).release();
+    return {};
+  });
+}
