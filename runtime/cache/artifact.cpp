@@ -151,7 +151,8 @@ Status read_section(const RecordReader &record, SectionKind kind, Parse parse) {
 Result<ArtifactIdentity> identity_of(const RecordReader &record) {
   ArtifactIdentity identity;
   identity.key = record.key();
-  KILN_TRY(read_section(record, SectionKind::components, [&](ByteReader &in) { return parse_components(in, identity); }));
+  KILN_TRY(
+      read_section(record, SectionKind::components, [&](ByteReader &in) { return parse_components(in, identity); }));
   return identity;
 }
 
@@ -196,7 +197,8 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   if (a.kernels.size() != a.images.size())
     return error(Code::corrupt, record.where(SectionKind::kernels), ": ", a.kernels.size(), " kernels for ",
                  a.images.size(), " images");
-  KILN_TRY(read_section(record, SectionKind::constants, [&](ByteReader &in) { return parse_constants(in, a.constants); }));
+  KILN_TRY(
+      read_section(record, SectionKind::constants, [&](ByteReader &in) { return parse_constants(in, a.constants); }));
   KILN_TRY(read_section(record, SectionKind::plan, [&](ByteReader &in) -> Status {
     KILN_ASSIGN(a.plan, parse_plan(in, a.images.size(), a.constants.size()));
     return {};

@@ -41,10 +41,14 @@ constexpr std::string_view cachedir_tag =
 
 std::string_view name_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::hit: return "HIT";
-    case Outcome::miss: return "MISS";
-    case Outcome::bypass: return "BYPASS";
-    case Outcome::reject: return "REJECT";
+    case Outcome::hit:
+      return "HIT";
+    case Outcome::miss:
+      return "MISS";
+    case Outcome::bypass:
+      return "BYPASS";
+    case Outcome::reject:
+      return "REJECT";
   }
   return "?";
 }
@@ -52,7 +56,9 @@ std::string_view name_of(Outcome outcome) {
 Cache::Cache(std::string dir, uint64_t max_bytes)
     : dir_(dir.empty() ? default_dir() : std::move(dir)), max_bytes_(max_bytes ? max_bytes : default_max_bytes) {}
 
-std::string Cache::artifact_path(const Digest &k1) const { return str_cat(dir_, "/a/", k1.hex(), "/", variant_name(), ".kiln"); }
+std::string Cache::artifact_path(const Digest &k1) const {
+  return str_cat(dir_, "/a/", k1.hex(), "/", variant_name(), ".kiln");
+}
 
 std::string Cache::kernel_path(const Digest &k2) const {
   const std::string hex = k2.hex();
@@ -88,7 +94,8 @@ Lookup Cache::find(const Digest &k1, const std::vector<KeyComponent> &components
   }
   if (read->build_id != build_id || read->target != target) {
     quarantine(path);
-    return {Outcome::miss, str_cat("component '", read->build_id != build_id ? "build" : "target", "' differs from the record"),
+    return {Outcome::miss,
+            str_cat("component '", read->build_id != build_id ? "build" : "target", "' differs from the record"),
             nullptr};
   }
   touch(path);
@@ -115,7 +122,9 @@ std::optional<Image> Cache::find_kernel(const Digest &k2) {
   return std::move(image).value();
 }
 
-Status Cache::publish_kernel(const Image &image) { return publish_file(kernel_path(image.k2), write_kernel_image(image)); }
+Status Cache::publish_kernel(const Image &image) {
+  return publish_file(kernel_path(image.k2), write_kernel_image(image));
+}
 
 Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
   if (dir_.empty())

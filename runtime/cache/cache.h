@@ -33,9 +33,9 @@ class Cache {
   // GiB.
   Cache(std::string dir, uint64_t max_bytes);
 
-  // `components` explain a miss: the nearest record is the one that shares most of them. A record under this key that is
-  // of another build or target is a miss that names the component; a damaged one a reject. Both are quarantined, so that
-  // what is compiled instead can be published.
+  // `components` explain a miss: the nearest record is the one that shares most of them. A record under this key that
+  // is of another build or target is a miss that names the component; a damaged one a reject. Both are quarantined, so
+  // that what is compiled instead can be published.
   Lookup find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
@@ -61,19 +61,19 @@ class Cache {
   const std::string &dir() const { return dir_; }
   uint64_t max_bytes() const { return max_bytes_; }
   uint64_t io_errors() const { return io_errors_; }
-  std::string last_io_error() const;                       // its reason; empty: there was none
+  std::string last_io_error() const;  // its reason; empty: there was none
 
  private:
   std::string artifact_path(const Digest &k1) const;
   std::string kernel_path(const Digest &k2) const;
   Status publish_file(const std::string &path, ByteSpan bytes);
   void quarantine(const std::string &path);
-  Status note(Status status);                              // counts an error, and returns it
+  Status note(Status status);  // counts an error, and returns it
 
   std::string dir_;
   uint64_t max_bytes_;
   std::atomic<uint64_t> io_errors_{0};
-  std::atomic<int64_t> stored_bytes_{-1};                  // estimate, so that not every publish counts; -1: not counted yet
+  std::atomic<int64_t> stored_bytes_{-1};  // estimate, so that not every publish counts; -1: not counted yet
   mutable std::mutex error_mutex_;
   std::string last_io_error_;
 };

@@ -65,7 +65,8 @@ Result<std::vector<fs::path>> entries(const fs::path &folder) {
 }
 
 // Adds the files of one folder that holds records: those with `suffix`, and what writers that died left behind.
-Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::Kind kind, std::vector<StoredFile> &out) {
+Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::Kind kind,
+                   std::vector<StoredFile> &out) {
   KILN_ASSIGN(const std::vector<fs::path> paths, entries(folder));
   for (const fs::path &path : paths) {
     const std::string name = path.filename().string();

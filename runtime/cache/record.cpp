@@ -26,13 +26,20 @@ bool all_zero(ByteSpan bytes) {
 
 std::string_view name_of(SectionKind kind) {
   switch (kind) {
-    case SectionKind::components: return "components";
-    case SectionKind::plan: return "plan";
-    case SectionKind::images: return "images";
-    case SectionKind::kernels: return "kernels";
-    case SectionKind::constants: return "constants";
-    case SectionKind::graph: return "graph";
-    case SectionKind::report: return "report";
+    case SectionKind::components:
+      return "components";
+    case SectionKind::plan:
+      return "plan";
+    case SectionKind::images:
+      return "images";
+    case SectionKind::kernels:
+      return "kernels";
+    case SectionKind::constants:
+      return "constants";
+    case SectionKind::graph:
+      return "graph";
+    case SectionKind::report:
+      return "report";
   }
   return "unknown";
 }
@@ -76,7 +83,8 @@ Result<RecordReader> RecordReader::open(ByteSpan file) {
     return error(Code::corrupt, "header at offset 0: not a file of Kiln's");
   const auto version = in.get<uint32_t>();
   if (in.ok() && version != record_format_version)
-    return error(Code::incompatible, "header at offset 8: format version ", version, ", expected ", record_format_version);
+    return error(Code::incompatible, "header at offset 8: format version ", version, ", expected ",
+                 record_format_version);
   const auto count = in.get<uint32_t>();
   const auto length = in.get<uint64_t>();
   const ByteSpan key = in.raw(record.key_.bytes.size());
@@ -106,11 +114,12 @@ Status RecordReader::read_table(ByteReader &in, uint32_t count) {
     const auto same_kind = [&](const Section &other) { return other.kind == s.kind; };
     if (reserved != 0 || std::ranges::any_of(sections_, same_kind) || s.offset != aligned(end) ||
         s.offset > file_.size() || s.size > file_.size() - s.offset)
-      return error(Code::corrupt, "section table at offset ", header_size + i * entry_size, ": section '", name_of(s.kind),
-                   "' of ", s.size, " bytes at offset ", s.offset, " is there twice, overlaps or is out of bounds");
+      return error(Code::corrupt, "section table at offset ", header_size + i * entry_size, ": section '",
+                   name_of(s.kind), "' of ", s.size, " bytes at offset ", s.offset,
+                   " is there twice, overlaps or is out of bounds");
     if (!all_zero(file_.subspan(end, s.offset - end)))
-      return error(Code::corrupt, "the bytes from offset ", end, " to section '", name_of(s.kind), "' at offset ", s.offset,
-                   " are not zero");
+      return error(Code::corrupt, "the bytes from offset ", end, " to section '", name_of(s.kind), "' at offset ",
+                   s.offset, " are not zero");
     sections_.push_back(s);
     end = s.offset + s.size;
   }

@@ -63,7 +63,8 @@ Result<uint32_t> Call::slot(std::string_view name) const {
   for (uint32_t slot = 0; slot < signature.count(); ++slot)
     if (signature.argument(slot).name == name) return slot;
   std::string known;
-  for (uint32_t slot = 0; slot < signature.count(); ++slot) str_append(known, (slot ? ", " : "") + signature.describe(slot));
+  for (uint32_t slot = 0; slot < signature.count(); ++slot)
+    str_append(known, (slot ? ", " : "") + signature.describe(slot));
   return error(Code::unknown_name, "no slot '", name, "'; the signature has ", known);
 }
 
@@ -158,7 +159,8 @@ Result<Call::Taken> Call::take(uint32_t slot) {
     return invalid("slot ", slot, " is not an output; outputs are ", s.signature.outputs().begin, " to ",
                    s.signature.outputs().end, ", exclusive");
   if (!s.owned[slot] || !s.resolved)
-    return invalid(s.signature.describe(slot), " holds nothing that Kiln allocated: it was given, taken, or not computed");
+    return invalid(s.signature.describe(slot),
+                   " holds nothing that Kiln allocated: it was given, taken, or not computed");
   const ResolvedArgument &a = s.sizes.argument(slot);
   Taken taken{s.owned[slot]->memory.data(), a.dtype, a.dims, a.strides, s.owned[slot]};
   s.owned[slot].reset();

@@ -1,5 +1,5 @@
-// The way of one run. On the hot path (shapes as in the last run) it compares descriptors, patches addresses that changed,
-// and launches; it allocates nothing and handles no strings.
+// The way of one run. On the hot path (shapes as in the last run) it compares descriptors, patches addresses that
+// changed, and launches; it allocates nothing and handles no strings.
 #include <cstdint>
 
 #include "runtime/exec/call_state.h"
@@ -39,8 +39,8 @@ Status Call::State::resolve() {
     const Plan::Slot &s = plan.slots[i];
     if (s.kind != Plan::Slot::Kind::arena) continue;
     if (sizes[numbers.slots[i]] > sizes[numbers.arena[s.index]])
-      return error(Code::internal, "slot ", i, " of ", sizes[numbers.slots[i]], " bytes lies in arena storage ", s.index,
-                   " of ", sizes[numbers.arena[s.index]], " bytes");
+      return error(Code::internal, "slot ", i, " of ", sizes[numbers.slots[i]], " bytes lies in arena storage ",
+                   s.index, " of ", sizes[numbers.arena[s.index]], " bytes");
     steps.set(i, storages[s.index]);
   }
   resolved = true;

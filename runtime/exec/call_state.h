@@ -16,13 +16,13 @@ struct Call::State {
   explicit State(const Executable &executable);
 
   // ---- one run, in this order
-  Status run();                  // what is in `current`
-  Status resolve();              // sizes, steps and arena, when the shapes of inputs differ from the last run's
-  Status provide_outputs();      // Kiln's memory for outputs that have none; the others' descriptors are checked
-  Status place_arrays();         // null, alignment, overlap; then the addresses into the steps
+  Status run();              // what is in `current`
+  Status resolve();          // sizes, steps and arena, when the shapes of inputs differ from the last run's
+  Status provide_outputs();  // Kiln's memory for outputs that have none; the others' descriptors are checked
+  Status place_arrays();     // null, alignment, overlap; then the addresses into the steps
   Status place_prepared();
 
-  bool inputs_match() const;     // the last run's sizes hold for the inputs in `current`
+  bool inputs_match() const;  // the last run's sizes hold for the inputs in `current`
   Status check_address(uint32_t slot) const;
   Status check_overlap(uint32_t slot) const;
   // The parameters, copied first if a clone has them, too.
@@ -31,24 +31,24 @@ struct Call::State {
 
   const Executable &executable;
   const Signature signature;
-  std::vector<std::vector<uint32_t>> plan_slots;   // of each slot of the signature
-  std::vector<uint32_t> written;                   // slots that a run writes: outputs, and inputs of a copy_ epilogue
+  std::vector<std::vector<uint32_t>> plan_slots;  // of each slot of the signature
+  std::vector<uint32_t> written;                  // slots that a run writes: outputs, and inputs of a copy_ epilogue
 
   ResolvedSizes sizes;
   ReadySteps steps;
   Memory arena;
-  bool resolved = false;                           // sizes, steps and arena are those of one set of shapes
+  bool resolved = false;  // sizes, steps and arena are those of one set of shapes
 
-  std::vector<Binding> bindings;                   // by slot; of inputs and outputs
-  std::vector<uint32_t> open_slots;                // inputs, then outputs, that are not bound: filled by run
+  std::vector<Binding> bindings;     // by slot; of inputs and outputs
+  std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run
   std::shared_ptr<Parameters> parameters;
   bool parameters_shared = false;
   uint32_t unbound_parameters = 0;
   bool prepared_placed = false;
 
-  std::vector<ArrayRef> current;                   // by slot; of inputs and outputs. Descriptors given to run die with it
-  std::vector<void *> addresses;                   // by slot; in the steps now
-  bool addresses_checked = false;                  // at the current sizes
+  std::vector<ArrayRef> current;   // by slot; of inputs and outputs. Descriptors given to run die with it
+  std::vector<void *> addresses;   // by slot; in the steps now
+  bool addresses_checked = false;  // at the current sizes
   std::vector<std::shared_ptr<OutputBuffer>> owned;  // by slot; of outputs that Kiln allocated
 
   mutable std::atomic_flag in_use = ATOMIC_FLAG_INIT;

@@ -36,7 +36,8 @@ Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &o
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
-                                                           std::shared_ptr<ThreadPool> pool, std::string_view build_id) {
+                                                           std::shared_ptr<ThreadPool> pool,
+                                                           std::string_view build_id) {
   KILN_TRY(check_machine(*artifact, build_id));
   auto executable = std::make_shared<Executable>();
   KILN_ASSIGN(executable->graph_, read_reference_graph(*artifact, ops));
@@ -44,7 +45,8 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   KILN_ASSIGN(executable->memory_, ImageMemory::load(artifact->images, name));
   write_perf_map(executable->memory_, artifact->images, name);
   for (size_t i = 0; i < artifact->images.size(); ++i)
-    executable->entries_.push_back(reinterpret_cast<kiln_kernel_fn>(reinterpret_cast<uintptr_t>(executable->memory_.entry(i))));
+    executable->entries_.push_back(
+        reinterpret_cast<kiln_kernel_fn>(reinterpret_cast<uintptr_t>(executable->memory_.entry(i))));
   executable->sizes_ = std::make_shared<const PlanSizes>(artifact->plan);
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);

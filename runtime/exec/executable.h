@@ -31,9 +31,9 @@ class Executable {
   const Plan &plan() const { return artifact_->plan; }
   kiln_kernel_fn kernel(uint32_t i) const { return entries_[i]; }
   ThreadPool &pool() const { return *pool_; }
-  const Graph *reference_graph() const { return graph_.get(); }   // null when no step is of kind reference
-  const PlanSizes &sizes() const { return *sizes_; }              // sizes.h
-  BufferRecycler &outputs() const { return *outputs_; }           // memory.h
+  const Graph *reference_graph() const { return graph_.get(); }  // null when no step is of kind reference
+  const PlanSizes &sizes() const { return *sizes_; }             // sizes.h
+  BufferRecycler &outputs() const { return *outputs_; }          // memory.h
 
  private:
   std::shared_ptr<const Artifact> artifact_;
@@ -53,43 +53,48 @@ struct ArrayRef {
   const int64_t *shape = nullptr, *strides = nullptr;
 };
 
-// Bound slots, resolved shapes, arena. One thread at a time (a second one gets BUSY). Slots number the signature: inputs,
-// then parameters, then outputs. Parameters must be bound before run; inputs and outputs may be bound or given to run.
+// Bound slots, resolved shapes, arena. One thread at a time (a second one gets BUSY). Slots number the signature:
+// inputs, then parameters, then outputs. Parameters must be bound before run; inputs and outputs may be bound or given
+// to run.
 //
-// An array must have the dtype, dims and strides of its slot at the sizes of this call, and be aligned to its element. No
-// output and no input that the graph writes may overlap another array. Errors: type_mismatch for what contradicts the
-// signature, invalid_argument for the rest, out_of_range for what a kernel found (all outputs are defined even then).
+// An array must have the dtype, dims and strides of its slot at the sizes of this call, and be aligned to its element.
+// No output and no input that the graph writes may overlap another array. Errors: type_mismatch for what contradicts
+// the signature, invalid_argument for the rest, out_of_range for what a kernel found (all outputs are defined even
+// then).
 class Call {
  public:
   static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable);
-  // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound later,
-  // on either side, is that side's alone.
+  // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
+  // later, on either side, is that side's alone.
   Result<std::unique_ptr<Call>> clone() const;
 
-  Result<uint32_t> slot(std::string_view name) const;   // the first of that name: inputs, parameters, outputs
-  // Borrowed: must stay valid and unmoved while bound. `keep` (may be null) is held while bound. Binding a parameter again
-  // makes the next run prepare again. An array with data null unbinds. Dtype and rank are checked here, the rest by run.
+  Result<uint32_t> slot(std::string_view name) const;  // the first of that name: inputs, parameters, outputs
+  // Borrowed: must stay valid and unmoved while bound. `keep` (may be null) is held while bound. Binding a parameter
+  // again makes the next run prepare again. An array with data null unbinds. Dtype and rank are checked here, the rest
+  // by run.
   Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep);
-  // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that is
-  // left out or has data null is allocated by Kiln and stays with the call until the next run or take.
+  // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
+  // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);
-  // Same shapes as the last run, other addresses, one for each slot that is not bound (null: an output that Kiln allocates).
+  // Same shapes as the last run, other addresses, one for each slot that is not bound (null: an output that Kiln
+  // allocates).
   Status run_data(std::span<void *const> data);
-  // The shape that a slot had in the last run (inputs, outputs), or of a bound parameter. Valid until the next run or bind.
+  // The shape that a slot had in the last run (inputs, outputs), or of a bound parameter. Valid until the next run or
+  // bind.
   Result<std::span<const int64_t>> dims(uint32_t slot) const;
   struct Taken {
     void *data;
     DType dtype;
-    std::vector<int64_t> shape, strides;                // strides in elements
-    std::shared_ptr<void> owner;                        // memory is recycled when the last owner lets go
+    std::vector<int64_t> shape, strides;  // strides in elements
+    std::shared_ptr<void> owner;          // memory is recycled when the last owner lets go
   };
-  Result<Taken> take(uint32_t slot);                    // an output that Kiln allocated; the call lets go of it
+  Result<Taken> take(uint32_t slot);  // an output that Kiln allocated; the call lets go of it
   const Executable &executable() const { return *executable_; }
-  uint64_t arena_bytes() const;                         // now held: arena, prepared, scratch
+  uint64_t arena_bytes() const;  // now held: arena, prepared, scratch
   ~Call();
 
  private:
-  struct State;                                         // call_state.h
+  struct State;  // call_state.h
   explicit Call(std::shared_ptr<const Executable> executable);
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

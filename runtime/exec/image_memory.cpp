@@ -84,8 +84,8 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
   ImageMemory memory;
   for (size_t i = 0; i < images.size(); ++i)
     if (images[i].entry_offset >= images[i].code.size())
-      return error(Code::corrupt, "image ", i, ": the entry is at ", images[i].entry_offset, ", expected below its size ",
-                   images[i].code.size());
+      return error(Code::corrupt, "image ", i, ": the entry is at ", images[i].entry_offset,
+                   ", expected below its size ", images[i].code.size());
   const Layout layout = lay_out(images);
   if (layout.size == 0) return memory;
 

@@ -13,7 +13,7 @@ namespace kiln {
 
 // A borrowed array with a descriptor of its own.
 struct Binding {
-  void *data = nullptr;          // null: not bound
+  void *data = nullptr;  // null: not bound
   DType dtype = DType::f32;
   std::vector<int64_t> shape, strides;
   bool has_strides = false;
@@ -22,7 +22,7 @@ struct Binding {
   Binding() = default;
   Binding(const ArrayRef &array, std::shared_ptr<void> owner);
   bool bound() const { return data != nullptr; }
-  ArrayRef array() const;        // points into this
+  ArrayRef array() const;  // points into this
 };
 
 // Bindings change only while one call holds the object (see Call::State::own_parameters). Preparing may be asked for by

@@ -24,8 +24,8 @@ void write_perf_map(const ImageMemory &memory, std::span<const Image> images, st
   std::string lines;
   for (size_t i = 0; i < images.size(); ++i) {
     const uint64_t size = images[i].code.size() - images[i].entry_offset;
-    str_append(lines, str_cat(hex(reinterpret_cast<uintptr_t>(memory.entry(i))), " ", hex(size), " kiln kernel ", i, " of ",
-                              artifact, "\n"));
+    str_append(lines, str_cat(hex(reinterpret_cast<uintptr_t>(memory.entry(i))), " ", hex(size), " kiln kernel ", i,
+                              " of ", artifact, "\n"));
   }
   const std::string path = str_cat("/tmp/perf-", getpid(), ".map");
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));

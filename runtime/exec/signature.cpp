@@ -8,7 +8,8 @@ namespace {
 
 // Of an array that is not known to have the rank, so that `shape` is read only where it is there.
 bool same_dims(const ArrayRef &array, const std::vector<int64_t> &dims) {
-  return array.rank == dims.size() && (dims.empty() || (array.shape && std::equal(dims.begin(), dims.end(), array.shape)));
+  return array.rank == dims.size() &&
+         (dims.empty() || (array.shape && std::equal(dims.begin(), dims.end(), array.shape)));
 }
 
 int64_t row_major_stride(std::span<const int64_t> dims, size_t d) {
@@ -27,7 +28,9 @@ Signature::Signature(const Plan &plan)
 }
 
 std::string Signature::describe(uint32_t slot) const {
-  const std::string_view kind = inputs().contains(slot) ? "input" : parameters().contains(slot) ? "parameter" : "output";
+  const std::string_view kind = inputs().contains(slot)       ? "input"
+                                : parameters().contains(slot) ? "parameter"
+                                                              : "output";
   return str_cat(kind, " '", argument(slot).name, "'");
 }
 
@@ -129,7 +132,8 @@ std::string ResolvedSizes::reason(const Expr &size) const {
     return str_cat("symbol '", name, "', bound by ", signature_.describe(s->input), " dim ", s->dim);
   };
   const std::string origins = join(used, "; ", origin);
-  return size.kind() == Expr::Kind::symbol ? str_cat(" (", origins, ")") : str_cat(" (", size.text(), "; ", origins, ")");
+  return size.kind() == Expr::Kind::symbol ? str_cat(" (", origins, ")")
+                                           : str_cat(" (", size.text(), "; ", origins, ")");
 }
 
 Status ResolvedSizes::check(uint32_t slot, const ArrayRef &array) const {
@@ -146,7 +150,8 @@ Status ResolvedSizes::check(uint32_t slot, const ArrayRef &array) const {
     if (array.shape[d] != expected.dims[d])
       return fail("dim ", d, " is ", array.shape[d], ", expected ", expected.dims[d],
                   reason(signature_.argument(slot).dims[d]));
-  const std::string_view remedy = expected.row_major ? "; make the array contiguous" : "; copy it to the declared layout";
+  const std::string_view remedy =
+      expected.row_major ? "; make the array contiguous" : "; copy it to the declared layout";
   for (size_t d = 0; d < expected.dims.size(); ++d) {
     const int64_t stride = array.strides ? array.strides[d] : row_major_stride(expected.dims, d);
     if (expected.dims[d] != 1 && stride != expected.strides[d])

@@ -47,8 +47,8 @@ struct ResolvedArgument {
 class ResolvedSizes {
  public:
   ResolvedSizes(const Plan &plan, const Signature &signature, const PlanSizes &sizes);
-  // Binds the symbols from `inputs` (one array each), checks their ranges and the plan's checks, and evaluates all sizes.
-  // On failure the values are those of no call.
+  // Binds the symbols from `inputs` (one array each), checks their ranges and the plan's checks, and evaluates all
+  // sizes. On failure the values are those of no call.
   Status resolve(std::span<const ArrayRef> inputs);
   // The message for an array that does not match; ok when it does.
   Status check(uint32_t slot, const ArrayRef &array) const;

@@ -51,21 +51,37 @@ uint32_t Sizes::add(const Expr &e, std::span<const Plan::Symbol> symbols) {
   };
   uint32_t number = 0;
   switch (e.kind()) {
-    case Expr::Kind::integer: number = push({.kind = Kind::constant, .immediate = e.integer()}); break;
+    case Expr::Kind::integer:
+      number = push({.kind = Kind::constant, .immediate = e.integer()});
+      break;
     case Expr::Kind::symbol: {
       const auto at = std::ranges::find(symbols, e.symbol_name(), &Plan::Symbol::name);
       assert(at != symbols.end() && "parse_plan refuses symbols that are not bound");
       number = push({.kind = Kind::symbol, .a = static_cast<uint32_t>(at - symbols.begin())});
       break;
     }
-    case Expr::Kind::sum: number = fold(Kind::add); break;
-    case Expr::Kind::product: number = fold(Kind::multiply); break;
-    case Expr::Kind::floor_div: number = fold(Kind::floor_div); break;
-    case Expr::Kind::mod: number = fold(Kind::mod); break;
-    case Expr::Kind::min: number = fold(Kind::min); break;
-    case Expr::Kind::max: number = fold(Kind::max); break;
+    case Expr::Kind::sum:
+      number = fold(Kind::add);
+      break;
+    case Expr::Kind::product:
+      number = fold(Kind::multiply);
+      break;
+    case Expr::Kind::floor_div:
+      number = fold(Kind::floor_div);
+      break;
+    case Expr::Kind::mod:
+      number = fold(Kind::mod);
+      break;
+    case Expr::Kind::min:
+      number = fold(Kind::min);
+      break;
+    case Expr::Kind::max:
+      number = fold(Kind::max);
+      break;
     case Expr::Kind::axis:
-    case Expr::Kind::value: assert(!"a plan's sizes have neither axes nor values"); break;
+    case Expr::Kind::value:
+      assert(!"a plan's sizes have neither axes nor values");
+      break;
   }
   numbers_.emplace(e, number);
   return number;
@@ -75,14 +91,30 @@ void Sizes::evaluate(std::span<const int64_t> symbols, std::span<int64_t> out) c
   for (size_t i = 0; i < operations_.size(); ++i) {
     const Operation &o = operations_[i];
     switch (o.kind) {
-      case Kind::constant: out[i] = o.immediate; break;
-      case Kind::symbol: out[i] = symbols[o.a]; break;
-      case Kind::add: out[i] = saturating_add(out[o.a], out[o.b]); break;
-      case Kind::multiply: out[i] = saturating_multiply(out[o.a], out[o.b]); break;
-      case Kind::floor_div: out[i] = floor_divide(out[o.a], out[o.b]); break;
-      case Kind::mod: out[i] = floor_mod(out[o.a], out[o.b]); break;
-      case Kind::min: out[i] = std::min(out[o.a], out[o.b]); break;
-      case Kind::max: out[i] = std::max(out[o.a], out[o.b]); break;
+      case Kind::constant:
+        out[i] = o.immediate;
+        break;
+      case Kind::symbol:
+        out[i] = symbols[o.a];
+        break;
+      case Kind::add:
+        out[i] = saturating_add(out[o.a], out[o.b]);
+        break;
+      case Kind::multiply:
+        out[i] = saturating_multiply(out[o.a], out[o.b]);
+        break;
+      case Kind::floor_div:
+        out[i] = floor_divide(out[o.a], out[o.b]);
+        break;
+      case Kind::mod:
+        out[i] = floor_mod(out[o.a], out[o.b]);
+        break;
+      case Kind::min:
+        out[i] = std::min(out[o.a], out[o.b]);
+        break;
+      case Kind::max:
+        out[i] = std::max(out[o.a], out[o.b]);
+        break;
     }
   }
 }

@@ -1,5 +1,6 @@
-// The size expressions of a plan, flattened at load: one list of operations over the symbols, each distinct one once, that
-// a single sweep evaluates when shapes change. Sizes that overflow saturate, and are refused where memory is asked for.
+// The size expressions of a plan, flattened at load: one list of operations over the symbols, each distinct one once,
+// that a single sweep evaluates when shapes change. Sizes that overflow saturate, and are refused where memory is asked
+// for.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@ class Sizes {
   enum class Kind : uint8_t { constant, symbol, add, multiply, floor_div, mod, min, max };
   struct Operation {
     Kind kind;
-    uint32_t a = 0, b = 0;    // earlier operations; symbol: its number in a
+    uint32_t a = 0, b = 0;  // earlier operations; symbol: its number in a
     int64_t immediate = 0;
   };
   uint32_t push(Operation operation);

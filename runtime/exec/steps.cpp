@@ -87,7 +87,8 @@ void ReadySteps::launch(const Ready &step) {
 Status ReadySteps::error_of(size_t step) const {
   std::string what;
   if (error_word_ & KILN_ERROR_INDEX_OUT_OF_RANGE) what = "an index is out of range";
-  if (error_word_ & KILN_ERROR_DIVISION_BY_ZERO) what += what.empty() ? "integer division by zero" : ", and integer division by zero";
+  if (error_word_ & KILN_ERROR_DIVISION_BY_ZERO)
+    what += what.empty() ? "integer division by zero" : ", and integer division by zero";
   return error(Code::out_of_range, what, ", first in step ", step, " (kernel ", plan_steps_[step].kernel, ")");
 }
 

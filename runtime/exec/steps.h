@@ -1,5 +1,5 @@
-// The steps of a plan, made ready to run: pointer tables, sizes and entries are looked up when shapes or arrays change, so
-// that running walks flat arrays.
+// The steps of a plan, made ready to run: pointer tables, sizes and entries are looked up when shapes or arrays change,
+// so that running walks flat arrays.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -36,8 +36,8 @@ class ReadySteps {
     Plan::Step::Kind kind;
     kiln_kernel_fn entry = nullptr;
     uint32_t first_pointer = 0, first_size = 0;
-    int64_t tasks = 0;        // launch
-    uint64_t bytes = 0;       // copy
+    int64_t tasks = 0;   // launch
+    uint64_t bytes = 0;  // copy
   };
   void launch(const Ready &step);
   Status error_of(size_t step) const;
@@ -46,12 +46,12 @@ class ReadySteps {
   std::span<const Plan::Step> plan_steps_;
   std::span<const PlanSizes::Step> numbers_;
   std::vector<Ready> steps_;
-  std::vector<void *> pointers_;               // of all steps, in their order
-  std::vector<int64_t> kernel_sizes_;          // likewise
-  std::vector<std::vector<uint32_t>> uses_;    // plan slot -> places in pointers_
-  Memory scratch_;                             // one part for each worker
+  std::vector<void *> pointers_;             // of all steps, in their order
+  std::vector<int64_t> kernel_sizes_;        // likewise
+  std::vector<std::vector<uint32_t>> uses_;  // plan slot -> places in pointers_
+  Memory scratch_;                           // one part for each worker
   uint64_t scratch_stride_ = 0;
-  uint32_t error_word_ = 0;                    // or-ed by kernels
+  uint32_t error_word_ = 0;  // or-ed by kernels
 };
 
 template <class RunReference>
@@ -62,11 +62,15 @@ Status ReadySteps::run(RunReference run_reference) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Ready &step = steps_[i];
     switch (step.kind) {
-      case Plan::Step::Kind::launch: launch(step); break;
+      case Plan::Step::Kind::launch:
+        launch(step);
+        break;
       case Plan::Step::Kind::copy:
         if (step.bytes) std::memcpy(pointers_[step.first_pointer + 1], pointers_[step.first_pointer], step.bytes);
         break;
-      case Plan::Step::Kind::reference: KILN_TRY(run_reference()); break;
+      case Plan::Step::Kind::reference:
+        KILN_TRY(run_reference());
+        break;
     }
     if (error_word_ && failed == none) failed = i;
   }

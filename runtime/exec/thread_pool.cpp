@@ -42,8 +42,9 @@ bool spin_until(Condition done) {
 }  // namespace
 
 // One job at a time. A chunk is claimed by counting `unclaimed` down with compare-and-swap; whoever succeeds holds a
-// chunk of the job that is current at that moment, and that job cannot end before the chunk is reported in `unfinished`.
-// So the job's fields are read after a claim only, and no worker has to be waited for that did not come in time.
+// chunk of the job that is current at that moment, and that job cannot end before the chunk is reported in
+// `unfinished`. So the job's fields are read after a claim only, and no worker has to be waited for that did not come
+// in time.
 struct ThreadPool::State {
   explicit State(uint32_t wanted) : threads(wanted) {}
 
@@ -69,7 +70,8 @@ struct ThreadPool::State {
 void ThreadPool::State::work_on_chunks(uint32_t worker) {
   int64_t left = unclaimed.load(std::memory_order_acquire);
   while (left > 0) {
-    if (!unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    if (!unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
     // Chunk c of C takes tasks/C tasks, the first tasks%C of them one more.
     const int64_t c = chunks - left, each = tasks / chunks, more = tasks % chunks;
     const int64_t begin = c * each + std::min(c, more);

@@ -1,5 +1,5 @@
-// The plan's bytes: a table of the distinct expressions, then the plan with numbers into that table. Most sizes of a plan
-// are the same few expressions, and an expression is the one thing in it that takes time to read.
+// The plan's bytes: a table of the distinct expressions, then the plan with numbers into that table. Most sizes of a
+// plan are the same few expressions, and an expression is the one thing in it that takes time to read.
 #include <map>
 #include <set>
 
@@ -234,12 +234,18 @@ Status check_slots(const Plan &plan, size_t constant_count) {
   using Kind = Plan::Slot::Kind;
   const auto count_of = [&](Kind kind) -> size_t {
     switch (kind) {
-      case Kind::input: return plan.inputs.size();
-      case Kind::parameter: return plan.parameters.size();
-      case Kind::constant: return constant_count;
-      case Kind::output: return plan.outputs.size();
-      case Kind::arena: return plan.arena.size();
-      case Kind::prepared: return plan.prepared.size();
+      case Kind::input:
+        return plan.inputs.size();
+      case Kind::parameter:
+        return plan.parameters.size();
+      case Kind::constant:
+        return constant_count;
+      case Kind::output:
+        return plan.outputs.size();
+      case Kind::arena:
+        return plan.arena.size();
+      case Kind::prepared:
+        return plan.prepared.size();
     }
     return 0;  // an unknown kind
   };

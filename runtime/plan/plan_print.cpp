@@ -5,12 +5,18 @@ namespace {
 
 std::string_view name_of(Plan::Slot::Kind kind) {
   switch (kind) {
-    case Plan::Slot::Kind::input: return "input";
-    case Plan::Slot::Kind::parameter: return "parameter";
-    case Plan::Slot::Kind::constant: return "constant";
-    case Plan::Slot::Kind::output: return "output";
-    case Plan::Slot::Kind::arena: return "arena";
-    case Plan::Slot::Kind::prepared: return "prepared";
+    case Plan::Slot::Kind::input:
+      return "input";
+    case Plan::Slot::Kind::parameter:
+      return "parameter";
+    case Plan::Slot::Kind::constant:
+      return "constant";
+    case Plan::Slot::Kind::output:
+      return "output";
+    case Plan::Slot::Kind::arena:
+      return "arena";
+    case Plan::Slot::Kind::prepared:
+      return "prepared";
   }
   return "?";
 }
@@ -27,10 +33,14 @@ void print_arguments(std::string_view what, const std::vector<Plan::Argument> &a
 std::string slot_text(const Plan &plan, uint32_t slot) {
   const Plan::Slot &s = plan.slots[slot];
   switch (s.kind) {
-    case Plan::Slot::Kind::input: return plan.inputs[s.index].name;
-    case Plan::Slot::Kind::parameter: return plan.parameters[s.index].name;
-    case Plan::Slot::Kind::output: return plan.outputs[s.index].name;
-    default: return str_cat(name_of(s.kind), " ", s.index);
+    case Plan::Slot::Kind::input:
+      return plan.inputs[s.index].name;
+    case Plan::Slot::Kind::parameter:
+      return plan.parameters[s.index].name;
+    case Plan::Slot::Kind::output:
+      return plan.outputs[s.index].name;
+    default:
+      return str_cat(name_of(s.kind), " ", s.index);
   }
 }
 
@@ -43,7 +53,8 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
       case Plan::Step::Kind::launch:
         str_append(out, str_cat("kernel ", s.kernel, "(", join(s.slots, ", ", name), ")"));
         if (!s.symbols.empty())
-          str_append(out, str_cat(" sizes [", join(s.symbols, ", ", [&](uint32_t n) { return plan.symbols[n].name; }), "]"));
+          str_append(out,
+                     str_cat(" sizes [", join(s.symbols, ", ", [&](uint32_t n) { return plan.symbols[n].name; }), "]"));
         str_append(out, str_cat(" tasks ", s.tasks.text()));
         if (!s.scratch_bytes.is(0)) str_append(out, str_cat(" scratch ", s.scratch_bytes.text(), " bytes"));
         break;
@@ -51,7 +62,9 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
         str_append(out, str_cat("copy ", name(s.slots[0]), " -> ", name(s.slots[1]), ", ",
                                 plan.slots[s.slots[0]].size_bytes.text(), " bytes"));
         break;
-      case Plan::Step::Kind::reference: str_append(out, "reference"); break;
+      case Plan::Step::Kind::reference:
+        str_append(out, "reference");
+        break;
     }
     str_append(out, "\n");
   }

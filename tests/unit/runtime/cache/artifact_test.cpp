@@ -76,7 +76,8 @@ TEST(Artifact, ChecksTheContentsOfSoundSections) {
     return result.ok() ? "accepted" : result.status().message();
   };
   EXPECT_THAT(message_after([](Artifact &a) { a.images[0].entry_offset = 53; }),
-              testing::MatchesRegex("section 'images' at offset [0-9]+: image 0: the entry is at 53, expected below its size 53"));
+              testing::MatchesRegex(
+                  "section 'images' at offset [0-9]+: image 0: the entry is at 53, expected below its size 53"));
   EXPECT_THAT(message_after([](Artifact &a) { a.kernels.pop_back(); }), HasSubstr("1 kernels for 2 images"));
   EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {5}; }),
               HasSubstr("section 'constants' at offset"));
@@ -103,16 +104,22 @@ TEST(Record, RefusesATableThatLies) {
     return result.ok() ? "accepted" : result.status().message();
   };
   EXPECT_EQ(message_after([](Bytes &) {}), "accepted");
-  EXPECT_THAT(message_after([](Bytes &b) { b[64] = 7; b[96] = 7; }), HasSubstr("section 'report'"));       // twice
+  EXPECT_THAT(message_after([](Bytes &b) {
+                b[64] = 7;
+                b[96] = 7;
+              }),
+              HasSubstr("section 'report'"));                                                               // twice
   EXPECT_THAT(message_after([](Bytes &b) { b[72 + 7] = 0xff; }), HasSubstr("section table at offset 64"));  // offset
   EXPECT_THAT(message_after([](Bytes &b) { b[80 + 7] = 0xff; }), HasSubstr("section table at offset 64"));  // size
   EXPECT_THAT(message_after([](Bytes &b) { b[104] -= 64; }), HasSubstr("section table at offset 96"));      // overlap
-  EXPECT_THAT(message_after([](Bytes &b) { b[140] = 1; }), HasSubstr("from offset 138 to section 'report' at offset 192 are not zero"));        // between
-  EXPECT_THAT(message_after([](Bytes &b) { 
+  EXPECT_THAT(message_after([](Bytes &b) { b[140] = 1; }),
+              HasSubstr("from offset 138 to section 'report' at offset 192 are not zero"));  // between
+  EXPECT_THAT(message_after([](Bytes &b) {
                 b.resize(b.size() + 64);
                 const uint64_t size = b.size();
                 std::memcpy(b.data() + 16, &size, 8);
-              }), HasSubstr("follow the last section"));
+              }),
+              HasSubstr("follow the last section"));
 }
 
 TEST(KernelImage, ReadsBackAndKnowsItsKey) {

@@ -123,7 +123,8 @@ TEST(CallErrors, NameRangesDivisorsAndChecks) {
   EXPECT_EQ(run_with(2, 5), "size and z: m is 5, 2*n is 4, expected to be equal");
   EXPECT_EQ(run_with(2, 4), "");
   Floats x({2, 2}), y({5}), s({4});
-  EXPECT_EQ(run(*call, x, y, s).message(), "input 'y': dim 0 is 5, expected 4 (2*n; symbol 'n', bound by input 'x' dim 0)");
+  EXPECT_EQ(run(*call, x, y, s).message(),
+            "input 'y': dim 0 is 5, expected 4 (2*n; symbol 'n', bound by input 'x' dim 0)");
 }
 
 TEST(CallErrors, StridesMustBeTheDeclaredOnes) {
@@ -226,7 +227,8 @@ TEST(CallErrors, SizesThatNoMachineHas) {
 TEST(CallErrors, ASecondThreadIsTurnedAway) {
   Artifact a = example::add(4);
   // A kernel that waits until the first byte of its buffer is set: jump back while it is 0.
-  a.images[0] = example::image({0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0x80, 0x39, 0x00, 0x74, 0xfb, 0x31, 0xc0, 0xc3}, "wait");
+  a.images[0] =
+      example::image({0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0x80, 0x39, 0x00, 0x74, 0xfb, 0x31, 0xc0, 0xc3}, "wait");
   a.plan.steps[0].tasks = 1;
   auto call = example::call_of(std::move(a));
   Floats x({4}), y({4}), z({4});

@@ -16,15 +16,17 @@ class NoOps final : public OpTable {
 };
 
 inline Result<std::shared_ptr<const Executable>> try_load(Artifact artifact, std::string_view build_id = build) {
-  return Executable::load(std::make_shared<const Artifact>(std::move(artifact)), NoOps(), std::make_shared<ThreadPool>(2),
-                          build_id);
+  return Executable::load(std::make_shared<const Artifact>(std::move(artifact)), NoOps(),
+                          std::make_shared<ThreadPool>(2), build_id);
 }
 inline std::shared_ptr<const Executable> load(Artifact artifact) {
   auto loaded = try_load(std::move(artifact));
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   return std::move(loaded).value();
 }
-inline std::unique_ptr<Call> call_of(Artifact artifact) { return std::move(Call::create(load(std::move(artifact)))).value(); }
+inline std::unique_ptr<Call> call_of(Artifact artifact) {
+  return std::move(Call::create(load(std::move(artifact)))).value();
+}
 
 // A dense f32 array with the numbers first, first + 1, ...
 struct Floats {

@@ -1,11 +1,15 @@
 #include "runtime/exec/image_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <string>
 
 #include "jit/base/kernel_args.h"
+#include "runtime/exec/perf_map.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
@@ -59,12 +63,51 @@ TEST(ImageMemory, UnmapsWhenItDies) {
   EXPECT_EQ(map_line(entry).find("kiln-test-unmap"), std::string::npos);
 }
 
+TEST(ImageMemory, DoesWithoutAMemoryFile) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);  // no file can grow
+  const std::vector<Image> images = {example::failing_kernel()};
+  const Result<ImageMemory> memory = ImageMemory::load(images, "kiln-test");
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+
+  ASSERT_TRUE(memory.ok()) << memory.status().message();
+  const std::string line = map_line(memory->entry(0));
+  EXPECT_NE(line.find(" r-x"), std::string::npos) << line;
+  EXPECT_EQ(line.find("kiln-test"), std::string::npos) << line;
+  uint32_t error_word = 0;
+  kiln_kernel_args args{};
+  args.error_word = &error_word;
+  reinterpret_cast<kiln_kernel_fn>(reinterpret_cast<uintptr_t>(memory->entry(0)))(&args);
+  EXPECT_EQ(error_word, KILN_ERROR_INDEX_OUT_OF_RANGE);
+}
+
+TEST(PerfMap, NamesKernelsWhenAsked) {
+  const std::vector<Image> images = {example::add_kernel()};
+  const Result<ImageMemory> memory = ImageMemory::load(images, "kiln-test");
+  ASSERT_TRUE(memory.ok());
+  const std::string path = str_cat("/tmp/perf-", getpid(), ".map");
+  write_perf_map(*memory, images, "example");
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  setenv("KILN_PERF_MAP", "1", 1);
+  write_perf_map(*memory, images, "example");
+  unsetenv("KILN_PERF_MAP");
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  EXPECT_NE(line.find(" 35 kiln kernel 0 of example"), std::string::npos) << line;
+  unlink(path.c_str());
+}
+
 TEST(ImageMemory, NoImagesNeedNoMemory) { EXPECT_EQ(ImageMemory::load({}, "none")->size_bytes(), 0u); }
 
 TEST(ImageMemory, RefusesAnEntryOutsideTheImage) {
   Image image = example::add_kernel();
   image.entry_offset = image.code.size();
-  EXPECT_EQ(ImageMemory::load({&image, 1}, "bad").status().message(), "image 0: the entry is at 53, expected below its size 53");
+  EXPECT_EQ(ImageMemory::load({&image, 1}, "bad").status().message(),
+            "image 0: the entry is at 53, expected below its size 53");
 }
 
 }  // namespace

@@ -41,8 +41,12 @@ TEST(ThreadPool, RunsEachTaskOnce) {
 TEST(ThreadPool, OneTaskRunsOnTheCaller) {
   ThreadPool pool(4);
   std::thread::id id;
-  pool.run(1, [](void *user, uint32_t, int64_t, int64_t) { *static_cast<std::thread::id *>(user) = std::this_thread::get_id(); },
-           &id);
+  pool.run(
+      1,
+      [](void *user, uint32_t, int64_t, int64_t) {
+        *static_cast<std::thread::id *>(user) = std::this_thread::get_id();
+      },
+      &id);
   EXPECT_EQ(id, std::this_thread::get_id());
 }
 
@@ -103,14 +107,17 @@ TEST(ThreadPool, IsNotBusyWhenIdle) {
   const auto cpu_us = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000L + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000L + usage.ru_utime.tv_usec +
+           usage.ru_stime.tv_usec;
   };
   const long before = cpu_us();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_LT(cpu_us() - before, 20'000);
 }
 
-TEST(ThreadPool, ZeroMeansOnePerCore) { EXPECT_EQ(ThreadPool(0).threads(), std::max(1u, std::thread::hardware_concurrency())); }
+TEST(ThreadPool, ZeroMeansOnePerCore) {
+  EXPECT_EQ(ThreadPool(0).threads(), std::max(1u, std::thread::hardware_concurrency()));
+}
 
 }  // namespace
 }  // namespace kiln

@@ -78,7 +78,8 @@ TEST(Plan, RefusesSymbolsThatNothingBinds) {
   EXPECT_EQ(message_after([](Plan &p) { p.steps[0].tasks = Expr::symbol("k"); }), "symbol 'k' is used and not bound");
   EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].dim = 2; }),
             "symbol 'n' is bound by dim 2 of input 0, which is not there");
-  EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].input = 1; }), "symbol 'n' is bound by dim 0 of input 1, which is 2*n");
+  EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].input = 1; }),
+            "symbol 'n' is bound by dim 0 of input 1, which is 2*n");
   EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].divisor = 0; }), "symbol 'n' has divisor 0");
   EXPECT_EQ(message_after([](Plan &p) { p.symbols.push_back(p.symbols[0]); }), "symbol 'n' is bound twice");
 }
