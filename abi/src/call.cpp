@@ -8,10 +8,10 @@ namespace kiln::abi {
 
 namespace {
 
-// What kiln_call_take hands out: the tensor, its shape, and a share of the memory.
+// What kiln_call_take hands out: the tensor, its shape and strides, and a share of the memory.
 struct TakenTensor {
   DLManagedTensorVersioned managed{};
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape, strides;
   std::shared_ptr<void> memory;
 };
 
@@ -155,6 +155,7 @@ kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTenso
     auto made = std::make_unique<TakenTensor>();
     KILN_ASSIGN(Call::Taken taken, call->call->take(slot));
     made->shape = std::move(taken.shape);
+    made->strides = std::move(taken.strides);
     made->memory = std::move(taken.owner);
     made->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     made->managed.manager_ctx = made.get();
@@ -165,6 +166,7 @@ kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTenso
     tensor.ndim = static_cast<int32_t>(made->shape.size());
     tensor.dtype = dlpack_type(taken.dtype);
     tensor.shape = made->shape.data();
+    tensor.strides = made->strides.data();
     *out = &made.release()->managed;
     return {};
   });
