@@ -1,49 +1,24 @@
 #include "jit/llvm/linker.h"
 
-#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/IRCompileLayer.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
-#include <llvm/Target/TargetOptions.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
-#include <mutex>
-
 #include "jit/llvm/emitter.h"
+#include "jit/llvm/object_compiler.h"
 
 namespace kiln::codegen {
 namespace {
 
 namespace orc = llvm::orc;
 
-// Not the host's: the same bytes come from every machine.
-constexpr const char *triple = "x86_64-unknown-linux-gnu";
-
-Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Features &features) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-  });
-  std::string why;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!target) return error(Code::internal, why);
-  // The small code model and PIC make constants and jump tables PC-relative.
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, features.cpu, features.attributes, llvm::TargetOptions(), llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-  if (!machine) return error(Code::internal, "LLVM has no target machine for ", features.cpu);
-  return machine;
-}
-
 std::unique_ptr<orc::ExecutionSession> make_session() {
   return std::make_unique<orc::ExecutionSession>(
-      std::make_unique<orc::UnsupportedExecutorProcessControl>(nullptr, nullptr, triple, 4096));
+      std::make_unique<orc::UnsupportedExecutorProcessControl>(nullptr, nullptr, target_triple, 4096));
 }
 
 std::string message_of(llvm::Error failure) { return llvm::toString(std::move(failure)); }
@@ -56,15 +31,28 @@ struct Linker::Parts {
         context(std::make_unique<llvm::LLVMContext>()),
         session(make_session()),
         link_layer(*session, memory),
-        compile_layer(*session, link_layer, std::make_unique<orc::SimpleCompiler>(*machine)) {
+        compile_layer(*session, link_layer, std::make_unique<ObjectCompiler>(*machine)) {
     link_layer.addPlugin(make_image_checks());
     // ORC reports causes here, and to the caller only that something failed.
-    session->setErrorReporter([this](llvm::Error failure) {
-      if (!cause.empty()) cause += "; ";
-      cause += message_of(std::move(failure));
-    });
+    session->setErrorReporter([this](llvm::Error failure) { add_cause(message_of(std::move(failure))); });
+    // Without a handler the code generator's errors end the process.
+    context.getContext()->setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo *info, void *self) {
+          if (info->getSeverity() != llvm::DS_Error) return;
+          std::string text;
+          llvm::raw_string_ostream out(text);
+          llvm::DiagnosticPrinterRawOStream printer(out);
+          info->print(printer);
+          static_cast<Parts *>(self)->add_cause(text);
+        },
+        this);
   }
   ~Parts() { llvm::consumeError(session->endSession()); }
+
+  void add_cause(const std::string &text) {
+    if (!cause.empty()) cause += "; ";
+    cause += text;
+  }
 
   std::unique_ptr<llvm::TargetMachine> machine;
   orc::ThreadSafeContext context;
@@ -79,7 +67,7 @@ Linker::Linker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Linker::~Linker() = default;
 
 Result<std::unique_ptr<Linker>> Linker::create(const Features &features) {
-  KILN_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_machine(features));
+  KILN_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, make_target_machine(features));
   return std::unique_ptr<Linker>(new Linker(std::make_unique<Parts>(std::move(machine))));
 }
 
@@ -87,7 +75,7 @@ llvm::TargetMachine &Linker::machine() { return *parts_->machine; }
 
 std::unique_ptr<llvm::Module> Linker::make_module() {
   auto module = std::make_unique<llvm::Module>("kernel", *parts_->context.getContext());
-  module->setTargetTriple(triple);
+  module->setTargetTriple(target_triple);
   module->setDataLayout(parts_->machine->createDataLayout());
   return module;
 }

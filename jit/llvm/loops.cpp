@@ -1,5 +1,9 @@
 // Control flow. Loops are emitted in rotated form (a guard, then do-while), which the code generator likes best, and
-// not at all where the number of passes is known to be 0 or 1.
+// not at all where the number of passes is known to be 0 or 1. Arithmetic that does not change inside a loop is moved out
+// as soon as the loop is complete; inner loops come first, so that it ends up as far out as it can.
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/ValueTracking.h>
+
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -17,6 +21,23 @@ std::optional<int64_t> passes_of(const Range &range, int64_t step) {
   return *count <= 0 ? 0 : (*count + step - 1) / step;
 }
 
+// `first` and all blocks after it are the loop's; `before` branches to it.
+void hoist_invariants(llvm::BasicBlock *before, llvm::BasicBlock *first) {
+  llvm::SmallPtrSet<const llvm::BasicBlock *, 16> inside;
+  for (auto block = first->getIterator(); block != first->getParent()->end(); ++block) inside.insert(&*block);
+  const auto is_outside = [&](const llvm::Use &use) {
+    const auto *instruction = llvm::dyn_cast<llvm::Instruction>(use.get());
+    return !instruction || !inside.contains(instruction->getParent());
+  };
+  for (auto block = first->getIterator(); block != first->getParent()->end(); ++block) {
+    for (llvm::Instruction &i : llvm::make_early_inc_range(*block)) {
+      if (llvm::isa<llvm::PHINode>(i) || i.isTerminator() || i.mayReadOrWriteMemory()) continue;
+      if (llvm::all_of(i.operands(), is_outside) && llvm::isSafeToSpeculativelyExecute(&i))
+        i.moveBefore(before->getTerminator());
+    }
+  }
+}
+
 }  // namespace
 
 Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
@@ -27,7 +48,8 @@ Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
 
   auto &b = state.b;
   llvm::BasicBlock *before = b.GetInsertBlock();
-  llvm::BasicBlock *loop = add_block(state, "loop"), *after = add_block(state, "after");
+  // Blocks lie in the order of control flow: `after` joins the function when the loop is complete.
+  llvm::BasicBlock *loop = add_block(state, "loop"), *after = llvm::BasicBlock::Create(b.getContext(), "after");
   if (passes) {
     b.CreateBr(loop);
   } else {
@@ -49,7 +71,9 @@ Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
   i->addIncoming(i_next, latch);
   for (size_t n = 0; n < next.size(); ++n) llvm::cast<llvm::PHINode>(carried[n])->addIncoming(next[n], latch);
   b.CreateCondBr(b.CreateICmpSLT(i_next, range.end), loop, after);
+  hoist_invariants(before, loop);
 
+  after->insertInto(state.function);
   b.SetInsertPoint(after);
   if (passes) return next;
   Values results;
@@ -72,12 +96,13 @@ void emit_loop(KernelState &state, Range range, int64_t step, const std::functio
 Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then) {
   auto &b = state.b;
   llvm::BasicBlock *before = b.GetInsertBlock();
-  llvm::BasicBlock *yes = add_block(state, "then"), *after = add_block(state, "after");
+  llvm::BasicBlock *yes = add_block(state, "then"), *after = llvm::BasicBlock::Create(b.getContext(), "after");
   b.CreateCondBr(condition, yes, after);
   b.SetInsertPoint(yes);
   const Values values = then();
   llvm::BasicBlock *end = b.GetInsertBlock();
   b.CreateBr(after);
+  after->insertInto(state.function);
   b.SetInsertPoint(after);
   Values results;
   for (size_t n = 0; n < values.size(); ++n) {
