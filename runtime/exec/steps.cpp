@@ -63,7 +63,7 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
     ready.bytes = static_cast<uint64_t>(from);
   }
   // Apart by whole cache lines, so that no two threads write one.
-  scratch_stride_ = scratch / 64 * 64 + 64;
+  scratch_stride_ = scratch == 0 ? 0 : scratch / 64 * 64 + 64;
   if (scratch == 0) return {};
   const uint64_t threads = executable_.pool().threads();
   uint64_t all;

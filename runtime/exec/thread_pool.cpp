@@ -18,7 +18,7 @@ namespace {
 constexpr auto spin_time = std::chrono::microseconds(40);
 
 // More chunks than threads, so that a thread that was late or is slow leaves its share to the others.
-constexpr int64_t chunks_per_thread = 4;
+constexpr int64_t chunks_per_thread = 8;
 
 inline void pause_cpu() {
 #if defined(__x86_64__)
