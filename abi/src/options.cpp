@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "abi/src/convert.h"
+#include "jit/base/env.h"
 
 namespace kiln::abi {
 
@@ -73,6 +74,10 @@ Result<ContextOptions> context_options(const kiln_options *options) {
   KILN_ASSIGN(const AttrMap values, check_options("context", context_schema(), values_of(options)));
   ContextOptions out;
   KILN_ASSIGN(out.threads, in_range<uint32_t>(values, "threads"));
+  if (out.threads == 0) {
+    KILN_ASSIGN(const std::optional<uint32_t> threads, env_count(Env::KILN_THREADS));
+    out.threads = threads.value_or(0);
+  }
   KILN_ASSIGN(out.cache_max_bytes, in_range<uint64_t>(values, "cache_max_bytes"));
   out.cache = values.find("cache")->second.text_value();
   return out;
