@@ -39,11 +39,13 @@ const Slot &find(const std::vector<Slot> &slots, const std::string &name, std::s
 // The arrays of one run: what files give, and what is drawn for the rest.
 class Binder {
  public:
-  Binder(const Args &args, const Session &session, const Signature &signature)
-      : signature_(signature), sizes_(session.context(), signature), seed_(args.integer("--random", 0)) {
+  // `graph` may be empty: an artifact is run.
+  Binder(const Args &args, const Session &session, const Signature &signature, const Graph &graph)
+      : signature_(signature), sizes_(session.context()), seed_(args.integer("--random", 0)) {
     sizes_.set(args.pairs("--size"));
     if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
     for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
+    if (graph) sizes_.add_hints(report_of(kiln_graph_describe, graph.get()));
     if (const auto path = args.get("--weights"))
       weights_ = make<Tensors>(kiln_tensors_open, path->data(), path->size());
   }
@@ -139,7 +141,7 @@ int run(const Args &args) {
   const Signature signature = signature_of(report_of(kiln_executable_describe, subject.executable.get()));
   for (const auto &[name, path] : args.pairs("--output")) find(signature.outputs, name, "--output");
   const Call call = make<Call>(kiln_call_create, subject.executable.get());
-  Binder binder(args, session, signature);
+  Binder binder(args, session, signature, subject.graph);
   binder.bind(call.get());
   stats.phases.emplace_back("bind_ms", watch.lap());
   check(kiln_call_run(call.get(), nullptr, 0, nullptr));

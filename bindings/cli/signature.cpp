@@ -34,13 +34,7 @@ std::string Slot::type() const {
 }
 
 Signature signature_of(const Report &description) {
-  Signature signature{
-      slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
-  for (size_t i = 0; i < description.count("symbols"); ++i) {
-    const std::string name = description.key("symbols", i);
-    if (const int64_t hint = description.i64("symbols." + name + ".hint")) signature.hints[name] = hint;
-  }
-  return signature;
+  return {slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs")};
 }
 
 void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given) {
@@ -54,6 +48,14 @@ void Sizes::learn(const Slot &slot, const DLTensor &array) {
   }
 }
 
+void Sizes::add_hints(const Report &graph_description) {
+  for (size_t i = 0; i < graph_description.count("symbols"); ++i) {
+    const std::string name = graph_description.key("symbols", i);
+    const int64_t hint = graph_description.i64("symbols." + name + ".hint");
+    if (hint != 0) sizes_.emplace(name, hint);  // 0: none is given
+  }
+}
+
 std::vector<int64_t> Sizes::dims(const Slot &slot) const {
   std::vector<int64_t> result;
   for (const std::string &dimension : slot.shape) result.push_back(evaluate(slot, dimension));
@@ -61,11 +63,9 @@ std::vector<int64_t> Sizes::dims(const Slot &slot) const {
 }
 
 int64_t Sizes::evaluate(const Slot &slot, const std::string &dimension) const {
-  std::map<std::string, int64_t> known = sizes_;
-  known.insert(signature_.hints.begin(), signature_.hints.end());
   std::vector<kiln_text> names;
   std::vector<int64_t> values;
-  for (const auto &[name, value] : known) {
+  for (const auto &[name, value] : sizes_) {
     names.push_back({name.data(), name.size()});
     values.push_back(value);
   }

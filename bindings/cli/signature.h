@@ -18,19 +18,21 @@ struct Slot {
 
 struct Signature {
   std::vector<Slot> inputs, parameters, outputs;
-  std::map<std::string, int64_t> hints;  // of the symbols that have one
 };
+// Of kiln_graph_describe or kiln_executable_describe.
 Signature signature_of(const Report &description);
 
-// Sizes of symbols: from --size NAME=N, then from given inputs, then hints.
+// Sizes of symbols: from --size NAME=N, then from given inputs, then the graph's hints.
 class Sizes {
  public:
-  Sizes(kiln_context *context, const Signature &signature) : context_(context), signature_(signature) {}
+  explicit Sizes(kiln_context *context) : context_(context) {}
 
   // Usage unless every value is an integer from 0 on.
   void set(const std::vector<std::pair<std::string, std::string>> &given);
   // Takes the sizes of `slot`'s bare symbols from an array that is given for it, unless they are set already.
   void learn(const Slot &slot, const DLTensor &array);
+  // Takes the hints of the symbols that have no size yet. Of kiln_graph_describe; an artifact keeps no hints.
+  void add_hints(const Report &graph_description);
   // The slot's dims; Usage names a symbol of which nothing is known.
   std::vector<int64_t> dims(const Slot &slot) const;
 
@@ -38,7 +40,6 @@ class Sizes {
   int64_t evaluate(const Slot &slot, const std::string &dimension) const;
 
   kiln_context *context_;
-  const Signature &signature_;
   std::map<std::string, int64_t> sizes_;
 };
 

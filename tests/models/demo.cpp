@@ -71,13 +71,16 @@ std::string unexpected(const Report &report, bool warm) {
   return "";
 }
 
+// "3: fold_batch_norm 3": how many ran, and those that rewrote something.
 std::string passes_of(const Report &report) {
-  std::string text;
-  for (size_t i = 0; i < report.count("passes_run"); ++i) {
+  const size_t count = report.count("passes_run");
+  std::string text = count ? std::to_string(count) : "none";
+  for (size_t i = 0; i < count; ++i) {
     const std::string name = report.key("passes_run", i);
-    text += (i ? ", " : "") + name + " " + std::to_string(report.i64("passes_run." + name));
+    const int64_t rewrites = report.i64("passes_run." + name);
+    if (rewrites) text += (text.find(':') == std::string::npos ? ": " : ", ") + name + " " + std::to_string(rewrites);
   }
-  return text.empty() ? "none" : text;
+  return text;
 }
 
 int worker(const std::string &name, const std::string &run, const std::string &cache, const std::string &json) {
@@ -94,7 +97,7 @@ int worker(const std::string &name, const std::string &run, const std::string &c
   const double error = max_abs_difference(evaluation.outputs, reference.outputs);
   if (wrong.empty()) wrong = model.judge(evaluation, reference, error);
 
-  std::printf("%-7s %-5s %-22s %9.2e  %-6s %-20s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(),
+  std::printf("%-7s %-5s %-24s %9.2e  %-6s %-21s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(),
               evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
               static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"),
               stats.total_ms);
@@ -109,17 +112,20 @@ int demo(const char *self, const char *json) {
   const TemporaryFolder folder;
   std::string rows;
   bool good = true;
-  std::printf("%-7s %-5s %-22s %9s  %-6s %-20s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup",
+  std::printf("%-7s %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup",
               "passes run", "compiled", "compile", "total");
   for (const char *model : models) {
     for (const char *run : runs) {
       const std::string row = folder.file("row.json");
       good &= runs_well({self, "--worker", model, run, folder.file(model), row});
-      if (std::filesystem::exists(row)) rows.append(rows.empty() ? "" : ",\n").append(read_file(row));
+      if (std::filesystem::exists(row)) {
+        rows.append(rows.empty() ? "" : ",\n").append(read_file(row));
+        rows.pop_back();  // the line feed
+      }
       std::filesystem::remove(row);
     }
   }
-  if (json) write_file(json, "[\n" + rows + "]\n");
+  if (json) write_file(json, "[\n" + rows + "\n]\n");
   std::printf("\n200 characters, sampled by bindings/c/examples/chars.c after the prompt:\n\n");
   setenv("KILN_CACHE", folder.file("chars").c_str(), 1);
   good &= runs_well({KILN_EXAMPLE_CHARS, model_folder("chars"), plugin_of("chars")});
