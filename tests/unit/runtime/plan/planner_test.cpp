@@ -128,7 +128,9 @@ TEST(Planner, WritesInputsWhenAllElseHasRun) {
       EXPECT_EQ(copies, 0u) << "a launch after an input was written";
       for (size_t s = 0; s < step.slots.size(); ++s) {
         const Slot &slot = p.slots[step.slots[s]];
-        if (slot.kind == Slot::Kind::input) EXPECT_LT(s + 1, step.slots.size()) << "a launch writes to an input";
+        if (slot.kind == Slot::Kind::input) {
+          EXPECT_LT(s + 1, step.slots.size()) << "a launch writes to an input";
+        }
       }
     } else {
       ++copies;
