@@ -36,6 +36,8 @@ class ContractionEmitter {
         c_tile_(area(state.layout.c_tile)) {}
 
   void emit() {
+    if (is_packed() && state_.kernel.buffers[contract_.packed_buffer].type != contract_.accumulator)
+      return state_.fail(error(Code::internal, "packed panels are not of the accumulator's type"));
     const Range k = stage_range(state_, stage_.axes.front(), point_);
     k_extent_ = k.end;
     one_block_ = k.count && *k.count > 0 && *k.count <= schedule_.kc;
@@ -92,10 +94,7 @@ class ContractionEmitter {
     return at(a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(schedule_.kc)));
   }
 
-  bool is_packed() const {
-    return contract_.panel == schedule_.nr &&
-           state_.kernel.buffers[contract_.packed_buffer].type == contract_.accumulator;
-  }
+  bool is_packed() const { return contract_.panel != 0; }
   // j is a multiple of nr, the panel's width: (j / nr * K + k) * nr = j * K + k * nr.
   llvm::Value *packed_panel(llvm::Value *j, llvm::Value *k) {
     llvm::Value *offset = emit_scalar(state_, contract_.packed_offset, point_);

@@ -92,7 +92,7 @@ class PanelEmitter {
     const Values columns = group == 4 ? interleave_four(rows) : group == 2 ? interleave_two(rows) : rows;
     for (unsigned step = 0; step < lanes_; ++step) {
       const auto [vector, first] = place_of(group, step);
-      store(piece(columns[vector], first, group), slot(base, step, 0));
+      store(part(columns[vector], first, group), slot(base, step, 0));
     }
   }
 
@@ -102,7 +102,7 @@ class PanelEmitter {
     if (group == 2) return {step % 4 / 2, step / 4 * 4 + step % 2 * 2};
     return {0, step};
   }
-  llvm::Value *piece(llvm::Value *vector, unsigned first, unsigned count) {
+  llvm::Value *part(llvm::Value *vector, unsigned first, unsigned count) {
     if (count == 1) return b_.CreateExtractElement(vector, uint64_t{first});
     llvm::SmallVector<int, 4> mask;
     for (unsigned i = 0; i < count; ++i) mask.push_back(static_cast<int>(first + i));
@@ -127,40 +127,48 @@ class PanelEmitter {
   }
 
   // ---- along rows
-  // In pieces of `width` rows, or in one narrower piece; under a mask where not all lanes are rows that exist.
+  // In pieces of `width` rows, or in one narrower piece. A panel that all exists goes line by line, so that memory is
+  // read in its order; otherwise piece by piece, under a mask where not all lanes are rows that exist.
   void along_rows() {
     const unsigned width = source_.rows < lanes_ ? std::bit_ceil(source_.rows) : std::gcd(source_.rows, lanes_);
-    const bool narrow = source_.rows < width;
     const LanePlan plan{source_.axis, width, true, 1};
-    llvm::Value *left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(along_.end, along_.begin),
-                                                 integer(source_.rows));
-    emit_loop(state_, {integer(0), left}, width, [&](llvm::Value *row) {
-      llvm::Value *begin = b_.CreateNSWAdd(along_.begin, row);
-      const auto whole = [&] { copy_rows(at_lanes(plan, point_, begin), row); };
-      const auto rest = [&] {
-        copy_rows(at_rest(state_, plan, point_, begin, b_.CreateNSWAdd(along_.begin, left), {}), row);
-      };
-      if (width == 1) return whole();
-      if (narrow) return rest();
-      llvm::Value *fits = b_.CreateICmpSLE(b_.CreateNSWAdd(row, integer(width)), left);
-      emit_if(state_, fits, whole);
-      emit_if(state_, b_.CreateNot(fits), rest);
+    llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
+    if (source_.rows < width) return copy_pieces({at_rest(state_, plan, point_, along_.begin, along_.end, {})});
+
+    llvm::Value *whole = b_.CreateICmpSGE(left, integer(source_.rows));
+    emit_if(state_, whole, [&] {
+      std::vector<Point> pieces;
+      for (unsigned row = 0; row < source_.rows; row += width)
+        pieces.push_back(at_lanes(plan, point_, b_.CreateNSWAdd(along_.begin, integer(row))));
+      copy_pieces(pieces);
+    });
+    emit_if(state_, b_.CreateNot(whole), [&] {
+      emit_loop(state_, {along_.begin, along_.end}, width, [&](llvm::Value *i) {
+        copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_rest(state_, plan, point_, i, along_.end, {})});
+      });
     });
   }
 
-  void copy_rows(Point point, llvm::Value *row) {
-    const unsigned width = point.width, count = std::min(width, source_.rows);
+  void copy_pieces(const std::vector<Point> &pieces) {
     emit_loop(state_, k_, 1, [&](llvm::Value *k) {
-      point.set_axis(k_axis_, k);
-      llvm::Value *values = splat(state_, evaluate(point), width), *to = slot(k, row);
-      if (count == width) {
-        store(values, to);
-      } else if (state_.features.masks(size_of(source_.type))) {
-        b_.CreateMaskedStore(values, to, alignment(), first_lanes(count, width));
-      } else {
-        for (unsigned lane = 0; lane < count; ++lane) store(piece(values, lane, 1), slot(to, 0, lane));
+      for (Point piece : pieces) {
+        llvm::Value *row = b_.CreateNSWSub(piece.axes[source_.axis], along_.begin);
+        piece.set_axis(k_axis_, k);
+        store_piece(splat(state_, evaluate(piece), piece.width), slot(k, row));
       }
     });
+  }
+
+  void store_piece(llvm::Value *values, llvm::Value *to) {
+    auto *type = llvm::dyn_cast<llvm::FixedVectorType>(values->getType());
+    const unsigned width = type ? type->getNumElements() : 1, count = std::min(width, source_.rows);
+    if (count == width) {
+      store(values, to);
+    } else if (state_.features.masks(size_of(source_.type))) {
+      b_.CreateMaskedStore(values, to, alignment(), first_lanes(count, width));
+    } else {
+      for (unsigned lane = 0; lane < count; ++lane) store(part(values, lane, 1), slot(to, 0, lane));
+    }
   }
 
   llvm::Constant *first_lanes(unsigned count, unsigned width) {
