@@ -63,9 +63,63 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
           {}};
 }
 
+// ---- the cpu backend: what a host gets
+
+inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options) {
+  static const PassList passes = PassList::built_in();
+  static const auto pool = std::make_shared<ThreadPool>(2);
+  static const auto codegen = std::make_shared<CodegenModule>("../lib/libkiln_llvm.so");  // tests lie in bin
+  const CompileEnvironment environment{.ops = builtin_ops(),
+                                       .passes = passes,
+                                       .cache = nullptr,
+                                       .pool = pool,
+                                       .progress = {},
+                                       .in_background = {},
+                                       .codegen = codegen};
+  CompileReport report;
+  KILN_ASSIGN(const Compiled compiled, compile(environment, c.graph, options, report));
+  KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(compiled.executable));
+  std::vector<TensorData> arguments = c.arguments;
+  std::vector<ArrayRef> arrays;
+  for (TensorData &data : arguments) {
+    alignas(8) static std::byte none;  // an array of no elements still has an address
+    arrays.push_back({.data = data.bytes.empty() ? static_cast<void *>(&none) : data.bytes.data(),
+                      .dtype = data.dtype,
+                      .rank = static_cast<uint32_t>(data.shape.size()),
+                      .shape = data.shape.data()});
+  }
+  KILN_TRY(call->run(arrays));
+  std::vector<TensorData> results;
+  for (size_t k = 0; k < c.graph->outputs().size(); ++k) {
+    KILN_ASSIGN(const Call::Taken taken, call->take(static_cast<uint32_t>(arguments.size() + k)));
+    TensorData data{taken.dtype, taken.shape, {}};
+    const auto *bytes = static_cast<const uint8_t *>(taken.data);
+    data.bytes.assign(bytes, bytes + static_cast<size_t>(data.element_count()) * size_of(taken.dtype));
+    results.push_back(std::move(data));
+  }
+  return results;
+}
+
+inline Backend compiled(std::string name, const char *cpu, bool fuse) {
+  CompileOptions options;
+  options.cpu = cpu;
+  options.fuse = fuse;
+  return {std::move(name), [options](const Case &c) { return run_compiled(c, options); }, {}};
+}
+
+// The cpu backend for each feature level that this machine runs, and once without fusion.
+inline std::vector<Backend> compiled_backends() {
+  std::vector<Backend> all = {compiled("cpu, not fused", "native", false)};
+  for (const char *level : {"x86-64", "v3", "v4"})
+    if (Target::by_name(level)->runs_on_host()) all.push_back(compiled(str_cat("cpu ", level), level, true));
+  return all;
+}
+
 inline std::vector<Backend> backends() {
-  return {decomposed_reference(), interpreted_kernels("kernels, one a compute", false),
-          interpreted_kernels("fused kernels", true)};
+  std::vector<Backend> all = {decomposed_reference(), interpreted_kernels("kernels, one a compute", false),
+                              interpreted_kernels("fused kernels", true)};
+  for (Backend &backend : compiled_backends()) all.push_back(std::move(backend));
+  return all;
 }
 
 }  // namespace kiln::testing
