@@ -14,26 +14,35 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-// "  x  the operand"
-void append_members(std::string &text, const Report &op, std::string_view list, std::string_view title) {
-  for (size_t i = 0; i < op.count(list); ++i) {
-    if (i == 0) text.append("\n").append(title).append("\n");
-    const auto shown = [&](std::string_view member) { return op.shown(path_of(list, i, member)); };
-    text += "  " + padded(shown("name"), 16);
-    if (list == "attrs") {
-      text += padded(shown("kind") + (op.boolean(path_of(list, i, "list")) ? "[]" : ""), 8);
-      if (op.boolean(path_of(list, i, "required"))) text += "required  ";
-    }
-    text += shown("doc") + "\n";
+// One line a member: name, what else there is, doc.
+void append_args(std::string &text, const Report &op) {
+  for (size_t i = 0; i < op.count("args"); ++i) {
+    const auto shown = [&](std::string_view member) { return op.shown(path_of("args", i, member)); };
+    std::string dtypes;
+    const std::string list = path_of("args", i, "dtypes");
+    for (size_t d = 0; d < op.count(list); ++d) dtypes.append(d ? "|" : "").append(op.text(path_of(list, d)));
+    const std::string arity = shown("arity") == "one" ? "" : shown("arity") + ", ";
+    text += (i ? "  " : "operands\n  ") + padded(shown("name"), 14) + padded(arity + dtypes, 24) + shown("doc") + "\n";
+  }
+}
+
+void append_attrs(std::string &text, const Report &op) {
+  for (size_t i = 0; i < op.count("attrs"); ++i) {
+    const auto shown = [&](std::string_view member) { return op.shown(path_of("attrs", i, member)); };
+    const bool required = op.boolean(path_of("attrs", i, "required"));
+    const std::string kind = shown("kind") + (op.boolean(path_of("attrs", i, "list")) ? "[]" : "");
+    text += (i ? "  " : "attributes\n  ") + padded(shown("name"), 14) +
+            padded(kind + (required ? ", required" : " = " + shown("default")), 24) + shown("doc") + "\n";
   }
 }
 
 std::string described(const Report &op) {
-  std::string text = op.text("name") + ", version " + op.shown("version") + "\n" + op.text("doc") + "\n";
-  append_members(text, op, "args", "operands");
-  append_members(text, op, "results", "results");
-  append_members(text, op, "attrs", "attributes");
-  return text;
+  std::string text =
+      op.text("name") + ", version " + op.shown("version") + ", " + op.text("kind") + "\n" + op.text("doc") + "\n";
+  append_args(text, op);
+  append_attrs(text, op);
+  for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", " : "results\n  ") + op.text(path_of("results", i));
+  return text + "\n";
 }
 
 int run(const Args &args) {

@@ -23,9 +23,13 @@ class CompileTest(Case):
         line = self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
         self.assertRegex(line, r"a\.kiln: \d+ bytes, 1 kernels, [\d.]+ ms\n$")
 
-    def test_compile_leaves_the_cache_alone(self):
-        self.compiled()
-        self.assertFalse(self.cache.exists())
+    def test_compile_runs_every_pass_and_keeps_no_record(self):
+        words = ["compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"), "--stats", "-"]
+        for _ in range(2):
+            stats = json.loads(self.kiln(*words))
+            self.assertEqual(stats["lookup"], "BYPASS")
+            self.assertTrue(stats["passes_run"])
+        self.assertNotIn("artifact", self.kiln("cache", "ls"))  # kernels are kept: they only save emitting
 
     def test_two_processes_write_the_same_code(self):
         def listing():
