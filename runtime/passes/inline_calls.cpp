@@ -32,20 +32,16 @@ class Inliner {
     for (const Node &node : original.nodes()) names_.insert(node.name);
   }
 
-  // Adds the nodes that `call` stands for; `inputs` are its operands. Returns its results.
+  // Adds the nodes that `call` stands for; `inputs` are its operands, one for each input of its graph (inference saw to
+  // that; a nested graph has no parameters). Returns its results.
   Result<std::vector<ValueId>> splice(const Node &call, std::span<const ValueId> inputs, const std::string &name) {
     const Graph &body = *call.attrs.find("graph")->second.graph();
     std::map<ValueId, ValueId> values;
     Symbols symbols;
-    size_t operand = 0;
-    for (std::span<const uint32_t> arguments : {body.inputs(), body.parameters()}) {
-      for (uint32_t id : arguments) {
-        if (operand == inputs.size())
-          return invalid("the graph takes more than the ", inputs.size(), " operands that it is called with");
-        const ValueId given = inputs[operand++];
-        values[{id, 0}] = given;
-        bind(body.find(id)->results[0].dims, edit_.view().type(given).dims, symbols);
-      }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const uint32_t id = body.inputs()[i];
+      values[{id, 0}] = inputs[i];
+      bind(body.find(id)->results[0].dims, edit_.view().type(inputs[i]).dims, symbols);
     }
     edit_.push_scope(call.annotations);
     for (const Node &node : body.nodes()) KILN_TRY(add(node, symbols, name, values));
@@ -65,7 +61,7 @@ class Inliner {
   }
 
   Status add(const Node &node, const Symbols &symbols, const std::string &prefix, std::map<ValueId, ValueId> &values) {
-    if (node.kind == Node::Kind::input || node.kind == Node::Kind::parameter) return {};
+    if (node.kind == Node::Kind::input) return {};
     const std::string name = str_cat(prefix, ".", node.name);
     if (node.kind == Node::Kind::constant) {
       KILN_ASSIGN((values[{node.id, 0}]), edit_.constant(node.constant, unique(name)));
@@ -94,6 +90,40 @@ class Inliner {
   std::set<std::string, std::less<>> names_;
 };
 
+// Makes `results` what the call's users rely on. Dims that the call says in other terms than the nodes in it (the two
+// are equal by a check of the call's) are put in its terms. And what a call returns has storage of its own: a result
+// that an operand or another result already is, or is a view of, becomes a copy. Nodes of the call have ids from
+// `first_id` on.
+Status adapt(PassContext &context, const Node &call, uint32_t first_id, std::vector<ValueId> &results) {
+  Edit &edit = context.edit;
+  std::set<ValueId> taken;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ValueId root = edit.view().storage_of(results[i]);
+    if (const Shape &dims = call.results[i].dims; edit.view().type(results[i]).dims != dims) {
+      KILN_ASSIGN(results[i].node, edit.add(context.ops.find("reshape"), std::span(&results[i], 1), {{"shape", dims}}));
+      results[i].output = 0;
+    }
+    if (root.node >= first_id && taken.insert(root).second) continue;
+    KILN_ASSIGN(results[i].node, edit.add(context.ops.find("clone"), std::span(&results[i], 1)));
+    results[i].output = 0;
+  }
+  return {};
+}
+
+Status inline_call(PassContext &context, Inliner &inliner, Node call, std::map<ValueId, ValueId> &replaced) {
+  for (ValueId &input : call.inputs) {
+    if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
+  }
+  const uint32_t first_id = context.edit.view().next_id();
+  KILN_ASSIGN(std::vector<ValueId> results, inliner.splice(call, call.inputs, call.name));
+  KILN_TRY(adapt(context, call, first_id, results));
+  for (uint32_t i = 0; i < results.size(); ++i) {
+    KILN_TRY(context.edit.replace({call.id, i}, results[i]));
+    replaced[{call.id, i}] = results[i];
+  }
+  return {};
+}
+
 Status inline_calls(PassContext &context) {
   std::vector<Node> calls;
   for (const Node &node : context.edit.view().nodes()) {
@@ -101,16 +131,9 @@ Status inline_calls(PassContext &context) {
   }
   Inliner inliner(context.edit, context.edit.view());
   std::map<ValueId, ValueId> replaced;  // results of calls that are inlined by now
-  for (Node &call : calls) {
-    for (ValueId &input : call.inputs) {
-      if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
-    }
-    Result<std::vector<ValueId>> results = inliner.splice(call, call.inputs, call.name);
-    if (!results.ok()) return results.take_status().with_prefix(str_cat("call '", call.name, "': "));
-    for (uint32_t i = 0; i < results->size(); ++i) {
-      KILN_TRY(context.edit.replace({call.id, i}, (*results)[i]));
-      replaced[{call.id, i}] = (*results)[i];
-    }
+  for (const Node &call : calls) {
+    Status status = inline_call(context, inliner, call, replaced);
+    if (!status.ok()) return std::move(status).with_prefix(str_cat("call '", call.name, "': "));
   }
   context.rewrites = calls.size();
   context.done = true;

@@ -20,8 +20,8 @@ constexpr std::string_view block = R"("graphs":{
     "inner":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k","m"]}}],
              "nodes":[{"name":"flat","op":"reshape","inputs":["u"],"attrs":{"shape":["k*m"]}}],
              "outputs":[{"name":"v","value":"flat"}]},
-    "block":{"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n",3]}}],
-             "parameters":[{"name":"w","type":{"dtype":"f32","shape":[3]}}],
+    "block":{"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n",3]}},
+                       {"name":"w","type":{"dtype":"f32","shape":[3]}}],
              "nodes":[{"name":"scaled","op":"mul","inputs":["x","w"],"annotations":{"kiln.region":{"text":"own"}}},
                       {"name":"call","op":"call","inputs":["scaled"],"attrs":{"graph":"inner"}}],
              "outputs":[{"name":"y","value":"call"}]}})";
@@ -37,6 +37,16 @@ TEST(InlineCalls, PutsNestedSymbolsInTheCallersTerms) {
       inlined(outer(R"({"name":"first","op":"call","inputs":["x","w"],"attrs":{"graph":"block"}})", "first"), 1);
   const TensorType &type = graph->type(graph->outputs()[0].value);
   EXPECT_EQ(type.dims, Shape{Expr::symbol("batch") * 3});
+}
+
+TEST(InlineCalls, ResultsHaveTheDimsThatTheCallSays) {
+  const GraphPtr graph = inlined(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["p"]}}],
+      "nodes":[{"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"g"}}],
+      "outputs":[{"name":"y","value":"a"}],
+      "graphs":{"g":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+                     "nodes":[{"name":"e","op":"exp","inputs":["u"]}],"outputs":[{"name":"v","value":"e"}]}}})",
+                                 1);
+  EXPECT_EQ(graph->type(graph->outputs()[0].value).dims, Shape{4});
 }
 
 TEST(InlineCalls, InheritsTheCallsAnnotationsAndLetsInnerOnesWin) {
@@ -72,14 +82,16 @@ TEST(InlineCalls, FollowsCallsOfCalls) {
   EXPECT_EQ(graph->find("b.e")->inputs[0].node, graph->find("a.e")->id);
 }
 
-TEST(InlineCalls, AnOutputThatIsAnOperandIsThatOperand) {
+TEST(InlineCalls, AnOutputThatIsAnOperandBecomesACopyOfIt) {
   const GraphPtr graph = inlined(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4]}}],
       "nodes":[{"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"g"}},{"name":"y","op":"neg","inputs":["a"]}],
       "outputs":[{"name":"y","value":"y"}],
       "graphs":{"g":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],"nodes":[],
                      "outputs":[{"name":"v","value":"u"}]}}})",
                                  1);
-  EXPECT_EQ(graph->find("y")->inputs[0].node, graph->find("x")->id);
+  const Node &copy = *graph->find(graph->find("y")->inputs[0].node);
+  EXPECT_EQ(copy.op->name, "clone");
+  EXPECT_EQ(copy.inputs[0].node, graph->find("x")->id);
 }
 
 }  // namespace
