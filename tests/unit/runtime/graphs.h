@@ -5,16 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/graph/edit.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/op.h"
 
 namespace kiln::test {
 
-// Null, and a failure of the test, when the text is no graph.
+// A failure of the test, and an empty graph, when the text is no graph.
 inline GraphPtr graph_of(std::string_view json) {
   Result<GraphPtr> graph = read_json(json, builtin_ops());
   EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : nullptr;
+  return graph.ok() ? *graph : *Edit().finish(false);
 }
 
 // {"kiln": 1, "inputs": [x, y ... of f32[shape]], "nodes": [...], "outputs": [...]}
