@@ -67,7 +67,7 @@ Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
     if (work.options.strict) return invalid(reason, ", which strict mode needs of every late pass: give it a UUID");
     return reason;
   }
-  if (!work.env.cache) return std::string("cache off");
+  if (!work.env.cache || !work.options.use_cache) return std::string("cache off");
   return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
 }
 
