@@ -42,8 +42,9 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   auto executable = std::make_shared<Executable>();
   KILN_ASSIGN(executable->graph_, read_reference_graph(*artifact, ops));
   const std::string name = str_cat("kiln-", artifact->key.hex().substr(0, 16));
-  KILN_ASSIGN(executable->memory_, ImageMemory::load(artifact->images, name));
-  write_perf_map(executable->memory_, artifact->images, name);
+  const bool for_perf = perf_map_wanted();
+  KILN_ASSIGN(executable->memory_, ImageMemory::load(artifact->images, name, for_perf));
+  if (for_perf) write_perf_map(executable->memory_, artifact->images, name);
   for (size_t i = 0; i < artifact->images.size(); ++i)
     executable->entries_.push_back(
         reinterpret_cast<kiln_kernel_fn>(reinterpret_cast<uintptr_t>(executable->memory_.entry(i))));

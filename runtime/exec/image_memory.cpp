@@ -80,7 +80,7 @@ void *map_anonymous(std::span<const Image> images, const Layout &layout) {
 
 }  // namespace
 
-Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string_view name) {
+Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string_view name, bool anonymous) {
   ImageMemory memory;
   for (size_t i = 0; i < images.size(); ++i)
     if (images[i].entry_offset >= images[i].code.size())
@@ -90,7 +90,7 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
   if (layout.size == 0) return memory;
 
   // The kernel takes names of up to 249 bytes.
-  memory.base_ = map_sealed_file(images, layout, std::string(name.substr(0, 200)));
+  if (!anonymous) memory.base_ = map_sealed_file(images, layout, std::string(name.substr(0, 200)));
   if (!memory.base_) memory.base_ = map_anonymous(images, layout);
   if (!memory.base_)
     return error(Code::io, "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),

@@ -19,8 +19,12 @@ std::string hex(uint64_t number) {
 
 }  // namespace
 
+bool perf_map_wanted() {
+  const Result<bool> wanted = env_flag(Env::KILN_PERF_MAP);
+  return wanted.ok() && wanted.value();
+}
+
 void write_perf_map(const ImageMemory &memory, std::span<const Image> images, std::string_view artifact) {
-  if (const Result<bool> wanted = env_flag(Env::KILN_PERF_MAP); !wanted.ok() || !wanted.value()) return;
   std::string lines;
   for (size_t i = 0; i < images.size(); ++i) {
     const uint64_t size = images[i].code.size() - images[i].entry_offset;
@@ -29,7 +33,7 @@ void write_perf_map(const ImageMemory &memory, std::span<const Image> images, st
   }
   const std::string path = str_cat("/tmp/perf-", getpid(), ".map");
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() >= 0 && ::write(file.get(), lines.data(), lines.size()) < 0) return;  // perf shows addresses then
+  if (file.get() >= 0) (void)!::write(file.get(), lines.data(), lines.size());
 }
 
 }  // namespace kiln

@@ -1,4 +1,5 @@
-// Names of kernels for `perf`, which reads them from /tmp/perf-PID.map. Asked for with KILN_PERF_MAP=1.
+// Names of kernels for `perf`, which reads them from /tmp/perf-PID.map when the code lies in anonymous memory. Asked
+// for with KILN_PERF_MAP=1.
 #pragma once
 #include <span>
 #include <string_view>
@@ -8,7 +9,9 @@
 
 namespace kiln {
 
-// Adds one line an image: "kiln kernel 3 of <artifact>". Does nothing unless asked for; failures are ignored.
+bool perf_map_wanted();
+
+// Adds one line an image: "kiln kernel 3 of <artifact>". Failures are ignored: perf shows addresses then.
 void write_perf_map(const ImageMemory &memory, std::span<const Image> images, std::string_view artifact);
 
 }  // namespace kiln
