@@ -3,8 +3,8 @@
 // A task owns a tile of m x n, whose sums lie in scratch (c_tile). For each block of k: the tile's rows of a are packed
 // into panels of mr rows; for each panel of nr columns of b, which is packed just before its use or was packed once and
 // for all, the microkernel runs down the panels of a, keeping mr x nr sums in registers. After the last block the
-// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies of the last one; their sums
-// are not read.
+// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies or zeros; their sums are not
+// read.
 #include <algorithm>
 #include <numeric>
 

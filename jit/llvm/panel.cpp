@@ -143,10 +143,19 @@ class PanelEmitter {
       copy_pieces(pieces);
     });
     emit_if(state_, b_.CreateNot(whole), [&] {
+      clear(width);
       emit_loop(state_, {along_.begin, along_.end}, width, [&](llvm::Value *i) {
         copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_rest(state_, plan, point_, i, along_.end, {})});
       });
     });
+  }
+
+  // What scratch holds could be subnormal numbers, which are slow to compute with.
+  void clear(unsigned width) {
+    llvm::Type *type = width == 1 ? element_ : llvm::FixedVectorType::get(element_, width);
+    llvm::Value *size = b_.CreateNSWMul(b_.CreateNSWSub(k_.end, k_.begin), integer(source_.rows));
+    emit_loop(state_, {integer(0), size}, width,
+              [&](llvm::Value *i) { store(llvm::Constant::getNullValue(type), b_.CreateGEP(element_, target_, i)); });
   }
 
   void copy_pieces(const std::vector<Point> &pieces) {
