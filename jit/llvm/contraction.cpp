@@ -175,7 +175,8 @@ class ContractionEmitter {
     const size_t inner = schedule_.vector_m ? m_axis_ : m_axis_ + 1, outer = schedule_.vector_m ? m_axis_ + 1 : m_axis_;
     const Range &lanes_range = schedule_.vector_m ? m_ : n_, &other_range = schedule_.vector_m ? n_ : m_;
     const int64_t tile = schedule_.tiles[inner], width = schedule_.lanes;
-    const LanePlan plan{inner, schedule_.lanes, can_mask(state_, stage_, inner), tile % width == 0 ? width : 1};
+    LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes, tile % width == 0 ? width : 1);
+    if (schedule_.vector_m) plan.single = false;  // sums down a column are loaded lane by lane
     emit_loop(state_, other_range, 1, [&](llvm::Value *i) {
       Point line = point_;
       line.set_axis(outer, i);

@@ -52,6 +52,7 @@ struct Point {
   int vector_axis = -1;             // its id, or -1: scalar code
   unsigned width = 1;               // lanes: a power of two; 1 in scalar code
   llvm::Value *active = nullptr;    // <width x i1>: lanes that exist (lane 0 always does); null: all
+  llvm::Value *whole = nullptr;     // i1, where all lanes of `active` may exist: whether they do
   // Lane 0 of the vector axis is a multiple of this; it shows that i // 16 is uniform over 16 lanes, say.
   int64_t alignment = 1;
   // How many values a row_local element has (Schedule::Vector::parallel).
@@ -140,20 +141,21 @@ struct LanePlan {
   size_t axis;        // its id
   unsigned width;     // 1: point by point
   bool masked;        // the rest in one pass under a mask; otherwise point by point
+  bool single;        // all passes under a mask, in one loop: the body is too long to be there twice
   int64_t alignment;  // Point::alignment
 };
+// The plan for what `stages` do along `axis`: masked if there are masks for all their stores.
+LanePlan make_plan(const KernelState &state, std::span<const kernel::Stage> stages, size_t axis, unsigned width,
+                   int64_t alignment);
 Point at_lanes(const LanePlan &plan, Point point, llvm::Value *i);   // all `width` of them
 Point at_scalar(const LanePlan &plan, Point point, llvm::Value *i);  // one
-// The lanes from i on that lie before `end`; `count` is how many, if that is known.
-Point at_rest(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end,
-              std::optional<int64_t> count);
+// The lanes from i on that lie before `end`, which is near unless plan.single.
+Point at_masked(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end);
 // A range's part that fills vectors, and the rest.
 struct LaneRanges {
   Range vectors, rest;
 };
 LaneRanges split_range(KernelState &state, const Range &range, unsigned width);
-// Whether all stores of a stage along `axis` have masked instructions.
-bool can_mask(const KernelState &state, const kernel::Stage &stage, size_t axis);
 // body at every point of the range.
 void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, const Point &point,
                      const std::function<void(const Point &)> &body);

@@ -129,15 +129,11 @@ class KernelEmitter {
       return;
     }
     const Schedule &schedule = kernel_.schedule;
-    LanePlan plan{axis, 1, false, 1};
+    const bool vectors = axis + 1 == count && schedule.vector == Schedule::Vector::parallel;
+    const unsigned width = vectors ? schedule.lanes : 1;
+    const LanePlan plan = make_plan(state_, kernel_.stages, axis, width, schedule.tiles[axis] % width == 0 ? width : 1);
     Point inside = point;
-    if (axis + 1 == count && schedule.vector == Schedule::Vector::parallel) {
-      plan.width = schedule.lanes;
-      plan.alignment = schedule.tiles[axis] % plan.width == 0 ? plan.width : 1;
-      plan.masked = true;
-      for (const kernel::Stage &stage : kernel_.stages) plan.masked = plan.masked && can_mask(state_, stage, axis);
-      inside.row_local_lanes = schedule.lanes;
-    }
+    inside.row_local_lanes = width;
     emit_over_lanes(state_, plan, ranges_[axis], inside, [&](const Point &next) { emit_axes(axis + 1, next); });
   }
 

@@ -49,7 +49,7 @@ class ElementAccess {
     }
     elements = splat(state_, elements, width());
     if (at_.contiguous() && active_) {
-      b_.CreateMaskedStore(elements, address(), alignment(), active_);
+      store_masked(elements);
     } else if (at_.contiguous()) {
       store_vector(elements);
     } else if (active_ || (state_.features.gather && size_of(type_) >= 4)) {
@@ -114,6 +114,17 @@ class ElementAccess {
       elements = b_.CreateInsertElement(elements, load_at(pointer, element_), uint64_t{lane});
     }
     return elements;
+  }
+
+  // Without mask registers some processors store under a mask in microcode: only where there is need.
+  void store_masked(llvm::Value *elements) {
+    if (state_.features.mask8 || !point_.whole) {
+      b_.CreateMaskedStore(elements, address(), alignment(), active_);
+      return;
+    }
+    emit_if(state_, point_.whole, [&] { b_.CreateAlignedStore(elements, address(), alignment()); });
+    emit_if(state_, b_.CreateNot(point_.whole),
+            [&] { b_.CreateMaskedStore(elements, address(), alignment(), active_); });
   }
 
   // Streaming stores need aligned addresses, which only the run knows.

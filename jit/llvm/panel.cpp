@@ -131,9 +131,9 @@ class PanelEmitter {
   // read in its order; otherwise piece by piece, under a mask where not all lanes are rows that exist.
   void along_rows() {
     const unsigned width = source_.rows < lanes_ ? std::bit_ceil(source_.rows) : std::gcd(source_.rows, lanes_);
-    const LanePlan plan{source_.axis, width, true, 1};
+    const LanePlan plan{source_.axis, width, true, false, 1};
     llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
-    if (source_.rows < width) return copy_pieces({at_rest(state_, plan, point_, along_.begin, along_.end, {})});
+    if (source_.rows < width) return copy_pieces({at_masked(state_, plan, point_, along_.begin, along_.end)});
 
     llvm::Value *whole = b_.CreateICmpSGE(left, integer(source_.rows));
     emit_if(state_, whole, [&] {
@@ -145,7 +145,7 @@ class PanelEmitter {
     emit_if(state_, b_.CreateNot(whole), [&] {
       clear(width);
       emit_loop(state_, {along_.begin, along_.end}, width, [&](llvm::Value *i) {
-        copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_rest(state_, plan, point_, i, along_.end, {})});
+        copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_masked(state_, plan, point_, i, along_.end)});
       });
     });
   }

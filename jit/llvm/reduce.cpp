@@ -17,7 +17,7 @@ class Reduction {
  public:
   Reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point)
       : state_(state), b_(state.b), stage_(stage) {
-    make_plan(point);
+    choose_plan(point);
     Values carried;
     const unsigned width = plan_.width > 1 ? plan_.width : point.width;
     for (unsigned i = 0; i < sets_; ++i) carried.append(identities(width));
@@ -30,15 +30,15 @@ class Reduction {
   const Values &result() const { return result_; }
 
  private:
-  void make_plan(const Point &point) {
+  void choose_plan(const Point &point) {
     const Schedule &schedule = state_.kernel.schedule;
-    plan_ = {state_.kernel.parallel.size() + stage_.axes.size() - 1, 1, false, 1};
+    plan_.axis = state_.kernel.parallel.size() + stage_.axes.size() - 1;
     if (schedule.vector != Schedule::Vector::inner || point.is_vector()) return;
     const Expr &extent = stage_.axes.back().extent;
     const int64_t count = extent.is_integer() ? extent.integer() : INT64_MAX;
     const int64_t lanes = schedule.lanes;
     if (!schedule.masked_tail && count < lanes) return;
-    plan_ = {plan_.axis, schedule.lanes, schedule.masked_tail, lanes};
+    plan_ = make_plan(state_, {&stage_, 1}, plan_.axis, schedule.lanes, lanes);
     own_rest_ = lanes > 1 && !plan_.masked && !(extent.is_integer() && count % lanes == 0);
     // A short body waits for its carriers' latency: several chains hide it.
     const bool is_short = stage_.body.values.size() + stage_.carriers.combine.values.size() <= 12;
@@ -93,6 +93,7 @@ class Reduction {
   }
 
   Values emit_over_lanes_of(const Range &range, const Point &point, Values carried) {
+    if (plan_.single) return emit_masked(range, point, carried);
     Range left = range;
     if (sets_ > 1) {
       const auto [blocks, rest] = split_range(state_, left, plan_.width * sets_);
@@ -106,8 +107,7 @@ class Reduction {
     const auto [vectors, rest] = split_range(state_, left, plan_.width);
     carried = emit_loop(state_, vectors, plan_.width, carried,
                         [&](llvm::Value *i, const Values &now) { return step(at_lanes(plan_, point, i), now, 0); });
-    if (rest.count == 0) return carried;
-    return own_rest_ ? emit_own_rest(rest, point, carried) : emit_masked_rest(rest, point, carried);
+    return own_rest_ ? emit_own_rest(rest, point, carried) : emit_masked(rest, point, carried);
   }
 
   Values emit_own_rest(const Range &rest, const Point &point, const Values &carried) {
@@ -115,17 +115,15 @@ class Reduction {
                      [&](llvm::Value *i, const Values &now) { return step(at_scalar(plan_, point, i), now, sets_); });
   }
 
-  Values emit_masked_rest(const Range &rest, const Point &point, const Values &carried) {
-    const auto masked = [&] {
-      const Point inside = at_rest(state_, plan_, point, rest.begin, rest.end, rest.count);
-      const Values before = set(carried, 0);
-      Values next = step(inside, carried, 0), after = set(next, 0);
-      for (size_t i = 0; i < after.size(); ++i) after[i] = b_.CreateSelect(inside.active, after[i], before[i]);
+  Values emit_masked(const Range &range, const Point &point, const Values &carried) {
+    return emit_loop(state_, range, plan_.width, carried, [&](llvm::Value *i, const Values &now) {
+      const Point inside = at_masked(state_, plan_, point, i, range.end);
+      const Values before = set(now, 0);
+      Values next = step(inside, now, 0), after = set(next, 0);
+      for (size_t k = 0; k < after.size(); ++k) after[k] = b_.CreateSelect(inside.active, after[k], before[k]);
       replace_set(next, 0, after);
       return next;
-    };
-    if (rest.count) return masked();
-    return emit_if(state_, b_.CreateICmpSLT(rest.begin, rest.end), carried, masked);
+    });
   }
 
   Values across_sets(const Values &carried) {
@@ -156,7 +154,7 @@ class Reduction {
   KernelState &state_;
   llvm::IRBuilder<> &b_;
   const kernel::Stage &stage_;
-  LanePlan plan_{};
+  LanePlan plan_{0, 1, false, false, 1};
   unsigned sets_ = 1;      // of vector carriers
   bool own_rest_ = false;  // the points beyond whole vectors have scalar carriers
   Values result_;

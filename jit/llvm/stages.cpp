@@ -19,9 +19,36 @@ void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &po
   const Schedule &schedule = state.kernel.schedule;
   const bool innermost = n + 1 == stage.axes.size();
   const unsigned width = innermost && schedule.vector == Schedule::Vector::inner ? schedule.lanes : 1;
-  const LanePlan plan{id, width, can_mask(state, stage, id), width};
+  const LanePlan plan = make_plan(state, {&stage, 1}, id, width, width);
   emit_over_lanes(state, plan, stage_range(state, stage.axes[n], point), point,
                   [&](const Point &inside) { emit_axes(state, stage, n + 1, inside); });
+}
+
+// Roughly how much code a value becomes.
+size_t instructions_of(const kernel::Value &value) {
+  using kernel::Core;
+  switch (value.op) {
+    case Core::exp:
+    case Core::log:
+    case Core::tanh:
+    case Core::erf:
+    case Core::sin:
+    case Core::cos:
+    case Core::pow:
+      return 20;
+    default:
+      return 1;
+  }
+}
+
+// Whether lanes along `axis` that do not exist cost an access nothing.
+bool has_mask(const KernelState &state, const kernel::Access &access, size_t axis) {
+  if (state.features.mask8) return true;
+  const kernel::Buffer &buffer = state.kernel.buffers[access.buffer];
+  if (!state.features.masks(size_of(buffer.type))) return false;
+  if (buffer.space == kernel::Buffer::Space::row_local) return true;
+  const std::optional<Expr> step = access.index[0].coefficient(static_cast<uint32_t>(axis));
+  return step && (step->is(1) || step->is(0));
 }
 
 }  // namespace
@@ -40,15 +67,18 @@ Point at_scalar(const LanePlan &plan, Point point, llvm::Value *i) {
   return point;
 }
 
-Point at_rest(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end,
-              std::optional<int64_t> count) {
+Point at_masked(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end) {
   auto &b = state.b;
   llvm::SmallVector<llvm::Constant *, 16> iota;
   for (unsigned lane = 0; lane < plan.width; ++lane) iota.push_back(b.getInt32(lane));
-  llvm::Value *rest =
-      count ? b.getInt32(static_cast<uint32_t>(*count)) : b.CreateTrunc(b.CreateNSWSub(end, i), b.getInt32Ty());
+  llvm::Value *rest = b.CreateNSWSub(end, i);
   point = at_lanes(plan, std::move(point), i);
-  point.active = b.CreateICmpULT(llvm::ConstantVector::get(iota), splat(state, rest, plan.width));
+  if (plan.single) {
+    point.whole = b.CreateICmpSGE(rest, b.getInt64(plan.width));
+    rest = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b.getInt64(plan.width));
+  }
+  llvm::Value *lanes = splat(state, b.CreateTrunc(rest, b.getInt32Ty()), plan.width);
+  point.active = b.CreateICmpULT(llvm::ConstantVector::get(iota), lanes);
   return point;
 }
 
@@ -65,16 +95,20 @@ LaneRanges split_range(KernelState &state, const Range &range, unsigned width) {
   return {{range.begin, middle}, {middle, range.end}};
 }
 
-bool can_mask(const KernelState &state, const Stage &stage, size_t axis) {
-  if (!state.kernel.schedule.masked_tail) return false;
-  if (state.features.mask8) return true;
-  for (const kernel::Store &store : stage.stores) {
-    const kernel::Buffer &buffer = state.kernel.buffers[store.to.buffer];
-    if (!state.features.masks(size_of(buffer.type))) return false;
-    const std::optional<Expr> step = store.to.index[0].coefficient(static_cast<uint32_t>(axis));
-    if (buffer.space != kernel::Buffer::Space::row_local && !(step && step->is(1))) return false;
+LanePlan make_plan(const KernelState &state, std::span<const Stage> stages, size_t axis, unsigned width,
+                   int64_t alignment) {
+  LanePlan plan{axis, width, width > 1 && state.kernel.schedule.masked_tail, false, alignment};
+  size_t length = 0;
+  bool loads = true;
+  for (const Stage &stage : stages) {
+    for (const kernel::Store &store : stage.stores) plan.masked = plan.masked && has_mask(state, store.to, axis);
+    for (const kernel::Value &value : stage.body.values) {
+      length += instructions_of(value);
+      loads = loads && (value.op != kernel::Core::load || has_mask(state, value.access, axis));
+    }
   }
-  return true;
+  plan.single = plan.masked && loads && length > 20;
+  return plan;
 }
 
 void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, const Point &point,
@@ -83,19 +117,16 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
     emit_loop(state, range, 1, [&](llvm::Value *i) { body(at_scalar(plan, point, i)); });
     return;
   }
+  const auto masked = [&](llvm::Value *i) { body(at_masked(state, plan, point, i, range.end)); };
+  const bool has_rest = !range.count || *range.count % plan.width != 0;
+  if (plan.single && has_rest) return emit_loop(state, range, plan.width, masked);
   const auto [vectors, rest] = split_range(state, range, plan.width);
   emit_loop(state, vectors, plan.width, [&](llvm::Value *i) { body(at_lanes(plan, point, i)); });
-  if (rest.count == 0) return;
-  if (!plan.masked) {
+  if (!has_rest) return;
+  if (plan.masked)
+    emit_loop(state, rest, plan.width, masked);
+  else
     emit_loop(state, rest, 1, [&](llvm::Value *i) { body(at_scalar(plan, point, i)); });
-    return;
-  }
-  const auto masked = [&] { body(at_rest(state, plan, point, rest.begin, rest.end, rest.count)); };
-  if (rest.count) {
-    masked();
-  } else {
-    emit_if(state, state.b.CreateICmpSLT(rest.begin, rest.end), masked);
-  }
 }
 
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
