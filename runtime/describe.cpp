@@ -59,7 +59,7 @@ void write_attrs(const Op &op, JsonWriter &json) {
   for (const AttrDef &attr : op.attrs) {
     json.begin_object().member("name", attr.name).member("doc", attr.doc).member("kind", kiln::name_of(attr.kind));
     json.member("list", attr.is_list).member("required", attr.required);
-    if (!attr.required) json.member("default", attr.fallback.text());
+    if (!attr.required) json.member("default", default_of(attr).text());
     json.end_object();
   }
   json.end_list();

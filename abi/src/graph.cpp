@@ -220,7 +220,7 @@ kiln_error *kiln_node_attrs(const kiln_graph *graph, kiln_node node, kiln_attr *
     KILN_ASSIGN(const Node *found, find_node(check, graph, node));
     auto differs = [&](const std::string &name, const AttrValue &value) {
       const AttrDef *def = found->op ? found->op->find_attr(name) : nullptr;
-      return !def || def->required || !(def->fallback == value);
+      return !def || def->required || default_of(*def) != value;
     };
     return write_attrs(check, graph, found->attrs, differs, buffer, capacity, out_count);
   });
