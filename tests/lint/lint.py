@@ -29,7 +29,7 @@ CLIENTS = ["plugins", "bindings"]
 # Headers of a dependency that only one folder may know.
 EXCLUSIVE = {"llvm/": ["jit/llvm"], "llvm-c/": ["jit/llvm"], "cuda": [], "nvrtc": []}
 
-SOURCE = {".h", ".c", ".cpp", ".def"}
+SOURCE = {".h", ".hpp", ".c", ".cpp", ".def"}
 TEXT = SOURCE | {".py", ".md", ".txt", ".cmake", ".json", ".sh", ".map", ".in", ""}
 LONGEST = 600
 SKIPPED = re.compile(r"^(\.git|\.cache|build[^/]*|__pycache__)$")

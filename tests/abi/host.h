@@ -1,0 +1,190 @@
+// A host for the tests of this folder: handles that destroy themselves, errors as values. Over kiln.h alone.
+#pragma once
+#include <gtest/gtest.h>
+#include <kiln/dlpack.h>
+#include <kiln/kiln.h>
+
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace host {
+
+template <auto destroy>
+struct Destroy {
+  template <class T>
+  void operator()(T *handle) const {
+    destroy(handle);
+  }
+};
+using Context = std::unique_ptr<kiln_context, Destroy<kiln_context_destroy>>;
+using Options = std::unique_ptr<kiln_options, Destroy<kiln_options_destroy>>;
+using Graph = std::unique_ptr<kiln_graph, Destroy<kiln_graph_destroy>>;
+using Edit = std::unique_ptr<kiln_edit, Destroy<kiln_edit_destroy>>;
+using Executable = std::unique_ptr<kiln_executable, Destroy<kiln_executable_destroy>>;
+using Call = std::unique_ptr<kiln_call, Destroy<kiln_call_destroy>>;
+using Report = std::unique_ptr<kiln_report, Destroy<kiln_report_destroy>>;
+using Tensors = std::unique_ptr<kiln_tensors, Destroy<kiln_tensors_destroy>>;
+using Blob = std::unique_ptr<kiln_blob, Destroy<kiln_blob_destroy>>;
+
+inline std::string text_of(kiln_text text) { return {text.data, static_cast<size_t>(text.size)}; }
+
+// What a call returned; KILN_OK when it was NULL. The report is the lookup's reason, if there is one.
+struct Error {
+  uint32_t code = KILN_OK;
+  std::string message, plugin, cause, reason;
+  bool operator==(const Error &) const = default;
+};
+inline std::ostream &operator<<(std::ostream &out, const Error &error) {
+  return out << "code " << error.code << ": " << error.message;
+}
+inline Error take(kiln_error *error) {
+  if (!error) return {};
+  Error taken;
+  kiln_text text{};
+  taken.code = kiln_error_code(error);
+  kiln_error_message(error, &text);
+  taken.message = text_of(text);
+  kiln_error_plugin(error, &text);
+  taken.plugin = text_of(text);
+  if (const kiln_error *cause = kiln_error_cause(error)) {
+    kiln_error_message(cause, &text);
+    taken.cause = text_of(text);
+  }
+  if (const kiln_report *report = kiln_error_report(error)) {
+    kiln_error *missing = kiln_report_get_text(report, "reason", 6, &text);
+    if (!missing) taken.reason = text_of(text);
+    kiln_error_destroy(missing);
+  }
+  kiln_error_destroy(error);
+  return taken;
+}
+
+#define EXPECT_OK(call)                                                 \
+  do {                                                                  \
+    const host::Error taken_ = host::take(call);                        \
+    EXPECT_EQ(taken_.code, KILN_OK) << #call << ": " << taken_.message; \
+  } while (0)
+#define ASSERT_OK(call)                                                 \
+  do {                                                                  \
+    const host::Error taken_ = host::take(call);                        \
+    ASSERT_EQ(taken_.code, KILN_OK) << #call << ": " << taken_.message; \
+  } while (0)
+// Fails with this code, and says these words.
+#define EXPECT_FAILS(call, expected_code, words)                                \
+  do {                                                                          \
+    const host::Error taken_ = host::take(call);                                \
+    EXPECT_EQ(taken_.code, expected_code) << #call << ": " << taken_.message;   \
+    EXPECT_NE(taken_.message.find(words), std::string::npos) << taken_.message; \
+  } while (0)
+
+inline kiln_attr attr(std::string_view name, uint32_t kind, uint64_t count, const void *data) {
+  kiln_attr made{};
+  made.name = name.data();
+  made.name_size = name.size();
+  made.kind = kind;
+  made.count = count;
+  made.data = data;
+  return made;
+}
+
+// A context with its own settings and one thread; the cache is off unless a folder is given.
+inline Context make_context(std::string_view cache = "off", const kiln_event_sink *sink = nullptr) {
+  kiln_options *options = nullptr;
+  EXPECT_OK(kiln_options_create(&options));
+  const Options owned(options);
+  EXPECT_OK(kiln_options_set_text(options, "cache", 5, cache.data(), cache.size()));
+  EXPECT_OK(kiln_options_set_i64(options, "threads", 7, 1));
+  kiln_context *context = nullptr;
+  EXPECT_OK(kiln_context_create(options, sink, &context));
+  return Context(context);
+}
+
+inline Graph parse(kiln_context *context, std::string_view json) {
+  kiln_graph *graph = nullptr;
+  EXPECT_OK(kiln_graph_parse(context, json.data(), json.size(), &graph));
+  return Graph(graph);
+}
+
+inline std::string bytes_of(kiln_blob *blob) {
+  const Blob owned(blob);
+  uint64_t size = 0;
+  const void *data = kiln_blob_data(blob, &size);
+  return {static_cast<const char *>(data), static_cast<size_t>(size)};
+}
+inline std::string write(const kiln_graph *graph, std::string_view format) {
+  kiln_blob *blob = nullptr;
+  EXPECT_OK(kiln_graph_write(graph, format.data(), format.size(), &blob));
+  return blob ? bytes_of(blob) : "";
+}
+
+inline int64_t i64(const Report &report, std::string_view path) {
+  int64_t value = INT64_MIN;
+  EXPECT_OK(kiln_report_get_i64(report.get(), path.data(), path.size(), &value));
+  return value;
+}
+inline std::string text(const Report &report, std::string_view path) {
+  kiln_text value{};
+  EXPECT_OK(kiln_report_get_text(report.get(), path.data(), path.size(), &value));
+  return text_of(value);
+}
+
+inline Report context_report(kiln_context *context) {
+  kiln_report *report = nullptr;
+  EXPECT_OK(kiln_context_report(context, &report));
+  return Report(report);
+}
+
+// A row-major f32 array of the host's own.
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+  DLTensor tensor{};
+
+  Array(std::vector<int64_t> of, std::vector<float> with) : shape(std::move(of)), values(std::move(with)) {
+    tensor.data = values.data();
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = static_cast<int32_t>(shape.size());
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape.data();
+  }
+  Array(const Array &) = delete;
+};
+
+// y = -(-x) + w, over a symbolic batch.
+inline constexpr std::string_view small_graph = R"({"kiln": 1,
+  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
+  "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
+  "nodes": [{"name": "once", "op": "neg", "inputs": ["x"]},
+            {"name": "twice", "op": "neg", "inputs": ["once"]},
+            {"name": "sum", "op": "add", "inputs": ["twice", "w"]}],
+  "outputs": [{"name": "y", "value": "sum"}]})";
+
+struct Compiled {
+  Executable executable;
+  Report report;
+  Error error;
+};
+// Options as set by `set`.
+template <class Set>
+Compiled compile(kiln_context *context, const kiln_graph *graph, Set set) {
+  kiln_options *options = nullptr;
+  EXPECT_OK(kiln_options_create(&options));
+  const Options owned(options);
+  set(options);
+  kiln_executable *executable = nullptr;
+  kiln_report *report = nullptr;
+  Compiled compiled;
+  compiled.error = take(kiln_compile(context, graph, options, &executable, &report));
+  compiled.executable.reset(executable);
+  compiled.report.reset(report);
+  return compiled;
+}
+inline Compiled compile(kiln_context *context, const kiln_graph *graph) {
+  return compile(context, graph, [](kiln_options *) {});
+}
+
+}  // namespace host

@@ -1,0 +1,61 @@
+#include "host.h"
+
+namespace {
+
+class OptionsTest : public testing::Test {
+ protected:
+  OptionsTest() {
+    kiln_options *made = nullptr;
+    EXPECT_OK(kiln_options_create(&made));
+    options.reset(made);
+  }
+  host::Options options;
+  kiln_context *context = nullptr;
+};
+
+TEST_F(OptionsTest, UnknownNameTellsTheKnownOnes) {
+  EXPECT_OK(kiln_options_set_i64(options.get(), "thread", 6, 1));
+  EXPECT_FAILS(kiln_context_create(options.get(), nullptr, &context), KILN_UNKNOWN_NAME,
+               "context has no option 'thread'; it has: cache, cache_max_bytes, threads");
+  EXPECT_EQ(context, nullptr);
+}
+
+TEST_F(OptionsTest, KindIsChecked) {
+  EXPECT_OK(kiln_options_set_text(options.get(), "threads", 7, "2", 1));
+  EXPECT_FAILS(kiln_context_create(options.get(), nullptr, &context), KILN_TYPE_MISMATCH,
+               "option 'threads' of context is of kind i64, not text");
+}
+
+TEST_F(OptionsTest, RangeIsChecked) {
+  EXPECT_OK(kiln_options_set_i64(options.get(), "threads", 7, -1));
+  EXPECT_FAILS(kiln_context_create(options.get(), nullptr, &context), KILN_INVALID_ARGUMENT, "'threads' is -1");
+}
+
+TEST_F(OptionsTest, SettingAgainReplaces) {
+  EXPECT_OK(kiln_options_set_i64(options.get(), "threads", 7, 7));
+  EXPECT_OK(kiln_options_set_i64(options.get(), "threads", 7, 1));
+  EXPECT_OK(kiln_options_set_text(options.get(), "cache", 5, "off", 3));
+  ASSERT_OK(kiln_context_create(options.get(), nullptr, &context));
+  const host::Context owned(context);
+  EXPECT_EQ(host::i64(host::context_report(context), "threads"), 1);
+  EXPECT_EQ(host::text(host::context_report(context), "cache"), "off");
+}
+
+TEST_F(OptionsTest, GraphsAreNoOptions) {
+  const kiln_attr graph = host::attr("g", KILN_ATTR_GRAPH, 0, nullptr);
+  EXPECT_FAILS(kiln_options_set(options.get(), &graph), KILN_INVALID_ARGUMENT, "an option's kind is");
+}
+
+TEST_F(OptionsTest, UnknownPassToRunIsAnError) {
+  const host::Context owned = host::make_context();
+  const host::Graph graph = host::parse(owned.get(), host::small_graph);
+  const host::Compiled compiled = host::compile(owned.get(), graph.get(), [](kiln_options *with) {
+    const kiln_text name{"nothing", 7};
+    const kiln_attr passes = host::attr("disable_passes", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &name);
+    EXPECT_OK(kiln_options_set(with, &passes));
+  });
+  EXPECT_EQ(compiled.error.code, KILN_UNKNOWN_NAME);
+  EXPECT_NE(compiled.error.message.find("no pass is named 'nothing'"), std::string::npos);
+}
+
+}  // namespace

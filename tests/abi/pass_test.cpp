@@ -1,0 +1,298 @@
+// Passes of the host's own: identity, transaction, failure, ends of life.
+#include <unistd.h>
+
+#include <functional>
+#include <stdexcept>
+
+#include "host.h"
+
+namespace {
+
+constexpr uint8_t some_uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+// A pass whose run is any function; counts how often it was destroyed.
+struct TestPass {
+  std::function<kiln_error *(kiln_pass_call *)> body;
+  int destroyed = 0;
+  kiln_pass pass{};
+
+  explicit TestPass(std::function<kiln_error *(kiln_pass_call *)> does, std::string_view name = "test")
+      : body(std::move(does)) {
+    pass.struct_size = sizeof pass;
+    pass.stage = KILN_STAGE_POST_GRAD;
+    pass.name = name.data();
+    pass.name_size = name.size();
+    pass.user = this;
+    pass.run = [](void *user, kiln_pass_call *call) { return static_cast<TestPass *>(user)->body(call); };
+    pass.destroy = [](void *user) { static_cast<TestPass *>(user)->destroyed++; };
+  }
+  TestPass(const TestPass &) = delete;
+  void identify() {
+    pass.uuid = some_uuid;
+    pass.flags |= KILN_PASS_UUID_SUFFICES;
+  }
+};
+
+kiln_error *nothing(kiln_pass_call *call) { return kiln_pass_done(call, 0); }
+
+// Replaces neg(neg(x)) by x; `twice` is the outer one's name.
+kiln_error *drop_double_negation(kiln_pass_call *call) {
+  kiln_edit *edit = kiln_pass_edit(call);
+  const kiln_graph *graph = kiln_edit_view(edit);
+  kiln_node twice = 0;
+  if (kiln_error *error = kiln_graph_find(graph, "twice", 5, &twice)) return error;
+  const kiln_node once = kiln_node_input(graph, twice, 0) >> 32;
+  if (kiln_error *error = kiln_edit_replace(edit, twice << 32, kiln_node_input(graph, once, 0))) return error;
+  return kiln_pass_done(call, 1);
+}
+
+class PassTest : public testing::Test {
+ protected:
+  host::Error add(TestPass &pass) { return host::take(kiln_pass_register(context.get(), &pass.pass, nullptr, &id)); }
+  host::Compiled compile() { return host::compile(context.get(), graph.get()); }
+  host::Context context = host::make_context();
+  host::Graph graph = host::parse(context.get(), host::small_graph);
+  uint64_t id = 0;
+};
+
+TEST_F(PassTest, RewritesAreReported) {
+  TestPass pass(drop_double_negation);
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Compiled compiled = compile();
+  ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
+  EXPECT_EQ(host::i64(compiled.report, "passes_run.test"), 1);
+}
+
+TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
+  const std::string folder = testing::TempDir() + "kiln_pass_test_bypass";
+  context = host::make_context(folder);
+  graph = host::parse(context.get(), host::small_graph);
+  TestPass pass(nothing);
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Compiled compiled = compile();
+  ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
+  EXPECT_EQ(host::text(compiled.report, "lookup"), "BYPASS");
+  EXPECT_NE(host::text(compiled.report, "reason").find("pass 'test'"), std::string::npos);
+
+  const host::Compiled strict = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_bool(options, "strict", 6, 1));
+  });
+  EXPECT_NE(strict.error.code, KILN_OK);
+  EXPECT_NE(strict.error.message.find("pass 'test'"), std::string::npos) << strict.error.message;
+}
+
+TEST_F(PassTest, WithIdentityTheCacheIsUsed) {
+  const std::string folder = testing::TempDir() + "kiln_pass_test_identity_" + std::to_string(::getpid());
+  context = host::make_context(folder);
+  graph = host::parse(context.get(), host::small_graph);
+  TestPass pass(nothing);
+  pass.identify();
+  ASSERT_EQ(add(pass), host::Error());
+  EXPECT_EQ(host::text(compile().report, "lookup"), "MISS");
+  EXPECT_OK(kiln_context_close(context.get()));  // the save is done
+
+  context = host::make_context(folder);
+  graph = host::parse(context.get(), host::small_graph);
+  TestPass again(nothing);
+  again.identify();
+  ASSERT_EQ(add(again), host::Error());
+  const host::Compiled hit = compile();
+  EXPECT_EQ(host::text(hit.report, "lookup"), "HIT");
+  uint64_t passes = 9;
+  EXPECT_OK(kiln_report_count(hit.report.get(), "passes_run", 10, &passes));
+  EXPECT_EQ(passes, 0u);
+  EXPECT_OK(kiln_context_close(context.get()));
+
+  context = host::make_context(folder);
+  graph = host::parse(context.get(), host::small_graph);
+  TestPass changed(nothing);
+  changed.identify();
+  changed.pass.version = "2";
+  changed.pass.version_size = 1;
+  ASSERT_EQ(add(changed), host::Error());
+  EXPECT_EQ(host::text(compile().report, "lookup"), "MISS");
+  EXPECT_OK(kiln_context_close(context.get()));
+}
+
+TEST_F(PassTest, ItsErrorFailsTheCompileAndNamesIt) {
+  TestPass pass([](kiln_pass_call *) { return kiln_error_create(KILN_IO, "no such file", 12, nullptr); });
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Error error = compile().error;
+  EXPECT_EQ(error.code, KILN_PLUGIN_FAILED);
+  EXPECT_EQ(error.message, "pass 'test' of the host: failed: no such file");
+  EXPECT_EQ(error.plugin, "the host");
+  EXPECT_EQ(error.cause, "no such file");
+  pass.body = nothing;  // the graph is as it was, and the context lives on
+  EXPECT_EQ(compile().error.code, KILN_OK);
+}
+
+TEST_F(PassTest, ReturningWithoutDoneIsAFailure) {
+  TestPass pass([](kiln_pass_call *) -> kiln_error * { return nullptr; });
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Error error = compile().error;
+  EXPECT_EQ(error.code, KILN_PLUGIN_FAILED);
+  EXPECT_NE(error.message.find("returned without saying that it is done"), std::string::npos);
+}
+
+TEST_F(PassTest, WhatItThrowsIsAnError) {
+  TestPass pass([](kiln_pass_call *) -> kiln_error * { throw std::runtime_error("out of luck"); });
+  ASSERT_EQ(add(pass), host::Error());
+  EXPECT_NE(compile().error.message.find("run threw an exception: out of luck"), std::string::npos);
+}
+
+TEST_F(PassTest, ChangingTheSignatureIsRefused) {
+  TestPass pass([](kiln_pass_call *call) {
+    kiln_value input = 0;
+    uint64_t count = 0;
+    kiln_edit *edit = kiln_pass_edit(call);
+    EXPECT_OK(kiln_graph_signature(kiln_edit_view(edit), KILN_SIDE_INPUTS, &input, 1, &count));
+    const kiln_text name{"other", 5};
+    EXPECT_OK(kiln_edit_outputs(edit, &input, &name, 1));
+    return kiln_pass_done(call, 1);
+  });
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Error error = compile().error;
+  EXPECT_EQ(error.code, KILN_INVARIANT);
+  EXPECT_NE(error.message.find(
+                "pass 'test' of the host: invariant 'signature' broken by the graph: output 0 was 'y' and is 'other'"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST_F(PassTest, ItsOwnEditIsNotItsToFinish) {
+  TestPass pass([](kiln_pass_call *call) {
+    kiln_graph *finished = nullptr;
+    EXPECT_FAILS(kiln_edit_finish(kiln_pass_edit(call), &finished), KILN_INVALID_ARGUMENT, "a pass's own");
+    kiln_edit_destroy(kiln_pass_edit(call));  // does nothing: it is the host's
+    return kiln_pass_done(call, 0);
+  });
+  ASSERT_EQ(add(pass), host::Error());
+  EXPECT_EQ(compile().error.code, KILN_OK);
+}
+
+TEST_F(PassTest, AReplacementGraphTakesTheEditsPlace) {
+  TestPass pass([](kiln_pass_call *call) {
+    kiln_graph *own = host::parse(kiln_pass_context(call), host::small_graph).release();
+    if (kiln_error *error = kiln_pass_replace_graph(call, own)) return error;
+    return kiln_pass_done(call, 1);
+  });
+  ASSERT_EQ(add(pass), host::Error());
+  EXPECT_EQ(compile().error.code, KILN_OK);
+  EXPECT_EQ(host::i64(host::context_report(context.get()), "handles.graphs"), 1) << "taken over, and gone";
+}
+
+TEST_F(PassTest, OptionsHaveDefaultsAndAreChecked) {
+  const int64_t depth = 3;
+  const kiln_attr schema = host::attr("depth", KILN_ATTR_I64, 1, &depth);
+  int64_t seen = 0;
+  TestPass pass([&seen](kiln_pass_call *call) {
+    kiln_attr value{};
+    if (kiln_error *error = kiln_pass_option(call, "depth", 5, &value)) return error;
+    seen = *static_cast<const int64_t *>(value.data);
+    EXPECT_FAILS(kiln_pass_option(call, "width", 5, &value), KILN_UNKNOWN_NAME, "declared no option 'width'");
+    return kiln_pass_done(call, 0);
+  });
+  pass.pass.options = &schema;
+  pass.pass.option_count = 1;
+  kiln_options *made = nullptr;
+  ASSERT_OK(kiln_options_create(&made));
+  const host::Options options(made);
+  EXPECT_OK(kiln_options_set_i64(made, "width", 5, 1));
+  EXPECT_FAILS(kiln_pass_register(context.get(), &pass.pass, made, &id), KILN_UNKNOWN_NAME,
+               "pass 'test' has no option");
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, &id));
+  EXPECT_EQ(compile().error.code, KILN_OK);
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_F(PassTest, LateWithoutIdentityIsRefused) {
+  TestPass pass(nothing);
+  pass.pass.timing = KILN_TIMING_LATE;
+  EXPECT_NE(add(pass).message.find("late, which needs an identity"), std::string::npos);
+  EXPECT_EQ(pass.destroyed, 0) << "registering failed: the caller still owns it";
+}
+
+TEST_F(PassTest, AllZeroUuidIsRefused) {
+  constexpr uint8_t zero[16] = {};
+  TestPass pass(nothing);
+  pass.identify();
+  pass.pass.uuid = zero;
+  EXPECT_NE(add(pass).message.find("its UUID is all zero"), std::string::npos);
+}
+
+TEST_F(PassTest, AUuidWithoutAFileMustSuffice) {
+  TestPass pass(nothing);
+  pass.pass.uuid = some_uuid;
+  EXPECT_NE(add(pass).message.find("no file to hash: set KILN_PASS_UUID_SUFFICES"), std::string::npos);
+}
+
+TEST_F(PassTest, ANameIsTakenOnce) {
+  TestPass first(nothing), second(nothing);
+  ASSERT_EQ(add(first), host::Error());
+  EXPECT_NE(add(second).message.find("the name is taken"), std::string::npos);
+  EXPECT_OK(kiln_pass_unregister(context.get(), id));
+  EXPECT_EQ(first.destroyed, 1);
+  EXPECT_EQ(add(second), host::Error());
+  EXPECT_FAILS(kiln_pass_unregister(context.get(), 12345), KILN_UNKNOWN_NAME, "12345");
+}
+
+TEST_F(PassTest, CloseDestroysOnce) {
+  TestPass pass(nothing);
+  ASSERT_EQ(add(pass), host::Error());
+  EXPECT_OK(kiln_context_close(context.get()));
+  EXPECT_EQ(pass.destroyed, 1);
+  graph.reset();
+  context.reset();
+  EXPECT_EQ(pass.destroyed, 1);
+}
+
+TEST_F(PassTest, UnknownStagesAndFlagsAreRefused) {
+  TestPass pass(nothing);
+  pass.pass.stage = 9;
+  EXPECT_NE(add(pass).message.find("no stage has number 9"), std::string::npos);
+  pass.pass.stage = KILN_STAGE_POST_GRAD;
+  pass.pass.flags = 64;
+  EXPECT_NE(add(pass).message.find("unknown bits"), std::string::npos);
+  pass.pass.flags = 0;
+  pass.pass.timing = KILN_TIMING_EARLY;
+  EXPECT_NE(add(pass).message.find("only passes of stage pre_grad can be early"), std::string::npos);
+}
+
+TEST_F(PassTest, AnEarlyPassIsKeyedByWhatItMade) {
+  const std::string folder = testing::TempDir() + "kiln_pass_test_early_" + std::to_string(::getpid());
+  for (const char *expected : {"MISS", "HIT"}) {
+    context = host::make_context(folder);
+    graph = host::parse(context.get(), host::small_graph);
+    TestPass pass(drop_double_negation);
+    pass.pass.stage = KILN_STAGE_PRE_GRAD;
+    ASSERT_EQ(add(pass), host::Error());
+    const host::Compiled compiled = compile();
+    EXPECT_EQ(host::text(compiled.report, "lookup"), expected);
+    EXPECT_EQ(host::i64(compiled.report, "passes_run.test"), 1) << "an early pass runs at every compile";
+    EXPECT_OK(kiln_context_close(context.get()));
+  }
+}
+
+TEST_F(PassTest, FingerprintsAreInTheKey) {
+  const std::string folder = testing::TempDir() + "kiln_pass_test_fingerprint_" + std::to_string(::getpid());
+  struct Step {
+    std::string_view fingerprint, lookup;
+  };
+  static std::string_view fingerprint;  // what the callback, a plain function, adds
+  for (const Step &step : {Step{"a", "MISS"}, Step{"b", "MISS"}, Step{"a", "HIT"}}) {
+    fingerprint = step.fingerprint;
+    context = host::make_context(folder);
+    graph = host::parse(context.get(), host::small_graph);
+    TestPass pass(nothing);
+    pass.identify();
+    pass.pass.fingerprint = [](void *, kiln_pass_call *call) {
+      EXPECT_EQ(kiln_pass_edit(call), nullptr) << "a fingerprint changes nothing";
+      return kiln_pass_fingerprint_add(call, fingerprint.data(), fingerprint.size());
+    };
+    ASSERT_EQ(add(pass), host::Error());
+    EXPECT_EQ(host::text(compile().report, "lookup"), step.lookup);
+    EXPECT_OK(kiln_context_close(context.get()));
+  }
+}
+
+}  // namespace
