@@ -1,7 +1,6 @@
 // kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR or assembly.
 #include "commands.h"
 #include "session.h"
-#include "signature.h"
 
 namespace kiln::cli {
 namespace {
@@ -30,17 +29,11 @@ std::string_view chosen_view(const Args &args) {
   return chosen;
 }
 
+// What it was compiled for; the plan tells the rest.
 void print_head(const Report &description) {
   for (const std::string_view key : {"backend", "target", "build_id", "key"}) {
-    print(std::string(key) + "  " + description.shown(key) + "\n");
+    print(std::string(key) + " " + description.text(key) + "\n");
   }
-  const Signature signature = signature_of(description);
-  const auto list = [](std::string_view side, const std::vector<Slot> &slots) {
-    for (const Slot &slot : slots) print(std::string(side) + "  " + slot.name + "  " + slot.type() + "\n");
-  };
-  list("input", signature.inputs);
-  list("parameter", signature.parameters);
-  list("output", signature.outputs);
 }
 
 void print_executable(const Executable &executable, std::string_view what) {

@@ -14,7 +14,8 @@ int run(const Args &args) {
     return 0;
   }
   print("kiln " + report.text("version") + "  ABI " + report.shown("abi.major") + "." + report.shown("abi.minor") +
-        "  build " + report.text("build_id") + "  " + report.text("compiler") + "  " + report.shown("target") + "\n");
+        "  build " + report.text("build_id") + "  compiler " + report.text("compiler") + "  target " +
+        report.text("target") + "\n");
   return 0;
 }
 

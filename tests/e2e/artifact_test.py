@@ -94,8 +94,9 @@ class InspectTest(Case):
     def test_an_artifact_shows_its_signature_and_plan(self):
         self.kiln("compile", self.write_graph(LINEAR), "-o", self.file("a.kiln"))
         text = self.kiln("inspect", self.file("a.kiln"))
-        self.assertIn("input  x  f32 [n, 3]", text)
-        self.assertIn("parameter  w  f32 [2, 3]", text)
+        self.assertIn("backend cpu", text)
+        self.assertIn("input x: f32[n, 3]", text)
+        self.assertIn("parameter w: f32[2, 3]", text)
         description = json.loads(self.kiln("inspect", self.file("a.kiln"), "--json"))
         self.assertEqual(description["inputs"][0]["shape"], ["n", 3])
         self.assertEqual(description["backend"], "cpu")
