@@ -135,9 +135,10 @@ Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
     KILN_TRY(note(make_private_folders(dir_)));
     KILN_TRY(note(link_new_file(tag, {reinterpret_cast<const uint8_t *>(cachedir_tag.data()), cachedir_tag.size()})));
   }
-  // An evicting process may remove the folder, empty as it still is, before the file is in it: then once more.
+  // An evicting process may remove the folder, empty as it still is, before the file is in it: then again.
+  constexpr int attempts = 8;
   Status status;
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     status = make_private_folders(folder);
     if (status.ok()) status = link_new_file(path, bytes);
     if (status.ok()) break;

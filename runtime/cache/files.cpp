@@ -84,10 +84,13 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
 }  // namespace
 
 Result<std::optional<MappedFile>> open_record(const std::string &path) {
-  Result<MappedFile> file = MappedFile::open(path);
-  if (file.ok()) return std::optional(std::move(file).value());
-  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<MappedFile>();
-  return file.take_status();
+  // Opened again where it was not there and now is: another process published it in between, which is no error.
+  for (bool again = false;; again = true) {
+    Result<MappedFile> file = MappedFile::open(path);
+    if (file.ok()) return std::optional(std::move(file).value());
+    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<MappedFile>();
+    if (again) return file.take_status();
+  }
 }
 
 Status make_private_folders(const std::string &path) {
