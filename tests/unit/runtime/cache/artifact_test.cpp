@@ -96,8 +96,9 @@ TEST(Record, RefusesATableThatLies) {
     Bytes bytes = writer.finish(Digest());
     damage(bytes);
     // Makes the header's checksum right again, as its author would.
-    Bytes covered(bytes.begin(), bytes.begin() + 56);
-    covered.insert(covered.end(), bytes.begin() + 64, bytes.begin() + 128);
+    Bytes covered(120);
+    std::copy_n(bytes.begin(), 56, covered.begin());
+    std::copy_n(bytes.begin() + 64, 64, covered.begin() + 56);
     const uint64_t checksum = checksum_of(covered);
     std::memcpy(bytes.data() + 56, &checksum, 8);
     const Result<RecordReader> result = RecordReader::open(bytes);
