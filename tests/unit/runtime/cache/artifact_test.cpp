@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
 #include "tests/unit/runtime/example_artifact.h"
