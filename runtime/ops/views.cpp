@@ -49,7 +49,8 @@ std::pair<size_t, size_t> first_group(std::span<const Dim> a, std::span<const Di
   return {a.size(), b.size()};
 }
 
-// Groups of dims with equal products are mapped on their own: (b, t, h*d) <-> (b, t, h, d) divides nothing but h*d.
+// Groups of dims with equal products are mapped on their own: (b, t, h*d) <-> (b, t, h, d) divides nothing but h*d. A
+// dim of 1 has the index 0.
 Status view_reshape(ViewContext &c) {
   std::span<const Dim> from = c.operand.dims, to = c.result.dims;
   std::span<const Expr> index = c.index;
@@ -57,7 +58,8 @@ Status view_reshape(ViewContext &c) {
   while (!from.empty()) {
     const auto [i, j] = first_group(from, to);
     Expr linear = 0;
-    for (size_t d = 0; d < j; ++d) linear = linear * to[d] + index[d];
+    for (size_t d = 0; d < j; ++d)
+      if (!to[d].is(1)) linear = linear * to[d] + index[d];
     std::vector<Expr> group(i);
     for (size_t d = i; d-- > 1;) {
       group[d] = mod(linear, from[d]);

@@ -68,7 +68,7 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
 inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options) {
   static const PassList passes = PassList::built_in();
   static const auto pool = std::make_shared<ThreadPool>(2);
-  static const auto codegen = std::make_shared<CodegenModule>("../lib/libkiln_llvm.so");  // tests lie in bin
+  static const auto codegen = std::make_shared<CodegenModule>();
   const CompileEnvironment environment{.ops = builtin_ops(),
                                        .passes = passes,
                                        .cache = nullptr,
