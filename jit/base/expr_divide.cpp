@@ -124,13 +124,18 @@ class Prover {
   }
 
   bool nonnegative_over_symbols(const Expr &p) {
-    Expr shifted = p;  // s = s' + 1 with s' >= 0 for what is at least 1
     std::ranges::sort(positive_);
     positive_.erase(std::ranges::unique(positive_).begin(), positive_.end());
-    for (const Expr &s : positive_) shifted = shift(shifted, s);
-    return bounds(shifted).lower >= 0;
+    Expr shifted = p;
+    for (const Expr &s : positive_) {
+      if (terms_of(shifted).size() > most_terms) return false;
+      shifted = shift(shifted, s);
+      if (bounds(shifted).lower >= 0) return true;
+    }
+    return false;
   }
 
+  // p with s + 1 for s: what is at least 1 is something >= 0, plus 1.
   static Expr shift(const Expr &p, const Expr &atom) {
     Expr result;
     for (const Expr &term : terms_of(p)) {
@@ -142,6 +147,7 @@ class Prover {
     return result;
   }
 
+  static constexpr size_t most_terms = 32;  // each shift may double them
   std::vector<Expr> positive_;
   int steps_ = 100;
 };

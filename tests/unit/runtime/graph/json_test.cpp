@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/graph/json_number.h"
-#include "runtime/graph/json_scan.h"
+#include "jit/base/file.h"
+#include "runtime/ops/op.h"
 #include "tests/unit/runtime/graph/fake_ops.h"
 
 namespace kiln {
@@ -11,83 +11,9 @@ namespace {
 
 using fake::Build;
 
-std::string scanned(std::string_view text) { return scan_json(text).message(); }
 std::string read(std::string_view text) {
   Result<GraphPtr> graph = read_json(text, fake::ops());
   return graph.ok() ? "ok" : graph.status().message();
-}
-
-TEST(JsonScan, AcceptsJson) {
-  for (std::string_view text : {"{}", " [1, -0, 0.5e-3, 1E+2, true, false, null, \"\"] ", "{\"a\":{\"a\":[]}}",
-                                "\"\\u00e9\\ud83d\\ude00\\n\"", "9007199254740992", "1e-400", "0.0e999"})
-    EXPECT_EQ(scanned(text), "") << text;
-}
-
-TEST(JsonScan, RefusesWhatParsersTakeForGranted) {
-  EXPECT_EQ(scanned("{} x"), "JSON, line 1, column 4: expected the end, found 'x'");
-  EXPECT_EQ(scanned("[01]"), "JSON, line 1, column 2: a number begins with 0");
-  EXPECT_EQ(scanned("[-]"), "JSON, line 1, column 3: expected a digit, found ']'");
-  EXPECT_EQ(scanned("[1.]"), "JSON, line 1, column 4: expected a digit, found ']'");
-  EXPECT_EQ(scanned("[1,]"), "JSON, line 1, column 4: expected a value, found ']'");
-  EXPECT_EQ(scanned("{\n \"a\": 1,\n \"a\": 2}"), "JSON, line 3, column 2: key 'a' stands twice in one object");
-  EXPECT_EQ(scanned("{\"a\": 1, \"\\u0061\": 2}"), "JSON, line 1, column 10: key 'a' stands twice in one object");
-  EXPECT_EQ(scanned("\"a\\u0000b\""), "JSON, line 1, column 3: \\u0000 is not allowed");
-  EXPECT_EQ(scanned("\"\\ud800\""), "JSON, line 1, column 2: a lone surrogate");
-  EXPECT_EQ(scanned("\"\\ud800\\u0041\""), "JSON, line 1, column 2: a lone surrogate");
-  EXPECT_EQ(scanned("\"\\udc00\""), "JSON, line 1, column 2: a lone surrogate");
-  EXPECT_EQ(scanned("\"\\x\""),
-            "JSON, line 1, column 2: an escape is none of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-  EXPECT_EQ(scanned("\"\\u12g4\""), "JSON, line 1, column 4: expected four hexadecimal digits, found '1'");
-  EXPECT_EQ(scanned("\"\xc0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
-  EXPECT_EQ(scanned("\"\xed\xa0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
-  EXPECT_EQ(scanned("\"a\nb\""), "JSON, line 1, column 3: a control character in a string; write it as \\u00XX");
-  EXPECT_EQ(scanned("\"abc"), "JSON, line 1, column 1: a string has no end");
-  EXPECT_EQ(scanned("1e400"), "JSON, line 1, column 1: number 1e400 is too large; write \"inf\" for infinity");
-  EXPECT_EQ(scanned("9007199254740993"),
-            "JSON, line 1, column 1: integer 9007199254740993 is beyond 2^53; write it as a string");
-  EXPECT_EQ(scanned(std::string(70, '1') + ".5"), "JSON, line 1, column 1: a number has more than 63 characters");
-  EXPECT_EQ(scanned(std::string(100, '[')), "JSON, line 1, column 65: nested deeper than 64");
-  EXPECT_EQ(scanned("{1: 2}"), "JSON, line 1, column 2: expected a key in quotes, found '1'");
-  EXPECT_EQ(scanned("nul"), "JSON, line 1, column 1: expected a value, found 'n'");
-  EXPECT_EQ(scanned(std::string_view("[1]\0", 4)), "JSON, line 1, column 4: expected the end, found another character");
-  EXPECT_EQ(scanned(""), "JSON, line 1, column 1: expected a value, found the end");
-}
-
-TEST(JsonNumber, EveryBitPatternOf16BitFloatsReadsBack) {
-  for (DType dtype : {DType::f16, DType::bf16}) {
-    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-      std::string text = json::text_of_element(dtype, bits);
-      std::optional<uint64_t> back = text[0] == '"'
-                                         ? json::element_of(dtype, std::string_view(text).substr(1, text.size() - 2))
-                                         : json::element_of(dtype, std::strtod(text.c_str(), nullptr));
-      ASSERT_EQ(back, bits) << text;
-    }
-  }
-}
-
-TEST(JsonNumber, OtherElementsReadBack) {
-  auto back = [](DType dtype, uint64_t bits) {
-    std::string text = json::text_of_element(dtype, bits);
-    return text[0] == '"' ? json::element_of(dtype, std::string_view(text).substr(1, text.size() - 2))
-                          : json::element_of(dtype, std::strtod(text.c_str(), nullptr));
-  };
-  uint64_t random = 1;
-  for (int i = 0; i < 100000; ++i) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    ASSERT_EQ(back(DType::f32, random >> 32), random >> 32);
-    ASSERT_EQ(back(DType::f64, random), random);
-    ASSERT_EQ(back(DType::i64, random), random);
-    ASSERT_EQ(back(DType::i32, random >> 32), random >> 32);
-  }
-  EXPECT_EQ(json::text_of_element(DType::i8, 0xff), "-1");
-  EXPECT_EQ(json::text_of_element(DType::u8, 0xff), "255");
-  EXPECT_EQ(json::text_of_element(DType::f32, 0xffc00000), "\"0xffc00000\"");
-  EXPECT_EQ(json::text_of_element(DType::f32, 0x7fc00000), "\"nan\"");
-  EXPECT_EQ(json::text_of_element(DType::f32, 0x80000000), "-0");
-  EXPECT_EQ(json::element_of(DType::i8, 128), std::nullopt);
-  EXPECT_EQ(json::element_of(DType::i8, 0.5), std::nullopt);
-  EXPECT_EQ(json::element_of(DType::i64, "9223372036854775808"), std::nullopt);
-  EXPECT_EQ(json::element_of(DType::f32, "0x7fc0"), std::nullopt);
 }
 
 constexpr std::string_view example = R"json({"kiln": 1,
@@ -187,6 +113,17 @@ TEST(Json, ErrorsSayWhere) {
             "parameters[0].type: dim 0 of f32[-1] is negative");
   EXPECT_EQ(with("", R"(, "symbols": {"n": {"max": 4}})"),
             "invariant 'symbols' broken by symbol 'n': no input has it as a dimension, so nothing binds it");
+}
+
+// The example of FORMAT.md is read with the real ops.
+TEST(Json, DocumentedExampleReads) {
+  Result<Bytes> page = read_file(KILN_SOURCE_DIR "/runtime/graph/FORMAT.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  std::string_view text(reinterpret_cast<const char *>(page->data()), page->size());
+  size_t begin = text.find("```json\n") + 8;
+  Result<GraphPtr> graph = read_json(text.substr(begin, text.find("```", begin) - begin), builtin_ops());
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ((*graph)->symbols().at("batch"), (SymbolInfo{1, 4096, 1, 8}));
 }
 
 TEST(Json, GraphsThatContainThemselvesAreRefused) {

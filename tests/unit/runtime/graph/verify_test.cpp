@@ -93,59 +93,5 @@ TEST(Verify, OutputsComeToShareNoStorage) {
   EXPECT_TRUE(verify_same_sharing(*Build(g).finish({x, z}), *Build(g).finish({x, z})).ok());
 }
 
-TEST(Hash, CoversMeaningAndNotNames) {
-  auto build = [](const char *input, const char *node, AttrMap attrs, AttrMap annotations, float constant = 1) {
-    Build b;
-    ValueId x = b.input(input, {n(), 4});
-    auto data = std::make_shared<TensorData>(TensorData{DType::f32, {}, Bytes(4)});
-    std::memcpy(data->bytes.data(), &constant, 4);
-    ValueId c = Build::take(b.edit.constant(data, "c"));
-    b.add("relu", {c});  // unused: an id more
-    ValueId y = b.add("split", {b.add("add", {x, c})}, std::move(attrs), node, std::move(annotations));
-    return digest_of(*b.finish({y, {y.node, 1}}));
-  };
-  Digest base = build("x", "y", {}, {});
-  EXPECT_EQ(build("x", "other", {{"dim", 0}}, {{"debug.line", 12}}), base);
-  EXPECT_NE(build("in", "y", {}, {}), base);
-  EXPECT_NE(build("x", "y", {{"dim", 1}}, {}), base);
-  EXPECT_NE(build("x", "y", {}, {{"kiln.region", "a"}}), base);
-  EXPECT_NE(build("x", "y", {}, {}, 2), base);
-}
-
-TEST(Hash, NestedGraphsCountByContent) {
-  auto build = [](const char *op) {
-    Build inner;
-    ValueId x = inner.input("x", {4});
-    GraphPtr g = inner.finish({inner.add(op, {x})});
-    Build b;
-    ValueId y = b.add("call", {b.input("x", {4})}, {{"graph", g}});
-    return b.finish({b.add("call", {y}, {{"graph", g}})});
-  };
-  EXPECT_EQ(digest_of(*build("relu")), digest_of(*build("relu")));
-  EXPECT_NE(digest_of(*build("relu")), digest_of(*build("print")));
-  EXPECT_EQ(build("relu")->find("call")->attrs, build("relu")->find("call")->attrs);
-}
-
-TEST(Attr, EqualityIsByValue) {
-  double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(AttrValue(nan), AttrValue(nan));
-  EXPECT_NE(AttrValue(0.0), AttrValue(-0.0));
-  EXPECT_NE(AttrValue(1), AttrValue(std::vector<int64_t>{1}));
-  EXPECT_NE(AttrValue(1), AttrValue(1.0));
-  auto tensor = [](uint8_t b) { return TensorPtr(std::make_shared<TensorData>(TensorData{DType::u8, {1}, {b}})); };
-  EXPECT_EQ(AttrValue(tensor(1)), AttrValue(tensor(1)));
-  EXPECT_NE(AttrValue(tensor(1)), AttrValue(tensor(2)));
-  EXPECT_EQ(AttrValue(std::vector<std::string>{"a", "b"}).text(), "[\"a\", \"b\"]");
-}
-
-TEST(Print, DotEscapesAndNamesPorts) {
-  Build b;
-  ValueId x = b.input("x\"", {4});
-  ValueId s = b.add("split", {x}, {}, "s");
-  std::string dot = print_dot(*b.finish({b.add("add", {s, {s.node, 1}}, {}, "y")}));
-  EXPECT_NE(dot.find("label=\"x\\\" = input f32[4]\""), std::string::npos) << dot;
-  EXPECT_NE(dot.find(" [label=1]"), std::string::npos) << dot;
-}
-
 }  // namespace
 }  // namespace kiln

@@ -1,0 +1,58 @@
+#include "jit/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace kiln {
+namespace {
+
+ByteSpan span_of(std::string_view s) { return {reinterpret_cast<const uint8_t *>(s.data()), s.size()}; }
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = std::filesystem::temp_directory_path() / ("kiln_files_" + std::to_string(getpid()));
+    std::filesystem::create_directories(dir_);
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+  std::string path(const char *name) const { return (dir_ / name).string(); }
+  std::filesystem::path dir_;
+};
+
+TEST_F(Files, WriteThenReadAndMap) {
+  ASSERT_TRUE(write_file(path("a"), span_of("old")).ok());
+  ASSERT_TRUE(write_file(path("a"), span_of("hello")).ok());
+  EXPECT_EQ(*read_file(path("a")), Bytes({'h', 'e', 'l', 'l', 'o'}));
+  Result<MappedFile> map = MappedFile::open(path("a"));
+  ASSERT_TRUE(map.ok());
+  MappedFile moved = std::move(map).value();
+  EXPECT_EQ(moved.bytes().size(), 5u);
+  EXPECT_EQ(moved.bytes()[4], 'o');
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_), {}), 1) << "temporary files remain";
+}
+
+TEST_F(Files, EmptyFilesMapToNoBytes) {
+  ASSERT_TRUE(write_file(path("empty"), {}).ok());
+  EXPECT_TRUE(MappedFile::open(path("empty"))->bytes().empty());
+  EXPECT_TRUE(read_file(path("empty"))->empty());
+}
+
+TEST_F(Files, ErrorsNameFileAndReason) {
+  EXPECT_EQ(read_file(path("none")).status().message(),
+            "cannot open '" + path("none") + "': No such file or directory");
+  EXPECT_EQ(MappedFile::open(dir_.string()).status().message(),
+            "cannot read '" + dir_.string() + "': not a regular file");
+  EXPECT_EQ(write_file(path("none/x"), {}).message(),
+            "cannot create a file beside '" + path("none/x") + "': No such file or directory");
+}
+
+TEST_F(Files, FifosAreRefusedWithoutWaiting) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(read_file(path("fifo")).status().code(), Code::io);
+}
+
+}  // namespace
+}  // namespace kiln
