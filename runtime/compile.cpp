@@ -153,7 +153,7 @@ void publish(const CompileEnvironment &env, std::function<Status()> task) {
 // Cold executables go the way of warm ones: to bytes, and back from them.
 Result<std::shared_ptr<const Executable>> finish(Work &work, Artifact made) {
   KILN_TRY(work.phases.begin("artifact"));
-  made.report_json = to_json(work.report);
+  made.report_json = provenance_json(work.report);
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.env.cache) {

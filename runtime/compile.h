@@ -46,6 +46,8 @@ struct CompileReport {
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "phases": {"lookup_ms": ms,
 //  ...}, "total_ms": ms, "backend": ..., "target": ..., "passes": [{"name", "stage", "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
+// What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
+std::string provenance_json(const CompileReport &report);
 
 // What a compile needs of its context.
 struct CompileEnvironment {

@@ -38,4 +38,15 @@ std::string to_json(const CompileReport &report) {
   return json.take();
 }
 
+std::string provenance_json(const CompileReport &report) {
+  JsonWriter json;
+  json.begin_object().key("passes").begin_list();
+  for (const PassRun &pass : report.passes) {
+    json.begin_object().member("name", pass.name).member("stage", pass.stage).member("rewrites", pass.rewrites);
+    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
+  }
+  json.end_list().end_object();
+  return json.take();
+}
+
 }  // namespace kiln

@@ -1,6 +1,7 @@
 """kiln compile and kiln inspect: artifacts in files, and what they show."""
 
 import json
+import pathlib
 import re
 
 from harness import CHAIN, LINEAR, Case, main, read_npy, write_npy
@@ -36,6 +37,11 @@ class CompileTest(Case):
             return self.kiln("inspect", self.compiled(), "--asm")
 
         self.assertEqual(listing(), listing())
+
+    def test_equal_inputs_make_equal_files(self):
+        first, second = self.compiled(LINEAR), self.file("second.kiln")
+        self.kiln("compile", self.write_graph(LINEAR), "-o", second)
+        self.assertEqual(pathlib.Path(first).read_bytes(), pathlib.Path(second).read_bytes())
 
     def test_an_artifact_for_the_reference_holds_no_code(self):
         stats = self.stats(self.compiled(LINEAR, "--backend", "reference"), "--random", 1, "--size", "n=2")
