@@ -3,8 +3,8 @@
 // A task owns a tile of m x n, whose sums lie in scratch (c_tile). For each block of k: the tile's rows of a are packed
 // into panels of mr rows; for each panel of nr columns of b, which is packed just before its use or was packed once and
 // for all, the microkernel runs down the panels of a, keeping mr x nr sums in registers. After the last block the
-// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies or zeros; their sums are not
-// read.
+// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies or zeros; their sums are
+// not read.
 #include <algorithm>
 #include <numeric>
 
@@ -29,7 +29,9 @@ class ContractionEmitter {
         element_(type_of(state, contract_.accumulator)),
         lanes_(std::gcd(schedule_.nr, state.features.prefer_vector_bits / 8 / size_of(contract_.accumulator))),
         vector_(llvm::FixedVectorType::get(element_, lanes_)),
-        c_columns_(round_up(schedule_.tiles[m_axis_ + 1], schedule_.nr)),
+        k_(stage_range(state, stage_.axes.front(), point)),
+        one_block_(k_.count && *k_.count <= schedule_.kc),
+        c_columns_(one_block_ ? schedule_.nr : round_up(schedule_.tiles[m_axis_ + 1], schedule_.nr)),
         c_rows_(round_up(schedule_.tiles[m_axis_], schedule_.mr)),
         a_panels_(area(state.layout.a_panel)),
         b_panel_(area(state.layout.b_panel)),
@@ -38,12 +40,12 @@ class ContractionEmitter {
   void emit() {
     if (is_packed() && state_.kernel.buffers[contract_.packed_buffer].type != contract_.accumulator)
       return state_.fail(error(Code::internal, "packed panels are not of the accumulator's type"));
-    const Range k = stage_range(state_, stage_.axes.front(), point_);
-    k_extent_ = k.end;
-    one_block_ = k.count && *k.count > 0 && *k.count <= schedule_.kc;
-    if (!one_block_) clear_sums();
-    emit_loop(state_, k, schedule_.kc, [&](llvm::Value *begin) { emit_block(block_at(k, begin)); });
-    emit_epilogue();
+    if (one_block_) return emit_block(k_);
+    clear_sums();
+    // At least once, so that the epilogue runs where k is empty.
+    llvm::Value *end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k_.end, integer(1));
+    emit_loop(state_, {integer(0), end, k_.count}, schedule_.kc,
+              [&](llvm::Value *begin) { emit_block(block_at(begin)); });
   }
 
  private:
@@ -59,12 +61,19 @@ class ContractionEmitter {
   llvm::Align alignment() const { return llvm::Align(size_of(contract_.accumulator)); }
 
   // [begin, begin + kc) of k, or what is left.
-  Range block_at(const Range &k, llvm::Value *begin) {
+  Range block_at(llvm::Value *begin) {
     const int64_t kc = schedule_.kc;
-    if (k.count && *k.count <= kc) return k;
     llvm::Value *end = b_.CreateNSWAdd(begin, integer(kc));
-    if (k.count && *k.count % kc == 0) return {begin, end, kc};
-    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, k.end)};
+    if (k_.count && *k_.count % kc == 0) return {begin, end, kc};
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, k_.end)};
+  }
+  // [j, j + nr) of n, or what is left.
+  Range columns_at(llvm::Value *j) {
+    const int64_t nr = schedule_.nr;
+    llvm::Value *end = b_.CreateNSWAdd(j, integer(nr));
+    if (n_.count && *n_.count % nr == 0) return {j, end, nr};
+    if (n_.count && *n_.count < nr) return {j, n_.end, n_.count};
+    return {j, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, n_.end)};
   }
 
   void clear_sums() {
@@ -81,12 +90,16 @@ class ContractionEmitter {
     emit_loop(state_, m_, schedule_.mr,
               [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
+      columns_begin_ = j;
       llvm::Value *columns = b_panel_;
       if (is_packed())
         columns = packed_panel(j, k.begin);
       else
         emit_panel(state_, b, point_, {j, n_.end}, k, columns);
       emit_loop(state_, m_, schedule_.mr, [&](llvm::Value *i) { emit_rows(i, j, k, columns); });
+      // The panel's sums are still near; storing results while the next panel is computed hides the stores.
+      if (one_block_) return emit_epilogue(columns_at(j));
+      emit_if(state_, b_.CreateICmpSGE(k.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
     });
   }
 
@@ -98,7 +111,7 @@ class ContractionEmitter {
   // j is a multiple of nr, the panel's width: (j / nr * K + k) * nr = j * K + k * nr.
   llvm::Value *packed_panel(llvm::Value *j, llvm::Value *k) {
     llvm::Value *offset = emit_scalar(state_, contract_.packed_offset, point_);
-    offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(j, k_extent_));
+    offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(j, k_.end));
     offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(k, integer(schedule_.nr)));
     return at(state_.buffers[contract_.packed_buffer], offset);
   }
@@ -168,14 +181,15 @@ class ContractionEmitter {
   }
   llvm::Value *c_offset(llvm::Value *i, llvm::Value *j) {
     llvm::Value *row = b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(c_columns_));
-    return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, n_.begin));
+    return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, one_block_ ? columns_begin_ : n_.begin));
   }
 
-  void emit_epilogue() {
+  void emit_epilogue(const Range &columns) {
     const size_t inner = schedule_.vector_m ? m_axis_ : m_axis_ + 1, outer = schedule_.vector_m ? m_axis_ + 1 : m_axis_;
-    const Range &lanes_range = schedule_.vector_m ? m_ : n_, &other_range = schedule_.vector_m ? n_ : m_;
-    const int64_t tile = schedule_.tiles[inner], width = schedule_.lanes;
-    LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes, tile % width == 0 ? width : 1);
+    const Range &lanes_range = schedule_.vector_m ? m_ : columns, &other_range = schedule_.vector_m ? columns : m_;
+    const int64_t step = schedule_.vector_m ? schedule_.tiles[inner] : std::gcd(schedule_.tiles[inner], schedule_.nr);
+    const int64_t width = schedule_.lanes;
+    LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes, step % width == 0 ? width : 1);
     if (schedule_.vector_m) plan.single = false;  // sums down a column are loaded lane by lane
     emit_loop(state_, other_range, 1, [&](llvm::Value *i) {
       Point line = point_;
@@ -214,9 +228,11 @@ class ContractionEmitter {
   llvm::Type *element_;
   const unsigned lanes_;  // of the microkernel's vectors
   llvm::Type *vector_;
-  const int64_t c_columns_, c_rows_;  // of c_tile
-  llvm::Value *a_panels_, *b_panel_, *c_tile_, *k_extent_ = nullptr;
-  bool one_block_ = false;  // of k: sums are complete when they leave the registers
+  const Range k_;
+  const bool one_block_;              // of k: sums are complete when they leave the registers, and used at once
+  const int64_t c_columns_, c_rows_;  // of c_tile, which then has one panel of columns
+  llvm::Value *a_panels_, *b_panel_, *c_tile_;
+  llvm::Value *columns_begin_ = nullptr;  // n of the current panel's first column
 };
 
 }  // namespace
