@@ -255,12 +255,8 @@ int64_t Expr::evaluate(const std::function<int64_t(const std::string &symbol)> &
     }
     case Kind::floor_div:
       return expr::floor_divide(operand(0), operand(1));
-    case Kind::mod: {
-      int64_t a = operand(0), b = operand(1);
-      if (b == 0 || b == -1) return 0;  // -1: INT64_MIN % -1 traps
-      int64_t r = a % b;
-      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-    }
+    case Kind::mod:
+      return expr::floor_modulo(operand(0), operand(1));
     case Kind::min:
       return std::min(operand(0), operand(1));
     case Kind::max:

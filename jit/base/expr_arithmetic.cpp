@@ -25,6 +25,12 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
+int64_t floor_modulo(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;  // INT64_MIN % -1 traps
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
 std::span<const Expr> terms_of(const Expr &e) {
   if (e.kind() == Expr::Kind::sum) return e.operands();
   if (e.is(0)) return {};

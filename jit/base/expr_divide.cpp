@@ -36,7 +36,7 @@ std::optional<int64_t> sample(const Expr &e, bool axes_at_end) {
         result = floor_divide(*result, *other);
         break;
       case Kind::mod:
-        result = add(*result, -multiply(*other, floor_divide(*result, *other)));
+        result = floor_modulo(*result, *other);
         break;
       case Kind::min:
         result = std::min(*result, *other);
@@ -196,14 +196,16 @@ Division reduce_by_term(const Expr &a, const Expr &b) {
       continue;
     }
     // A constant goes to [0, d), so that (x + 5) // 4 and 1 + (x + 1) // 4 are the same; others keep their sign.
-    int64_t q = t.factors.empty() ? floor_divide(t.coefficient, d.coefficient) : t.coefficient / d.coefficient;
-    int64_t r = t.coefficient - q * d.coefficient;
+    bool constant = t.factors.empty();
+    int64_t q = constant ? floor_divide(t.coefficient, d.coefficient) : t.coefficient / d.coefficient;
+    int64_t r = constant ? floor_modulo(t.coefficient, d.coefficient) : t.coefficient % d.coefficient;
     if (q != 0) quotient.push_back(make_term(q, std::move(*factors)));
     if (r != 0) remainder.push_back(make_term(r, {t.factors.begin(), t.factors.end()}));
   }
   return {make_sum(std::move(quotient)), make_sum(std::move(remainder))};
 }
 
+// b's first coefficient is positive, here and below: no quotient overflows.
 Division reduce(const Expr &a, const Expr &b) {
   if (terms_of(b).size() == 1) return reduce_by_term(a, b);
   Division d{0, a};
@@ -265,14 +267,13 @@ bool proves_nonnegative(const Expr &p, std::span<const Expr> positive) { return 
 Division divide(const Expr &a, const Expr &b) {
   if (b.is(0) || a.is(0)) return {0, 0};
   if (b.is(1)) return {a, 0};
-  if (b.is_integer() && b.integer() < 0) {
-    if (b.integer() == no_lower) return {make_atom(Kind::floor_div, a, b), make_atom(Kind::mod, a, b)};
+  if (a.is_integer() && b.is_integer())
+    return {floor_divide(a.integer(), b.integer()), floor_modulo(a.integer(), b.integer())};
+  int64_t lead = split(terms_of(b)[0]).coefficient;
+  if (lead == no_lower) return {make_atom(Kind::floor_div, a, b), make_atom(Kind::mod, a, b)};  // has no negative
+  if (lead < 0) {
     Division d = divide(Expr(-1) * a, Expr(-1) * b);
     return {d.quotient, Expr(-1) * d.remainder};
-  }
-  if (a.is_integer() && b.is_integer()) {
-    int64_t q = floor_divide(a.integer(), b.integer());
-    return {q, a.integer() - q * b.integer()};
   }
   Range range(b);
   if (std::optional<int> q = range.quotient(a, b)) return {*q, a - b * *q};

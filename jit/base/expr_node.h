@@ -41,6 +41,7 @@ namespace expr {
 int64_t add(int64_t a, int64_t b);
 int64_t multiply(int64_t a, int64_t b);
 int64_t floor_divide(int64_t a, int64_t b);  // 0 when b is 0
+int64_t floor_modulo(int64_t a, int64_t b);  // has b's sign; 0 when b is 0
 
 struct Interval {
   int64_t lower, upper;

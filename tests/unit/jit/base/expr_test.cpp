@@ -68,6 +68,16 @@ TEST(Expr, DividesIntegersTowardMinusInfinity) {
   EXPECT_EQ(mod(Expr(7), Expr(0)), Expr(0));
 }
 
+TEST(Expr, ExtremeIntegersDoNotOverflow) {
+  Expr least = INT64_MIN, n = sym("n");
+  EXPECT_EQ(floor_div(least, -1), Expr(INT64_MAX));
+  EXPECT_EQ(mod(least, 3), Expr(1));
+  EXPECT_EQ(floor_div(least * n, -1 * n), Expr(INT64_MAX));
+  EXPECT_EQ(mod(least + n, 3), mod(n + 1, 3));
+  EXPECT_EQ(floor_div(n, least).evaluate([](auto &) -> int64_t { return 5; }), -1);
+  EXPECT_EQ(floor_div(sym("x"), 5 - n), floor_div(-1 * sym("x"), n - 5));
+}
+
 TEST(Expr, TakesMultiplesOutOfADivision) {
   EXPECT_EQ(normal("(4*n + 9) // 4"), "n + 2");
   EXPECT_EQ(normal("(4*n + m + 9) // 4"), "n + (m + 1) // 4 + 2");
