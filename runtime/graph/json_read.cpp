@@ -5,96 +5,18 @@
 
 #include "runtime/graph/edit.h"
 #include "runtime/graph/json.h"
-#include "runtime/graph/json_number.h"
+#include "runtime/graph/json_values.h"
 #include "runtime/graph/json_view.h"
 
 namespace kiln {
 namespace {
 
+using json::read_dim;
+using json::read_dtype;
+using json::read_element;
+using json::read_tensor;
+using json::read_type;
 using json::View;
-
-constexpr size_t longest_expression = 1000;
-
-Result<Dim> read_dim(const View &v) {
-  if (v.is_number()) {
-    KILN_ASSIGN(int64_t integer, v.as_integer());
-    return Dim(integer);
-  }
-  if (!v.is_text()) return v.fail("expected an integer or an expression in quotes");
-  if (v.text().size() > longest_expression)
-    return v.fail("an expression has more than ", longest_expression, " characters");
-  Result<Expr> dim = Expr::parse(v.text());
-  if (!dim.ok()) return v.fail(dim.take_status());
-  return dim;
-}
-
-Result<Shape> read_dims(const View &v) {
-  KILN_ASSIGN(std::vector<View> elements, v.as_list());
-  Shape shape;
-  for (const View &element : elements) {
-    KILN_ASSIGN(Dim dim, read_dim(element));
-    shape.push_back(std::move(dim));
-  }
-  return shape;
-}
-
-Result<DType> read_dtype(const View &v) {
-  KILN_ASSIGN(std::string_view name, v.as_text());
-  if (std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
-  return v.fail("unknown dtype '", name, "'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
-}
-
-Result<TensorType> read_type(const View &v) {
-  KILN_TRY(v.allow_members({"dtype", "shape", "strides", "device"}));
-  KILN_ASSIGN(View dtype_view, v.required("dtype"));
-  KILN_ASSIGN(DType dtype, read_dtype(dtype_view));
-  KILN_ASSIGN(View shape_view, v.required("shape"));
-  KILN_ASSIGN(Shape shape, read_dims(shape_view));
-  TensorType type = exact_type(dtype, std::move(shape));
-  if (std::optional<View> strides = v.member("strides")) {
-    KILN_ASSIGN(type.strides, read_dims(*strides));
-  }
-  if (std::optional<View> device = v.member("device")) {
-    KILN_ASSIGN(int64_t slot, device->as_integer());
-    if (slot < 0 || slot > UINT32_MAX) return device->fail("slot ", slot, " is out of range");
-    type.device = static_cast<uint32_t>(slot);
-  }
-  if (Status status = check_type(type); !status.ok()) return v.fail(std::move(status));
-  return type;
-}
-
-Result<uint64_t> read_element(const View &v, DType dtype) {
-  if (dtype == DType::boolean) {
-    if (!v.is_boolean()) return v.fail("expected true or false");
-    return uint64_t{v.boolean()};
-  }
-  std::optional<uint64_t> bits;
-  if (v.is_number()) bits = json::element_of(dtype, v.number());
-  if (v.is_text()) bits = json::element_of(dtype, v.text());
-  if (!bits) return v.fail("expected a number of dtype ", name_of(dtype));
-  return *bits;
-}
-
-Result<TensorPtr> read_tensor(const View &type_view, const View &data_view) {
-  KILN_ASSIGN(TensorType type, read_type(type_view));
-  auto tensor = std::make_shared<TensorData>();
-  tensor->dtype = type.dtype;
-  for (const Dim &dim : type.dims) {
-    if (!dim.is_integer()) return type_view.fail("the shape of data has integers only");
-    tensor->shape.push_back(dim.integer());
-  }
-  if (type.strides != row_major_strides(type.dims)) return type_view.fail("data is row-major");
-  KILN_ASSIGN(std::vector<View> elements, data_view.as_list());
-  if (elements.size() != static_cast<uint64_t>(tensor->element_count()))
-    return data_view.fail(elements.size(), " elements for ", type.text());
-  uint32_t size = size_of(type.dtype);
-  tensor->bytes.resize(elements.size() * size);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    KILN_ASSIGN(uint64_t bits, read_element(elements[i], type.dtype));
-    std::memcpy(&tensor->bytes[i * size], &bits, size);
-  }
-  return TensorPtr(std::move(tensor));
-}
 
 // Reads one graph of the document; those that nodes name in "graphs" are read when they are needed, once.
 class Reader {

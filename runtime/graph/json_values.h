@@ -1,0 +1,19 @@
+// Private to json_read.cpp: the small values of the text form. Errors carry the view's path.
+#pragma once
+#include <cstdint>
+
+#include "runtime/graph/attr.h"
+#include "runtime/graph/json_view.h"
+#include "runtime/graph/type.h"
+
+namespace kiln::json {
+
+Result<Dim> read_dim(const View &v);      // an integer, or an expression in quotes
+Result<DType> read_dtype(const View &v);  // a name
+// {"dtype", "shape", "strides", "device"}: exact, row-major unless strides are given.
+Result<TensorType> read_type(const View &v);
+Result<uint64_t> read_element(const View &v, DType dtype);  // its bits, in the low bytes
+// A type without symbols, and a flat list of its elements.
+Result<TensorPtr> read_tensor(const View &type_view, const View &data_view);
+
+}  // namespace kiln::json
