@@ -19,11 +19,14 @@ void Graph::append(Node node) {
 void Graph::use_instead(ValueId from, ValueId to) {
   auto moved = users_.extract(from);
   if (!moved.empty()) {
-    for (uint32_t id : moved.mapped()) std::ranges::replace(nodes_[position(id)].inputs, from, to);
-    std::vector<uint32_t> &users = users_[to], merged;
-    auto by_position = [this](uint32_t a, uint32_t b) { return position(a) < position(b); };
-    std::ranges::set_union(users, moved.mapped(), std::back_inserter(merged), by_position);
-    users = std::move(merged);
+    // One by one: a value that takes over many others' users, as a merged constant does, has a long list by then.
+    std::vector<uint32_t> &users = users_[to];
+    for (uint32_t id : moved.mapped()) {
+      std::ranges::replace(nodes_[position(id)].inputs, from, to);
+      const auto at =
+          std::ranges::lower_bound(users, position(id), {}, [this](uint32_t user) { return position(user); });
+      if (at == users.end() || *at != id) users.insert(at, id);
+    }
   }
   for (GraphOutput &output : outputs_)
     if (output.value == from) output.value = to;
