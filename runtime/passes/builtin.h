@@ -14,6 +14,8 @@ Pass inline_calls_pass();
 // post_grad: nodes that compute the same become one: equal op, inputs, attributes and annotations (debug.* aside), and
 // constants of equal bytes. Ops that are random, have an effect or mutate stay as they are.
 Pass cse_pass();
+// The same for a region after its decompositions, which have much in common (each layer's tables of rope, say).
+Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
 // Not a pass of the pipeline but the first step of lowering a region for its backend: replaces every node whose op has
 // a decomposition, except ops named in `keep_whole`, until none is left. All that is added for a node has its

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -27,26 +26,20 @@ bool mergeable(const Node &node) {
   return node.kind == Node::Kind::op && !(node.op->flags & kept);
 }
 
-// `inputs` are the node's with what was merged so far in place.
-uint64_t hash_of(const Node &node, std::span<const ValueId> inputs) {
+uint64_t hash_of(const Node &node) {
   ByteWriter bytes;
   bytes.put(static_cast<uint8_t>(node.kind));
   if (node.constant) bytes.put(checksum_of(node.constant->bytes));
   if (node.op) bytes.text(node.op->name);
-  for (ValueId input : inputs) bytes.put(input.packed());
+  for (ValueId input : node.inputs) bytes.put(input.packed());
   for (const auto &[name, value] : node.attrs) bytes.text(value.text());
   return checksum_of(bytes.bytes());
 }
 
-struct Seen {
-  const Node *node;
-  std::vector<ValueId> inputs;
-};
-
-bool same(const Seen &a, const Seen &b) {
-  if (a.node->kind != b.node->kind || a.node->op != b.node->op || a.inputs != b.inputs) return false;
-  if (a.node->constant && !(*a.node->constant == *b.node->constant)) return false;
-  return a.node->attrs == b.node->attrs && same_annotations(a.node->annotations, b.node->annotations);
+bool same(const Node &a, const Node &b) {
+  if (a.kind != b.kind || a.op != b.op || a.inputs != b.inputs) return false;
+  if (a.constant && !(*a.constant == *b.constant)) return false;
+  return a.attrs == b.attrs && same_annotations(a.annotations, b.annotations);
 }
 
 // The storage that the outputs lie in. Outputs that had storage of their own must keep it.
@@ -68,36 +61,41 @@ class OutputStorage {
   std::set<ValueId> roots_;
 };
 
-Status cse(PassContext &context) {
-  const Graph graph = context.edit.view();  // a copy: the view changes with the edit
-  OutputStorage outputs(graph);
-  std::unordered_map<uint64_t, std::vector<Seen>> seen;
-  std::map<ValueId, ValueId> merged;
-  for (const Node &node : graph.nodes()) {
+// Returns how many nodes were merged into others. Nodes stay where they are while the edit replaces values, and what a
+// node reads has been merged when its turn comes.
+Result<uint64_t> merge(Edit &edit) {
+  OutputStorage outputs(edit.view());
+  std::unordered_map<uint64_t, std::vector<const Node *>> seen;  // by hash
+  uint64_t count = 0;
+  for (const Node &node : edit.view().nodes()) {
     if (!mergeable(node)) continue;
-    Seen candidate{&node, node.inputs};
-    for (ValueId &input : candidate.inputs) {
-      if (auto found = merged.find(input); found != merged.end()) input = found->second;
-    }
-    std::vector<Seen> &bucket = seen[hash_of(node, candidate.inputs)];
-    auto first = std::ranges::find_if(bucket, [&](const Seen &other) { return same(other, candidate); });
-    if (first == bucket.end() || outputs.would_join(node, *first->node)) {
-      bucket.push_back(std::move(candidate));
+    std::vector<const Node *> &bucket = seen[hash_of(node)];
+    const auto first = std::ranges::find_if(bucket, [&](const Node *other) { return same(*other, node); });
+    if (first == bucket.end() || outputs.would_join(node, **first)) {
+      bucket.push_back(&node);
       continue;
     }
-    outputs.merge(node, *first->node);
-    for (uint32_t i = 0; i < node.results.size(); ++i) {
-      KILN_TRY(context.edit.replace({node.id, i}, {first->node->id, i}));
-      merged[{node.id, i}] = {first->node->id, i};
-    }
-    ++context.rewrites;
+    outputs.merge(node, **first);
+    for (uint32_t i = 0; i < node.results.size(); ++i) KILN_TRY(edit.replace({node.id, i}, {(*first)->id, i}));
+    ++count;
   }
-  context.done = true;
-  return {};
+  return count;
 }
 
 }  // namespace
 
-Pass cse_pass() { return {.name = "cse", .stage = Stage::post_grad, .run = cse}; }
+Pass cse_pass() {
+  return {.name = "cse", .stage = Stage::post_grad, .run = [](PassContext &context) -> Status {
+            KILN_ASSIGN(context.rewrites, merge(context.edit));
+            context.done = true;
+            return {};
+          }};
+}
+
+Result<GraphPtr> merge_equal_nodes(GraphPtr graph) {
+  Edit edit(std::move(graph));
+  KILN_TRY(merge(edit).status());
+  return edit.finish(false);
+}
 
 }  // namespace kiln

@@ -78,5 +78,19 @@ TEST(Cse, LeavesWritesAlone) {
   EXPECT_NE(m.graph->find("a"), nullptr);
 }
 
+TEST(Cse, MergesWhatDecompositionsHaveInCommon) {
+  const GraphPtr graph = graph_of(f32_graph("x", "4, 8", R"(
+      {"name":"a","op":"softmax","inputs":["x"]}, {"name":"b","op":"softmax","inputs":["x"]},
+      {"name":"y","op":"add","inputs":["a","b"]})",
+                                            "y"));
+  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  ASSERT_TRUE(flat.ok()) << flat.status().message();
+  Result<GraphPtr> smaller = merge_equal_nodes(*flat);
+  ASSERT_TRUE(smaller.ok()) << smaller.status().message();
+  EXPECT_TRUE(verify(**smaller).ok()) << verify(**smaller).message();
+  const size_t once = (*flat)->nodes().size() / 2 + 1;
+  EXPECT_LE((*smaller)->nodes().size(), once + 1);
+}
+
 }  // namespace
 }  // namespace kiln
