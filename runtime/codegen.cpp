@@ -129,7 +129,6 @@ Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule &mod
     image.entry_offset = outputs[i].entry_offset;
     if (request.want) kernels.texts[kernels.fresh[i]] = std::move(outputs[i].text);
   }
-  kernels.compiled = static_cast<uint32_t>(kernels.fresh.size());
   return kernels;
 }
 

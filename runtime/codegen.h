@@ -52,8 +52,8 @@ struct Kernels {
   std::vector<Image> images;       // one for each
   std::vector<std::string> texts;  // one for each, if wanted
   std::vector<uint32_t> of_launch;
-  uint32_t compiled = 0, from_cache = 0;
-  std::vector<uint32_t> fresh;  // numbers of those that were compiled now
+  uint32_t from_cache = 0;
+  std::vector<uint32_t> fresh;  // numbers of those that were compiled now; the others were in the cache
 };
 
 struct KernelRequest {

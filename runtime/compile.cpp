@@ -23,6 +23,7 @@ struct Work {
   CompileReport &report;
   Phases phases{env, report};
 
+  Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   bool oracle() const { return options.backend == "reference"; }
   uint32_t wanted_texts() const {
     return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
@@ -67,7 +68,7 @@ Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
     if (work.options.strict) return invalid(reason, ", which strict mode needs of every late pass: give it a UUID");
     return reason;
   }
-  if (!work.env.cache || !work.options.use_cache) return std::string("cache off");
+  if (!work.cache()) return std::string("cache off");
   return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
 }
 
@@ -106,7 +107,7 @@ Result<std::shared_ptr<const Executable>> look_up(Work &work, const Artifact &ar
   CompileReport &report = work.report;
   if (report.lookup != Outcome::bypass) {
     KILN_TRY(work.phases.begin("lookup"));
-    Lookup found = work.env.cache->find(artifact.key, artifact.components, artifact.build_id, artifact.target);
+    Lookup found = work.cache()->find(artifact.key, artifact.components, artifact.build_id, artifact.target);
     report.lookup = found.outcome;
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::hit) {
@@ -134,10 +135,10 @@ Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Ta
                                      .build_id = build_id(),
                                      .threads = threads ? threads : std::max(1u, std::thread::hardware_concurrency()),
                                      .want = work.wanted_texts(),
-                                     .cache = env.cache,
+                                     .cache = work.cache(),
                                      .progress = env.progress},
                                     *env.codegen));
-  work.report.kernels_compiled = kernels.compiled;
+  work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
   work.report.kernels_from_cache = kernels.from_cache;
   return kernels;
 }
@@ -150,15 +151,15 @@ void publish(const CompileEnvironment &env, std::function<Status()> task) {
   }
 }
 
-// Cold executables go the way of warm ones: to bytes, and back from them.
-Result<std::shared_ptr<const Executable>> finish(Work &work, Artifact made) {
+// Cold executables go the way of warm ones: to bytes, and back from them. `fresh`: the images that no record has yet.
+Result<std::shared_ptr<const Executable>> finish(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
-  if (Cache *cache = work.env.cache) {
+  if (Cache *cache = work.cache()) {
     if (work.report.lookup != Outcome::bypass) publish(work.env, [=] { return cache->publish(*artifact); });
-    for (const Image &image : artifact->images) publish(work.env, [=] { return cache->publish_kernel(image); });
+    for (uint32_t i : fresh) publish(work.env, [=] { return cache->publish_kernel(artifact->images[i]); });
   }
   return load(work, artifact);
 }
@@ -168,7 +169,7 @@ Result<Compiled> compile_oracle(Work &work, const Graph &graph, Artifact artifac
   KILN_TRY(work.phases.begin("plan"));
   artifact.graph_json = write_json(graph);
   KILN_ASSIGN(artifact.plan, plan_reference(graph));
-  KILN_ASSIGN(auto executable, finish(work, std::move(artifact)));
+  KILN_ASSIGN(auto executable, finish(work, std::move(artifact), {}));
   return Compiled{std::move(executable), {}};
 }
 
@@ -205,6 +206,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   Region &region = regions.front();  // there is one
   KILN_ASSIGN(region.graph, run_passes(work, "lower", passes.late, Stage::lower, std::move(region.graph)));
   KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops, {}));
+  KILN_ASSIGN(region.graph, merge_equal_nodes(std::move(region.graph)));
   KILN_ASSIGN(const Lowered lowered, lower(*region.graph));
   KILN_TRY(phases.begin("fuse"));
   KILN_ASSIGN(const kernel::Fused fused, kernel::fuse(lowered.program, target, {.fuse = options.fuse}));
@@ -219,7 +221,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
   artifact.images = std::move(kernels.images);
   artifact.kernels = std::move(kernels.bytes);
-  KILN_ASSIGN(executable, finish(work, std::move(artifact)));
+  KILN_ASSIGN(executable, finish(work, std::move(artifact), kernels.fresh));
   return Compiled{std::move(executable), std::move(kernels.texts)};
 }
 
