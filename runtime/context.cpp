@@ -52,25 +52,23 @@ PassList Context::passes() const {
   return passes_;
 }
 
-std::shared_ptr<const EventSink> Context::sink() const {
-  std::lock_guard lock(mutex_);
-  return sink_;
-}
-
-bool Context::notify(Event event, std::string_view text) {
-  const std::shared_ptr<const EventSink> receiver = sink();
-  return receiver && (*receiver)(event, text);
-}
-
 Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options, CompileReport &report) {
   PassList snapshot;
   std::shared_ptr<const EventSink> receiver;
+  std::string warning;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return invalid("the context is closed");
     snapshot = passes_;
     receiver = sink_;
+    if (const uint64_t failures = background_.failures(); failures > told_failures_) {
+      told_failures_ = failures;
+      warning = failed_saves();
+    }
   }
+  // Told here, and not when it happened: events reach only threads that are inside a call.
+  if (!warning.empty() && receiver && (*receiver)(Event::warning, warning))
+    return error(Code::cancelled, "the host cancelled the compile");
   const CompileEnvironment environment{
       .ops = ops(),
       .passes = snapshot,
@@ -81,6 +79,10 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
       .codegen = codegen_,
   };
   return kiln::compile(environment, std::move(graph), options, report);
+}
+
+std::string Context::failed_saves() const {
+  return str_cat(background_.failures(), " saves to the cache failed; the first: ", background_.first_failure());
 }
 
 Status Context::close() {
@@ -98,8 +100,7 @@ Status Context::close() {
     sink = std::exchange(sink_, nullptr);
   }
   if (background_.failures() == 0) return {};
-  return error(Code::io, background_.failures(),
-               " saves to the cache failed; the first: ", background_.first_failure());
+  return error(Code::io, failed_saves());
 }
 
 void write_report(const Pass &pass, JsonWriter &json) {

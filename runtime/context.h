@@ -74,8 +74,6 @@ class Context : public std::enable_shared_from_this<Context> {
   PassList passes() const;  // a snapshot
 
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
-  // Returns true to cancel.
-  bool notify(Event event, std::string_view text);
 
   // Waits for saves, lets go of passes and sink. The error tells of saves that failed; closed it is all the same.
   Status close();
@@ -84,7 +82,7 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
-  std::shared_ptr<const EventSink> sink() const;
+  std::string failed_saves() const;
 
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<CodegenModule> codegen_ = std::make_shared<CodegenModule>();
@@ -97,6 +95,7 @@ class Context : public std::enable_shared_from_this<Context> {
   mutable std::mutex mutex_;  // of all below
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
+  uint64_t told_failures_ = 0;  // of saves: a warning was sent for so many
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
   std::shared_ptr<const EventSink> sink_;

@@ -1,6 +1,8 @@
 // From a graph to results: compile, bind, run, take, clone, save and load.
 #include <unistd.h>
 
+#include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "host.h"
@@ -212,6 +214,31 @@ TEST(Compile, EventsTellThePhasesAndCancel) {
   EXPECT_EQ(host::compile(context.get(), graph.get()).error.code, KILN_CANCELLED);
   EXPECT_OK(kiln_context_close(context.get()));
   EXPECT_EQ(seen.destroyed, 1);
+}
+
+// A cache folder that cannot be made: a regular file is where a folder above it should be.
+TEST(Compile, FailedSavesAreToldByAWarningAndAtClose) {
+  const std::string file = testing::TempDir() + "kiln_call_test_no_folder_" + std::to_string(::getpid());
+  std::ofstream(file) << "in the way";
+  std::string warning;
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << KILN_EVENT_WARNING;
+  sink.user = &warning;
+  sink.event = [](void *user, uint32_t kind, const char *text, uint64_t size) -> int32_t {
+    EXPECT_EQ(kind, KILN_EVENT_WARNING);
+    static_cast<std::string *>(user)->assign(text, size);
+    return 0;
+  };
+  const host::Context context = host::make_context(file + "/cache", &sink);
+  const host::Graph graph = host::parse(context.get(), host::small_graph);
+  for (int i = 0; i < 500 && warning.empty(); i++) {  // the save fails in the background, at its own time
+    EXPECT_EQ(host::compile(context.get(), graph.get()).error.code, KILN_OK) << "the result is right without a cache";
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_NE(warning.find("saves to the cache failed"), std::string::npos);
+  EXPECT_FAILS(kiln_context_close(context.get()), KILN_IO, file);
+  ::unlink(file.c_str());
 }
 
 }  // namespace

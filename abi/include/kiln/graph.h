@@ -115,7 +115,8 @@ KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, ui
                                            const struct DLTensor *tensor, kiln_value *out);
 /* Adds an op node and infers its results at once; *out is the node, its values are *out << 32 | index. Fails at once,
  * naming op and argument: KILN_TYPE_MISMATCH, KILN_UNKNOWN_NAME, KILN_INVALID_ARGUMENT. An empty name: one is made.
- * Attributes that are left out have their defaults; an optional operand is left out at the end. */
+ * Attributes that are left out have their defaults, and integers serve where dims are wanted; an optional operand is left
+ * out at the end. */
 KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size,
                                       const kiln_value *inputs, uint64_t input_count, const kiln_attr *attrs,
                                       uint64_t attr_count, kiln_node *out);

@@ -112,8 +112,8 @@ KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, 
 KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
                                              kiln_executable **out);
 /* {"backend", "target", "build_id", "key", "symbols", "inputs", "parameters", "outputs" (as kiln_graph_describe),
- * "components", "kernels", "steps", "arena_bytes" (texts over the symbols), "compile": {"passes": [{"name", "stage",
- * "rewrites", "nodes_before", "nodes_after"}]} of the compile that made it}. */
+ * "components", "kernels", "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols),
+ * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (both emitted again from the kernels). */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
