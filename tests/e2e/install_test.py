@@ -50,6 +50,15 @@ class InstallTest(Case):
         self.call("cmake", "--build", project / "build")
         self.assertEqual(self.call(project / "build" / "example").stdout, EXPECTED)
 
+    def test_a_copy_of_the_plugin_template_builds_and_loads(self):
+        project = self.folder / "template"
+        shutil.copytree(SOURCE / "plugins" / "template", project)
+        self.call("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", project / "build")
+        plugin = project / "build" / "template.so"
+        self.assertNotIn("kiln", self.call("readelf", "-d", plugin).stdout.replace(str(plugin), ""))
+        self.assertIn("post_grad", self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
+
     def test_the_installed_program_finds_its_library_and_module(self):
         text = self.call(self.prefix / "bin" / "kiln", "inspect", self.write_graph(
             {"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],

@@ -1,0 +1,120 @@
+#include "runtime/passes/pipeline.h"
+
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+std::shared_ptr<Pass> make_pass(std::string name, Stage stage = Stage::post_grad, int32_t priority = 0) {
+  auto pass = std::make_shared<Pass>();
+  pass->name = std::move(name);
+  pass->plugin = "a test";
+  pass->stage = stage;
+  pass->priority = priority;
+  pass->run = [](PassContext &context) {
+    context.done = true;
+    return Status();
+  };
+  return pass;
+}
+
+std::string names(const PassList &list, std::vector<std::string> only = {}, std::vector<std::string> without = {}) {
+  const auto selected = list.select(only, without);
+  if (!selected.ok()) return selected.status().message();
+  return join(*selected, " ", [](const auto &pass) { return pass->name; });
+}
+
+TEST(PassList, OrdersByStagePriorityAndRegistration) {
+  PassList list;
+  ASSERT_TRUE(list.add(make_pass("d")).ok());
+  ASSERT_TRUE(list.add(make_pass("e")).ok());
+  ASSERT_TRUE(list.add(make_pass("c", Stage::post_grad, -1)).ok());
+  ASSERT_TRUE(list.add(make_pass("b", Stage::pre_grad, 2)).ok());
+  ASSERT_TRUE(list.add(make_pass("a", Stage::pre_grad, 1)).ok());
+  EXPECT_EQ(names(list), "a b c d e");
+  EXPECT_EQ(names(list, {"e", "a"}), "a e") << "selecting does not reorder";
+  EXPECT_EQ(names(list, {}, {"a", "d"}), "b c e");
+  EXPECT_EQ(names(list, {"a", "b"}, {"a"}), "b");
+  EXPECT_EQ(names(list, {"z"}), "no pass is named 'z'; there are: d, e, c, b, a");
+}
+
+TEST(PassList, OnlyRegisteredPassesAreRemoved) {
+  PassList list = PassList::built_in();
+  const size_t built_in = list.all().size();
+  EXPECT_FALSE(list.remove(0).ok()) << "number 0 is a built-in pass's";
+  auto pass = make_pass("mine");
+  pass->registration = 7;
+  ASSERT_TRUE(list.add(pass).ok());
+  EXPECT_TRUE(list.remove(7).ok());
+  EXPECT_FALSE(list.remove(7).ok());
+  EXPECT_EQ(list.all().size(), built_in);
+}
+
+TEST(PassIdentity, EachPartOfItCounts) {
+  const auto bytes = [](const Pass &pass, uint64_t position) {
+    ByteWriter out;
+    EXPECT_TRUE(write_identity(pass, position, out).ok());
+    return out.take();
+  };
+  const auto base = make_pass("p");
+  base->options = {{"texts", AttrValue(std::vector<std::string>{"a", "b"})}};
+  const Bytes expected = bytes(*base, 0);
+  EXPECT_EQ(bytes(*base, 0), expected);
+  EXPECT_NE(bytes(*base, 1), expected) << "its place in the list";
+  const auto changed = [&](auto change) {
+    Pass other = *base;
+    change(other);
+    return bytes(other, 0);
+  };
+  EXPECT_NE(changed([](Pass &p) { p.name = "q"; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.version = "2"; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.stage = Stage::pre_grad; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.priority = 1; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.uuid = Uuid{1}; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.file = Digest(); }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.options["texts"] = AttrValue(std::vector<std::string>{"a, b"}); }), expected);
+  EXPECT_NE(changed([](Pass &p) {
+              p.fingerprint = [](ByteWriter &out) {
+                out.text("environment");
+                return Status();
+              };
+            }),
+            expected);
+}
+
+TEST(RunPass, AFailureLeavesTheGraphAndNamesThePass) {
+  const GraphPtr graph = test::graph_of(test::f32_graph("x", "4", R"({"name":"y","op":"exp","inputs":["x"]})", "y"));
+  const std::string before = print(*graph);
+  const auto pass = make_pass("vandal");
+  pass->run = [](PassContext &context) {
+    const ValueId x{context.edit.view().inputs()[0], 0};
+    EXPECT_TRUE(context.edit.replace(context.edit.view().outputs()[0].value, x).ok());
+    return invalid("second thoughts");
+  };
+  PassRun run;
+  const Result<GraphPtr> after = run_pass(*pass, graph, builtin_ops(), run);
+  ASSERT_FALSE(after.ok());
+  EXPECT_EQ(after.status().message(), "pass 'vandal' of a test: failed: second thoughts");
+  EXPECT_EQ(after.status().info()->plugin, "a test");
+  EXPECT_EQ(print(*graph), before);
+}
+
+TEST(RunPass, TellsWhatItDid) {
+  const GraphPtr graph = test::graph_of(test::f32_graph("x", "4", R"({"name":"y","op":"exp","inputs":["x"]})", "y"));
+  const auto pass = make_pass("counts");
+  pass->run = [](PassContext &context) {
+    context.done = true;
+    context.rewrites = 3;
+    return Status();
+  };
+  PassRun run;
+  ASSERT_TRUE(run_pass(*pass, graph, builtin_ops(), run).ok());
+  EXPECT_EQ(run.name, "counts");
+  EXPECT_EQ(run.stage, "post_grad");
+  EXPECT_EQ(run.rewrites, 3u);
+  EXPECT_EQ(run.nodes_before, 2u);
+  EXPECT_EQ(run.nodes_after, 2u);
+}
+
+}  // namespace
+}  // namespace kiln
