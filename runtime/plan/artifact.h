@@ -36,8 +36,9 @@ struct Artifact {
   std::vector<Image> images;
   std::vector<Bytes> kernels;  // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
-  std::string graph_json;   // what steps of kind reference run; empty when there are none
-  std::string report_json;  // of the compile that made it: the passes that ran; no times, so that bytes are reproducible
+  std::string graph_json;  // what steps of kind reference run; empty when there are none
+  std::string
+      report_json;  // of the compile that made it: the passes that ran; no times, so that bytes are reproducible
 };
 
 }  // namespace kiln
