@@ -46,14 +46,14 @@ class InstallTest(Case):
         project.mkdir()
         (project / "CMakeLists.txt").write_text(PROJECT)
         shutil.copy(EXAMPLE, project)
-        self.call("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", project / "build")
         self.assertEqual(self.call(project / "build" / "example").stdout, EXPECTED)
 
     def test_a_copy_of_the_plugin_template_builds_and_loads(self):
         project = self.folder / "template"
         shutil.copytree(SOURCE / "plugins" / "template", project)
-        self.call("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", project / "build")
         plugin = project / "build" / "template.so"
         self.assertNotIn("kiln", self.call("readelf", "-d", plugin).stdout.replace(str(plugin), ""))
