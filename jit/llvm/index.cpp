@@ -108,7 +108,8 @@ class IndexEmitter {
       if (!remainder) return {quotient};
       return {b_.CreateNSWSub(x.base, b_.CreateNSWMul(quotient, y.base)), x.stride};
     }
-    llvm::Value *n = lanes(x), *d = lanes(y), *quotient = lane_quotient(n, d);
+    llvm::Value *n = lanes(x), *d = lanes(y);
+    llvm::Value *quotient = is_small(dividend, divisor) ? small_quotient(n, divisor.integer()) : lane_quotient(n, d);
     return general(remainder ? b_.CreateNSWSub(n, b_.CreateNSWMul(quotient, d)) : quotient);
   }
 
@@ -140,6 +141,22 @@ class IndexEmitter {
       quotient = b_.CreateNSWSub(quotient, b_.CreateZExt(below, b_.getInt64Ty()));
     }
     return positive ? quotient : b_.CreateSelect(b_.CreateICmpSGT(d, integer(0)), quotient, integer(0));
+  }
+
+  static bool is_small(const Expr &dividend, const Expr &divisor) {
+    constexpr int64_t limit = 1 << 16;
+    return divisor.is_integer() && divisor.integer() > 0 && divisor.integer() < limit &&
+           dividend.lower_bound().value_or(-1) >= 0 && dividend.upper_bound().value_or(limit) < limit;
+  }
+
+  // n / d for 0 <= n, d < 2^16: n * ceil(2^32 / d) exceeds n * 2^32 / d by less than n < 2^32 / d, the room that the
+  // largest remainder leaves.
+  llvm::Value *small_quotient(llvm::Value *n, int64_t d) {
+    const auto constant = [&](int64_t value) {
+      return llvm::ConstantInt::get(n->getType(), static_cast<uint64_t>(value));
+    };
+    llvm::Value *low = b_.CreateAnd(n, constant(UINT32_MAX));  // tells LLVM that a 32-bit multiplication will do
+    return b_.CreateLShr(b_.CreateMul(low, constant(((int64_t{1} << 32) + d - 1) / d)), constant(32));
   }
 
   // floor(n / d) for |n|, |d| < 2^51, which all offsets are: the correctly rounded quotient of two such integers never
