@@ -37,13 +37,19 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   s.mr = micro.mr;
   s.nr = micro.nr;
   s.kc = static_cast<uint32_t>(std::clamp<int64_t>(constant_or(stage.axes[0].extent, micro.kc), 1, micro.kc));
-  // A task's rows: an A block of 96 x 256 floats stays in L2. Its columns: each packed element of A is used that often.
+  // A task's rows: an A block of 96 x 256 floats stays in L2; three times as many where each task packs b anew (130 to
+  // 143 GFLOP/s at 1024^3). Its columns: each packed element of A is used that often. Tiles of a known extent are
+  // balanced: no thin one is left over.
   const auto tile = [](const Expr &extent, int64_t step, int64_t limit) {
-    const int64_t wanted = std::min(constant_or(extent, limit), limit);
+    int64_t wanted = limit;
+    if (extent.is_integer()) {
+      const int64_t count = std::max<int64_t>(1, (extent.integer() + limit - 1) / limit);
+      wanted = (extent.integer() + count - 1) / count;
+    }
     return static_cast<uint32_t>(std::max<int64_t>(step, (wanted + step - 1) / step * step));
   };
   s.tiles.assign(rank, 1);
-  s.tiles[rank - 2] = tile(m, s.mr, int64_t{s.mr} * 8);
+  s.tiles[rank - 2] = tile(m, s.mr, int64_t{s.mr} * (stage.contract->panel != 0 ? 8 : 24));
   s.tiles[rank - 1] = tile(n, s.nr, 512);
   const uint32_t m_axis = static_cast<uint32_t>(rank) - 2, n_axis = m_axis + 1;
   s.vector_m = unit_strides(stage, m_axis, kernel) > unit_strides(stage, n_axis, kernel);
