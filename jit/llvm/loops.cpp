@@ -1,6 +1,6 @@
 // Control flow. Loops are emitted in rotated form (a guard, then do-while), which the code generator likes best, and
-// not at all where the number of passes is known to be 0 or 1. Arithmetic that does not change inside a loop is moved out
-// as soon as the loop is complete; inner loops come first, so that it ends up as far out as it can.
+// not at all where the number of passes is known to be 0 or 1. Arithmetic that does not change inside a loop is moved
+// out as soon as the loop is complete; inner loops come first, so that it ends up as far out as it can.
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/ValueTracking.h>
 
