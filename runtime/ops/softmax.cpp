@@ -1,0 +1,79 @@
+// Softmax: whole in the graph, and three stages of one kernel when a backend fuses what it decomposes to.
+#include <cmath>
+
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+Status infer_softmax(InferContext &c) {
+  KILN_TRY(c.axis(c.attr("dim").i64(), c.inputs[0].rank(), "dim").take_status());
+  return infer_same(c);
+}
+
+// exp(x - max) / sum of it
+Status decompose_softmax(DecomposeContext &c) {
+  const ValueId x = c.node.inputs[0];
+  const AttrMap along = {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}};
+  KILN_ASSIGN(ValueId max, c.add("max", {x}, along));
+  KILN_ASSIGN(ValueId below, c.add("sub", {x, max}));
+  KILN_ASSIGN(ValueId exp, c.add("exp", {below}));
+  KILN_ASSIGN(ValueId sum, c.add("sum", {exp}, along));
+  KILN_ASSIGN(ValueId y, c.add("div", {exp, sum}));
+  c.results = {y};
+  return {};
+}
+
+Status reference_softmax(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const auto width = static_cast<size_t>(x.shape[dim]);
+  std::vector<int64_t> outer = x.shape, strides = dense_strides(x.shape);
+  const auto step = static_cast<size_t>(strides[dim]);
+  if (width == 0) return {};
+  outer[dim] = 1;
+  walk<1>(outer, {strides}, [&](auto at) {
+    const double *in = x.f.data() + at[0];
+    double *out = y.f.data() + at[0];
+    double max = -infinity, sum = 0;
+    for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
+    for (size_t k = 0; k < width; ++k) sum += out[k * step] = std::exp(in[k * step] - max);
+    for (size_t k = 0; k < width; ++k) out[k * step] /= sum;
+  });
+  return {};
+}
+
+void samples_softmax(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "rows", .inputs = {f32({7, 33})}});
+  out.push_back({.name = "columns", .inputs = {f32({17, 9})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "middle", .inputs = {f32({3, 7, 5})}, .attrs = {{"dim", 1}}});
+  out.push_back({.name = "vector", .inputs = {f32({257})}, .low = -20, .high = 20});
+  out.push_back({.name = "one", .inputs = {f32({5, 1})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 5})}});
+  out.push_back({.name = "no_width", .inputs = {f32({5, 0})}});
+  out.push_back({.name = "large_values", .inputs = {f32({3, 65})}, .low = 990, .high = 1010});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m})}, .sizes = {{"n", 5}, {"m", 65}}});
+  out.push_back({.name = "symbolic_one", .inputs = {f32({n, m})}, .sizes = {{"n", 1}, {"m", 1}}});
+  out.push_back(
+      {.name = "edges",
+       .inputs = {f32({3, 3})},
+       .given = {{0, f32_data({3, 3}, {-INFINITY, 1.f, 2.f, NAN, 1.f, 2.f, -INFINITY, -INFINITY, -INFINITY})}}});
+}
+
+const Op records[] = {
+    {{.name = "softmax",
+      .doc = "exp(x) divided by its sum along a dim; NaN where all of x is -inf.",
+      .args = {{"x", "at least one dim", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "the dim whose elements add up to 1", .kind = AttrKind::i64, .fallback = -1}},
+      .infer = infer_softmax},
+     {.decompose = decompose_softmax, .reference = reference_softmax, .samples = samples_softmax}},
+};
+
+}  // namespace
+
+std::span<const Op> softmax_ops() { return records; }
+
+}  // namespace kiln::ops
