@@ -68,8 +68,9 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
 
 Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, int64_t stride, int64_t padding,
                          std::string_view what) {
-  KILN_TRY(require_at_most(c, kernel, size + 2 * padding, str_cat("kernel <= padded ", what)));
-  return floor_div(size + 2 * padding - kernel, stride) + 1;
+  const Dim padded = size + Dim(padding) * 2;  // as a Dim: saturates
+  KILN_TRY(require_at_most(c, kernel, padded, str_cat("kernel <= padded ", what)));
+  return floor_div(padded - kernel, stride) + 1;
 }
 
 size_t normal_axis(int64_t axis, size_t rank) {

@@ -66,7 +66,8 @@ Status infer_pad(InferContext &c) {
   KILN_TRY(require_integers(c, "low", x.rank(), 0));
   KILN_TRY(require_integers(c, "high", x.rank(), 0));
   Shape shape = x.dims;
-  for (size_t d = 0; d < shape.size(); ++d) shape[d] += c.attr("low").i64_list()[d] + c.attr("high").i64_list()[d];
+  for (size_t d = 0; d < shape.size(); ++d)
+    shape[d] = shape[d] + c.attr("low").i64_list()[d] + c.attr("high").i64_list()[d];
   c.results = {make_type(x.dtype, std::move(shape))};
   return {};
 }

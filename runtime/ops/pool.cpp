@@ -42,7 +42,7 @@ Status infer_pool(InferContext &c) {
   const Window window(c.attrs);
   Shape shape = x.dims;
   for (size_t d = 0; d < 2; ++d) {
-    if (2 * window.padding[d] > window.kernel[d])
+    if (window.padding[d] > window.kernel[d] / 2)
       return c.fail("padding ", window.padding[d], " is more than half the kernel's ", window.kernel[d]);
     KILN_ASSIGN(shape[2 + d], window_count(c, x.dims[2 + d], window.kernel[d], window.stride[d], window.padding[d],
                                            str_cat("x dim ", 2 + d)));
