@@ -45,8 +45,7 @@ Result<Passes> select_passes(const Work &work) {
   Passes passes;
   for (auto &pass : selected) {
     if (work.oracle() || pass->stage == Stage::joint) continue;
-    const bool early = pass->stage == Stage::pre_grad && pass->early();
-    (early ? passes.early : passes.late).push_back(std::move(pass));
+    (pass->early() ? passes.early : passes.late).push_back(std::move(pass));
   }
   return passes;
 }

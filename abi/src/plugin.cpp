@@ -29,6 +29,13 @@ Status check_pass_names(std::string_view plugin, const AttrMap &options,
   return {};
 }
 
+// The error with the plugin's name on it, unless a name is on it already.
+Status blame(const Status &status, const std::string &plugin) {
+  auto info = std::make_shared<ErrorInfo>(*status.info());
+  if (info->plugin.empty()) info->plugin = plugin;
+  return Status(std::move(info));
+}
+
 Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::string &path, const AttrMap &options) {
   KILN_ASSIGN(PluginLibrary library, open_plugin(path, host_table.features, context.file_digests()));
   auto loading = std::make_shared<PluginInContext>(library, context, options);
@@ -39,9 +46,10 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
   const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);
   if (!plugin.ok()) return plugin.take_status();
   loading->plugin = std::move(plugin).value();
-  KILN_TRY(check_pass_names(loading->library.name, options, registered));
-  KILN_TRY(
-      context.add_plugin({loading->library.path, loading->library.name, loading->library.digest, loading}, registered));
+  const PluginLibrary &opened = loading->library;
+  Status status = check_pass_names(opened.name, options, registered);
+  if (status.ok()) status = context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered);
+  if (!status.ok()) return blame(status, opened.name);
   return loading;
 }
 

@@ -48,7 +48,11 @@ struct Pass {
   std::shared_ptr<void> keep = {};                       // the plugin's or host's state; destroyed with the last copy
 
   bool built_in() const { return plugin.empty(); }
-  bool early() const { return timing == Timing::early || (timing == Timing::by_identity && !uuid && !built_in()); }
+  // Before the key is made, at every compile: only passes of pre_grad can.
+  bool early() const {
+    const bool by_identity = timing == Timing::by_identity && !uuid && !built_in();
+    return stage == Stage::pre_grad && (timing == Timing::early || by_identity);
+  }
 };
 
 // What of a pass is in the key: all of the above that can change its result, its place in the ordered list, and what

@@ -105,6 +105,9 @@ TEST_P(WrongPlugin, IsRefusedAndRegistersNothing) {
   const host::Error error = load(variant(GetParam().variant));
   EXPECT_EQ(error.code, GetParam().code) << error.message;
   EXPECT_NE(error.message.find(GetParam().words), std::string::npos) << error.message;
+  if (error.code == KILN_INVALID_ARGUMENT) {
+    EXPECT_EQ(error.plugin, "variant");
+  }
   EXPECT_EQ(plugin_passes(), 0u);
 }
 INSTANTIATE_TEST_SUITE_P(

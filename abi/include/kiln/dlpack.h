@@ -1,5 +1,5 @@
-/* kiln/dlpack.h: the tensor structs of DLPack 1.x (https://dmlc.github.io/dlpack), for programs that have no dlpack.h of
- * their own. The include guard is upstream's, so that whichever comes first is the one. */
+/* kiln/dlpack.h: the tensor structs of DLPack 1.x (https://dmlc.github.io/dlpack), for programs that have no dlpack.h
+ * of their own. The include guard is upstream's, so that whichever comes first is the one. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 #include <stddef.h>

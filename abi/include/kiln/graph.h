@@ -40,7 +40,7 @@ KILN_EXPORT kiln_error *kiln_op_name(kiln_context *context, kiln_op op, kiln_tex
 KILN_EXPORT kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t text_size, kiln_dim *out);
 /* The text that kiln_dim_parse reads back. View of `context`. */
 KILN_EXPORT kiln_error *kiln_dim_text(kiln_context *context, const kiln_dim *dim, kiln_text *out);
-/* The value for given sizes: `symbols` and `values` are `count` long. KILN_UNKNOWN_NAME for a symbol that is missing. */
+/* The value for given sizes: `symbols` and `values` are `count` long. KILN_UNKNOWN_NAME for a missing symbol. */
 KILN_EXPORT kiln_error *kiln_dim_evaluate(kiln_context *context, const kiln_dim *dim, const kiln_text *symbols,
                                           const int64_t *values, uint64_t count, int64_t *out);
 
@@ -68,7 +68,7 @@ KILN_EXPORT kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node);
 KILN_EXPORT uint32_t kiln_node_input_count(const kiln_graph *graph, kiln_node node);
 KILN_EXPORT kiln_value kiln_node_input(const kiln_graph *graph, kiln_node node, uint32_t index);
 KILN_EXPORT uint32_t kiln_node_output_count(const kiln_graph *graph, kiln_node node);
-/* One attribute of an op node, defaults included. `out` is a view. KILN_UNKNOWN_NAME when the op has no such attribute. */
+/* One attribute of an op node, defaults included. `out` is a view. KILN_UNKNOWN_NAME when the op has none. */
 KILN_EXPORT kiln_error *kiln_node_attr(const kiln_graph *graph, kiln_node node, const char *name, uint64_t name_size,
                                        kiln_attr *out);
 /* All attributes that differ from their op's defaults, sorted by name. A pattern refuses what it does not name here. */
@@ -109,14 +109,14 @@ KILN_EXPORT kiln_error *kiln_edit_input(kiln_edit *edit, const char *name, uint6
                                         kiln_value *out);
 KILN_EXPORT kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name_size,
                                             const kiln_type *type, kiln_value *out);
-/* Adds a constant. Its bytes are copied, and are in the key and the artifact: meant for small things. An empty name: one
- * is made. */
+/* Adds a constant. Its bytes are copied, and are in the key and the artifact: meant for small things. An empty name:
+ * one is made. */
 KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size,
                                            const struct DLTensor *tensor, kiln_value *out);
 /* Adds an op node and infers its results at once; *out is the node, its values are *out << 32 | index. Fails at once,
  * naming op and argument: KILN_TYPE_MISMATCH, KILN_UNKNOWN_NAME, KILN_INVALID_ARGUMENT. An empty name: one is made.
- * Attributes that are left out have their defaults, and integers serve where dims are wanted; an optional operand is left
- * out at the end. */
+ * Attributes that are left out have their defaults, and integers serve where dims are wanted; an optional operand is
+ * left out at the end. */
 KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size,
                                       const kiln_value *inputs, uint64_t input_count, const kiln_attr *attrs,
                                       uint64_t attr_count, kiln_node *out);

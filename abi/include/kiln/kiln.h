@@ -18,22 +18,31 @@ KILN_EXPORT uint32_t kiln_version(void);
 /* {"version", "abi": {"major", "minor"}, "build_id", "compiler", "target" (this machine's best feature level)}. The
  * caller owns *out. */
 KILN_EXPORT kiln_error *kiln_build_report(kiln_report **out);
-/* Name ("f32"), bytes of an element, and DLPack's type (code | bits << 8 | lanes << 16); each `out` may be NULL. Answers
- * for numbers that a binding does not know yet; KILN_OUT_OF_RANGE for one that this library does not know. */
+/* Name ("f32"), bytes of an element, and DLPack's type (code | bits << 8 | lanes << 16); each `out` may be NULL.
+ * Answers for numbers that a binding does not know yet; KILN_OUT_OF_RANGE for one that this library does not know. */
 KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, uint32_t *out_bytes,
                                         uint32_t *out_dlpack);
 
-/* ---- options: named typed values, checked against a schema by the function that they are given to (an unknown name, or
- * another kind, is an error there). Setting a name again replaces its value. NULL options are empty options.
- *   context    threads i64 = 0 (one per core)   cache text = "" (the standard folder; a folder; or "off")
- *              cache_max_bytes i64 = 0 (1 GiB)
- *   compile    backend text = "cpu" (or "reference")   cpu text = "native" (or "x86-64", "v3", "v4")
- *              cache bool = true   strict bool = false (a bypassed cache is an error)
- *              require_hit bool = false (all but a hit is KILN_NOT_CACHED)
- *              passes text[] (those to run; not set: all)   disable_passes text[]
- *              fuse bool = true   compile_threads i64 = 0 (one per core)
- *   plugin     PASS.OPTION of the passes that it registers, by their schema
- *   pass       OPTION by the pass's schema */
+/* ---- options: named typed values, checked against a schema by the function that they are given to (an unknown name,
+ * or another kind, is an error there). Setting a name again replaces its value. NULL options are empty options.
+ *
+ * Of a context:
+ * - threads i64 = 0: threads that run kernels; 0: KILN_THREADS, or one per core
+ * - cache text = "": a folder; "": the standard one; "off"
+ * - cache_max_bytes i64 = 0: 0: 1 GiB
+ *
+ * Of a compile:
+ * - backend text = "cpu": or "reference"
+ * - cpu text = "native": or "x86-64", "v3", "v4"
+ * - cache bool = true
+ * - strict bool = false: a cache that is bypassed because of a pass is an error
+ * - require_hit bool = false: all but a hit is KILN_NOT_CACHED
+ * - passes text[]: exact names of those to run; empty: all
+ * - disable_passes text[]: exact names of those to leave out
+ * - fuse bool = true
+ * - compile_threads i64 = 0: 0: one per core
+ *
+ * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */
 KILN_EXPORT kiln_error *kiln_options_create(kiln_options **out);
 KILN_EXPORT kiln_error *kiln_options_set(kiln_options *options, const kiln_attr *value);
 KILN_EXPORT kiln_error *kiln_options_set_i64(kiln_options *options, const char *name, uint64_t name_size,
@@ -49,9 +58,9 @@ KILN_EXPORT void kiln_options_destroy(kiln_options *options);
 /* `sink` may be NULL. On success the context owns its `user`. */
 KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_sink *sink,
                                             kiln_context **out);
-/* Waits for background work and runs the destroy callbacks of passes and sink here, once no pass runs. Reports saves to
- * the cache that failed: the context is closed all the same. A closed context refuses new compiles; what was compiled
- * still runs. A second close does nothing. */
+/* Waits for background work and runs the destroy callbacks of passes, plugins and sink here; those that a compile on
+ * another thread still uses run when it ends. Reports saves to the cache that failed: the context is closed all the
+ * same. A closed context refuses new compiles; what was compiled still runs. A second close does nothing. */
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
@@ -72,14 +81,15 @@ KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln
 /* ---- plugins and passes */
 
 /* Loads the plugin at `path` into this context; its file stays mapped until the process ends. A failed load registers
- * nothing. KILN_IO, KILN_INCOMPATIBLE (not a plugin, or made for another ABI), KILN_PLUGIN_FAILED. */
+ * nothing. KILN_IO, KILN_INCOMPATIBLE (not a plugin, or made for another ABI), KILN_PLUGIN_FAILED (its setup), and what
+ * kiln_pass_register answers for its passes. */
 KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
                                          const kiln_options *options);
-/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"}, as
- * in kiln_context_report. */
+/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"},
+ * as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
-/* Registers a pass of the host's own. Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the
- * context owns pass->user; *out_id (may be NULL) serves to unregister. */
+/* Registers a pass of the host's own. Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success
+ * the context owns pass->user; *out_id (may be NULL) serves to unregister. */
 KILN_EXPORT kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
                                            uint64_t *out_id);
 /* Compiles that have begun keep the pass; `destroy` runs when the last of them ends, or here. */
@@ -88,13 +98,12 @@ KILN_EXPORT kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id)
 /* ---- graphs as text. Building and reading them: graph.h. */
 
 /* Reads JSON, strictly, and verifies the graph. Errors say where ("nodes[3].attrs.dim"). */
-KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size,
-                                         kiln_graph **out);
+KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size, kiln_graph **out);
 /* `format`: "json" (reads back to an equal graph), "text" (one line a node), "dot" (Graphviz). */
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);
-/* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape"}], "parameters", "outputs",
- * "nodes", "constants"}; a dimension is a number, or a text for kiln_dim_parse. */
+/* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape"}], "parameters",
+ * "outputs", "nodes", "constants"}; a dimension is a number, or a text for kiln_dim_parse. */
 KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out);
 
 /* ---- compiling and executables */
@@ -113,29 +122,28 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
                                              kiln_executable **out);
 /* {"backend", "target", "build_id", "key", "symbols", "inputs", "parameters", "outputs" (as kiln_graph_describe),
  * "components", "kernels", "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols),
- * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the compile that made it}. */
+ * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the compile that made it. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (both emitted again from the kernels). */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                              kiln_blob **out);
 KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
 
-/* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature: inputs,
- * then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
+/* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature:
+ * inputs, then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
 
 KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
 /* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
 KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
 KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
 /* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
- * unchanged, until the slot is bound again or the call is destroyed. The descriptor is copied. A NULL tensor unbinds. */
+ * unchanged, until the slot is bound again or the call is destroyed. The descriptor is copied. NULL unbinds. */
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
-/* The same, taking over the tensor on success: its deleter runs, on any thread, when nothing uses the memory any more. */
+/* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);
-/* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or left
- * out at the end, is allocated by Kiln and stays with the call until the next run or
- * kiln_call_take. `options` may be NULL.
- * KILN_TYPE_MISMATCH and KILN_OUT_OF_RANGE name the slot. */
+/* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or
+ * left out at the end, is allocated by Kiln and stays with the call until the next run or kiln_call_take. `options` may
+ * be NULL. KILN_TYPE_MISMATCH and KILN_OUT_OF_RANGE name the slot. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL and alignment only. */
@@ -177,16 +185,16 @@ KILN_EXPORT kiln_error *kiln_report_get_text(const kiln_report *report, const ch
 KILN_EXPORT kiln_error *kiln_report_count(const kiln_report *report, const char *path, uint64_t path_size,
                                           uint64_t *out);
 /* The name of member `index` of an object. View of `report`. */
-KILN_EXPORT kiln_error *kiln_report_key(const kiln_report *report, const char *path, uint64_t path_size,
-                                        uint64_t index, kiln_text *out);
+KILN_EXPORT kiln_error *kiln_report_key(const kiln_report *report, const char *path, uint64_t path_size, uint64_t index,
+                                        kiln_text *out);
 /* The whole as JSON, indented. */
 KILN_EXPORT kiln_error *kiln_report_json(const kiln_report *report, kiln_blob **out);
 KILN_EXPORT void kiln_report_destroy(kiln_report *report);
 
 /* ---- tensors in files */
 
-/* Maps a file: ".safetensors", or ".npy" (one tensor, named as the file without its ending). KILN_IO; KILN_CORRUPT names
- * the tensor and what is wrong. */
+/* Maps a file: ".safetensors", or ".npy" (one tensor, named as the file without its ending). KILN_IO; KILN_CORRUPT
+ * names the tensor and what is wrong. */
 KILN_EXPORT kiln_error *kiln_tensors_open(const char *path, uint64_t path_size, kiln_tensors **out);
 KILN_EXPORT uint64_t kiln_tensors_count(const kiln_tensors *tensors);
 /* Tensor `index`, in the file's order. Views of `tensors`; the memory may be read only. Either `out` may be NULL. */

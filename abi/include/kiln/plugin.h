@@ -155,7 +155,7 @@ typedef struct kiln_plugin { /* all of it in static storage of the plugin */
   uint64_t name_size;
   /* Once per context, on the thread that loads. *out_state (may stay NULL) goes to teardown. */
   kiln_error *(*setup)(const kiln_host *host, kiln_context *context, void **out_state);
-  /* May be NULL. After the destroy callbacks of the plugin's passes, when the context is closed; not when setup failed. */
+  /* May be NULL. When the context is closed, after the destroy callbacks of its passes; not if setup failed. */
   void (*teardown)(void *state);
 } kiln_plugin;
 
@@ -174,18 +174,18 @@ typedef struct kiln_plugin_note { /* an ELF note of owner "Kiln", type 1; 4-byte
   char name[64];
 } kiln_plugin_note;
 #define KILN_NOTE_PAYLOAD_SIZE 88u
-#define KILN_PLUGIN_NOTE(minor_needed, features_needed, name_literal)                                             \
-  __attribute__((section(".note.kiln"), used, aligned(4))) static const kiln_plugin_note kiln_plugin_note_ = {    \
-      5u,                                                                                                         \
-      KILN_NOTE_PAYLOAD_SIZE,                                                                                     \
-      KILN_NOTE_TYPE,                                                                                             \
-      "Kiln",                                                                                                     \
-      (uint32_t)(KILN_PLUGIN_MAGIC & 0xffffffffu),                                                                \
-      (uint32_t)(KILN_PLUGIN_MAGIC >> 32),                                                                        \
-      KILN_ABI_MAJOR,                                                                                             \
-      (minor_needed),                                                                                             \
-      (uint32_t)((uint64_t)(features_needed) & 0xffffffffu),                                                      \
-      (uint32_t)((uint64_t)(features_needed) >> 32),                                                              \
+#define KILN_PLUGIN_NOTE(minor_needed, features_needed, name_literal)                                          \
+  __attribute__((section(".note.kiln"), used, aligned(4))) static const kiln_plugin_note kiln_plugin_note_ = { \
+      5u,                                                                                                      \
+      KILN_NOTE_PAYLOAD_SIZE,                                                                                  \
+      KILN_NOTE_TYPE,                                                                                          \
+      "Kiln",                                                                                                  \
+      (uint32_t)(KILN_PLUGIN_MAGIC & 0xffffffffu),                                                             \
+      (uint32_t)(KILN_PLUGIN_MAGIC >> 32),                                                                     \
+      KILN_ABI_MAJOR,                                                                                          \
+      (minor_needed),                                                                                          \
+      (uint32_t)((uint64_t)(features_needed) & 0xffffffffu),                                                   \
+      (uint32_t)((uint64_t)(features_needed) >> 32),                                                           \
       name_literal}
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
  *   sizeof the struct. Kiln refuses a non-zero tail that it does not know.
  * - Zero is the default of every field; `reserved` fields are 0. There is no implicit padding.
  * - Strings are pointer and length in bytes, UTF-8, need no terminator, and are copied in. NULL with length 0 is "".
- * - A function that can fail returns NULL or an error that the caller owns (kiln_error_destroy). On failure, outputs are
- *   untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
+ * - A function that can fail returns NULL or an error that the caller owns (kiln_error_destroy). On failure, outputs
+ * are untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
  * - A view that Kiln gives out lives as long as its owner, which the function's comment names. */
 #ifndef KILN_TYPES_H
 #define KILN_TYPES_H
@@ -52,21 +52,21 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- error codes */
 #define KILN_OK 0u
 #define KILN_INVALID_ARGUMENT 1u
-#define KILN_TYPE_MISMATCH 2u  /* dtypes or shapes that do not fit */
-#define KILN_UNKNOWN_NAME 3u   /* op, attribute, option, pass, slot, tensor, path */
+#define KILN_TYPE_MISMATCH 2u /* dtypes or shapes that do not fit */
+#define KILN_UNKNOWN_NAME 3u  /* op, attribute, option, pass, slot, tensor, path */
 #define KILN_UNIMPLEMENTED 4u
-#define KILN_INVARIANT 5u      /* a graph that breaks one */
-#define KILN_NOT_CACHED 6u     /* require_hit, and no hit; the error's report has the lookup's reason */
-#define KILN_CANCELLED 7u      /* an event callback returned non-zero */
+#define KILN_INVARIANT 5u  /* a graph that breaks one */
+#define KILN_NOT_CACHED 6u /* require_hit, and no hit; the error's report has the lookup's reason */
+#define KILN_CANCELLED 7u  /* an event callback returned non-zero */
 #define KILN_OUT_OF_MEMORY 8u
 #define KILN_BUSY 9u           /* a call is in use by another thread */
 #define KILN_PLUGIN_FAILED 10u /* a plugin's pass or set-up failed; kiln_error_plugin names it */
 #define KILN_IO 11u
-#define KILN_CORRUPT 12u       /* damaged file */
-#define KILN_INCOMPATIBLE 13u  /* of another version, build or CPU */
+#define KILN_CORRUPT 12u      /* damaged file */
+#define KILN_INCOMPATIBLE 13u /* of another version, build or CPU */
 #define KILN_NO_DEVICE 14u
 #define KILN_OUT_OF_RANGE 15u
-#define KILN_INTERNAL 16u      /* a bug of Kiln's */
+#define KILN_INTERNAL 16u /* a bug of Kiln's */
 
 /* ---- element types */
 #define KILN_F64 1u
@@ -109,8 +109,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_STAGE_JOINT 2u
 #define KILN_STAGE_POST_GRAD 3u
 #define KILN_STAGE_LOWER 4u
-#define KILN_TIMING_LATE 1u  /* after a miss only; needs an identity */
-#define KILN_TIMING_EARLY 2u /* before the key is made, at every compile; what it made is what is keyed */
+#define KILN_TIMING_LATE 1u        /* after a miss only; needs an identity */
+#define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
 #define KILN_PASS_UUID_SUFFICES 1u /* identity is the UUID alone: leave the plugin file's digest out of the key */
 #define KILN_PASS_ANY_THREAD 2u    /* may run on threads of Kiln's; else only on the thread that called compile */
 
@@ -165,8 +165,8 @@ typedef struct kiln_symbol {
 
 typedef struct kiln_run_options {
   uint32_t struct_size;
-  uint32_t flags;     /* 0 */
-  uint64_t stream;    /* of the device; 0 on the CPU */
+  uint32_t flags;  /* 0 */
+  uint64_t stream; /* of the device; 0 on the CPU */
 } kiln_run_options;
 
 /* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
@@ -176,10 +176,10 @@ typedef void (*kiln_destroy_fn)(void *user);
 /* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. */
 typedef struct kiln_pass {
   uint32_t struct_size;
-  uint32_t stage;    /* KILN_STAGE_* */
-  int32_t priority;  /* within the stage, ascending; then in order of registration. Built-in passes have 0 */
-  uint32_t timing;   /* KILN_TIMING_*; 0: late with an identity, early without */
-  uint32_t flags;    /* KILN_PASS_* */
+  uint32_t stage;   /* KILN_STAGE_* */
+  int32_t priority; /* within the stage, ascending; then in order of registration. Built-in passes have 0 */
+  uint32_t timing; /* KILN_TIMING_*; 0: late with an identity; without: early in pre_grad, else the cache is bypassed */
+  uint32_t flags;  /* KILN_PASS_* */
   uint32_t reserved0;
   const char *name;
   uint64_t name_size;
