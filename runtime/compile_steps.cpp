@@ -1,0 +1,146 @@
+#include "runtime/compile_steps.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "runtime/cache/key.h"
+#include "runtime/graph/json.h"
+#include "runtime/plan/planner.h"
+
+namespace kiln {
+namespace {
+
+// Why no record can be looked up or published for this compile; empty: it can.
+Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
+  for (const auto &pass : late) {
+    if (pass->uuid || pass->built_in()) continue;
+    std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
+    if (work.options.strict) return invalid(reason, ", which strict mode needs of every late pass: give it a UUID");
+    return reason;
+  }
+  if (!work.cache()) return std::string("cache off");
+  return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
+}
+
+Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact) {
+  KILN_TRY(work.phases.begin("load"));
+  work.report.llvm_loaded = work.env.codegen->in_memory();
+  work.report.kernels_distinct = static_cast<uint32_t>(artifact->images.size());
+  work.report.launches = 0;
+  for (const auto *steps : {&artifact->plan.prepare, &artifact->plan.steps}) {
+    for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
+  }
+  return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id());
+}
+
+void publish(const CompileEnvironment &env, std::function<Status()> task) {
+  if (env.in_background) {
+    env.in_background(std::move(task));
+  } else {
+    (void)task();  // the cache counts its errors; the compile does not depend on them
+  }
+}
+
+}  // namespace
+
+Status check_backend(std::string_view name) {
+  if (name == "cpu" || name == "reference") return {};
+  return error(Code::unknown_name, "backend '", name, "' is not known; there are cpu and reference");
+}
+
+Result<Passes> select_passes(const Work &work) {
+  KILN_ASSIGN(PassPtrs selected, work.env.passes.select(work.options.passes, work.options.disable_passes));
+  Passes passes;
+  for (auto &pass : selected) {
+    if (work.oracle() || pass->stage == Stage::joint) continue;
+    (pass->early() ? passes.early : passes.late).push_back(std::move(pass));
+  }
+  return passes;
+}
+
+Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph) {
+  KILN_TRY(work.phases.begin(phase));
+  for (const auto &pass : passes) {
+    if (pass->stage != stage) continue;
+    KILN_ASSIGN(graph, run_pass(*pass, graph, work.env.ops, work.report.passes.emplace_back()));
+  }
+  return graph;
+}
+
+Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target) {
+  KILN_TRY(work.phases.begin("key"));
+  Artifact artifact;
+  artifact.build_id = build_id();
+  artifact.backend = work.options.backend;
+  artifact.target = target.name();
+  KILN_ASSIGN(work.report.reason, reason_to_bypass(work, late));
+  if (!work.report.reason.empty()) {
+    work.report.lookup = Outcome::bypass;
+    return artifact;
+  }
+  const KeyOption options[] = {{"fuse", str_cat(work.options.fuse)}};
+  KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
+  artifact.key = work.report.key = key_of(artifact.components);
+  return artifact;
+}
+
+Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
+  CompileReport &report = work.report;
+  if (report.lookup != Outcome::bypass) {
+    KILN_TRY(work.phases.begin("lookup"));
+    Lookup found = work.cache()->find(artifact.key, artifact.components, artifact.build_id, artifact.target);
+    report.lookup = found.outcome;
+    report.reason = std::move(found.reason);
+    if (found.outcome == Outcome::hit) {
+      Result<ExecutablePtr> executable = load(work, std::move(found.artifact));
+      if (executable.ok() || executable.status().code() == Code::cancelled) return executable;
+      work.cache()->reject(artifact.key);
+      report.lookup = Outcome::reject;
+      report.reason = str_cat("the record does not load: ", executable.status().message());
+    }
+  }
+  if (!work.options.require_hit) return ExecutablePtr();
+  work.phases.end();
+  Status missing = error(Code::not_cached, "a hit was required: ", name_of(report.lookup), ", ", report.reason);
+  missing.info()->report = to_json(report);
+  return missing;
+}
+
+Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target) {
+  KILN_TRY(work.phases.begin("kernels"));
+  const CompileEnvironment &env = work.env;
+  const uint32_t threads = work.options.compile_threads;
+  KILN_ASSIGN(Kernels kernels,
+              kiln::compile_kernels({.fused = fused,
+                                     .target = target,
+                                     .build_id = build_id(),
+                                     .threads = threads ? threads : std::max(1u, std::thread::hardware_concurrency()),
+                                     .want = work.wanted_texts(),
+                                     .cache = work.cache(),
+                                     .progress = env.progress},
+                                    *env.codegen));
+  work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
+  work.report.kernels_from_cache = kernels.from_cache;
+  return kernels;
+}
+
+Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh) {
+  KILN_TRY(work.phases.begin("artifact"));
+  made.report_json = provenance_json(work.report);
+  KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
+  const auto artifact = std::make_shared<const Artifact>(std::move(read));
+  if (Cache *cache = work.cache()) {
+    if (work.report.lookup != Outcome::bypass) publish(work.env, [=] { return cache->publish(*artifact); });
+    for (uint32_t i : fresh) publish(work.env, [=] { return cache->publish_kernel(artifact->images[i]); });
+  }
+  return load(work, artifact);
+}
+
+Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact) {
+  KILN_TRY(work.phases.begin("plan"));
+  artifact.graph_json = write_json(graph);
+  KILN_ASSIGN(artifact.plan, plan_reference(graph));
+  return finish(work, std::move(artifact), {});
+}
+
+}  // namespace kiln

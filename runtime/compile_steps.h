@@ -1,0 +1,51 @@
+// The steps of a compile that look up, run passes, compile kernels and load. compile.cpp says in which order they run;
+// each takes what the steps before it made, and tells the report.
+#pragma once
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/compile.h"
+#include "runtime/phases.h"
+
+namespace kiln {
+
+// What every step of one compile may ask and tell.
+struct Work {
+  const CompileEnvironment &env;
+  const CompileOptions &options;
+  CompileReport &report;
+  Phases phases{env, report};
+
+  Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
+  bool oracle() const { return options.backend == "reference"; }
+  uint32_t wanted_texts() const {
+    return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
+  }
+};
+
+using PassPtrs = std::vector<std::shared_ptr<const Pass>>;
+struct Passes {
+  PassPtrs early, late;  // early: run before the key is made, on every compile
+};
+using ExecutablePtr = std::shared_ptr<const Executable>;
+
+Status check_backend(std::string_view name);
+// The oracle runs the graph as it was given: no pass. Passes of the joint stage run when a graph is differentiated.
+Result<Passes> select_passes(const Work &work);
+Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
+
+// Begins the artifact: what it is of and for, and K1 unless it is bypassed.
+Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
+// The executable of a record of the artifact's key, or null: then the report says why there is none.
+Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact);
+
+Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target);
+// Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
+// artifact, unless K1 is bypassed, and those of its images that `fresh` numbers.
+Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);
+// All that is left to do for the oracle: an artifact of one step, which runs the graph.
+Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact);
+
+}  // namespace kiln
