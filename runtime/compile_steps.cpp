@@ -18,7 +18,10 @@ Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
     if (work.options.strict) return invalid(reason, ", which strict mode needs of every late pass: give it a UUID");
     return reason;
   }
-  if (!work.cache()) return std::string("cache off");
+  if (!work.cache()) {
+    if (work.options.strict) return invalid("strict mode needs the cache, which is off");
+    return std::string("cache off");
+  }
   return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
 }
 

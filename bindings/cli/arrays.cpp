@@ -119,6 +119,24 @@ Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64
   return array;
 }
 
+Array Array::copy_of(const DLTensor &tensor) {
+  Array array(tensor.dtype, std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim));
+  const auto *from = static_cast<const std::byte *>(tensor.data) + tensor.byte_offset;
+  std::byte *to = array.bytes_.get();
+  if (!tensor.strides) {
+    std::memcpy(to, from, bytes_of(tensor));
+    return array;
+  }
+  const size_t element = tensor.dtype.bits / 8;
+  for (int64_t i = 0, count = count_of(tensor); i < count; ++i, to += element) {
+    int64_t rest = i, offset = 0;
+    for (int32_t d = tensor.ndim; d-- > 0; rest /= tensor.shape[d])
+      offset += rest % tensor.shape[d] * tensor.strides[d];
+    std::memcpy(to, from + offset * static_cast<int64_t>(element), element);
+  }
+  return array;
+}
+
 uint64_t bytes_of(const DLTensor &tensor) { return static_cast<uint64_t>(count_of(tensor)) * (tensor.dtype.bits / 8); }
 
 std::string summary_of(const DLTensor &tensor) {

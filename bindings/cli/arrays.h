@@ -25,6 +25,9 @@ class Array {
   static Array random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
                       bool parameter);
 
+  // The same elements, row-major whatever the strides of `tensor`.
+  static Array copy_of(const DLTensor &tensor);
+
   const DLTensor *tensor() const { return &tensor_; }
   Array(Array &&) = default;
   Array &operator=(Array &&) = default;

@@ -75,6 +75,13 @@ bool Report::boolean(std::string_view path) const {
   return value != 0;
 }
 
+bool Report::has(std::string_view path) const {
+  kiln_text value = {};
+  uint64_t elements = 0;
+  return succeeded(kiln_report_get_text(handle_.get(), path.data(), path.size(), &value)) ||
+         succeeded(kiln_report_count(handle_.get(), path.data(), path.size(), &elements));
+}
+
 size_t Report::count(std::string_view path) const {
   uint64_t value = 0;
   check(kiln_report_count(handle_.get(), path.data(), path.size(), &value));

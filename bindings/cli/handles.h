@@ -71,6 +71,7 @@ class Report {
   int64_t i64(std::string_view path) const;
   double f64(std::string_view path) const;
   bool boolean(std::string_view path) const;
+  bool has(std::string_view path) const;
   size_t count(std::string_view path) const;
   std::string key(std::string_view path, size_t index) const;
   // Of a number or a text, as a person would write it.

@@ -8,6 +8,11 @@ namespace {
 constexpr Flag flags[] = {json_flag};
 constexpr std::string_view verbs[] = {"inspect"};
 
+std::string identity_of(const Report &report, size_t pass) {
+  const std::string uuid = path_of("passes", pass, "uuid");
+  return report.has(uuid) ? "  uuid " + report.shown(uuid) : "  no identity: compiles with it are not cached";
+}
+
 int run(const Args &args) {
   const std::string &verb = args.operands()[0], &path = args.operands()[1];
   if (verb != "inspect") throw Usage("unknown verb '" + verb + "' of plugin" + suggestion(verb, verbs));
@@ -21,7 +26,7 @@ int run(const Args &args) {
   for (size_t i = 0; i < report.count("passes"); ++i) {
     const auto shown = [&](std::string_view member) { return report.shown(path_of("passes", i, member)); };
     print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +
-          "  priority " + shown("priority") + "  uuid " + shown("uuid") + "\n");
+          "  priority " + shown("priority") + identity_of(report, i) + "\n");
   }
   return 0;
 }

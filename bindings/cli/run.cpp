@@ -42,7 +42,7 @@ class Binder {
   // `graph` may be empty: an artifact is run.
   Binder(const Args &args, const Session &session, const Signature &signature, const Graph &graph)
       : signature_(signature), sizes_(session.context()), seed_(args.integer("--random", 0)) {
-    sizes_.set(args.pairs("--size"));
+    sizes_.set(args.pairs("--size"), signature.symbols);
     if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
     for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
     if (graph) sizes_.add_hints(report_of(kiln_graph_describe, graph.get()));
@@ -51,23 +51,26 @@ class Binder {
   }
 
   void bind(kiln_call *call) {
+    uint32_t index = 0;  // inputs, then parameters: by number, since an output may have the same name
     for (const Slot &slot : signature_.inputs) {
       const auto given = inputs_.find(slot.name);
-      bind(call, slot, given != inputs_.end() ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"));
+      bind(call, index++,
+           given != inputs_.end() ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"));
     }
     for (const Slot &slot : signature_.parameters) {
       const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
-      bind(call, slot, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"));
+      bind(call, index++, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"));
     }
   }
 
  private:
   void open_input(const std::string &name, const std::string &path) {
     const Slot &slot = find(signature_.inputs, name, "--input");
-    files_.push_back(make<Tensors>(kiln_tensors_open, path.data(), path.size()));
+    const Tensors file = make<Tensors>(kiln_tensors_open, path.data(), path.size());
     const DLTensor *tensor = nullptr;
-    check(kiln_tensors_at(files_.back().get(), 0, nullptr, &tensor));
-    inputs_[name] = tensor;
+    check(kiln_tensors_at(file.get(), 0, nullptr, &tensor));
+    given_.push_back(Array::copy_of(*tensor));  // the file's memory is read only, and copy_ may write to an input
+    inputs_[name] = given_.back().tensor();
     sizes_.learn(slot, *tensor);
   }
 
@@ -88,29 +91,25 @@ class Binder {
     return drawn_.back().tensor();
   }
 
-  static void bind(kiln_call *call, const Slot &slot, const DLTensor *tensor) {
-    uint32_t index = 0;
-    check(kiln_call_slot(call, slot.name.data(), slot.name.size(), &index));
-    check(kiln_call_bind(call, index, tensor));
+  static void bind(kiln_call *call, uint32_t slot, const DLTensor *tensor) {
+    check(kiln_call_bind(call, slot, tensor));
   }
 
   const Signature &signature_;
   Sizes sizes_;
   std::optional<int64_t> seed_;
   Tensors weights_;
-  std::vector<Tensors> files_;
   std::map<std::string, const DLTensor *> inputs_;
-  std::deque<Array> drawn_;
+  std::deque<Array> given_, drawn_;
 };
 
 void show_outputs(kiln_call *call, const Args &args, const Signature &signature) {
   std::map<std::string, std::string> files;
   for (const auto &[name, path] : args.pairs("--output")) files[name] = path;
+  auto index = static_cast<uint32_t>(signature.inputs.size() + signature.parameters.size());
   for (const Slot &slot : signature.outputs) {
-    uint32_t index = 0;
-    check(kiln_call_slot(call, slot.name.data(), slot.name.size(), &index));
     DLManagedTensorVersioned *taken = nullptr;
-    check(kiln_call_take(call, index, &taken));
+    check(kiln_call_take(call, index++, &taken));
     const Output output(taken);
     std::string line = slot.name + "  " + slot.dtype + " " + summary_of(output->dl_tensor);
     if (const auto file = files.find(slot.name); file != files.end()) {

@@ -8,7 +8,7 @@
 
 namespace kiln::cli {
 
-inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin: its passes and ops", true};
+inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
 inline constexpr Flag backend_flag{"--backend", "cpu|reference", "what runs the graph (cpu)"};
 inline constexpr Flag cpu_flag{"--cpu", "NAME", "generate code for x86-64, v3 or v4 (native: this machine)"};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run and compile (one per core)"};

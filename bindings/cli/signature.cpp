@@ -1,5 +1,6 @@
 #include "signature.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace kiln::cli {
@@ -34,17 +35,30 @@ std::string Slot::type() const {
 }
 
 Signature signature_of(const Report &description) {
-  return {slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs")};
+  Signature signature{
+      slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
+  for (size_t i = 0; i < description.count("symbols"); ++i) signature.symbols.push_back(description.key("symbols", i));
+  return signature;
 }
 
-void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given) {
-  for (const auto &[name, value] : given) sizes_[name] = to_integer(value, 0, "--size " + name);
+void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given,
+                const std::vector<std::string> &symbols) {
+  for (const auto &[name, value] : given) {
+    if (std::find(symbols.begin(), symbols.end(), name) == symbols.end())
+      throw Usage("--size " + name + ": the graph has no symbol of that name" +
+                  suggestion(name, std::vector<std::string_view>(symbols.begin(), symbols.end())));
+    sizes_[name] = to_integer(value, 0, "--size " + name);
+  }
 }
 
 void Sizes::learn(const Slot &slot, const DLTensor &array) {
   if (static_cast<size_t>(array.ndim) != slot.shape.size()) return;  // a wrong rank: binding it will say so
   for (size_t d = 0; d < slot.shape.size(); ++d) {
-    if (is_symbol(slot.shape[d])) sizes_.emplace(slot.shape[d], array.shape[d]);
+    if (!is_symbol(slot.shape[d])) continue;
+    const auto [known, fresh] = sizes_.emplace(slot.shape[d], array.shape[d]);
+    if (!fresh && known->second != array.shape[d])
+      throw Usage("dim " + std::to_string(d) + " of --input " + slot.name + " is " + std::to_string(array.shape[d]) +
+                  ", but " + slot.shape[d] + " is " + std::to_string(known->second));
   }
 }
 

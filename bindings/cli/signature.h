@@ -18,6 +18,7 @@ struct Slot {
 
 struct Signature {
   std::vector<Slot> inputs, parameters, outputs;
+  std::vector<std::string> symbols;
 };
 // Of kiln_graph_describe or kiln_executable_describe.
 Signature signature_of(const Report &description);
@@ -27,9 +28,9 @@ class Sizes {
  public:
   explicit Sizes(kiln_context *context) : context_(context) {}
 
-  // Usage unless every value is an integer from 0 on.
-  void set(const std::vector<std::pair<std::string, std::string>> &given);
-  // Takes the sizes of `slot`'s bare symbols from an array that is given for it, unless they are set already.
+  // Usage unless every name is one of `symbols` and every value an integer from 0 on.
+  void set(const std::vector<std::pair<std::string, std::string>> &given, const std::vector<std::string> &symbols);
+  // Takes the sizes of `slot`'s bare symbols from an array that is given for it; Usage where they are known to differ.
   void learn(const Slot &slot, const DLTensor &array);
   // Takes the hints of the symbols that have no size yet. Of kiln_graph_describe; an artifact keeps no hints.
   void add_hints(const Report &graph_description);

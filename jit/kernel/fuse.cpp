@@ -1,5 +1,7 @@
 #include "jit/kernel/fuse.h"
 
+#include <algorithm>
+
 #include "jit/kernel/fuse_steps.h"
 
 namespace kiln::kernel {
@@ -9,6 +11,8 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
   fused.tensors = program.tensors;
   std::vector<Item> items = inline_producers(program, options);
   items = split_packing(std::move(items), fused.tensors, target);
+  // What is prepared comes first: between the others it would only keep them from meeting in one group.
+  std::ranges::stable_partition(items, &Item::prepared);
   const std::vector<Group> groups = group_items(items, fused.tensors, options);
 
   // A tensor outlives its group when it is an output, or when another group reads it.

@@ -7,6 +7,7 @@ namespace {
 using kernel::Core;
 
 Status infer_concat(InferContext &c) {
+  if (c.inputs.empty()) return c.fail("there are no inputs; expected at least one");
   const TensorType &first = c.inputs[0];
   KILN_ASSIGN(int64_t axis, c.axis(c.attr("dim").i64(), first.rank(), "dim"));
   const auto dim = static_cast<size_t>(axis);

@@ -135,9 +135,12 @@ KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
 KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
 /* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
 KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
+/* The first slot of that name among inputs, parameters, outputs. An output may be named like an input; its number then
+ * follows from its place in the signature. KILN_UNKNOWN_NAME. */
 KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
 /* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
- * unchanged, until the slot is bound again or the call is destroyed. The descriptor is copied. NULL unbinds. */
+ * unchanged, until the slot is bound again or the call is destroyed. The memory of an input that a copy_ writes must be
+ * writable. The descriptor is copied. A NULL tensor unbinds. */
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);

@@ -109,6 +109,19 @@ TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
   expect_same_as_unfused(b, {{"n", 1}, {"t", 1}});
 }
 
+TEST(Fuse, EndsALinearLayerWithWhatReadsScalesMadeOfParametersAlone) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 24}), w = b.input({40, 24}, true), scale = b.input({40}, true);
+  const uint32_t h = b.linear(x, w);
+  const uint32_t prepared = b.map(Core::exp, scale);  // between the two, in a kernel of `prepare`
+  b.output(b.map(Core::mul, h, static_cast<int32_t>(prepared)));
+  const Fused f = fused(b);
+  int per_call = 0;
+  for (const Launch &launch : f.launches) per_call += !launch.prepared;
+  EXPECT_EQ(per_call, 1);
+  expect_same_as_unfused(b, {{"n", 3}});
+}
+
 TEST(Fuse, FoldsReshapeAndPermuteOfHeadsIntoTheAccess) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, t, 24});
