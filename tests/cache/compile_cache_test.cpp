@@ -307,9 +307,8 @@ TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {
 TEST_F(CompileCache, TheReportHasWhatStatsShow) {
   expect(Outcome::miss, "", chain);
   const std::string json = to_json(report_);
-  for (const char *name :
-       {"lookup", "reason", "key", "passes_run", "kernels_compiled", "kernels_from_cache", "kernels_distinct",
-        "launches", "llvm_loaded", "phases", "total_ms", "backend", "target"}) {
+  for (const char *name : {"lookup", "reason", "key", "passes_run", "kernels_compiled", "kernels_from_cache",
+                           "kernels_distinct", "launches", "llvm_loaded", "phases", "total_ms", "backend", "target"}) {
     EXPECT_NE(json.find(str_cat("\"", name, "\":")), std::string::npos) << name;
   }
   EXPECT_NE(json.find(R"("passes_run":{"inline_calls":0,"cse":0})"), std::string::npos) << json;
