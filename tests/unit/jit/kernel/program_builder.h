@@ -1,5 +1,7 @@
 // Small programs of computes for the tests of fusion: what op records would lower to, without the ops.
 #pragma once
+#include <random>
+
 #include "jit/kernel/fuse.h"
 
 namespace kiln::kernel::testing {
@@ -103,5 +105,49 @@ class ProgramBuilder {
   }
   uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
 };
+
+// Maps, reductions, views and linear layers over tensors with the symbols n and t, in a shape that the seed decides.
+inline ProgramBuilder random_program(unsigned seed) {
+  const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
+  std::mt19937 random(seed);
+  const auto below = [&](size_t limit) { return static_cast<uint32_t>(random() % limit); };
+  ProgramBuilder b;
+  b.input({n, 4, t});
+  b.input({n, 1, 1});
+  b.input({4, t}, true);
+  b.input({n, 4, t});
+  const uint32_t w = b.input({6, 6}, true);
+  const uint32_t m = b.input({n, 4, 6});
+  (void)m;
+  for (int step = 0; step < 12; ++step) {
+    const uint32_t a = below(b.program.tensors.size()), c = below(b.program.tensors.size());
+    const Shape &ad = b.program.tensors[a].dims, &cd = b.program.tensors[c].dims;
+    bool fits = ad.size() == cd.size();
+    for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
+    switch (below(6)) {
+      case 0:
+        b.map(Core::tanh, a);
+        break;
+      case 1:
+        b.reduce_last(below(2) ? Core::add : Core::max, a);
+        break;
+      case 2:
+        if (ad.back().is(6)) b.linear(a, w);
+        break;
+      case 3:
+        if (ad.size() == 3)
+          b.view(a, {ad[1], ad[0], ad[2]},
+                 [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
+        break;
+      default:
+        if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));
+    }
+  }
+  for (int k = 0; k < 3; ++k) {
+    const uint32_t tensor = below(b.program.tensors.size());
+    if (tensor > 5) b.output(tensor);
+  }
+  return b;
+}
 
 }  // namespace kiln::kernel::testing

@@ -1,0 +1,281 @@
+#include "jit/cuda/source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "jit/cuda/source_body.h"
+
+namespace kiln::cuda {
+namespace {
+
+using namespace kernel;
+
+constexpr int64_t thread_local_elements = 64;  // row_local buffers of a thread that runs alone
+
+bool constant_and_small(const Kernel &kernel) {
+  int64_t elements = 0;
+  for (const Buffer &b : kernel.buffers) {
+    if (b.space != Buffer::Space::row_local) continue;
+    if (!b.size.is_integer()) return false;
+    elements += b.size.integer();
+  }
+  return elements <= thread_local_elements;
+}
+
+class SourceEmitter {
+ public:
+  SourceEmitter(const Kernel &kernel, std::string_view name)
+      : kernel_(kernel), name_(name), block_(mapping_of(kernel) == Mapping::block) {}
+
+  std::string run() {
+    signature();
+    buffers();
+    line(block_ ? "for (kiln_i64 point = blockIdx.x; point < args.points; point += gridDim.x) {"
+                : "for (kiln_i64 point = blockIdx.x * (kiln_i64)blockDim.x + threadIdx.x; point < args.points; point "
+                  "+= (kiln_i64)gridDim.x * blockDim.x) {");
+    ++indent_;
+    delinearise("point", kernel_.parallel, 0);
+    if (!block_) thread_locals();
+    for (const Stage &stage : kernel_.stages) {
+      line("{");
+      ++indent_;
+      if (stage.contract)
+        contraction(stage);
+      else if (stage.carriers.types.empty())
+        map(stage);
+      else if (block_)
+        block_reduction(stage);
+      else
+        thread_reduction(stage);
+      --indent_;
+      line("}");
+      if (block_) line("__syncthreads();");
+    }
+    --indent_;
+    line("}");
+    --indent_;
+    line("}");
+    return std::move(out_);
+  }
+
+ private:
+  uint32_t rows() const { return static_cast<uint32_t>(kernel_.parallel.size()); }
+  void line(const std::string &text) { out_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+
+  void signature() {
+    size_t memory = 0;
+    for (const Buffer &b : kernel_.buffers) memory += b.space != Buffer::Space::row_local;
+    line(str_cat("struct ", name_, "_args { void *buffers[", std::max<size_t>(memory, 1), "]; kiln_i64 sizes[",
+                 std::max<size_t>(kernel_.symbols.size(), 1),
+                 "]; kiln_i64 points; unsigned char *scratch; unsigned *error_word; };"));
+    line(str_cat("extern \"C\" __global__ void ", name_, "(const ", name_, "_args args) {"));
+    ++indent_;
+    for (size_t i = 0; i < kernel_.symbols.size(); ++i)
+      line(str_cat("const kiln_i64 ", kernel_.symbols[i], " = args.sizes[", i, "];"));
+  }
+
+  // b0, b1, ...: pointers to memory; in block mode row_local buffers lie in the block's part of the scratch.
+  void buffers() {
+    const ScratchLayout layout = scratch_layout(kernel_);
+    size_t local = 0;
+    if (block_ && !layout.row_local.empty()) {
+      line(str_cat("unsigned char *scratch = args.scratch + blockIdx.x * (", expr_text(layout.size_bytes), ");"));
+    }
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const Buffer &b = kernel_.buffers[i];
+      const std::string type(memory_type(b.type));
+      if (b.space != Buffer::Space::row_local) {
+        line(str_cat(b.space == Buffer::Space::in ? "const " : "", type, " *b", i, " = (", type, " *)args.buffers[", i,
+                     "];"));
+      } else if (block_) {
+        line(str_cat(type, " *b", i, " = (", type, " *)(scratch + ", expr_text(layout.row_local[local++]), ");"));
+      }
+    }
+  }
+
+  void thread_locals() {
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const Buffer &b = kernel_.buffers[i];
+      if (b.space == Buffer::Space::row_local)
+        line(str_cat(memory_type(b.type), " b", i, "[", std::max<int64_t>(b.size.integer(), 1), "];"));
+    }
+  }
+
+  // Axes first_id, ... from the flattened `from`, the last fastest.
+  void delinearise(const std::string &from, std::span<const Axis> axes, uint32_t first_id) {
+    if (axes.empty()) return;
+    line(str_cat("kiln_i64 rest", first_id, " = ", from, ";"));
+    for (size_t i = axes.size(); i-- > 0;) {
+      const size_t id = first_id + i;
+      if (i == 0) {
+        line(str_cat("const kiln_i64 i", id, " = rest", first_id, ";"));
+      } else {
+        const std::string extent = expr_text(axes[i].extent);
+        line(str_cat("const kiln_i64 i", id, " = rest", first_id, " % (", extent, "); rest", first_id, " /= (", extent,
+                     ");"));
+      }
+    }
+  }
+  std::string points_of(std::span<const Axis> axes) {
+    Expr points = 1;
+    for (const Axis &axis : axes) points *= axis.extent;
+    return expr_text(points);
+  }
+
+  std::vector<std::string> body(const Body &b, std::string_view prefix, std::span<const std::string> carriers = {}) {
+    BodyText text(b, prefix, carriers);
+    for (const std::string &statement : text.statements()) line(statement);
+    return text.yields();
+  }
+
+  void stores(const Stage &stage, std::span<const std::string> values) {
+    for (const Store &s : stage.stores) {
+      line(str_cat("b", s.to.buffer, "[", expr_text(s.to.index[0]), "] = ", values[static_cast<size_t>(s.value)], ";"));
+    }
+  }
+
+  // The threads of a block share the loop axes; a thread alone walks them all.
+  void map(const Stage &stage) {
+    if (stage.axes.empty()) {
+      if (block_) line("if (threadIdx.x == 0) {");
+    } else {
+      line(str_cat("for (kiln_i64 at = ", block_ ? "threadIdx.x" : "0", "; at < ", points_of(stage.axes),
+                   "; at += ", block_ ? "blockDim.x" : "1", ") {"));
+    }
+    const bool braces = block_ || !stage.axes.empty();
+    indent_ += braces;
+    delinearise("at", stage.axes, rows());
+    stores(stage, body(stage.body, "v"));
+    indent_ -= braces;
+    if (braces) line("}");
+  }
+
+  struct Split {
+    std::vector<Axis> loops, reduces;
+  };
+  static Split split(const Stage &stage) {
+    Split s;
+    for (const Axis &axis : stage.axes) (axis.role == Axis::Role::loop ? s.loops : s.reduces).push_back(axis);
+    return s;
+  }
+
+  // c0, c1, ...: the carriers, begun with their identities.
+  std::vector<std::string> begin_carriers(const Carriers &carriers) {
+    std::vector<std::string> names;
+    for (size_t c = 0; c < carriers.types.size(); ++c) {
+      names.push_back(str_cat("c", c));
+      line(str_cat(value_type(carriers.types[c]), " c", c, " = ",
+                   immediate_text(carriers.types[c], carriers.identities[c]), ";"));
+    }
+    return names;
+  }
+  void combine(const Carriers &carriers, std::span<const std::string> names, const std::vector<std::string> &right) {
+    std::vector<std::string> both(names.begin(), names.end());
+    both.insert(both.end(), right.begin(), right.end());
+    line("{");
+    ++indent_;
+    const std::vector<std::string> results = body(carriers.combine, "m", both);
+    for (size_t c = 0; c < results.size(); ++c)
+      line(str_cat("const ", value_type(carriers.types[c]), " n", c, " = ", results[c], ";"));
+    for (size_t c = 0; c < results.size(); ++c) line(str_cat(names[c], " = n", c, ";"));
+    --indent_;
+    line("}");
+  }
+  void accumulate(const Stage &stage, const Split &axes, std::span<const std::string> names, const std::string &first,
+                  const std::string &step) {
+    line(str_cat("for (kiln_i64 at = ", first, "; at < ", points_of(axes.reduces), "; at += ", step, ") {"));
+    ++indent_;
+    delinearise("at", axes.reduces, rows() + static_cast<uint32_t>(axes.loops.size()));
+    combine(stage.carriers, names, body(stage.body, "v"));
+    --indent_;
+    line("}");
+  }
+
+  void thread_reduction(const Stage &stage) {
+    const Split axes = split(stage);
+    line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
+    ++indent_;
+    delinearise("loop", axes.loops, rows());
+    const std::vector<std::string> names = begin_carriers(stage.carriers);
+    accumulate(stage, axes, names, "0", "1");
+    stores(stage, names);
+    --indent_;
+    line("}");
+  }
+
+  // Each thread reduces every blockDim-th element; then halves meet in shared memory, so that the order depends on the
+  // size of the block alone.
+  void block_reduction(const Stage &stage) {
+    const Split axes = split(stage);
+    for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
+      line(str_cat("__shared__ ", value_type(stage.carriers.types[c]), " shared", c, "[1024];"));
+    }
+    line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
+    ++indent_;
+    delinearise("loop", axes.loops, rows());
+    const std::vector<std::string> names = begin_carriers(stage.carriers);
+    accumulate(stage, axes, names, "threadIdx.x", "blockDim.x");
+    for (size_t c = 0; c < names.size(); ++c) line(str_cat("shared", c, "[threadIdx.x] = c", c, ";"));
+    line("for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {   // blockDim.x is a power of two");
+    ++indent_;
+    line("__syncthreads();");
+    line("if (threadIdx.x < half) {");
+    ++indent_;
+    std::vector<std::string> right;
+    for (size_t c = 0; c < names.size(); ++c) right.push_back(str_cat("shared", c, "[threadIdx.x + half]"));
+    combine(stage.carriers, names, right);
+    for (size_t c = 0; c < names.size(); ++c) line(str_cat("shared", c, "[threadIdx.x] = c", c, ";"));
+    --indent_;
+    line("}");
+    --indent_;
+    line("}");
+    line("if (threadIdx.x == 0) {");
+    ++indent_;
+    stores(stage, names);
+    --indent_;
+    line("}");
+    line("__syncthreads();");
+    --indent_;
+    line("}");
+  }
+
+  // One thread for each (m, n): a plain loop over k.
+  void contraction(const Stage &stage) {
+    const Contract &c = *stage.contract;
+    const std::string type(value_type(c.accumulator));
+    line(str_cat(type, " sum = 0;"));
+    line(str_cat("for (kiln_i64 i", rows(), " = 0; i", rows(), " < ", expr_text(stage.axes[0].extent), "; ++i", rows(),
+                 ") {"));
+    ++indent_;
+    const std::string a = body(c.a, "a")[0], b = body(c.b, "b_")[0];
+    line(str_cat("sum += ", a, " * ", b, ";"));
+    --indent_;
+    line("}");
+    const std::string sum[] = {"sum"};
+    stores(stage, body(stage.body, "v", sum));
+  }
+
+  const Kernel &kernel_;
+  std::string_view name_;
+  bool block_;
+  std::string out_;
+  int indent_ = 0;
+};
+
+}  // namespace
+
+Mapping mapping_of(const Kernel &kernel) {
+  const bool alone = kernel.stages.front().contract || kernel.schedule.vector == Schedule::Vector::parallel;
+  return alone && constant_and_small(kernel) ? Mapping::thread : Mapping::block;
+}
+
+Result<std::string> emit_source(const Kernel &kernel, std::string_view name) {
+  for (const Buffer &b : kernel.buffers) {
+    if (b.type == DType::f16 || b.type == DType::bf16)
+      return error(Code::unimplemented, "cuda: ", name_of(b.type), " cannot be emitted yet");
+  }
+  return SourceEmitter(kernel, name).run();
+}
+
+}  // namespace kiln::cuda

@@ -1,0 +1,28 @@
+// Kernel IR to CUDA C++ that includes nothing: what NVRTC compiles, and what a C++ compiler builds under a shim.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "jit/base/status.h"
+#include "jit/kernel/kernel.h"
+
+namespace kiln::cuda {
+
+// How a kernel's points (of its parallel axes, flattened) are spread over the device.
+enum class Mapping : uint8_t {
+  thread,  // a thread takes a point and runs its stages alone
+  block,   // a block takes a point; its threads share each stage's axes, and meet between stages
+};
+Mapping mapping_of(const kernel::Kernel &kernel);
+
+// The parameter that every entry takes by value, as text in the prelude. Sizes of its arrays are those of the kernel:
+//   struct { void *buffers[B]; long long sizes[S]; long long points; unsigned char *scratch; unsigned *error_word; }
+// `scratch` holds block_scratch bytes (kernel::scratch_layout) for each block of the grid.
+
+// What all kernels of a program share: helper functions with the semantics of core_ops.def.
+std::string_view prelude();
+// The entry function `name`. code unimplemented: a dtype that cannot be emitted yet (f16, bf16).
+Result<std::string> emit_source(const kernel::Kernel &kernel, std::string_view name);
+
+}  // namespace kiln::cuda

@@ -1,0 +1,55 @@
+#include "jit/cuda/nvrtc.h"
+
+#include <gtest/gtest.h>
+
+#include "jit/cuda/source.h"
+#include "tests/unit/jit/kernel/program_builder.h"
+
+namespace kiln::cuda {
+namespace {
+
+TEST(Nvrtc, CompilesAProgramOfManyKernelsForEachArchitecture) {
+  Result<Nvrtc> nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << "SKIP: " << nvrtc.status().message();
+  std::string source(prelude());
+  size_t count = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Result<kernel::Fused> fused = kernel::fuse(kernel::testing::random_program(seed).program, Target{}, {});
+    ASSERT_TRUE(fused.ok());
+    for (const kernel::Launch &launch : fused->launches) source += *emit_source(launch.kernel, str_cat("k", count++));
+  }
+  for (const char *arch : {"sm_80", "sm_90a", "sm_100"}) {
+    Result<Cubin> cubin = nvrtc->compile(source, arch);
+    ASSERT_TRUE(cubin.ok()) << cubin.status().message().substr(0, 2000);
+    EXPECT_EQ(std::string(cubin->code.begin() + 1, cubin->code.begin() + 4), "ELF");
+    ASSERT_EQ(cubin->entries.size(), count) << cubin->log.substr(0, 500);
+    for (const EntryUse &entry : cubin->entries) EXPECT_GT(entry.registers, 0u) << entry.name;
+  }
+}
+
+TEST(Nvrtc, AttachesLogOptionsAndSourceToAFailure) {
+  Result<Nvrtc> nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << "SKIP: " << nvrtc.status().message();
+  Result<Cubin> cubin = nvrtc->compile("extern \"C\" __global__ void broken() { undeclared(); }", "sm_90");
+  ASSERT_FALSE(cubin.ok());
+  for (const char *part : {"undeclared", "--gpu-architecture=sm_90", "__global__ void broken"}) {
+    EXPECT_NE(cubin.status().message().find(part), std::string::npos) << part;
+  }
+}
+
+TEST(PtxasLog, GivesRegistersAndSpillsOfEachEntry) {
+  const std::vector<EntryUse> entries = parse_ptxas_log(
+      "ptxas info    : Compiling entry function 'k0' for 'sm_90'\n"
+      "ptxas info    : Function properties for k0\n"
+      "    8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
+      "ptxas info    : Used 32 registers, used 1 barriers, 4096 bytes smem, 400 bytes cmem[0]\n");
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].name, "k0");
+  EXPECT_EQ(entries[0].registers, 32u);
+  EXPECT_EQ(entries[0].spill_store_bytes, 12u);
+  EXPECT_EQ(entries[0].spill_load_bytes, 16u);
+  EXPECT_EQ(entries[0].shared_bytes, 4096u);
+}
+
+}  // namespace
+}  // namespace kiln::cuda
