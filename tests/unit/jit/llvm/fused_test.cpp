@@ -104,44 +104,7 @@ TEST(FusedKernels, ComputeALinearLayerWithItsEpilogue) {
 
 TEST(FusedKernels, ComputeRandomPrograms) {
   for (unsigned seed = 0; seed < 40; ++seed) {
-    std::mt19937 random(seed);
-    const auto below = [&](size_t limit) { return static_cast<uint32_t>(random() % limit); };
-    ProgramBuilder b;
-    b.input({n, 4, t});
-    b.input({n, 1, 1});
-    b.input({4, t}, true);
-    b.input({n, 4, t});
-    const uint32_t w = b.input({6, 6}, true);
-    b.input({n, 4, 6});
-    const auto inputs = static_cast<uint32_t>(b.program.tensors.size());
-    for (int step = 0; step < 12; ++step) {
-      const uint32_t a = below(b.program.tensors.size()), c = below(b.program.tensors.size());
-      const Shape ad = b.program.tensors[a].dims, cd = b.program.tensors[c].dims;
-      bool fits = ad.size() == cd.size();
-      for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
-      switch (below(6)) {
-        case 0:
-          b.map(Core::tanh, a);
-          break;
-        case 1:
-          b.map(Core::tanh, b.reduce_last(below(2) ? Core::add : Core::max, a));
-          break;
-        case 2:
-          if (ad.back().is(6)) b.linear(a, w);
-          break;
-        case 3:
-          if (ad.size() == 3)
-            b.view(a, {ad[1], ad[0], ad[2]},
-                   [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
-          break;
-        default:
-          if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));
-      }
-    }
-    for (int k = 0; k < 3; ++k) {
-      const uint32_t tensor = below(b.program.tensors.size());
-      if (tensor >= inputs) b.output(tensor);
-    }
+    const ProgramBuilder b = kernel::testing::random_program(seed);
     SCOPED_TRACE(str_cat("seed ", seed));
     expect_everywhere(b, {{{"n", 3}, {"t", 2}}, {{"n", 2}, {"t", 37}}}, 1e-4);
     if (HasFatalFailure()) return;
