@@ -29,16 +29,16 @@ class InstallTest(Case):
         self.call("cmake", "--install", BUILD, "--prefix", first)
         self.prefix = self.folder / "moved"
         first.rename(self.prefix)
-        self.library = next(self.prefix.rglob("libkiln.so")).parent
+        self.libdir = next(self.prefix.rglob("libkiln.so")).parent
 
     def flags(self, *words):
-        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libdir / "pkgconfig")}
         done = subprocess.run(["pkg-config", *words, "kiln"], capture_output=True, text=True, env=environment, check=True)
         return done.stdout.split()
 
     def test_pkg_config_builds_the_readmes_example(self):
         self.call("cc", "-std=c11", "-Wall", "-Werror", EXAMPLE, *self.flags("--cflags", "--libs"), "-o", self.file("a"),
-                  f"-Wl,-rpath,{self.library}")
+                  f"-Wl,-rpath,{self.libdir}")
         self.assertEqual(self.call(self.file("a")).stdout, EXPECTED)
 
     def test_cmake_builds_the_readmes_example(self):
@@ -72,11 +72,11 @@ class InstallTest(Case):
         self.assertEqual({path.name for path in plugins.iterdir()} >= {"fuse_rms_norm.so", "fold_batch_norm.so"}, True)
 
     def test_libraries_keep_their_promises(self):
-        needed = self.call("readelf", "-d", self.library / "libkiln.so").stdout
+        needed = self.call("readelf", "-d", self.libdir / "libkiln.so").stdout
         self.assertIn("[libkiln.so.1]", needed)
         self.assertIsNone(re.search(r"NEEDED.*(LLVM|cuda|nvrtc)", needed))
-        self.assertIsNone(re.search(r"NEEDED.*(LLVM|z3|xml2)", self.call("readelf", "-d", self.library / "libkiln_llvm.so").stdout))
-        self.assertLess((self.library / "libkiln_llvm.so").stat().st_size, 45 << 20)
+        self.assertIsNone(re.search(r"NEEDED.*(LLVM|z3|xml2)", self.call("readelf", "-d", self.libdir / "libkiln_llvm.so").stdout))
+        self.assertLess((self.libdir / "libkiln_llvm.so").stat().st_size, 45 << 20)
 
 
 class ReadmeTest(Case):
