@@ -92,13 +92,18 @@ Expr ExprBuilder::make(Expr::Node n) {
   if (n.kind == Expr::Kind::axis) h = mix(h, hash_of(n.extra));
   n.has_axis = n.kind == Expr::Kind::axis;
   n.has_value = n.kind == Expr::Kind::value;
+  uint64_t size = n.name.size() + 12;  // "min(, )" around the operands; the digits of an id
   for (const Expr &e : n.operands) {
     h = mix(h, hash_of(e));
+    size += 25;  // " + (" and ")"; the digits of an integer
     if (const Expr::Node *child = node(e)) {
       n.has_axis |= child->has_axis;
       n.has_value |= child->has_value;
+      n.depth = std::max(n.depth, static_cast<uint16_t>(std::min(child->depth + 1, 0xffff)));
+      size += child->size;
     }
   }
+  n.size = static_cast<uint32_t>(std::min<uint64_t>(size, 0xffffffff));
   n.hash = h;
   expr::Interval b = bounds_of_node(n);
   n.lower = b.lower;

@@ -39,7 +39,8 @@ class Expr {
   static Expr symbol(std::string_view name);
   static Expr axis(uint32_t id, Expr extent);  // 0 <= axis < extent
   static Expr value(uint32_t id);  // a value that a kernel's body computed; meaningful inside that body only
-  // Reads "2*n + 1", "(h + 3) // 4", "min(a, b)", "n / 2" (exact; kept as a floor division), "n % 8".
+  // Reads "2*n + 1", "(h + 3) // 4", "min(a, b)", "n / 2" (exact; kept as a floor division), "n % 8". Refuses what is
+  // longer than 64 KiB or deeper than 200 levels, as written or simplified.
   static Result<Expr> parse(std::string_view text);
 
   Kind kind() const;
@@ -66,7 +67,7 @@ class Expr {
   friend bool operator==(const Expr &a, const Expr &b);                   // structural
   friend std::strong_ordering operator<=>(const Expr &a, const Expr &b);  // a total, process-independent order
 
-  std::string text() const;  // reads back through parse (axes print as i0, values as v0)
+  std::string text() const;  // reads back through parse, unless huge (axes print as i0, values as v0)
   // The three below do not look into the extents of axes.
   void collect_symbols(std::set<std::string> &out) const;
   bool depends_on_axis(uint32_t id) const;

@@ -21,6 +21,8 @@ inline constexpr int64_t no_upper = std::numeric_limits<int64_t>::max();
 struct Expr::Node {
   Kind kind = Kind::symbol;
   bool has_axis = false, has_value = false;  // anywhere inside
+  uint16_t depth = 1;                        // of nodes below each other; saturates
+  uint32_t size = 1;                         // at least the characters of text(), where shared parts repeat; saturates
   uint32_t id = 0;                           // axis, value
   uint64_t hash = 0;
   int64_t lower = no_lower, upper = no_upper;  // constant bounds
@@ -32,7 +34,7 @@ struct Expr::Node {
 // The private door of Expr.
 struct ExprBuilder {
   static const Expr::Node *node(const Expr &e) { return e.node_.get(); }
-  static Expr make(Expr::Node node);  // fills in hash, flags and bounds
+  static Expr make(Expr::Node node);  // fills in hash, flags, depth, size and bounds
 };
 
 namespace expr {

@@ -109,17 +109,19 @@ class Parser {
   }
 
  private:
+  // Of the text, and of the simplified expression's: so all that is read can be written and read again.
   static constexpr size_t longest = 64 << 10;
   static constexpr int deepest = 200;
 
   Result<Expr> sum() {
-    if (++depth_ > deepest) return invalid("expression '", text_.substr(0, 40), "...' is nested deeper than ", deepest);
+    if (++depth_ > deepest) return too_deep();
     KILN_ASSIGN(Expr left, product());
     for (;;) {
       bool plus = take("+");
       if (!plus && !take("-")) break;
       KILN_ASSIGN(Expr right, product());
       left = plus ? left + right : left - right;
+      KILN_TRY(check_growth(left));
     }
     --depth_;
     return left;
@@ -134,38 +136,40 @@ class Parser {
       if (op != "*" && right.is(0))
         return invalid("expression '", text_, "': division by zero before character ", at_ + 1);
       left = op == "*" ? left * right : op == "/" ? floor_div(left, right) : mod(left, right);
+      KILN_TRY(check_growth(left));
     }
   }
 
   Result<Expr> unary() {
     bool negative = false;
     while (take("-")) negative = !negative;
+    skip_space();
+    if (at_ < text_.size() && is_digit(text_[at_])) return integer(negative);
     if (!negative) return primary();
     KILN_ASSIGN(Expr e, primary());
     return Expr(-1) * e;
   }
 
   Result<Expr> primary() {
-    skip_space();
     if (take("(")) {
       KILN_ASSIGN(Expr e, sum());
       if (!take(")")) return expected("')'");
       return e;
     }
-    if (at_ < text_.size() && is_digit(text_[at_])) return integer();
     std::string_view word = name();
     if (word.empty()) return expected("a number, a name or '('");
     if (word == "min" || word == "max") return call(word == "min");
     return Expr::symbol(word);
   }
 
-  Result<Expr> integer() {
-    int64_t number = 0;
-    auto [end, failure] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
-    if (failure != std::errc())
+  // With its sign, for the smallest number has no positive counterpart.
+  Result<Expr> integer(bool negative) {
+    uint64_t magnitude = 0;
+    auto [end, failure] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), magnitude);
+    if (failure != std::errc() || magnitude > static_cast<uint64_t>(no_upper) + negative)
       return invalid("expression '", text_, "': the number at character ", at_ + 1, " exceeds 64 bits");
     at_ = static_cast<size_t>(end - text_.data());
-    return Expr(number);
+    return Expr(static_cast<int64_t>(negative ? 0 - magnitude : magnitude));
   }
 
   Result<Expr> call(bool is_min) {
@@ -175,6 +179,7 @@ class Parser {
     do {
       KILN_ASSIGN(Expr other, sum());
       e = is_min ? min(e, other) : max(e, other);
+      KILN_TRY(check_growth(e));
     } while (take(","));
     if (!take(")")) return expected("')'");
     return e;
@@ -199,6 +204,20 @@ class Parser {
     if (!text_.substr(at_).starts_with(token)) return false;
     at_ += token.size();
     return true;
+  }
+
+  // A few characters can make a huge expression: each product, quotient or remainder may repeat its operands.
+  Status check_growth(const Expr &e) const {
+    const Expr::Node *node = ExprBuilder::node(e);
+    if (!node) return {};
+    if (node->size > longest)
+      return invalid("expression '", text_.substr(0, 40), "...' takes more than ", longest,
+                     " characters when it is simplified, at character ", at_ + 1);
+    return node->depth > deepest ? too_deep() : Status();
+  }
+
+  Status too_deep() const {
+    return invalid("expression '", text_.substr(0, 40), "...' is nested deeper than ", deepest);
   }
 
   Status expected(std::string_view what) {

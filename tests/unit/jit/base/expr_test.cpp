@@ -55,7 +55,24 @@ TEST(Expr, ParseErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(message("99999999999999999999"),
             "expression '99999999999999999999': the number at character 1 exceeds 64 bits");
   EXPECT_EQ(message("n // 0"), "expression 'n // 0': division by zero before character 7");
+  EXPECT_EQ(message("9223372036854775808"),
+            "expression '9223372036854775808': the number at character 1 exceeds 64 bits");
   EXPECT_FALSE(Expr::parse(std::string(5000, '(')).ok());
+}
+
+TEST(Expr, TheSmallestIntegerReadsBack) {
+  EXPECT_EQ(parsed("-9223372036854775808"), Expr(INT64_MIN));
+  EXPECT_EQ(parsed("n*(-9223372036854775808)").text(), "-9223372036854775808*n");
+  EXPECT_EQ(parsed("-9223372036854775808*n"), sym("n") * Expr(INT64_MIN));
+}
+
+TEST(Expr, AShortTextOfAHugeExpressionIsRefused) {
+  std::string text = "n";
+  for (int i = 0; i < 12; ++i) text += " / 85 * 97 / 13 * n";  // each repeats what stands before it several times
+  Status refused = Expr::parse(text).status();
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_NE(refused.message().find("takes more than 65536 characters when it is simplified"), std::string::npos)
+      << refused.message();
 }
 
 TEST(Expr, DividesIntegersTowardMinusInfinity) {
