@@ -1,0 +1,60 @@
+#include "process.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "handles.h"
+
+extern char **environ;
+
+namespace kiln::bench {
+namespace {
+
+std::string output_of_process(std::vector<std::string> words) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) throw cli::Failure("no pipe");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addclose(&actions, pipe_ends[0]);
+  std::vector<char *> argv;
+  for (std::string &word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(pipe_ends[1]);
+  std::string output;
+  char part[256];
+  for (ssize_t size = 1; !failed && size > 0;) {
+    size = read(pipe_ends[0], part, sizeof part);
+    if (size > 0) output.append(part, static_cast<size_t>(size));
+  }
+  close(pipe_ends[0]);
+  int status = -1;
+  if (failed || waitpid(child, &status, 0) != child || status != 0) throw cli::Failure(words[0] + " failed");
+  return output;
+}
+
+}  // namespace
+
+double run_process(std::vector<std::string> words) {
+  std::istringstream output(output_of_process(std::move(words)));
+  double number = 0;
+  output >> number;
+  return number;
+}
+
+std::vector<double> numbers_of_process(std::vector<std::string> words, size_t count) {
+  const std::string name = words[0];
+  std::istringstream output(output_of_process(std::move(words)));
+  std::vector<double> numbers(count);
+  for (double &number : numbers) output >> number;
+  if (!output) throw cli::Failure(name + " printed too few numbers");
+  return numbers;
+}
+
+}  // namespace kiln::bench

@@ -1,0 +1,94 @@
+// plan GRAPH CACHE: compiles a graph, kernels aside. Prints the seconds that it took, and by how many bytes the heap
+// was larger at its peak than when it began.
+//
+// A late pass without identity makes every compile run the passes, fuse and plan, while kernels still come from CACHE.
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "session.h"
+
+namespace {
+
+std::atomic<int64_t> heap_bytes, heap_peak;
+
+void *counted(void *memory) {
+  const int64_t now = heap_bytes += static_cast<int64_t>(malloc_usable_size(memory));
+  for (int64_t peak = heap_peak; now > peak && !heap_peak.compare_exchange_weak(peak, now);) {
+  }
+  return memory;
+}
+
+}  // namespace
+
+// The heap of this process, counted: these take the place of the C library's for all that it loads.
+extern "C" {
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *memory);
+
+void *malloc(size_t size) { return counted(__libc_malloc(size)); }
+void *calloc(size_t count, size_t size) { return counted(__libc_calloc(count, size)); }
+void *realloc(void *memory, size_t size) {
+  heap_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
+  return counted(__libc_realloc(memory, size));
+}
+void *memalign(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
+void *aligned_alloc(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
+void free(void *memory) {
+  heap_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
+  __libc_free(memory);
+}
+}
+
+namespace kiln::bench {
+namespace {
+
+using namespace cli;
+
+kiln_error *change_nothing(void *, kiln_pass_call *call) { return kiln_pass_done(call, 0); }
+
+void run(const std::string &graph_path, const char *cache) {
+  Options settings;
+  settings.set("cache", cache);
+  settings.set("threads", int64_t{1});
+  const Context context = make<Context>(kiln_context_create, settings.get(), nullptr);
+  const std::string name = "change_nothing";
+  kiln_pass pass = {};
+  pass.struct_size = sizeof pass;
+  pass.stage = KILN_STAGE_POST_GRAD;
+  pass.name = name.data();
+  pass.name_size = name.size();
+  pass.run = change_nothing;
+  check(kiln_pass_register(context.get(), &pass, nullptr, nullptr));
+  const std::string json = read_file(graph_path);
+  const Graph graph = make<Graph>(kiln_graph_parse, context.get(), json.data(), json.size());
+
+  const int64_t before = heap_bytes;
+  heap_peak = before;
+  kiln_executable *executable = nullptr;
+  kiln_report *report = nullptr;
+  check(kiln_compile(context.get(), graph.get(), nullptr, &executable, &report));
+  const int64_t bytes = heap_peak - before;
+  const Executable owned(executable);
+  const Report compiled(report);
+  const double milliseconds = compiled.f64("total_ms") - compiled.f64("phases.kernels_ms");
+  std::printf("%.9f %lld\n", milliseconds * 1e-3, static_cast<long long>(bytes));
+}
+
+}  // namespace
+}  // namespace kiln::bench
+
+int main(int count, char **words) {
+  if (count != 3) return 2;
+  try {
+    kiln::bench::run(words[1], words[2]);
+    return 0;
+  } catch (const std::exception &failure) {
+    std::fprintf(stderr, "plan: %s\n", failure.what());
+    return 1;
+  }
+}
