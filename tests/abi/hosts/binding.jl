@@ -1,0 +1,362 @@
+# A thin binding of Kiln over ccall: errors are exceptions, handles destroy themselves, passes are functions. KILN_LIBRARY
+# is the path of libkiln.so. Arrays of Julia's are column-major: Kiln, which is row-major, sees their dimensions reversed.
+module Kiln
+
+export Array32, Call, Context, KilnError, Listener, Pass, Rewriter
+export add, bind!, compile, constant, describe, destroy!, input, is_op, load, load_plugin, member_count, nodes,
+       parse_graph, integer, register, substitute!, report, run!, save, text, unregister
+
+const lib = ENV["KILN_LIBRARY"]
+
+# ---- structs and numbers: kiln/types.h, kiln/dlpack.h
+
+const INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
+const STAGE_POST_GRAD, PASS_UUID_SUFFICES = 3, 1
+
+const Raw = Ptr{Cvoid}     # any handle
+const Chars = Ptr{UInt8}   # a string is passed as this and its size
+
+struct Text
+    data::Chars
+    size::UInt64
+end
+Base.String(text::Text) = text.size == 0 ? "" : unsafe_string(text.data, text.size)
+
+struct DLTensor
+    data::Ptr{Cvoid}
+    device_type::Int32
+    device_id::Int32
+    ndim::Int32
+    code::UInt8
+    bits::UInt8
+    lanes::UInt16
+    shape::Ptr{Int64}
+    strides::Ptr{Int64}
+    byte_offset::UInt64
+end
+
+struct PassRequest
+    struct_size::UInt32
+    stage::UInt32
+    priority::Int32
+    timing::UInt32
+    flags::UInt32
+    reserved0::UInt32
+    name::Chars
+    name_size::UInt64
+    version::Chars
+    version_size::UInt64
+    uuid::Chars
+    options::Ptr{Cvoid}
+    option_count::UInt64
+    user::Ptr{Cvoid}
+    run::Ptr{Cvoid}
+    fingerprint::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+
+struct EventSink
+    struct_size::UInt32
+    kinds::UInt32
+    user::Ptr{Cvoid}
+    event::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+
+# Of the library that runs.
+abi_major() = @ccall(lib.kiln_version()::UInt32) >> 16
+
+# ---- errors
+
+# A kiln_error. `reason` is the lookup's, when the error has a compile's report.
+struct KilnError <: Exception
+    code::Int
+    message::String
+    plugin::String
+    reason::String
+end
+Base.showerror(io::IO, error::KilnError) = print(io, error.message, " (code ", error.code, ")")
+
+# Takes the error over, if there is one.
+function check(error::Raw)
+    error == C_NULL && return
+    message, plugin, reason = Ref(Text(C_NULL, 0)), Ref(Text(C_NULL, 0)), Ref(Text(C_NULL, 0))
+    code = @ccall lib.kiln_error_code(error::Raw)::UInt32
+    @ccall lib.kiln_error_message(error::Raw, message::Ptr{Text})::Cvoid
+    @ccall lib.kiln_error_plugin(error::Raw, plugin::Ptr{Text})::Cvoid
+    explained = @ccall lib.kiln_error_report(error::Raw)::Raw
+    if explained != C_NULL
+        missed = @ccall lib.kiln_report_get_text(explained::Raw, "reason"::Chars, 6::UInt64, reason::Ptr{Text})::Raw
+        @ccall lib.kiln_error_destroy(missed::Raw)::Cvoid
+    end
+    taken = KilnError(code, String(message[]), String(plugin[]), String(reason[]))
+    @ccall lib.kiln_error_destroy(error::Raw)::Cvoid
+    throw(taken)
+end
+
+# The value that `call` has Kiln write behind the pointer that it gets.
+function out(call, ::Type{T}) where T
+    value = Ref{T}()
+    check(call(value))
+    return value[]
+end
+
+# ---- handles
+
+abstract type Handle end
+Base.unsafe_convert(::Type{Raw}, handle::Handle) = handle.raw
+
+for name in (:Options, :Context, :Graph, :Executable, :Report, :Blob)
+    @eval begin
+        mutable struct $name <: Handle
+            raw::Raw
+            $name(raw::Raw) = finalizer(destroy!, new(raw))
+        end
+    end
+end
+
+# A call holds on to the arrays that are bound to it.
+mutable struct Call <: Handle
+    raw::Raw
+    bound::Dict{String, Array}
+    function Call(executable::Executable)
+        raw = out(Raw) do call
+            @ccall lib.kiln_call_create(executable::Raw, call::Ptr{Raw})::Raw
+        end
+        return finalizer(destroy!, new(raw, Dict()))
+    end
+end
+
+for name in (:Options, :Context, :Graph, :Executable, :Report, :Blob, :Call)
+    symbol = QuoteNode(Symbol("kiln_", lowercase(string(name)), "_destroy"))
+    @eval function destroy!(handle::$name)
+        raw, handle.raw = handle.raw, C_NULL
+        ccall(($symbol, lib), Cvoid, (Raw,), raw)
+    end
+end
+
+function Options(; values...)
+    options = Options(out(result -> @ccall(lib.kiln_options_create(result::Ptr{Raw})::Raw), Raw))
+    for (key, value) in values
+        name = string(key)
+        if value isa Bool
+            check(@ccall lib.kiln_options_set_bool(options::Raw, name::Chars, sizeof(name)::UInt64, value::UInt32)::Raw)
+        else
+            check(@ccall lib.kiln_options_set_text(options::Raw, name::Chars, sizeof(name)::UInt64, value::Chars,
+                                                   sizeof(value)::UInt64)::Raw)
+        end
+    end
+    return options
+end
+
+# The functions that take a handle and a string and write a result.
+for (name, symbol, takes, gives) in ((:integer, :kiln_report_get_i64, Report, Int64),
+                                     (:report_text, :kiln_report_get_text, Report, Text),
+                                     (:member_count, :kiln_report_count, Report, UInt64),
+                                     (:parsed, :kiln_graph_parse, Context, Raw),
+                                     (:loaded, :kiln_executable_load, Context, Raw),
+                                     (:written, :kiln_graph_write, Graph, Raw),
+                                     (:written, :kiln_executable_text, Executable, Raw),
+                                     (:slot, :kiln_call_slot, Call, UInt32))
+    @eval $name(handle::$takes, words::String) = out($gives) do result
+        ccall(($(QuoteNode(symbol)), lib), Raw, (Raw, Chars, UInt64, Ptr{$gives}), handle, words, sizeof(words), result)
+    end
+end
+
+text(report::Report, path) = String(report_text(report, path))
+text(graph_or_executable::Handle, form) = String(Blob(written(graph_or_executable, form)))
+parse_graph(context, json) = Graph(parsed(context, json))
+load(context, path) = Executable(loaded(context, path))
+
+function Base.String(blob::Blob)
+    size = Ref{UInt64}()
+    data = @ccall lib.kiln_blob_data(blob::Raw, size::Ptr{UInt64})::Chars
+    return unsafe_string(data, size[])
+end
+
+describe(graph::Graph) = Report(out(Raw) do result
+    @ccall lib.kiln_graph_describe(graph::Raw, result::Ptr{Raw})::Raw
+end)
+report(context::Context) = Report(out(Raw) do result
+    @ccall lib.kiln_context_report(context::Raw, result::Ptr{Raw})::Raw
+end)
+Base.close(context::Context) = check(@ccall lib.kiln_context_close(context::Raw)::Raw)
+unregister(context, id) = check(@ccall lib.kiln_pass_unregister(context::Raw, id::UInt64)::Raw)
+load_plugin(context, path) =
+    check(@ccall lib.kiln_plugin_load(context::Raw, path::Chars, sizeof(path)::UInt64, C_NULL::Raw)::Raw)
+save(executable, path) =
+    check(@ccall lib.kiln_executable_save(executable::Raw, path::Chars, sizeof(path)::UInt64, C_NULL::Raw)::Raw)
+
+# An executable and the report of how it was made.
+function compile(context, graph; values...)
+    options, made = Options(; values...), Ref{Raw}(C_NULL)
+    executable = out(Raw) do result
+        @ccall lib.kiln_compile(context::Raw, graph::Raw, options::Raw, result::Ptr{Raw}, made::Ptr{Raw})::Raw
+    end
+    return Executable(executable), Report(made[])
+end
+
+# ---- arrays
+
+const Array32 = Array{Float32}
+
+# Lends `array` to `use` as a descriptor: its own memory, its dimensions in reverse.
+function lend(use, array::Array32)
+    shape = collect(Int64, reverse(size(array)))
+    GC.@preserve array shape begin
+        use(Ref(DLTensor(pointer(array), 1, 0, ndims(array), 2, 32, 1, pointer(shape), C_NULL, 0)))
+    end
+end
+
+function bind!(call::Call, name, array::Array32)
+    lend(array) do tensor
+        check(@ccall lib.kiln_call_bind(call::Raw, slot(call, name)::UInt32, tensor::Ptr{DLTensor})::Raw)
+    end
+    call.bound[name] = array
+end
+
+function run!(call::Call, x::Array32, y::Array32)
+    lend(x) do input
+        lend(y) do output
+            GC.@preserve input output begin
+                tensors = [Base.unsafe_convert(Ptr{DLTensor}, each) for each in (input, output)]
+                check(@ccall lib.kiln_call_run(call::Raw, tensors::Ptr{Ptr{DLTensor}}, 2::UInt64, C_NULL::Raw)::Raw)
+            end
+        end
+    end
+end
+
+# ---- callbacks. Kiln gets an object's address as `user`; `held` keeps the object alive until Kiln calls `destroy`.
+
+abstract type Held end
+const held = IdDict{Held, Nothing}()
+
+# A graph pass in Julia: `rewrite` takes a Rewriter and returns how often it rewrote.
+mutable struct Pass <: Held
+    name::String
+    rewrite::Function
+    uuid::Union{Vector{UInt8}, Nothing}
+    runs::Int
+    destroyed::Int
+end
+Pass(name, rewrite, uuid = nothing) = Pass(name, rewrite, uuid, 0, 0)
+
+# Receives a context's events: `event` takes the text and returns whether to cancel.
+mutable struct Listener <: Held
+    event::Function
+    destroyed::Int
+end
+Listener(event) = Listener(event, 0)
+
+function run_pass(user::Ptr{Cvoid}, call::Raw)::Raw
+    try
+        pass = unsafe_pointer_to_objref(user)::Pass
+        pass.runs += 1
+        rewrites = pass.rewrite(Rewriter(call))
+        return @ccall lib.kiln_pass_done(call::Raw, rewrites::UInt64)::Raw
+    catch problem   # must not unwind through C
+        words = sprint(showerror, problem)
+        return @ccall lib.kiln_error_create(PLUGIN_FAILED::UInt32, words::Chars, sizeof(words)::UInt64, C_NULL::Raw)::Raw
+    end
+end
+
+function send_event(user::Ptr{Cvoid}, kind::UInt32, words::Chars, size::UInt64)::Int32
+    try
+        listener = unsafe_pointer_to_objref(user)::Listener
+        return listener.event(unsafe_string(words, size))
+    catch
+        return 1   # all that an event can say: cancel
+    end
+end
+
+function let_go(user::Ptr{Cvoid})::Cvoid
+    owner = unsafe_pointer_to_objref(user)::Held
+    delete!(held, owner)
+    owner.destroyed += 1
+    return
+end
+
+# Kiln takes `owner` over inside `take`; when it refuses, it is ours still.
+function handing_over(take, owner::Held)
+    held[owner] = nothing
+    try
+        return take(pointer_from_objref(owner), @cfunction(let_go, Cvoid, (Ptr{Cvoid},)))
+    catch
+        delete!(held, owner)
+        rethrow()
+    end
+end
+
+# The id to unregister the pass by.
+function register(context::Context, pass::Pass)
+    name, uuid = pass.name, pass.uuid
+    run = @cfunction(run_pass, Raw, (Ptr{Cvoid}, Raw))
+    GC.@preserve name uuid handing_over(pass) do user, destroy
+        request = Ref(PassRequest(sizeof(PassRequest), STAGE_POST_GRAD, 0, 0, uuid === nothing ? 0 : PASS_UUID_SUFFICES,
+                                  0, pointer(name), sizeof(name), C_NULL, 0,
+                                  uuid === nothing ? Chars(C_NULL) : pointer(uuid), C_NULL, 0, user, run, C_NULL, destroy))
+        out(UInt64) do id
+            @ccall lib.kiln_pass_register(context::Raw, request::Ptr{PassRequest}, C_NULL::Raw, id::Ptr{UInt64})::Raw
+        end
+    end
+end
+
+function Context(listener::Union{Listener, Nothing} = nothing; values...)
+    options = Options(; values...)
+    create(sink) = Context(out(Raw) do result
+        @ccall lib.kiln_context_create(options::Raw, sink::Ptr{EventSink}, result::Ptr{Raw})::Raw
+    end)
+    listener === nothing && return create(C_NULL)
+    event = @cfunction(send_event, Int32, (Ptr{Cvoid}, UInt32, Chars, UInt64))
+    return handing_over(listener) do user, destroy
+        create(Ref(EventSink(sizeof(EventSink), 0, user, event, destroy)))
+    end
+end
+
+# The edit of a pass's graph. A node is a number, a value is node << 32 | output.
+struct Rewriter
+    context::Raw
+    edit::Raw
+    graph::Raw
+    function Rewriter(call::Raw)
+        context = @ccall lib.kiln_pass_context(call::Raw)::Raw
+        edit = @ccall lib.kiln_pass_edit(call::Raw)::Raw
+        return new(context, edit, @ccall lib.kiln_edit_view(edit::Raw)::Raw)
+    end
+end
+
+function nodes(graph::Rewriter)
+    read(found) = out(UInt64) do count
+        @ccall lib.kiln_graph_nodes(graph.graph::Raw, found::Ptr{UInt64}, length(found)::UInt64, count::Ptr{UInt64})::Raw
+    end
+    found = Vector{UInt64}(undef, read(UInt64[]))
+    read(found)
+    return found
+end
+
+op(graph::Rewriter, name) = out(UInt32) do result
+    @ccall lib.kiln_op_find(graph.context::Raw, name::Chars, sizeof(name)::UInt64, result::Ptr{UInt32})::Raw
+end
+is_op(graph::Rewriter, node, name) = op(graph, name) == @ccall lib.kiln_node_op(graph.graph::Raw, node::UInt64)::UInt32
+input(graph::Rewriter, node, index) =
+    @ccall lib.kiln_node_input(graph.graph::Raw, node::UInt64, index::UInt32)::UInt64
+substitute!(graph::Rewriter, from, to) =
+    check(@ccall lib.kiln_edit_replace(graph.edit::Raw, from::UInt64, to::UInt64)::Raw)
+
+constant(graph::Rewriter, value) = lend(fill(Float32(value))) do scalar
+    out(UInt64) do result
+        @ccall lib.kiln_edit_constant(graph.edit::Raw, C_NULL::Chars, 0::UInt64, scalar::Ptr{DLTensor},
+                                      result::Ptr{UInt64})::Raw
+    end
+end
+
+function add(graph::Rewriter, name, inputs...)
+    node = out(UInt64) do result
+        @ccall lib.kiln_edit_add(graph.edit::Raw, op(graph, name)::UInt32, C_NULL::Chars, 0::UInt64,
+                                 UInt64[inputs...]::Ptr{UInt64}, length(inputs)::UInt64, C_NULL::Raw, 0::UInt64,
+                                 result::Ptr{UInt64})::Raw
+    end
+    return node << 32
+end
+
+end

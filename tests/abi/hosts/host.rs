@@ -1,0 +1,285 @@
+//! A host of Kiln in Rust: what the ABI promises, seen from a language that only has a C interface to it.
+//!
+//!     host PLUGIN GRAPH FOLDER
+
+mod binding;
+mod ffi;
+
+use binding::*;
+use ffi::{CANCELLED, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::Arc;
+use std::{env, fs, panic};
+
+const UUID: [u8; 16] = *b"kiln.hosts.rust\x01";
+const WEIGHT: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
+
+/// neg(neg(x)) -> x
+fn drop_double_negation(graph: &Rewriter) -> Result<u64> {
+    let (neg, mut rewrites) = (graph.op("neg")?, 0);
+    for node in graph.nodes()? {
+        let inner = graph.input(node, 0) >> 32;
+        if graph.is(node, neg) && graph.is(inner, neg) {
+            graph.replace(node << 32, graph.input(inner, 0))?;
+            rewrites += 1;
+        }
+    }
+    Ok(rewrites)
+}
+
+/// x + x -> x * 2
+fn double_by_product(graph: &Rewriter) -> Result<u64> {
+    let (add, mul, mut rewrites) = (graph.op("add")?, graph.op("mul")?, 0);
+    for node in graph.nodes()? {
+        let x = graph.input(node, 0);
+        if graph.is(node, add) && x == graph.input(node, 1) {
+            graph.replace(node << 32, graph.add(mul, &[x, graph.constant(2.0)?])?)?;
+            rewrites += 1;
+        }
+    }
+    Ok(rewrites)
+}
+
+/// How often a callback ran, and how often what it owned was dropped.
+#[derive(Default)]
+struct Counts {
+    runs: AtomicU32,
+    dropped: AtomicU32,
+}
+struct Owned(Arc<Counts>);
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, SeqCst);
+    }
+}
+
+fn counted(rewrite: impl Fn(&Rewriter) -> Result<u64> + Send + Sync + 'static) -> (Rewrite, Arc<Counts>) {
+    let counts = Arc::new(Counts::default());
+    let owned = Owned(counts.clone());
+    let counting = move |graph: &Rewriter| {
+        owned.0.runs.fetch_add(1, SeqCst);
+        rewrite(graph)
+    };
+    (Box::new(counting), counts)
+}
+
+/// What each check begins with: plugin and graph, and where files go.
+struct Session {
+    plugin: String,
+    graph: String,
+    folder: String,
+}
+
+impl Session {
+    fn options(&self, cache: &str) -> Result<Options> {
+        Options::new()?.text("cache", &format!("{}/{}", self.folder, cache))
+    }
+    fn open(&self, cache: &str) -> Result<(Context, Graph)> {
+        let context = Context::new(&self.options(cache)?)?;
+        context.load_plugin(&self.plugin)?;
+        let graph = context.parse(&self.graph)?;
+        Ok((context, graph))
+    }
+}
+
+fn passed(name: &str) {
+    println!("ok: {}", name);
+}
+
+fn contains(whole: &str, part: &str) {
+    assert!(whole.contains(part), "'{}' does not say '{}'", whole, part);
+}
+
+fn fails<T>(outcome: Result<T>, code: u32) -> Error {
+    let error = outcome.err().expect("it did not fail");
+    assert_eq!(error.code, code, "{}", error);
+    error
+}
+
+fn weight() -> Array {
+    Array::new(&[4], WEIGHT.to_vec())
+}
+
+fn call_of<'a>(executable: &Executable, weight: &'a Array) -> Result<Call<'a>> {
+    let mut call = Call::new(executable)?;
+    call.bind("w", weight)?;
+    Ok(call)
+}
+
+/// y = 2 * -(-(x / sqrt(mean(x * x) + 1/2) * w)) on arrays of our own; y's memory, NaN before, must hold it after.
+fn run_rows(call: &mut Call, rows: usize) -> Result<Vec<f32>> {
+    let x = Array::new(&[rows as i64, 4], (0..rows * 4).map(|i| 0.25 * i as f32 - 1.0).collect());
+    let mut y = Array::new(&[rows as i64, 4], vec![f32::NAN; rows * 4]);
+    let memory = y.values.as_ptr();
+    call.run(&x, &mut y)?;
+    assert_eq!(y.values.as_ptr(), memory);
+    for (ours, results) in x.values.chunks(4).zip(y.values.chunks(4)) {
+        let scale = 2.0 / (ours.iter().map(|value| value * value).sum::<f32>() / 4.0 + 0.5).sqrt();
+        for ((value, weight), result) in ours.iter().zip(WEIGHT).zip(results) {
+            let expected = value * scale * weight;
+            assert!((expected - result).abs() < 1e-5, "{}, expected {}", result, expected);
+        }
+    }
+    Ok(y.values)
+}
+
+/// Of what was made from the context, nothing is left; then the context goes, and with it each pass, once.
+fn end(context: Context, passes: &[&Counts]) -> Result<()> {
+    assert_eq!(context.report()?.i64("handles.live")?, 0);
+    drop(context);
+    for counts in passes {
+        assert_eq!(counts.dropped.load(SeqCst), 1);
+    }
+    Ok(())
+}
+
+fn parses_and_loads(session: &Session) -> Result<()> {
+    let (context, graph) = session.open("parse")?;
+    assert_eq!(abi_major(), 1);
+    let described = graph.describe()?;
+    assert_eq!((described.text("inputs.0.shape.0")?.as_str(), described.i64("inputs.0.shape.1")?), ("n", 4));
+    passed("parses a graph from JSON");
+    assert_eq!(context.report()?.text("plugins.0.name")?, "fuse_rms_norm");
+    passed("loads a plugin");
+    drop(graph);
+    end(context, &[])
+}
+
+fn compiles_and_runs(session: &Session) -> Result<()> {
+    let (weight, (rewrite, counts)) = (weight(), counted(drop_double_negation));
+    let (context, graph) = session.open("run")?;
+    context.register("drop_double_negation", Some(&UUID), rewrite)?;
+    let (executable, report) = context.compile(&graph, &Options::new()?)?;
+    assert_eq!(report.i64("passes_run.fuse_rms_norm")?, 1);
+    assert_eq!(report.i64("passes_run.drop_double_negation")?, 1);
+    assert!(!executable.text("kernels")?.contains("neg"));
+    passed("rewrites with a pass of its own, counted by path in the report");
+
+    let mut call = call_of(&executable, &weight)?;
+    let results = (run_rows(&mut call, 3)?, run_rows(&mut call, 8)?);
+    passed("runs at two sizes on its own arrays, the parameter bound once");
+
+    let path = format!("{}/artifact.kiln", session.folder);
+    executable.save(&path)?;
+    let loaded = context.load(&path)?;
+    let mut again = call_of(&loaded, &weight)?;
+    assert_eq!((run_rows(&mut again, 3)?, run_rows(&mut again, 8)?), results);
+    passed("saves an artifact, loads it, runs to the same values");
+    drop((loaded, graph, executable, again, call));
+    end(context, &[&counts])
+}
+
+fn caches_with_identity(session: &Session) -> Result<()> {
+    for (lookup, runs) in [("MISS", 1), ("HIT", 0)] {
+        let (weight, (rewrite, counts)) = (weight(), counted(drop_double_negation));
+        let (context, graph) = session.open("identity")?;
+        context.register("drop_double_negation", Some(&UUID), rewrite)?;
+        let (executable, report) = context.compile(&graph, &Options::new()?)?;
+        assert_eq!((report.text("lookup")?.as_str(), counts.runs.load(SeqCst)), (lookup, runs));
+        let mut call = call_of(&executable, &weight)?;
+        run_rows(&mut call, 5)?;
+        if lookup == "HIT" {
+            assert_eq!(report.count("passes_run")?, 0);
+            passed("with an identity: a miss, then a hit that runs no pass");
+            let other = Options::new()?.flag("require_hit", true)?.flag("fuse", false)?;
+            let missed = fails(context.compile(&graph, &other), NOT_CACHED);
+            assert_eq!(missed.reason, "component 'options' differs from the nearest record");
+            passed("reads why a strict hit is a miss off the error");
+        }
+        drop((call, executable, graph));
+        end(context, &[&counts])?;
+    }
+    Ok(())
+}
+
+fn bypasses_without_identity(session: &Session) -> Result<()> {
+    let (weight, (rewrite, counts)) = (weight(), counted(double_by_product));
+    let (context, graph) = session.open("bypass")?;
+    context.register("double_by_product", None, rewrite)?;
+    let (executable, report) = context.compile(&graph, &Options::new()?)?;
+    assert_eq!((report.text("lookup")?.as_str(), report.i64("passes_run.double_by_product")?), ("BYPASS", 1));
+    contains(&report.text("reason")?, "double_by_product");
+    contains(&executable.text("kernels")?, "constant 2\n");
+    let mut call = call_of(&executable, &weight)?;
+    run_rows(&mut call, 2)?;
+    let strict = Options::new()?.flag("strict", true)?;
+    contains(&fails(context.compile(&graph, &strict), INVALID_ARGUMENT).message, "double_by_product");
+    passed("without an identity: a bypass that names the pass, an error when strict");
+    drop((executable, call, graph));
+    end(context, &[&counts])
+}
+
+fn survives_a_panic(session: &Session) -> Result<()> {
+    let weight = weight();
+    let (rewrite, counts) = counted(|graph| {
+        double_by_product(graph)?; // given up with the rest
+        panic!("no such {}", "luck")
+    });
+    let (context, graph) = session.open("panic")?;
+    let id = context.register("own", Some(&UUID), rewrite)?;
+    let before = graph.text("json")?;
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ())); // this one is meant
+    let error = fails(context.compile(&graph, &Options::new()?), PLUGIN_FAILED);
+    panic::set_hook(hook);
+    assert_eq!(error.message, "pass 'own' of the host: failed: panicked: no such luck");
+    assert_eq!(error.plugin, "the host");
+    assert_eq!(graph.text("json")?, before);
+    context.unregister(id)?;
+    assert_eq!(counts.dropped.load(SeqCst), 1);
+
+    let (executable, report) = context.compile(&graph, &Options::new()?)?;
+    assert_eq!(report.i64("passes_run.fuse_rms_norm")?, 1);
+    let mut call = call_of(&executable, &weight)?;
+    run_rows(&mut call, 4)?;
+    passed("a pass that panics fails the compile with its message; graph and process live on");
+    drop((graph, call, executable));
+    end(context, &[&counts])
+}
+
+fn cancels_from_an_event(session: &Session) -> Result<()> {
+    let counts = Arc::new(Counts::default());
+    let owned = Owned(counts.clone());
+    let listener: Listener = Box::new(move |_phase| owned.0.runs.fetch_add(1, SeqCst) == 2);
+    let context = Context::listening(&session.options("cancel")?, listener)?;
+    let graph = context.parse(&session.graph)?;
+    fails(context.compile(&graph, &Options::new()?), CANCELLED);
+    assert_eq!(counts.runs.load(SeqCst), 3);
+    let (executable, _) = context.compile(&graph, &Options::new()?)?;
+    passed("an event cancels a compile, and the next one works");
+    drop((graph, executable));
+    end(context, &[&counts])
+}
+
+fn outlives_its_context(session: &Session) -> Result<()> {
+    let (weight, (rewrite, counts)) = (weight(), counted(drop_double_negation));
+    let (context, graph) = session.open("order")?;
+    context.register("drop_double_negation", Some(&UUID), rewrite)?;
+    let (executable, _) = context.compile(&graph, &Options::new()?)?;
+    let (mut first, second) = (call_of(&executable, &weight)?, Call::new(&executable)?);
+    drop(executable);
+    context.close()?;
+    assert_eq!((counts.dropped.load(SeqCst), context.report()?.i64("handles.live")?), (1, 3));
+    drop(second);
+    drop(context);
+    run_rows(&mut first, 6)?;
+    assert_eq!(graph.text("text")?.matches("= neg(").count(), 2);
+    drop(first);
+    drop(graph);
+    assert_eq!(counts.dropped.load(SeqCst), 1);
+    passed("frees everything in any order: no handle lives, each destroy ran once");
+    Ok(())
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = env::args().collect();
+    let session = Session { plugin: args[1].clone(), graph: fs::read_to_string(&args[2])?, folder: args[3].clone() };
+    parses_and_loads(&session)?;
+    compiles_and_runs(&session)?;
+    caches_with_identity(&session)?;
+    bypasses_without_identity(&session)?;
+    survives_a_panic(&session)?;
+    cancels_from_an_event(&session)?;
+    outlives_its_context(&session)?;
+    Ok(())
+}
