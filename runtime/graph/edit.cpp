@@ -38,6 +38,7 @@ void set_alias(Node &node) {
 Edit::Edit(GraphPtr from) {
   if (!from) return;
   graph_ = *from;
+  graph_.share_all();
   first_new_id_ = graph_.next_id_;
   for (uint32_t i = 0; i < graph_.nodes_.size(); ++i) ranks_.push_back({i, 0});
 }
@@ -158,7 +159,7 @@ Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
   if (!found || found->kind != Node::Kind::op)
     return invalid("annotation '", key, "': ", id, " is no op node of this graph");
   KILN_TRY(check_annotation(key, value));
-  node(id).annotations.insert_or_assign(std::string(key), std::move(value));
+  graph_.writable(id).annotations.insert_or_assign(std::string(key), std::move(value));
   inherited_.erase({id, std::string(key)});
   return {};
 }
@@ -213,11 +214,11 @@ Status Edit::replace(ValueId from, ValueId to) {
     return error(Code::type_mismatch, "replacing '", text_of(graph_, from), "' by '", text_of(graph_, to),
                  "': the former is ", graph_.type(from).text(), ", the latter ", graph_.type(to).text());
   KILN_TRY(check_no_cycle(from, to));
-  if (to.node >= first_new_id_ && node(to.node).kind == Node::Kind::op)
-    KILN_TRY(inherit_annotations(node(from.node), node(to.node)));
+  if (to.node >= first_new_id_ && graph_.find(to.node)->kind == Node::Kind::op)
+    KILN_TRY(inherit_annotations(*graph_.find(from.node), graph_.writable(to.node)));
   std::vector<uint32_t> users = graph_.users(from);
   graph_.use_instead(from, to);
-  for (uint32_t id : users) set_alias(node(id));
+  for (uint32_t id : users) set_alias(graph_.writable(id));
   return {};
 }
 

@@ -46,7 +46,7 @@ class Edit {
   // A new graph, in order: inputs, parameters, constants, then op nodes, each after its operands and otherwise where it
   // stood, a new node just before its first user, copy_ last. Op nodes and constants that nothing uses are left out,
   // unless they have an effect. With `verify_all`, verify()s. The edit stands as before.
-  Result<GraphPtr> finish(bool verify_all = true) const;
+  Result<GraphPtr> finish(bool verify_all = true);
 
  private:
   // Where a node stands in a topological order that new nodes enter without renumbering: behind its operands and before
@@ -59,7 +59,6 @@ class Edit {
   Status check_new_name(std::string_view name) const;
   Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
   uint32_t append(Node node);
-  Node &node(uint32_t id) { return graph_.nodes_[graph_.position(id)]; }
   std::string fresh_name(std::string_view stem);
   std::vector<size_t> sorted_ops(bool live_only) const;  // positions
   void renumber();

@@ -8,7 +8,7 @@ namespace kiln {
 // Depth first from each op in the order in which they stand, operands first: what was sorted stays as it was, and what
 // was added comes just before its first user. Iterative, for chains may be long.
 std::vector<size_t> Edit::sorted_ops(bool live_only) const {
-  const std::vector<Node> &nodes = graph_.nodes_;
+  const auto nodes = graph_.nodes();
   auto is_pinned = [](const Node &n) { return n.op && (n.op->flags & (op_flags::mutates | op_flags::effect)) != 0; };
   auto mutates = [](const Node &n) { return n.op && (n.op->flags & op_flags::mutates) != 0; };
 
@@ -65,20 +65,21 @@ void Edit::renumber() {
   ranks_hold_ = true;
 }
 
-Result<GraphPtr> Edit::finish(bool verify_all) const {
-  auto graph = std::make_shared<Graph>();
-  std::vector<size_t> ops = sorted_ops(true);
-  std::set<uint32_t> used;
+Result<GraphPtr> Edit::finish(bool verify_all) {
+  const auto nodes = graph_.nodes();
+  const std::vector<size_t> ops = sorted_ops(true);
+  std::vector<bool> used(nodes.size(), false);  // by position
   for (size_t at : ops)
-    for (ValueId value : graph_.nodes_[at].inputs) used.insert(value.node);
-  for (const GraphOutput &output : graph_.outputs_) used.insert(output.value.node);
+    for (ValueId value : nodes[at].inputs) used[graph_.position(value.node)] = true;
+  for (const GraphOutput &output : graph_.outputs_) used[graph_.position(output.value.node)] = true;
 
-  graph->nodes_.reserve(graph_.nodes_.size());
-  for (uint32_t id : graph_.inputs_) graph->append(*graph_.find(id));
-  for (uint32_t id : graph_.parameters_) graph->append(*graph_.find(id));
-  for (const Node &node : graph_.nodes_)
-    if (node.kind == Node::Kind::constant && used.contains(node.id)) graph->append(node);
-  for (size_t at : ops) graph->append(graph_.nodes_[at]);
+  auto graph = std::make_shared<Graph>();
+  for (uint32_t id : graph_.inputs_) graph->append_shared(graph_, graph_.position(id));
+  for (uint32_t id : graph_.parameters_) graph->append_shared(graph_, graph_.position(id));
+  for (size_t at = 0; at < nodes.size(); ++at)
+    if (nodes[at].kind == Node::Kind::constant && used[at]) graph->append_shared(graph_, at);
+  for (size_t at : ops) graph->append_shared(graph_, at);
+  graph_.share_all();
   graph->inputs_ = graph_.inputs_;
   graph->parameters_ = graph_.parameters_;
   graph->outputs_ = graph_.outputs_;

@@ -4,37 +4,69 @@
 #include <cassert>
 
 namespace kiln {
+namespace {
+
+constexpr uint32_t absent = UINT32_MAX;
+
+}  // namespace
 
 void Graph::append(Node node) {
-  position_.emplace(node.id, nodes_.size());
+  nodes_.push_back(std::make_shared<Node>(std::move(node)));
+  shared_.push_back(false);
+  index(*nodes_.back());
+}
+
+void Graph::append_shared(const Graph &from, size_t position) {
+  nodes_.push_back(from.nodes_[position]);
+  shared_.push_back(true);
+  index(*nodes_.back());
+}
+
+void Graph::index(const Node &node) {
+  if (node.id >= position_.size()) position_.resize(std::max<size_t>(node.id + 1, 2 * position_.size()), absent);
+  position_[node.id] = static_cast<uint32_t>(nodes_.size() - 1);
   by_name_.emplace(node.name, node.id);
+  users_.emplace_back();
   for (ValueId value : node.inputs) {
-    std::vector<uint32_t> &users = users_[value];
+    std::vector<uint32_t> &users = users_[position(value.node)];
     if (users.empty() || users.back() != node.id) users.push_back(node.id);  // it is the last node: order stays
   }
   next_id_ = std::max(next_id_, node.id + 1);
-  nodes_.push_back(std::move(node));
+}
+
+Node &Graph::writable(uint32_t id) {
+  const size_t at = position(id);
+  if (shared_[at]) {
+    auto name = by_name_.extract(nodes_[at]->name);
+    nodes_[at] = std::make_shared<Node>(*nodes_[at]);
+    name.key() = nodes_[at]->name;
+    by_name_.insert(std::move(name));
+    shared_[at] = false;
+  }
+  return *nodes_[at];
 }
 
 void Graph::use_instead(ValueId from, ValueId to) {
-  auto moved = users_.extract(from);
-  if (!moved.empty()) {
-    // One by one: a value that takes over many others' users, as a merged constant does, has a long list by then.
-    std::vector<uint32_t> &users = users_[to];
-    for (uint32_t id : moved.mapped()) {
-      std::ranges::replace(nodes_[position(id)].inputs, from, to);
-      const auto at =
-          std::ranges::lower_bound(users, position(id), {}, [this](uint32_t user) { return position(user); });
-      if (at == users.end() || *at != id) users.insert(at, id);
-    }
+  auto by_position = [this](uint32_t id) { return position(id); };
+  std::vector<uint32_t> &old = users_[position(from.node)];
+  // One by one: a value that takes over many others' users, as a merged constant does, has a long list by then.
+  std::vector<uint32_t> &users = users_[position(to.node)];
+  for (uint32_t id : this->users(from)) {
+    Node &user = writable(id);
+    std::ranges::replace(user.inputs, from, to);
+    const auto at = std::ranges::lower_bound(users, position(id), {}, by_position);
+    if (at == users.end() || *at != id) users.insert(at, id);
   }
+  std::erase_if(old, [&](uint32_t id) {
+    const std::vector<ValueId> &inputs = find(id)->inputs;
+    return std::ranges::find(inputs, from.node, &ValueId::node) == inputs.end();
+  });
   for (GraphOutput &output : outputs_)
     if (output.value == from) output.value = to;
 }
 
 const Node *Graph::find(uint32_t id) const {
-  auto found = position_.find(id);
-  return found == position_.end() ? nullptr : &nodes_[found->second];
+  return id < position_.size() && position_[id] != absent ? nodes_[position_[id]].get() : nullptr;
 }
 
 const Node *Graph::find(std::string_view name) const {
@@ -43,13 +75,13 @@ const Node *Graph::find(std::string_view name) const {
 }
 
 size_t Graph::position(uint32_t id) const {
-  assert(position_.contains(id));
-  return position_.find(id)->second;
+  assert(find(id));
+  return position_[id];
 }
 
 const TensorType &Graph::type(ValueId value) const {
   assert(has(value));
-  return nodes_[position(value.node)].results[value.output];
+  return nodes_[position(value.node)]->results[value.output];
 }
 
 bool Graph::has(ValueId value) const {
@@ -58,15 +90,20 @@ bool Graph::has(ValueId value) const {
 }
 
 uint32_t Graph::use_count(ValueId value) const {
+  if (!has(value)) return 0;
   int64_t count = std::ranges::count(outputs_, value, &GraphOutput::value);
-  if (auto found = users_.find(value); found != users_.end())
-    for (uint32_t id : found->second) count += std::ranges::count(find(id)->inputs, value);
+  for (uint32_t id : users_[position(value.node)]) count += std::ranges::count(find(id)->inputs, value);
   return static_cast<uint32_t>(count);
 }
 
 std::vector<uint32_t> Graph::users(ValueId value) const {
-  auto found = users_.find(value);
-  return found == users_.end() ? std::vector<uint32_t>() : found->second;
+  if (!has(value)) return {};
+  std::vector<uint32_t> users = users_[position(value.node)];
+  std::erase_if(users, [&](uint32_t id) {
+    const std::vector<ValueId> &inputs = find(id)->inputs;
+    return std::ranges::find(inputs, value) == inputs.end();
+  });
+  return users;
 }
 
 ValueId Graph::storage_of(ValueId value) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,10 @@ struct GraphOutput {
 
 class Graph {
  public:
-  std::span<const Node> nodes() const { return nodes_; }
+  // A range of const Node &, with size() and []. A node stays where it is for as long as a graph holds it.
+  auto nodes() const {
+    return std::views::transform(nodes_, [](const std::shared_ptr<Node> &node) -> const Node & { return *node; });
+  }
   std::span<const uint32_t> inputs() const { return inputs_; }  // node ids, in order of the signature
   std::span<const uint32_t> parameters() const { return parameters_; }
   std::span<const GraphOutput> outputs() const { return outputs_; }
@@ -66,16 +70,23 @@ class Graph {
 
  private:
   friend class Edit;
-  void append(Node node);  // with its place in the maps below
+  // Nodes are shared between a graph and what is edited from it; a shared one is copied before it is written.
+  void append(Node node);
+  void append_shared(const Graph &from, size_t position);
+  void index(const Node &node);  // the last one: its place in what follows
+  Node &writable(uint32_t id);
+  void share_all() { shared_.assign(nodes_.size(), true); }
   void use_instead(ValueId from, ValueId to);
-  std::vector<Node> nodes_;
+
+  std::vector<std::shared_ptr<Node>> nodes_;
+  std::vector<bool> shared_;  // by position: perhaps in another graph, too
   std::vector<uint32_t> inputs_, parameters_;
   std::vector<GraphOutput> outputs_;
   std::map<std::string, SymbolInfo> symbols_;
   uint32_t next_id_ = 1;
-  std::unordered_map<uint32_t, size_t> position_;
-  std::map<std::string, uint32_t, std::less<>> by_name_;
-  std::map<ValueId, std::vector<uint32_t>> users_;
+  std::vector<uint32_t> position_;                          // by id; absent: none
+  std::unordered_map<std::string_view, uint32_t> by_name_;  // the names lie in the nodes
+  std::vector<std::vector<uint32_t>> users_;                // by position: op nodes that read one of its values
 };
 
 // Canonical bytes for keys: nodes renumbered in stored order, names of the signature in, other names and debug.* out.

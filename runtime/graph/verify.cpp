@@ -42,7 +42,8 @@ Status check_order(const Graph &g) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (!g.has(node.inputs[i])) return broken_at(node, "order", "operand ", i, " does not exist");
       const Node *operand = g.find(node.inputs[i].node);
-      if (operand >= &node) return broken_at(node, "order", "operand ", i, ", '", operand->name, "', comes after it");
+      if (g.position(operand->id) >= g.position(node.id))
+        return broken_at(node, "order", "operand ", i, ", '", operand->name, "', comes after it");
     }
   }
   return {};
