@@ -88,10 +88,12 @@ Growth growth_of(const std::string &folder, const std::string &name, void (*buil
         build(graph, sizes[i]);
         cli::write_file(path, graph.json());
       }
-      const std::vector<double> measured = numbers_of_process({KILN_BENCH_PLAN, path, folder + "/cache"}, 2);
-      if (round == 0) continue;  // compiles the kernels
-      seconds[i] = std::min(seconds[i], measured[0]);
-      bytes[i] = measured[1];
+      auto measured = [&](const char *what) { return run_process({KILN_BENCH_PLAN, path, folder + "/cache", what}); };
+      const double time = measured("time");
+      if (round == 0)  // compiled the kernels
+        bytes[i] = measured("heap");
+      else
+        seconds[i] = std::min(seconds[i], time);
     }
   }
   return {seconds[1] / seconds[0], bytes[1] / bytes[0]};

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sstream>
+#include <cstdlib>
 
 #include "handles.h"
 
@@ -42,19 +42,7 @@ std::string output_of_process(std::vector<std::string> words) {
 }  // namespace
 
 double run_process(std::vector<std::string> words) {
-  std::istringstream output(output_of_process(std::move(words)));
-  double number = 0;
-  output >> number;
-  return number;
-}
-
-std::vector<double> numbers_of_process(std::vector<std::string> words, size_t count) {
-  const std::string name = words[0];
-  std::istringstream output(output_of_process(std::move(words)));
-  std::vector<double> numbers(count);
-  for (double &number : numbers) output >> number;
-  if (!output) throw cli::Failure(name + " printed too few numbers");
-  return numbers;
+  return std::strtod(output_of_process(std::move(words)).c_str(), nullptr);
 }
 
 }  // namespace kiln::bench

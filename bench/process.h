@@ -8,7 +8,5 @@ namespace kiln::bench {
 // Runs the program words[0] to its end; returns the first number that it prints (0: none). Throws cli::Failure when it
 // fails.
 double run_process(std::vector<std::string> words);
-// All the numbers that it prints, `count` of them.
-std::vector<double> numbers_of_process(std::vector<std::string> words, size_t count);
 
 }  // namespace kiln::bench

@@ -11,18 +11,28 @@
 
 namespace {
 
+bool counting = false;  // it takes time
 std::atomic<int64_t> heap_bytes, heap_peak;
 
-void *counted(void *memory) {
+void add(void *memory) {
+  if (!counting) return;
   const int64_t now = heap_bytes += static_cast<int64_t>(malloc_usable_size(memory));
   for (int64_t peak = heap_peak; now > peak && !heap_peak.compare_exchange_weak(peak, now);) {
   }
+}
+
+void remove(void *memory) {
+  if (counting) heap_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
+}
+
+void *added(void *memory) {
+  add(memory);
   return memory;
 }
 
 }  // namespace
 
-// The heap of this process, counted: these take the place of the C library's for all that it loads.
+// These take the place of the C library's for all that this process loads.
 extern "C" {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -30,16 +40,16 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-void *malloc(size_t size) { return counted(__libc_malloc(size)); }
-void *calloc(size_t count, size_t size) { return counted(__libc_calloc(count, size)); }
+void *malloc(size_t size) { return added(__libc_malloc(size)); }
+void *calloc(size_t count, size_t size) { return added(__libc_calloc(count, size)); }
 void *realloc(void *memory, size_t size) {
-  heap_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
-  return counted(__libc_realloc(memory, size));
+  remove(memory);
+  return added(__libc_realloc(memory, size));
 }
-void *memalign(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
-void *aligned_alloc(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
+void *memalign(size_t alignment, size_t size) { return added(__libc_memalign(alignment, size)); }
+void *aligned_alloc(size_t alignment, size_t size) { return added(__libc_memalign(alignment, size)); }
 void free(void *memory) {
-  heap_bytes -= static_cast<int64_t>(malloc_usable_size(memory));
+  remove(memory);
   __libc_free(memory);
 }
 }
@@ -51,7 +61,7 @@ using namespace cli;
 
 kiln_error *change_nothing(void *, kiln_pass_call *call) { return kiln_pass_done(call, 0); }
 
-void run(const std::string &graph_path, const char *cache) {
+void run(const std::string &graph_path, const char *cache, bool heap) {
   Options settings;
   settings.set("cache", cache);
   settings.set("threads", int64_t{1});
@@ -67,25 +77,24 @@ void run(const std::string &graph_path, const char *cache) {
   const std::string json = read_file(graph_path);
   const Graph graph = make<Graph>(kiln_graph_parse, context.get(), json.data(), json.size());
 
-  const int64_t before = heap_bytes;
-  heap_peak = before;
+  counting = heap;  // from here on: what was there before and is freed counts below 0, but none of it is
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
   check(kiln_compile(context.get(), graph.get(), nullptr, &executable, &report));
-  const int64_t bytes = heap_peak - before;
+  counting = false;
   const Executable owned(executable);
   const Report compiled(report);
   const double milliseconds = compiled.f64("total_ms") - compiled.f64("phases.kernels_ms");
-  std::printf("%.9f %lld\n", milliseconds * 1e-3, static_cast<long long>(bytes));
+  std::printf("%.9g\n", heap ? static_cast<double>(heap_peak) : milliseconds * 1e-3);
 }
 
 }  // namespace
 }  // namespace kiln::bench
 
 int main(int count, char **words) {
-  if (count != 3) return 2;
+  if (count != 4) return 2;
   try {
-    kiln::bench::run(words[1], words[2]);
+    kiln::bench::run(words[1], words[2], words[3] == std::string("heap"));
     return 0;
   } catch (const std::exception &failure) {
     std::fprintf(stderr, "plan: %s\n", failure.what());
