@@ -1,6 +1,6 @@
 #include "runtime/codegen.h"
 
-#include <map>
+#include <unordered_map>
 
 #include "jit/base/build_id.h"
 #include "jit/base/dynamic_library.h"
@@ -85,13 +85,12 @@ namespace {
 // The distinct kernels, and which one each launch runs. `images` get their K2.
 Kernels distinct_kernels(const KernelRequest &request) {
   Kernels kernels;
-  std::map<Digest, uint32_t> numbers;
+  std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
   for (const kernel::Launch &launch : request.fused.launches) {
-    Bytes bytes = kernel::serialize(launch.kernel);
-    const Digest k2 = kernel_key(bytes, request.target, request.build_id);
-    auto [number, is_new] = numbers.try_emplace(k2, static_cast<uint32_t>(kernels.bytes.size()));
+    auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
-      kernels.bytes.push_back(std::move(bytes));
+      kernels.bytes.push_back(kernel::serialize(*launch.kernel));
+      const Digest k2 = kernel_key(kernels.bytes.back(), request.target, request.build_id);
       kernels.images.push_back({.code = {}, .entry_offset = 0, .k2 = k2});
     }
     kernels.of_launch.push_back(number->second);

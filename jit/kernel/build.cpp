@@ -20,7 +20,7 @@ class Builder {
     for (uint32_t i : group.items) makers_[items[i].result] = &items[i];
   }
 
-  Launch run() {
+  Built run() {
     launch_.prepared = items_[group_.items.front()].prepared;
     if (group_.contraction) {
       assign_buffers({});
@@ -28,7 +28,7 @@ class Builder {
     } else {
       build_rows();
     }
-    return std::move(launch_);
+    return {std::move(kernel_), std::move(launch_)};
   }
 
  private:
@@ -41,11 +41,11 @@ class Builder {
   void build_rows() {
     const Item &first = items_[group_.items.front()];
     for (size_t d = 0; d < group_.rows; ++d) {
-      launch_.kernel.parallel.push_back({first.compute.dims[first.domain[d]], Axis::Role::parallel});
+      kernel_.parallel.push_back({first.compute.dims[first.domain[d]], Axis::Role::parallel});
     }
     std::vector<StagePlan> plans = plan_stages();
     assign_buffers(plans);
-    for (const StagePlan &plan : plans) launch_.kernel.stages.push_back(build_stage(plan));
+    for (const StagePlan &plan : plans) kernel_.stages.push_back(build_stage(plan));
   }
 
   std::vector<StagePlan> plan_stages() const {
@@ -124,7 +124,6 @@ class Builder {
   void build_contraction() {
     const Item &item = items_[group_.items.front()];
     const Compute &c = item.compute;
-    Kernel &kernel = launch_.kernel;
     // Several axes in one role are one flattened axis; batch axes stay apart (collapse_axes merges those that it can).
     std::map<uint32_t, Expr> axis_of;
     std::vector<uint32_t> m, n;
@@ -132,14 +131,14 @@ class Builder {
       if (c.roles[axis] == ContractRole::m) m.push_back(axis);
       if (c.roles[axis] == ContractRole::n) n.push_back(axis);
       if (c.roles[axis] != ContractRole::batch) continue;
-      axis_of[axis] = Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), c.dims[axis]);
-      kernel.parallel.push_back({c.dims[axis], Axis::Role::parallel});
+      axis_of[axis] = Expr::axis(static_cast<uint32_t>(kernel_.parallel.size()), c.dims[axis]);
+      kernel_.parallel.push_back({c.dims[axis], Axis::Role::parallel});
     }
     for (const std::vector<uint32_t> &role : {m, n}) {
       Expr extent = 1;
       for (uint32_t axis : role) extent *= c.dims[axis];
-      const Expr flat = extent.is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), extent);
-      kernel.parallel.push_back({extent, Axis::Role::parallel});
+      const Expr flat = extent.is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(kernel_.parallel.size()), extent);
+      kernel_.parallel.push_back({extent, Axis::Role::parallel});
       Expr inner = 1;
       for (size_t i = role.size(); i-- > 0;) {
         const Expr outer = floor_div(flat, inner);
@@ -148,7 +147,7 @@ class Builder {
       }
     }
     const uint32_t k_axis = static_cast<uint32_t>(c.dims.size());
-    const Expr k = Expr::axis(static_cast<uint32_t>(kernel.parallel.size()), c.reduce[0]);
+    const Expr k = Expr::axis(static_cast<uint32_t>(kernel_.parallel.size()), c.reduce[0]);
     const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> { return axis == k_axis ? k : axis_of.at(axis); };
 
     Stage stage;
@@ -183,13 +182,12 @@ class Builder {
       stage.body.yields.push_back(made[each.result]);
     }
     prune(stage.body);
-    kernel.stages.push_back(std::move(stage));
+    kernel_.stages.push_back(std::move(stage));
   }
 
   // Body b is one load of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.
   void set_packed(Contract &contract, uint32_t panel) {
-    const Kernel &kernel = launch_.kernel;
-    const uint32_t n_axis = static_cast<uint32_t>(kernel.parallel.size()) - 1, k_axis = n_axis + 1;
+    const uint32_t n_axis = static_cast<uint32_t>(kernel_.parallel.size()) - 1, k_axis = n_axis + 1;
     const Value &load = contract.b.values[static_cast<size_t>(contract.b.yields[0])];
     contract.panel = panel;
     contract.packed_buffer = load.access.buffer;
@@ -238,10 +236,9 @@ class Builder {
 
   // Buffers in the order in, out, row_local. What a stage hands on inside itself alone has none.
   void assign_buffers(const std::vector<StagePlan> &plans) {
-    Kernel &kernel = launch_.kernel;
     const auto add = [&](uint32_t tensor, Buffer::Space space, Expr size) {
-      buffer_of_[tensor] = static_cast<uint16_t>(kernel.buffers.size());
-      kernel.buffers.push_back({tensors_[tensor].dtype, space, std::move(size)});
+      buffer_of_[tensor] = static_cast<uint16_t>(kernel_.buffers.size());
+      kernel_.buffers.push_back({tensors_[tensor].dtype, space, std::move(size)});
       if (space != Buffer::Space::row_local) launch_.buffers.push_back(tensor);
     };
     for (uint32_t i : group_.items) {
@@ -280,13 +277,14 @@ class Builder {
   const std::vector<bool> &needed_;
   std::map<uint32_t, const Item *> makers_;  // by tensor, of this group
   std::map<uint32_t, uint16_t> buffer_of_;   // by tensor
+  Kernel kernel_;
   Launch launch_;
 };
 
 }  // namespace
 
-Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
-                    const std::vector<bool> &needed) {
+Built build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                   const std::vector<bool> &needed) {
   return Builder(group, items, tensors, needed).run();
 }
 

@@ -1,10 +1,34 @@
 #include "jit/kernel/fuse.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "jit/base/hash.h"
 #include "jit/kernel/fuse_steps.h"
 
 namespace kiln::kernel {
+namespace {
+
+// A model repeats its layers: what follows fusion should cost as much as its distinct kernels, not as its launches.
+class DistinctKernels {
+ public:
+  Result<std::shared_ptr<const Kernel>> add(Kernel kernel) {
+    auto [found, is_new] = by_bytes_.try_emplace(serialize(kernel));
+    if (!is_new) return found->second;
+    if (Status status = verify(kernel); !status.ok())
+      return error(Code::internal, "fusion made a kernel that is not well-formed: ", status.message(), "\n",
+                   print(kernel));
+    return found->second = std::make_shared<const Kernel>(std::move(kernel));
+  }
+
+ private:
+  struct HashBytes {
+    size_t operator()(const Bytes &bytes) const { return checksum_of(bytes); }
+  };
+  std::unordered_map<Bytes, std::shared_ptr<const Kernel>, HashBytes> by_bytes_;
+};
+
+}  // namespace
 
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options) {
   Fused fused;
@@ -30,15 +54,13 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     }
   }
 
+  DistinctKernels kernels;
   for (const Group &group : groups) {
-    Launch launch = build_launch(group, items, fused.tensors, needed);
-    collapse_axes(launch.kernel);
-    launch.symbols = rename_symbols(launch.kernel);
-    schedule(launch.kernel, target);
-    if (Status status = verify(launch.kernel); !status.ok()) {
-      return error(Code::internal, "fusion made a kernel that is not well-formed: ", status.message(), "\n",
-                   print(launch.kernel));
-    }
+    auto [kernel, launch] = build_launch(group, items, fused.tensors, needed);
+    collapse_axes(kernel);
+    launch.symbols = rename_symbols(kernel);
+    schedule(kernel, target);
+    KILN_ASSIGN(launch.kernel, kernels.add(std::move(kernel)));
     fused.launches.push_back(std::move(launch));
   }
   return fused;

@@ -1,6 +1,7 @@
 // From computes to kernels: inlining, grouping by rows, scheduling. Deterministic, linear in the number of computes.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,10 @@ struct Program {  // computes in topological order
 };
 
 struct Launch {
-  Kernel kernel;
-  std::vector<uint32_t> buffers;     // tensor numbers, one for each in and out buffer of the kernel
-  std::vector<std::string> symbols;  // the program's symbol for each of the kernel's
-  bool prepared = false;             // depends on parameters alone: belongs to `prepare`
+  std::shared_ptr<const Kernel> kernel;  // launches of equal kernels share one
+  std::vector<uint32_t> buffers;         // tensor numbers, one for each in and out buffer of the kernel
+  std::vector<std::string> symbols;      // the program's symbol for each of the kernel's
+  bool prepared = false;                 // depends on parameters alone: belongs to `prepare`
 };
 
 struct Fused {

@@ -35,9 +35,13 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
 // group.cpp. Groups are in order of execution.
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                                const FuseOptions &options);
-// build.cpp: `needed`: tensors that outlive the group.
-Launch build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
-                    const std::vector<bool> &needed);
+// build.cpp: `needed`: tensors that outlive the group. The launch has its buffers, and no kernel yet.
+struct Built {
+  Kernel kernel;
+  Launch launch;
+};
+Built build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                   const std::vector<bool> &needed);
 // collapse.cpp: merges adjacent axes that every access walks as one, and names symbols s0, s1, ...
 void collapse_axes(Kernel &kernel);
 std::vector<std::string> rename_symbols(Kernel &kernel);

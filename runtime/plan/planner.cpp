@@ -43,7 +43,7 @@ class Planner {
   Plan &plan() { return out_.plan; }
 
   static bool writes(const Launch &launch, size_t buffer) {
-    return launch.kernel.buffers[buffer].space == kernel::Buffer::Space::out;
+    return launch.kernel->buffers[buffer].space == kernel::Buffer::Space::out;
   }
 
   // The number of the last launch that touches each tensor; none for those that final copies read.
@@ -143,14 +143,14 @@ class Planner {
       if (found == symbol_number_.end())
         return invalid("symbol '", launch.symbols[i], "' is not bound: no input has it as a dimension by itself");
       step.symbols.push_back(found->second);
-      renamed[launch.kernel.symbols[i]] = Expr::symbol(launch.symbols[i]);
+      renamed[launch.kernel->symbols[i]] = Expr::symbol(launch.symbols[i]);
     }
     const auto rename = [&](const Expr &leaf) -> std::optional<Expr> {
       if (leaf.kind() != Expr::Kind::symbol) return std::nullopt;
       return renamed.at(leaf.symbol_name());
     };
-    step.tasks = kernel::task_count(launch.kernel).substitute(rename);
-    step.scratch_bytes = kernel::scratch_layout(launch.kernel).size_bytes.substitute(rename);
+    step.tasks = kernel::task_count(*launch.kernel).substitute(rename);
+    step.scratch_bytes = kernel::scratch_layout(*launch.kernel).size_bytes.substitute(rename);
     return step;
   }
 

@@ -16,7 +16,7 @@ TEST(Nvrtc, CompilesAProgramOfManyKernelsForEachArchitecture) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     Result<kernel::Fused> fused = kernel::fuse(kernel::testing::random_program(seed).program, Target{}, {});
     ASSERT_TRUE(fused.ok());
-    for (const kernel::Launch &launch : fused->launches) source += *emit_source(launch.kernel, str_cat("k", count++));
+    for (const kernel::Launch &launch : fused->launches) source += *emit_source(*launch.kernel, str_cat("k", count++));
   }
   for (const char *arch : {"sm_80", "sm_90a", "sm_100"}) {
     Result<Cubin> cubin = nvrtc->compile(source, arch);

@@ -59,16 +59,16 @@ int64_t value(const Expr &e, const Sizes &sizes) {
 void run_shim(const ShimLibrary &library, const std::string &name, const kernel::Launch &launch,
               std::vector<std::vector<float>> &tensors, const Sizes &sizes) {
   Sizes own;
-  for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel.symbols[i]] = sizes.at(launch.symbols[i]);
+  for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel->symbols[i]] = sizes.at(launch.symbols[i]);
   ByteWriter args;
   for (uint32_t t : launch.buffers) args.put(reinterpret_cast<uint64_t>(tensors[t].data()));
   if (launch.buffers.empty()) args.put(uint64_t{0});
-  for (const std::string &s : launch.kernel.symbols) args.put(own.at(s));
-  if (launch.kernel.symbols.empty()) args.put(int64_t{0});
+  for (const std::string &s : launch.kernel->symbols) args.put(own.at(s));
+  if (launch.kernel->symbols.empty()) args.put(int64_t{0});
   Expr points = 1;
-  for (const kernel::Axis &axis : launch.kernel.parallel) points *= axis.extent;
+  for (const kernel::Axis &axis : launch.kernel->parallel) points *= axis.extent;
   args.put(value(points, own));
-  std::vector<uint8_t> scratch(static_cast<size_t>(value(kernel::scratch_layout(launch.kernel).size_bytes, own)) + 64);
+  std::vector<uint8_t> scratch(static_cast<size_t>(value(kernel::scratch_layout(*launch.kernel).size_bytes, own)) + 64);
   uint32_t error_word = 0;
   args.put(reinterpret_cast<uint64_t>(scratch.data()));
   args.put(reinterpret_cast<uint64_t>(&error_word));
@@ -88,7 +88,7 @@ TEST(CudaSource, ComputesWhatTheKernelSaysForRandomPrograms) {
     ASSERT_TRUE(result.ok()) << result.status().message();
     for (size_t l = 0; l < result->launches.size(); ++l) {
       const std::string name = str_cat("p", seed, "_", l);
-      Result<std::string> text = emit_source(result->launches[l].kernel, name);
+      Result<std::string> text = emit_source(*result->launches[l].kernel, name);
       ASSERT_TRUE(text.ok()) << text.status().message();
       source += *text + wrapper(name);
     }

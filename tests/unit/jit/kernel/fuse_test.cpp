@@ -40,9 +40,9 @@ void expect_same_as_unfused(const ProgramBuilder &b, const Sizes &sizes) {
       ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12) << "tensor " << i << " element " << e;
   }
   for (const Launch &launch : one.launches) {
-    Result<Kernel> back = parse(serialize(launch.kernel));
-    ASSERT_TRUE(back.ok()) << back.status().message() << print(launch.kernel);
-    EXPECT_EQ(serialize(*back), serialize(launch.kernel));
+    Result<Kernel> back = parse(serialize(*launch.kernel));
+    ASSERT_TRUE(back.ok()) << back.status().message() << print(*launch.kernel);
+    EXPECT_EQ(serialize(*back), serialize(*launch.kernel));
   }
 }
 
@@ -53,7 +53,7 @@ TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
   b.output(y);
   const Fused f = fused(b);
   ASSERT_EQ(f.launches.size(), 1u);
-  const Kernel &k = f.launches[0].kernel;
+  const Kernel &k = *f.launches[0].kernel;
   EXPECT_EQ(k.parallel.size(), 1u) << print(k);
   EXPECT_EQ(k.stages.size(), 1u);
   EXPECT_EQ(k.buffers.size(), 2u);
@@ -69,7 +69,7 @@ TEST(Fuse, KeepsSoftmaxInOneKernelOfRows) {
   b.output(y);
   const Fused f = fused(b);
   ASSERT_EQ(f.launches.size(), 1u);
-  const Kernel &k = f.launches[0].kernel;
+  const Kernel &k = *f.launches[0].kernel;
   EXPECT_EQ(k.parallel.size(), 1u) << print(k);
   EXPECT_EQ(k.stages.size(), 4u) << print(k);
   EXPECT_EQ(k.schedule.vector, Schedule::Vector::inner);
@@ -100,7 +100,7 @@ TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
   ASSERT_EQ(f.launches.size(), 2u);
   EXPECT_TRUE(f.launches[0].prepared);
   EXPECT_FALSE(f.launches[1].prepared);
-  const Kernel &k = f.launches[1].kernel;
+  const Kernel &k = *f.launches[1].kernel;
   EXPECT_EQ(k.parallel.size(), 2u) << print(k);
   EXPECT_EQ(k.stages[0].contract->panel, 32u);
   EXPECT_EQ(f.launches[0].buffers.size(), 2u) << "packing reads the weights alone";
@@ -133,7 +133,7 @@ TEST(Fuse, FoldsReshapeAndPermuteOfHeadsIntoTheAccess) {
   b.output(y);
   const Fused f = fused(b);
   ASSERT_EQ(f.launches.size(), 1u);
-  for (const Value &v : f.launches[0].kernel.stages[0].body.values) {
+  for (const Value &v : f.launches[0].kernel->stages[0].body.values) {
     if (v.op != Core::load) continue;
     EXPECT_EQ(v.access.index[0].text().find("//"), std::string::npos) << v.access.index[0].text();
   }
@@ -149,10 +149,10 @@ TEST(Fuse, ComputesAnExpensiveProducerOfSeveralReadersOnce) {
   const Fused f = fused(b);
   ASSERT_EQ(f.launches.size(), 1u);
   int exps = 0;
-  for (const Stage &stage : f.launches[0].kernel.stages) {
+  for (const Stage &stage : f.launches[0].kernel->stages) {
     for (const Value &v : stage.body.values) exps += v.op == Core::exp;
   }
-  EXPECT_EQ(exps, 1) << print(f.launches[0].kernel);
+  EXPECT_EQ(exps, 1) << print(*f.launches[0].kernel);
   expect_same_as_unfused(b, {{"n", 5}});
 }
 
@@ -163,7 +163,7 @@ TEST(Fuse, NeverReadsARowBeforeItIsWhole) {
   const uint32_t turned =
       b.view(e, {n, 8}, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[0], Expr(7) - i[1]}; });
   b.output(b.map(Core::add, e, static_cast<int32_t>(turned)));
-  EXPECT_EQ(fused(b).launches[0].kernel.stages.size(), 2u);
+  EXPECT_EQ(fused(b).launches[0].kernel->stages.size(), 2u);
   expect_same_as_unfused(b, {{"n", 3}});
 }
 
@@ -172,7 +172,7 @@ TEST(Fuse, GivesKernelsThatDifferInNamesOnlyTheSameBytes) {
     ProgramBuilder b;
     const uint32_t x = b.input({dim, 8});
     b.output(b.map(Core::exp, b.map(Core::neg, x)));
-    return serialize(fused(b).launches[0].kernel);
+    return serialize(*fused(b).launches[0].kernel);
   };
   EXPECT_EQ(make(Expr::symbol("batch")), make(Expr::symbol("rows")));
 }

@@ -285,8 +285,8 @@ inline void run(const Fused &fused, std::vector<Array> &tensors, const Sizes &si
     std::vector<Array *> buffers;
     for (uint32_t t : launch.buffers) buffers.push_back(&tensors[t]);
     Sizes own;
-    for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel.symbols[i]] = sizes.at(launch.symbols[i]);
-    Interpreter(launch.kernel, std::move(buffers), std::move(own)).run();
+    for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel->symbols[i]] = sizes.at(launch.symbols[i]);
+    Interpreter(*launch.kernel, std::move(buffers), std::move(own)).run();
   }
 }
 

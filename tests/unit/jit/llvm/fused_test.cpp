@@ -22,7 +22,7 @@ class Compilation {
     if (!fused.ok()) return;
     fused_ = std::move(*fused);
     for (const Launch &launch : fused_.launches)
-      kernels_.push_back(std::make_unique<LoadedKernel>(launch.kernel, target));
+      kernels_.push_back(std::make_unique<LoadedKernel>(*launch.kernel, target));
   }
 
   void expect_interpreted(const Sizes &sizes, double tolerance) {
@@ -64,7 +64,7 @@ class Compilation {
   }
   std::string describe() const {
     std::string text;
-    for (const Launch &launch : fused_.launches) text += print(launch.kernel);
+    for (const Launch &launch : fused_.launches) text += print(*launch.kernel);
     return text;
   }
 
