@@ -8,8 +8,8 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr int free_cost = 3;           // may be computed again by every reader
-constexpr int rows_operand_cost = 32;  // operand a of a contraction: packed again for each tile of columns
+constexpr int free_cost = 3;          // may be computed again by every reader
+constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 
