@@ -15,11 +15,13 @@ void call_overhead_ns(benchmark::State &state) {
     const double seconds = fastest(20, [&] {
       for (int i = 0; i < calls; ++i) program.run();
     });
+    for (size_t i = 0; i < 16; ++i)
+      expect_close(program.values("c")[i], double{program.values("a")[i]} + double{program.values("b")[i]}, "a sum");
     report(state, seconds / calls * 1e9, "ns", 300, Better::lower);
   }
 }
 
-BENCHMARK(call_overhead_ns)->Iterations(1);
+KILN_FIGURE(call_overhead_ns)
 
 }  // namespace
 }  // namespace kiln::bench

@@ -1,6 +1,7 @@
 #include "figure.h"
 
 #include <chrono>
+#include <cmath>
 
 namespace kiln::bench {
 
@@ -30,7 +31,7 @@ Program::Program(const std::string &graph_json, int64_t threads) {
 void Program::bind(const std::string &name, std::vector<int64_t> shape) {
   size_t count = 1;
   for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
-  arrays_.push_back(std::make_unique<Array>(Array{std::vector<float>(count), std::move(shape)}));
+  arrays_.push_back(std::make_unique<Array>(Array{name, std::vector<float>(count), std::move(shape)}));
   Array &array = *arrays_.back();
   for (size_t i = 0; i < count; ++i) array.values[i] = 0.5f + static_cast<float>(i % 1021) / 1021.0f;
   DLTensor tensor = {};
@@ -42,6 +43,17 @@ void Program::bind(const std::string &name, std::vector<int64_t> shape) {
   uint32_t slot = 0;
   check(kiln_call_slot(call_.get(), name.data(), name.size(), &slot));
   check(kiln_call_bind(call_.get(), slot, &tensor));
+}
+
+std::span<float> Program::values(const std::string &name) {
+  for (const std::unique_ptr<Array> &array : arrays_)
+    if (array->name == name) return array->values;
+  throw Failure("nothing is bound to '" + name + "'");
+}
+
+void expect_close(double got, double expected, const std::string &what) {
+  if (std::abs(got - expected) <= 1e-4 * std::abs(expected) + 1e-7) return;
+  throw Failure(what + " is " + std::to_string(got) + ", expected " + std::to_string(expected));
 }
 
 std::string f32_json(const std::string &name, const std::string &shape) {

@@ -1,9 +1,10 @@
-// A figure: one benchmark whose result is a number with a target. The benchmark calls report(); main collects the
-// figures.
+// A figure: one benchmark whose result is a number with a target. The benchmark calls report(), after it has checked
+// what was computed; main collects the figures.
 #pragma once
 #include <benchmark/benchmark.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,17 @@ enum class Better { higher, lower };
 // Once per benchmark, after its loop.
 void report(benchmark::State &state, double value, const std::string &unit, double target, Better better);
 
+// Registers a figure under its function's name. What it throws becomes its failure, and the others go on.
+#define KILN_FIGURE(function) BENCHMARK(guarded<function>)->Name(#function)->Iterations(1);
+template <void (*figure)(benchmark::State &)>
+void guarded(benchmark::State &state) {
+  try {
+    figure(state);
+  } catch (const std::exception &failure) {
+    state.SkipWithError(failure.what());
+  }
+}
+
 // A graph compiled in a context of its own, with its arrays.
 class Program {
  public:
@@ -23,12 +35,14 @@ class Program {
   Program(const std::string &graph_json, int64_t threads);
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
+  std::span<float> values(const std::string &name);  // what is bound
   void run() { cli::check(kiln_call_run(call_.get(), nullptr, 0, nullptr)); }
 
   const cli::Report &compile_report() const { return report_; }
 
  private:
   struct Array {
+    std::string name;
     std::vector<float> values;
     std::vector<int64_t> shape;
   };
@@ -41,6 +55,9 @@ class Program {
 
 // {"name": "NAME", "type": {"dtype": "f32", "shape": SHAPE}}
 std::string f32_json(const std::string &name, const std::string &shape);
+
+// Whether got is what float64 says, to f32's accuracy after many roundings; otherwise a Failure that names `what`.
+void expect_close(double got, double expected, const std::string &what);
 
 // Seconds of the fastest of `count` runs, after one that is not measured: the machine's noise only ever adds.
 template <class Function>

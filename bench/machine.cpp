@@ -4,7 +4,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <map>
+#include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -13,7 +14,7 @@
 namespace kiln::bench {
 namespace {
 
-constexpr int64_t fma_rounds = 4'000'000;
+constexpr int64_t fma_rounds = 2'000'000;
 constexpr int chains = 12;  // independent ones: more than latency times ports of any core
 
 // Each returns a value that depends on every multiply-add, so that none can be dropped.
@@ -47,39 +48,48 @@ void on_threads(int threads, const Work &work) {
   work(0);
 }
 
-double measure_fma_peak(int threads) {
-  const bool wide = __builtin_cpu_supports("avx512f");
-  const double seconds = fastest(
-      5, [&] { on_threads(threads, [&](int) { benchmark::DoNotOptimize(wide ? fma_avx512() : fma_avx2()); }); });
-  return 2.0 * (wide ? 16 : 8) * chains * static_cast<double>(fma_rounds) * threads / seconds;
+double seconds_of(const std::function<void()> &work) {
+  const double begin = now();
+  work();
+  return now() - begin;
 }
 
 }  // namespace
 
 int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-double fma_peak(int threads) {
-  static std::map<int, double> measured;
-  const auto [found, fresh] = measured.try_emplace(threads, 0);
-  if (fresh) found->second = measure_fma_peak(threads);
-  return found->second;
+Roof fma_roof(int threads) {
+  const bool wide = __builtin_cpu_supports("avx512f");
+  return {.amount = 2.0 * (wide ? 16 : 8) * chains * static_cast<double>(fma_rounds) * threads, .run = [=] {
+            on_threads(threads, [&](int) { benchmark::DoNotOptimize(wide ? fma_avx512() : fma_avx2()); });
+          }};
 }
 
-double copy_bandwidth() {
-  static const double measured = [] {
-    constexpr size_t bytes = 256 << 20;
-    std::vector<char> from(bytes, 1), to(bytes, 2);
-    const int threads = cores();
-    const size_t part = bytes / static_cast<size_t>(threads);
-    const double seconds = fastest(10, [&] {
-      on_threads(threads, [&](int t) {
-        const size_t begin = part * static_cast<size_t>(t);
-        std::copy_n(from.begin() + static_cast<ptrdiff_t>(begin), part, to.begin() + static_cast<ptrdiff_t>(begin));
-      });
-    });
-    return 2.0 * static_cast<double>(bytes) / seconds;
-  }();
-  return measured;
+Roof copy_roof() {
+  constexpr size_t bytes = 256 << 20;
+  struct Arrays {
+    std::vector<char> from = std::vector<char>(bytes, 1), to = std::vector<char>(bytes, 2);
+  };
+  return {.amount = 2.0 * bytes, .run = [arrays = std::make_shared<Arrays>()] {
+            const size_t part = bytes / static_cast<size_t>(cores());
+            on_threads(cores(), [&](int t) {
+              const size_t begin = part * static_cast<size_t>(t);
+              std::memcpy(arrays->to.data() + begin, arrays->from.data() + begin, part);
+            });
+          }};
+}
+
+double rate_of(const Roof &roof) { return roof.amount / fastest(10, roof.run); }
+
+double part_of(const Roof &roof, int rounds, double amount, const std::function<void()> &work) {
+  roof.run();
+  work();
+  double roof_seconds = 1e30, work_seconds = 1e30;
+  for (int i = 0; i < rounds; ++i) {
+    roof_seconds = std::min(roof_seconds, seconds_of(roof.run));
+    work_seconds = std::min(work_seconds, seconds_of(work));
+  }
+  return (amount / work_seconds) / (roof.amount / roof_seconds);
 }
 
 }  // namespace kiln::bench

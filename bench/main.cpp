@@ -8,6 +8,7 @@
 
 #include "figure.h"
 #include "machine.h"
+#include "process.h"
 #include "session.h"
 #include "stats.h"
 
@@ -15,6 +16,10 @@ namespace kiln::bench {
 namespace {
 
 using namespace cli;
+
+std::string cpu_level() {
+  return __builtin_cpu_supports("avx512f") ? "v4" : __builtin_cpu_supports("avx2") ? "v3" : "x86-64";
+}
 
 // Prints a line a figure, and keeps it.
 class Collector : public benchmark::BenchmarkReporter {
@@ -43,10 +48,11 @@ class Collector : public benchmark::BenchmarkReporter {
   }
   bool failed() const { return failed_; }
   std::string json() const {
-    return "{\n  \"machine\": {\"cores\": " + std::to_string(cores()) +
-           ", \"fma_peak_1t_flops\": " + json_number(fma_peak(1)) +
-           ", \"fma_peak_flops\": " + json_number(fma_peak(cores())) +
-           ", \"copy_bytes_per_s\": " + json_number(copy_bandwidth()) + "},\n  \"results\": [\n" + results_ +
+    return "{\n  \"machine\": {\"cores\": " + std::to_string(cores()) + ", \"cpu\": " + json_text(cpu_level()) +
+           ", \"fma_peak_1t_flops\": " + json_number(rate_of(fma_roof(1))) +
+           ", \"fma_peak_flops\": " + json_number(rate_of(fma_roof(cores()))) +
+           ", \"copy_bytes_per_s\": " + json_number(rate_of(copy_roof())) +
+           ", \"bare_process_ms\": " + json_number(bare_process_seconds() * 1e3) + "},\n  \"results\": [\n" + results_ +
            "\n  ]\n}\n";
   }
 

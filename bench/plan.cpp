@@ -123,8 +123,8 @@ void report_worst(benchmark::State &state, double Growth::*ratio) {
 void plan_time_ratio_10k_1k(benchmark::State &state) { report_worst(state, &Growth::time); }
 void plan_memory_ratio_10k_1k(benchmark::State &state) { report_worst(state, &Growth::memory); }
 
-BENCHMARK(plan_time_ratio_10k_1k)->Iterations(1);
-BENCHMARK(plan_memory_ratio_10k_1k)->Iterations(1);
+KILN_FIGURE(plan_time_ratio_10k_1k)
+KILN_FIGURE(plan_memory_ratio_10k_1k)
 
 }  // namespace
 }  // namespace kiln::bench

@@ -9,4 +9,7 @@ namespace kiln::bench {
 // fails.
 double run_process(std::vector<std::string> words);
 
+// Of a C program that maps the weights of `chars` and reads every page: the least that any start could take.
+double bare_process_seconds();
+
 }  // namespace kiln::bench
