@@ -83,7 +83,6 @@ kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor
     KILN_TRY(check.handle(call, "call"));
     if (!tensor) return call->call->bind(slot, ArrayRef(), nullptr);
     KILN_ASSIGN(const ArrayRef array, read_array(*tensor, "tensor"));
-    if (!array.data) return check.fail("tensor->data is NULL");
     return call->call->bind(slot, array, nullptr);
   });
 }
@@ -96,7 +95,6 @@ kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManage
       return error(Code::incompatible, "tensor is of DLPack version ", tensor->version.major, ", not ",
                    DLPACK_MAJOR_VERSION);
     KILN_ASSIGN(const ArrayRef array, read_array(tensor->dl_tensor, "tensor"));
-    if (!array.data) return check.fail("tensor->dl_tensor.data is NULL");
     // Owned from here on, but only if the bind succeeds.
     auto owned = std::make_shared<bool>(false);
     std::shared_ptr<void> keep(tensor, [owned](void *managed) {
@@ -123,8 +121,10 @@ kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, u
         call->args.emplace_back();
         continue;
       }
-      KILN_ASSIGN(ArrayRef array, read_array(*tensor, "an argument"));
-      call->args.push_back(array);
+      Result<ArrayRef> array = read_array(*tensor, "its tensor");
+      if (!array.ok())
+        return array.take_status().with_prefix(str_cat(call->call->describe_argument(call->args.size()), ": "));
+      call->args.push_back(*array);
     }
     return call->call->run(call->args);
   });

@@ -1,5 +1,7 @@
 #include "abi/src/convert.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <optional>
 
@@ -140,6 +142,12 @@ Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name) {
     if (tensor.shape[i] < 0) return invalid(name, ": dim ", i, " is ", tensor.shape[i]);
   ArrayRef array;
   array.data = tensor.data ? static_cast<uint8_t *>(tensor.data) + tensor.byte_offset : nullptr;
+  if (!array.data) {
+    if (std::find(tensor.shape, tensor.shape + tensor.ndim, 0) == tensor.shape + tensor.ndim)
+      return invalid(name, ": data is NULL");
+    static std::max_align_t no_elements;  // an address for arrays that need none: nothing is read or written there
+    array.data = &no_elements;
+  }
   array.dtype = *dtype;
   array.rank = static_cast<uint32_t>(tensor.ndim);
   array.shape = tensor.shape;
@@ -158,7 +166,6 @@ Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name) {
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
         count > std::numeric_limits<int64_t>::max() / element)
       return invalid(name, ": its size overflows");
-  if (count && !array.data) return invalid(name, ": data is NULL");
   data.bytes.resize(count * element);
   std::vector<int64_t> index(array.rank, 0);
   for (uint64_t at = 0; at < count; at++) {

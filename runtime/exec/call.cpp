@@ -72,7 +72,8 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   State &s = *state_;
   const InUse use(s.in_use);
   KILN_TRY(use.status());
-  if (slot >= s.signature.count()) return invalid("slot ", slot, ", expected below ", s.signature.count());
+  if (slot >= s.signature.count())
+    return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
   const Plan::Argument &declared = s.signature.argument(slot);
   Binding binding;
   if (array.data) {
@@ -107,15 +108,20 @@ Status Call::run(std::span<const ArrayRef> args) {
   if (args.size() > s.open_slots.size())
     return invalid("run: ", args.size(), " arrays given, expected at most ", s.open_slots.size(),
                    ": the inputs and outputs that are not bound");
-  for (size_t i = 0; i < args.size(); ++i) s.current[s.open_slots[i]] = args[i];
-  for (size_t i = args.size(); i < s.open_slots.size(); ++i) {
+  for (size_t i = 0; i < s.open_slots.size(); ++i) {
     const uint32_t slot = s.open_slots[i];
-    if (s.signature.inputs().contains(slot))
+    s.current[slot] = i < args.size() ? args[i] : ArrayRef();
+    const bool given = s.current[slot].data || s.current[slot].shape;
+    if (!given && s.signature.inputs().contains(slot))
       return invalid("run: ", s.signature.describe(slot), " is neither bound nor given");
-    s.current[slot] = ArrayRef();
   }
   if (!s.resolved || !s.inputs_match()) KILN_TRY(s.resolve());
   return s.run();
+}
+
+std::string Call::describe_argument(size_t index) const {
+  const State &s = *state_;
+  return index < s.open_slots.size() ? s.signature.describe(s.open_slots[index]) : str_cat("argument ", index);
 }
 
 Status Call::run_data(std::span<void *const> data) {
@@ -141,7 +147,8 @@ Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
   const State &s = *state_;
   const InUse use(s.in_use);
   KILN_TRY(use.status());
-  if (slot >= s.signature.count()) return invalid("slot ", slot, ", expected below ", s.signature.count());
+  if (slot >= s.signature.count())
+    return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
   if (s.signature.parameters().contains(slot)) {
     const Binding &binding = s.parameters->bindings()[slot - s.signature.parameters().begin];
     if (!binding.bound()) return invalid(s.signature.describe(slot), " is not bound");

@@ -59,7 +59,9 @@ Status Call::State::provide_outputs() {
     // What the last run left here nobody has taken: it is overwritten where it fits.
     if (!owned[slot] || owned[slot]->memory.size_bytes() < a.span_bytes) {
       owned[slot].reset();
-      KILN_ASSIGN(owned[slot], executable.outputs().acquire(a.span_bytes));
+      auto acquired = executable.outputs().acquire(a.span_bytes);
+      if (!acquired.ok()) return acquired.take_status().with_prefix(str_cat(signature.describe(slot), ": "));
+      owned[slot] = std::move(acquired).value();
     }
     array.data = owned[slot]->memory.data();
   }

@@ -14,8 +14,8 @@ Status check_machine(const Artifact &artifact, std::string_view build_id) {
   if (artifact.build_id != build_id)
     return error(Code::incompatible, "the artifact is of build ", artifact.build_id, ", this is build ", build_id);
   if (artifact.images.empty()) return {};  // no machine code
-  KILN_ASSIGN(const Target target, Target::by_name(artifact.target));
-  if (!target.runs_on_host())
+  const Result<Target> target = Target::by_name(artifact.target);
+  if (!target.ok() || !target->runs_on_host())
     return error(Code::incompatible, "the artifact is for ", artifact.target, ", this machine runs up to ",
                  Target::host().name());
   return {};

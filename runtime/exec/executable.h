@@ -76,6 +76,8 @@ class Call {
   // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
   // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);
+  // The slot that run's argument `index` is for, for messages: "input 'x'".
+  std::string describe_argument(size_t index) const;
   // Same shapes as the last run, other addresses, one for each slot that is not bound (null: an output that Kiln
   // allocates).
   Status run_data(std::span<void *const> data);

@@ -60,16 +60,23 @@ ResolvedSizes::ResolvedSizes(const Plan &plan, const Signature &signature, const
 Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
   KILN_TRY(bind_symbols(inputs));
   sizes_.sizes.evaluate(symbols_, values_);
-  for (uint32_t slot = 0; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
+  // What the nodes ask comes before the outputs: it explains an output that would have a negative size.
+  const uint32_t first_output = signature_.outputs().begin;
+  for (uint32_t slot = 0; slot < first_output; ++slot) KILN_TRY(resolve_argument(slot));
   for (uint32_t slot = 0; slot < inputs.size(); ++slot) KILN_TRY(check(slot, inputs[slot]));
-  for (size_t i = 0; i < sizes_.checks.size(); ++i) {
-    const int64_t left = values_[sizes_.checks[i].left], right = values_[sizes_.checks[i].right];
-    const Plan::Check &c = plan_.checks[i];
-    if (left != right)
-      return error(Code::type_mismatch, c.what, ": ", c.left.text(), " is ", left, ", ", c.right.text(), " is ", right,
-                   ", expected to be equal");
-  }
+  for (size_t i = 0; i < sizes_.checks.size(); ++i) KILN_TRY(check_equal(i));
+  for (uint32_t slot = first_output; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
   return {};
+}
+
+Status ResolvedSizes::check_equal(size_t number) const {
+  const Plan::Check &c = plan_.checks[number];
+  const int64_t left = values_[sizes_.checks[number].left], right = values_[sizes_.checks[number].right];
+  if (left == right) return {};
+  std::string sizes;
+  for (const auto &[size, value] : {std::pair(&c.left, left), std::pair(&c.right, right)})
+    if (!size->is_integer()) str_append(sizes, str_cat(sizes.empty() ? "" : ", ", size->text(), " is ", value));
+  return error(Code::type_mismatch, c.what, "; ", sizes, " (", origins({c.left, c.right}), ")");
 }
 
 Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {
@@ -122,18 +129,21 @@ Status ResolvedSizes::resolve_argument(uint32_t slot) {
   return {};
 }
 
-// " (symbol 'n', bound by input 'x' dim 0)", or "" for a plain number.
-std::string ResolvedSizes::reason(const Expr &size) const {
-  if (size.is_integer()) return "";
+// "symbol 'n', bound by input 'x' dim 0; symbol ..."
+std::string ResolvedSizes::origins(std::initializer_list<Expr> sizes) const {
   std::set<std::string> used;
-  size.collect_symbols(used);
-  const auto origin = [&](const std::string &name) {
+  for (const Expr &size : sizes) size.collect_symbols(used);
+  return join(used, "; ", [&](const std::string &name) {
     const auto s = std::ranges::find(plan_.symbols, name, &Plan::Symbol::name);
     return str_cat("symbol '", name, "', bound by ", signature_.describe(s->input), " dim ", s->dim);
-  };
-  const std::string origins = join(used, "; ", origin);
-  return size.kind() == Expr::Kind::symbol ? str_cat(" (", origins, ")")
-                                           : str_cat(" (", size.text(), "; ", origins, ")");
+  });
+}
+
+// " (2*n; symbol 'n', bound by input 'x' dim 0)", or "" for a plain number.
+std::string ResolvedSizes::reason(const Expr &size) const {
+  if (size.is_integer()) return "";
+  const std::string term = size.kind() == Expr::Kind::symbol ? "" : str_cat(size.text(), "; ");
+  return str_cat(" (", term, origins({size}), ")");
 }
 
 Status ResolvedSizes::check(uint32_t slot, const ArrayRef &array) const {

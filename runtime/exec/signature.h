@@ -60,6 +60,8 @@ class ResolvedSizes {
  private:
   Status bind_symbols(std::span<const ArrayRef> inputs);
   Status resolve_argument(uint32_t slot);
+  Status check_equal(size_t number) const;  // of the plan's checks
+  std::string origins(std::initializer_list<Expr> sizes) const;
   std::string reason(const Expr &size) const;
 
   const Plan &plan_;

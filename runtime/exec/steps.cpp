@@ -85,11 +85,19 @@ void ReadySteps::launch(const Ready &step) {
 }
 
 Status ReadySteps::error_of(size_t step) const {
-  std::string what;
-  if (error_word_ & KILN_ERROR_INDEX_OUT_OF_RANGE) what = "an index is out of range";
-  if (error_word_ & KILN_ERROR_DIVISION_BY_ZERO)
-    what += what.empty() ? "integer division by zero" : ", and integer division by zero";
-  return error(Code::out_of_range, what, ", first in step ", step, " (kernel ", plan_steps_[step].kernel, ")");
+  // A kernel does not say which of its nodes it was: all that there may be are named.
+  const auto explain = [this](uint32_t bit, std::string_view what) -> std::string {
+    if (!(error_word_ & bit)) return "";
+    std::vector<std::string_view> nodes;
+    for (const Plan::Risk &risk : executable_.plan().risks)
+      if (risk.bits & bit) nodes.push_back(risk.node);
+    const std::string_view where = nodes.empty() ? "" : nodes.size() == 1 ? " in " : " in one of ";
+    return str_cat(what, where, join(nodes, ", ", [](std::string_view node) { return node; }));
+  };
+  const std::string index = explain(KILN_ERROR_INDEX_OUT_OF_RANGE, "an index is out of range");
+  const std::string division = explain(KILN_ERROR_DIVISION_BY_ZERO, "an integer is divided by zero");
+  return error(Code::out_of_range, index, index.empty() || division.empty() ? "" : "; ", division, " (first in step ",
+               step, ", kernel ", plan_steps_[step].kernel, ")");
 }
 
 }  // namespace kiln

@@ -32,7 +32,7 @@ struct Node {
   AttrMap annotations;
   TensorPtr constant;  // kind constant
   std::vector<TensorType> results;
-  std::vector<std::pair<Dim, Dim>> equalities;  // to be checked at each call
+  std::vector<Equality> equalities;  // to be checked at each call
 };
 
 struct SymbolInfo {

@@ -10,13 +10,15 @@ Status op_error(const OpSchema &op, Code code, const Parts &...parts) {
   return error(code, "[", op.name, "] ", parts...);
 }
 
-std::string names_of(DTypes set) {
+// "expected f32", "expected one of f32, i64"
+std::string expected(DTypes set) {
   std::vector<std::string_view> names;
   for (int number = 1; number <= dtype_count; ++number) {
     auto dtype = static_cast<DType>(number);
     if (set & dtypes(dtype)) names.push_back(name_of(dtype));
   }
-  return join(names, ", ", [](std::string_view name) { return name; });
+  return str_cat(names.size() == 1 ? "expected " : "expected one of ",
+                 join(names, ", ", [](std::string_view name) { return name; }));
 }
 
 std::string counted(const OpSchema &op) {
@@ -105,8 +107,7 @@ Status check_operands(const OpSchema &op, std::span<const TensorType> inputs) {
     const ArgDef &arg = op.args[std::min(i, op.args.size() - 1)];
     DType dtype = inputs[i].dtype;
     if (!(arg.dtypes & dtypes(dtype)))
-      return op_error(op, Code::type_mismatch, arg.name, " is ", inputs[i].text(), "; expected one of ",
-                      names_of(arg.dtypes));
+      return op_error(op, Code::type_mismatch, arg.name, " is ", inputs[i].text(), "; ", expected(arg.dtypes));
     if (!arg.same_dtype) continue;
     if (!first) {
       first = &inputs[i];
@@ -140,7 +141,8 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
 }
 
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs) {
-  InferContext context{.op = op.name, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
+  InferContext context{
+      .op = op.name, .args = op.args, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
   KILN_TRY(op.infer(context));
   if (!op.result_names.empty() && context.results.size() != op.result_names.size())
     return op_error(op, Code::internal, "inference gives ", context.results.size(), " results; the schema names ",
@@ -153,13 +155,22 @@ Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, c
   return Inferred{std::move(context.results), std::move(context.equalities)};
 }
 
+std::string InferContext::arg_name(size_t input) const {
+  if (args.empty()) return str_cat("input ", input);
+  const ArgDef &arg = args[std::min(input, args.size() - 1)];
+  if (arg.arity != Arity::variadic) return std::string(arg.name);
+  return str_cat(arg.name, " ", input - (args.size() - 1));
+}
+
 Status InferContext::require_equal(const Dim &a, const Dim &b, std::string_view what) {
   if (a == b) return {};
   Dim difference = a - b;
   if (difference.lower_bound().value_or(0) > 0 || difference.upper_bound().value_or(0) < 0)
     return fail(what, " must be equal; they are ", a.text(), " and ", b.text());
-  std::pair<Dim, Dim> equality = std::minmax(a, b);
-  if (std::ranges::find(equalities, equality) == equalities.end()) equalities.push_back(std::move(equality));
+  const auto &[left, right] = std::minmax(a, b);
+  const bool known =
+      std::ranges::any_of(equalities, [&](const Equality &e) { return e.left == left && e.right == right; });
+  if (!known) equalities.push_back({left, right, str_cat(what, " must be equal")});
   return {};
 }
 
@@ -184,6 +195,7 @@ Result<Shape> InferContext::broadcast(std::span<const Dim> a, std::span<const Di
 
 Result<int64_t> InferContext::axis(int64_t given, size_t rank, std::string_view attr_name) const {
   auto n = static_cast<int64_t>(rank);
+  if (n == 0) return error(Code::out_of_range, "[", op, "] ", attr_name, " is ", given, "; there are no dims");
   if (given < -n || given >= n)
     return error(Code::out_of_range, "[", op, "] ", attr_name, " is ", given, "; expected ", -n, " to ", n - 1,
                  " for rank ", n);

@@ -30,15 +30,26 @@ struct AttrDef {
 };
 AttrValue default_of(const AttrDef &attr);  // fallback, with the attribute's kind; of one that is not required
 
+// Two sizes that must be equal, which only a call can tell (n against m); `what` says it to people: "a dim 1 and b dim
+// 0 must be equal".
+struct Equality {
+  Dim left, right;
+  std::string what;
+  bool operator==(const Equality &) const = default;
+};
+
 // Inputs and attributes (complete: defaults filled in, kinds checked) of the node that is being inferred.
 struct InferContext {
   std::string_view op;
+  std::span<const ArgDef> args;
   std::span<const TensorType> inputs;
   const AttrMap &attrs;
-  std::vector<TensorType> results;              // to fill
-  std::vector<std::pair<Dim, Dim>> equalities;  // symbolic dims that must be equal at each call (n against m)
+  std::vector<TensorType> results;   // to fill
+  std::vector<Equality> equalities;  // to be checked at each call
 
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
+  // The name of operand `input`; of one of several that a variadic argument takes, with its number.
+  std::string arg_name(size_t input) const;
   // "[matmul] lhs dim 1 is 3, rhs dim 0 is 4" : a type_mismatch error with the op's name in brackets.
   template <class... Parts>
   Status fail(const Parts &...parts) const {
@@ -71,7 +82,7 @@ Status check_operands(const OpSchema &op, std::span<const TensorType> inputs);  
 Status complete_attrs(const OpSchema &op, AttrMap &attrs);
 struct Inferred {
   std::vector<TensorType> results;  // layout free
-  std::vector<std::pair<Dim, Dim>> equalities;
+  std::vector<Equality> equalities;
 };
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs);
 

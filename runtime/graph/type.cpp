@@ -23,6 +23,10 @@ Status check_type(const TensorType &type) {
   if (type.rank() > max_rank) return invalid("rank ", type.rank(), " is above the limit of ", max_rank);
   if (type.layout == TensorType::Layout::exact && type.strides.size() != type.rank())
     return invalid(type.strides.size(), " strides for rank ", type.rank());
+  for (size_t d = 0; d < type.strides.size(); ++d)
+    if (type.strides[d].is_integer() && type.strides[d].integer() < 0)
+      return invalid("the stride of dim ", d, " of ", type.text(), " is ", type.strides[d].integer(),
+                     ", expected at least 0");
   int64_t bytes = size_of(type.dtype);  // of the dimensions that are known; a symbolic one is checked at the call
   for (size_t d = 0; d < type.rank(); ++d) {
     const Dim &dim = type.dims[d];

@@ -33,7 +33,7 @@ Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std:
   if (auto least = room.lower_bound(); least && *least >= 0) return {};
   if (auto most = room.upper_bound(); most && *most < 0)
     return c.fail("expected ", what, ", but ", small.text(), " > ", large.text());
-  c.equalities.emplace_back(max(small, large), large);
+  c.equalities.push_back({max(small, large), large, str_cat("expected ", what)});
   return {};
 }
 
@@ -45,7 +45,7 @@ Status require_shape(InferContext &c, std::span<const Dim> shape) {
 Status require_rank(const InferContext &c, size_t input, size_t rank) {
   const TensorType &type = c.inputs[input];
   if (type.rank() == rank) return {};
-  return c.fail("input ", input, " is ", type.text(), ", expected ", rank, " dimensions");
+  return c.fail(c.arg_name(input), " is ", type.text(), ", expected ", rank, " dimensions");
 }
 
 Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank) {

@@ -24,8 +24,9 @@ class Bindings {
       if (found != graph.symbols().end()) KILN_TRY(check_symbol(c, name, dim, found->second));
     }
     for (const Node &node : graph.nodes())
-      for (const auto &[a, b] : node.equalities)
-        KILN_TRY(c.require_equal(outside(a), outside(b), str_cat("what node '", node.name, "' of the graph compares")));
+      for (const Equality &e : node.equalities)
+        KILN_TRY(c.require_equal(outside(e.left), outside(e.right),
+                                 str_cat("what node '", node.name, "' of the graph compares")));
     return {};
   }
 

@@ -37,7 +37,7 @@ Status infer_batch_norm(InferContext &c) {
   if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
   for (size_t k = 1; k < 5; ++k) {
     KILN_TRY(require_rank(c, k, 1));
-    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and input ", k, " dim 0")));
+    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and ", c.arg_name(k), " dim 0")));
   }
   return infer_same(c);
 }
@@ -81,7 +81,7 @@ Status require_trailing_shape(InferContext &c, size_t axes) {
     KILN_TRY(require_rank(c, k, axes));
     for (size_t d = 0; d < axes; ++d)
       KILN_TRY(c.require_equal(x.dims[x.rank() - axes + d], c.inputs[k].dims[d],
-                               str_cat("x dim ", x.rank() - axes + d, " and input ", k, " dim ", d)));
+                               str_cat("x dim ", x.rank() - axes + d, " and ", c.arg_name(k), " dim ", d)));
   }
   return infer_same(c);
 }

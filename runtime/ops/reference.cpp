@@ -164,10 +164,10 @@ class Run {
   }
 
   Status run_node(const Node &node) {
-    for (const auto &[a, b] : node.equalities)
+    for (const auto &[a, b, what] : node.equalities)
       if (evaluate(a, sizes_) != evaluate(b, sizes_))
-        return error(Code::type_mismatch, a.text(), " is ", evaluate(a, sizes_), ", expected it to equal ", b.text(),
-                     ", which is ", evaluate(b, sizes_));
+        return error(Code::type_mismatch, what, "; ", a.text(), " is ", evaluate(a, sizes_), ", ", b.text(), " is ",
+                     evaluate(b, sizes_));
     const Op &op = op_of(node);
     const AttrMap attrs = evaluate(node.attrs, sizes_);
     std::vector<const RefTensor *> inputs;

@@ -57,9 +57,9 @@ Status infer_slice(InferContext &c) {
   if (step < 1) return c.fail("step is ", step, ", expected at least 1");
   const Dim &size = x.dims[static_cast<size_t>(dim)];
   const Dim start = slice_bound(c.attr("start").dim(), size), end = slice_bound(c.attr("end").dim(), size);
-  KILN_TRY(require_at_most(c, 0, start, "0 <= start"));
-  KILN_TRY(require_at_most(c, start, end, "start <= end"));
-  KILN_TRY(require_at_most(c, end, size, str_cat("end <= dim ", dim)));
+  KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
+  KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
+  KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));
   c.results = {make_type(x.dtype, x.dims)};
   c.results[0].dims[static_cast<size_t>(dim)] = ceil_div(end - start, step);
   return {};

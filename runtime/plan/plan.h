@@ -30,6 +30,12 @@ struct Plan {
     std::string what;
   };  // must be equal at each call; `what` is for the message
 
+  // A node whose kernel may set the error word of a call: bits KILN_ERROR_*. It is what the message names.
+  struct Risk {
+    std::string node;
+    uint32_t bits = 0;
+  };
+
   struct Slot {
     enum class Kind : uint8_t { input = 1, parameter, constant, output, arena, prepared };
     Kind kind = Kind::arena;
@@ -55,6 +61,7 @@ struct Plan {
   std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes
   std::vector<Symbol> symbols;
   std::vector<Check> checks;
+  std::vector<Risk> risks;
   std::vector<Slot> slots;
   std::vector<Storage> arena, prepared;
   std::vector<Step> prepare;  // run once per binding of all parameters

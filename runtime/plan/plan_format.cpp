@@ -30,6 +30,10 @@ class PlanWriter {
       expr(c.right);
       body_.text(c.what);
     });
+    list(p.risks, [&](const Plan::Risk &r) {
+      body_.text(r.node);
+      body_.put(r.bits);
+    });
     list(p.slots, [&](const Plan::Slot &s) {
       body_.put(static_cast<uint8_t>(s.kind));
       body_.put(s.index);
@@ -135,6 +139,10 @@ class PlanReader {
       c.left = expr();
       c.right = expr();
       c.what = in_.text();
+    });
+    p.risks = list<Plan::Risk>(12, [&](Plan::Risk &r) {
+      r.node = in_.text();
+      r.bits = in_.get<uint32_t>();
     });
     p.slots = list<Plan::Slot>(9, [&](Plan::Slot &s) {
       s.kind = static_cast<Plan::Slot::Kind>(in_.get<uint8_t>());

@@ -187,6 +187,7 @@ Result<Planned> plan(const Graph &given, const Graph &compiled, const Lowered &l
                      std::span<const uint32_t> images) {
   KILN_ASSIGN(Plan signature, plan_of_signature(given));
   add_checks(compiled, signature);
+  for (const Lowered::Risk &risk : lowered.risks) signature.risks.push_back({risk.node, risk.bits});
   return Planner(std::move(signature), lowered, fused, images).run();
 }
 

@@ -69,9 +69,9 @@ void add_checks(const Graph &graph, Plan &plan) {
   std::set<std::pair<Expr, Expr>> seen;
   for (const Plan::Check &check : plan.checks) seen.insert({check.left, check.right});
   for (const Node &node : graph.nodes()) {
-    for (const auto &[left, right] : node.equalities) {
+    for (const auto &[left, right, what] : node.equalities) {
       if (left == right || !seen.insert({left, right}).second) continue;
-      plan.checks.push_back({left, right, str_cat("'", node.name, "' [", node.op->name, "]")});
+      plan.checks.push_back({left, right, str_cat("node '", node.name, "': [", node.op->name, "] ", what)});
     }
   }
 }

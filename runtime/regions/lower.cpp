@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "jit/base/kernel_args.h"
 #include "runtime/ops/op.h"
 #include "runtime/ops/reference.h"
 
@@ -19,6 +20,19 @@ Compute empty_map(DType dtype, const Shape &dims) {
   compute.dtype = dtype;
   compute.dims = dims;
   return compute;
+}
+
+// KILN_ERROR_*: what a body may set in the error word of a call.
+uint32_t risks_of(const kernel::Body &body) {
+  uint32_t bits = 0;
+  for (const kernel::Value &value : body.values) {
+    const bool divides = value.op == kernel::Core::div || value.op == kernel::Core::rem;
+    if (divides && !dtype_info(value.type).is_float) bits |= KILN_ERROR_DIVISION_BY_ZERO;
+    const bool indexes = value.op == kernel::Core::load &&
+                         std::ranges::any_of(value.access.index, [](const Expr &e) { return e.depends_on_value(); });
+    if (indexes) bits |= KILN_ERROR_INDEX_OUT_OF_RANGE;
+  }
+  return bits;
 }
 
 std::vector<Expr> axes_of(const Shape &dims) {
@@ -118,6 +132,8 @@ class Lowering {
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
+    if (const uint32_t bits = risks_of(compute.body))
+      out_.risks.push_back({str_cat("node '", node.name, "' [", op.name, "]"), bits});
     tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute));
     return {};
   }

@@ -24,6 +24,12 @@ struct Lowered {
     uint32_t input, source;
   };
   std::vector<WriteBack> write_backs;
+  // Nodes that divide integers or index by values: a call can fail in them. Bits are KILN_ERROR_*.
+  struct Risk {
+    std::string node;  // "node 'y' [div]"
+    uint32_t bits;
+  };
+  std::vector<Risk> risks;
 };
 
 // `graph` is flat and decomposed: each op has a view map or a lowering. An error names the op and the node.

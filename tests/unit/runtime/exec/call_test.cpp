@@ -120,7 +120,9 @@ TEST(CallErrors, NameRangesDivisorsAndChecks) {
   EXPECT_EQ(run_with(0, 0), "input 'x': dim 0 is 0, expected at least 1 (symbol 'n')");
   EXPECT_EQ(run_with(1002, 4), "input 'x': dim 0 is 1002, expected at most 1000 (symbol 'n')");
   EXPECT_EQ(run_with(3, 6), "input 'x': dim 0 is 3, expected a multiple of 2 (symbol 'n')");
-  EXPECT_EQ(run_with(2, 5), "size and z: m is 5, 2*n is 4, expected to be equal");
+  EXPECT_EQ(
+      run_with(2, 5),
+      "size and z; m is 5, 2*n is 4 (symbol 'm', bound by input 'size' dim 0; symbol 'n', bound by input 'x' dim 0)");
   EXPECT_EQ(run_with(2, 4), "");
   Floats x({2, 2}), y({5}), s({4});
   EXPECT_EQ(run(*call, x, y, s).message(),
@@ -193,9 +195,9 @@ TEST(CallErrors, MissingAndSuperfluousArrays) {
             "run: 5 arrays given, expected at most 4: the inputs and outputs that are not bound");
   EXPECT_EQ(call->slot("foo").status().message(),
             "no slot 'foo'; the signature has input 'x', input 'y', input 'size', parameter 'w', output 'z'");
-  EXPECT_EQ(call->bind(5, x, nullptr).message(), "slot 5, expected below 5");
+  EXPECT_EQ(call->bind(5, x, nullptr).message(), "there is no slot 5; the signature has 5");
   EXPECT_EQ(call->bind(0, y, nullptr).message(), "input 'x': rank is 1, expected 2");
-  EXPECT_EQ(call->dims(9).status().message(), "slot 9, expected below 5");
+  EXPECT_EQ(call->dims(9).status().message(), "there is no slot 9; the signature has 5");
 }
 
 TEST(CallErrors, WhatAKernelFound) {
@@ -208,7 +210,7 @@ TEST(CallErrors, WhatAKernelFound) {
   for (int i = 0; i < 2; ++i) {
     const Status status = run(*call, x, y, z);
     EXPECT_EQ(status.code(), Code::out_of_range);
-    EXPECT_EQ(status.message(), "an index is out of range, first in step 0 (kernel 1)");
+    EXPECT_EQ(status.message(), "an index is out of range (first in step 0, kernel 1)");
   }
   EXPECT_THAT(z.values, ElementsAre(10, 12, 14, 16)) << "outputs are defined all the same";
 }

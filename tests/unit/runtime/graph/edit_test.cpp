@@ -97,9 +97,11 @@ TEST(Edit, SymbolicBroadcastRecordsWhatACallMustCheck) {
   ValueId x = b.input("x", {n(), 4}), y = b.input("y", {Expr::symbol("m"), 1}), z = b.input("z", {3, 4});
   ValueId s = b.add("add", {x, y}), t = b.add("add", {x, z});
   const Graph &g = b.edit.view();
-  EXPECT_EQ(g.find(s.node)->equalities, (std::vector<std::pair<Dim, Dim>>{{Expr::symbol("m"), n()}}));
+  const std::string what = "shapes [n, 4] and [m, 1] do not broadcast: dims at -2 must be equal";
+  EXPECT_EQ(g.find(s.node)->equalities, (std::vector<Equality>{{Expr::symbol("m"), n(), what}}));
   EXPECT_EQ(g.type(s).text(), "f32[n, 4]");
-  EXPECT_EQ(g.find(t.node)->equalities, (std::vector<std::pair<Dim, Dim>>{{3, n()}}));
+  ASSERT_EQ(g.find(t.node)->equalities.size(), 1u);
+  EXPECT_EQ(g.find(t.node)->equalities[0].left, Dim(3));
   EXPECT_EQ(g.type(t).text(), "f32[3, 4]");
 }
 
@@ -189,7 +191,7 @@ TEST(Edit, ScopesAnnotateWhatIsAddedInside) {
   auto annotations = [&](ValueId v) { return b.edit.view().find(v.node)->annotations; };
   EXPECT_EQ(annotations(a), (AttrMap{{"kiln.region", "inner"}, {"depth", 1}}));
   EXPECT_EQ(annotations(c), (AttrMap{{"kiln.region", "own"}, {"depth", 1}}));
-  EXPECT_EQ(b.edit.annotate(x.node, "k", 1).message(), "annotation 'k': 1 is no op node of this graph");
+  EXPECT_EQ(b.edit.annotate(x.node, "k", 1).message(), "annotation 'k': node 1 is no op node of this graph");
   EXPECT_EQ(b.edit.annotate(a.node, "k", Expr::symbol("n")).message(),
             "annotation 'k' is dim; expected i64, f64, text, dtype or bool");
 }

@@ -32,7 +32,7 @@ inline std::string inferred(std::string_view op, const std::vector<TensorType> &
 inline std::string checked_at_a_call(std::string_view op, const std::vector<TensorType> &types, AttrMap attrs = {}) {
   Result<Node> node = infer_op(op, types, std::move(attrs));
   if (!node.ok()) return node.status().message();
-  return join(node->equalities, ", ", [](const auto &e) { return str_cat(e.first.text(), " = ", e.second.text()); });
+  return join(node->equalities, ", ", [](const auto &e) { return str_cat(e.left.text(), " = ", e.right.text()); });
 }
 
 // One op on numbers, by its reference kernel.

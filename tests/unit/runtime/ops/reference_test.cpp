@@ -205,7 +205,7 @@ TEST(RunReference, ChecksEqualitiesAtTheCall) {
   const RefTensor two = floats({2}, {1, 2}), three = floats({3}, {1, 2, 3});
   const std::vector<const RefTensor *> unequal = {&two, &three};
   EXPECT_EQ(run_reference(*graph, unequal).status().message(),
-            "node 'y' (add): m is 3, expected it to equal n, which is 2");
+            "node 'y' (add): shapes [n] and [m] do not broadcast: dims at -1 must be equal; m is 3, n is 2");
 }
 
 TEST(RunReference, ReportsWhatCopyWrites) {
