@@ -1,5 +1,7 @@
 #include "jit/base/utf8.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 size_t utf8_sequence(std::string_view text) {
@@ -28,6 +30,21 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string printable(std::string_view text, size_t longest) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const size_t length = byte < 0x20 || byte == 0x7f ? 0 : utf8_sequence(text);
+    std::string shown(text.substr(0, length));
+    if (length == 0) shown = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    if (out.size() + shown.size() > longest) return out + "…";
+    out += shown;
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
 }
 
 void append_utf8(std::string &out, char32_t c) {

@@ -84,7 +84,8 @@ Status Edit::declare_symbol(std::string_view name, const SymbolInfo &info) {
     return invalid("symbol '", name, "': min is ", info.min, ", max is ", info.max, ", divisor is ", info.divisor,
                    "; expected 0 <= min <= max and divisor >= 1");
   if (info.hint != 0 && (info.hint < info.min || info.hint > info.max || info.hint % info.divisor != 0))
-    return invalid("symbol '", name, "': hint ", info.hint, " is not in its range or no multiple of its divisor");
+    return invalid("symbol '", name, "': hint ", info.hint, ", expected a multiple of ", info.divisor, " from ",
+                   info.min, " to ", info.max);
   graph_.symbols_[std::string(name)] = info;
   return {};
 }
@@ -157,7 +158,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
 Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
   const Node *found = graph_.find(id);
   if (!found || found->kind != Node::Kind::op)
-    return invalid("annotation '", key, "': ", id, " is no op node of this graph");
+    return invalid("annotation '", key, "': node ", id, " is no op node of this graph");
   KILN_TRY(check_annotation(key, value));
   graph_.writable(id).annotations.insert_or_assign(std::string(key), std::move(value));
   inherited_.erase({id, std::string(key)});

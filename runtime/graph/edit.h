@@ -40,6 +40,8 @@ class Edit {
   Status set_outputs(std::vector<GraphOutput> outputs);
   Status set_output_values(std::span<const ValueId> values);  // names kept where there are some, else "output0", ...
 
+  bool has_open_scope() const { return !scopes_.empty(); }
+
   // The nodes as they stand: the original's order first, then additions (after a replace, a user may stand before what
   // it uses). References into it are valid until the next change.
   const Graph &view() const { return graph_; }

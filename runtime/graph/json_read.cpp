@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "jit/base/utf8.h"
 #include "runtime/graph/edit.h"
 #include "runtime/graph/json.h"
 #include "runtime/graph/json_values.h"
@@ -114,7 +115,7 @@ class Reader {
     KILN_ASSIGN(std::string_view text, v.as_text());
     size_t colon = text.find(':');
     const Node *node = edit_.view().find(text.substr(0, colon));
-    if (!node) return v.fail("no input, parameter, constant or earlier node is named '", text.substr(0, colon), "'");
+    if (!node) return no_value(v, text.substr(0, colon));
     ValueId value{node->id, 0};
     if (colon != std::string_view::npos) {
       std::string_view digits = text.substr(colon + 1);
@@ -129,6 +130,20 @@ class Reader {
     return value;
   }
 
+  Status no_value(const View &v, std::string_view name) const {
+    const std::optional<View> list = view_.member("nodes");
+    if (list && list->is_list()) {
+      KILN_ASSIGN(const std::vector<View> nodes, list->as_list());
+      for (const View &node : nodes) {
+        const std::optional<View> its_name = node.is_object() ? node.member("name") : std::nullopt;
+        if (its_name && its_name->is_text() && its_name->text() == name)
+          return v.fail("'", name, "' is ", node.path(),
+                        ", which does not stand before; a node uses earlier ones only, so there can be no cycle");
+      }
+    }
+    return v.fail(Code::unknown_name, "no input, parameter, constant or node is named '", name, "'");
+  }
+
   Status read_node(const View &v) {
     KILN_TRY(v.allow_members({"name", "op", "inputs", "attrs", "annotations"}));
     KILN_ASSIGN(std::string_view name, read_name(v));
@@ -136,7 +151,7 @@ class Reader {
     KILN_ASSIGN(View op_view, v.required("op"));
     KILN_ASSIGN(std::string_view op_name, op_view.as_text());
     const OpSchema *op = ops_.find(op_name);
-    if (!op) return op_view.fail(error(Code::unknown_name, "unknown op '", op_name, "'", ops_.suggest(op_name)));
+    if (!op) return op_view.fail(Code::unknown_name, "unknown op '", op_name, "'", ops_.suggest(op_name));
 
     std::vector<ValueId> inputs;
     if (std::optional<View> list = v.member("inputs")) {
@@ -163,8 +178,8 @@ class Reader {
     for (const View &member : members) {
       const AttrDef *def = op.find_attr(member.key());
       if (!def)
-        return v.fail(error(Code::unknown_name, "op '", op.name, "' has no attribute '", member.key(), "'; it has ",
-                            op.attrs.empty() ? "none" : join(op.attrs, ", ", [](const AttrDef &a) { return a.name; })));
+        return v.fail(Code::unknown_name, "op '", op.name, "' has no attribute '", member.key(), "'; it has ",
+                      op.attrs.empty() ? "none" : join(op.attrs, ", ", [](const AttrDef &a) { return a.name; }));
       KILN_ASSIGN(AttrValue value, read_attr(member, def->kind, def->is_list));
       attrs.emplace(member.key(), std::move(value));
     }
@@ -222,7 +237,7 @@ class Reader {
         });
       case AttrKind::boolean:
         return read_items<bool>(elements, is_list, [](const View &e) -> Result<bool> {
-          if (!e.is_boolean()) return e.fail("expected true or false");
+          if (!e.is_boolean()) return e.expected("true or false");
           return e.boolean();
         });
     }
@@ -259,7 +274,7 @@ class Reader {
       scope->open_.erase(found->item());
       return known;
     }
-    return v.fail("no member of 'graphs' is named '", name, "'");
+    return v.fail(Code::unknown_name, "no member of 'graphs' is named '", name, "'");
   }
 
   Status read_outputs() {
@@ -291,7 +306,10 @@ class Reader {
 
 Result<GraphPtr> read_json(std::string_view text, const OpTable &ops) {
   KILN_ASSIGN(json::Document document, json::parse(text));
-  return Reader(ops, View(document.get(), ""), nullptr, 0).read();
+  Result<GraphPtr> graph = Reader(ops, View(document.get(), ""), nullptr, 0).read();
+  // A name in a document may be of any length, and have any character.
+  if (!graph.ok()) graph.status().info()->message = printable(graph.status().message());
+  return graph;
 }
 
 }  // namespace kiln

@@ -202,9 +202,9 @@ class Scanner {
   Status hex4(char32_t &out) {
     std::string_view four = text_.substr(++at_, 4);
     uint32_t number = 0;
-    auto [end, failure] = std::from_chars(four.data(), four.data() + four.size(), number, 16);
-    if (four.size() < 4 || failure != std::errc() || end != four.data() + 4) return expected("four hexadecimal digits");
-    at_ += 4;
+    const char *stop = std::from_chars(four.data(), four.data() + four.size(), number, 16).ptr;
+    at_ += static_cast<size_t>(stop - four.data());
+    if (stop != four.data() + 4) return expected("four hexadecimal digits");
     out = number;
     return {};
   }
@@ -230,7 +230,9 @@ class Scanner {
   Status expected(std::string_view what) const {
     char c = peek();
     bool printable = c > 0x20 && c < 0x7f;
-    std::string found = at_ == text_.size() ? "the end" : printable ? str_cat('\'', c, '\'') : "another character";
+    std::string found = at_ == text_.size() ? "the end"
+                        : printable         ? str_cat('\'', c, '\'')
+                                            : str_cat("byte ", uint32_t{static_cast<unsigned char>(c)});
     return error_at(at_, "expected ", what, ", found ", found);
   }
 

@@ -38,7 +38,8 @@ Result<Shape> read_dims(const View &v) {
 Result<DType> read_dtype(const View &v) {
   KILN_ASSIGN(std::string_view name, v.as_text());
   if (std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
-  return v.fail("unknown dtype '", name, "'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
+  return v.fail(Code::unknown_name, "unknown dtype '", name,
+                "'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
 }
 
 Result<TensorType> read_type(const View &v) {
@@ -53,7 +54,7 @@ Result<TensorType> read_type(const View &v) {
   }
   if (std::optional<View> device = v.member("device")) {
     KILN_ASSIGN(int64_t slot, device->as_integer());
-    if (slot < 0 || slot > UINT32_MAX) return device->fail("slot ", slot, " is out of range");
+    if (slot < 0 || slot > UINT32_MAX) return device->fail("device is ", slot, ", expected 0 to ", UINT32_MAX);
     type.device = static_cast<uint32_t>(slot);
   }
   if (Status status = check_type(type); !status.ok()) return v.fail(std::move(status));
@@ -62,13 +63,13 @@ Result<TensorType> read_type(const View &v) {
 
 Result<uint64_t> read_element(const View &v, DType dtype) {
   if (dtype == DType::boolean) {
-    if (!v.is_boolean()) return v.fail("expected true or false");
+    if (!v.is_boolean()) return v.expected("true or false");
     return uint64_t{v.boolean()};
   }
   std::optional<uint64_t> bits;
   if (v.is_number()) bits = element_of(dtype, v.number());
   if (v.is_text()) bits = element_of(dtype, v.text());
-  if (!bits) return v.fail("expected a number of dtype ", name_of(dtype));
+  if (!bits) return v.expected(str_cat("a number of dtype ", name_of(dtype)));
   return *bits;
 }
 
@@ -77,13 +78,13 @@ Result<TensorPtr> read_tensor(const View &type_view, const View &data_view) {
   auto tensor = std::make_shared<TensorData>();
   tensor->dtype = type.dtype;
   for (const Dim &dim : type.dims) {
-    if (!dim.is_integer()) return type_view.fail("the shape of data has integers only");
+    if (!dim.is_integer()) return type_view.fail("a dim is ", dim.text(), "; where there is data it is an integer");
     tensor->shape.push_back(dim.integer());
   }
   if (type.strides != row_major_strides(type.dims)) return type_view.fail("data is row-major");
   KILN_ASSIGN(std::vector<View> elements, data_view.as_list());
   if (elements.size() != static_cast<uint64_t>(tensor->element_count()))
-    return data_view.fail(elements.size(), " elements for ", type.text());
+    return data_view.fail(elements.size(), " elements, expected ", tensor->element_count(), " for ", type.text());
   uint32_t size = size_of(type.dtype);
   tensor->bytes.resize(elements.size() * size);
   for (size_t i = 0; i < elements.size(); ++i) {

@@ -9,17 +9,17 @@
 namespace kiln::json {
 namespace {
 
-std::string_view kind_of(const cJSON *item) {
-  if (cJSON_IsString(item)) return "a string";
-  if (cJSON_IsNumber(item)) return "a number";
-  if (cJSON_IsBool(item)) return "a boolean";
+std::string described(const cJSON *item) {
+  if (cJSON_IsString(item)) return str_cat("'", item->valuestring, "'");
+  if (cJSON_IsNumber(item)) return str_cat(item->valuedouble);
+  if (cJSON_IsBool(item)) return cJSON_IsTrue(item) ? "true" : "false";
   if (cJSON_IsArray(item)) return "a list";
   return cJSON_IsObject(item) ? "an object" : "null";
 }
 
 }  // namespace
 
-Status View::expected(std::string_view what) const { return fail("expected ", what, ", found ", kind_of(item_)); }
+Status View::expected(std::string_view what) const { return fail("expected ", what, ", found ", described(item_)); }
 
 Result<std::string_view> View::as_text() const {
   if (!is_text()) return expected("a string");
@@ -34,9 +34,8 @@ Result<int64_t> View::as_integer() const {
     const char *end = text().data() + text().size();
     if (auto [at, failure] = std::from_chars(text().data(), end, integer); failure == std::errc() && at == end)
       return integer;
-    return fail("expected an integer of 64 bits, found '", text(), "'");
+    return expected("an integer of 64 bits");
   }
-  if (is_number()) return fail("expected an integer, found ", number());
   return expected("an integer");
 }
 

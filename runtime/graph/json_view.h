@@ -44,17 +44,25 @@ class View {
   const std::string &path() const { return path_; }
 
   template <class... Parts>
+    requires(!std::same_as<Status, Parts> && ...)
   Status fail(const Parts &...parts) const {
-    return invalid(prefix(), parts...);
+    return fail(Code::invalid_argument, parts...);
   }
-  Status fail(Status status) const { return std::move(status).with_prefix(prefix()); }
+  template <class... Parts>
+  Status fail(Code code, const Parts &...parts) const {
+    return error(code, path_.empty() ? "at the top" : path_, ": ", parts...);
+  }
+  // An error of what was read here; that of the whole graph needs no place.
+  // "expected WHAT, found 300"
+  Status expected(std::string_view what) const;
+  Status fail(Status status) const {
+    return path_.empty() ? status : std::move(status).with_prefix(str_cat(path_, ": "));
+  }
 
  private:
-  std::string prefix() const { return path_.empty() ? "" : str_cat(path_, ": "); }
   std::string path_of(std::string_view member) const {
     return path_.empty() ? std::string(member) : str_cat(path_, ".", member);
   }
-  Status expected(std::string_view what) const;
   const cJSON *item_;
   std::string path_;
 };

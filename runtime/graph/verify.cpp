@@ -206,6 +206,14 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done) {
 
 Status changed(std::string_view what) { return broken("signature", "by the graph: ", what); }
 
+// The inputs that copy_ writes, by name.
+std::set<std::string_view> written_inputs(const Graph &g) {
+  std::set<std::string_view> names;
+  for (const Node &node : g.nodes())
+    if (node.op && (node.op->flags & op_flags::mutates)) names.insert(g.find(node.inputs[0].node)->name);
+  return names;
+}
+
 Status check_same_arguments(const Graph &before, const Graph &after, std::span<const uint32_t> old_ids,
                             std::span<const uint32_t> new_ids, std::string_view what) {
   if (old_ids.size() != new_ids.size())
@@ -239,6 +247,11 @@ Status verify_same_signature(const Graph &before, const Graph &after) {
   KILN_TRY(check_same_arguments(before, after, before.inputs(), after.inputs(), "input"));
   KILN_TRY(check_same_arguments(before, after, before.parameters(), after.parameters(), "parameter"));
   if (before.symbols() != after.symbols()) return changed("the symbols or their ranges are others");
+  const std::set<std::string_view> written_before = written_inputs(before), written = written_inputs(after);
+  for (std::string_view name : written)
+    if (!written_before.contains(name)) return changed(str_cat("input '", name, "' is written, and was not"));
+  for (std::string_view name : written_before)
+    if (!written.contains(name)) return changed(str_cat("input '", name, "' was written, and is not"));
   if (before.outputs().size() != after.outputs().size())
     return changed(str_cat("outputs were ", before.outputs().size(), " and are ", after.outputs().size()));
   for (size_t i = 0; i < before.outputs().size(); ++i) {

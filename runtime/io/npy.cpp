@@ -3,7 +3,9 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <set>
 
+#include "runtime/graph/type.h"
 #include "runtime/io/tensor_file.h"
 
 namespace kiln {
@@ -41,6 +43,8 @@ class Header {
       KILN_TRY(member(*key));
       if (!skip(',') && !ahead('}')) return unexpected("',' or '}'");
     }
+    blanks();
+    if (!rest_.empty()) return unexpected("the end");
     if (!descriptor || !fortran_order || !shape) return corrupt("header: descr, fortran_order or shape is missing");
     return {};
   }
@@ -51,6 +55,7 @@ class Header {
 
  private:
   Status member(std::string_view key) {
+    if (!keys_.insert(key).second) return corrupt("header: '", key, "' stands there twice");
     if (key == "descr") {
       descriptor = quoted();
       return descriptor ? Status() : unexpected("a dtype in quotes (Kiln reads no records)");
@@ -113,6 +118,7 @@ class Header {
   }
 
   std::string_view rest_;
+  std::set<std::string_view> keys_;
 };
 
 std::vector<int64_t> column_major_strides(const std::vector<int64_t> &shape) {
@@ -146,6 +152,8 @@ Result<StoredTensor> parse_npy(ByteSpan file) {
     if (known.text == *header.descriptor) tensor.dtype = known.dtype;
   if (tensor.dtype == DType::none) return corrupt("dtype '", *header.descriptor, "' is not one that Kiln has");
   tensor.shape = std::move(*header.shape);
+  if (tensor.shape.size() > max_rank)
+    return corrupt("its shape has ", tensor.shape.size(), " dims; the most is ", max_rank);
   const std::optional<uint64_t> needed = dense_bytes(tensor.dtype, tensor.shape);
   const ByteSpan data = file.subspan(reader.position());
   if (!needed || *needed != data.size())

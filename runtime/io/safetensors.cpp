@@ -8,6 +8,7 @@
 
 #include "jit/base/json_writer.h"
 #include "runtime/graph/json_scan.h"
+#include "runtime/graph/type.h"
 #include "runtime/io/tensor_file.h"
 
 namespace kiln {
@@ -39,12 +40,12 @@ Status corrupt(const Parts &...parts) {
   return error(Code::corrupt, parts...);
 }
 
-// A list of integers that are not negative; the scan before has refused those that a double does not hold.
+// A list of integers that are not negative and that a double holds.
 std::optional<std::vector<int64_t>> counts(const cJSON *list) {
   if (!cJSON_IsArray(list)) return std::nullopt;
   std::vector<int64_t> values;
   for (const cJSON *item = list->child; item; item = item->next) {
-    if (!cJSON_IsNumber(item) || item->valuedouble < 0) return std::nullopt;
+    if (!cJSON_IsNumber(item) || item->valuedouble < 0 || item->valuedouble > 0x1p53) return std::nullopt;
     const auto value = static_cast<int64_t>(item->valuedouble);
     if (static_cast<double>(value) != item->valuedouble) return std::nullopt;
     values.push_back(value);
@@ -65,6 +66,8 @@ Result<StoredTensor> read_tensor(const cJSON *item, ByteSpan data) {
   std::optional<std::vector<int64_t>> shape = counts(cJSON_GetObjectItemCaseSensitive(item, "shape"));
   if (!shape) return corrupt(where, "shape is no list of sizes");
   tensor.shape = std::move(*shape);
+  if (tensor.shape.size() > max_rank)
+    return corrupt(where, "shape has ", tensor.shape.size(), " dims; the most is ", max_rank);
   const std::optional<std::vector<int64_t>> range = counts(cJSON_GetObjectItemCaseSensitive(item, "data_offsets"));
   if (!range || range->size() != 2) return corrupt(where, "data_offsets is no pair of offsets");
   const auto begin = static_cast<uint64_t>((*range)[0]), end = static_cast<uint64_t>((*range)[1]);
@@ -113,7 +116,10 @@ Result<std::vector<StoredTensor>> parse_safetensors(ByteSpan file) {
   if (!cJSON_IsObject(root.get())) return corrupt("header: expected an object");
   std::vector<StoredTensor> tensors;
   for (const cJSON *item = root->child; item; item = item->next) {
-    if (item->string == metadata) continue;
+    if (item->string == metadata) {
+      if (!cJSON_IsObject(item)) return corrupt("header: ", metadata, " is no object");
+      continue;
+    }
     KILN_ASSIGN(StoredTensor tensor, read_tensor(item, data));
     tensors.push_back(std::move(tensor));
   }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "jit/base/utf8.h"
+
 namespace kiln {
 
 namespace {
@@ -12,6 +14,11 @@ Result<Format> format_of(const std::string &path) {
   if (path.ends_with(".safetensors")) return Format::safetensors;
   if (path.ends_with(".npy")) return Format::npy;
   return invalid(path, ": expected a name that ends in .safetensors or .npy");
+}
+
+// A name in a file may be of any length, and have any character.
+Status damaged(const std::string &path, const Status &status) {
+  return error(status.code(), path, ": ", printable(status.message()));
 }
 
 }  // namespace
@@ -29,11 +36,11 @@ Result<TensorFile> TensorFile::open(const std::string &path) {
   KILN_ASSIGN(opened.file_, MappedFile::open(path));
   if (format == Format::safetensors) {
     Result<std::vector<StoredTensor>> tensors = parse_safetensors(opened.file_.bytes());
-    if (!tensors.ok()) return tensors.take_status().with_prefix(str_cat(path, ": "));
+    if (!tensors.ok()) return damaged(path, tensors.status());
     opened.tensors_ = std::move(tensors).value();
   } else {
     Result<StoredTensor> tensor = parse_npy(opened.file_.bytes());
-    if (!tensor.ok()) return tensor.take_status().with_prefix(str_cat(path, ": "));
+    if (!tensor.ok()) return damaged(path, tensor.status());
     tensor->name = std::filesystem::path(path).stem().string();
     opened.tensors_.push_back(std::move(tensor).value());
   }

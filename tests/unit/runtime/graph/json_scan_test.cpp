@@ -27,7 +27,7 @@ TEST(JsonScan, RefusesWhatParsersTakeForGranted) {
   EXPECT_EQ(scanned("\"\\udc00\""), "JSON, line 1, column 2: a lone surrogate");
   EXPECT_EQ(scanned("\"\\x\""),
             "JSON, line 1, column 2: an escape is none of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-  EXPECT_EQ(scanned("\"\\u12g4\""), "JSON, line 1, column 4: expected four hexadecimal digits, found '1'");
+  EXPECT_EQ(scanned("\"\\u12g4\""), "JSON, line 1, column 6: expected four hexadecimal digits, found 'g'");
   EXPECT_EQ(scanned("\"\xc0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
   EXPECT_EQ(scanned("\"\xed\xa0\x80\""), "JSON, line 1, column 2: a string is not UTF-8");
   EXPECT_EQ(scanned("\"a\nb\""), "JSON, line 1, column 3: a control character in a string; write it as \\u00XX");
@@ -39,7 +39,7 @@ TEST(JsonScan, RefusesWhatParsersTakeForGranted) {
   EXPECT_EQ(scanned(std::string(100, '[')), "JSON, line 1, column 65: nested deeper than 64");
   EXPECT_EQ(scanned("{1: 2}"), "JSON, line 1, column 2: expected a key in quotes, found '1'");
   EXPECT_EQ(scanned("nul"), "JSON, line 1, column 1: expected a value, found 'n'");
-  EXPECT_EQ(scanned(std::string_view("[1]\0", 4)), "JSON, line 1, column 4: expected the end, found another character");
+  EXPECT_EQ(scanned(std::string_view("[1]\0", 4)), "JSON, line 1, column 4: expected the end, found byte 0");
   EXPECT_EQ(scanned(""), "JSON, line 1, column 1: expected a value, found the end");
 }
 

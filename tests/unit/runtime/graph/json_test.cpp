@@ -70,18 +70,19 @@ TEST(Json, GraphsBuiltByEditsReadBackEqual) {
 }
 
 TEST(Json, ErrorsSayWhere) {
-  EXPECT_EQ(read("{}"), "member 'kiln' is missing");
+  EXPECT_EQ(read("{}"), "at the top: member 'kiln' is missing");
   EXPECT_EQ(read("{\"kiln\": 2}"), "kiln: schema version 2; this build reads version 1");
   EXPECT_EQ(read("{\"kiln\": 1, \"input\": []}"),
-            "unknown member 'input'; known are kiln, symbols, inputs, parameters, constants, nodes, outputs, graphs");
-  EXPECT_EQ(read("[]"), "expected an object, found a list");
+            "at the top: unknown member 'input'; known are kiln, symbols, inputs, parameters, constants, nodes, "
+            "outputs, graphs");
+  EXPECT_EQ(read("[]"), "at the top: expected an object, found a list");
   auto with = [](std::string_view nodes, std::string_view rest = "") {
     return read(str_cat(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [4]}}], "nodes": [)",
                         nodes, "]", rest, "}"));
   };
   EXPECT_EQ(with(R"({"name": "y", "op": "ad"})"), "nodes[0].op: unknown op 'ad'; did you mean 'add'?");
   EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["z"]})"),
-            "nodes[0].inputs[0]: no input, parameter, constant or earlier node is named 'z'");
+            "nodes[0].inputs[0]: no input, parameter, constant or node is named 'z'");
   EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x:1"]})"),
             "nodes[0].inputs[0]: 'x' has 1 results, 'x:1' is none of them");
   EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x:one"]})"),
@@ -97,16 +98,16 @@ TEST(Json, ErrorsSayWhere) {
   EXPECT_EQ(with(R"({"name": "y", "op": "every", "attrs": {"shape": ["2*"]}})"),
             "nodes[0].attrs.shape[0]: expression '2*': expected a number, a name or '(' at character 3, found the end");
   EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x"], "annotations": {"k": 3}})"),
-            "nodes[0].annotations.k: expected an object, found a number");
+            "nodes[0].annotations.k: expected an object, found 3");
   EXPECT_EQ(with(R"({"name": "x", "op": "relu", "inputs": ["x"]})"), "nodes[0]: node 'x': name 'x' is taken already");
   EXPECT_EQ(with("", R"(, "outputs": [{"name": "o", "value": "q"}])"),
-            "outputs[0].value: no input, parameter, constant or earlier node is named 'q'");
+            "outputs[0].value: no input, parameter, constant or node is named 'q'");
   EXPECT_EQ(with("", R"(, "outputs": [{"name": "o", "value": "x"}, {"name": "o", "value": "x"}])"),
             "outputs: two outputs are named 'o'");
   EXPECT_EQ(with("", R"(, "constants": [{"name": "c", "type": {"dtype": "f32", "shape": [2]}, "data": [1]}])"),
-            "constants[0].data: 1 elements for f32[2]");
+            "constants[0].data: 1 elements, expected 2 for f32[2]");
   EXPECT_EQ(with("", R"(, "constants": [{"name": "c", "type": {"dtype": "i8", "shape": [1]}, "data": [300]}])"),
-            "constants[0].data[0]: expected a number of dtype i8");
+            "constants[0].data[0]: expected a number of dtype i8, found 300");
   EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f8", "shape": []}}])"),
             "parameters[0].type.dtype: unknown dtype 'f8'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
   EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [-1]}}])"),
