@@ -63,6 +63,7 @@ kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_si
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_ASSIGN(const kiln_symbol in, check.request(symbol, "symbol"));
+    if (in.reserved0) return check.fail("symbol->reserved0 is not 0");
     SymbolInfo info;
     info.min = in.min;
     if (in.max) info.max = in.max;

@@ -23,13 +23,13 @@ struct Callbacks {
 
 // Runs a callback of foreign code: what it throws becomes an error.
 template <class Callback>
-Status call_back(const char *what, Callback &&callback) {
+Status call_back(Callback &&callback) {
   try {
     return take_status(callback());
   } catch (const std::exception &exception) {
-    return error(Code::plugin_failed, what, " threw an exception: ", exception.what());
+    return error(Code::plugin_failed, "it threw an exception: ", exception.what());
   } catch (...) {
-    return error(Code::plugin_failed, what, " threw an exception");
+    return error(Code::plugin_failed, "it threw an exception");
   }
 }
 
@@ -78,12 +78,12 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin));
   pass->run = [callbacks, &context](PassContext &running) {
     kiln_pass_call call(context, running);
-    return call_back("run", [&] { return callbacks->pass.run(callbacks->pass.user, &call); });
+    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, &call); });
   };
   if (in.fingerprint) {
     pass->fingerprint = [callbacks, &context, options = pass->options](ByteWriter &key) {
       kiln_pass_call call(context, options, key);
-      return call_back("fingerprint", [&] { return callbacks->pass.fingerprint(callbacks->pass.user, &call); });
+      return call_back([&] { return callbacks->pass.fingerprint(callbacks->pass.user, &call); });
     };
   }
   pass->keep = callbacks;

@@ -36,6 +36,20 @@ void write_options(const AttrMap &options, ByteWriter &out) {
 
 }  // namespace
 
+std::string described(const Pass &pass) {
+  if (pass.built_in()) return str_cat("pass '", pass.name, "'");
+  return str_cat("pass '", pass.name, "' of ", pass.plugin);
+}
+
+Status blame(const Pass &pass, Code code, std::string_view message, std::shared_ptr<const ErrorInfo> cause) {
+  auto info = std::make_shared<ErrorInfo>();
+  info->code = code;
+  info->message = str_cat(described(pass), ": ", message);
+  info->plugin = pass.plugin;
+  info->cause = std::move(cause);
+  return Status(std::move(info));
+}
+
 Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
   out.text(pass.name);
   out.text(pass.version);
@@ -48,7 +62,10 @@ Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
   out.put(static_cast<uint8_t>(pass.file.has_value()));
   if (pass.file) out.raw(pass.file->bytes);
   write_options(pass.options, out);
-  return pass.fingerprint ? pass.fingerprint(out) : Status();
+  if (!pass.fingerprint) return {};
+  const Status status = pass.fingerprint(out);
+  if (status.ok()) return {};
+  return blame(pass, Code::plugin_failed, str_cat("its fingerprint failed: ", status.message()), status.info());
 }
 
 }  // namespace kiln

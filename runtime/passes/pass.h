@@ -55,6 +55,11 @@ struct Pass {
   }
 };
 
+// "pass 'fuse' of costs", for messages.
+std::string described(const Pass &pass);
+// An error of `pass`, below which `cause` (may be null) tells what happened.
+Status blame(const Pass &pass, Code code, std::string_view message, std::shared_ptr<const ErrorInfo> cause = nullptr);
+
 // What of a pass is in the key: all of the above that can change its result, its place in the ordered list, and what
 // its fingerprint adds. The error is the fingerprint's.
 Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out);

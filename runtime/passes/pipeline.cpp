@@ -22,21 +22,6 @@ constexpr bool debug_build = false;
 constexpr bool debug_build = true;
 #endif
 
-std::string described(const Pass &pass) {
-  if (pass.built_in()) return str_cat("pass '", pass.name, "'");
-  return str_cat("pass '", pass.name, "' of ", pass.plugin);
-}
-
-// An error of `pass`, below which `cause` tells what happened.
-Status blame(const Pass &pass, Code code, std::string message, std::shared_ptr<const ErrorInfo> cause = nullptr) {
-  auto info = std::make_shared<ErrorInfo>();
-  info->code = code;
-  info->message = str_cat(described(pass), ": ", message);
-  info->plugin = pass.plugin;
-  info->cause = std::move(cause);
-  return Status(std::move(info));
-}
-
 // The pass's result, verified: built-in passes are checked in debug builds only.
 Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context) {
   const bool check = debug_build || !pass.built_in();
@@ -118,6 +103,8 @@ Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, 
   if (!status.ok()) return blame(pass, Code::plugin_failed, str_cat("failed: ", status.message()), status.info());
   if (!context.done)
     return blame(pass, Code::plugin_failed, "returned without saying that it is done (kiln_pass_done)");
+  if (edit.has_open_scope())
+    return blame(pass, Code::plugin_failed, "left a scope open (kiln_edit_scope with no annotations closes it)");
   Result<GraphPtr> after = commit(pass, *graph, context);
   if (!after.ok()) return blame(pass, Code::invariant, after.status().message(), after.status().info());
 

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -44,6 +46,19 @@ std::optional<kiln_plugin_note> find_note(ByteSpan notes) {
   return std::nullopt;
 }
 
+// "ops, bit 63"
+std::string features_text(uint64_t features) {
+  std::vector<std::string> names;
+  for (uint32_t bit = 0; bit < 64; bit++) {
+    const uint64_t feature = features & uint64_t{1} << bit;
+    if (feature)
+      names.push_back(feature == KILN_FEATURE_OPS        ? "ops"
+                      : feature == KILN_FEATURE_BACKENDS ? "backends"
+                                                         : str_cat("bit ", bit));
+  }
+  return join(names, ", ", [](const std::string &name) { return name; });
+}
+
 Status not_a_plugin(std::string_view why) { return error(Code::incompatible, "not a Kiln plugin: ", why); }
 
 }  // namespace
@@ -79,7 +94,7 @@ Status check_plugin_note(const PluginNote &note, uint64_t host_features) {
     return error(Code::incompatible, "needs ABI ", note.abi_major, ".", note.host_minor_needed, "; this is ",
                  KILN_ABI_MAJOR, ".", KILN_ABI_MINOR);
   if (const uint64_t missing = note.features_needed & ~host_features)
-    return error(Code::incompatible, "needs features that this host lacks: bits ", missing);
+    return error(Code::incompatible, "needs features that this host lacks: ", features_text(missing));
   if (note.name.empty()) return error(Code::incompatible, "its note has no name");
   return {};
 }

@@ -70,8 +70,10 @@ Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln
   Status status;
   try {
     status = take_error(*host.error, plugin->library_.table->setup(&host, context, &plugin->state_));
+  } catch (const std::exception &exception) {
+    status = error(Code::plugin_failed, "it threw an exception: ", exception.what());
   } catch (...) {
-    status = error(Code::plugin_failed, "setup threw an exception");
+    status = error(Code::plugin_failed, "it threw an exception");
   }
   if (!status.ok()) {
     auto info = std::make_shared<ErrorInfo>();

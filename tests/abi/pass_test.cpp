@@ -137,7 +137,7 @@ TEST_F(PassTest, ReturningWithoutDoneIsAFailure) {
 TEST_F(PassTest, WhatItThrowsIsAnError) {
   TestPass pass([](kiln_pass_call *) -> kiln_error * { throw std::runtime_error("out of luck"); });
   ASSERT_EQ(add(pass), host::Error());
-  EXPECT_NE(compile().error.message.find("run threw an exception: out of luck"), std::string::npos);
+  EXPECT_NE(compile().error.message.find("it threw an exception: out of luck"), std::string::npos);
 }
 
 TEST_F(PassTest, ChangingTheSignatureIsRefused) {

@@ -104,7 +104,10 @@ TEST(Key, ReportsAPassWhoseFingerprintFails) {
   pass.fingerprint = [](ByteWriter &) { return error(Code::io, "no such file"); };
   const std::shared_ptr<const Pass> late[] = {std::make_shared<const Pass>(pass)};
   const GraphPtr graph = graph_of(Request().graph);
-  EXPECT_EQ(key_components({*graph, {}, late, Target(), "cpu", "b"}).status().code(), Code::io);
+  const Status status = key_components({*graph, {}, late, Target(), "cpu", "b"}).status();
+  EXPECT_EQ(status.code(), Code::plugin_failed);
+  EXPECT_EQ(status.message(), "pass 'p' of p.so: its fingerprint failed: no such file");
+  EXPECT_EQ(status.info()->cause->code, Code::io);
 }
 
 TEST(KernelKey, CoversKernelTargetLevelAndBuild) {
