@@ -24,6 +24,7 @@ KILN_EXPORT void kiln_error_message(const kiln_error *error, kiln_text *out);
 KILN_EXPORT void kiln_error_plugin(const kiln_error *error, kiln_text *out);
 /* The error that led to this one, or NULL. View of `error`: not to be destroyed. */
 KILN_EXPORT const kiln_error *kiln_error_cause(const kiln_error *error);
+/* With its causes and its report; their views die with it. Any thread. */
 KILN_EXPORT void kiln_error_destroy(kiln_error *error);
 
 /* ---- ops: one generic "add node", and names. kiln_op_count and kiln_op_describe (kiln.h) tell the schemas. */
@@ -58,15 +59,21 @@ KILN_EXPORT kiln_error *kiln_graph_signature(const kiln_graph *graph, uint32_t s
 KILN_EXPORT kiln_error *kiln_graph_output_name(const kiln_graph *graph, uint64_t index, kiln_text *out);
 /* The node of that name; KILN_UNKNOWN_NAME when there is none. */
 KILN_EXPORT kiln_error *kiln_graph_find(const kiln_graph *graph, const char *name, uint64_t name_size, kiln_node *out);
+/* Views of it (texts, attributes, constants) die with it; what was compiled from it does not. Any thread. Does nothing
+ * to the view of an edit. */
 KILN_EXPORT void kiln_graph_destroy(kiln_graph *graph);
 
 /* KILN_NODE_*. */
 KILN_EXPORT uint32_t kiln_node_kind(const kiln_graph *graph, kiln_node node);
+/* Unique in its graph, never empty. *out is a view of `graph`. KILN_OUT_OF_RANGE when the graph has no such node. */
 KILN_EXPORT kiln_error *kiln_node_name(const kiln_graph *graph, kiln_node node, kiln_text *out);
 /* 0 unless it is an op node. */
 KILN_EXPORT kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node);
+/* Operands of an op node; 0 for all others. */
 KILN_EXPORT uint32_t kiln_node_input_count(const kiln_graph *graph, kiln_node node);
+/* Operand `index`, from 0; 0 when there is none. */
 KILN_EXPORT kiln_value kiln_node_input(const kiln_graph *graph, kiln_node node, uint32_t index);
+/* Values that the node makes: one, but for op nodes that yield several. */
 KILN_EXPORT uint32_t kiln_node_output_count(const kiln_graph *graph, kiln_node node);
 /* One attribute of an op node, defaults included. `out` is a view. KILN_UNKNOWN_NAME when the op has none. */
 KILN_EXPORT kiln_error *kiln_node_attr(const kiln_graph *graph, kiln_node node, const char *name, uint64_t name_size,
@@ -85,7 +92,10 @@ KILN_EXPORT uint32_t kiln_value_use_count(const kiln_graph *graph, kiln_value va
 /* The op nodes that use the value, each once, in topological order. */
 KILN_EXPORT kiln_error *kiln_value_users(const kiln_graph *graph, kiln_value value, kiln_node *buffer,
                                          uint64_t capacity, uint64_t *out_count);
+/* The element type. KILN_OUT_OF_RANGE when the graph has no such value. */
 KILN_EXPORT kiln_error *kiln_value_dtype(const kiln_graph *graph, kiln_value value, kiln_dtype *out);
+/* The sizes, outermost first; *out_rank of them. Expressions are valid within the graph's context. KILN_OUT_OF_RANGE
+ * when the graph has no such value. */
 KILN_EXPORT kiln_error *kiln_value_dims(const kiln_graph *graph, kiln_value value, kiln_dim *buffer, uint64_t capacity,
                                         uint64_t *out_rank);
 /* Strides in elements. Passes may not read the layout that the planner is free to choose: KILN_INVALID_ARGUMENT unless
@@ -104,9 +114,11 @@ KILN_EXPORT const kiln_graph *kiln_edit_view(const kiln_edit *edit);
 /* Declares what is known of a symbol. A symbol that is only used in shapes needs no declaration. */
 KILN_EXPORT kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size,
                                          const kiln_symbol *symbol);
-/* Adds an input or a parameter (a weight: bound once, its value is not in the key). Names must be new in the graph. */
+/* Adds an input; *out is its value. The name must be new in the graph, and have neither ':' nor control characters. All
+ * of `type` is copied. KILN_INVALID_ARGUMENT names what of them is wrong. */
 KILN_EXPORT kiln_error *kiln_edit_input(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
                                         kiln_value *out);
+/* The same for a parameter: a weight, which is bound once and whose value is not in the key. */
 KILN_EXPORT kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name_size,
                                             const kiln_type *type, kiln_value *out);
 /* Adds a constant. Its bytes are copied, and are in the key and the artifact: meant for small things. An empty name:
@@ -124,7 +136,7 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
                                            uint64_t count);
 /* Opens a scope: nodes that are added inside it get these annotations (inner scopes win). count 0 closes the innermost
- * scope; KILN_INVALID_ARGUMENT when none is open. */
+ * scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends with one open has failed. */
 KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
 /* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. A node that this
  * edit added inherits the annotations of what it replaces; a conflict is an error. */
@@ -136,6 +148,7 @@ KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *val
  * node. The edit stands as before, and must still be destroyed. Refused (KILN_INVALID_ARGUMENT) for a pass's own edit:
  * the host finishes that one. */
 KILN_EXPORT kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out);
+/* With its view. Finished graphs live on. Does nothing to a pass's own edit. */
 KILN_EXPORT void kiln_edit_destroy(kiln_edit *edit);
 
 /* ---- inside a pass: valid until run() or fingerprint() returns, on its thread */

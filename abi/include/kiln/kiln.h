@@ -43,14 +43,22 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - compile_threads i64 = 0: 0: one per core
  *
  * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */
+/* Empty options, which the caller owns. */
 KILN_EXPORT kiln_error *kiln_options_create(kiln_options **out);
+/* Sets an option of any kind that options have: i64, f64, text, dtype, bool, and lists of them (KILN_ATTR_LIST). Name
+ * and value are copied. KILN_INVALID_ARGUMENT: another kind, or an attribute that does not fit itself. Like all
+ * setters, one thread at a time. */
 KILN_EXPORT kiln_error *kiln_options_set(kiln_options *options, const kiln_attr *value);
+/* Sets an option of kind i64. */
 KILN_EXPORT kiln_error *kiln_options_set_i64(kiln_options *options, const char *name, uint64_t name_size,
                                              int64_t value);
+/* Sets an option of kind bool: `value` is 0 or 1, else KILN_INVALID_ARGUMENT. */
 KILN_EXPORT kiln_error *kiln_options_set_bool(kiln_options *options, const char *name, uint64_t name_size,
                                               uint32_t value);
+/* Sets an option of kind text, which is copied. KILN_INVALID_ARGUMENT when it is not UTF-8. */
 KILN_EXPORT kiln_error *kiln_options_set_text(kiln_options *options, const char *name, uint64_t name_size,
                                               const char *value, uint64_t value_size);
+/* What received the options has its own copy. */
 KILN_EXPORT void kiln_options_destroy(kiln_options *options);
 
 /* ---- context: threads, cache, passes, plugins. Any thread. */
@@ -73,6 +81,7 @@ KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report *
 
 /* Number of ops; op i (from 0, by name) is asked with kiln_op_at. */
 KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
+/* The number of op `index`, which is permanent within the context. KILN_OUT_OF_RANGE names how many there are. */
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
 /* The schema: {"name", "doc", "version", "args": [{"name", "doc", "dtypes", "arity"}], "results", "attrs": [{"name",
  * "doc", "kind", "list", "required", "default"}], "flags", "kind": "view" | "kernel" | "composite"}. */
@@ -88,8 +97,9 @@ KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"},
  * as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
-/* Registers a pass of the host's own. Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success
- * the context owns pass->user; *out_id (may be NULL) serves to unregister. */
+/* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint and lower.
+ * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
+ * (may be NULL) serves to unregister. */
 KILN_EXPORT kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
                                            uint64_t *out_id);
 /* Compiles that have begun keep the pass; `destroy` runs when the last of them ends, or here. */
@@ -127,11 +137,13 @@ KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executab
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (both emitted again from the kernels). */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                              kiln_blob **out);
+/* Calls made from it keep what they need alive. Any thread. */
 KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
 
 /* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature:
  * inputs, then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
 
+/* A call of which nothing is bound yet; the caller owns it. Any thread. */
 KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
 /* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
 KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
@@ -140,16 +152,20 @@ KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
 KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
 /* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
  * unchanged, until the slot is bound again or the call is destroyed. The memory of an input that a copy_ writes must be
- * writable. The descriptor is copied. A NULL tensor unbinds. */
+ * writable. The descriptor is copied; its data may be NULL when it has no elements. A NULL tensor unbinds. Dtype and
+ * rank are checked here (KILN_TYPE_MISMATCH), sizes and strides by the next run. */
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or
  * left out at the end, is allocated by Kiln and stays with the call until the next run or kiln_call_take. `options` may
- * be NULL. KILN_TYPE_MISMATCH and KILN_OUT_OF_RANGE name the slot. */
+ * be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit. KILN_OUT_OF_RANGE names the nodes
+ * that may have divided an integer by zero, or used an index that is not there: what they made is 0, the rest is as it
+ * should be. KILN_BUSY: another thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
-/* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL and alignment only. */
+/* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment
+ * and overlap. */
 KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t count,
                                            const kiln_run_options *options);
 /* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. */
@@ -159,6 +175,7 @@ KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
+/* Unbinds all; outputs that were taken live on. Not while a run is inside it. */
 KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 
 /* ---- cache */
@@ -175,10 +192,13 @@ KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *ve
 
 /* What explains a failure (a compile's report as far as it came), or NULL. View of `error`. */
 KILN_EXPORT const kiln_report *kiln_error_report(const kiln_error *error);
+/* An integer; one beyond 2^53 is a text in the document, and read all the same. */
 KILN_EXPORT kiln_error *kiln_report_get_i64(const kiln_report *report, const char *path, uint64_t path_size,
                                             int64_t *out);
+/* A number; also "nan", "inf", "-inf". */
 KILN_EXPORT kiln_error *kiln_report_get_f64(const kiln_report *report, const char *path, uint64_t path_size,
                                             double *out);
+/* 0 or 1. */
 KILN_EXPORT kiln_error *kiln_report_get_bool(const kiln_report *report, const char *path, uint64_t path_size,
                                              uint32_t *out);
 /* View of `report`. */
@@ -192,6 +212,7 @@ KILN_EXPORT kiln_error *kiln_report_key(const kiln_report *report, const char *p
                                         kiln_text *out);
 /* The whole as JSON, indented. */
 KILN_EXPORT kiln_error *kiln_report_json(const kiln_report *report, kiln_blob **out);
+/* With its views. Any thread. Not for a report that is a view of an error. */
 KILN_EXPORT void kiln_report_destroy(kiln_report *report);
 
 /* ---- tensors in files */
@@ -199,22 +220,26 @@ KILN_EXPORT void kiln_report_destroy(kiln_report *report);
 /* Maps a file: ".safetensors", or ".npy" (one tensor, named as the file without its ending). KILN_IO; KILN_CORRUPT
  * names the tensor and what is wrong. */
 KILN_EXPORT kiln_error *kiln_tensors_open(const char *path, uint64_t path_size, kiln_tensors **out);
+/* How many tensors the file has; 0 for a wrong handle. */
 KILN_EXPORT uint64_t kiln_tensors_count(const kiln_tensors *tensors);
 /* Tensor `index`, in the file's order. Views of `tensors`; the memory may be read only. Either `out` may be NULL. */
 KILN_EXPORT kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_text *out_name,
                                         const struct DLTensor **out);
+/* The tensor of that name; a view of `tensors`, whose memory may be read only. KILN_UNKNOWN_NAME when there is none. */
 KILN_EXPORT kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
                                           const struct DLTensor **out);
 /* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). The file appears
  * whole or not at all. */
 KILN_EXPORT kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
                                            const struct DLTensor *const *tensors, uint64_t count);
+/* Unmaps the file: no tensor of it may be bound or read any more. */
 KILN_EXPORT void kiln_tensors_destroy(kiln_tensors *tensors);
 
 /* ---- blobs: owned bytes */
 
 /* View of `blob`; *out_size (may be NULL) in bytes. Text in a blob has no terminator. NULL for a wrong handle. */
 KILN_EXPORT const void *kiln_blob_data(const kiln_blob *blob, uint64_t *out_size);
+/* With its bytes. Any thread. */
 KILN_EXPORT void kiln_blob_destroy(kiln_blob *blob);
 
 #ifdef __cplusplus
