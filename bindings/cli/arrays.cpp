@@ -36,6 +36,13 @@ int64_t count_of(const DLTensor &tensor) {
   return count;
 }
 
+// "[4, 10]"
+std::string sizes_of(const DLTensor &tensor) {
+  std::string text = "[";
+  for (int32_t d = 0; d < tensor.ndim; ++d) text += (d ? ", " : "") + std::to_string(tensor.shape[d]);
+  return text + "]";
+}
+
 bool is(DLDataType type, DLDataTypeCode code, int bits) { return type.code == code && type.bits == bits; }
 
 // splitmix64
@@ -83,12 +90,17 @@ bool load(const DLTensor &tensor, int64_t index, double &out) {
 
 }  // namespace
 
-Array::Array(DLDataType type, std::vector<int64_t> shape) : shape_(std::move(shape)) {
+Array::Array(DLDataType type, std::vector<int64_t> shape, std::string_view name) : shape_(std::move(shape)) {
+  int64_t bytes = type.bits / 8;
+  bool countable = true;
+  for (const int64_t dim : shape_) countable = !__builtin_mul_overflow(bytes, dim, &bytes) && countable;
   tensor_.device = {kDLCPU, 0};
   tensor_.ndim = static_cast<int32_t>(shape_.size());
   tensor_.dtype = type;
   tensor_.shape = shape_.data();
-  bytes_.reset(new (std::align_val_t(64)) std::byte[std::max<uint64_t>(bytes_of(tensor_), 1)]);
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  bytes_.reset(countable ? new (std::align_val_t(64), std::nothrow) std::byte[size] : nullptr);
+  if (!bytes_) throw Failure("no memory for '" + std::string(name) + "', whose sizes are " + sizes_of(tensor_));
   tensor_.data = bytes_.get();
 }
 
@@ -98,7 +110,7 @@ Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64
   const auto found = std::find_if(known.begin(), known.end(), [&](const DType &d) { return d.name == dtype; });
   if (found == known.end()) throw Failure("'" + std::string(name) + "' has the unknown dtype " + dtype);
 
-  Array array(found->type, std::move(shape));
+  Array array(found->type, std::move(shape), name);
   const bool real = found->type.code == kDLFloat || found->type.code == kDLBfloat;
   const bool vector = parameter && array.shape_.size() < 2;
   const double columns = parameter && !vector ? static_cast<double>(std::max<int64_t>(array.shape_.back(), 1)) : 1;
@@ -119,8 +131,8 @@ Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64
   return array;
 }
 
-Array Array::copy_of(const DLTensor &tensor) {
-  Array array(tensor.dtype, std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim));
+Array Array::copy_of(const DLTensor &tensor, std::string_view name) {
+  Array array(tensor.dtype, std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim), name);
   const auto *from = static_cast<const std::byte *>(tensor.data) + tensor.byte_offset;
   std::byte *to = array.bytes_.get();
   if (!tensor.strides) {
@@ -140,9 +152,7 @@ Array Array::copy_of(const DLTensor &tensor) {
 uint64_t bytes_of(const DLTensor &tensor) { return static_cast<uint64_t>(count_of(tensor)) * (tensor.dtype.bits / 8); }
 
 std::string summary_of(const DLTensor &tensor) {
-  std::string text = "[";
-  for (int32_t d = 0; d < tensor.ndim; ++d) text += (d ? ", " : "") + std::to_string(tensor.shape[d]);
-  text += "]";
+  std::string text = sizes_of(tensor);
   const int64_t count = count_of(tensor);
   double least = INFINITY, most = -INFINITY, sum = 0, value = 0;
   int64_t nans = 0;

@@ -26,14 +26,15 @@ class Array {
                       bool parameter);
 
   // The same elements, row-major whatever the strides of `tensor`.
-  static Array copy_of(const DLTensor &tensor);
+  static Array copy_of(const DLTensor &tensor, std::string_view name);
 
   const DLTensor *tensor() const { return &tensor_; }
   Array(Array &&) = default;
   Array &operator=(Array &&) = default;
 
  private:
-  Array(DLDataType type, std::vector<int64_t> shape);
+  // A Failure that has `name` when there is no memory.
+  Array(DLDataType type, std::vector<int64_t> shape, std::string_view name);
 
   struct Free {
     void operator()(std::byte *bytes) const { ::operator delete[](bytes, std::align_val_t(64)); }

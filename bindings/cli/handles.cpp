@@ -24,7 +24,7 @@ bool succeeded(kiln_error *error) {
 void check(kiln_error *error) {
   if (!error) return;
   const Handle<kiln_error, kiln_error_destroy> owned(error);
-  throw Failure(described(error));
+  throw Failure(described(error), kiln_error_code(error));
 }
 
 std::string_view view(const Blob &blob) {

@@ -13,7 +13,8 @@ namespace kiln::cli {
 
 // What a user is told when a command fails: exit code 1.
 struct Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Failure(const std::string &what, uint32_t of = KILN_OK) : std::runtime_error(what), code(of) {}
+  uint32_t code;  // KILN_* where an error of the library's is told
 };
 
 // Throws what the error says, with its causes, and destroys it. Does nothing for NULL.

@@ -45,13 +45,21 @@ std::string described(const Report &op) {
   return text + "\n";
 }
 
+kiln_op find_op(const Session &session, const std::string &name) {
+  kiln_op op = 0;
+  try {
+    check(kiln_op_find(session.context(), name.data(), name.size(), &op));
+  } catch (const Failure &failure) {
+    throw Usage(failure.what());
+  }
+  return op;
+}
+
 int run(const Args &args) {
   const Session session(args);
   if (!args.operands().empty()) {
     const std::string &name = args.operands()[0];
-    kiln_op op = 0;
-    check(kiln_op_find(session.context(), name.data(), name.size(), &op));
-    const Report report = report_of(kiln_op_describe, session.context(), op);
+    const Report report = report_of(kiln_op_describe, session.context(), find_op(session, name));
     print(args.has("--json") ? report.json() + "\n" : described(report));
     return 0;
   }

@@ -1,7 +1,8 @@
 // kiln run: compiles (or loads), binds, runs once, and shows or writes the outputs.
-#include <algorithm>
+#include <cstdio>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "arrays.h"
 #include "commands.h"
@@ -36,31 +37,31 @@ const Slot &find(const std::vector<Slot> &slots, const std::string &name, std::s
   throw Usage(std::string(flag) + ": the graph has no '" + name + "'" + suggestion(name, known));
 }
 
-// The arrays of one run: what files give, and what is drawn for the rest.
-class Binder {
+// The arrays of one run, in order of the slots: what files give, and what is drawn for the rest. All that can be wrong
+// with them is found before anything is compiled.
+class Arrays {
  public:
   // `graph` may be empty: an artifact is run.
-  Binder(const Args &args, const Session &session, const Signature &signature, const Graph &graph)
+  Arrays(const Args &args, const Session &session, const Signature &signature, const Graph &graph)
       : signature_(signature), sizes_(session.context()), seed_(args.integer("--random", 0)) {
     sizes_.set(args.pairs("--size"), signature.symbols);
     if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
     for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
     if (graph) sizes_.add_hints(report_of(kiln_graph_describe, graph.get()));
-    if (const auto path = args.get("--weights"))
-      weights_ = make<Tensors>(kiln_tensors_open, path->data(), path->size());
+    for (const Slot &slot : signature.inputs) {
+      const auto given = inputs_.find(slot.name);
+      all_.push_back(given != inputs_.end() ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"));
+    }
+    if (const auto path = args.get("--weights")) open_weights(*path);
+    for (const Slot &slot : signature.parameters) {
+      const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
+      all_.push_back(tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"));
+    }
   }
 
-  void bind(kiln_call *call) {
-    uint32_t index = 0;  // inputs, then parameters: by number, since an output may have the same name
-    for (const Slot &slot : signature_.inputs) {
-      const auto given = inputs_.find(slot.name);
-      bind(call, index++,
-           given != inputs_.end() ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"));
-    }
-    for (const Slot &slot : signature_.parameters) {
-      const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
-      bind(call, index++, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"));
-    }
+  // By number, since an output may have the same name.
+  void bind(kiln_call *call) const {
+    for (uint32_t slot = 0; slot < all_.size(); ++slot) check(kiln_call_bind(call, slot, all_[slot]));
   }
 
  private:
@@ -69,18 +70,51 @@ class Binder {
     const Tensors file = make<Tensors>(kiln_tensors_open, path.data(), path.size());
     const DLTensor *tensor = nullptr;
     check(kiln_tensors_at(file.get(), 0, nullptr, &tensor));
-    given_.push_back(Array::copy_of(*tensor));  // the file's memory is read only, and copy_ may write to an input
+    given_.push_back(Array::copy_of(*tensor, name));  // the file's memory is read only, and copy_ may write to an input
     inputs_[name] = given_.back().tensor();
     sizes_.learn(slot, *tensor);
+  }
+
+  // A file that has none of the parameters is the wrong one, and --random must not hide that. One that has some of them
+  // and other names is told of: a name may be misspelt.
+  void open_weights(const std::string &path) {
+    weights_ = make<Tensors>(kiln_tensors_open, path.data(), path.size());
+    std::set<std::string> left;  // names of the file that no parameter has
+    for (uint64_t i = 0; i < kiln_tensors_count(weights_.get()); ++i) {
+      kiln_text name = {};
+      check(kiln_tensors_at(weights_.get(), i, &name, nullptr));
+      left.emplace(view(name));
+    }
+    std::set<std::string> missing;
+    for (const Slot &slot : signature_.parameters)
+      if (!left.erase(slot.name)) missing.insert(slot.name);
+    if (missing.empty()) return;
+    if (missing.size() == signature_.parameters.size())
+      throw Failure(path + ": has none of the graph's parameters, " + listed(missing) + "; it has " + listed(left));
+    if (!seed_)
+      throw Failure(path + ": has no " + listed(missing) + "; of what the graph does not want, it has " + listed(left));
+    if (!left.empty())
+      std::fprintf(stderr, "kiln: warning: %s: the graph has no parameter %s; drawn at random: %s\n", path.c_str(),
+                   listed(left).c_str(), listed(missing).c_str());
+  }
+
+  // "'a', 'b', 'c' and 9 more"
+  static std::string listed(const std::set<std::string> &names) {
+    constexpr size_t most = 3;
+    std::string text = names.empty() ? "nothing" : "";
+    size_t count = 0;
+    for (const std::string &name : names) {
+      if (count == most) return text + " and " + std::to_string(names.size() - most) + " more";
+      text += (count++ ? ", '" : "'") + name + "'";
+    }
+    return text;
   }
 
   const DLTensor *find_weight(const Slot &slot) const {
     const DLTensor *tensor = nullptr;
     kiln_error *error = kiln_tensors_find(weights_.get(), slot.name.data(), slot.name.size(), &tensor);
-    if (!error) return tensor;
-    if (!seed_ || kiln_error_code(error) != KILN_UNKNOWN_NAME) check(error);
     kiln_error_destroy(error);
-    return nullptr;  // to be drawn
+    return error ? nullptr : tensor;  // none: to be drawn
   }
 
   const DLTensor *draw(const Slot &slot, bool parameter, const std::string &remedy) {
@@ -91,16 +125,13 @@ class Binder {
     return drawn_.back().tensor();
   }
 
-  static void bind(kiln_call *call, uint32_t slot, const DLTensor *tensor) {
-    check(kiln_call_bind(call, slot, tensor));
-  }
-
   const Signature &signature_;
   Sizes sizes_;
   std::optional<int64_t> seed_;
   Tensors weights_;
   std::map<std::string, const DLTensor *> inputs_;
   std::deque<Array> given_, drawn_;
+  std::vector<const DLTensor *> all_;  // by slot
 };
 
 void show_outputs(kiln_call *call, const Args &args, const Signature &signature) {
@@ -127,21 +158,22 @@ int run(const Args &args) {
   Stats stats;
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
+  if (!subject.graph) refuse_compile_flags(args);
+  const Signature signature =
+      signature_of(subject.graph ? report_of(kiln_graph_describe, subject.graph.get())
+                                 : report_of(kiln_executable_describe, subject.executable.get()));
+  for (const auto &[name, path] : args.pairs("--output")) find(signature.outputs, name, "--output");
+  const Arrays arrays(args, session, signature, subject.graph);
   stats.phases.emplace_back("read_ms", watch.lap());
   if (subject.graph) {
     Compiled compiled = compile(session, subject.graph, compile_options(args));
     subject.executable = std::move(compiled.executable);
     stats.compile = std::move(compiled.report);
-  } else {
-    refuse_compile_flags(args);
   }
   watch.lap();  // the compile's own phases tell more
 
-  const Signature signature = signature_of(report_of(kiln_executable_describe, subject.executable.get()));
-  for (const auto &[name, path] : args.pairs("--output")) find(signature.outputs, name, "--output");
   const Call call = make<Call>(kiln_call_create, subject.executable.get());
-  Binder binder(args, session, signature, subject.graph);
-  binder.bind(call.get());
+  arrays.bind(call.get());
   stats.phases.emplace_back("bind_ms", watch.lap());
   check(kiln_call_run(call.get(), nullptr, 0, nullptr));
   stats.phases.emplace_back("run_ms", watch.lap());

@@ -72,9 +72,12 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   sink.user = progress_.get();
   sink.event = Progress::event;
   context_ = make<Context>(kiln_context_create, options.get(), &sink);
-  for (const std::string &path : args.all(plugin_flag.name)) {
-    check(kiln_plugin_load(context_.get(), path.data(), path.size(), nullptr));
-  }
+  const auto plugins = args.all(plugin_flag.name);
+  plugins_.assign(plugins.begin(), plugins.end());
+}
+
+void Session::load_plugins() const {
+  for (const std::string &path : plugins_) check(kiln_plugin_load(context_.get(), path.data(), path.size(), nullptr));
 }
 
 Session::~Session() = default;
@@ -94,10 +97,11 @@ Subject load(const Session &session, const std::string &path) {
   const size_t first = bytes.find_first_not_of(" \t\r\n");
   Subject subject;
   if (first != std::string::npos && bytes[first] == '{') {
+    session.load_plugins();
     try {
       subject.graph = make<Graph>(kiln_graph_parse, session.context(), bytes.data(), bytes.size());
     } catch (const Failure &failure) {
-      throw Failure(path + ": " + failure.what());
+      throw Failure(path + ": " + failure.what(), failure.code);
     }
   } else {
     subject.executable = make<Executable>(kiln_executable_load, session.context(), path.data(), path.size());
@@ -106,7 +110,7 @@ Subject load(const Session &session, const std::string &path) {
 }
 
 void refuse_compile_flags(const Args &args) {
-  for (const Flag &flag : {backend_flag, cpu_flag, strict_flag}) {
+  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, strict_flag}) {
     if (args.has(flag.name)) {
       throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
     }
@@ -116,7 +120,12 @@ void refuse_compile_flags(const Args &args) {
 Compiled compile(const Session &session, const Graph &graph, const Options &options) {
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
-  check(kiln_compile(session.context(), graph.get(), options.get(), &executable, &report));
+  try {
+    check(kiln_compile(session.context(), graph.get(), options.get(), &executable, &report));
+  } catch (const Failure &failure) {
+    if (failure.code == KILN_UNKNOWN_NAME) throw Usage(failure.what());
+    throw;
+  }
   session.finish_progress();
   return {Executable(executable), Report(report)};
 }

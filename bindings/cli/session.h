@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "args.h"
 #include "handles.h"
@@ -26,16 +27,20 @@ class Session {
   explicit Session(const Args &args);
   ~Session();
 
+  // Loads what --plugin names: for graphs, which their passes may rewrite.
+  void load_plugins() const;
+
   kiln_context *context() const { return context_.get(); }
   // The compile is over: its progress is cleared from the terminal.
   void finish_progress() const;
 
  private:
+  std::vector<std::string> plugins_;
   std::unique_ptr<Progress> progress_;  // outlives the context, which calls it
   Context context_;
 };
 
-// Of --backend, --cpu, --strict.
+// Of --backend, --cpu, --strict. A backend or a CPU that there is not is told by the compile.
 Options compile_options(const Args &args);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).
@@ -51,6 +56,7 @@ struct Compiled {
   Executable executable;
   Report report;
 };
+// Throws Usage for an option's value that the library does not know.
 Compiled compile(const Session &session, const Graph &graph, const Options &options);
 
 std::string read_file(const std::string &path);

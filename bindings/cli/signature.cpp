@@ -37,17 +37,30 @@ std::string Slot::type() const {
 Signature signature_of(const Report &description) {
   Signature signature{
       slots(description, "inputs"), slots(description, "parameters"), slots(description, "outputs"), {}};
-  for (size_t i = 0; i < description.count("symbols"); ++i) signature.symbols.push_back(description.key("symbols", i));
+  for (size_t i = 0; i < description.count("symbols"); ++i) {
+    const std::string name = description.key("symbols", i), path = "symbols." + name + ".";
+    signature.symbols.push_back(
+        {name, description.i64(path + "min"), description.i64(path + "max"), description.i64(path + "divisor")});
+  }
   return signature;
 }
 
-void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given,
-                const std::vector<std::string> &symbols) {
+void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given, const std::vector<Symbol> &symbols) {
+  std::vector<std::string_view> known;
+  for (const Symbol &symbol : symbols) known.push_back(symbol.name);
   for (const auto &[name, value] : given) {
-    if (std::find(symbols.begin(), symbols.end(), name) == symbols.end())
-      throw Usage("--size " + name + ": the graph has no symbol of that name" +
-                  suggestion(name, std::vector<std::string_view>(symbols.begin(), symbols.end())));
-    sizes_[name] = to_integer(value, 0, "--size " + name);
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end())
+      throw Usage("--size " + name + ": the graph has no symbol of that name" + suggestion(name, known));
+    const Symbol &symbol = symbols[static_cast<size_t>(found - known.begin())];
+    const int64_t size = to_integer(value, 0, "--size " + name);
+    const auto refuse = [&](const std::string &expected, int64_t bound) {
+      throw Usage("--size " + name + ": " + value + " is given, the graph allows " + expected + std::to_string(bound));
+    };
+    if (size < symbol.min) refuse("at least ", symbol.min);
+    if (size > symbol.max) refuse("at most ", symbol.max);
+    if (size % symbol.divisor != 0) refuse("multiples of ", symbol.divisor);
+    sizes_[name] = size;
   }
 }
 

@@ -16,9 +16,14 @@ struct Slot {
   std::string type() const;        // "f32 [batch, 10]"
 };
 
+struct Symbol {
+  std::string name;
+  int64_t min, max, divisor;
+};
+
 struct Signature {
   std::vector<Slot> inputs, parameters, outputs;
-  std::vector<std::string> symbols;
+  std::vector<Symbol> symbols;
 };
 // Of kiln_graph_describe or kiln_executable_describe.
 Signature signature_of(const Report &description);
@@ -28,8 +33,8 @@ class Sizes {
  public:
   explicit Sizes(kiln_context *context) : context_(context) {}
 
-  // Usage unless every name is one of `symbols` and every value an integer from 0 on.
-  void set(const std::vector<std::pair<std::string, std::string>> &given, const std::vector<std::string> &symbols);
+  // Usage unless every name is one of `symbols`, and every value one that it may have.
+  void set(const std::vector<std::pair<std::string, std::string>> &given, const std::vector<Symbol> &symbols);
   // Takes the sizes of `slot`'s bare symbols from an array that is given for it; Usage where they are known to differ.
   void learn(const Slot &slot, const DLTensor &array);
   // Takes the hints of the symbols that have no size yet. Of kiln_graph_describe; an artifact keeps no hints.
