@@ -1,61 +1,19 @@
-/* One plugin for each way of being wrong, and one that is right: built once per variant (VARIANT is one of the numbers
- * below). The right one registers the pass "counting" with an option "step", and keeps count of its own ends of life.
- */
+/* A plugin that is right: it registers the pass "counting" with an option "step", and keeps count of its own ends of
+ * life. Built a second time with SETUP_FAILS. (tests/error has one plugin for each other way of being wrong.) */
 #include <kiln/plugin.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GOOD 0
-#define NO_NOTE 1
-#define OTHER_MAJOR 2
-#define LATER_MINOR 3
-#define UNKNOWN_FEATURE 4
-#define NO_ENTRY 5
-#define NO_TABLE 6
-#define OTHER_NAME 7
-#define SETUP_FAILS 8
-#define ALL_ZERO_UUID 9
-#define LATE_WITHOUT_IDENTITY 10
-#define TWICE 11
-
-#if VARIANT == OTHER_MAJOR
-#define MAJOR 2u
-#else
-#define MAJOR KILN_ABI_MAJOR
-#endif
-#if VARIANT == LATER_MINOR
-#define MINOR 99u
-#else
-#define MINOR 0u
-#endif
-#if VARIANT == UNKNOWN_FEATURE
-#define FEATURES 0x8000000000000000u
-#else
-#define FEATURES 0u
+#ifndef SETUP_FAILS
+#define SETUP_FAILS 0
 #endif
 
-#if VARIANT == OTHER_MAJOR /* KILN_PLUGIN_NOTE writes this ABI's */
-__attribute__((section(".note.kiln"), used, aligned(4))) static const kiln_plugin_note note = {
-    5u,
-    KILN_NOTE_PAYLOAD_SIZE,
-    KILN_NOTE_TYPE,
-    "Kiln",
-    (uint32_t)(KILN_PLUGIN_MAGIC & 0xffffffffu),
-    (uint32_t)(KILN_PLUGIN_MAGIC >> 32),
-    MAJOR,
-    MINOR,
-    0u,
-    0u,
-    "variant"};
-#elif VARIANT != NO_NOTE
-KILN_PLUGIN_NOTE(MINOR, FEATURES, "variant");
-#endif
+KILN_PLUGIN_NOTE(0, 0, "variant");
 
 /* What the test reads with dlsym. */
 KILN_EXPORT int variant_setups, variant_destroys, variant_teardowns, variant_order_kept;
 
 static const uint8_t uuid[16] = {7, 7, 7};
-static const uint8_t zero[16] = {0};
 
 static kiln_error *run(void *user, kiln_pass_call *call) {
   const kiln_host *host = *(const kiln_host **)user;
@@ -67,8 +25,9 @@ static kiln_error *run(void *user, kiln_pass_call *call) {
 
 static void destroy(void *user) {
   (void)user;
-  variant_destroys++;
-  if (variant_teardowns == 0) variant_order_kept = 1;
+  __atomic_fetch_add(&variant_destroys, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&variant_teardowns, __ATOMIC_SEQ_CST) == 0)
+    __atomic_store_n(&variant_order_kept, 1, __ATOMIC_SEQ_CST);
 }
 
 static kiln_error *add_pass(const kiln_host *host, kiln_context *context, void *state, const char *name) {
@@ -84,10 +43,9 @@ static kiln_error *add_pass(const kiln_host *host, kiln_context *context, void *
   memset(&pass, 0, sizeof pass);
   pass.struct_size = sizeof pass;
   pass.stage = KILN_STAGE_POST_GRAD;
-  pass.timing = VARIANT == LATE_WITHOUT_IDENTITY ? KILN_TIMING_LATE : 0;
   pass.name = name;
   pass.name_size = strlen(name);
-  pass.uuid = VARIANT == ALL_ZERO_UUID ? zero : VARIANT == LATE_WITHOUT_IDENTITY ? NULL : uuid;
+  pass.uuid = uuid;
   pass.options = &step;
   pass.option_count = 1;
   pass.user = state;
@@ -102,11 +60,9 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   const kiln_host **state = (const kiln_host **)malloc(sizeof *state);
   if (!state) return host->error->create(KILN_OUT_OF_MEMORY, NULL, 0, NULL);
   *state = host;
-  variant_setups++;
+  __atomic_fetch_add(&variant_setups, 1, __ATOMIC_SEQ_CST);
   error = add_pass(host, context, state, "counting");
-  if (!error && VARIANT == TWICE) error = add_pass(host, context, state, "counting");
-  if (!error && VARIANT == SETUP_FAILS)
-    error = host->error->create(KILN_INVALID_ARGUMENT, refused, sizeof refused - 1, NULL);
+  if (!error && SETUP_FAILS) error = host->error->create(KILN_INVALID_ARGUMENT, refused, sizeof refused - 1, NULL);
   if (error) {
     free(state);
     return error;
@@ -116,29 +72,11 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
 }
 
 static void teardown(void *state) {
-  variant_teardowns++;
+  __atomic_fetch_add(&variant_teardowns, 1, __ATOMIC_SEQ_CST);
   free(state);
 }
 
-#if VARIANT != NO_ENTRY
-static const kiln_plugin plugin = {sizeof(kiln_plugin),
-                                   MAJOR,
-                                   KILN_PLUGIN_MAGIC,
-                                   MINOR,
-                                   0,
-                                   FEATURES,
-                                   0,
-#if VARIANT == OTHER_NAME
-                                   "another",
-                                   7,
-#else
-                                   "variant",
-                                   7,
-#endif
-                                   setup,
-                                   teardown};
+static const kiln_plugin plugin = {
+    sizeof(kiln_plugin), KILN_ABI_MAJOR, KILN_PLUGIN_MAGIC, 0, 0, 0, 0, "variant", 7, setup, teardown};
 
-const kiln_plugin *kiln_plugin_entry_v1(void) { return VARIANT == NO_TABLE ? NULL : &plugin; }
-#else
-KILN_EXPORT const void *keeps_setup_and_teardown[] = {(const void *)setup, (const void *)teardown};
-#endif
+const kiln_plugin *kiln_plugin_entry_v1(void) { return &plugin; }

@@ -1,0 +1,20 @@
+// A graph where an artifact is wanted, a file that is not there, and a folder.
+#include "tests/error/cache/cache.h"
+
+namespace refused {
+
+TEST_F(CacheCase, ArtifactThatIsNone) {
+  std::filesystem::create_directories(folder_);
+  const std::string json = (folder_ / "graph.json").string(), absent = (folder_ / "absent").string();
+  std::ofstream(json) << graph_json;
+  const host::Context context = host::make_context();
+  kiln_executable *executable = nullptr;
+  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), json.data(), json.size(), &executable)), "CORRUPT",
+                 json + ": header at offset 0: not a file of Kiln's");
+  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), absent.data(), absent.size(), &executable)), "IO",
+                 "cannot open '" + absent + "': No such file or directory");
+  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), folder_.c_str(), folder_.string().size(), &executable)),
+                 "IO", "cannot read '" + folder_.string() + "': not a regular file");
+}
+
+}  // namespace refused

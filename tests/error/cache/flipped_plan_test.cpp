@@ -1,0 +1,15 @@
+// A bit of the plan of a record is another.
+#include "tests/error/cache/cache.h"
+
+namespace refused {
+
+TEST_F(CacheCase, FlippedPlan) {
+  EXPECT_EQ(compile().lookup, "MISS");
+  File file(record());
+  const Section section = file.section("plan");
+  file.flip(section.offset + section.size / 2);
+  expect_compiled_again("the record is damaged: section 'plan' at offset " + std::to_string(section.offset) +
+                        ": wrong checksum");
+}
+
+}  // namespace refused

@@ -1,0 +1,19 @@
+// run_data before any run has told the shapes.
+#include "tests/error/call/call.h"
+
+namespace refused {
+
+TEST_P(OnEachBackend, AddressesBeforeAFirstRun) {
+  compile(R"({"kiln": 1,
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
+    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
+    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
+    "outputs": [{"name": "y", "value": "y"}]})");
+  ASSERT_EQ(bind("w", f32({2})), host::Error());
+  float x[2] = {}, y[2] = {};
+  void *data[] = {x, y};
+  EXPECT_REFUSED(host::take(kiln_call_run_data(call_.get(), data, 2, nullptr)), "INVALID_ARGUMENT",
+                 "run_data: there was no run since the call was made or a parameter bound");
+}
+
+}  // namespace refused

@@ -1,0 +1,27 @@
+// A second thread on a call that runs: refused, while the first one goes on.
+#include "tests/error/call/call.h"
+
+namespace refused {
+
+TEST_P(OnEachBackend, SecondThread) {
+  compile(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 256]}}],
+    "nodes": [{"name": "y", "op": "matmul", "inputs": ["x", "x"], "attrs": {"transpose_b": true}}],
+    "outputs": [{"name": "y", "value": "y"}]})");
+  const DLTensor *x = f32({64, 256});
+  std::atomic<bool> refused = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; i++) {
+    threads.emplace_back([&] {
+      while (!refused) {
+        const host::Error error = run({x});
+        if (error.code == KILN_OK) continue;
+        EXPECT_REFUSED(error, "BUSY", "the call is in use on another thread; clone it to run on several");
+        refused = true;
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(run({x}), host::Error());
+}
+
+}  // namespace refused

@@ -1,0 +1,20 @@
+// A slot by a name and by a number that the signature does not have.
+#include "tests/error/call/call.h"
+
+namespace refused {
+
+TEST_P(OnEachBackend, SlotThatIsNotThere) {
+  compile(R"({"kiln": 1,
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
+    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
+    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
+    "outputs": [{"name": "y", "value": "y"}]})");
+  uint32_t slot = 77;
+  EXPECT_REFUSED(host::take(kiln_call_slot(call_.get(), "v", 1, &slot)), "UNKNOWN_NAME",
+                 "no slot 'v'; the signature has input 'x', parameter 'w', output 'y'");
+  EXPECT_EQ(slot, 77u);
+  EXPECT_REFUSED(host::take(kiln_call_bind(call_.get(), 3, f32({2}))), "INVALID_ARGUMENT",
+                 "there is no slot 3; the signature has 3");
+}
+
+}  // namespace refused

@@ -1,0 +1,7 @@
+/* Changes the signature: an output is gone. */
+#define PASS_BODY                                                  \
+  const kiln_value value = value_of(host, edit, "sum");            \
+  const kiln_text name = {"y", 1};                                 \
+  kiln_error *error = host->edit->outputs(edit, &value, &name, 1); \
+  return error ? error : host->pass->done(call, 1)
+#include "../frame.h"

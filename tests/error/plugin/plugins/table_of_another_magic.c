@@ -1,0 +1,3 @@
+/* The note is right, the table is none. */
+#define TABLE_MAGIC 1ull
+#include "../frame.h"

@@ -1,0 +1,3 @@
+/* The table names another plugin than the note. */
+#define TABLE_NAME "other"
+#include "../frame.h"

@@ -1,0 +1,3 @@
+/* A table that ends before its setup. */
+#define TABLE_SIZE 16u
+#include "../frame.h"

@@ -1,0 +1,3 @@
+/* A note without a name. */
+#define NOTE_NAME ""
+#include "../frame.h"

@@ -1,0 +1,3 @@
+/* A library without the note. */
+#define WITHOUT_NOTE
+#include "../frame.h"

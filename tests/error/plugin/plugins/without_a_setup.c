@@ -1,0 +1,3 @@
+/* A table without setup. */
+#define SETUP NULL
+#include "../frame.h"

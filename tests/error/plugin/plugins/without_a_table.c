@@ -1,0 +1,3 @@
+/* Its entry returns NULL. */
+#define WITHOUT_TABLE
+#include "../frame.h"

@@ -1,0 +1,3 @@
+/* Does not export the one symbol. */
+#define WITHOUT_ENTRY
+#include "../frame.h"
