@@ -67,11 +67,6 @@ class BrokenFilesTest(Case):
     def test_a_plugin_that_is_none(self):
         self.assertIn("p.so", self.refused(self.write_graph(CHAIN), "--plugin", self.write_graph("text", "p.so")))
 
-    def test_an_unknown_backend_or_cpu(self):
-        path = self.write_graph(CHAIN)
-        self.assertIn("tpu", self.refused(path, "--backend", "tpu"))
-        self.assertIn("z80", self.refused(path, "--cpu", "z80"))
-
     def test_an_output_folder_that_is_not_there(self):
         message = self.refused(self.write_graph(CHAIN), "--random", 1, "--size", "n=1", "--output",
                                "y=" + self.file("absent/y.npy"))
