@@ -169,14 +169,14 @@ Status reference_attention(ReferenceContext &c) {
       if (mask && mask->is_float()) score += mask->f[mask_at];
       if ((mask && !mask->is_float() && !mask->i[mask_at]) || (causal && j > i + keys - rows)) score = -infinity;
       weights[static_cast<size_t>(j)] = score;
-      max = std::max(max, score);
+      max = std::isnan(score) ? score : std::max(max, score);  // a NaN stays
     }
     for (double &weight : weights) sum += weight = max == -infinity ? 0 : std::exp(weight - max);
     for (int64_t e = 0; e < width; ++e) {
       double total = 0;
       for (int64_t j = 0; j < keys; ++j)
         total += weights[static_cast<size_t>(j)] * v.f[static_cast<size_t>((first_key + j) * width + e)];
-      c.results[0].f[static_cast<size_t>(query * width + e)] = sum > 0 ? total / sum : 0;
+      c.results[0].f[static_cast<size_t>(query * width + e)] = total / (sum == 0 ? 1 : sum);
     }
     ++query;
   });
@@ -213,6 +213,11 @@ void samples_attention(SampleSink &out) {
   sample("symbolic_keys", {b, 4, t, 16}, 4, s, 8, causal, {}, {{"b", 1}, {"t", 3}, {"s", 9}});
   sample("symbolic_one", {b, 2, t, 8}, 1, t, 8, causal, {}, {{"b", 1}, {"t", 1}});
   sample("symbolic_mask", {b, 2, t, 8}, 2, s, 8, {}, {boolean({b, 1, t, s})}, {{"b", 2}, {"t", 5}, {"s", 4}});
+  // A NaN makes its query's row NaN, and an infinite value the rows that weigh it, even by 0.
+  sample("not_finite", {1, 1, 3, 2}, 1, 2, 1);
+  out.back().given = {{0, f32_data({1, 1, 3, 2}, {1, 2, NAN, 1, -INFINITY, 0})},
+                      {1, f32_data({1, 1, 2, 2}, {1, 0.5f, 2, 1})},
+                      {2, f32_data({1, 1, 2, 1}, {3, INFINITY})}};
   out.push_back({.name = "all_hidden",
                  .inputs = {f32({1, 1, 2, 4}), f32({1, 1, 3, 4}), f32({1, 1, 3, 4}), boolean({2, 3})},
                  .given = {{3, bool_data({2, 3}, {0, 0, 0, 1, 0, 1})}}});

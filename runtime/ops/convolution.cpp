@@ -1,4 +1,6 @@
 // Convolution of images: conv2d is correlate2d and a bias.
+#include <cmath>
+
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -110,9 +112,11 @@ Status reference_convolution(ReferenceContext &c) {
             for (int64_t p = 0; p < weight.shape[2]; ++p)
               for (int64_t q = 0; q < weight.shape[3]; ++q) {
                 const int64_t row = i * stride[0] + p - padding[0], column = j * stride[1] + q - padding[1];
-                if (row < 0 || row >= height || column < 0 || column >= width) continue;
+                const bool inside = row >= 0 && row < height && column >= 0 && column < width;
                 const int64_t channel = o / group_outputs * channels + s;
-                sum += x.f[static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column)] *
+                const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
+                // Padding is zeros, not nothing: an infinite weight makes NaN of them.
+                sum += (inside ? x.f[at] : 0) *
                        weight.f[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
               }
           *out++ = sum;
@@ -145,6 +149,8 @@ void samples_correlate2d(SampleSink &out) {
   sample("symbolic_batch", {n, 3, 8, 8}, {8, 3, 3, 3}, {1, 1}, {1, 1}, 1, {{"n", 3}});
   sample("symbolic_image", {n, 2, h, w}, {5, 2, 3, 3}, {2, 1}, {1, 1}, 1, {{"n", 2}, {"h", 9}, {"w", 6}});
   sample("symbolic_groups", {n, 4, h, w}, {6, 2, 3, 3}, {1, 1}, {0, 1}, 2, {{"n", 1}, {"h", 5}, {"w", 7}});
+  sample("infinite_weight_over_padding", {1, 1, 1, 3}, {1, 1, 1, 2}, {1, 1}, {0, 1});
+  out.back().given = {{0, f32_data({1, 1, 1, 3}, {1, 2, -3})}, {1, f32_data({1, 1, 1, 2}, {INFINITY, 0.5f})}};
 }
 
 void samples_conv2d(SampleSink &out) {
