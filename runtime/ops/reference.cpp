@@ -108,7 +108,7 @@ Status run_view(const Op &op, const TensorType &operand, const TensorType &resul
 // What flows through the graph: of each value that is still needed, its tensor.
 class Run {
  public:
-  explicit Run(const Graph &graph) : graph_(graph) {}
+  Run(const Graph &graph, const OnResults &on_results) : graph_(graph), on_results_(on_results) {}
 
   Status bind(std::span<const RefTensor *const> arguments) {
     std::vector<uint32_t> signature(graph_.inputs().begin(), graph_.inputs().end());
@@ -186,6 +186,7 @@ class Run {
                                  return run_reference(graph, arguments);
                                }};
       KILN_TRY(op.reference(context));
+      if (on_results_) on_results_(node, context);
     }
     for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);
     for (ValueId input : node.inputs)
@@ -199,6 +200,7 @@ class Run {
   }
 
   const Graph &graph_;
+  const OnResults &on_results_;
   Sizes sizes_;
   std::map<ValueId, RefTensor> values_;
   std::map<ValueId, uint32_t> used_;
@@ -207,8 +209,8 @@ class Run {
 }  // namespace
 
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
-                                             std::map<size_t, RefTensor> *copied) {
-  Run run(graph);
+                                             std::map<size_t, RefTensor> *copied, const OnResults &on_results) {
+  Run run(graph, on_results);
   KILN_TRY(run.bind(inputs));
   KILN_TRY(run.run(copied));
   return run.outputs();

@@ -223,6 +223,34 @@ TEST(RunReference, ReportsWhatCopyWrites) {
   expect_floats(copied.at(0), {2}, {11, 22});
 }
 
+TEST(Reference, MultipliesThePaddingOfAConvolutionAsZeros) {
+  expect_floats(run_op("correlate2d", {floats({1, 1, 1, 2}, {1, 2}), floats({1, 1, 1, 2}, {inf, 0.5})},
+                       {{"padding", ints({0, 1})}}),
+                {1, 1, 1, 3}, {nan, inf, inf});
+}
+
+TEST(Reference, LetsItsCallerChangeWhatANodeHasComputed) {
+  Edit edit;
+  const ValueId x = *edit.input("x", f32({2}));
+  const ValueId negated = {*edit.add(find_op("neg"), std::vector{x}), 0};
+  const ValueId view = {*edit.add(find_op("unsqueeze"), std::vector{negated}, {{"dims", ints({0})}}), 0};
+  const ValueId absolute = {*edit.add(find_op("abs"), std::vector{view}), 0};
+  ASSERT_TRUE(edit.set_output_values(std::vector{absolute}).ok());
+  const GraphPtr graph = *edit.finish();
+  const RefTensor a = floats({2}, {1, 2});
+  const std::vector<const RefTensor *> inputs = {&a};
+  std::vector<std::string> seen;
+  const Result<std::vector<RefTensor>> results =
+      run_reference(*graph, inputs, nullptr, [&](const Node &node, const ReferenceContext &c) {
+        seen.push_back(node.name);
+        EXPECT_EQ(c.inputs.size(), 1u);
+        if (node.name == "neg") c.results[0].f = {-5, -6};
+      });
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(seen, (std::vector<std::string>{"neg", "abs"}));  // views compute nothing
+  expect_floats((*results)[0], {1, 2}, {5, 6});
+}
+
 // ---- storage
 
 TEST(RefTensorStorage, ReadsBackEveryDtype) {
