@@ -1,0 +1,229 @@
+#include "tests/backend/random/drawing.h"
+
+#include <algorithm>
+
+#include "tests/backend/harness.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr double largest = 1e4, largest_integer = 1e6;  // beyond it a value is out of hand
+
+AttrMap attrs_at(AttrMap attrs, const SymbolSizes &sizes) {
+  for (auto &[name, value] : attrs)
+    if (auto *dims = std::get_if<std::vector<Dim>>(&value.items)) {
+      const std::vector<int64_t> now = shape_of(*dims, sizes);
+      dims->assign(now.begin(), now.end());
+    }
+  return attrs;
+}
+
+// One node on its own, at the sizes of one call.
+Result<std::vector<RefTensor>> run_node(const Op &op, const AttrMap &attrs, std::span<const RefTensor *const> operands,
+                                        const SymbolSizes &sizes) {
+  Edit edit;
+  std::vector<ValueId> ids;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const std::vector<int64_t> &shape = operands[k]->shape;
+    KILN_ASSIGN(ValueId id, edit.input(str_cat("x", k), make_type(operands[k]->dtype, {shape.begin(), shape.end()})));
+    ids.push_back(id);
+  }
+  KILN_ASSIGN(uint32_t node, edit.add(&op, ids, attrs_at(attrs, sizes)));
+  std::vector<ValueId> results;
+  for (uint32_t k = 0; k < edit.view().find(node)->results.size(); ++k) results.push_back({node, k});
+  KILN_TRY(edit.set_output_values(results));
+  KILN_ASSIGN(GraphPtr graph, edit.finish(false));
+  return run_reference(*graph, operands);
+}
+
+bool tame(const RefTensor &t) {
+  return std::ranges::all_of(t.f, [](double x) { return std::abs(x) <= largest; }) &&
+         std::ranges::all_of(t.i, [](int64_t x) { return -largest_integer <= x && x <= largest_integer; });
+}
+
+}  // namespace
+
+Status Drawing::start() {
+  std::vector<std::string> symbols;
+  for (const auto &[name, size] : palette_.calls.front()) symbols.push_back(name);
+  for (const std::string &symbol : symbols) {
+    Shape shape = proposer_.random_shape(2);
+    shape.insert(shape.begin() + dice_.below(static_cast<int64_t>(shape.size()) + 1), Expr::symbol(symbol));
+    KILN_TRY(add_leaf(DType::f32, shape, {Expr::symbol(symbol)}));
+    if (dice_.chance(0.2)) KILN_TRY(declare(symbol));
+  }
+  for (int64_t more = dice_.between(symbols.empty() ? 1 : 0, 2); more > 0; --more) {
+    const double kind = dice_.unit();
+    KILN_TRY(add_leaf(kind < 0.7 ? DType::f32 : kind < 0.88 ? DType::i64 : DType::boolean, proposer_.random_shape(4)));
+  }
+  return {};
+}
+
+Result<bool> Drawing::add_node(const Op &op) {
+  if (op.flags & op_flags::mutates) return note_write_back(op);
+  for (int tries = 0; tries < 6; ++tries) {
+    const std::optional<Proposal> proposal = proposer_.propose(op);
+    if (!proposal) continue;
+    std::vector<std::vector<RefTensor>> results;
+    if (!evaluate(*proposal, results)) continue;
+    KILN_TRY(commit(*proposal, results));
+    return true;
+  }
+  return false;
+}
+
+Result<GraphPtr> Drawing::finish() {
+  std::vector<GraphOutput> outputs;
+  auto add = [&](ValueId value) { outputs.push_back({str_cat("y", outputs.size()), value}); };
+  for (const Drawn &value : values_) {
+    const bool leaf = edit_.view().find(value.id.node)->kind != Node::Kind::op;
+    if (leaf ? dice_.chance(0.03) : value.uses == 0 || dice_.chance(0.12)) add(value.id);
+  }
+  if (outputs.empty()) add(values_.back().id);
+  if (dice_.chance(0.03)) add(dice_.pick(outputs).value);  // one value twice
+  KILN_TRY(edit_.set_outputs(outputs));
+  KILN_TRY(add_write_backs(std::move(outputs)));
+  return edit_.finish();
+}
+
+// What writes an input goes last, where nothing forbids it.
+Status Drawing::add_write_backs(std::vector<GraphOutput> outputs) {
+  for (const auto &[op, dest, source] : write_backs_) {
+    Edit with = edit_;
+    Result<uint32_t> node = with.add(op, std::vector<ValueId>{dest, source});
+    if (!node.ok()) continue;
+    std::vector<GraphOutput> more = outputs;
+    if (dice_.chance(0.5)) more.push_back({str_cat("y", more.size()), ValueId{*node, 0}});
+    KILN_TRY(with.set_outputs(more));
+    if (!with.finish().ok()) continue;
+    edit_ = std::move(with);
+    outputs = std::move(more);
+  }
+  return {};
+}
+
+std::vector<TensorData> Drawing::arguments(size_t call) const {
+  std::vector<TensorData> all;
+  for (const auto *leaves : {&inputs_, &parameters_})
+    for (const std::vector<RefTensor> &data : *leaves) all.push_back(from_reference(data[call]));
+  return all;
+}
+
+Status Drawing::add_leaf(DType dtype, const Shape &shape, const Shape &otherwise) {
+  std::optional<Operand> leaf = proposer_.leaf(make_type(dtype, shape), Sample());
+  if (!leaf) leaf = proposer_.leaf(make_type(dtype, otherwise), Sample());
+  if (!leaf) return invalid("a leaf of ", text_of(shape), " is too large");
+  if (!otherwise.empty()) leaf->kind = Operand::Kind::input;
+  return add_leaf(*leaf).take_status();
+}
+
+Status Drawing::declare(const std::string &symbol) {
+  SymbolInfo info{.min = INT64_MAX, .max = 0};
+  for (const SymbolSizes &sizes : palette_.calls) {
+    info.min = std::min(info.min, sizes.at(symbol));
+    info.max = std::max(info.max, sizes.at(symbol));
+  }
+  info.hint = info.max;
+  return edit_.declare_symbol(symbol, info);
+}
+
+Result<ValueId> Drawing::add_leaf(const Operand &leaf) {
+  ValueId id;
+  if (leaf.kind == Operand::Kind::constant) {
+    KILN_ASSIGN(id, edit_.constant(std::make_shared<TensorData>(from_reference(leaf.data[0]))));
+  } else {
+    const bool input = leaf.kind == Operand::Kind::input;
+    auto &leaves = input ? inputs_ : parameters_;
+    const std::string name = str_cat(input ? "x" : "w", leaves.size());
+    KILN_ASSIGN(id, input ? edit_.input(name, leaf.type) : edit_.parameter(name, leaf.type));
+    leaves.push_back(leaf.data);
+  }
+  values_.push_back({id, leaf.type, leaf.data});
+  return id;
+}
+
+bool Drawing::evaluate(const Proposal &proposal, std::vector<std::vector<RefTensor>> &results) {
+  std::vector<TensorType> types;
+  for (const Operand &operand : proposal.operands) types.push_back(operand.type);
+  AttrMap attrs = proposal.attrs;
+  if (!check_operands(*proposal.op, types).ok() || !complete_attrs(*proposal.op, attrs).ok()) return false;
+  const Result<Inferred> inferred = infer(*proposal.op, types, attrs);
+  if (!inferred.ok()) return false;
+  for (size_t call = 0; call < palette_.calls.size(); ++call) {
+    const SymbolSizes &sizes = palette_.calls[call];
+    for (const Equality &equal : inferred->equalities)
+      if (shape_of({equal.left}, sizes) != shape_of({equal.right}, sizes)) return false;
+    for (const TensorType &type : inferred->results)
+      if (!is_small(shape_of(type.dims, sizes))) return false;
+    std::vector<const RefTensor *> operands;
+    for (const Operand &operand : proposal.operands)
+      operands.push_back(operand.kind == Operand::Kind::value ? &values_[operand.value].data[call]
+                                                              : &operand.data[call]);
+    Result<std::vector<RefTensor>> made = run_node(*proposal.op, attrs, operands, sizes);
+    if (!made.ok()) return false;
+    for (const RefTensor &result : *made)
+      if (!tame(result) && !dice_.chance(0.2)) return false;
+    results.push_back(std::move(made).value());
+  }
+  return true;
+}
+
+bool Drawing::is_small(const std::vector<int64_t> &shape) const {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    if (size < 0 || (count *= size) > palette_.max_elements) return false;
+  return true;
+}
+
+Status Drawing::commit(const Proposal &proposal, const std::vector<std::vector<RefTensor>> &results) {
+  std::vector<ValueId> operands;
+  for (const Operand &operand : proposal.operands) {
+    if (operand.kind == Operand::Kind::value) {
+      operands.push_back(values_[operand.value].id);
+    } else {
+      KILN_ASSIGN(ValueId id, add_leaf(operand));
+      operands.push_back(id);
+    }
+  }
+  for (ValueId id : operands) ++std::ranges::find(values_, id, &Drawn::id)->uses;
+  AttrMap annotations;
+  if (dice_.chance(0.05)) annotations = {{"kiln.region", dice_.chance(0.5) ? "a" : "b"}};
+  if (dice_.chance(0.05)) annotations.emplace("debug.note", dice_.below(3));
+  KILN_ASSIGN(uint32_t node, edit_.add(proposal.op, operands, proposal.attrs, {}, std::move(annotations)));
+  for (uint32_t k = 0; k < results[0].size(); ++k) {
+    Drawn value{{node, k}, edit_.view().type({node, k}), {}};
+    for (const std::vector<RefTensor> &call : results) value.data.push_back(call[k]);
+    values_.push_back(std::move(value));
+  }
+  return {};
+}
+
+// Notes one for the end. An input that nothing else reads is made for it when there is none of the type.
+Result<bool> Drawing::note_write_back(const Op &op) {
+  if (palette_.nested) return false;
+  // Only row-major inputs can be written.
+  auto writable = [&](const Drawn &value) { return is_input(value) && value.type.strides.empty(); };
+  std::vector<ValueId> sources, inputs;
+  const bool change_places = dice_.chance(0.3);  // of two inputs
+  for (const Drawn &value : values_)
+    if (!change_places || writable(value)) sources.push_back(value.id);
+  if (sources.empty()) return false;
+  const ValueId source = dice_.pick(sources);
+  const TensorType type = edit_.view().type(source);
+  for (const Drawn &value : values_)
+    if (writable(value) && value.id != source && value.type.same_value_type(type)) inputs.push_back(value.id);
+  if (inputs.empty() || dice_.chance(0.3)) {
+    std::optional<Operand> leaf = proposer_.leaf(type, Sample());
+    if (!leaf) return false;
+    leaf->kind = Operand::Kind::input;
+    leaf->type.strides.clear();
+    KILN_ASSIGN(ValueId id, add_leaf(*leaf));
+    inputs = {id};
+  }
+  const ValueId dest = dice_.pick(inputs);
+  write_backs_.push_back({&op, dest, source});
+  if (change_places) write_backs_.push_back({&op, source, dest});
+  return true;
+}
+
+}  // namespace kiln::testing

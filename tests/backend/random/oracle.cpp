@@ -1,0 +1,214 @@
+#include "tests/backend/random/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/backend/backends.h"
+#include "tests/backend/random/dice.h"
+#include "tests/backend/random/propose.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr int pairs = 2;                   // of runs with opposite errors
+constexpr double error_part = 0.1;         // of an op's tolerance: 1e-6 where it is 1e-5, 16 units in the last place
+constexpr int coarse_bits = 19;            // of the run that rounds coarsely: errors of up to 1e-6 as well
+constexpr double tolerance_factor = 8;     // of the largest distance that was seen
+constexpr double last_rounding = 0x1p-22;  // of the result itself, relative
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+// How an op's results come to be, told from its lowering.
+struct Rounding {
+  double error = 0;       // relative; 0: it only moves, chooses or counts
+  bool operands = false;  // its operands have the error, too: what is added up may cancel
+  bool inside = false;    // its error is relative to its largest operand: a - floor(a / b) * b
+};
+
+using kernel::Core;
+constexpr Core arithmetic[] = {Core::add, Core::sub, Core::mul,  Core::div, Core::rem, Core::sqrt, Core::rsqrt,
+                               Core::exp, Core::log, Core::tanh, Core::erf, Core::sin, Core::cos,  Core::pow};
+
+bool has_float(const kernel::Body &body, std::span<const Core> ops) {
+  return std::ranges::any_of(body.values, [&](const kernel::Value &v) {
+    return dtype_info(v.type).is_float && std::ranges::find(ops, v.op) != ops.end();
+  });
+}
+
+Rounding rounding_of(const Op &op) {
+  Rounding all;
+  for (const Sample &sample : samples_of(op)) {
+    AttrMap attrs = sample.attrs;
+    if (!complete_attrs(op, attrs).ok()) continue;
+    const Result<Inferred> inferred = infer(op, sample.inputs, attrs);
+    if (!inferred.ok()) continue;
+    kernel::Compute compute;
+    compute.dtype = inferred->results[0].dtype;
+    compute.dims = inferred->results[0].dims;
+    LowerContext context{sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
+    if (!op.lower(context).ok()) continue;
+    const bool adds_up = compute.contract || has_float(compute.carriers.combine, arithmetic);
+    if (!adds_up && !has_float(compute.body, arithmetic)) continue;
+    all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
+    all.inside |= has_float(compute.body, std::array{Core::rem});
+    all.operands |= adds_up || all.inside;
+  }
+  return all;
+}
+
+const Rounding &cached_rounding_of(const Op &op) {
+  static std::map<const Op *, Rounding> all;
+  auto [at, is_new] = all.try_emplace(&op);
+  if (is_new && op.lower) at->second = rounding_of(op);
+  return at->second;
+}
+
+double largest_of(std::span<const RefTensor *const> tensors) {
+  double largest = 0;
+  for (const RefTensor *tensor : tensors)
+    for (double x : tensor->f)
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  return largest;
+}
+
+// To a whole number of steps, of which there are 2^coarse_bits to the power of two above x and `scale`.
+double rounded_coarsely(double x, double scale) {
+  int exponent = 0;
+  std::frexp(std::max(std::abs(x), scale), &exponent);
+  const double step = std::ldexp(1.0, exponent - coarse_bits);
+  return std::isfinite(x) && step > 0 ? std::round(x / step) * step : x;
+}
+
+// Puts errors on what the op computes, and rounds it to f32. Both runs of a pair draw the same numbers.
+void disturb(const Op &op, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
+  const Rounding &rounding = cached_rounding_of(op);
+  auto stray = [&](double x, double scale) {
+    // Never much less than the whole error: one that all depends on is not to vanish by chance.
+    const double part = 0.5 + 0.5 * dice.unit();
+    const double by = (dice.chance(0.5) ? sign : -sign) * part * rounding.error;
+    return std::isfinite(x) ? x + by * std::max(std::abs(x), scale) : x;
+  };
+  if (rounding.operands) {
+    std::vector<RefTensor> operands;
+    std::vector<const RefTensor *> pointers;
+    for (const RefTensor *operand : c.inputs) operands.push_back(*operand);
+    for (RefTensor &operand : operands) {
+      for (double &x : operand.f) x = stray(x, 0);
+      pointers.push_back(&operand);
+    }
+    ReferenceContext again{pointers, c.results, c.attrs, c.run_graph};
+    (void)op.reference(again);  // it has run on these shapes and integers before
+  }
+  const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0
+  const double scale = rounding.inside ? summed : 0;
+  for (double &x : c.results[0].f) {
+    if (rounding.error > 0) x = coarsely ? rounded_coarsely(x, summed) : stray(x, scale);
+    x = static_cast<float>(x);
+  }
+}
+
+using Tensors = std::vector<RefTensor>;
+
+// Outputs, then what copy_ writes.
+Result<Tensors> run(const Graph &graph, const Tensors &arguments, const OnResults &on_results) {
+  std::vector<const RefTensor *> pointers;
+  for (const RefTensor &argument : arguments) pointers.push_back(&argument);
+  std::map<size_t, RefTensor> copied;
+  KILN_ASSIGN(Tensors all, run_reference(graph, pointers, &copied, on_results));
+  for (auto &[input, value] : copied) all.push_back(std::move(value));
+  return all;
+}
+
+// What a run says of the tolerance of an element.
+double distance(double run, double value) {
+  if (std::isfinite(run) && std::isfinite(value)) return std::abs(run - value);
+  return run == value || (std::isnan(run) && std::isnan(value)) ? 0 : infinite;
+}
+
+// Of those that are finite.
+double average_of(std::span<const double> all) {
+  double sum = 0;
+  size_t count = 0;
+  for (double x : all) {
+    if (std::isinf(x)) continue;
+    sum += x;
+    ++count;
+  }
+  return count ? sum / static_cast<double>(count) : 0;
+}
+
+}  // namespace
+
+Result<Oracle> Oracle::of(GraphPtr graph) {
+  KILN_ASSIGN(GraphPtr decomposed, flat_and_decomposed(graph));
+  return Oracle(std::move(graph), std::move(decomposed));
+}
+
+Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const {
+  Tensors tensors;
+  for (const TensorData &argument : arguments) tensors.push_back(to_reference(argument));
+  Expected expected;
+  KILN_ASSIGN(expected.values, run(*graph_, tensors, {}));
+  std::vector<std::vector<double>> &tolerance = expected.tolerance;
+  for (const RefTensor &value : expected.values) tolerance.emplace_back(static_cast<size_t>(value.size()), 0.0);
+  for (int number = -2; number < 2 * pairs; ++number) {
+    const bool paired = number >= 0, coarsely = number == -1;
+    Dice dice(static_cast<uint64_t>(paired ? number / 2 : pairs));
+    const double sign = !paired ? 0 : number % 2 ? -1 : 1;
+    KILN_ASSIGN(Tensors results, run(*decomposed_, tensors, [&](const Node &node, const ReferenceContext &c) {
+                  disturb(op_of(node), c, dice, sign, coarsely);
+                }));
+    for (size_t r = 0; r < results.size(); ++r) {
+      const RefTensor &value = expected.values[r], &other = results[r];
+      for (size_t k = 0; k < tolerance[r].size(); ++k) {
+        const double far = value.is_float()           ? distance(other.f[k], value.f[k])
+                           : other.i[k] == value.i[k] ? 0
+                                                      : infinite;
+        tolerance[r][k] = std::max(tolerance[r][k], far);
+      }
+    }
+  }
+  for (size_t r = 0; r < tolerance.size(); ++r) {
+    // The few errors that were drawn may cancel in one element: it gets at least what the tensor has on average.
+    const double average = average_of(tolerance[r]);
+    for (size_t k = 0; k < tolerance[r].size(); ++k) {
+      double &t = tolerance[r][k];
+      t = tolerance_factor * std::max(t, average);
+      ++expected.elements;
+      expected.undetermined += std::isinf(t);
+      if (!expected.values[r].is_float()) continue;
+      if (const double value = expected.values[r].f[k]; std::isfinite(value))
+        t += last_rounding * std::abs(value) + std::numeric_limits<float>::min();
+    }
+  }
+  return expected;
+}
+
+std::string difference(const std::vector<TensorData> &got, const Expected &expected) {
+  if (got.size() != expected.values.size()) return str_cat(got.size(), " results, expected ", expected.values.size());
+  for (size_t r = 0; r < got.size(); ++r) {
+    const RefTensor &value = expected.values[r];
+    if (got[r].dtype != value.dtype || got[r].shape != value.shape) return difference(got[r], from_reference(value), 0);
+    const RefTensor now = to_reference(got[r]);
+    size_t count = 0, first = 0;
+    for (size_t k = 0; k < expected.tolerance[r].size(); ++k) {
+      const double tolerance = expected.tolerance[r][k];
+      bool fits = true;
+      if (value.is_float()) {
+        const double rounded = static_cast<float>(value.f[k]);
+        fits = distance(now.f[k], rounded) <= tolerance || distance(now.f[k], value.f[k]) <= tolerance;
+      } else {
+        fits = now.i[k] == value.i[k] || std::isinf(tolerance);
+      }
+      if (!fits && count++ == 0) first = k;
+    }
+    if (count == 0) continue;
+    auto element = [&](const RefTensor &t) { return t.is_float() ? str_cat(t.f[first]) : str_cat(t.i[first]); };
+    return str_cat("result ", r, " of shape ", shape_text(value.shape), ", element ", first, ": ", element(now),
+                   ", expected ", element(value), " (tolerance ", expected.tolerance[r][first], "); ", count, " of ",
+                   value.size(), " elements differ");
+  }
+  return "";
+}
+
+}  // namespace kiln::testing

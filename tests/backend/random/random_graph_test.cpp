@@ -1,0 +1,214 @@
+// Random graphs on the cpu backend, in every fusion, against the reference.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "runtime/graph/json.h"
+#include "tests/backend/backends.h"
+#include "tests/backend/random/oracle.h"
+#include "tests/backend/random/propose.h"
+#include "tests/backend/random/run.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr int shards = 20;
+constexpr int enough_failures = 3;  // of a shard: one bug shows in many graphs
+
+// KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
+uint64_t graph_count() {
+  const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
+  return text ? std::strtoull(text, nullptr, 10) : 10'000;
+}
+// KILN_TEST_RANDOM_SEED: this graph alone, by shard 0.
+const char *only_seed() { return std::getenv("KILN_TEST_RANDOM_SEED"); }
+
+std::string command(uint64_t seed) {
+  return str_cat("KILN_TEST_RANDOM_SEED=", seed, " build/lib/kiln_test_backend --gtest_filter='*RandomGraphs*/0'");
+}
+
+// A crash is told with the seed of its graph; then comes what would have come without this.
+class CrashReport {
+ public:
+  CrashReport() {
+    struct sigaction tell = {};
+    tell.sa_handler = [](int signal) {
+      std::fprintf(stderr, "random graph crashed by signal %d; to repeat: %s\n", signal, command(seed).c_str());
+      sigaction(signal, &before[static_cast<size_t>(signal)], nullptr);
+    };
+    for (int signal : signals) sigaction(signal, &tell, &before[static_cast<size_t>(signal)]);
+  }
+  ~CrashReport() {
+    for (int signal : signals) sigaction(signal, &before[static_cast<size_t>(signal)], nullptr);
+  }
+  CrashReport(const CrashReport &) = delete;
+  CrashReport &operator=(const CrashReport &) = delete;
+  static void now_running(uint64_t number) { seed = number; }
+
+ private:
+  static constexpr int signals[] = {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT};
+  static inline volatile uint64_t seed = 0;  // a handler has no other way to learn of it
+  static inline std::array<struct sigaction, NSIG> before;
+};
+
+// One way to compile a graph.
+struct Variant {
+  std::string name;
+  CompileOptions options;
+  bool all_outputs = false;  // every value is an output, which cuts fusion everywhere
+};
+
+// Two ways for each graph: another feature level each, and what else there is, in turn. Three graphs of four are fused
+// in both.
+std::vector<Variant> variants_of(uint64_t seed) {
+  static const std::vector<const char *> levels = [] {
+    std::vector<const char *> all;
+    for (const char *level : {"x86-64", "v3", "v4"})
+      if (Target::by_name(level)->runs_on_host()) all.push_back(level);
+    return all;
+  }();
+  auto variant = [&](const char *how, uint64_t level) {
+    Variant made{str_cat("cpu ", levels[level % levels.size()], how), {}};
+    made.options.cpu = levels[level % levels.size()];
+    made.options.compile_threads = 1;
+    return made;
+  };
+  std::vector<Variant> all = {variant("", seed)};
+  const uint64_t other = seed / levels.size();
+  if (other % 4 == 0) {
+    all.push_back(variant(", not fused", seed + 1));
+    all.back().options.fuse = false;
+  } else if (other % 4 == 1) {
+    all.push_back(variant(", every value an output", seed + 1));
+    all.back().all_outputs = true;
+  } else if (other % 4 == 2) {
+    all.push_back(variant("", seed + 1));
+  }
+  return all;
+}
+
+Result<RandomCase> with_all_outputs(RandomCase made) {
+  const Graph &graph = *made.graph;
+  std::vector<GraphOutput> outputs(graph.outputs().begin(), graph.outputs().end());
+  std::set<ValueId> written;
+  for (const Node &node : graph.nodes())
+    if (node.op && node.op->flags & op_flags::mutates) written.insert(node.inputs[0]);
+  for (const Node &node : graph.nodes()) {
+    if (!node.op || node.op->flags & op_flags::mutates || written.contains(graph.storage_of({node.id, 0}))) continue;
+    for (uint32_t k = 0; k < node.results.size(); ++k)
+      outputs.push_back({str_cat("all_", node.id, "_", k), {node.id, k}});
+  }
+  Edit edit(made.graph);
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  KILN_ASSIGN(made.graph, edit.finish());
+  return made;
+}
+
+// What is wrong, or "".
+struct Checked {
+  std::string wrong = {};
+  int64_t elements = 0, undetermined = 0;
+  bool skipped = false;  // the reference fails once its operands are rounded
+};
+Checked check(const RandomCase &made, const Variant &variant) {
+  Checked checked;
+  RandomCase now = made;
+  if (variant.all_outputs) {
+    Result<RandomCase> all = with_all_outputs(made);
+    if (!all.ok()) return {.wrong = str_cat("every value an output: ", all.status().message())};
+    now = std::move(all).value();
+  }
+  const Result<Oracle> oracle = Oracle::of(now.graph);
+  if (!oracle.ok()) return {.wrong = str_cat("decomposition: ", oracle.status().message())};
+  std::vector<Expected> expected;
+  for (const RandomCase::Call &call : now.calls) {
+    Result<Expected> result = oracle->expect(call.arguments);
+    if (!result.ok()) return {.wrong = {}, .skipped = true};
+    expected.push_back(std::move(result).value());
+  }
+  const Result<std::vector<Results>> results = run_case(now, variant.options);
+  if (!results.ok()) return {.wrong = results.status().message()};
+  for (size_t k = 0; k < expected.size(); ++k) {
+    checked.elements += expected[k].elements;
+    checked.undetermined += expected[k].undetermined;
+    const std::string parts = difference((*results)[k], expected[k]);
+    if (checked.wrong.empty() && !parts.empty()) checked.wrong = str_cat("call ", k, ": ", parts);
+  }
+  return checked;
+}
+
+std::string sizes_text(const RandomCase &made) {
+  std::string text;
+  for (const RandomCase::Call &call : made.calls) {
+    str_append(text, text.empty() ? "" : ", then ");
+    for (const auto &[symbol, size] : call.sizes) str_append(text, str_cat(symbol, "=", size, " "));
+  }
+  return text;
+}
+
+std::string report(const RandomCase &made, const Variant &variant, const std::string &wrong) {
+  auto still_fails = [&](const RandomCase &smaller) { return !check(smaller, variant).wrong.empty(); };
+  const RandomCase small = shrink(made, still_fails);
+  return str_cat("seed ", made.seed, ", ", variant.name, ": ", wrong, "\nto repeat: ", command(made.seed),
+                 "\nshrunk, at sizes ", sizes_text(small), ": ", check(small, variant).wrong, "\n",
+                 write_json(*small.graph), "\nwhole, at sizes ", sizes_text(made), ":\n", write_json(*made.graph));
+}
+
+void count_ops(const Graph &graph, std::map<std::string_view, int> &count) {
+  for (const Node &node : graph.nodes()) {
+    if (!node.op) continue;
+    ++count[node.op->name];
+    for (const auto &[name, value] : node.attrs)
+      if (value.kind() == AttrKind::graph) count_ops(*value.graph(), count);
+  }
+}
+
+class RandomGraphs : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
+  const CrashReport crash_report;
+  const auto shard = static_cast<uint64_t>(GetParam());
+  uint64_t begin = graph_count() * shard / shards, end = graph_count() * (shard + 1) / shards;
+  if (only_seed()) {
+    begin = std::strtoull(only_seed(), nullptr, 10);
+    end = begin + (shard == 0);
+  }
+  std::map<std::string_view, int> count;
+  int64_t nodes = 0, elements = 0, undetermined = 0, skipped = 0, failures = 0;
+  for (uint64_t seed = begin; seed < end && failures < enough_failures; ++seed) {
+    CrashReport::now_running(seed);
+    const Result<RandomCase> made = draw_case(seed);
+    ASSERT_TRUE(made.ok()) << "seed " << seed << ": " << made.status().message();
+    count_ops(*made->graph, count);
+    nodes += static_cast<int64_t>(made->graph->nodes().size());
+    if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
+    for (const Variant &variant : variants_of(seed)) {
+      const Checked checked = check(*made, variant);
+      elements += checked.elements;
+      undetermined += checked.undetermined;
+      skipped += checked.skipped;
+      if (checked.wrong.empty()) continue;
+      ADD_FAILURE() << report(*made, variant, checked.wrong);
+      ++failures;
+    }
+  }
+  std::string_view rarest = "call";
+  for (const Op *op : all_ops())
+    if (count[op->name] < count[rarest]) rarest = op->name;
+  std::printf("%d graphs, %d nodes; rarest op: %s, %d times; %d elements, %d undetermined; %d runs skipped\n",
+              static_cast<int>(end - begin), static_cast<int>(nodes), std::string(rarest).c_str(), count[rarest],
+              static_cast<int>(elements), static_cast<int>(undetermined), static_cast<int>(skipped));
+  if (failures == 0 && end - begin >= 2 * all_ops().size()) {
+    EXPECT_GE(count[rarest], 2) << rarest;
+  }
+  EXPECT_LE(skipped * 20, static_cast<int64_t>(end - begin));
+  EXPECT_LE(undetermined * 5, elements);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphs, ::testing::Range(0, shards));
+
+}  // namespace
+}  // namespace kiln::testing

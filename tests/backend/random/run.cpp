@@ -1,0 +1,179 @@
+#include "tests/backend/random/run.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/passes/pipeline.h"
+#include "tests/backend/random/propose.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr uint8_t untouched = 0xff;  // NaN to who reads there, and what must still be there afterwards
+
+// Whole pages between two that nobody may touch.
+class Pages {
+ public:
+  explicit Pages(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    size_ = (bytes / page_ + 1) * page_;
+    memory_ = static_cast<uint8_t *>(
+        mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    const bool ok = memory_ != MAP_FAILED && mprotect(begin(), size_, PROT_READ | PROT_WRITE) == 0;
+    if (!ok) std::abort();
+    std::memset(begin(), untouched, size_);
+  }
+  ~Pages() { munmap(memory_, size_ + 2 * page_); }
+  Pages(const Pages &) = delete;
+  Pages &operator=(const Pages &) = delete;
+
+  uint8_t *begin() const { return memory_ + page_; }
+  size_t size() const { return size_; }
+
+ private:
+  size_t page_, size_ = 0;
+  uint8_t *memory_ = nullptr;
+};
+
+// An array at the very begin or end of its pages, in the memory order of its strides.
+class Array {
+ public:
+  enum class Place : uint8_t { begin, end };
+  // Without `data` its elements are to be written.
+  Array(const TensorData &type, std::vector<int64_t> strides, Place place, const Bytes *data)
+      : shape_(type.shape), strides_(std::move(strides)), dtype_(type.dtype), count_(type.element_count()) {
+    int64_t span = count_ > 0;  // elements from the first to past the last
+    for (size_t d = 0; d < shape_.size() && count_ > 0; ++d) span += (shape_[d] - 1) * strides_[d];
+    const size_t bytes = static_cast<size_t>(span) * size_of(dtype_);
+    pages_ = std::make_shared<Pages>(bytes);
+    if (place == Place::end) begin_ = pages_->size() - bytes;
+    if (data) for_each([&](size_t k, size_t at) { std::memcpy(memory() + at, data->data() + k, size_of(dtype_)); });
+  }
+  ArrayRef ref() const {
+    return {.data = memory() + begin_,
+            .dtype = dtype_,
+            .rank = static_cast<uint32_t>(shape_.size()),
+            .shape = shape_.data(),
+            .strides = strides_.data()};
+  }
+  TensorData data() const {
+    TensorData data{dtype_, shape_, Bytes(static_cast<size_t>(count_) * size_of(dtype_))};
+    for_each([&](size_t k, size_t at) { std::memcpy(data.bytes.data() + k, memory() + at, size_of(dtype_)); });
+    return data;
+  }
+  bool surroundings_are_whole() const {
+    std::vector<uint8_t> expected(pages_->size(), untouched);
+    for_each([&](size_t, size_t at) { std::memcpy(expected.data() + at, memory() + at, size_of(dtype_)); });
+    return std::memcmp(expected.data(), memory(), expected.size()) == 0;
+  }
+
+ private:
+  uint8_t *memory() const { return pages_->begin(); }
+
+  // Calls fn(where the element's bytes are in dense data, where in the pages).
+  template <class Fn>
+  void for_each(Fn fn) const {
+    const size_t size = size_of(dtype_);
+    for (int64_t k = 0; k < count_; ++k) {
+      int64_t rest = k, at = 0;
+      for (size_t d = shape_.size(); d-- > 0; rest /= shape_[d]) at += rest % shape_[d] * strides_[d];
+      fn(static_cast<size_t>(k) * size, begin_ + static_cast<size_t>(at) * size);
+    }
+  }
+
+  std::vector<int64_t> shape_, strides_;
+  DType dtype_;
+  int64_t count_;
+  size_t begin_ = 0;
+  std::shared_ptr<Pages> pages_;  // a copy of an array is the same memory
+};
+
+// By position: the inputs that copy_ writes.
+std::vector<size_t> written_inputs(const Graph &graph) {
+  std::vector<size_t> written;
+  for (size_t k = 0; k < graph.inputs().size(); ++k)
+    for (const Node &node : graph.nodes())
+      if (node.op && node.op->flags & op_flags::mutates && node.inputs[0].node == graph.inputs()[k]) {
+        written.push_back(k);
+        break;
+      }
+  return written;
+}
+
+Result<Results> make_call(Call &call, const RandomCase &made, const RandomCase::Call &now, bool bind_parameters) {
+  const Graph &graph = *made.graph;
+  const size_t inputs = graph.inputs().size(), leaves = inputs + graph.parameters().size();
+  const std::vector<size_t> written = written_inputs(graph);
+  const auto place = made.seed % 2 ? Array::Place::begin : Array::Place::end;
+  std::vector<Array> arrays;
+  for (size_t k = 0; k < leaves; ++k) {
+    const Node &leaf = *graph.find(k < inputs ? graph.inputs()[k] : graph.parameters()[k - inputs]);
+    const TensorData &data = now.arguments[k];
+    arrays.emplace_back(data, shape_of(leaf.results[0].strides, now.sizes), place, &data.bytes);
+  }
+  for (const GraphOutput &output : graph.outputs()) {
+    const TensorType &type = graph.type(output.value);
+    const TensorData data{type.dtype, shape_of(type.dims, now.sizes), {}};
+    arrays.emplace_back(data, shape_of(row_major_strides(type.dims), now.sizes), place, nullptr);
+  }
+  for (size_t k = inputs; bind_parameters && k < leaves; ++k) {
+    auto keep = std::make_shared<Array>(arrays[k]);  // as long as the binding
+    KILN_TRY(call.bind(static_cast<uint32_t>(k), keep->ref(), keep));
+  }
+  std::vector<ArrayRef> refs;
+  for (size_t k = 0; k < arrays.size(); ++k)
+    if (k < inputs || k >= leaves) refs.push_back(arrays[k].ref());
+  KILN_TRY(call.run(refs));
+  for (size_t k = 0; k < arrays.size(); ++k) {
+    if (!arrays[k].surroundings_are_whole()) return invalid("a byte beside array ", k, " was written");
+    const bool may_change = k >= leaves || std::ranges::find(written, k) != written.end();
+    if (!may_change && arrays[k].data().bytes != now.arguments[k].bytes) return invalid("input ", k, " was written");
+  }
+  Results results;
+  for (size_t k = leaves; k < arrays.size(); ++k) results.push_back(arrays[k].data());
+  for (size_t k : written) results.push_back(arrays[k].data());
+  return results;
+}
+
+Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const RandomCase &made) {
+  KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(std::move(executable)));
+  const Graph &graph = *made.graph;
+  bool sized_parameters = false;
+  for (uint32_t id : graph.parameters())
+    for (const Dim &dim : graph.find(id)->results[0].dims) sized_parameters |= !dim.is_integer();
+  std::vector<Results> all;
+  for (const RandomCase::Call &now : made.calls) {
+    Result<Results> results = make_call(*call, made, now, all.empty() || sized_parameters);
+    if (!results.ok()) return results.take_status().with_prefix(str_cat("call ", all.size(), ": "));
+    all.push_back(std::move(results).value());
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<Results>> run_case(const RandomCase &made, const CompileOptions &options) {
+  static const PassList passes = PassList::built_in();
+  static const auto one_thread = std::make_shared<ThreadPool>(1), two_threads = std::make_shared<ThreadPool>(2);
+  static const auto codegen = std::make_shared<CodegenModule>();
+  const CompileEnvironment environment{.ops = builtin_ops(),
+                                       .passes = passes,
+                                       .cache = nullptr,
+                                       .pool = two_threads,
+                                       .progress = {},
+                                       .in_background = {},
+                                       .codegen = codegen};
+  CompileReport report;
+  KILN_ASSIGN(const Compiled compiled, compile(environment, made.graph, options, report));
+  KILN_ASSIGN(std::vector<Results> by_two, make_calls(compiled.executable, made));
+  const auto artifact = std::make_shared<const Artifact>(compiled.executable->artifact());
+  KILN_ASSIGN(auto alone, Executable::load(artifact, builtin_ops(), one_thread, build_id()));
+  KILN_ASSIGN(const std::vector<Results> by_one, make_calls(alone, made));
+  if (by_one != by_two) return invalid("two threads and one give results that are not the same bits");
+  return by_two;
+}
+
+}  // namespace kiln::testing
