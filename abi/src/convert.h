@@ -21,8 +21,8 @@ Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_att
 
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type);
 
-// A tensor on the CPU as an array that calls take, with an address even where it has no elements; borrows data, shape and
-// strides. The error starts with `name`.
+// A tensor on the CPU as an array that calls take, with an address even where it has no elements; borrows data, shape
+// and strides. The error starts with `name`.
 Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name);
 // A copy, dense and row-major.
 Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name);
