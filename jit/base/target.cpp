@@ -37,13 +37,16 @@ uint32_t usable_cores() {
 
 }  // namespace
 
-std::string Target::name() const { return level == Level::v4 ? "v4" : level == Level::v3 ? "v3" : "x86-64"; }
+std::string Target::name() const {
+  return on_device() ? arch : level == Level::v4 ? "v4" : level == Level::v3 ? "v3" : "x86-64";
+}
 
 void Target::serialize(ByteWriter &out) const {
   out.put(static_cast<uint8_t>(level));
   out.put(l1_bytes);
   out.put(l2_bytes);
   out.put(cores);
+  out.text(arch);
 }
 
 Target Target::host() {
@@ -52,6 +55,14 @@ Target Target::host() {
   target.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, target.l1_bytes);
   target.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
   target.cores = usable_cores();
+  return target;
+}
+
+Target Target::device(std::string_view arch) {
+  Target target;
+  target.level = Level::device;
+  target.l1_bytes = target.l2_bytes = target.cores = 0;
+  target.arch = arch;
   return target;
 }
 

@@ -36,7 +36,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     if (buffer.space != Buffer::Space::row_local) continue;
     layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
   }
-  if (!kernel.stages.empty() && kernel.stages.front().contract) {
+  if (!kernel.stages.empty() && kernel.stages.front().contract && s.mr != 0) {
     const Contract &c = *kernel.stages.front().contract;
     const int64_t element = size_of(c.accumulator);
     auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };

@@ -116,8 +116,10 @@ struct Schedule {
   std::vector<uint32_t> tiles;
   bool masked_tail = false;  // the target has masks; otherwise tails are scalar
   bool stream_stores = false;
-  uint32_t mr = 0, nr = 0, kc = 0;  // contraction: microkernel rows and columns, and the depth of a packed block
-  bool vector_m = false;            // contraction: the epilogue runs along m (a store has unit stride there), not n
+  // Contraction: microkernel rows and columns, and the depth of a packed block. All 0: no microkernel, a plain loop
+  // over k for each (m, n).
+  uint32_t mr = 0, nr = 0, kc = 0;
+  bool vector_m = false;  // contraction: the epilogue runs along m (a store has unit stride there), not n
 };
 
 struct Kernel {
@@ -141,7 +143,7 @@ Expr task_count(const Kernel &kernel);
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {
   std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
-  Expr a_panel, b_panel, c_tile;  // contraction: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
+  Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
                                   // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
   Expr size_bytes;
 };

@@ -107,6 +107,7 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
 }  // namespace
 
 std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target) {
+  if (target.on_device()) return items;  // panels are for a microkernel's vectors
   std::vector<bool> prepared(tensors.size());
   for (size_t t = 0; t < tensors.size(); ++t) prepared[t] = tensors[t].prepared;
   std::vector<Item> all;

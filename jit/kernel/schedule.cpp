@@ -55,7 +55,10 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   s.vector_m = unit_strides(stage, m_axis, kernel) > unit_strides(stage, n_axis, kernel);
 }
 
-void schedule_loops(Kernel &kernel) {
+// A device has threads enough for each point, and splits its own work: tasks are points, nothing is blocked.
+void schedule_contraction_on_device(Kernel &kernel) { kernel.schedule.tiles.assign(kernel.parallel.size(), 1); }
+
+void schedule_loops(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
   bool has_axes = false;
@@ -73,6 +76,7 @@ void schedule_loops(Kernel &kernel) {
   const bool inner = rows == 0 || (has_axes && along_inner >= along_rows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
   s.tiles.assign(rows, 1);
+  if (target.on_device()) return;
   // The innermost parallel axes fill a task, as long as their extents are known.
   int64_t left = std::max<int64_t>(1, task_elements / work);
   if (!inner) left = std::max<int64_t>(left, 4 * s.lanes);
@@ -99,11 +103,13 @@ Microkernel choose_microkernel(const Expr &m, const Target &target) {
 void schedule(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   s.lanes = target.lanes_f32();
-  s.masked_tail = target.level != Target::Level::x86_64;
-  if (kernel.stages.front().contract)
-    schedule_contraction(kernel, target);
+  s.masked_tail = s.lanes > 1 && target.level != Target::Level::x86_64;
+  if (!kernel.stages.front().contract)
+    schedule_loops(kernel, target);
+  else if (target.on_device())
+    schedule_contraction_on_device(kernel);
   else
-    schedule_loops(kernel);
+    schedule_contraction(kernel, target);
 }
 
 }  // namespace kiln::kernel

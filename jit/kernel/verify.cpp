@@ -81,7 +81,8 @@ Status verify_stage(const Kernel &kernel, const Stage &stage, size_t number) {
       return broken("a contraction is a kernel's only stage, over m, n and one k");
     }
     const Schedule &s = kernel.schedule;
-    if (s.mr == 0 || s.nr == 0 || s.kc == 0) return broken("a contraction needs mr, nr and kc");
+    if ((s.mr == 0) != (s.nr == 0) || (s.mr == 0) != (s.kc == 0))
+      return broken("a contraction's microkernel needs all of mr, nr and kc, or none");
     if (stage.contract->panel != 0 && stage.contract->panel != s.nr) return broken("packed panels are not nr wide");
     if (stage.contract->a.yields.size() != 1 || stage.contract->b.yields.size() != 1)
       return broken("operands yield one value");

@@ -27,6 +27,7 @@ inline Features features_of(Target::Level level) {
     case Target::Level::v3:
       return {level, "x86-64-v3", "", 256, true, true, false, true, false};
     case Target::Level::x86_64:
+    case Target::Level::device:  // no target of this module: Target::by_name names none
       break;
   }
   return {Target::Level::x86_64, "x86-64", "", 128, false, false, false, false, false};

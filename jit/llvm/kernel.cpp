@@ -150,6 +150,8 @@ class KernelEmitter {
 Status emit_kernel(const Kernel &kernel, const Features &features, llvm::Module &module) {
   if (!std::has_single_bit(kernel.schedule.lanes))
     return error(Code::unimplemented, "a schedule of ", kernel.schedule.lanes, " lanes: expected a power of two");
+  if (kernel.stages.front().contract && kernel.schedule.mr == 0)
+    return error(Code::unimplemented, "a contraction without a microkernel: it was scheduled for a device");
   return KernelEmitter(kernel, features, module).emit();
 }
 

@@ -93,7 +93,7 @@ using Deliver = void (*)(void *user, const kiln_codegen_result *);
 
 void deliver_outcome(uint64_t kernel, const Outcome &outcome, Deliver deliver, void *user) {
   kiln_codegen_result result{};
-  result.kernel = kernel;
+  result.kernel = result.image_number = kernel;
   result.milliseconds = outcome.milliseconds;
   if (outcome.status.ok()) {
     const Compiled &compiled = outcome.compiled;
@@ -105,6 +105,7 @@ void deliver_outcome(uint64_t kernel, const Outcome &outcome, Deliver deliver, v
   } else {
     result.error = outcome.status.message().data();
     result.error_size = outcome.status.message().size();
+    result.error_code = static_cast<uint32_t>(outcome.status.code());
   }
   deliver(user, &result);
 }
@@ -131,6 +132,6 @@ int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user
 }  // namespace kiln::codegen
 
 extern "C" __attribute__((visibility("default"))) const kiln_codegen_table *kiln_codegen_entry(void) {
-  static const kiln_codegen_table table{kiln::build_id_text, kiln::codegen::compile};
+  static const kiln_codegen_table table{kiln::build_id_text, kiln::codegen::compile, nullptr};
   return &table;
 }

@@ -186,5 +186,28 @@ TEST(Fuse, StaysCorrectOnRandomPrograms) {
   }
 }
 
+TEST(Fuse, OnADeviceEachPointIsATaskAndNothingIsPackedOrBlocked) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 64}), w = b.input({48, 64}, true);
+  b.output(b.map(Core::exp, b.linear(x, w)));
+  b.output(b.reduce_last(Core::add, b.map(Core::exp, x)));
+  Result<Fused> result = fuse(b.program, Target::device("sm_90"), {});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->tensors.size(), b.program.tensors.size()) << "no packed panels";
+  for (const Launch &launch : result->launches) {
+    const Kernel &kernel = *launch.kernel;
+    EXPECT_FALSE(launch.prepared);
+    EXPECT_EQ(kernel.schedule.lanes, 1u);
+    EXPECT_EQ(kernel.schedule.mr, 0u);
+    Expr points = 1;
+    for (const Axis &axis : kernel.parallel) points *= axis.extent;
+    EXPECT_EQ(task_count(kernel), points) << print(kernel);
+    EXPECT_TRUE(parse(serialize(kernel)).ok());
+    if (kernel.stages[0].contract) {
+      EXPECT_TRUE(scratch_layout(kernel).size_bytes.is(0));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kiln::kernel::testing
