@@ -1,5 +1,7 @@
 #include "runtime/codegen.h"
 
+#include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "jit/base/build_id.h"
@@ -15,6 +17,7 @@ std::string_view view(const char *text, uint64_t size) { return text ? std::stri
 struct Delivery {
   const CodegenModule::Request &request;
   std::vector<CodegenModule::Output> outputs;
+  std::map<uint64_t, std::shared_ptr<const Bytes>> codes;  // by the module's numbers of images
   size_t done = 0;
   Status status;  // the first error
 
@@ -26,13 +29,20 @@ struct Delivery {
   void take(const kiln_codegen_result &result) {
     ++done;
     if (result.error) {
-      if (status.ok())
-        status = error(Code::internal, "kernel ", result.kernel, ": ", view(result.error, result.error_size));
+      if (!status.ok()) return;
+      status = error(static_cast<Code>(result.error_code), "kernel ", result.kernel, ": ",
+                     view(result.error, result.error_size));
+      status.info()->report = view(result.error_report, result.error_report_size);
       return;
     }
     CodegenModule::Output &output = outputs[result.kernel];
-    output.image.assign(result.image, result.image + result.image_size);
-    output.entry_offset = result.entry_offset;
+    std::shared_ptr<const Bytes> &code = codes[result.image_number];
+    if (!code) code = std::make_shared<const Bytes>(result.image, result.image + result.image_size);
+    output.image.code = code;
+    output.image.entry_offset = result.entry_offset;
+    output.image.entry = view(result.entry, result.entry_size);
+    if (result.use) output.image.use = *result.use;
+    output.image.compiler = view(result.compiler, result.compiler_size);
     output.text = view(result.text, result.text_size);
   }
 };
@@ -61,7 +71,7 @@ Result<std::vector<CodegenModule::Output>> CodegenModule::compile(const Request 
     sizes.push_back(kernel.size());
   }
   const std::string target = request.target.name();
-  Delivery delivery{.request = request, .outputs = std::vector<Output>(kernels.size()), .status = {}};
+  Delivery delivery{.request = request, .outputs = std::vector<Output>(kernels.size()), .codes = {}, .status = {}};
   kiln_codegen_request c_request{};
   c_request.kernels = kernels.data();
   c_request.kernel_sizes = sizes.data();
@@ -78,6 +88,12 @@ Result<std::vector<CodegenModule::Output>> CodegenModule::compile(const Request 
   return std::move(delivery.outputs);
 }
 
+Result<const kiln_device_table *> CodegenModule::device_table() {
+  KILN_ASSIGN(const kiln_codegen_table *table, open());
+  if (table->device) return table->device;
+  return error(Code::unimplemented, path_, " runs nothing on a device");
+}
+
 bool CodegenModule::in_memory() const { return DynamicLibrary::is_in_memory(path_); }
 
 namespace {
@@ -90,18 +106,28 @@ Kernels distinct_kernels(const KernelRequest &request) {
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
       kernels.bytes.push_back(kernel::serialize(*launch.kernel));
-      const Digest k2 = kernel_key(kernels.bytes.back(), request.target, request.build_id);
-      kernels.images.push_back({.code = {}, .entry_offset = 0, .k2 = k2});
+      const Digest k2 = kernel_key(kernels.bytes.back(), request.backend, request.target, request.build_id);
+      kernels.images.emplace_back().k2 = k2;
     }
     kernels.of_launch.push_back(number->second);
   }
   return kernels;
 }
 
+// Images that come from several records, or from the module and a record, may hold the same code.
+void share_equal_code(std::vector<Image> &images) {
+  const auto less = [](const Bytes *a, const Bytes *b) {
+    return a->size() != b->size() ? a->size() < b->size() : std::memcmp(a->data(), b->data(), a->size()) < 0;
+  };
+  std::map<const Bytes *, std::shared_ptr<const Bytes>, decltype(less)> known(less);
+  for (Image &image : images) image.code = known.try_emplace(image.code.get(), image.code).first->second;
+}
+
 }  // namespace
 
-Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule &module) {
+Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *module) {
   Kernels kernels = distinct_kernels(request);
+  if (!module) return kernels;
   if (request.want) kernels.texts.resize(kernels.bytes.size());
   CodegenModule::Request missing{
       .kernels = {}, .target = request.target, .threads = request.threads, .want = request.want, .cancelled = {}};
@@ -116,18 +142,22 @@ Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule &mod
       kernels.fresh.push_back(i);
     }
   }
-  if (kernels.fresh.empty()) return kernels;
+  if (kernels.fresh.empty()) {
+    share_equal_code(kernels.images);
+    return kernels;
+  }
 
   missing.cancelled = [&](size_t done) {
     return request.progress && request.progress(str_cat("compiling kernels ", done, "/", kernels.fresh.size()));
   };
-  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, module.compile(missing));
+  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, module->compile(missing));
   for (size_t i = 0; i < outputs.size(); ++i) {
     Image &image = kernels.images[kernels.fresh[i]];
-    image.code = std::move(outputs[i].image);
-    image.entry_offset = outputs[i].entry_offset;
+    outputs[i].image.k2 = image.k2;
+    image = std::move(outputs[i].image);
     if (request.want) kernels.texts[kernels.fresh[i]] = std::move(outputs[i].text);
   }
+  share_equal_code(kernels.images);
   return kernels;
 }
 

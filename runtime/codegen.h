@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jit/base/codegen.h"
+#include "jit/base/device.h"
 #include "jit/base/target.h"
 #include "jit/kernel/fuse.h"
 #include "runtime/cache/cache.h"
@@ -17,7 +18,7 @@ namespace kiln {
 // build. One per context. Threads: any.
 class CodegenModule {
  public:
-  explicit CodegenModule(std::string file_name = "libkiln_llvm.so");
+  explicit CodegenModule(std::string file_name);
 
   struct Request {
     std::vector<ByteSpan> kernels;  // serialised; each is well-formed
@@ -27,13 +28,14 @@ class CodegenModule {
     std::function<bool(size_t done)> cancelled;  // may be empty; called on this thread, between kernels
   };
   struct Output {
-    Bytes image;
-    uint64_t entry_offset = 0;
+    Image image;  // without its key
     std::string text;
   };
   // One for each kernel, in order. Errors: the module cannot be opened (io) or is of another build (incompatible); it
   // refused a kernel; cancelled.
   Result<std::vector<Output>> compile(const Request &request);
+  // Of a module that runs what it compiles. It lives as long as the process.
+  Result<const kiln_device_table *> device_table();
 
   // Whether it is in this process's memory, opened by this object or by another.
   bool in_memory() const;
@@ -58,12 +60,14 @@ struct Kernels {
 
 struct KernelRequest {
   const kernel::Fused &fused;
+  std::string_view backend;
   const Target &target;
   std::string_view build_id;
   uint32_t threads = 1, want = 0;
   Cache *cache = nullptr;  // null: not asked. With texts wanted it is not asked either
   std::function<bool(std::string_view what)> progress;
 };
-Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule &module);
+// `module` null: no code is made, the images are empty.
+Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *module);
 
 }  // namespace kiln

@@ -18,8 +18,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 1 verify the graph; run the early passes
   KILN_TRY(phases.begin("verify"));
-  KILN_TRY(check_backend(report.backend = options.backend));
-  KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
+  KILN_ASSIGN(const Target target, choose_target(work));
   report.target = target.name();
   KILN_TRY(verify(*graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));

@@ -8,19 +8,23 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/base/json_writer.h"
 #include "jit/base/status.h"
 #include "jit/base/target.h"
 #include "runtime/cache/cache.h"
 #include "runtime/codegen.h"
 #include "runtime/exec/executable.h"
 #include "runtime/graph/graph.h"
+#include "runtime/modules.h"
 #include "runtime/passes/pipeline.h"
 
 namespace kiln {
 
 struct CompileOptions {
-  std::string backend = "cpu";  // "cpu", "reference"
+  std::string backend = "cpu";  // runtime/regions/backend.h lists them
   std::string cpu = "native";   // Target::by_name
+  std::string arch = "native";  // of a backend for a device; "native": the device's own, which must be there
+  bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called
   bool use_cache = true;
   bool strict = false;                   // a bypass is an error
   bool require_hit = false;              // anything but HIT is an error NOT_CACHED with the report
@@ -40,12 +44,17 @@ struct CompileReport {
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
   std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
+  std::vector<Image> device_kernels;  // of a backend for a device; without their code
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "phases": {"lookup_ms": ms,
-//  ...}, "total_ms": ms, "backend": ..., "target": ..., "passes": [{"name", "stage", "rewrites", ...}]}
+//  ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name", "stage",
+//  "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
+// "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
+// "whole_group"}]. `json` is inside an object.
+void write_device_kernels(std::span<const Image> images, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
 std::string provenance_json(const CompileReport &report);
 
@@ -58,7 +67,7 @@ struct CompileEnvironment {
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress = {};
   std::function<void(std::function<Status()>)> in_background = {};  // publishing; empty: here and now
-  std::shared_ptr<CodegenModule> codegen = std::make_shared<CodegenModule>();
+  std::shared_ptr<Modules> modules = std::make_shared<Modules>();
 };
 
 struct Compiled {
@@ -67,8 +76,8 @@ struct Compiled {
 };
 // `report` is filled as far as the compile came, also on failure. Outcomes: HIT; MISS; REJECT: there was a record, but
 // it could not be loaded, and the graph was compiled again; BYPASS: K1 was not used, because the cache is off, texts
-// are wanted, or a late pass has no identity. Errors: what is wrong with graph, options, a pass or the machine;
-// not_cached (with the report's JSON) under require_hit; cancelled.
+// are wanted or no code is, or a late pass has no identity. Errors: what is wrong with graph, options, a pass or the
+// machine; not_cached (with the report's JSON) under require_hit; cancelled.
 Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
                          CompileReport &report);
 

@@ -14,6 +14,17 @@ std::string member_name(std::string phase) {
 
 }  // namespace
 
+void write_device_kernels(std::span<const Image> images, JsonWriter &json) {
+  json.key("device_kernels").begin_list();
+  for (const Image &image : images) {
+    json.begin_object().member("entry", image.entry).member("compiler", image.compiler);
+    json.member("registers", image.use.registers).member("spill_bytes", image.use.spill_bytes);
+    json.member("shared_bytes", image.use.shared_bytes).member("group_threads", image.use.group_threads);
+    json.member("whole_group", image.use.whole_group != 0).end_object();
+  }
+  json.end_list();
+}
+
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
   json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
@@ -28,6 +39,7 @@ std::string to_json(const CompileReport &report) {
   for (const auto &[phase, ms] : report.phase_ms) json.member(member_name(phase), ms);
   json.end_object().member("total_ms", report.total_ms);
   json.member("backend", report.backend).member("target", report.target);
+  write_device_kernels(report.device_kernels, json);
   json.key("passes").begin_list();
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage);

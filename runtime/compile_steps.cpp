@@ -22,18 +22,26 @@ Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
     if (work.options.strict) return invalid("strict mode needs the cache, which is off");
     return std::string("cache off");
   }
+  if (!work.options.code) return std::string("no code is wanted");
   return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
 }
 
 Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact) {
   KILN_TRY(work.phases.begin("load"));
-  work.report.llvm_loaded = work.env.codegen->in_memory();
+  work.report.llvm_loaded = work.env.modules->of(*find_backend("cpu").value()).in_memory();
   work.report.kernels_distinct = static_cast<uint32_t>(artifact->images.size());
   work.report.launches = 0;
   for (const auto *steps : {&artifact->plan.prepare, &artifact->plan.steps}) {
     for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
   }
-  return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id());
+  const BackendInfo &backend = work.backend();
+  for (const Image &image : artifact->images) {
+    if (!backend.on_device()) break;
+    work.report.device_kernels.push_back(image);
+    work.report.device_kernels.back().code = nullptr;
+  }
+  return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
+                          [modules = work.env.modules, &backend] { return modules->device(backend); });
 }
 
 void publish(const CompileEnvironment &env, std::function<Status()> task) {
@@ -46,9 +54,15 @@ void publish(const CompileEnvironment &env, std::function<Status()> task) {
 
 }  // namespace
 
-Status check_backend(std::string_view name) {
-  if (name == "cpu" || name == "reference") return {};
-  return error(Code::unknown_name, "backend '", name, "' is not known; there are cpu and reference");
+Result<Target> choose_target(const Work &work) {
+  work.report.backend = work.options.backend;
+  KILN_ASSIGN(const BackendInfo *backend, find_backend(work.options.backend));
+  KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
+  if (!target.on_device() || !target.arch.empty()) return target;
+  if (!work.options.code) return Target::device("native");  // whichever that is
+  Result<std::shared_ptr<Device>> device = work.env.modules->device(*backend);
+  if (!device.ok()) return device.take_status().with_prefix(str_cat("arch 'native' of backend ", backend->name, ": "));
+  return Target::device((*device)->arch());
 }
 
 Result<Passes> select_passes(const Work &work) {
@@ -115,13 +129,14 @@ Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Ta
   const uint32_t threads = work.options.compile_threads;
   KILN_ASSIGN(Kernels kernels,
               kiln::compile_kernels({.fused = fused,
+                                     .backend = work.options.backend,
                                      .target = target,
                                      .build_id = build_id(),
                                      .threads = threads ? threads : std::max(1u, std::thread::hardware_concurrency()),
                                      .want = work.wanted_texts(),
                                      .cache = work.cache(),
                                      .progress = env.progress},
-                                    *env.codegen));
+                                    work.options.code ? &env.modules->of(work.backend()) : nullptr));
   work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
   work.report.kernels_from_cache = kernels.from_cache;
   return kernels;
@@ -134,7 +149,9 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
     if (work.report.lookup != Outcome::bypass) publish(work.env, [=] { return cache->publish(*artifact); });
-    for (uint32_t i : fresh) publish(work.env, [=] { return cache->publish_kernel(artifact->images[i]); });
+    std::vector<Image> images;
+    for (uint32_t i : fresh) images.push_back(artifact->images[i]);
+    if (!images.empty()) publish(work.env, [=] { return cache->publish_kernels(images); });
   }
   return load(work, artifact);
 }

@@ -19,6 +19,7 @@ struct Work {
   Phases phases{env, report};
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
+  const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
   bool oracle() const { return options.backend == "reference"; }
   uint32_t wanted_texts() const {
     return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
@@ -31,7 +32,8 @@ struct Passes {
 };
 using ExecutablePtr = std::shared_ptr<const Executable>;
 
-Status check_backend(std::string_view name);
+// For the options `backend`, `cpu` and `arch`. A device's own arch is asked of it: no_device when there is none.
+Result<Target> choose_target(const Work &work);
 // The oracle runs the graph as it was given: no pass. Passes of the joint stage run when a graph is differentiated.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);

@@ -76,7 +76,7 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
       .pool = pool_,
       .progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); },
       .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },
-      .codegen = codegen_,
+      .modules = modules_,
   };
   return kiln::compile(environment, std::move(graph), options, report);
 }

@@ -61,7 +61,7 @@ class Context : public std::enable_shared_from_this<Context> {
   DimTable &dims() { return dims_; }
   FileDigests &file_digests() { return file_digests_; }
   const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
-  CodegenModule &codegen() { return *codegen_; }
+  const std::shared_ptr<Modules> &modules() { return modules_; }
   Cache *cache() { return cache_ ? &*cache_ : nullptr; }  // null: off
   LiveCounts &live() { return live_; }
 
@@ -85,7 +85,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::string failed_saves() const;
 
   const std::shared_ptr<ThreadPool> pool_;
-  const std::shared_ptr<CodegenModule> codegen_ = std::make_shared<CodegenModule>();
+  const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::optional<Cache> cache_;
   DimTable dims_;
   FileDigests file_digests_;

@@ -1,6 +1,7 @@
 #include "runtime/describe.h"
 
 #include "jit/base/json_writer.h"
+#include "runtime/compile.h"
 
 namespace kiln {
 
@@ -139,6 +140,7 @@ std::string describe(const Executable &executable) {
     json.member("text", component.text).end_object();
   }
   json.end_list().member("kernels", artifact.images.size());
+  write_device_kernels(executable.on_device() ? artifact.images : std::vector<Image>(), json);
   json.member("prepare_steps", plan.prepare.size()).member("steps", plan.steps.size());
   auto storage = [&](std::string_view name, std::span<const Plan::Storage> parts) {
     Expr total;

@@ -5,7 +5,9 @@ namespace kiln {
 
 namespace {
 
-std::string heading(size_t kernel) { return str_cat("; ---- kernel ", kernel, "\n"); }
+std::string heading(size_t kernel, std::string_view comment = ";") {
+  return str_cat(comment, " ---- kernel ", kernel, "\n");
+}
 
 Result<std::string> list_kernels(const Artifact &artifact) {
   std::string text;
@@ -16,27 +18,45 @@ Result<std::string> list_kernels(const Artifact &artifact) {
   return text;
 }
 
-Result<std::string> list_code(const Artifact &artifact, uint32_t want, CodegenModule &codegen) {
-  if (artifact.kernels.empty()) return std::string();  // of the reference backend: there is no code
+struct Listing {
+  std::string_view name, backend;
+  uint32_t want;
+  std::string_view comment;  // what begins one in the listing's language
+};
+constexpr Listing listings[] = {{"llvm", "cpu", KILN_CODEGEN_IR, ";"},
+                                {"asm", "cpu", KILN_CODEGEN_ASM, ";"},
+                                {"cuda", "cuda", KILN_CODEGEN_SOURCE | KILN_CODEGEN_TEXT_ONLY, "//"}};
+
+Result<std::string> list_code(const Artifact &artifact, const Listing &listing, Modules &modules) {
+  if (artifact.kernels.empty()) return std::string();  // of the reference backend, or of a graph that computes nothing
+  if (artifact.backend != listing.backend)
+    return invalid("'", listing.name, "' lists kernels of backend ", listing.backend, "; these are of backend ",
+                   artifact.backend);
+  KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact.backend));
   CodegenModule::Request request;
   for (const Bytes &kernel : artifact.kernels) request.kernels.push_back(kernel);
-  KILN_ASSIGN(request.target, Target::by_name(artifact.target));
-  request.want = want;
-  KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, codegen.compile(request));
+  if (backend->on_device()) {
+    request.target = Target::device(artifact.target);
+  } else {
+    KILN_ASSIGN(request.target, Target::by_name(artifact.target));
+  }
+  request.want = listing.want;
+  KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, modules.of(*backend).compile(request));
   std::string text;
-  for (size_t i = 0; i < outputs.size(); i++) text += heading(i) + outputs[i].text;
+  for (size_t i = 0; i < outputs.size(); i++) text += heading(i, listing.comment) + outputs[i].text;
   return text;
 }
 
 }  // namespace
 
-Result<std::string> list_text(const Executable &executable, std::string_view what, CodegenModule &codegen) {
+Result<std::string> list_text(const Executable &executable, std::string_view what, Modules &modules) {
   const Artifact &artifact = executable.artifact();
   if (what == "plan") return print(artifact.plan);
   if (what == "kernels") return list_kernels(artifact);
-  if (what == "llvm") return list_code(artifact, KILN_CODEGEN_IR, codegen);
-  if (what == "asm") return list_code(artifact, KILN_CODEGEN_ASM, codegen);
-  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, kernels, llvm, asm");
+  for (const Listing &listing : listings)
+    if (what == listing.name) return list_code(artifact, listing, modules);
+  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, kernels, ",
+               join(listings, ", ", [](const Listing &listing) { return listing.name; }));
 }
 
 }  // namespace kiln

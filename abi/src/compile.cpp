@@ -21,6 +21,12 @@ Status with_report(const Status &status, const CompileReport &report) {
   return Status(std::move(info));
 }
 
+Result<std::shared_ptr<const Executable>> load_executable(Context &context, std::shared_ptr<const Artifact> artifact) {
+  KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
+  return Executable::load(std::move(artifact), context.ops(), context.pool(), build_id(),
+                          [modules = context.modules(), backend] { return modules->device(*backend); });
+}
+
 }  // namespace
 }  // namespace kiln::abi
 
@@ -67,8 +73,7 @@ kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64
     Result<Artifact> artifact = read_artifact(mapped.bytes());
     if (!artifact.ok()) return artifact.take_status().with_prefix(str_cat(file, ": "));
     Result<std::shared_ptr<const Executable>> loaded =
-        Executable::load(std::make_shared<const Artifact>(std::move(artifact).value()), context->context.ops(),
-                         context->context.pool(), build_id());
+        load_executable(context->context, std::make_shared<const Artifact>(std::move(artifact).value()));
     if (!loaded.ok()) return loaded.take_status().with_prefix(str_cat(file, ": "));
     *out = make_executable(share(context), std::move(loaded).value());
     return {};
@@ -90,7 +95,8 @@ kiln_error *kiln_executable_text(const kiln_executable *executable, const char *
     KILN_TRY(check.handle(executable, "executable"));
     KILN_ASSIGN(const std::string_view wanted, check.text(what, what_size, "what"));
     KILN_TRY(check.pointer(out, "out"));
-    KILN_ASSIGN(std::string listing, list_text(*executable->executable, wanted, executable->live.context()->codegen()));
+    KILN_ASSIGN(std::string listing,
+                list_text(*executable->executable, wanted, *executable->live.context()->modules()));
     *out = make_blob(std::move(listing));
     return {};
   });

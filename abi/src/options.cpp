@@ -18,15 +18,10 @@ const AttrMap &context_schema() {
 
 const AttrMap &compile_schema() {
   static const AttrMap schema = {
-      {"backend", "cpu"},
-      {"cpu", "native"},
-      {"cache", true},
-      {"strict", false},
-      {"require_hit", false},
-      {"passes", no_texts()},
-      {"disable_passes", no_texts()},
-      {"fuse", true},
-      {"compile_threads", 0},
+      {"backend", "cpu"},     {"cpu", "native"},      {"arch", "native"},
+      {"code", true},         {"cache", true},        {"strict", false},
+      {"require_hit", false}, {"passes", no_texts()}, {"disable_passes", no_texts()},
+      {"fuse", true},         {"compile_threads", 0},
   };
   return schema;
 }
@@ -89,6 +84,8 @@ Result<CompileOptions> compile_options(const kiln_options *options) {
   CompileOptions out;
   out.backend = values.find("backend")->second.text_value();
   out.cpu = values.find("cpu")->second.text_value();
+  out.arch = values.find("arch")->second.text_value();
+  out.code = truth("code");
   out.use_cache = truth("cache");
   out.strict = truth("strict");
   out.require_hit = truth("require_hit");

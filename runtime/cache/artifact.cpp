@@ -1,6 +1,7 @@
 #include "runtime/cache/artifact.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
@@ -34,13 +35,27 @@ Bytes write_plan(const Plan &plan) {
   return out.take();
 }
 
+constexpr uint32_t kiln_kernel_use::*use_fields[] = {&kiln_kernel_use::group_threads, &kiln_kernel_use::whole_group,
+                                                     &kiln_kernel_use::registers, &kiln_kernel_use::spill_bytes,
+                                                     &kiln_kernel_use::shared_bytes};
+
+// Each distinct code once, in order of first use; then the images, by numbers of codes.
 Bytes write_images(std::span<const Image> images) {
+  std::map<const Bytes *, uint64_t> numbers;
+  std::vector<const Bytes *> codes;
+  for (const Image &image : images)
+    if (numbers.try_emplace(image.code.get(), codes.size()).second) codes.push_back(image.code.get());
   ByteWriter out;
+  out.put<uint64_t>(codes.size());
+  for (const Bytes *code : codes) out.blob(*code);
   out.put<uint64_t>(images.size());
   for (const Image &image : images) {
     put_digest(out, image.k2);
+    out.put<uint64_t>(numbers.at(image.code.get()));
     out.put<uint64_t>(image.entry_offset);
-    out.blob(image.code);
+    out.text(image.entry);
+    for (const auto field : use_fields) out.put(image.use.*field);
+    out.text(image.compiler);
   }
   return out.take();
 }
@@ -88,16 +103,28 @@ Status parse_components(ByteReader &in, ArtifactIdentity &out) {
 }
 
 Status parse_images(ByteReader &in, std::vector<Image> &out) {
-  const uint64_t count = in.count(48);
+  std::vector<std::shared_ptr<const Bytes>> codes;
+  const uint64_t code_count = in.count(8);
+  for (uint64_t i = 0; i < code_count && in.ok(); ++i) {
+    const ByteSpan code = in.blob();
+    codes.push_back(std::make_shared<const Bytes>(code.begin(), code.end()));
+  }
+  const uint64_t count = in.count(64 + sizeof use_fields / sizeof *use_fields * sizeof(uint32_t));
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     Image &image = out.emplace_back();
     image.k2 = get_digest(in);
+    const uint64_t code = in.get<uint64_t>();
     image.entry_offset = in.get<uint64_t>();
-    const ByteSpan code = in.blob();
-    image.code.assign(code.begin(), code.end());
-    if (in.ok() && image.entry_offset >= code.size())
+    image.entry = in.text();
+    for (const auto field : use_fields) image.use.*field = in.get<uint32_t>();
+    image.compiler = in.text();
+    if (!in.ok()) break;
+    if (code >= codes.size())
+      return error(Code::corrupt, "image ", i, ": code ", code, ", expected below ", codes.size());
+    image.code = codes[code];
+    if (image.entry_offset >= image.code->size() && !(image.code->empty() && image.entry_offset == 0))
       return error(Code::corrupt, "image ", i, ": the entry is at ", image.entry_offset, ", expected below its size ",
-                   code.size());
+                   image.code->size());
   }
   return {};
 }
@@ -208,19 +235,19 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   return a;
 }
 
-Bytes write_kernel_image(const Image &image) {
+Bytes write_kernel_images(std::span<const Image> images) {
   RecordWriter record;
-  record.add(SectionKind::images, write_images({&image, 1}));
-  return record.finish(image.k2);
+  record.add(SectionKind::images, write_images(images));
+  return record.finish(images.front().k2);
 }
 
-Result<Image> read_kernel_image(ByteSpan bytes) {
+Result<std::vector<Image>> read_kernel_images(ByteSpan bytes) {
   KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
   std::vector<Image> images;
   KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, images); }));
-  if (images.size() != 1 || images[0].k2 != record.key())
-    return error(Code::corrupt, record.where(SectionKind::images), ": expected one image, of the file's key");
-  return std::move(images[0]);
+  if (images.empty() || images.front().k2 != record.key())
+    return error(Code::corrupt, record.where(SectionKind::images), ": expected images, the first of the file's key");
+  return images;
 }
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
-// Parts of an artifact read alone, and the file of one kernel's image. For the cache; hosts see whole artifacts only.
+// Parts of an artifact read alone, and the file of kernels' images. For the cache; hosts see whole artifacts only.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,8 @@ struct ArtifactIdentity {
 // Reads and checks the header and the components, and no other section. Errors are read_artifact's.
 Result<ArtifactIdentity> read_identity(ByteSpan bytes);
 
-// The same container with the section "images" alone; its key is the image's k2.
-Bytes write_kernel_image(const Image &image);
-Result<Image> read_kernel_image(ByteSpan bytes);
+// The same container with the section "images" alone: images that share one code. Its key is the first one's k2.
+Bytes write_kernel_images(std::span<const Image> images);
+Result<std::vector<Image>> read_kernel_images(ByteSpan bytes);
 
 }  // namespace kiln

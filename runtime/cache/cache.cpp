@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include "jit/base/env.h"
 #include "jit/base/file.h"
@@ -113,17 +115,32 @@ std::optional<Image> Cache::find_kernel(const Digest &k2) {
   const std::string path = kernel_path(k2);
   const Result<std::optional<MappedFile>> file = open_record(path);
   if (!note(file.status()).ok() || !file->has_value()) return std::nullopt;
-  Result<Image> image = read_kernel_image((*file)->bytes());
-  if (!image.ok() || image->k2 != k2) {
+  Result<std::vector<Image>> images = read_kernel_images((*file)->bytes());
+  const auto image = images.ok() ? std::ranges::find(*images, k2, &Image::k2) : std::vector<Image>::iterator();
+  if (!images.ok() || image == images->end()) {
     quarantine(path);
     return std::nullopt;
   }
   touch(path);
-  return std::move(image).value();
+  return std::move(*image);
 }
 
-Status Cache::publish_kernel(const Image &image) {
-  return publish_file(kernel_path(image.k2), write_kernel_image(image));
+Status Cache::publish_kernels(std::span<const Image> images) {
+  std::map<const Bytes *, std::vector<Image>> by_code;
+  for (const Image &image : images) by_code[image.code.get()].push_back(image);
+  for (const auto &[code, sharing] : by_code) {
+    const std::string first = kernel_path(sharing.front().k2);
+    KILN_TRY(publish_file(first, write_kernel_images(sharing)));
+    for (size_t i = 1; i < sharing.size(); ++i) KILN_TRY(publish_name(kernel_path(sharing[i].k2), first));
+  }
+  return {};
+}
+
+Status Cache::publish_name(const std::string &path, const std::string &same_as) {
+  KILN_TRY(note(make_private_folders(std::filesystem::path(path).parent_path().string())));
+  // There already: another writer was first. Gone: it was evicted, and its other names are worth no more than it was.
+  if (::link(same_as.c_str(), path.c_str()) == 0 || errno == EEXIST || errno == ENOENT) return {};
+  return note(error(Code::io, "cannot link ", same_as, " as ", path, ": ", errno_text(errno)));
 }
 
 Status Cache::publish_file(const std::string &path, ByteSpan bytes) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ class Cache {
   Status publish(const Artifact &artifact);
 
   std::optional<Image> find_kernel(const Digest &k2);
-  Status publish_kernel(const Image &image);
+  // Images that share their code share a file, which is there under the k2 of each.
+  Status publish_kernels(std::span<const Image> images);
 
   struct Entry {
     std::string path, kind, key;
@@ -67,6 +69,7 @@ class Cache {
   std::string artifact_path(const Digest &k1) const;
   std::string kernel_path(const Digest &k2) const;
   Status publish_file(const std::string &path, ByteSpan bytes);
+  Status publish_name(const std::string &path, const std::string &same_as);
   void quarantine(const std::string &path);
   Status note(Status status);  // counts an error, and returns it
 

@@ -48,9 +48,10 @@ Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
 KeyComponent target_component(const Target &target) {
   ByteWriter bytes;
   target.serialize(bytes);
-  return component(
-      "target", bytes.bytes(),
-      str_cat(target.name(), ", L1 ", target.l1_bytes, ", L2 ", target.l2_bytes, ", cores ", target.cores));
+  return component("target", bytes.bytes(),
+                   target.on_device() ? target.name()
+                                      : str_cat(target.name(), ", L1 ", target.l1_bytes, ", L2 ", target.l2_bytes,
+                                                ", cores ", target.cores));
 }
 
 }  // namespace
@@ -79,9 +80,10 @@ Digest key_of(std::span<const KeyComponent> components) {
   return digest_of(bytes.bytes());
 }
 
-Digest kernel_key(ByteSpan kernel, const Target &target, std::string_view build_id) {
+Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id) {
   ByteWriter bytes;
   bytes.blob(kernel);
+  bytes.text(backend);
   bytes.text(target.name());
   bytes.text(build_id);
   return digest_of(bytes.bytes());

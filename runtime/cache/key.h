@@ -35,7 +35,7 @@ struct KeyInputs {
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
 Digest key_of(std::span<const KeyComponent> components);  // K1
 
-// K2: the bytes that the emitter reads, what it emits for, and which build of it does.
-Digest kernel_key(ByteSpan kernel, const Target &target, std::string_view build_id);
+// K2: the bytes that the emitter reads, whose emitter it is, what it emits for, and which build of it does.
+Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id);
 
 }  // namespace kiln

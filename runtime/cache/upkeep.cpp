@@ -35,8 +35,9 @@ Status check_record(const Cache::Entry &entry, ByteSpan bytes) {
     KILN_ASSIGN(const Artifact artifact, read_artifact(bytes));
     key = artifact.key;
   } else {
-    KILN_ASSIGN(const Image image, read_kernel_image(bytes));
-    key = image.k2;
+    KILN_ASSIGN(const std::vector<Image> images, read_kernel_images(bytes));
+    for (const Image &image : images)
+      if (image.k2.hex() == entry.key) return {};
   }
   return key.hex() == entry.key ? Status() : error(Code::corrupt, "header at offset 24: the key is not the file's");
 }

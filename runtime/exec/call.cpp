@@ -28,6 +28,12 @@ Call::State::State(const Executable &exe)
   list_open_slots();
 }
 
+Status Call::State::open_device() {
+  KILN_ASSIGN(std::shared_ptr<const DeviceProgram> program, executable.device_program());
+  KILN_ASSIGN(device, DeviceCall::make(std::move(program), executable.plan(), steps));
+  return {};
+}
+
 void Call::State::list_open_slots() {
   open_slots.clear();
   for (uint32_t slot = 0; slot < signature.count(); ++slot)
@@ -45,13 +51,16 @@ Call::Call(std::shared_ptr<const Executable> executable)
 Call::~Call() = default;
 
 Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable) {
-  return std::unique_ptr<Call>(new Call(std::move(executable)));
+  KILN_TRY(executable->check_callable());
+  std::unique_ptr<Call> call(new Call(std::move(executable)));
+  if (call->executable_->on_device()) KILN_TRY(call->state_->open_device());
+  return call;
 }
 
 Result<std::unique_ptr<Call>> Call::clone() const {
   const InUse use(state_->in_use);
   KILN_TRY(use.status());
-  std::unique_ptr<Call> copy(new Call(executable_));
+  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
   copy->state_->parameters_shared = state_->parameters_shared = true;
@@ -176,7 +185,9 @@ Result<Call::Taken> Call::take(uint32_t slot) {
 }
 
 uint64_t Call::arena_bytes() const {
-  return state_->arena.size_bytes() + state_->steps.scratch_bytes() + state_->parameters->prepared_bytes();
+  const uint64_t device_bytes = state_->device ? state_->device->size_bytes() : 0;
+  return state_->arena.size_bytes() + state_->steps.scratch_bytes() + state_->parameters->prepared_bytes() +
+         device_bytes;
 }
 
 }  // namespace kiln

@@ -17,6 +17,7 @@ Status Call::State::run() {
   KILN_TRY(provide_outputs());
   KILN_TRY(place_arrays());
   KILN_TRY(place_prepared());
+  if (device) return device->run(executable, signature, sizes, addresses, steps);
   return steps.run([this] { return run_reference_step(executable, signature, sizes, addresses); });
 }
 
@@ -31,19 +32,30 @@ Status Call::State::resolve() {
   for (uint32_t p = 0; p < bound.size(); ++p) KILN_TRY(sizes.check(first_parameter + p, bound[p].array()));
   KILN_TRY(steps.resolve(sizes));
 
+  KILN_TRY(check_arena());
+  KILN_TRY(device ? device->place(executable, sizes, steps) : place_arena());
+  resolved = true;
+  return {};
+}
+
+Status Call::State::check_arena() const {
   const Plan &plan = executable.plan();
   const PlanSizes &numbers = executable.sizes();
-  std::vector<void *> storages;
-  KILN_TRY(place_storages(numbers.arena, sizes, "arena", arena, storages));
   for (uint32_t i = 0; i < plan.slots.size(); ++i) {
     const Plan::Slot &s = plan.slots[i];
-    if (s.kind != Plan::Slot::Kind::arena) continue;
-    if (sizes[numbers.slots[i]] > sizes[numbers.arena[s.index]])
+    if (s.kind == Plan::Slot::Kind::arena && sizes[numbers.slots[i]] > sizes[numbers.arena[s.index]])
       return error(Code::internal, "slot ", i, " of ", sizes[numbers.slots[i]], " bytes lies in arena storage ",
                    s.index, " of ", sizes[numbers.arena[s.index]], " bytes");
-    steps.set(i, storages[s.index]);
   }
-  resolved = true;
+  return {};
+}
+
+Status Call::State::place_arena() {
+  const Plan &plan = executable.plan();
+  std::vector<void *> storages;
+  KILN_TRY(place_storages(executable.sizes().arena, sizes, "arena", arena, storages));
+  for (uint32_t i = 0; i < plan.slots.size(); ++i)
+    if (plan.slots[i].kind == Plan::Slot::Kind::arena) steps.set(i, storages[plan.slots[i].index]);
   return {};
 }
 
@@ -81,6 +93,7 @@ Status Call::State::place_arrays() {
     void *address = parameter_slots.contains(slot) ? bound[slot - parameter_slots.begin].data : current[slot].data;
     if (address == addresses[slot]) continue;
     addresses[slot] = address;
+    if (device) continue;  // which copies from there
     for (uint32_t plan_slot : plan_slots[slot]) steps.set(plan_slot, address);
   }
   for (uint32_t slot = 0; slot < signature.count(); ++slot) KILN_TRY(check_address(slot));
@@ -116,7 +129,8 @@ Status Call::State::place_prepared() {
   if (prepared_placed) return {};
   const Plan &plan = executable.plan();
   KILN_TRY(parameters->prepare(executable, sizes));
-  for (uint32_t i = 0; i < plan.slots.size(); ++i)
+  if (const DeviceParameters *uploaded = parameters->on_device()) uploaded->place(plan, steps);
+  for (uint32_t i = 0; i < plan.slots.size() && !device; ++i)
     if (plan.slots[i].kind == Plan::Slot::Kind::prepared) steps.set(i, parameters->storages()[plan.slots[i].index]);
   prepared_placed = true;
   return {};

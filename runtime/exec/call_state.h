@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/exec/device_call.h"
 #include "runtime/exec/executable.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/parameters.h"
@@ -14,12 +15,15 @@ namespace kiln {
 
 struct Call::State {
   explicit State(const Executable &executable);
+  Status open_device();  // of an executable on a device, before the first run
 
   // ---- one run, in this order
   Status run();              // what is in `current`
   Status resolve();          // sizes, steps and arena, when the shapes of inputs differ from the last run's
   Status provide_outputs();  // Kiln's memory for outputs that have none; the others' descriptors are checked
-  Status place_arrays();     // null, alignment, overlap; then the addresses into the steps
+  Status check_arena() const;
+  Status place_arena();
+  Status place_arrays();  // null, alignment, overlap; then the addresses into the steps
   Status place_prepared();
 
   bool inputs_match() const;  // the last run's sizes hold for the inputs in `current`
@@ -37,7 +41,8 @@ struct Call::State {
   ResolvedSizes sizes;
   ReadySteps steps;
   Memory arena;
-  bool resolved = false;  // sizes, steps and arena are those of one set of shapes
+  std::unique_ptr<DeviceCall> device;  // null: this processor runs the kernels
+  bool resolved = false;               // sizes, steps and arena are those of one set of shapes
 
   std::vector<Binding> bindings;     // by slot; of inputs and outputs
   std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run

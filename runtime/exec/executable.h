@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "jit/base/kernel_args.h"
 #include "jit/base/status.h"
+#include "runtime/exec/device.h"
 #include "runtime/exec/image_memory.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/graph/graph.h"
@@ -24,9 +26,11 @@ struct PlanSizes;
 class Executable {
  public:
   // Refuses (incompatible) an artifact of another build or for a feature level that this machine lacks. `ops` reads the
-  // graph of reference steps. The pool is shared by all calls.
+  // graph of reference steps. The pool is shared by all calls. An artifact for a device loads without one, so that it
+  // can be looked at and saved: `open_device` is asked when the first call is made.
   static Result<std::shared_ptr<const Executable>> load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
-                                                        std::shared_ptr<ThreadPool> pool, std::string_view build_id);
+                                                        std::shared_ptr<ThreadPool> pool, std::string_view build_id,
+                                                        OpenDevice open_device = {});
   const Artifact &artifact() const { return *artifact_; }
   const Plan &plan() const { return artifact_->plan; }
   kiln_kernel_fn kernel(uint32_t i) const { return entries_[i]; }
@@ -34,8 +38,14 @@ class Executable {
   const Graph *reference_graph() const { return graph_.get(); }  // null when no step is of kind reference
   const PlanSizes &sizes() const { return *sizes_; }             // sizes.h
   BufferRecycler &outputs() const { return *outputs_; }          // memory.h
+  bool on_device() const { return on_device_; }
+  // The kernels on their device; loaded by the first who asks. Of an executable that is on_device().
+  Result<std::shared_ptr<const DeviceProgram>> device_program() const;
+  // An error when its kernels were not compiled (compile's option `code`).
+  Status check_callable() const;
 
  private:
+  Status map_images(const Artifact &artifact);
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
   ImageMemory memory_;
@@ -43,6 +53,10 @@ class Executable {
   GraphPtr graph_;
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
+  bool on_device_ = false;
+  OpenDevice open_device_;
+  mutable std::mutex program_mutex_;
+  mutable std::shared_ptr<const DeviceProgram> program_;  // null: not loaded yet
 };
 
 // A borrowed or owned array, as a call sees it. Strides in elements; null: row-major.
@@ -63,6 +77,7 @@ struct ArrayRef {
 // then).
 class Call {
  public:
+  // Errors: the kernels were not compiled; the device cannot be opened (no_device) or takes no such kernels.
   static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable);
   // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
   // later, on either side, is that side's alone.
@@ -92,7 +107,7 @@ class Call {
   };
   Result<Taken> take(uint32_t slot);  // an output that Kiln allocated; the call lets go of it
   const Executable &executable() const { return *executable_; }
-  uint64_t arena_bytes() const;  // now held: arena, prepared, scratch
+  uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
   ~Call();
 
  private:

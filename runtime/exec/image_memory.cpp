@@ -32,7 +32,7 @@ Layout lay_out(std::span<const Image> images) {
   Layout layout;
   for (const Image &image : images) {
     layout.offsets.push_back(layout.size);
-    layout.size += (image.code.size() + image_alignment - 1) / image_alignment * image_alignment;
+    layout.size += (image.code->size() + image_alignment - 1) / image_alignment * image_alignment;
   }
   return layout;
 }
@@ -61,7 +61,7 @@ void *map_sealed_file(std::span<const Image> images, const Layout &layout, const
   const FileDescriptor file(open_memory_file(name));
   if (file.get() < 0 || ftruncate(file.get(), static_cast<off_t>(layout.size)) != 0) return nullptr;
   for (size_t i = 0; i < images.size(); ++i)
-    if (!write_all(file.get(), images[i].code, layout.offsets[i])) return nullptr;
+    if (!write_all(file.get(), *images[i].code, layout.offsets[i])) return nullptr;
   if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
   void *base = mmap(nullptr, layout.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
   return base == MAP_FAILED ? nullptr : base;
@@ -72,7 +72,7 @@ void *map_anonymous(std::span<const Image> images, const Layout &layout) {
   void *base = mmap(nullptr, layout.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   for (size_t i = 0; i < images.size(); ++i)
-    std::memcpy(static_cast<uint8_t *>(base) + layout.offsets[i], images[i].code.data(), images[i].code.size());
+    std::memcpy(static_cast<uint8_t *>(base) + layout.offsets[i], images[i].code->data(), images[i].code->size());
   if (mprotect(base, layout.size, PROT_READ | PROT_EXEC) == 0) return base;
   munmap(base, layout.size);
   return nullptr;
@@ -83,9 +83,9 @@ void *map_anonymous(std::span<const Image> images, const Layout &layout) {
 Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string_view name, bool anonymous) {
   ImageMemory memory;
   for (size_t i = 0; i < images.size(); ++i)
-    if (images[i].entry_offset >= images[i].code.size())
+    if (images[i].entry_offset >= images[i].code->size())
       return error(Code::corrupt, "image ", i, ": the entry is at ", images[i].entry_offset,
-                   ", expected below its size ", images[i].code.size());
+                   ", expected below its size ", images[i].code->size());
   const Layout layout = lay_out(images);
   if (layout.size == 0) return memory;
 
@@ -100,7 +100,7 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
   for (size_t i = 0; i < images.size(); ++i) {
     const uint8_t *code = static_cast<const uint8_t *>(memory.base_) + layout.offsets[i];
     // What runs is what was checked: compared in the memory that nobody can change any more.
-    if (std::memcmp(code, images[i].code.data(), images[i].code.size()) != 0)
+    if (std::memcmp(code, images[i].code->data(), images[i].code->size()) != 0)
       return error(Code::corrupt, "image ", i, " changed while it was mapped");
     memory.entries_.push_back(code + images[i].entry_offset);
   }

@@ -31,6 +31,7 @@ Status Parameters::prepare(const Executable &executable, const ResolvedSizes &si
 }
 
 Status Parameters::run_prepare(const Executable &executable, const ResolvedSizes &sizes) {
+  if (executable.on_device()) return prepare_on_device(executable, sizes);
   const Plan &plan = executable.plan();
   const PlanSizes &numbers = executable.sizes();
   KILN_TRY(place_storages(numbers.prepared, sizes, "prepared parameters", memory_, storages_));
@@ -42,6 +43,20 @@ Status Parameters::run_prepare(const Executable &executable, const ResolvedSizes
     if (s.kind == Plan::Slot::Kind::prepared) steps.set(slot, storages_[s.index]);
   }
   return steps.run([] { return error(Code::internal, "the reference has nothing to prepare"); });
+}
+
+Status Parameters::prepare_on_device(const Executable &executable, const ResolvedSizes &sizes) {
+  device_.reset();  // before the new one: both need not fit
+  std::vector<void *> addresses;
+  for (const Binding &binding : bindings_) addresses.push_back(binding.data);
+  KILN_ASSIGN(std::shared_ptr<const DeviceProgram> program, executable.device_program());
+  KILN_ASSIGN(device_, DeviceParameters::make(executable, std::move(program), sizes, addresses));
+  return {};
+}
+
+uint64_t Parameters::prepared_bytes() const {
+  if (!prepared_.load(std::memory_order_acquire)) return 0;
+  return device_ ? device_->size_bytes() : memory_.size_bytes();
 }
 
 Status place_storages(std::span<const uint32_t> size_numbers, const ResolvedSizes &sizes, std::string_view what,

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/exec/device_call.h"
 #include "runtime/exec/executable.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/signature.h"
@@ -37,18 +38,21 @@ class Parameters {
   void bind(uint32_t parameter, Binding binding);
   // Runs the plan's prepare steps unless they have run. The sizes of what is prepared depend on no symbol.
   Status prepare(const Executable &executable, const ResolvedSizes &sizes);
-  // After prepare: where the plan's prepared storages are.
+  // After prepare: where the plan's prepared storages are; or all that is on a device, null where there is none.
   const std::vector<void *> &storages() const { return storages_; }
-  uint64_t prepared_bytes() const { return prepared_.load(std::memory_order_acquire) ? memory_.size_bytes() : 0; }
+  const DeviceParameters *on_device() const { return device_.get(); }
+  uint64_t prepared_bytes() const;
 
  private:
   Status run_prepare(const Executable &executable, const ResolvedSizes &sizes);
+  Status prepare_on_device(const Executable &executable, const ResolvedSizes &sizes);
 
   std::vector<Binding> bindings_;
   std::mutex mutex_;
   std::atomic<bool> prepared_{false};
   Memory memory_;
   std::vector<void *> storages_;
+  std::unique_ptr<DeviceParameters> device_;
 };
 
 // Lays blocks of these sizes out one after the other, each 64-byte aligned, and makes `memory` hold them all.

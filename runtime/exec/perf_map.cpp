@@ -27,7 +27,7 @@ bool perf_map_wanted() {
 void write_perf_map(const ImageMemory &memory, std::span<const Image> images, std::string_view artifact) {
   std::string lines;
   for (size_t i = 0; i < images.size(); ++i) {
-    const uint64_t size = images[i].code.size() - images[i].entry_offset;
+    const uint64_t size = images[i].code->size() - images[i].entry_offset;
     str_append(lines, str_cat(hex(reinterpret_cast<uintptr_t>(memory.entry(i))), " ", hex(size), " kiln kernel ", i,
                               " of ", artifact, "\n"));
   }

@@ -31,7 +31,7 @@ ReadySteps::ReadySteps(const Executable &executable, std::span<const Plan::Step>
     Ready ready{.kind = s.kind,
                 .first_pointer = static_cast<uint32_t>(pointers_.size()),
                 .first_size = static_cast<uint32_t>(kernel_sizes_.size())};
-    if (s.kind == Plan::Step::Kind::launch) ready.entry = executable.kernel(s.kernel);
+    if (s.kind == Plan::Step::Kind::launch && !executable.on_device()) ready.entry = executable.kernel(s.kernel);
     for (uint32_t slot : s.slots) {
       uses_[slot].push_back(static_cast<uint32_t>(pointers_.size()));
       pointers_.push_back(nullptr);
@@ -39,6 +39,7 @@ ReadySteps::ReadySteps(const Executable &executable, std::span<const Plan::Step>
     kernel_sizes_.resize(kernel_sizes_.size() + s.symbols.size());
     steps_.push_back(ready);
   }
+  if (executable.on_device()) return;
   const Plan &plan = executable.plan();
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
     // Kernels only read constants; their argument type has no const.
@@ -53,7 +54,8 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
     const Plan::Step &s = plan_steps_[i];
     Ready &ready = steps_[i];
     ready.tasks = sizes[numbers_[i].tasks];
-    scratch = std::max(scratch, static_cast<uint64_t>(std::max<int64_t>(sizes[numbers_[i].scratch_bytes], 0)));
+    ready.scratch_bytes = static_cast<uint64_t>(std::max<int64_t>(sizes[numbers_[i].scratch_bytes], 0));
+    scratch = std::max(scratch, ready.scratch_bytes);
     for (size_t k = 0; k < s.symbols.size(); ++k) kernel_sizes_[ready.first_size + k] = sizes.symbols()[s.symbols[k]];
     if (s.kind != Plan::Step::Kind::copy) continue;
     const PlanSizes &plan_sizes = executable_.sizes();
@@ -62,6 +64,7 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
       return error(Code::internal, "step ", i, " copies ", from, " bytes to a slot of ", to, " bytes");
     ready.bytes = static_cast<uint64_t>(from);
   }
+  if (executable_.on_device()) return {};  // which has scratch of its own
   // Apart by whole cache lines, so that no two threads write one.
   scratch_stride_ = scratch == 0 ? 0 : scratch / 64 * 64 + 64;
   if (scratch == 0) return {};
@@ -84,7 +87,7 @@ void ReadySteps::launch(const Ready &step) {
   }
 }
 
-Status ReadySteps::error_of(size_t step) const {
+std::string ReadySteps::error_text() const {
   // A kernel does not say which of its nodes it was: all that there may be are named.
   const auto explain = [this](uint32_t bit, std::string_view what) -> std::string {
     if (!(error_word_ & bit)) return "";
@@ -96,8 +99,11 @@ Status ReadySteps::error_of(size_t step) const {
   };
   const std::string index = explain(KILN_ERROR_INDEX_OUT_OF_RANGE, "an index is out of range");
   const std::string division = explain(KILN_ERROR_DIVISION_BY_ZERO, "an integer is divided by zero");
-  return error(Code::out_of_range, index, index.empty() || division.empty() ? "" : "; ", division, " (first in step ",
-               step, ", kernel ", plan_steps_[step].kernel, ")");
+  return str_cat(index, index.empty() || division.empty() ? "" : "; ", division);
+}
+
+Status ReadySteps::error_of(size_t step) const {
+  return error(Code::out_of_range, error_text(), " (first in step ", step, ", kernel ", plan_steps_[step].kernel, ")");
 }
 
 }  // namespace kiln

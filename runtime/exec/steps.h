@@ -12,6 +12,9 @@
 
 namespace kiln {
 
+class DeviceProgram;
+class DeviceQueue;
+
 class ReadySteps {
  public:
   // `steps` are of the executable's plan, `numbers` their sizes; both outlive this.
@@ -19,7 +22,8 @@ class ReadySteps {
 
   // Takes the sizes of a call over. Errors: a copy between slots of different sizes (a damaged plan).
   Status resolve(const ResolvedSizes &sizes);
-  // Where the slot's bytes are from now on. Constants are set already.
+  // Where the slot's bytes are from now on: of a device's executable, on the device. Constants are set already where
+  // the executor runs the kernels.
   void set(uint32_t plan_slot, void *data) {
     for (uint32_t use : uses_[plan_slot]) pointers_[use] = data;
   }
@@ -29,6 +33,10 @@ class ReadySteps {
   template <class RunReference>
   Status run(RunReference run_reference);
 
+  // On a device: gives all steps to the queue. finish() waits for them and tells an error of a kernel.
+  Status give_to(DeviceQueue &queue, const DeviceProgram &program) const;
+  Status finish(DeviceQueue &queue);
+
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
 
  private:
@@ -36,11 +44,13 @@ class ReadySteps {
     Plan::Step::Kind kind;
     kiln_kernel_fn entry = nullptr;
     uint32_t first_pointer = 0, first_size = 0;
-    int64_t tasks = 0;   // launch
-    uint64_t bytes = 0;  // copy
+    int64_t tasks = 0;           // launch
+    uint64_t scratch_bytes = 0;  // launch: of one running task
+    uint64_t bytes = 0;          // copy
   };
   void launch(const Ready &step);
   Status error_of(size_t step) const;
+  std::string error_text() const;  // of error_word_
 
   const Executable &executable_;
   std::span<const Plan::Step> plan_steps_;

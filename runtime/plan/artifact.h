@@ -2,10 +2,12 @@
 // can be kept as bytes (runtime/cache/artifact.h), and what was just compiled is loaded exactly as what was read.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "jit/base/bytes.h"
+#include "jit/base/codegen.h"
 #include "jit/base/hash.h"
 #include "jit/base/target.h"
 #include "runtime/graph/attr.h"
@@ -13,10 +15,16 @@
 
 namespace kiln {
 
+// The code of one kernel. Kernels that a module compiled together share their code: it is loaded and kept once.
 struct Image {
-  Bytes code;  // position-independent, loaded at a 64-byte aligned address
+  // Position-independent, loaded at a 64-byte aligned address; of a device, what its module loads. Never null; empty:
+  // the kernel was not compiled, it is here to be looked at.
+  std::shared_ptr<const Bytes> code = std::make_shared<const Bytes>();
   uint64_t entry_offset = 0;
-  Digest k2;  // key of the kernel that it was compiled from
+  std::string entry;         // of a device: the kernel's name in the code
+  kiln_kernel_use use = {};  // of a device
+  std::string compiler;      // other than Kiln's own: its name and version
+  Digest k2;                 // key of the kernel that it was compiled from
 };
 
 // One component of K1: its name ("graph", "options", "pass fuse_rms_norm", "target", "build") and its digest, so that a
@@ -30,7 +38,7 @@ struct KeyComponent {
 struct Artifact {
   Digest key;  // K1; zero when none was computed (cache off or bypassed)
   std::vector<KeyComponent> components;
-  std::string build_id, backend;  // backend: "cpu", "reference"
+  std::string build_id, backend;  // backend: its name in runtime/regions/backend.h
   std::string target;             // Target::name() that the images need
   Plan plan;
   std::vector<Image> images;

@@ -65,19 +65,28 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
 
 // ---- the cpu backend: what a host gets
 
-inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options) {
+inline const std::shared_ptr<Modules> &modules() {
+  static const auto opened = std::make_shared<Modules>();
+  return opened;
+}
+
+inline Result<Compiled> compile_alone(GraphPtr graph, const CompileOptions &options, Cache *cache = nullptr) {
   static const PassList passes = PassList::built_in();
   static const auto pool = std::make_shared<ThreadPool>(2);
-  static const auto codegen = std::make_shared<CodegenModule>();
   const CompileEnvironment environment{.ops = builtin_ops(),
                                        .passes = passes,
-                                       .cache = nullptr,
+                                       .cache = cache,
                                        .pool = pool,
                                        .progress = {},
                                        .in_background = {},
-                                       .codegen = codegen};
+                                       .modules = modules()};
   CompileReport report;
-  KILN_ASSIGN(const Compiled compiled, compile(environment, c.graph, options, report));
+  return compile(environment, std::move(graph), options, report);
+}
+
+inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options,
+                                                    Cache *cache = nullptr) {
+  KILN_ASSIGN(const Compiled compiled, compile_alone(c.graph, options, cache));
   KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(compiled.executable));
   std::vector<TensorData> arguments = c.arguments;
   std::vector<ArrayRef> arrays;

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Backend {
   std::string name;
   std::function<Result<std::vector<TensorData>>(const Case &)> run;
   std::map<std::string, std::string, std::less<>> excluded;  // op -> the reason why it is not run here
+  // Called with all cases that are about to be run, so that they can be compiled together. May be empty.
+  std::function<Status(std::span<const Case>)> prepare = {};
 };
 
 // ---- inputs
@@ -90,6 +93,18 @@ inline Result<Case> make_case(const Op &op, const Sample &sample, uint64_t seed)
   KILN_TRY(edit.set_output_values(results));
   KILN_ASSIGN(made.graph, edit.finish());
   return made;
+}
+
+inline Result<std::vector<Case>> cases_of(const Op &op) {
+  SampleSink samples;
+  op.samples(samples);
+  std::vector<Case> cases;
+  for (size_t k = 0; k < samples.size(); ++k) {
+    Result<Case> made = make_case(op, samples[k], k + 1);
+    if (!made.ok()) return made.take_status().with_prefix(str_cat(op.name, "/", samples[k].name, ": "));
+    cases.push_back(std::move(*made));
+  }
+  return cases;
 }
 
 // ---- running and comparing

@@ -32,8 +32,10 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - cache_max_bytes i64 = 0: 0: 1 GiB
  *
  * Of a compile:
- * - backend text = "cpu": or "reference"
- * - cpu text = "native": or "x86-64", "v3", "v4"
+ * - backend text = "cpu": or "cuda", "reference"
+ * - cpu text = "native": or "x86-64", "v3", "v4"; of "cpu" and "reference"
+ * - arch text = "native": or "sm_80", "sm_90", ...; of "cuda". "native" needs the GPU (else KILN_NO_DEVICE)
+ * - code bool = true: false: kernels are made, but not compiled; the executable can be looked at, not called
  * - cache bool = true
  * - strict bool = false: a cache that is bypassed because of a pass is an error
  * - require_hit bool = false: all but a hit is KILN_NOT_CACHED
@@ -120,8 +122,10 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
 
 /* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT", "MISS", "BYPASS",
  * "REJECT"), "reason", "key", "passes_run": {NAME: rewrites}, "passes": [...], "kernels_compiled",
- * "kernels_from_cache", "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target"}. On failure the
- * same hangs on the error, as far as the compile came. */
+ * "kernels_from_cache", "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target",
+ * "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}]
+ * (of "cuda")}. On failure the same hangs on the error, as far as the compile came; where another compiler refused a
+ * kernel, its {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* Writes the artifact as one file. No options are known yet. */
@@ -131,10 +135,12 @@ KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, 
 KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
                                              kiln_executable **out);
 /* {"backend", "target", "build_id", "key", "symbols", "inputs", "parameters", "outputs" (as kiln_graph_describe),
- * "components", "kernels", "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols),
- * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the compile that made it. */
+ * "components", "kernels", "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and
+ * "prepared_bytes" (texts over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before",
+ * "nodes_after"}]} of the compile that made it. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
-/* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (both emitted again from the kernels). */
+/* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (of backend "cpu") or "cuda" (of backend
+ * "cuda"): these are emitted again from the kernels. */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                              kiln_blob **out);
 /* Calls made from it keep what they need alive. Any thread. */
@@ -143,7 +149,8 @@ KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
 /* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature:
  * inputs, then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
 
-/* A call of which nothing is bound yet; the caller owns it. Any thread. */
+/* A call of which nothing is bound yet; the caller owns it. Any thread. KILN_NO_DEVICE: the kernels are for a GPU, and
+ * none can be opened (the message names what was looked for). */
 KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
 /* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
 KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);

@@ -8,7 +8,12 @@
 
 namespace kiln::example {
 
-inline Image image(Bytes code, std::string_view name) { return {std::move(code), 0, digest_of(name)}; }
+inline Image image(Bytes code, std::string_view name) {
+  Image image;
+  image.code = std::make_shared<const Bytes>(std::move(code));
+  image.k2 = digest_of(name);
+  return image;
+}
 
 // out[i] = a[i] + b[i], f32, for i in [begin, end). Buffers: a, b, out.
 inline Image add_kernel() {

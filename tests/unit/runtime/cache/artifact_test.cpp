@@ -26,7 +26,7 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(back->components.size(), 2u);
   EXPECT_EQ(back->components[1].name, "target");
   EXPECT_EQ(back->components[0].text, "x + y");
-  EXPECT_EQ(back->images[1].code, a.images[1].code);
+  EXPECT_EQ(*back->images[1].code, *a.images[1].code);
   EXPECT_EQ(back->images[1].k2, a.images[1].k2);
   EXPECT_EQ(back->constants, a.constants);
   EXPECT_EQ(back->graph_json, a.graph_json);
@@ -128,16 +128,35 @@ TEST(Record, RefusesATableThatLies) {
 
 TEST(KernelImage, ReadsBackAndKnowsItsKey) {
   const Image image = example::add_kernel();
-  const Bytes bytes = write_kernel_image(image);
-  const Result<Image> back = read_kernel_image(bytes);
+  const Bytes bytes = write_kernel_images({&image, 1});
+  const Result<std::vector<Image>> back = read_kernel_images(bytes);
   ASSERT_TRUE(back.ok()) << back.status().message();
-  EXPECT_EQ(back->code, image.code);
-  EXPECT_EQ(back->k2, image.k2);
+  EXPECT_EQ(*back->front().code, *image.code);
+  EXPECT_EQ(back->front().k2, image.k2);
   for (size_t at = 0; at < bytes.size(); ++at) {
     Bytes damaged = bytes;
     damaged[at] ^= 0x80;
-    EXPECT_FALSE(read_kernel_image(damaged).ok()) << at;
+    EXPECT_FALSE(read_kernel_images(damaged).ok()) << at;
   }
+}
+
+TEST(KernelImage, ImagesThatShareTheirCodeKeepItOnce) {
+  std::vector<Image> images = {example::add_kernel(), example::add_kernel(), example::failing_kernel()};
+  images[1].code = images[0].code;
+  images[1].entry = "second";
+  images[1].use.registers = 40;
+  images[1].compiler = "a compiler";
+  images[1].k2 = digest_of("second");
+  const Bytes bytes = write_kernel_images(images);
+  const Result<std::vector<Image>> back = read_kernel_images(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  ASSERT_EQ(back->size(), 3u);
+  EXPECT_EQ((*back)[0].code, (*back)[1].code);
+  EXPECT_NE((*back)[0].code, (*back)[2].code);
+  EXPECT_EQ((*back)[1].entry, "second");
+  EXPECT_EQ((*back)[1].use.registers, 40u);
+  EXPECT_EQ((*back)[1].compiler, "a compiler");
+  EXPECT_EQ(write_kernel_images(*back), bytes);
 }
 
 }  // namespace

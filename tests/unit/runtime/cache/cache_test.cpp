@@ -183,20 +183,38 @@ TEST_F(CacheTest, KernelImagesHaveTheirOwnFiles) {
   Cache cache(dir_, 0);
   const Image image = example::add_kernel();
   EXPECT_FALSE(cache.find_kernel(image.k2).has_value());
-  ASSERT_TRUE(cache.publish_kernel(image).ok());
+  ASSERT_TRUE(cache.publish_kernels({&image, 1}).ok());
   const auto found = cache.find_kernel(image.k2);
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->code, image.code);
+  EXPECT_EQ(*found->code, *image.code);
   flip_byte(only_file(".kimg"), 200);
   EXPECT_FALSE(cache.find_kernel(image.k2).has_value());
   EXPECT_EQ(files_below(dir_ / "quarantine"), 1u);
+}
+
+TEST_F(CacheTest, ImagesThatShareTheirCodeAreFoundUnderEachKey) {
+  Cache cache(dir_, 0);
+  std::vector<Image> images = {example::add_kernel(), example::add_kernel()};
+  images[1].code = images[0].code;
+  images[1].entry = "second";
+  images[1].k2 = digest_of("second");
+  ASSERT_TRUE(cache.publish_kernels(images).ok());
+  for (const Image &image : images) {
+    const auto found = cache.find_kernel(image.k2);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->entry, image.entry);
+    EXPECT_EQ(*found->code, *image.code);
+  }
+  EXPECT_EQ(cache.list()->size(), 2u);
+  EXPECT_TRUE(cache.verify()->empty());
+  ASSERT_TRUE(cache.publish_kernels(images).ok()) << "again";
 }
 
 TEST_F(CacheTest, ListsVerifiesAndClears) {
   Cache cache(dir_, 0);
   EXPECT_TRUE(cache.list()->empty());
   ASSERT_TRUE(cache.publish(with_key("a")).ok());
-  ASSERT_TRUE(cache.publish_kernel(example::add_kernel()).ok());
+  ASSERT_TRUE(cache.publish_kernels(std::vector{example::add_kernel()}).ok());
   std::ofstream(dir_ / "a" / "notes.txt") << "a person's";
   const auto entries = cache.list();
   ASSERT_TRUE(entries.ok());

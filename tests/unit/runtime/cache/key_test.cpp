@@ -115,11 +115,12 @@ TEST(KernelKey, CoversKernelTargetLevelAndBuild) {
   Target v3, v4;
   v3.level = Target::Level::v3;
   v4.level = Target::Level::v4;
-  const Digest key = kernel_key(kernel, v3, "b");
-  EXPECT_EQ(key, kernel_key(kernel, v3, "b"));
-  EXPECT_NE(key, kernel_key(other, v3, "b"));
-  EXPECT_NE(key, kernel_key(kernel, v4, "b"));
-  EXPECT_NE(key, kernel_key(kernel, v3, "c"));
+  const Digest key = kernel_key(kernel, "cpu", v3, "b");
+  EXPECT_EQ(key, kernel_key(kernel, "cpu", v3, "b"));
+  EXPECT_NE(key, kernel_key(other, "cpu", v3, "b"));
+  EXPECT_NE(key, kernel_key(kernel, "cpu", v4, "b"));
+  EXPECT_NE(key, kernel_key(kernel, "cpu", v3, "c"));
+  EXPECT_NE(key, kernel_key(kernel, "cuda", v3, "b"));
 }
 
 }  // namespace

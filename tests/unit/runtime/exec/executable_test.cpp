@@ -32,6 +32,12 @@ TEST(Executable, RefusesATargetThatThisMachineIsNot) {
   }
 }
 
+TEST(Executable, RefusesABackendThatThisBuildDoesNotHave) {
+  Artifact a = example::add(4);
+  a.backend = "abacus";
+  EXPECT_THAT(example::try_load(std::move(a)).status().message(), HasSubstr("backend 'abacus' is not known"));
+}
+
 TEST(Executable, RefusesAReferenceStepWhoseGraphIsBroken) {
   Artifact a = example::add(4);
   a.plan.steps[0].kind = Plan::Step::Kind::reference;
@@ -46,6 +52,32 @@ TEST(Executable, RunsTheSameAfterTheArtifactWasWrittenAndRead) {
   example::Floats x({4}), y({4}, 10), z({4});
   ASSERT_TRUE(example::run(*call, x, y, z).ok());
   EXPECT_THAT(z.values, testing::ElementsAre(10, 12, 14, 16));
+}
+
+TEST(Executable, OfADeviceLoadsWithoutOneAndNeedsItForACall) {
+  Artifact a = example::add(4);
+  a.backend = "cuda";
+  a.target = "sm_90";
+  uint32_t asked = 0;
+  const auto loaded =
+      Executable::load(std::make_shared<const Artifact>(std::move(a)), example::NoOps(),
+                       std::make_shared<ThreadPool>(1), example::build, [&]() -> Result<std::shared_ptr<Device>> {
+                         ++asked;
+                         return error(Code::no_device, "none here");
+                       });
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(asked, 0u);
+  const auto call = Call::create(*loaded);
+  EXPECT_EQ(call.status().code(), Code::no_device);
+  EXPECT_EQ(call.status().message(), "none here");
+  EXPECT_EQ(asked, 1u);
+}
+
+TEST(Executable, WithoutCodeIsForLookingAtOnly) {
+  Artifact a = example::add(4);
+  a.images[0].code = std::make_shared<const Bytes>();
+  const auto executable = example::load(std::move(a));
+  EXPECT_EQ(Call::create(executable).status().code(), Code::invalid_argument);
 }
 
 }  // namespace

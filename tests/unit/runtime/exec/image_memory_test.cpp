@@ -103,7 +103,7 @@ TEST(ImageMemory, NoImagesNeedNoMemory) { EXPECT_EQ(ImageMemory::load({}, "none"
 
 TEST(ImageMemory, RefusesAnEntryOutsideTheImage) {
   Image image = example::add_kernel();
-  image.entry_offset = image.code.size();
+  image.entry_offset = image.code->size();
   EXPECT_EQ(ImageMemory::load({&image, 1}, "bad").status().message(),
             "image 0: the entry is at 53, expected below its size 53");
 }
