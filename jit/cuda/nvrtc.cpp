@@ -5,6 +5,7 @@
 
 #include "jit/base/dynamic_library.h"
 #include "jit/base/env.h"
+#include "jit/base/json_writer.h"
 
 namespace kiln::cuda {
 
@@ -25,9 +26,11 @@ struct Nvrtc::Functions {
 namespace {
 
 std::vector<std::string> candidates() {
+  if (const auto given = env_text(Env::KILN_NVRTC)) return {*given};
   const std::array names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   std::vector<std::string> paths(names.begin(), names.end());
-  for (const std::string &root : {env_text(Env::CUDA_HOME).value_or(""), std::string("/usr/local/cuda")}) {
+  for (const std::string &root :
+       {env_text(Env::CUDA_HOME).value_or(""), env_text(Env::CUDA_PATH).value_or(""), std::string("/usr/local/cuda")}) {
     for (const char *name : names) {
       if (!root.empty()) paths.push_back(root + "/lib64/" + name);
     }
@@ -44,12 +47,26 @@ struct ProgramHolder {
   }
 };
 
+// The first line of the log that tells an error: "kiln.cu(12): error: identifier "x" is undefined".
+std::string_view first_error(std::string_view log) {
+  for (size_t begin = 0; begin < log.size();) {
+    const std::string_view line = log.substr(begin, log.find('\n', begin) - begin);
+    if (line.find("error") != std::string_view::npos) return line;
+    begin += line.size() + 1;
+  }
+  return log.substr(0, log.find('\n'));
+}
+
 }  // namespace
 
 Result<Nvrtc> Nvrtc::open() {
+  std::string reason;  // the loader's words about the first candidate: the others are guesses
   for (const std::string &path : candidates()) {
     Result<DynamicLibrary> library = DynamicLibrary::open(path);
-    if (!library.ok()) continue;
+    if (!library.ok()) {
+      if (reason.empty()) reason = library.status().message();
+      continue;
+    }
     auto functions = std::make_shared<Functions>();
     Status status;
     const auto find = [&]<class F>(F &function, const char *name) {
@@ -74,8 +91,9 @@ Result<Nvrtc> Nvrtc::open() {
     nvrtc.functions_ = std::move(functions);
     return nvrtc;
   }
-  return error(Code::unimplemented, "[nvrtc] no NVRTC library was found; tried ",
-               join(candidates(), ", ", [](const std::string &s) { return s; }));
+  return error(Code::unimplemented, "[nvrtc] no NVRTC library was found: ", reason, "; tried ",
+               join(candidates(), ", ", [](const std::string &s) { return s; }),
+               "; KILN_NVRTC can name the file, CUDA_HOME the toolkit's folder");
 }
 
 Result<Cubin> Nvrtc::compile(const std::string &source, std::string_view arch) const {
@@ -84,9 +102,15 @@ Result<Cubin> Nvrtc::compile(const std::string &source, std::string_view arch) c
   const std::string arch_option = str_cat("--gpu-architecture=", arch);
   const std::array options = {arch_option.c_str(), "--std=c++17", "--fmad=false", "--ptxas-options=-v"};
   const auto failure = [&](int code, std::string_view log) {
-    return error(Code::internal, "[nvrtc] ", f.error_text(code),
-                 "\noptions: ", join(options, " ", [](const char *o) { return o; }), "\nlog:\n", log, "\nsource:\n",
-                 source);
+    const std::string_view first = first_error(log);
+    Status status = error(Code::internal, "[nvrtc] ", f.error_text(code), " for ", arch, first.empty() ? "" : ": ",
+                          first, " (the error's report has log, options and source)");
+    JsonWriter report;
+    report.begin_object().member("log", log).key("options").begin_list();
+    for (const char *option : options) report.value(option);
+    report.end_list().member("source", source).end_object();
+    status.info()->report = report.take();
+    return status;
   };
   if (int code = f.create(&holder.program, source.c_str(), "kiln.cu", 0, nullptr, nullptr)) return failure(code, "");
   const int compiled = f.compile(holder.program, static_cast<int>(options.size()), options.data());

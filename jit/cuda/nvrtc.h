@@ -25,12 +25,12 @@ struct Cubin {
 // Threads: any; programs may be compiled side by side.
 class Nvrtc {
  public:
-  // Tries libnvrtc.so.13, .12 and libnvrtc.so by the loader's search, then in $CUDA_HOME and /usr/local/cuda. Code
-  // unimplemented, naming what was tried, when there is none.
+  // Where it is looked for: KILN_NVRTC in jit/base/env.def. Code unimplemented, naming what was tried and the variable,
+  // when there is none.
   static Result<Nvrtc> open();
   int major() const { return major_; }
   int minor() const { return minor_; }
-  // `arch`: "sm_80", "sm_90a", "sm_100". A failure carries NVRTC's log, the options and the source.
+  // `arch`: "sm_80", "sm_90a", "sm_100". A failure's report has "log", "options" and "source".
   Result<Cubin> compile(const std::string &source, std::string_view arch) const;
 
  private:

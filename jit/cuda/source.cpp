@@ -69,7 +69,8 @@ class SourceEmitter {
     line(str_cat("struct ", name_, "_args { void *buffers[", std::max<size_t>(memory, 1), "]; kiln_i64 sizes[",
                  std::max<size_t>(kernel_.symbols.size(), 1),
                  "]; kiln_i64 points; unsigned char *scratch; unsigned *error_word; };"));
-    line(str_cat("extern \"C\" __global__ void ", name_, "(const ", name_, "_args args) {"));
+    line(str_cat("extern \"C\" __global__ void __launch_bounds__(", block_threads, ") ", name_, "(const ", name_,
+                 "_args args) {"));
     ++indent_;
     for (size_t i = 0; i < kernel_.symbols.size(); ++i)
       line(str_cat("const kiln_i64 ", kernel_.symbols[i], " = args.sizes[", i, "];"));
@@ -209,7 +210,7 @@ class SourceEmitter {
   void block_reduction(const Stage &stage) {
     const Split axes = split(stage);
     for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
-      line(str_cat("__shared__ ", value_type(stage.carriers.types[c]), " shared", c, "[1024];"));
+      line(str_cat("__shared__ ", value_type(stage.carriers.types[c]), " shared", c, "[", block_threads, "];"));
     }
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;
@@ -275,6 +276,10 @@ Result<std::string> emit_source(const Kernel &kernel, std::string_view name) {
     if (b.type == DType::f16 || b.type == DType::bf16)
       return error(Code::unimplemented, "cuda: ", name_of(b.type), " cannot be emitted yet");
   }
+  const size_t parameter = sizeof(uint64_t) * (kernel.buffers.size() + kernel.symbols.size() + 5);
+  if (parameter > parameter_bytes)
+    return error(Code::unimplemented, "cuda: ", kernel.buffers.size(), " buffers and ", kernel.symbols.size(),
+                 " sizes are more than the ", parameter_bytes, " bytes of a kernel's parameter");
   return SourceEmitter(kernel, name).run();
 }
 

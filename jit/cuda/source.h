@@ -15,14 +15,17 @@ enum class Mapping : uint8_t {
   block,   // a block takes a point; its threads share each stage's axes, and meet between stages
 };
 Mapping mapping_of(const kernel::Kernel &kernel);
+inline constexpr uint32_t block_threads = 256;  // at most; a block that shares points has a power of two
 
 // The parameter that every entry takes by value, as text in the prelude. Sizes of its arrays are those of the kernel:
 //   struct { void *buffers[B]; long long sizes[S]; long long points; unsigned char *scratch; unsigned *error_word; }
-// `scratch` holds block_scratch bytes (kernel::scratch_layout) for each block of the grid.
+// `scratch` holds the bytes of kernel::scratch_layout for each block of the grid, where blocks share points.
+inline constexpr size_t parameter_bytes = 4096;  // that an entry may take, by CUDA's rules
 
 // What all kernels of a program share: helper functions with the semantics of core_ops.def.
 std::string_view prelude();
-// The entry function `name`. code unimplemented: a dtype that cannot be emitted yet (f16, bf16).
+// The entry function `name`. code unimplemented: a dtype that cannot be emitted yet (f16, bf16), or more buffers than a
+// parameter holds.
 Result<std::string> emit_source(const kernel::Kernel &kernel, std::string_view name);
 
 }  // namespace kiln::cuda

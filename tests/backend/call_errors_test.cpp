@@ -3,6 +3,7 @@
 
 #include "runtime/ops/samples.h"
 #include "tests/backend/backends.h"
+#include "tests/backend/cuda_backend.h"
 
 namespace kiln::testing {
 namespace {
@@ -21,8 +22,9 @@ class CallError : public ::testing::Test {
     const Result<Case> made = make_case(*find_op(op), sample, 1);
     EXPECT_TRUE(made.ok()) << made.status().message();
     const Code expected = run_on_reference(*made->graph, made->arguments).status().code();
-    for (const Backend &backend : compiled_backends())
-      EXPECT_EQ(backend.run(*made).status().code(), expected) << backend.name;
+    std::vector<Backend> all = compiled_backends();
+    if (standin::has_compiler()) all.push_back(cuda_on_standins());
+    for (const Backend &backend : all) EXPECT_EQ(backend.run(*made).status().code(), expected) << backend.name;
     return expected;
   }
 };

@@ -2,28 +2,48 @@
 #include <gtest/gtest.h>
 
 #include "tests/backend/backends.h"
+#include "tests/backend/cuda_backend.h"
 #include "tests/backend/harness.h"
 
 namespace kiln::testing {
 namespace {
 
-class Conformance : public ::testing::TestWithParam<const Op *> {};
+class Conformance : public ::testing::TestWithParam<const Op *> {
+ protected:
+  static void expect_agreement(const std::vector<Backend> &all) {
+    const Op &op = *GetParam();
+    const Result<std::vector<Case>> cases = cases_of(op);
+    ASSERT_TRUE(cases.ok()) << cases.status().message();
+    for (const Backend &backend : all) {
+      if (auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end()) {
+        std::printf("%s is not run on %s: %s\n", std::string(op.name).c_str(), backend.name.c_str(),
+                    excluded->second.c_str());
+        continue;
+      }
+      if (backend.prepare) {
+        const Status prepared = backend.prepare(*cases);
+        ASSERT_TRUE(prepared.ok()) << backend.name << ": " << prepared.message();
+      }
+      for (const Case &made : *cases) EXPECT_EQ(check(backend, made), "") << made.name;
+    }
+  }
+};
 
-TEST_P(Conformance, AgreesWithTheReferenceOnEverySample) {
-  const Op &op = *GetParam();
-  SampleSink samples;
-  op.samples(samples);
-  for (const Backend &backend : backends()) {
-    if (auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end()) {
-      std::printf("%s is not run on %s: %s\n", std::string(op.name).c_str(), backend.name.c_str(),
-                  excluded->second.c_str());
-      continue;
-    }
-    for (size_t k = 0; k < samples.size(); ++k) {
-      Result<Case> made = make_case(op, samples[k], k + 1);
-      ASSERT_TRUE(made.ok()) << op.name << "/" << samples[k].name << ": " << made.status().message();
-      EXPECT_EQ(check(backend, *made), "") << made->name;
-    }
+TEST_P(Conformance, AgreesWithTheReferenceOnEverySample) { expect_agreement(backends()); }
+
+TEST_P(Conformance, OnTheStandinForAGpuAgreesWithTheReferenceOnEverySample) {
+  if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+  expect_agreement({cuda_on_standins()});
+}
+
+TEST(ConformanceOnAGpu, AgreesWithTheReferenceOnEverySampleOfEveryOp) {
+  const Backend gpu = cuda_on_this_machine();
+  const Result<std::shared_ptr<Device>> device = modules()->device(**find_backend("cuda"));
+  if (!device.ok()) GTEST_SKIP() << "SKIP: " << device.status().message();
+  for (const Op *op : all_ops()) {
+    const Result<std::vector<Case>> cases = cases_of(*op);
+    ASSERT_TRUE(cases.ok()) << cases.status().message();
+    for (const Case &made : *cases) EXPECT_EQ(check(gpu, made), "") << made.name;
   }
 }
 

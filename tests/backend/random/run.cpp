@@ -158,14 +158,14 @@ Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> execut
 Result<std::vector<Results>> run_case(const RandomCase &made, const CompileOptions &options) {
   static const PassList passes = PassList::built_in();
   static const auto one_thread = std::make_shared<ThreadPool>(1), two_threads = std::make_shared<ThreadPool>(2);
-  static const auto codegen = std::make_shared<CodegenModule>();
+  static const auto modules = std::make_shared<Modules>();
   const CompileEnvironment environment{.ops = builtin_ops(),
                                        .passes = passes,
                                        .cache = nullptr,
                                        .pool = two_threads,
                                        .progress = {},
                                        .in_background = {},
-                                       .codegen = codegen};
+                                       .modules = modules};
   CompileReport report;
   KILN_ASSIGN(const Compiled compiled, compile(environment, made.graph, options, report));
   KILN_ASSIGN(std::vector<Results> by_two, make_calls(compiled.executable, made));

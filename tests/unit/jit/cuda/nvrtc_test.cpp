@@ -32,8 +32,10 @@ TEST(Nvrtc, AttachesLogOptionsAndSourceToAFailure) {
   if (!nvrtc.ok()) GTEST_SKIP() << "SKIP: " << nvrtc.status().message();
   Result<Cubin> cubin = nvrtc->compile("extern \"C\" __global__ void broken() { undeclared(); }", "sm_90");
   ASSERT_FALSE(cubin.ok());
-  for (const char *part : {"undeclared", "--gpu-architecture=sm_90", "__global__ void broken"}) {
-    EXPECT_NE(cubin.status().message().find(part), std::string::npos) << part;
+  EXPECT_NE(cubin.status().message().find("undeclared"), std::string::npos) << cubin.status().message();
+  EXPECT_EQ(cubin.status().message().find('\n'), std::string::npos);
+  for (const char *part : {"\"log\"", "undeclared", "--gpu-architecture=sm_90", "__global__ void broken"}) {
+    EXPECT_NE(cubin.status().info()->report.find(part), std::string::npos) << part;
   }
 }
 

@@ -1,14 +1,13 @@
-// The emitted CUDA C++ against the interpreter of kernel IR: built as C++ under a shim of thread indices, and run.
+// The emitted CUDA C++ against the interpreter of kernel IR: built as C++ under a shim of thread indices, and
+// run on the stand-in for a device.
 #include "jit/cuda/source.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <map>
 #include <random>
 
+#include "tests/unit/jit/cuda/standin_device.h"
 #include "tests/unit/jit/kernel/interpreter.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
@@ -19,83 +18,94 @@ using kernel::testing::Array;
 using kernel::testing::ProgramBuilder;
 using kernel::testing::Sizes;
 
-// One shared library of many kernels, built by the C++ compiler.
-class ShimLibrary {
- public:
-  explicit ShimLibrary(const std::string &source) {
-    const std::filesystem::path dir = std::filesystem::path(KILN_BINARY_DIR) / "cuda_shim";
-    std::filesystem::create_directories(dir);
-    const std::string file = (dir / "kernels.cpp").string(), library = (dir / "kernels.so").string();
-    std::ofstream(file) << "#include \"" KILN_SOURCE_DIR "/tests/unit/jit/cuda/shim.h\"\n" << prelude() << source;
-    const std::string command = "c++ -std=c++20 -O1 -w -shared -fPIC -o " + library + " " + file;
-    built = std::system(command.c_str()) == 0;
-    if (built) handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  ~ShimLibrary() {
-    if (handle_) dlclose(handle_);
-  }
-  void *entry(const std::string &name) const { return handle_ ? dlsym(handle_, name.c_str()) : nullptr; }
-  bool built = false;
-
- private:
-  void *handle_ = nullptr;
-};
-
-// The entry's parameter is passed by value and is too large for registers: a copy on the stack, which a struct of the
-// largest size stands for.
-struct Arguments {
-  std::vector<uint8_t> bytes;
-};
-
-// Calls an entry through a generated wrapper that takes a pointer to its parameter.
-std::string wrapper(const std::string &name) {
-  return "extern \"C\" void call_" + name + "(const void *args) { " + name + "(*(const " + name + "_args *)args); }\n";
-}
-
 int64_t value(const Expr &e, const Sizes &sizes) {
   return e.evaluate([&](const std::string &s) { return sizes.at(s); });
 }
 
-void run_shim(const ShimLibrary &library, const std::string &name, const kernel::Launch &launch,
-              std::vector<std::vector<float>> &tensors, const Sizes &sizes) {
+// Runs kernel `number` of the program on the device, on copies of the tensors; what it writes comes back.
+void run_on_device(kiln_device_queue *queue, const kiln_device_program *program, uint64_t number,
+                   const kernel::Launch &launch, std::vector<std::vector<float>> &tensors, const Sizes &sizes,
+                   testing::Checked &check) {
   Sizes own;
-  for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel->symbols[i]] = sizes.at(launch.symbols[i]);
-  ByteWriter args;
-  for (uint32_t t : launch.buffers) args.put(reinterpret_cast<uint64_t>(tensors[t].data()));
-  if (launch.buffers.empty()) args.put(uint64_t{0});
-  for (const std::string &s : launch.kernel->symbols) args.put(own.at(s));
-  if (launch.kernel->symbols.empty()) args.put(int64_t{0});
+  std::vector<int64_t> kernel_sizes;
+  for (size_t i = 0; i < launch.symbols.size(); ++i)
+    kernel_sizes.push_back(own[launch.kernel->symbols[i]] = sizes.at(launch.symbols[i]));
+  std::map<uint32_t, std::unique_ptr<testing::DeviceArray>> arrays;  // a launch may name a tensor twice
+  std::vector<uint64_t> buffers;
+  for (uint32_t t : launch.buffers) {
+    auto &array = arrays[t];
+    if (!array) {
+      array = std::make_unique<testing::DeviceArray>(check, queue, std::max<size_t>(tensors[t].size() * 4, 4));
+      if (!tensors[t].empty()) array->copy_in(check, tensors[t].data());
+    }
+    buffers.push_back(array->address());
+  }
   Expr points = 1;
   for (const kernel::Axis &axis : launch.kernel->parallel) points *= axis.extent;
-  args.put(value(points, own));
-  std::vector<uint8_t> scratch(static_cast<size_t>(value(kernel::scratch_layout(*launch.kernel).size_bytes, own)) + 64);
+  const kiln_device_launch request{
+      .program = program,
+      .kernel = number,
+      .buffers = buffers.data(),
+      .buffer_count = buffers.size(),
+      .sizes = kernel_sizes.data(),
+      .size_count = kernel_sizes.size(),
+      .points = value(points, own),
+      .scratch_bytes = static_cast<uint64_t>(value(kernel::scratch_layout(*launch.kernel).size_bytes, own))};
+  check(device_table.launch, queue, &request);
+  for (auto &[t, array] : arrays)
+    if (!tensors[t].empty()) array->copy_out(check, tensors[t].data());
   uint32_t error_word = 0;
-  args.put(reinterpret_cast<uint64_t>(scratch.data()));
-  args.put(reinterpret_cast<uint64_t>(&error_word));
-  auto entry = reinterpret_cast<void (*)(const void *)>(library.entry("call_" + name));
-  ASSERT_NE(entry, nullptr) << name;
-  entry(args.bytes().data());
+  check(device_table.finish, queue, &error_word);
+  EXPECT_EQ(error_word, 0u);
 }
 
-TEST(CudaSource, ComputesWhatTheKernelSaysForRandomPrograms) {
+// Scheduled for a CPU and for a device: the emitter takes the bytes of both.
+class CudaSource : public ::testing::TestWithParam<Target> {};
+
+TEST_P(CudaSource, ComputesWhatTheKernelSaysForRandomPrograms) {
+  if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+  standin::use_nvrtc();
+  standin::DriverControl *driver = standin::use_driver();
+  ASSERT_NE(driver, nullptr);
+  driver->reset({.max_threads = 4});
   const Sizes sizes = {{"n", 3}, {"t", 2}};
-  constexpr unsigned programs = 120;
+  constexpr unsigned programs = 60;
   std::vector<kernel::Fused> fused;
-  std::string source;
+  std::string source(prelude());
+  std::vector<std::string> names;
+  std::vector<kiln_kernel_use> uses;
   for (unsigned seed = 0; seed < programs; ++seed) {
     const ProgramBuilder b = kernel::testing::random_program(seed);
-    Result<kernel::Fused> result = kernel::fuse(b.program, Target{}, {});
+    Result<kernel::Fused> result = kernel::fuse(b.program, GetParam(), {});
     ASSERT_TRUE(result.ok()) << result.status().message();
     for (size_t l = 0; l < result->launches.size(); ++l) {
       const std::string name = str_cat("p", seed, "_", l);
       Result<std::string> text = emit_source(*result->launches[l].kernel, name);
       ASSERT_TRUE(text.ok()) << text.status().message();
-      source += *text + wrapper(name);
+      source += *text;
+      names.push_back(name);
+      uses.push_back({.group_threads = block_threads,
+                      .whole_group = mapping_of(*result->launches[l].kernel) == Mapping::block,
+                      .registers = 0,
+                      .spill_bytes = 0,
+                      .shared_bytes = 0,
+                      .reserved0 = 0});
     }
     fused.push_back(std::move(*result));
   }
-  const ShimLibrary library(source);
-  ASSERT_TRUE(library.built);
+  const Result<Nvrtc> nvrtc = Nvrtc::open();
+  ASSERT_TRUE(nvrtc.ok()) << nvrtc.status().message();
+  const Result<Cubin> cubin = nvrtc->compile(source, "sm_90");
+  ASSERT_TRUE(cubin.ok()) << cubin.status().info()->report.substr(0, 2000);
+  std::vector<kiln_device_kernel> kernels;
+  for (size_t i = 0; i < names.size(); ++i)
+    kernels.push_back({cubin->code.data(), cubin->code.size(), names[i].c_str(), uses[i]});
+  testing::Checked check;
+  const auto device = testing::open_device(check);
+  const auto program = testing::load(check, device.get(), kernels);
+  const auto queue = testing::open_queue(check, device.get());
+  ASSERT_TRUE(check.status.ok()) << check.status.message();
+  uint64_t number = 0;
   int compared = 0;
   for (unsigned seed = 0; seed < programs; ++seed) {
     const kernel::Fused &f = fused[seed];
@@ -113,7 +123,8 @@ TEST(CudaSource, ComputesWhatTheKernelSaysForRandomPrograms) {
     }
     kernel::testing::run(f, expected, sizes);
     for (size_t l = 0; l < f.launches.size(); ++l)
-      run_shim(library, str_cat("p", seed, "_", l), f.launches[l], got, sizes);
+      run_on_device(queue.get(), program.get(), number++, f.launches[l], got, sizes, check);
+    ASSERT_TRUE(check.status.ok()) << check.status.message();
     for (size_t t = 0; t < f.tensors.size(); ++t) {
       if (!f.tensors[t].is_output) continue;
       for (size_t e = 0; e < got[t].size(); ++e, ++compared) {
@@ -123,7 +134,11 @@ TEST(CudaSource, ComputesWhatTheKernelSaysForRandomPrograms) {
     }
   }
   EXPECT_GT(compared, 1000);
+  EXPECT_EQ(driver->misuse(), std::vector<std::string>());
 }
+
+INSTANTIATE_TEST_SUITE_P(Schedules, CudaSource, ::testing::Values(Target{}, Target::device("sm_90")),
+                         [](const auto &instance) { return instance.param.on_device() ? "device" : "processor"; });
 
 }  // namespace
 }  // namespace kiln::cuda

@@ -1,0 +1,97 @@
+// The backend `cuda` on the stand-ins for NVRTC and the driver: all of Kiln's own way from a graph to outputs that a
+// GPU would go.
+#pragma once
+#include <filesystem>
+#include <set>
+
+#include "tests/backend/backends.h"
+#include "tests/standin/standin.h"
+
+namespace kiln::testing {
+
+inline CompileOptions cuda_options() {
+  CompileOptions options;
+  options.backend = "cuda";
+  options.arch = "sm_90";
+  return options;
+}
+
+// The distinct kernels that graphs compile to, serialised.
+inline Result<std::vector<Bytes>> kernels_of(std::span<const GraphPtr> graphs) {
+  CompileOptions options = cuda_options();
+  options.code = false;
+  std::set<Bytes> distinct;
+  for (const GraphPtr &graph : graphs) {
+    KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options));
+    const std::vector<Bytes> &kernels = compiled.executable->artifact().kernels;
+    distinct.insert(kernels.begin(), kernels.end());
+  }
+  return std::vector<Bytes>(distinct.begin(), distinct.end());
+}
+
+inline Result<std::vector<CodegenModule::Output>> compile_for(std::string_view arch, std::span<const Bytes> kernels) {
+  CodegenModule::Request request;
+  request.kernels.assign(kernels.begin(), kernels.end());
+  request.target = Target::device(arch);
+  request.threads = 2;
+  KILN_ASSIGN(const BackendInfo *cuda, find_backend("cuda"));
+  return modules()->of(*cuda).compile(request);
+}
+
+// A cache of kernels alone, as long as the process lives.
+class KernelCache {
+ public:
+  KernelCache() {
+    char name[] = "/tmp/kiln-kernels-XXXXXX";
+    if (mkdtemp(name)) folder_ = name;
+    cache_.emplace(folder_, 0);
+  }
+  KernelCache(const KernelCache &) = delete;
+  KernelCache &operator=(const KernelCache &) = delete;
+  ~KernelCache() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Cache &cache() { return *cache_; }
+
+ private:
+  std::string folder_;
+  std::optional<Cache> cache_;
+};
+
+// Compiling a program takes a process of the C++ compiler: the kernels of all cases are compiled together, and found by
+// their keys when a case is compiled.
+inline Status compile_together(std::span<const Case> cases, Cache &cache) {
+  std::vector<GraphPtr> graphs;
+  for (const Case &made : cases) graphs.push_back(made.graph);
+  KILN_ASSIGN(const std::vector<Bytes> kernels, kernels_of(graphs));
+  const CompileOptions options = cuda_options();
+  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, compile_for(options.arch, kernels));
+  std::vector<Image> images;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    images.push_back(std::move(outputs[i].image));
+    images.back().k2 = kernel_key(kernels[i], options.backend, Target::device(options.arch), build_id());
+  }
+  return cache.publish_kernels(images);
+}
+
+inline Backend cuda_on_standins() {
+  standin::use_nvrtc();
+  (void)standin::use_driver();
+  static KernelCache kernels;
+  return {"cuda on stand-ins",
+          [](const Case &c) { return run_compiled(c, cuda_options(), &kernels.cache()); },
+          {},
+          [](std::span<const Case> cases) { return compile_together(cases, kernels.cache()); }};
+}
+
+// The same without stand-ins: what this machine has.
+inline Backend cuda_on_this_machine() {
+  unsetenv("KILN_NVRTC");
+  unsetenv("KILN_LIBCUDA");
+  CompileOptions options = cuda_options();
+  options.arch = "native";
+  return {"cuda", [options](const Case &c) { return run_compiled(c, options); }, {}, {}};
+}
+
+}  // namespace kiln::testing

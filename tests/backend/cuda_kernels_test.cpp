@@ -1,0 +1,54 @@
+// Every kernel of all conformance samples and of both models, compiled by the real NVRTC. It needs no GPU.
+#include <gtest/gtest.h>
+
+#include "jit/base/file.h"
+#include "runtime/graph/json.h"
+#include "tests/backend/cuda_backend.h"
+
+namespace kiln::testing {
+namespace {
+
+Result<GraphPtr> model(std::string_view name) {
+  KILN_ASSIGN(const MappedFile file, MappedFile::open(str_cat(KILN_SOURCE_DIR "/tests/models/", name, "/graph.json")));
+  return read_json({reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size()}, builtin_ops());
+}
+
+Result<std::vector<GraphPtr>> all_graphs() {
+  std::vector<GraphPtr> graphs;
+  for (const char *name : {"digits", "chars"}) {
+    KILN_ASSIGN(graphs.emplace_back(), model(name));
+  }
+  for (const Op *op : all_ops()) {
+    KILN_ASSIGN(const std::vector<Case> cases, cases_of(*op));
+    for (const Case &made : cases) graphs.push_back(made.graph);
+  }
+  return graphs;
+}
+
+class CudaKernels : public ::testing::TestWithParam<const char *> {};
+
+TEST_P(CudaKernels, CompileByNvrtc) {
+  unsetenv("KILN_NVRTC");
+  const Result<std::vector<GraphPtr>> graphs = all_graphs();
+  ASSERT_TRUE(graphs.ok()) << graphs.status().message();
+  const Result<std::vector<Bytes>> kernels = kernels_of(*graphs);
+  ASSERT_TRUE(kernels.ok()) << kernels.status().message();
+  const Result<std::vector<CodegenModule::Output>> outputs = compile_for(GetParam(), *kernels);
+  if (!outputs.ok() && outputs.status().code() == Code::unimplemented)
+    GTEST_SKIP() << "SKIP: " << outputs.status().message();
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message() << "\n" << outputs.status().info()->report.substr(0, 4000);
+  EXPECT_GT(outputs->size(), 200u);
+  uint32_t spilling = 0;
+  for (const CodegenModule::Output &output : *outputs) {
+    EXPECT_FALSE(output.image.code->empty());
+    EXPECT_GT(output.image.use.registers, 0u) << output.image.entry;
+    spilling += output.image.use.spill_bytes > 0;
+  }
+  std::printf("%zu kernels for %s, %u of them spill registers\n", outputs->size(), GetParam(), spilling);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, CudaKernels, ::testing::Values("sm_80", "sm_90a", "sm_100"),
+                         [](const auto &instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace kiln::testing

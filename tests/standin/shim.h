@@ -1,0 +1,30 @@
+// CUDA's words for a C++ compiler, so that emitted source runs as it stands on a CPU: a thread of the host runs one
+// block at a time, and whoever launches (grid.h) sets the indices.
+#pragma once
+#include <math.h>
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __shared__ static thread_local
+
+struct kiln_dim3 {
+  unsigned x, y, z;
+};
+struct kiln_shim_state {
+  kiln_dim3 block_index, thread_index, block_size, grid_size;
+  void (*meet)();  // returns when all threads of the block have called it
+};
+static thread_local kiln_shim_state kiln_shim = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}, nullptr};
+extern "C" __attribute__((visibility("default"))) kiln_shim_state *kiln_shim_address() { return &kiln_shim; }
+
+#define blockIdx kiln_shim.block_index
+#define threadIdx kiln_shim.thread_index
+#define blockDim kiln_shim.block_size
+#define gridDim kiln_shim.grid_size
+#define __syncthreads() kiln_shim.meet()
+
+static inline unsigned atomicOr(unsigned *address, unsigned value) {
+  return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
+}

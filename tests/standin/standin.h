@@ -1,0 +1,31 @@
+// Puts the stand-ins in the place of NVRTC and the CUDA driver, for this process and those that it starts.
+#pragma once
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "tests/standin/driver.h"
+
+namespace kiln::standin {
+
+inline constexpr const char *driver_path = KILN_BINARY_DIR "/lib/libkiln_standin_cuda.so";
+inline constexpr const char *nvrtc_path = KILN_BINARY_DIR "/lib/libkiln_standin_nvrtc.so";
+
+// Whether there is a C++ compiler, which the stand-in for NVRTC needs. Tests that need it say SKIP otherwise.
+inline bool has_compiler() {
+  static const bool found = std::system("c++ --version > /dev/null 2>&1") == 0;
+  return found;
+}
+inline constexpr const char *no_compiler = "SKIP: no C++ compiler (c++), which stands in for NVRTC";
+
+inline void use_nvrtc() { setenv("KILN_NVRTC", nvrtc_path, 1); }
+
+// Null when the library cannot be opened: a mistake of the build.
+inline DriverControl *use_driver() {
+  setenv("KILN_LIBCUDA", driver_path, 1);
+  void *library = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
+  auto *control = library ? reinterpret_cast<DriverControlFn>(dlsym(library, "kiln_standin_driver")) : nullptr;
+  return control ? control() : nullptr;
+}
+
+}  // namespace kiln::standin
