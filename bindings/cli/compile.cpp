@@ -15,6 +15,7 @@ constexpr Flag flags[] = {
     plugin_flag,
     backend_flag,
     cpu_flag,
+    arch_flag,
     threads_flag,
     stats_flag,
 };

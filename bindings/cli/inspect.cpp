@@ -1,4 +1,4 @@
-// kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR or assembly.
+// kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR, assembly or CUDA C++.
 #include "commands.h"
 #include "session.h"
 
@@ -11,12 +11,14 @@ constexpr Flag flags[] = {
     {"--kernels", "", "the kernels that it compiles to: kernel IR"},
     {"--llvm", "", "the LLVM IR of its kernels"},
     {"--asm", "", "the machine code of its kernels"},
+    {"--cuda", "", "the CUDA C++ of its kernels; needs neither a GPU nor NVRTC"},
     plugin_flag,
     backend_flag,
     cpu_flag,
+    arch_flag,
 };
 
-constexpr std::string_view views[] = {"json", "dot", "kernels", "llvm", "asm"};
+constexpr std::string_view views[] = {"json", "dot", "kernels", "llvm", "asm", "cuda"};
 
 std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
@@ -55,6 +57,8 @@ int run(const Args &args) {
   }
   if (subject.graph) {
     Options options = compile_options(args);
+    if (what == "cuda" && !args.has(backend_flag.name)) options.set("backend", "cuda");
+    options.set("code", false);  // listings are made of the kernels
     options.set("cache", false);
     subject.executable = compile(session, subject.graph, options).executable;
   } else {

@@ -22,6 +22,7 @@ constexpr Flag flags[] = {
     plugin_flag,
     backend_flag,
     cpu_flag,
+    arch_flag,
     threads_flag,
     cache_flag,
     strict_flag,

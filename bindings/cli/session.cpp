@@ -88,6 +88,10 @@ Options compile_options(const Args &args) {
   Options options;
   if (const auto backend = args.get(backend_flag.name)) options.set("backend", *backend);
   if (const auto cpu = args.get(cpu_flag.name)) options.set("cpu", *cpu);
+  if (const auto arch = args.get(arch_flag.name)) {
+    if (args.get(backend_flag.name) != "cuda") throw Usage("--arch is for --backend cuda");
+    options.set("arch", *arch);
+  }
   if (args.has(strict_flag.name)) options.set("strict", true);
   return options;
 }
@@ -110,7 +114,7 @@ Subject load(const Session &session, const std::string &path) {
 }
 
 void refuse_compile_flags(const Args &args) {
-  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, strict_flag}) {
+  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, arch_flag, strict_flag}) {
     if (args.has(flag.name)) {
       throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
     }

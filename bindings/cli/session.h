@@ -10,8 +10,10 @@
 namespace kiln::cli {
 
 inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
-inline constexpr Flag backend_flag{"--backend", "cpu|reference", "what runs the graph (cpu)"};
+inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference", "what runs the graph (cpu)"};
 inline constexpr Flag cpu_flag{"--cpu", "NAME", "generate code for x86-64, v3 or v4 (native: this machine)"};
+inline constexpr Flag arch_flag{"--arch", "NAME",
+                                "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run and compile (one per core)"};
 inline constexpr Flag cache_flag{"--cache", "DIR|off", "the cache's folder (the user's cache folder)"};
 inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be bypassed"};
@@ -40,7 +42,7 @@ class Session {
   Context context_;
 };
 
-// Of --backend, --cpu, --strict. A backend or a CPU that there is not is told by the compile.
+// Of --backend, --cpu, --arch, --strict. A backend, CPU or architecture that there is not is told by the compile.
 Options compile_options(const Args &args);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).

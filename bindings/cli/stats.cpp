@@ -14,6 +14,19 @@ uint64_t peak_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+// What each kernel takes of a GPU, as the compile told.
+std::string device_kernels_json(const Report &compile) {
+  std::string text;
+  for (size_t i = 0; compile && i < compile.count("device_kernels"); ++i) {
+    text +=
+        (i ? ", {" : "{") + json_text("entry") + ": " + json_text(compile.text(path_of("device_kernels", i, "entry")));
+    for (const char *name : {"registers", "spill_bytes", "shared_bytes"})
+      text += ", " + json_text(name) + ": " + std::to_string(compile.i64(path_of("device_kernels", i, name)));
+    text += "}";
+  }
+  return "[" + text + "]";
+}
+
 void add_phase(std::string &text, bool &first, std::string_view name, double ms) {
   text.append(first ? "" : ", ").append(json_text(name)).append(": ").append(json_number(ms));
   first = false;
@@ -70,6 +83,7 @@ std::string json_of(const Stats &stats, std::string_view members) {
   member("kernels_compiled", std::to_string(compile ? compile.i64("kernels_compiled") : 0));
   member("kernels_from_cache", std::to_string(compile ? compile.i64("kernels_from_cache") : 0));
   member("llvm_loaded", compile && compile.boolean("llvm_loaded") ? "true" : "false");
+  member("device_kernels", device_kernels_json(compile));
   member("compile_ms", json_number(compile ? compile.f64("total_ms") : 0));
   member("phases", "{" + phases + "}");
   member("total_ms", json_number(stats.total_ms));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "runtime/cache/key.h"
 #include "tests/backend/backends.h"
 #include "tests/standin/standin.h"
 

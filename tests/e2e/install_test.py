@@ -77,6 +77,10 @@ class InstallTest(Case):
         self.assertIsNone(re.search(r"NEEDED.*(LLVM|cuda|nvrtc)", needed))
         self.assertIsNone(re.search(r"NEEDED.*(LLVM|z3|xml2)", self.call("readelf", "-d", self.libdir / "libkiln_llvm.so").stdout))
         self.assertLess((self.libdir / "libkiln_llvm.so").stat().st_size, 45 << 20)
+        cuda = self.libdir / "libkiln_cuda.so"
+        self.assertIsNone(re.search(r"NEEDED.*(LLVM|cuda|nvrtc)", self.call("readelf", "-d", cuda).stdout))
+        exported = self.call("nm", "-D", "--defined-only", cuda).stdout.split()
+        self.assertEqual([word for word in exported if word.startswith(("kiln", "_ZN"))], ["kiln_codegen_entry"])
 
 
 class ReadmeTest(Case):

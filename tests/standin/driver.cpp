@@ -145,9 +145,9 @@ STANDIN int cuModuleLoadData(void **module, const void *image) {
 STANDIN int cuModuleUnload(void *module) {
   return driver().release({.function = "cuModuleUnload", .object = number(module)}, [&](Record &record) {
     if (!driver().drop(record.object, "module", "cuModuleUnload")) return invalid_handle;
-    const Module module = driver().modules[record.object];
-    if (module.library) dlclose(module.library);
-    if (module.library) close(module.file);
+    const Module gone = driver().modules[record.object];
+    if (gone.library) dlclose(gone.library);
+    if (gone.library) close(gone.file);
     driver().modules.erase(record.object);
     return ok;
   });

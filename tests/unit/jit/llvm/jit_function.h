@@ -60,6 +60,8 @@ inline bool runs_on_host(Target::Level level) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
     case Target::Level::v3:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Target::Level::device:
+      return false;
     case Target::Level::x86_64:
       break;
   }
