@@ -115,7 +115,9 @@ struct Schedule {
   uint32_t lanes = 1;  // of the widest vectors used, in elements of 4 bytes
   std::vector<uint32_t> tiles;
   bool masked_tail = false;  // the target has masks; otherwise tails are scalar
-  bool stream_stores = false;
+  // From this many bytes on, an out buffer that the kernel does not read is written past the caches; 0: never. Known at
+  // the call, for the size may be symbolic.
+  uint64_t stream_bytes = 0;
   // Contraction: microkernel rows and columns, and the depth of a packed block. All 0: no microkernel, a plain loop
   // over k for each (m, n).
   uint32_t mr = 0, nr = 0, kc = 0;

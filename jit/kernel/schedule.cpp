@@ -8,6 +8,8 @@
 namespace kiln::kernel {
 namespace {
 
+// Larger outputs would leave the caches before anyone reads them: written past them, they spare a read of each line.
+constexpr uint64_t stream_bytes = 32 << 20;
 constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
@@ -86,6 +88,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     if (extent > left) break;
     left /= std::max<int64_t>(extent, 1);
   }
+  s.stream_bytes = stream_bytes;
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ void walk(V &v, T &x, const Schedule *) {
   v.field(x.lanes);
   v.field(x.tiles);
   v.field(x.masked_tail);
-  v.field(x.stream_stores);
+  v.field(x.stream_bytes);
   v.field(x.mr);
   v.field(x.nr);
   v.field(x.kc);

@@ -34,6 +34,7 @@ struct KernelState {
   llvm::Value *args;                   // const kiln_kernel_args *
   std::vector<llvm::Value *> buffers;  // by number; of row_local ones: their area in scratch
   std::vector<llvm::Value *> symbols;  // i64, by number
+  std::vector<llvm::Value *> streams;  // i1, by buffer: whether stores bypass the caches in this call; null: never
   llvm::Value *scratch;
   llvm::Value *error_word;
 

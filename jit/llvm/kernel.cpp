@@ -1,6 +1,7 @@
 // The entry function: a loop over tasks, each a tile of the parallel axes, and the stages at each of its points.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -40,6 +41,7 @@ class KernelEmitter {
                nullptr,
                {},
                {},
+               {},
                nullptr,
                nullptr,
                {}},
@@ -49,11 +51,13 @@ class KernelEmitter {
   Status emit() {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", state_.function));
     load_arguments();
+    choose_streams();
     count_tiles();
     const Range tasks{field(offsetof(kiln_kernel_args, begin), b_.getInt64Ty()),
                       field(offsetof(kiln_kernel_args, end), b_.getInt64Ty())};
     emit_loop(state_, tasks, 1, [&](llvm::Value *task) { emit_task(task); });
-    if (kernel_.schedule.stream_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    // Others may read what was streamed as soon as the pool hears that this task has ended.
+    if (any_stream_) emit_if(state_, any_stream_, [&] { b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); });
     b_.CreateRet(b_.getInt32(0));
     return state_.status;
   }
@@ -80,6 +84,28 @@ class KernelEmitter {
       } else {
         state_.buffers.push_back(b_.CreateLoad(pointer, b_.CreateConstGEP1_64(pointer, buffers, i)));
       }
+    }
+  }
+
+  // Streaming pays where a buffer would only push others out of the caches. A kernel that reads it again needs it
+  // there.
+  void choose_streams() {
+    const auto is_read = [&](size_t buffer) {
+      return std::ranges::any_of(kernel_.stages, [&](const kernel::Stage &stage) {
+        return std::ranges::any_of(stage.body.values, [&](const kernel::Value &value) {
+          return value.op == kernel::Core::load && value.access.buffer == buffer;
+        });
+      });
+    };
+    state_.streams.resize(kernel_.buffers.size());
+    const uint64_t least = kernel_.schedule.stream_bytes;
+    for (size_t i = 0; least > 0 && i < kernel_.buffers.size(); ++i) {
+      const Buffer &buffer = kernel_.buffers[i];
+      const uint64_t elements = (least + size_of(buffer.type) - 1) / size_of(buffer.type);
+      if (buffer.space != Buffer::Space::out || is_read(i)) continue;
+      if (buffer.size.is_integer() && static_cast<uint64_t>(buffer.size.integer()) < elements) continue;
+      state_.streams[i] = b_.CreateICmpUGE(emit_scalar(state_, buffer.size, {}), b_.getInt64(elements));
+      any_stream_ = any_stream_ ? b_.CreateOr(any_stream_, state_.streams[i]) : state_.streams[i];
     }
   }
 
@@ -142,7 +168,8 @@ class KernelEmitter {
   const Kernel &kernel_;
   std::vector<llvm::Value *> extents_, tile_count_values_;
   std::vector<Expr> tile_counts_;
-  std::vector<Range> ranges_;  // of the task being emitted
+  std::vector<Range> ranges_;          // of the task being emitted
+  llvm::Value *any_stream_ = nullptr;  // i1
 };
 
 }  // namespace

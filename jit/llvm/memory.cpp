@@ -118,32 +118,31 @@ class ElementAccess {
 
   // Without mask registers some processors store under a mask in microcode: only where there is need.
   void store_masked(llvm::Value *elements) {
-    if (state_.features.mask8 || !point_.whole) {
-      b_.CreateMaskedStore(elements, address(), alignment(), active_);
-      return;
-    }
-    emit_if(state_, point_.whole, [&] { b_.CreateAlignedStore(elements, address(), alignment()); });
-    emit_if(state_, b_.CreateNot(point_.whole),
-            [&] { b_.CreateMaskedStore(elements, address(), alignment(), active_); });
+    const auto masked = [&] { b_.CreateMaskedStore(elements, address(), alignment(), active_); };
+    const bool streams = state_.streams[access_.buffer];
+    if (!point_.whole || (state_.features.mask8 && !streams)) return masked();
+    emit_if_else(point_.whole, [&] { store_vector(elements); }, masked);
   }
 
   // Streaming stores need aligned addresses, which only the run knows.
   void store_vector(llvm::Value *elements) {
     llvm::Value *pointer = address();
     const uint64_t bytes = uint64_t{size_of(type_)} * width();
-    const bool local = state_.kernel.buffers[access_.buffer].space == kernel::Buffer::Space::row_local;
-    if (!state_.kernel.schedule.stream_stores || local || bytes < 16) {
-      b_.CreateAlignedStore(elements, pointer, alignment());
-      return;
-    }
+    const auto plain = [&] { b_.CreateAlignedStore(elements, pointer, alignment()); };
+    llvm::Value *stream = state_.streams[access_.buffer];
+    if (!stream || bytes < 16) return plain();
     llvm::Value *misaligned = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(bytes - 1));
-    llvm::Value *aligned = b_.CreateICmpEQ(misaligned, b_.getInt64(0));
-    emit_if(state_, aligned, [&] {
+    const auto past_caches = [&] {
       llvm::StoreInst *store = b_.CreateAlignedStore(elements, pointer, llvm::Align(bytes));
       llvm::Metadata *one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
       store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), one));
-    });
-    emit_if(state_, b_.CreateNot(aligned), [&] { b_.CreateAlignedStore(elements, pointer, alignment()); });
+    };
+    emit_if_else(b_.CreateAnd(stream, b_.CreateICmpEQ(misaligned, b_.getInt64(0))), past_caches, plain);
+  }
+
+  void emit_if_else(llvm::Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
+    emit_if(state_, condition, then);
+    emit_if(state_, b_.CreateNot(condition), otherwise);
   }
 
   // A row_local element has one value for each lane, side by side; lanes that are not active have theirs too.

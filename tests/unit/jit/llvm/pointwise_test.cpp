@@ -63,7 +63,7 @@ TEST(Pointwise, BroadcastsRowsAndColumnsAtEverySize) {
 TEST(Pointwise, StreamingStoresWriteTheSameAtAnyAlignment) {
   at_every_level([](const Target &target) {
     Kernel source = broadcast_kernel(Schedule::Vector::parallel);
-    source.schedule.stream_stores = true;
+    source.schedule.stream_bytes = 1;
     const LoadedKernel kernel(source, target);
     const int64_t m = 3, n = 101;
     auto x = random_floats(303), row = random_floats(101, 2), column = random_floats(3, 3);
