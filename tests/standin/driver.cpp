@@ -34,13 +34,13 @@ bool open_image(const void *image, Module &module) {
   const size_t size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;  // the table comes last
   const int file = memfd_create("standin-cubin", MFD_CLOEXEC);
   const bool written = file >= 0 && write(file, image, size) == static_cast<ssize_t>(size);
-  if (written) module.library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (module.library) {
+  if (written) module.handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module.handle) {
     module.file = file;  // open as long as the library is: another file of this number would pass for the same one
   } else if (file >= 0) {
     close(file);
   }
-  return module.library != nullptr;
+  return module.handle != nullptr;
 }
 
 // Outside of the lock: several streams may run kernels at once.
@@ -146,8 +146,8 @@ STANDIN int cuModuleUnload(void *module) {
   return driver().release({.function = "cuModuleUnload", .object = number(module)}, [&](Record &record) {
     if (!driver().drop(record.object, "module", "cuModuleUnload")) return invalid_handle;
     const Module gone = driver().modules[record.object];
-    if (gone.library) dlclose(gone.library);
-    if (gone.library) close(gone.file);
+    if (gone.handle) dlclose(gone.handle);
+    if (gone.handle) close(gone.file);
     driver().modules.erase(record.object);
     return ok;
   });
@@ -156,7 +156,7 @@ STANDIN int cuModuleGetFunction(void **function, void *module, const char *name)
   return driver().call({.function = "cuModuleGetFunction", .object = number(module), .name = name},
                        [&](Record &record) {
                          if (!driver().is(record.object, "module", "cuModuleGetFunction")) return invalid_handle;
-                         void *library = driver().modules[record.object].library;
+                         void *library = driver().modules[record.object].handle;
                          if (library && !dlsym(library, ("call_" + record.name).c_str())) return not_found;
                          const uint64_t made = driver().functions.size() + 1;
                          driver().functions[made] = {record.object, record.name};
@@ -190,7 +190,7 @@ STANDIN int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, uns
       if (number(extra[0]) == 2) size = *static_cast<const size_t *>(extra[1]);
     }
     record.parameter.assign(bytes, bytes + size);
-    library = driver().modules[found->second.module].library;
+    library = driver().modules[found->second.module].handle;
     launched = record;
     return ok;
   });

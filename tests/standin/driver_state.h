@@ -13,7 +13,7 @@
 namespace kiln::standin {
 
 struct Module {
-  void *library = nullptr;  // null: bytes that nobody can run; launches are recorded alone
+  void *handle = nullptr;  // null: bytes that nobody can run; launches are recorded alone
   int file = -1;            // that it was opened from
 };
 struct Function {
