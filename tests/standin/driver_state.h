@@ -14,7 +14,7 @@ namespace kiln::standin {
 
 struct Module {
   void *handle = nullptr;  // null: bytes that nobody can run; launches are recorded alone
-  int file = -1;            // that it was opened from
+  int file = -1;           // that it was opened from
 };
 struct Function {
   uint64_t module;
