@@ -23,6 +23,7 @@ TEST(Handles, AnotherTypeIsRefused) {
 }
 
 TEST(Handles, DestroyTakesNull) {
+  kiln_error_destroy(nullptr);
   kiln_options_destroy(nullptr);
   kiln_context_destroy(nullptr);
   kiln_graph_destroy(nullptr);

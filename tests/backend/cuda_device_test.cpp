@@ -43,15 +43,8 @@ class CudaDevice : public ::testing::Test {
     return Executable::load(artifact_, builtin_ops(), pool, build_id(),
                             [] { return modules()->device(**find_backend("cuda")); });
   }
-  std::vector<Record> records_of(std::string_view function) {
-    std::vector<Record> all = control_->records();
-    std::erase_if(all, [&](const Record &r) { return r.function != function; });
-    return all;
-  }
-  void expect_all_given_back() {
-    EXPECT_THAT(control_->live(), IsEmpty());
-    EXPECT_THAT(control_->misuse(), IsEmpty());
-  }
+  std::vector<Record> records_of(std::string_view function) { return standin::records_of(*control_, function); }
+  void expect_all_given_back() { standin::expect_all_given_back(*control_); }
 
   standin::DriverControl *control_ = nullptr;
   std::shared_ptr<const Artifact> artifact_;

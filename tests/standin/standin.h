@@ -1,8 +1,11 @@
 // Puts the stand-ins in the place of NVRTC and the CUDA driver, for this process and those that it starts.
 #pragma once
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <string_view>
+#include <vector>
 
 #include "tests/standin/driver.h"
 
@@ -26,6 +29,18 @@ inline DriverControl *use_driver() {
   void *library = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
   auto *control = library ? reinterpret_cast<DriverControlFn>(dlsym(library, "kiln_standin_driver")) : nullptr;
   return control ? control() : nullptr;
+}
+
+inline std::vector<Record> records_of(DriverControl &driver, std::string_view function) {
+  std::vector<Record> all = driver.records();
+  std::erase_if(all, [&](const Record &r) { return r.function != function; });
+  return all;
+}
+
+// Everything that was made is gone, exactly once.
+inline void expect_all_given_back(DriverControl &driver) {
+  EXPECT_THAT(driver.live(), ::testing::IsEmpty());
+  EXPECT_THAT(driver.misuse(), ::testing::IsEmpty());
 }
 
 }  // namespace kiln::standin

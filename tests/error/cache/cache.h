@@ -140,6 +140,48 @@ class CacheCase : public testing::Test {
     EXPECT_EQ(compile(backend).lookup, "HIT");
   }
 
+  // The record, taken for an artifact, is refused, and nothing is loaded.
+  static void expect_no_artifact(const std::string &path, const std::string &code, const std::string &message) {
+    const host::Context context = host::make_context();
+    kiln_executable *executable = nullptr;
+    EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), path.data(), path.size(), &executable)), code,
+                   path + ": " + message);
+    EXPECT_EQ(executable, nullptr);
+  }
+  void expect_no_artifact_when_flipped(const std::string &name) {
+    compile();
+    File file(record());
+    const Section section = file.section(name);
+    file.flip(section.offset + section.size / 2);
+    expect_no_artifact(record().string(), "CORRUPT",
+                       "section '" + name + "' at offset " + std::to_string(section.offset) + ": wrong checksum");
+  }
+  void expect_compiled_again_when_flipped(const std::string &name, const char *backend = "cpu") {
+    EXPECT_EQ(compile(backend).lookup, "MISS");
+    File file(record());
+    const Section section = file.section(name);
+    file.flip(section.offset + section.size / 2);
+    expect_compiled_again("the record is damaged: section '" + name + "' at offset " + std::to_string(section.offset) +
+                              ": wrong checksum",
+                          backend);
+  }
+  void expect_compiled_again_when_cut_in(const std::string &name, const char *backend = "cpu") {
+    EXPECT_EQ(compile(backend).lookup, "MISS");
+    File file(record());
+    const Section section = file.section(name);
+    const uint64_t whole = file.size(), left = section.offset + section.size / 2;
+    file.cut(left);
+    expect_compiled_again("the record is damaged: header at offset 16: " + std::to_string(left) + " bytes, expected " +
+                              std::to_string(whole),
+                          backend);
+  }
+  // "target" or "build_id" of the library under test.
+  static std::string of_this_build(std::string_view what) {
+    kiln_report *made = nullptr;
+    EXPECT_OK(kiln_build_report(&made));
+    return host::text(host::Report(made), what);
+  }
+
   static constexpr std::string_view graph_json = R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
     "constants": [{"name": "c", "type": {"dtype": "f32", "shape": [2]}, "data": [10, 20]}],

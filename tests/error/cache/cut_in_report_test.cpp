@@ -3,14 +3,6 @@
 
 namespace refused {
 
-TEST_F(CacheCase, CutInReport) {
-  EXPECT_EQ(compile().lookup, "MISS");
-  File file(record());
-  const Section section = file.section("report");
-  const uint64_t whole = file.size(), left = section.offset + section.size / 2;
-  file.cut(left);
-  expect_compiled_again("the record is damaged: header at offset 16: " + std::to_string(left) + " bytes, expected " +
-                        std::to_string(whole));
-}
+TEST_F(CacheCase, CutInReport) { expect_compiled_again_when_cut_in("report"); }
 
 }  // namespace refused

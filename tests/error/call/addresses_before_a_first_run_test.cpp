@@ -4,12 +4,7 @@
 namespace refused {
 
 TEST_P(OnEachBackend, AddressesBeforeAFirstRun) {
-  compile(R"({"kiln": 1,
-    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
-    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
-    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
-    "outputs": [{"name": "y", "value": "y"}]})");
-  ASSERT_EQ(bind("w", f32({2})), host::Error());
+  compile_bound_sum();
   float x[2] = {}, y[2] = {};
   void *data[] = {x, y};
   EXPECT_REFUSED(host::take(kiln_call_run_data(call_.get(), data, 2, nullptr)), "INVALID_ARGUMENT",

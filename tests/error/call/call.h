@@ -24,6 +24,36 @@ class OnEachBackend : public testing::TestWithParam<const char *> {
     call_.reset(made);
   }
 
+  // y[n, 2] = x[n, 2] + w[2], of f32; w is a parameter, which the second binds.
+  void compile_sum() {
+    compile(R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
+      "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
+      "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
+      "outputs": [{"name": "y", "value": "y"}]})");
+  }
+  void compile_bound_sum() {
+    compile_sum();
+    ASSERT_EQ(bind("w", f32({2})), host::Error());
+  }
+  // y = op(a, b) of two vectors; `a` and `b` are their dims, as JSON.
+  void compile_binary(const std::string &op, const std::string &dtype, const std::string &a, const std::string &b) {
+    const auto input = [&](const std::string &name, const std::string &dim) {
+      return R"({"name": ")" + name + R"(", "type": {"dtype": ")" + dtype + R"(", "shape": [)" + dim + "]}}";
+    };
+    compile(R"({"kiln": 1, "inputs": [)" + input("a", a) + ", " + input("b", b) +
+            R"(], "nodes": [{"name": "y", "op": ")" + op + R"(", "inputs": ["a", "b"]}],)" +
+            R"( "outputs": [{"name": "y", "value": "y"}]})");
+  }
+  // An integer by 0 in one element; both `op`s of them say the same.
+  void expect_integer_division_by_0(const std::string &op) {
+    compile_binary(op, "i64", "2", "2");
+    EXPECT_REFUSED(run({i64({7, 7}), i64({1, 0})}), "OUT_OF_RANGE",
+                   by_backend("an integer is divided by zero in node 'y' [" + op + "] (first in step 0, kernel 0)",
+                              "node 'y' (" + op + "): integer division by zero: operand b holds 0"));
+    EXPECT_EQ(run({i64({7, INT64_MIN}), i64({2, -1})}), host::Error()) << "the smallest by -1 wraps";
+  }
+
   const DLTensor *f32(std::vector<int64_t> shape) {
     int64_t count = 1;
     for (int64_t dim : shape) count *= dim;

@@ -4,12 +4,7 @@
 namespace refused {
 
 TEST_P(OnEachBackend, DtypeThatDlpackAloneKnows) {
-  compile(R"({"kiln": 1,
-    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
-    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
-    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
-    "outputs": [{"name": "y", "value": "y"}]})");
-  ASSERT_EQ(bind("w", f32({2})), host::Error());
+  compile_bound_sum();
   DLTensor x = *f32({2, 2});
   x.dtype = {kDLComplex, 64, 1};
   EXPECT_REFUSED(run({&x}), "TYPE_MISMATCH",

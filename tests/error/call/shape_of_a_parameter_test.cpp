@@ -4,11 +4,7 @@
 namespace refused {
 
 TEST_P(OnEachBackend, ShapeOfAParameter) {
-  compile(R"({"kiln": 1,
-    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
-    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
-    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
-    "outputs": [{"name": "y", "value": "y"}]})");
+  compile_sum();
   ASSERT_EQ(bind("w", f32({3})), host::Error());
   EXPECT_REFUSED(run({f32({3, 2})}), "TYPE_MISMATCH", "parameter 'w': dim 0 is 3, expected 2");
 }

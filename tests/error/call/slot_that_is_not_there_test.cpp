@@ -4,11 +4,7 @@
 namespace refused {
 
 TEST_P(OnEachBackend, SlotThatIsNotThere) {
-  compile(R"({"kiln": 1,
-    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
-    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
-    "nodes": [{"name": "y", "op": "add", "inputs": ["x", "w"]}],
-    "outputs": [{"name": "y", "value": "y"}]})");
+  compile_sum();
   uint32_t slot = 77;
   EXPECT_REFUSED(host::take(kiln_call_slot(call_.get(), "v", 1, &slot)), "UNKNOWN_NAME",
                  "no slot 'v'; the signature has input 'x', parameter 'w', output 'y'");

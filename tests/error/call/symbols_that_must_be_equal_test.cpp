@@ -4,10 +4,7 @@
 namespace refused {
 
 TEST_P(OnEachBackend, SymbolsThatMustBeEqual) {
-  compile(R"({"kiln": 1, "inputs": [{"name": "a", "type": {"dtype": "f32", "shape": ["n"]}},
-                                    {"name": "b", "type": {"dtype": "f32", "shape": ["m"]}}],
-    "nodes": [{"name": "y", "op": "add", "inputs": ["a", "b"]}],
-    "outputs": [{"name": "y", "value": "y"}]})");
+  compile_binary("add", "f32", "\"n\"", "\"m\"");
   EXPECT_REFUSED(run({f32({3}), f32({4})}), "TYPE_MISMATCH",
                  "node 'y': [add] shapes [n] and [m] do not broadcast: dims at -1 must be equal; m is 4, n is 3 "
                  "(symbol 'm', bound by input 'b' dim 0; symbol 'n', bound by input 'a' dim 0)");

@@ -24,16 +24,6 @@ TEST(Handles, NullForAccessors) {
   kiln_error_message(nullptr, &text);
   EXPECT_EQ(text.size, 0u);
   kiln_error_message(nullptr, nullptr);
-  kiln_error_destroy(nullptr);
-  kiln_options_destroy(nullptr);
-  kiln_context_destroy(nullptr);
-  kiln_graph_destroy(nullptr);
-  kiln_edit_destroy(nullptr);
-  kiln_executable_destroy(nullptr);
-  kiln_call_destroy(nullptr);
-  kiln_report_destroy(nullptr);
-  kiln_tensors_destroy(nullptr);
-  kiln_blob_destroy(nullptr);
 }
 
 }  // namespace refused
