@@ -20,6 +20,7 @@ Kernel broadcast_kernel(Schedule::Vector vector) {
   Kernel kernel;
   kernel.symbols = {"s0", "s1"};
   kernel.buffers = {in(DType::f32), in(DType::f32), in(DType::f32), out(DType::f32)};
+  kernel.buffers[3].size = m * n;
   const Expr i = axis(0, m), j = axis(1, n);
   Stage stage;
   if (vector == Schedule::Vector::parallel) {
@@ -71,6 +72,39 @@ TEST(Pointwise, StreamingStoresWriteTheSameAtAnyAlignment) {
     EXPECT_EQ(kernel.run({data_of(x), data_of(row), data_of(column), data_of(y)}, {m, n}), 0u);
     for (size_t k = 0; k < x.size(); ++k) ASSERT_EQ(y[k], x[k] * row[k % 101] + column[k / 101]);
   });
+}
+
+std::string ir_of(Kernel kernel, const Target &target) {
+  set_target(kernel, target);
+  return compile(kernel, target, KILN_CODEGEN_IR).text;
+}
+
+TEST(Pointwise, OnlyWhatTheKernelDoesNotReadIsStreamed) {
+  for (const Target &target : all_targets()) {
+    Kernel kernel = broadcast_kernel(Schedule::Vector::parallel);
+    EXPECT_EQ(ir_of(kernel, target).find("!nontemporal"), std::string::npos) << "no schedule asks for it";
+    kernel.schedule.stream_bytes = 1;
+    const std::string streamed = ir_of(kernel, target);
+    EXPECT_NE(streamed.find("!nontemporal"), std::string::npos);
+    EXPECT_NE(streamed.find("sfence"), std::string::npos) << "others read it when the task has ended";
+
+    Stage again;  // out[i, j] = -out[i, j]
+    const Expr offset = axis(0, Expr::symbol("s0")) * Expr::symbol("s1") + axis(1, Expr::symbol("s1"));
+    BodyBuilder b(again.body);
+    b.yield(b.op(Core::neg, b.load(3, DType::f32, {offset})));
+    again.stores = {store_at(3, offset)};
+    kernel.stages.push_back(again);
+    EXPECT_EQ(ir_of(kernel, target).find("!nontemporal"), std::string::npos);
+  }
+}
+
+TEST(Pointwise, ABufferThatIsKnownToBeSmallIsNotStreamed) {
+  Kernel kernel = broadcast_kernel(Schedule::Vector::parallel);
+  kernel.schedule.stream_bytes = 4096;
+  kernel.buffers[3].size = 1023;
+  EXPECT_EQ(ir_of(kernel, all_targets().front()).find("!nontemporal"), std::string::npos);
+  kernel.buffers[3].size = 1024;
+  EXPECT_NE(ir_of(kernel, all_targets().front()).find("!nontemporal"), std::string::npos);
 }
 
 // One parallel axis of `extent`, out[store] = x[load].
