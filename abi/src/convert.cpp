@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 
 namespace kiln::abi {
@@ -160,13 +159,11 @@ Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name) {
   TensorData data;
   data.dtype = array.dtype;
   data.shape.assign(array.shape, array.shape + array.rank);
+  const std::optional<uint64_t> bytes = dense_bytes(array.dtype, data.shape);
+  if (!bytes) return invalid(name, ": its size overflows");
+  data.bytes.resize(*bytes);
   const size_t element = size_of(array.dtype);
-  uint64_t count = 1;
-  for (int64_t dim : data.shape)
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
-        count > std::numeric_limits<int64_t>::max() / element)
-      return invalid(name, ": its size overflows");
-  data.bytes.resize(count * element);
+  const uint64_t count = *bytes / element;
   std::vector<int64_t> index(array.rank, 0);
   for (uint64_t at = 0; at < count; at++) {
     int64_t offset = static_cast<int64_t>(at);

@@ -1,5 +1,6 @@
 #include "jit/base/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -39,6 +40,16 @@ std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits) {
   for (const DTypeInfo &info : table)
     if (info.dlpack_code == code && info.dlpack_bits == bits) return info.dtype;
   return std::nullopt;
+}
+
+std::optional<uint64_t> dense_bytes(DType dtype, std::span<const int64_t> shape) {
+  int64_t room = size_of(dtype);
+  bool empty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0 || __builtin_mul_overflow(room, std::max<int64_t>(dim, 1), &room)) return std::nullopt;
+    empty |= dim == 0;
+  }
+  return empty ? 0 : static_cast<uint64_t>(room);
 }
 
 }  // namespace kiln

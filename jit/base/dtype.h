@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace kiln {
@@ -34,6 +35,10 @@ std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits);
 inline std::string_view name_of(DType d) { return d == DType::none ? "none" : dtype_info(d).name; }
 inline uint32_t size_of(DType d) { return dtype_info(d).size_bytes; }
+
+// The bytes of a dense tensor. Nothing when a dimension is negative, or when they would pass 2^63 - 1 with its empty
+// dimensions counted as 1 (NumPy's rule): so the order of dimensions does not matter, and no stride can overflow.
+std::optional<uint64_t> dense_bytes(DType dtype, std::span<const int64_t> shape);
 
 // Sets of dtypes, for schemas.
 using DTypes = uint32_t;

@@ -138,14 +138,6 @@ Status parse_kernels(ByteReader &in, std::vector<Bytes> &out) {
   return {};
 }
 
-// Bytes of a dense tensor, or false when they cannot be counted.
-bool dense_bytes(const TensorData &c, uint64_t &out) {
-  out = size_of(c.dtype);
-  for (int64_t dim : c.shape)
-    if (dim < 0 || __builtin_mul_overflow(out, static_cast<uint64_t>(dim), &out)) return false;
-  return true;
-}
-
 Status parse_constants(ByteReader &in, std::vector<TensorData> &out) {
   const uint64_t count = in.count(17);
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
@@ -158,7 +150,7 @@ Status parse_constants(ByteReader &in, std::vector<TensorData> &out) {
     if (!in.ok()) break;
     if (dtype < 1 || dtype > dtype_count) return error(Code::corrupt, "constant ", i, ": unknown dtype ", dtype);
     c.dtype = static_cast<DType>(dtype);
-    if (uint64_t expected = 0; !dense_bytes(c, expected) || expected != bytes.size())
+    if (dense_bytes(c.dtype, c.shape) != bytes.size())
       return error(Code::corrupt, "constant ", i, ": ", bytes.size(), " bytes do not fit its shape");
   }
   return {};

@@ -107,6 +107,7 @@ Status ResolvedSizes::resolve_argument(uint32_t slot) {
   int64_t last = 0;  // offset of the last element
   bool fits = true;
   a.elements = 1;
+  bool empty = false;  // counted as 1 in the check, as in dense_bytes()
   for (size_t d = 0; d < a.dims.size(); ++d) {
     a.dims[d] = values_[numbers.dims[d]];
     a.strides[d] = values_[numbers.strides[d]];
@@ -114,11 +115,12 @@ Status ResolvedSizes::resolve_argument(uint32_t slot) {
       return error(Code::type_mismatch, signature_.describe(slot), ": dim ", d, " would have size ", a.dims[d],
                    " and stride ", a.strides[d], ", expected at least 0", reason(declared.dims[d]));
     int64_t reach = 0;
-    fits = fits && !__builtin_mul_overflow(a.elements, a.dims[d], &a.elements) &&
+    empty |= a.dims[d] == 0;
+    fits = fits && !__builtin_mul_overflow(a.elements, std::max<int64_t>(a.dims[d], 1), &a.elements) &&
            !__builtin_mul_overflow(std::max<int64_t>(a.dims[d] - 1, 0), a.strides[d], &reach) &&
            !__builtin_add_overflow(last, reach, &last) && last < INT64_MAX;
   }
-  if (a.elements == 0) last = -1;
+  if (empty) a.elements = 0, last = -1;
   int64_t span = 0;
   fits = fits && !__builtin_mul_overflow(last + 1, int64_t{size_of(a.dtype)}, &span);
   a.span_bytes = static_cast<uint64_t>(span);

@@ -1,5 +1,7 @@
 #include "runtime/graph/type.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 std::string TensorType::text() const { return str_cat(name_of(dtype), text_of(dims)); }
@@ -27,14 +29,15 @@ Status check_type(const TensorType &type) {
     if (type.strides[d].is_integer() && type.strides[d].integer() < 0)
       return invalid("the stride of dim ", d, " of ", type.text(), " is ", type.strides[d].integer(),
                      ", expected at least 0");
-  int64_t bytes = size_of(type.dtype);  // of the dimensions that are known; a symbolic one is checked at the call
+  int64_t bytes =
+      size_of(type.dtype);  // of the dimensions that are known, as dense_bytes(); a symbolic one is checked at the call
   for (size_t d = 0; d < type.rank(); ++d) {
     const Dim &dim = type.dims[d];
     if (dim.depends_on_value()) return invalid("dim ", d, " of ", type.text(), " depends on a value of a kernel");
     if (!dim.is_integer()) continue;
     if (dim.integer() < 0) return invalid("dim ", d, " of ", type.text(), " is negative");
-    if (dim.is(0)) return {};  // an empty tensor has no size to overflow
-    if (__builtin_mul_overflow(bytes, dim.integer(), &bytes)) return invalid(type.text(), " exceeds 2^63 bytes");
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(dim.integer(), 1), &bytes))
+      return invalid(type.text(), " exceeds 2^63 bytes");
   }
   return {};
 }

@@ -23,13 +23,6 @@ Status damaged(const std::string &path, const Status &status) {
 
 }  // namespace
 
-std::optional<uint64_t> dense_bytes(DType dtype, std::span<const int64_t> shape) {
-  uint64_t bytes = size_of(dtype);
-  for (int64_t dim : shape)
-    if (dim < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) return std::nullopt;
-  return bytes;
-}
-
 Result<TensorFile> TensorFile::open(const std::string &path) {
   KILN_ASSIGN(const Format format, format_of(path));
   TensorFile opened;

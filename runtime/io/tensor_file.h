@@ -43,7 +43,4 @@ class TensorFile {
 };
 Status write_tensor_file(const std::string &path, std::span<const StoredTensor> tensors);
 
-// The bytes that a tensor of this dtype and shape takes, or nothing when that overflows or a dimension is negative.
-std::optional<uint64_t> dense_bytes(DType dtype, std::span<const int64_t> shape);
-
 }  // namespace kiln

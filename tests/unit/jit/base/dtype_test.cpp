@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace kiln {
 namespace {
 
@@ -16,6 +18,16 @@ TEST(DType, NamesAndDlpackCodesReadBack) {
   }
   EXPECT_EQ(dtype_from_name("float"), std::nullopt);
   EXPECT_EQ(dtype_from_dlpack(2, 8), std::nullopt);
+}
+
+TEST(DType, DenseBytesCountEmptyDimensionsAsOneAgainstOverflow) {
+  using Shape = std::vector<int64_t>;
+  EXPECT_EQ(dense_bytes(DType::f32, Shape{}), 4u);
+  EXPECT_EQ(dense_bytes(DType::f32, Shape{2, 3}), 24u);
+  EXPECT_EQ(dense_bytes(DType::i8, Shape{INT64_MAX}), uint64_t{INT64_MAX});
+  EXPECT_EQ(dense_bytes(DType::f32, Shape{INT64_MAX / 4, 0}), 0u);
+  for (const Shape &shape : {Shape{INT64_MAX}, {-1}, {0, INT64_MAX, 2}, {INT64_MAX, 2, 0}, {0, -1}})
+    EXPECT_EQ(dense_bytes(DType::f32, shape), std::nullopt);
 }
 
 }  // namespace

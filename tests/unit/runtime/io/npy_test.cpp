@@ -63,6 +63,8 @@ TEST(Npy, RefusalsSayWhatIsWrong) {
             "has 12 bytes of data; its dtype and shape need 8");
   EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4)),
             "has 4 bytes of data; its dtype and shape need more than there can be");
+  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4611686018427387904, 0)}", 0)),
+            "has 0 bytes of data; its dtype and shape need more than there can be");
   EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", 4)),
             "header: expected a size before '999999999999'");
 }
