@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -49,6 +50,43 @@ Result<Opened> open_regular(const std::string &path) {
   return Opened{std::move(file), static_cast<size_t>(info.st_size)};
 }
 
+// False with errno set.
+bool write_all(const Descriptor &file, ByteSpan bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    ssize_t put = ::write(file.get(), bytes.data() + at, bytes.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    at += static_cast<size_t>(put);
+  }
+  return true;
+}
+
+Status write_into(const std::string &path, ByteSpan bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) return failed("open", path);
+  if (!write_all(file, bytes)) return failed("write", path);
+  if (file.close() != 0) return failed("close", path);
+  return {};
+}
+
+Status write_and_rename(const std::string &path, ByteSpan bytes) {
+  // A name of this process and moment; O_EXCL makes it ours. Not mkstemp, whose 0600 would ignore the user's umask.
+  std::string temporary =
+      str_cat(path, ".", getpid(), ".", std::chrono::steady_clock::now().time_since_epoch().count());
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) return failed("create a file beside", path);
+  auto give_up = [&](std::string_view what) {
+    Status status = failed(what, path);
+    ::unlink(temporary.c_str());
+    return status;
+  };
+  if (!write_all(file, bytes)) return give_up("write");
+  if (fsync(file.get()) != 0) return give_up("flush");
+  if (file.close() != 0) return give_up("close");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename a file to");
+  return {};
+}
+
 }  // namespace
 
 std::string errno_text(int number) { return std::generic_category().message(number); }
@@ -69,26 +107,12 @@ Result<Bytes> read_file(const std::string &path) {
 }
 
 Status write_file(const std::string &path, ByteSpan bytes) {
-  // A name of this process and moment; O_EXCL makes it ours. Not mkstemp, whose 0600 would ignore the user's umask.
-  std::string temporary =
-      str_cat(path, ".", getpid(), ".", std::chrono::steady_clock::now().time_since_epoch().count());
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) return failed("create a file beside", path);
-  auto give_up = [&](std::string_view what) {
-    Status status = failed(what, path);
-    ::unlink(temporary.c_str());
-    return status;
-  };
-  for (size_t at = 0; at < bytes.size();) {
-    ssize_t put = ::write(file.get(), bytes.data() + at, bytes.size() - at);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return give_up("write");
-    at += static_cast<size_t>(put);
-  }
-  if (fsync(file.get()) != 0) return give_up("flush");
-  if (file.close() != 0) return give_up("close");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename a file to");
-  return {};
+  struct stat there{};
+  const bool exists = ::stat(path.c_str(), &there) == 0;
+  if (exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) return write_into(path, bytes);
+  std::error_code absent;  // then nothing is there to be replaced
+  const std::filesystem::path target = std::filesystem::canonical(path, absent);
+  return write_and_rename(absent ? path : target.string(), bytes);
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 namespace kiln {
 namespace {
@@ -47,6 +49,32 @@ TEST_F(Files, ErrorsNameFileAndReason) {
             "cannot read '" + dir_.string() + "': not a regular file");
   EXPECT_EQ(write_file(path("none/x"), {}).message(),
             "cannot create a file beside '" + path("none/x") + "': No such file or directory");
+}
+
+TEST_F(Files, WritingReplacesWhatALinkLeadsTo) {
+  std::filesystem::create_directory(path("far"));
+  ASSERT_TRUE(write_file(path("far/file"), span_of("old")).ok());
+  std::filesystem::create_symlink("far/file", path("link"));
+  ASSERT_TRUE(write_file(path("link"), span_of("new")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(*read_file(path("far/file")), Bytes({'n', 'e', 'w'}));
+}
+
+TEST_F(Files, WritingToAFifoReachesItsReader) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { std::getline(std::ifstream(path("fifo")), read); });
+  EXPECT_TRUE(write_file(path("fifo"), span_of("through")).ok());
+  reader.join();
+  EXPECT_EQ(read, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(path("fifo")));
+}
+
+TEST_F(Files, AFolderIsNotReplaced) {
+  std::filesystem::create_directory(path("folder"));
+  EXPECT_EQ(write_file(path("folder"), span_of("x")).message(),
+            "cannot rename a file to '" + path("folder") + "': Is a directory");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_), {}), 1) << "temporary files remain";
 }
 
 TEST_F(Files, FifosAreRefusedWithoutWaiting) {
