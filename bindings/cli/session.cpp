@@ -84,12 +84,14 @@ Session::~Session() = default;
 
 void Session::finish_progress() const { progress_->finish(); }
 
-Options compile_options(const Args &args) {
+Options compile_options(const Args &args, std::optional<std::string_view> implied_backend) {
   Options options;
-  if (const auto backend = args.get(backend_flag.name)) options.set("backend", *backend);
+  const auto given = args.get(backend_flag.name);
+  const auto backend = given ? given : implied_backend;
+  if (backend) options.set("backend", *backend);
   if (const auto cpu = args.get(cpu_flag.name)) options.set("cpu", *cpu);
   if (const auto arch = args.get(arch_flag.name)) {
-    if (args.get(backend_flag.name) != "cuda") throw Usage("--arch is for --backend cuda");
+    if (backend != "cuda") throw Usage("--arch is for --backend cuda");
     options.set("arch", *arch);
   }
   if (args.has(strict_flag.name)) options.set("strict", true);

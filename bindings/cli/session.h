@@ -1,7 +1,9 @@
 // What the commands share: flags, a context with plugins and progress, and loading a graph or an artifact.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "args.h"
@@ -42,8 +44,9 @@ class Session {
   Context context_;
 };
 
-// Of --backend, --cpu, --arch, --strict. A backend, CPU or architecture that there is not is told by the compile.
-Options compile_options(const Args &args);
+// Of --backend (or what another flag implies), --cpu, --arch, --strict. A backend, CPU or architecture that there is
+// not is told by the compile.
+Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).
 struct Subject {

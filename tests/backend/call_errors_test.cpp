@@ -15,21 +15,37 @@ using ops::i64_data;
 using ops::ints;
 using ops::sym;
 
-class CallError : public ::testing::Test {
+// Backends that go together: of `cuda` a process can have the stand-ins or a GPU.
+enum class Where : uint8_t { cpu, standins, gpu };
+
+class CallError : public ::testing::TestWithParam<Where> {
  protected:
+  void SetUp() override {
+    if (GetParam() == Where::cpu) backends_ = compiled_backends();
+    if (GetParam() == Where::standins) {
+      if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+      backends_ = {cuda_on_standins()};
+    }
+    if (GetParam() == Where::gpu) {
+      if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+      backends_ = {cuda_on_this_machine()};
+    }
+  }
+
   // The code of the error that every backend reports; `ok` if one reports none or another.
-  static Code code_of(std::string_view op, Sample sample) {
+  Code code_of(std::string_view op, Sample sample) {
     const Result<Case> made = make_case(*find_op(op), sample, 1);
     EXPECT_TRUE(made.ok()) << made.status().message();
     const Code expected = run_on_reference(*made->graph, made->arguments).status().code();
-    std::vector<Backend> all = compiled_backends();
-    if (standin::has_compiler()) all.push_back(cuda_on_standins());
-    for (const Backend &backend : all) EXPECT_EQ(backend.run(*made).status().code(), expected) << backend.name;
+    for (const Backend &backend : backends_) EXPECT_EQ(backend.run(*made).status().code(), expected) << backend.name;
     return expected;
   }
+
+ private:
+  std::vector<Backend> backends_;
 };
 
-TEST_F(CallError, IndexOutOfRange) {
+TEST_P(CallError, IndexOutOfRange) {
   for (int64_t index : {int64_t{9}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
     EXPECT_EQ(code_of("embedding", {.inputs = {f32({9, 17}), i64({3})}, .given = {{1, i64_data({3}, {0, index, 8})}}}),
               Code::out_of_range)
@@ -42,28 +58,34 @@ TEST_F(CallError, IndexOutOfRange) {
   }
 }
 
-TEST_F(CallError, IntegerDivisionByZero) {
+TEST_P(CallError, IntegerDivisionByZero) {
   for (const char *op : {"div", "remainder"})
     EXPECT_EQ(code_of(op, {.inputs = {i64({33}), i64({1})}, .given = {{1, i64_data({1}, {0})}}}), Code::out_of_range)
         << op;
 }
 
-TEST_F(CallError, SymbolsThatMustBeEqual) {
+TEST_P(CallError, SymbolsThatMustBeEqual) {
   EXPECT_EQ(code_of("add", {.inputs = {f32({sym("n")}), f32({sym("m")})}, .sizes = {{"n", 3}, {"m", 4}}}),
             Code::type_mismatch);
 }
 
-TEST_F(CallError, ABoundThatASymbolMisses) {
+TEST_P(CallError, ABoundThatASymbolMisses) {
   EXPECT_EQ(
       code_of("slice", {.inputs = {f32({sym("n")})}, .attrs = {{"dim", 0}, {"end", Dim(4)}}, .sizes = {{"n", 3}}}),
       Code::type_mismatch);
   EXPECT_EQ(code_of("argmax", {.inputs = {f32({2, sym("n")})}, .sizes = {{"n", 0}}}), Code::type_mismatch);
 }
 
-TEST_F(CallError, DoesNotOutliveTheCall) {
+TEST_P(CallError, DoesNotOutliveTheCall) {
   const Sample good{.inputs = {f32({9, 17}), i64({3})}, .given = {{1, i64_data({3}, {0, 1, 8})}}};
   EXPECT_EQ(code_of("embedding", good), Code::ok);
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, CallError, ::testing::Values(Where::cpu, Where::standins, Where::gpu),
+                         [](const auto &instance) {
+                           static constexpr const char *names[] = {"Cpu", "CudaOnStandins", "CudaOnAGpu"};
+                           return names[static_cast<size_t>(instance.param)];
+                         });
 
 }  // namespace
 }  // namespace kiln::testing

@@ -38,8 +38,7 @@ TEST_P(Conformance, OnTheStandinForAGpuAgreesWithTheReferenceOnEverySample) {
 
 TEST(ConformanceOnAGpu, AgreesWithTheReferenceOnEverySampleOfEveryOp) {
   const Backend gpu = cuda_on_this_machine();
-  const Result<std::shared_ptr<Device>> device = modules()->device(**find_backend("cuda"));
-  if (!device.ok()) GTEST_SKIP() << "SKIP: " << device.status().message();
+  if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   for (const Op *op : all_ops()) {
     const Result<std::vector<Case>> cases = cases_of(*op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();

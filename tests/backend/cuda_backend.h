@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "jit/cuda/nvrtc.h"
 #include "runtime/cache/key.h"
 #include "tests/backend/backends.h"
 #include "tests/standin/standin.h"
@@ -84,6 +85,17 @@ inline Backend cuda_on_standins() {
           [](const Case &c) { return run_compiled(c, cuda_options(), &kernels.cache()); },
           {},
           [](std::span<const Case> cases) { return compile_together(cases, kernels.cache()); }};
+}
+
+// Why `cuda` cannot run on what this machine has, for a SKIP; empty where it can. Only the absence of a driver, a GPU
+// or NVRTC is a reason: what fails later is a failure.
+inline std::string no_gpu() {
+  unsetenv("KILN_NVRTC");
+  unsetenv("KILN_LIBCUDA");
+  const Status device = modules()->device(**find_backend("cuda")).take_status();
+  if (device.code() == Code::no_device) return "SKIP: " + device.message();
+  const Status nvrtc = cuda::Nvrtc::open().take_status();
+  return nvrtc.ok() ? "" : "SKIP: " + nvrtc.message();
 }
 
 // The same without stand-ins: what this machine has.

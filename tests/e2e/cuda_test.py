@@ -54,10 +54,22 @@ class SourceTest(Case):
         self.assertIn("expf(", text)
         self.assertEqual(text.count("typedef long long kiln_i64"), 1)
 
-    def test_of_both_models(self):
+    def test_the_view_implies_the_backend(self):
+        path = self.write_graph(CHAIN)
+        self.assertEqual(self.kiln("inspect", path, "--cuda", "--arch", "sm_90"),
+                         self.kiln("inspect", path, "--cuda", "--arch", "sm_90", "--backend", "cuda"))
+
+    @needs_compiler
+    def test_of_both_models_has_each_kernel_once(self):
         for model in ("digits", "chars"):
-            text = self.kiln("inspect", MODELS / model / "graph.json", "--cuda")
-            self.assertGreater(text.count("__global__"), 5)
+            graph = MODELS / model / "graph.json"
+            text = self.kiln("inspect", graph, "--cuda", "--arch", "sm_90")
+            self.environment = STANDIN
+            self.kiln("compile", graph, "-o", self.file("a.kiln"), *CUDA)
+            self.environment = NOWHERE
+            kernels = json.loads(self.kiln("inspect", self.file("a.kiln"), "--json"))["device_kernels"]
+            self.assertEqual(text.count("__global__"), len({kernel["entry"] for kernel in kernels}), model)
+            self.assertEqual(text, self.kiln("inspect", self.file("a.kiln"), "--cuda"))
 
     def test_of_an_artifact_of_another_backend(self):
         self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))

@@ -120,5 +120,13 @@ class Case(unittest.TestCase):
             self.assertLessEqual(abs(a - e), tolerance * max(1, abs(e)), f"element {index}: {a}, expected {e}")
 
 
+class Result(unittest.TextTestResult):
+    """Tells what was skipped as every test of Kiln does: a line that begins with SKIP."""
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        print(f"SKIP {test.id().partition('.')[2]}: {reason.removeprefix('SKIP: ')}", flush=True)
+
+
 def main():
-    unittest.main(verbosity=2)
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=Result, verbosity=2))

@@ -1,6 +1,7 @@
 // What the cases of calls share: a graph compiled for each backend, arrays of the host's, and what a run answers.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <thread>
 

@@ -9,10 +9,11 @@ TEST_P(OnEachBackend, SecondThread) {
     "outputs": [{"name": "y", "value": "y"}]})");
   const DLTensor *x = f32({64, 256});
   std::atomic<bool> refused = false;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);  // of what takes milliseconds
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; i++) {
     threads.emplace_back([&] {
-      while (!refused) {
+      while (!refused && std::chrono::steady_clock::now() < deadline) {
         const host::Error error = run({x});
         if (error.code == KILN_OK) continue;
         EXPECT_REFUSED(error, "BUSY", "the call is in use on another thread; clone it to run on several");
@@ -21,6 +22,7 @@ TEST_P(OnEachBackend, SecondThread) {
     });
   }
   for (std::thread &thread : threads) thread.join();
+  EXPECT_TRUE(refused);
   EXPECT_EQ(run({x}), host::Error());
 }
 
