@@ -81,11 +81,12 @@ TEST_P(CallError, DoesNotOutliveTheCall) {
   EXPECT_EQ(code_of("embedding", good), Code::ok);
 }
 
+std::string name_of_where(const ::testing::TestParamInfo<Where> &instance) {
+  static constexpr const char *names[] = {"Cpu", "CudaOnStandins", "CudaOnAGpu"};
+  return names[static_cast<size_t>(instance.param)];
+}
 INSTANTIATE_TEST_SUITE_P(Backends, CallError, ::testing::Values(Where::cpu, Where::standins, Where::gpu),
-                         [](const auto &instance) {
-                           static constexpr const char *names[] = {"Cpu", "CudaOnStandins", "CudaOnAGpu"};
-                           return names[static_cast<size_t>(instance.param)];
-                         });
+                         name_of_where);
 
 }  // namespace
 }  // namespace kiln::testing

@@ -61,8 +61,7 @@ struct Variant {
   bool all_outputs = false;  // every value is an output, which cuts fusion everywhere
 };
 
-// Two ways for each graph: another feature level each, and what else there is, in turn. Three graphs of four are fused
-// in both.
+// Each graph is fused and, at another feature level, not fused; every other graph also has every value as an output.
 std::vector<Variant> variants_of(uint64_t seed) {
   static const std::vector<const char *> levels = [] {
     std::vector<const char *> all;
@@ -70,22 +69,17 @@ std::vector<Variant> variants_of(uint64_t seed) {
       if (Target::by_name(level)->runs_on_host()) all.push_back(level);
     return all;
   }();
-  auto variant = [&](const char *how, uint64_t level) {
-    Variant made{str_cat("cpu ", levels[level % levels.size()], how), {}};
-    made.options.cpu = levels[level % levels.size()];
+  auto variant = [&](const char *how, uint64_t number) {
+    Variant made{str_cat("cpu ", levels[number % levels.size()], how), {}};
+    made.options.cpu = levels[number % levels.size()];
     made.options.compile_threads = 1;
     return made;
   };
-  std::vector<Variant> all = {variant("", seed)};
-  const uint64_t other = seed / levels.size();
-  if (other % 4 == 0) {
-    all.push_back(variant(", not fused", seed + 1));
-    all.back().options.fuse = false;
-  } else if (other % 4 == 1) {
-    all.push_back(variant(", every value an output", seed + 1));
+  std::vector<Variant> all = {variant("", seed), variant(", not fused", seed + 1)};
+  all.back().options.fuse = false;
+  if (seed / levels.size() % 2 == 0) {
+    all.push_back(variant(", every value an output", seed + 2));
     all.back().all_outputs = true;
-  } else if (other % 4 == 2) {
-    all.push_back(variant("", seed + 1));
   }
   return all;
 }
@@ -107,37 +101,42 @@ Result<RandomCase> with_all_outputs(RandomCase made) {
   return made;
 }
 
-// What is wrong, or "".
-struct Checked {
-  std::string wrong = {};
-  int64_t elements = 0, undetermined = 0;
-  bool skipped = false;  // the reference fails once its operands are rounded
+// A graph with what its calls should give.
+struct Expectation {
+  RandomCase made;
+  std::vector<Expected> calls;  // empty: the reference fails once its operands are rounded
 };
-Checked check(const RandomCase &made, const Variant &variant) {
-  Checked checked;
-  RandomCase now = made;
-  if (variant.all_outputs) {
-    Result<RandomCase> all = with_all_outputs(made);
-    if (!all.ok()) return {.wrong = str_cat("every value an output: ", all.status().message())};
-    now = std::move(all).value();
+Result<Expectation> expectation_of(RandomCase made) {
+  KILN_ASSIGN(const Oracle oracle, Oracle::of(made.graph));
+  Expectation all{std::move(made), {}};
+  for (const RandomCase::Call &call : all.made.calls) {
+    Result<Expected> result = oracle.expect(call.arguments);
+    if (!result.ok()) return Expectation{std::move(all.made), {}};
+    all.calls.push_back(std::move(result).value());
   }
-  const Result<Oracle> oracle = Oracle::of(now.graph);
-  if (!oracle.ok()) return {.wrong = str_cat("decomposition: ", oracle.status().message())};
-  std::vector<Expected> expected;
-  for (const RandomCase::Call &call : now.calls) {
-    Result<Expected> result = oracle->expect(call.arguments);
-    if (!result.ok()) return {.wrong = {}, .skipped = true};
-    expected.push_back(std::move(result).value());
+  return all;
+}
+
+// What is wrong, or "".
+std::string check(const Expectation &expected, const Variant &variant) {
+  if (expected.calls.empty()) return "";
+  const Result<std::vector<Results>> results = run_case(expected.made, variant.options);
+  if (!results.ok()) return results.status().message();
+  for (size_t k = 0; k < expected.calls.size(); ++k) {
+    const std::string parts = difference((*results)[k], expected.calls[k]);
+    if (!parts.empty()) return str_cat("call ", k, ": ", parts);
   }
-  const Result<std::vector<Results>> results = run_case(now, variant.options);
-  if (!results.ok()) return {.wrong = results.status().message()};
-  for (size_t k = 0; k < expected.size(); ++k) {
-    checked.elements += expected[k].elements;
-    checked.undetermined += expected[k].undetermined;
-    const std::string parts = difference((*results)[k], expected[k]);
-    if (checked.wrong.empty() && !parts.empty()) checked.wrong = str_cat("call ", k, ": ", parts);
-  }
-  return checked;
+  return "";
+}
+
+Result<Expectation> expectation_of(const RandomCase &made, const Variant &variant) {
+  if (!variant.all_outputs) return expectation_of(made);
+  KILN_ASSIGN(RandomCase all, with_all_outputs(made));
+  return expectation_of(std::move(all));
+}
+std::string check(const RandomCase &made, const Variant &variant) {
+  const Result<Expectation> expected = expectation_of(made, variant);
+  return expected.ok() ? check(*expected, variant) : expected.status().message();
 }
 
 std::string sizes_text(const RandomCase &made) {
@@ -150,11 +149,11 @@ std::string sizes_text(const RandomCase &made) {
 }
 
 std::string report(const RandomCase &made, const Variant &variant, const std::string &wrong) {
-  auto still_fails = [&](const RandomCase &smaller) { return !check(smaller, variant).wrong.empty(); };
+  auto still_fails = [&](const RandomCase &smaller) { return !check(smaller, variant).empty(); };
   const RandomCase small = shrink(made, still_fails);
   return str_cat("seed ", made.seed, ", ", variant.name, ": ", wrong, "\nto repeat: ", command(made.seed),
-                 "\nshrunk, at sizes ", sizes_text(small), ": ", check(small, variant).wrong, "\n",
-                 write_json(*small.graph), "\nwhole, at sizes ", sizes_text(made), ":\n", write_json(*made.graph));
+                 "\nshrunk, at sizes ", sizes_text(small), ": ", check(small, variant), "\n", write_json(*small.graph),
+                 "\nwhole, at sizes ", sizes_text(made), ":\n", write_json(*made.graph));
 }
 
 void count_ops(const Graph &graph, std::map<std::string_view, int> &count) {
@@ -177,7 +176,7 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     end = begin + (shard == 0);
   }
   std::map<std::string_view, int> count;
-  int64_t nodes = 0, elements = 0, undetermined = 0, skipped = 0, failures = 0;
+  int64_t nodes = 0, runs = 0, elements = 0, undetermined = 0, skipped = 0, failures = 0;
   for (uint64_t seed = begin; seed < end && failures < enough_failures; ++seed) {
     CrashReport::now_running(seed);
     const Result<RandomCase> made = draw_case(seed);
@@ -185,27 +184,33 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     count_ops(*made->graph, count);
     nodes += static_cast<int64_t>(made->graph->nodes().size());
     if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
+    std::optional<Expectation> expectation;  // of the variants that have the same outputs: it takes longer than a run
     for (const Variant &variant : variants_of(seed)) {
-      const Checked checked = check(*made, variant);
-      elements += checked.elements;
-      undetermined += checked.undetermined;
-      skipped += checked.skipped;
-      if (checked.wrong.empty()) continue;
-      ADD_FAILURE() << report(*made, variant, checked.wrong);
+      if (variant.all_outputs || !expectation) {
+        Result<Expectation> expected = expectation_of(*made, variant);
+        ASSERT_TRUE(expected.ok()) << "seed " << seed << ", " << variant.name << ": " << expected.status().message();
+        expectation = std::move(expected).value();
+      }
+      ++runs;
+      skipped += expectation->calls.empty();
+      for (const Expected &call : expectation->calls) elements += call.elements, undetermined += call.undetermined;
+      const std::string wrong = check(*expectation, variant);
+      if (wrong.empty()) continue;
+      ADD_FAILURE() << report(*made, variant, wrong);
       ++failures;
     }
   }
   std::string_view rarest = "call";
   for (const Op *op : all_ops())
     if (count[op->name] < count[rarest]) rarest = op->name;
-  std::printf("%d graphs, %d nodes; rarest op: %s, %d times; %d elements, %d undetermined; %d runs skipped\n",
-              static_cast<int>(end - begin), static_cast<int>(nodes), std::string(rarest).c_str(), count[rarest],
-              static_cast<int>(elements), static_cast<int>(undetermined), static_cast<int>(skipped));
-  if (failures == 0 && end - begin >= 2 * all_ops().size()) {
-    EXPECT_GE(count[rarest], 2) << rarest;
-  }
-  EXPECT_LE(skipped * 20, static_cast<int64_t>(end - begin));
-  EXPECT_LE(undetermined * 5, elements);
+  std::printf("%d graphs, %d nodes, %d runs; rarest op: %s, %d times; %lld elements, %lld undetermined; %d skipped\n",
+              static_cast<int>(end - begin), static_cast<int>(nodes), static_cast<int>(runs),
+              std::string(rarest).c_str(), count[rarest], static_cast<long long>(elements),
+              static_cast<long long>(undetermined), static_cast<int>(skipped));
+  if (failures > 0 || end - begin < 2 * all_ops().size()) return;  // too few to say anything of the whole
+  EXPECT_GE(count[rarest], 2) << rarest;
+  EXPECT_LE(skipped * 50, runs);
+  EXPECT_LE(undetermined * 50, elements);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphs, ::testing::Range(0, shards));
