@@ -6,6 +6,7 @@
 
 #include "jit/base/build_id.h"
 #include "jit/base/codegen.h"
+#include "jit/cuda/nvrtc.h"
 #include "tests/standin/standin.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
