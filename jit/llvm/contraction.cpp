@@ -121,13 +121,13 @@ class ContractionEmitter {
     const int64_t mr = schedule_.mr, few = few_rows();
     if (few == mr || (m_.count && *m_.count % mr == 0)) return emit_microkernel(mr, i, j, k, a_panel_of(i), columns);
     llvm::Value *left = b_.CreateNSWSub(m_.end, i);
-    llvm::Value *thin = b_.CreateICmpSLE(left, integer(mr - few));
-    emit_if(state_, b_.CreateNot(thin), [&] { emit_microkernel(mr, i, j, k, a_panel_of(i), columns); });
-    emit_if(state_, thin, [&] {
+    const auto all_rows = [&] { emit_microkernel(mr, i, j, k, a_panel_of(i), columns); };
+    const auto thin = [&] {
       emit_loop(state_, {integer(0), left}, few, [&](llvm::Value *row) {
         emit_microkernel(few, b_.CreateNSWAdd(i, row), j, k, at(a_panel_of(i), row), columns);
       });
-    });
+    };
+    emit_if_else(state_, b_.CreateICmpSGT(left, integer(mr - few)), all_rows, thin);
   }
   // Enough rows to keep the multipliers busy for as long as one addition takes; a divisor of mr.
   int64_t few_rows() const {
@@ -141,11 +141,14 @@ class ContractionEmitter {
                         llvm::Value *columns) {
     const int64_t vectors = schedule_.nr / lanes_;
     llvm::Value *c = at(c_tile_, c_offset(i, j));
-    Values places, sums;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < vectors; ++v) places.push_back(at(c, r * c_columns_ + v * lanes_));
-    for (llvm::Value *place : places)
-      sums.push_back(one_block_ ? llvm::Constant::getNullValue(vector_) : load(vector_, place));
+    // Made where it is used: addresses that live through the loop would cost registers and time to compile.
+    const auto place = [&](size_t sum) {
+      const auto r = static_cast<int64_t>(sum) / vectors, v = static_cast<int64_t>(sum) % vectors;
+      return at(c, r * c_columns_ + v * lanes_);
+    };
+    Values sums;
+    for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
+      sums.push_back(one_block_ ? llvm::Constant::getNullValue(vector_) : load(vector_, place(sum)));
 
     const Range depth{integer(0), b_.CreateNSWSub(k.end, k.begin), k.count};
     sums = emit_loop(state_, depth, 1, sums, [&](llvm::Value *step, const Values &carried) {
@@ -160,7 +163,7 @@ class ContractionEmitter {
       }
       return next;
     });
-    for (size_t place = 0; place < places.size(); ++place) store(sums[place], places[place]);
+    for (size_t sum = 0; sum < sums.size(); ++sum) store(sums[sum], place(sum));
   }
 
   // A packed panel may come from far: ask for what is read some steps later.

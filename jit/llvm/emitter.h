@@ -35,6 +35,8 @@ struct KernelState {
   std::vector<llvm::Value *> buffers;  // by number; of row_local ones: their area in scratch
   std::vector<llvm::Value *> symbols;  // i64, by number
   std::vector<llvm::Value *> streams;  // i1, by buffer: whether stores bypass the caches in this call; null: never
+  // i64, bytes: how far ahead of a load its buffer is asked for; 0 in a call that does not stream. Empty: never.
+  llvm::SmallVector<llvm::Value *, 2> ahead;
   llvm::Value *scratch;
   llvm::Value *error_word;
 
@@ -70,6 +72,9 @@ struct Point {
 struct Range {
   llvm::Value *begin, *end;
   std::optional<int64_t> count = std::nullopt;  // end - begin where it is known: spares guards, single passes and tails
+  int64_t multiple = 1;                         // end - begin is a multiple of this: spares tails
+
+  bool has_rest(int64_t step) const { return multiple % step != 0 && (!count || *count % step != 0); }
 };
 
 // ---- loops.cpp
@@ -80,6 +85,8 @@ Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
                  const std::function<Values(llvm::Value *i, const Values &carried)> &body);
 // if (condition) then(); the second form: condition ? then() : otherwise.
 void emit_if(KernelState &state, llvm::Value *condition, const std::function<void()> &then);
+void emit_if_else(KernelState &state, llvm::Value *condition, const std::function<void()> &then,
+                  const std::function<void()> &otherwise);
 Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then);
 
 // ---- index.cpp
@@ -160,6 +167,8 @@ LaneRanges split_range(KernelState &state, const Range &range, unsigned width);
 // body at every point of the range.
 void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, const Point &point,
                      const std::function<void(const Point &)> &body);
+// Whether it is so for all values of its symbols.
+bool is_multiple(const Expr &expr, int64_t divisor);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
 // One stage at one point, or `width` points, of the parallel axes.
 void emit_stage(KernelState &state, const kernel::Stage &stage, const Point &point);

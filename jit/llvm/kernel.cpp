@@ -42,6 +42,7 @@ class KernelEmitter {
                {},
                {},
                {},
+               {},
                nullptr,
                nullptr,
                {}},
@@ -107,6 +108,10 @@ class KernelEmitter {
       state_.streams[i] = b_.CreateICmpUGE(emit_scalar(state_, buffer.size, {}), b_.getInt64(elements));
       any_stream_ = any_stream_ ? b_.CreateOr(any_stream_, state_.streams[i]) : state_.streams[i];
     }
+    // Then memory is what the kernel waits for. Processors foresee too little of it, and only within a page: the next
+    // lines are asked for into the first cache, those that follow into the second.
+    for (const uint64_t bytes : {2048, 8192})
+      if (any_stream_) state_.ahead.push_back(b_.CreateSelect(any_stream_, b_.getInt64(bytes), b_.getInt64(0)));
   }
 
   void count_tiles() {
@@ -143,7 +148,10 @@ class KernelEmitter {
     if (size == 1) return {begin, end, 1};
     if (extent.is_integer() && extent.integer() % size == 0) return {begin, end, size};
     if (extent.is_integer() && extent.integer() < size) return {begin, extents_[axis], extent.integer()};
-    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis])};
+    const int64_t lanes = kernel_.schedule.lanes;
+    const bool whole = size % lanes == 0 && is_multiple(extent, lanes);
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt,
+            whole ? lanes : 1};
   }
 
   void emit_axes(size_t axis, const Point &point) {

@@ -121,4 +121,21 @@ void emit_if(KernelState &state, llvm::Value *condition, const std::function<voi
   });
 }
 
+void emit_if_else(KernelState &state, llvm::Value *condition, const std::function<void()> &then,
+                  const std::function<void()> &otherwise) {
+  auto &b = state.b;
+  llvm::BasicBlock *yes = add_block(state, "then"), *no = llvm::BasicBlock::Create(b.getContext(), "else"),
+                   *after = llvm::BasicBlock::Create(b.getContext(), "after");
+  b.CreateCondBr(condition, yes, no);
+  b.SetInsertPoint(yes);
+  then();
+  b.CreateBr(after);
+  no->insertInto(state.function);
+  b.SetInsertPoint(no);
+  otherwise();
+  b.CreateBr(after);
+  after->insertInto(state.function);
+  b.SetInsertPoint(after);
+}
+
 }  // namespace kiln::codegen

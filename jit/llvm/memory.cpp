@@ -11,6 +11,8 @@ namespace {
 
 // One access at one point. Addresses are in elements.
 class ElementAccess {
+  static constexpr unsigned piece_bytes = 16;  // of a streaming store
+
  public:
   ElementAccess(KernelState &state, const kernel::Access &access, LaneIndex at, const Point &point)
       : state_(state), b_(state.b), point_(point), access_(access), at_(at) {
@@ -24,6 +26,7 @@ class ElementAccess {
 
   llvm::Value *load(llvm::Value *valid) {
     if (at_.uniform()) return load_uniform(valid);
+    if (at_.contiguous()) prefetch();
     llvm::Value *mask = mask_with(valid);
     llvm::Value *elements;
     if (!mask) {
@@ -83,6 +86,17 @@ class ElementAccess {
     return b_.CreateAlignedLoad(type, pointer, alignment());
   }
 
+  void prefetch() {
+    const bool tail = active_ && !point_.whole;
+    if (tail || state_.kernel.buffers[access_.buffer].space != kernel::Buffer::Space::in) return;
+    int locality = 3;  // the first cache, then the second
+    for (llvm::Value *bytes : state_.ahead) {
+      llvm::Value *line = b_.CreateGEP(b_.getInt8Ty(), address(), bytes);
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                         {line, b_.getInt32(0), b_.getInt32(static_cast<uint32_t>(locality--)), b_.getInt32(1)});
+    }
+  }
+
   // What an access with `valid` false reads, as memory holds it.
   llvm::Value *fill() { return encode(constant_of(state_, type_, access_.fill)); }
 
@@ -121,28 +135,35 @@ class ElementAccess {
     const auto masked = [&] { b_.CreateMaskedStore(elements, address(), alignment(), active_); };
     const bool streams = state_.streams[access_.buffer];
     if (!point_.whole || (state_.features.mask8 && !streams)) return masked();
-    emit_if_else(point_.whole, [&] { store_vector(elements); }, masked);
+    emit_if_else(state_, point_.whole, [&] { store_vector(elements); }, masked);
   }
 
-  // Streaming stores need aligned addresses, which only the run knows.
+  // Streaming stores need aligned addresses, which only the run knows. In pieces of 16 bytes, as malloc aligns: they
+  // meet in the buffer of their cache line, wherever the array begins.
   void store_vector(llvm::Value *elements) {
     llvm::Value *pointer = address();
-    const uint64_t bytes = uint64_t{size_of(type_)} * width();
     const auto plain = [&] { b_.CreateAlignedStore(elements, pointer, alignment()); };
     llvm::Value *stream = state_.streams[access_.buffer];
-    if (!stream || bytes < 16) return plain();
-    llvm::Value *misaligned = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(bytes - 1));
+    const unsigned lanes = piece_bytes / size_of(type_);
+    if (!stream || width() < lanes) return plain();
     const auto past_caches = [&] {
-      llvm::StoreInst *store = b_.CreateAlignedStore(elements, pointer, llvm::Align(bytes));
-      llvm::Metadata *one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), one));
+      llvm::MDNode *nontemporal = llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1)));
+      for (unsigned lane = 0; lane < width(); lane += lanes) {
+        llvm::Value *piece = width() == lanes ? elements : b_.CreateShuffleVector(elements, part(lane, lanes));
+        llvm::Value *place = b_.CreateGEP(element_, pointer, b_.getInt64(lane));
+        b_.CreateAlignedStore(piece, place, llvm::Align(piece_bytes))
+            ->setMetadata(llvm::LLVMContext::MD_nontemporal, nontemporal);
+      }
     };
-    emit_if_else(b_.CreateAnd(stream, b_.CreateICmpEQ(misaligned, b_.getInt64(0))), past_caches, plain);
+    llvm::Value *low_bits = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(piece_bytes - 1));
+    llvm::Value *aligned = b_.CreateICmpEQ(low_bits, b_.getInt64(0));
+    emit_if_else(state_, b_.CreateAnd(stream, aligned), past_caches, plain);
   }
 
-  void emit_if_else(llvm::Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
-    emit_if(state_, condition, then);
-    emit_if(state_, b_.CreateNot(condition), otherwise);
+  static llvm::SmallVector<int, 16> part(unsigned begin, unsigned count) {
+    llvm::SmallVector<int, 16> lanes;
+    for (unsigned lane = begin; lane < begin + count; ++lane) lanes.push_back(static_cast<int>(lane));
+    return lanes;
   }
 
   // A row_local element has one value for each lane, side by side; lanes that are not active have theirs too.

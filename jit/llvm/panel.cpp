@@ -135,19 +135,19 @@ class PanelEmitter {
     llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
     if (source_.rows < width) return copy_pieces({at_masked(state_, plan, point_, along_.begin, along_.end)});
 
-    llvm::Value *whole = b_.CreateICmpSGE(left, integer(source_.rows));
-    emit_if(state_, whole, [&] {
+    const auto all_rows = [&] {
       std::vector<Point> pieces;
       for (unsigned row = 0; row < source_.rows; row += width)
         pieces.push_back(at_lanes(plan, point_, b_.CreateNSWAdd(along_.begin, integer(row))));
       copy_pieces(pieces);
-    });
-    emit_if(state_, b_.CreateNot(whole), [&] {
+    };
+    const auto some_rows = [&] {
       clear(width);
       emit_loop(state_, {along_.begin, along_.end}, width, [&](llvm::Value *i) {
         copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_masked(state_, plan, point_, i, along_.end)});
       });
-    });
+    };
+    emit_if_else(state_, b_.CreateICmpSGE(left, integer(source_.rows)), all_rows, some_rows);
   }
 
   // What scratch holds could be subnormal numbers, which are slow to compute with.

@@ -93,7 +93,7 @@ class Reduction {
   }
 
   Values emit_over_lanes_of(const Range &range, const Point &point, Values carried) {
-    if (plan_.single) return emit_masked(range, point, carried);
+    if (plan_.single && range.has_rest(plan_.width)) return emit_masked(range, point, carried);
     Range left = range;
     if (sets_ > 1) {
       const auto [blocks, rest] = split_range(state_, left, plan_.width * sets_);

@@ -90,6 +90,7 @@ LaneRanges split_range(KernelState &state, const Range &range, unsigned width) {
     llvm::Value *middle = b.CreateNSWAdd(range.begin, b.getInt64(static_cast<uint64_t>(whole)));
     return {{range.begin, middle, whole}, {middle, range.end, *range.count - whole}};
   }
+  if (!range.has_rest(step)) return {range, {range.end, range.end, 0}};
   llvm::Value *whole = b.CreateAnd(b.CreateNSWSub(range.end, range.begin), b.getInt64(static_cast<uint64_t>(-step)));
   llvm::Value *middle = b.CreateNSWAdd(range.begin, whole);
   return {{range.begin, middle}, {middle, range.end}};
@@ -118,20 +119,22 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
     return;
   }
   const auto masked = [&](llvm::Value *i) { body(at_masked(state, plan, point, i, range.end)); };
-  const bool has_rest = !range.count || *range.count % plan.width != 0;
-  if (plan.single && has_rest) return emit_loop(state, range, plan.width, masked);
+  if (plan.single && range.has_rest(plan.width)) return emit_loop(state, range, plan.width, masked);
   const auto [vectors, rest] = split_range(state, range, plan.width);
   emit_loop(state, vectors, plan.width, [&](llvm::Value *i) { body(at_lanes(plan, point, i)); });
-  if (!has_rest) return;
+  if (!range.has_rest(plan.width)) return;
   if (plan.masked)
     emit_loop(state, rest, plan.width, masked);
   else
     emit_loop(state, rest, 1, [&](llvm::Value *i) { body(at_scalar(plan, point, i)); });
 }
 
+bool is_multiple(const Expr &expr, int64_t divisor) { return mod(expr, Expr(divisor)).is(0); }
+
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
+  if (is_multiple(axis.extent, state.kernel.schedule.lanes)) range.multiple = state.kernel.schedule.lanes;
   return range;
 }
 

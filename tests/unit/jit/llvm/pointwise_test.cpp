@@ -68,9 +68,12 @@ TEST(Pointwise, StreamingStoresWriteTheSameAtAnyAlignment) {
     const LoadedKernel kernel(source, target);
     const int64_t m = 3, n = 101;
     auto x = random_floats(303), row = random_floats(101, 2), column = random_floats(3, 3);
-    std::vector<float> y(303);
-    EXPECT_EQ(kernel.run({data_of(x), data_of(row), data_of(column), data_of(y)}, {m, n}), 0u);
-    for (size_t k = 0; k < x.size(); ++k) ASSERT_EQ(y[k], x[k] * row[k % 101] + column[k / 101]);
+    for (size_t offset : {0, 1, 4, 5}) {
+      std::vector<float> y(310, -1.0f);
+      EXPECT_EQ(kernel.run({data_of(x), data_of(row), data_of(column), y.data() + offset}, {m, n}), 0u);
+      for (size_t k = 0; k < x.size(); ++k) ASSERT_EQ(y[offset + k], x[k] * row[k % 101] + column[k / 101]);
+      ASSERT_EQ(std::ranges::count(y, -1.0f), 7) << "elements beside the array";
+    }
   });
 }
 
@@ -87,6 +90,7 @@ TEST(Pointwise, OnlyWhatTheKernelDoesNotReadIsStreamed) {
     const std::string streamed = ir_of(kernel, target);
     EXPECT_NE(streamed.find("!nontemporal"), std::string::npos);
     EXPECT_NE(streamed.find("sfence"), std::string::npos) << "others read it when the task has ended";
+    EXPECT_NE(streamed.find("llvm.prefetch"), std::string::npos) << "memory is what such a call waits for";
 
     Stage again;  // out[i, j] = -out[i, j]
     const Expr offset = axis(0, Expr::symbol("s0")) * Expr::symbol("s1") + axis(1, Expr::symbol("s1"));
@@ -120,6 +124,18 @@ Kernel copy_kernel(DType type, Expr extent, Expr load, Expr store, uint32_t tile
   stage.stores = {store_at(1, std::move(store))};
   kernel.stages = {stage};
   return kernel;
+}
+
+TEST(Pointwise, AnExtentOfWholeVectorsHasNoTail) {
+  const Expr n = Expr::symbol("s0");
+  for (const Target &target : all_targets()) {
+    for (const auto &[extent, tails] : {std::pair(16 * n, false), {n, true}, {16 * n + 2, true}}) {
+      const Expr i = axis(0, extent);
+      const std::string ir = ir_of(copy_kernel(DType::f32, extent, i, i), target);
+      const bool has_tail = ir.find("masked") != std::string::npos || ir.find("load float,") != std::string::npos;
+      EXPECT_EQ(has_tail, tails) << target.name() << ": " << extent.text();
+    }
+  }
 }
 
 template <class T>
