@@ -207,7 +207,11 @@ std::optional<Expr> Expr::coefficient(uint32_t axis_id) const {
 }
 
 Expr Expr::substitute(const std::function<std::optional<Expr>(const Expr &leaf)> &map) const {
-  auto operand = [&](size_t i) { return node_->operands[i].substitute(map); };
+  // Of an operation with two operands.
+  const auto rebuilt = [&](Expr (*operation)(const Expr &, const Expr &)) {
+    const Expr a = node_->operands[0].substitute(map), b = node_->operands[1].substitute(map);
+    return a == node_->operands[0] && b == node_->operands[1] ? *this : operation(a, b);
+  };
   switch (kind()) {
     case Kind::integer:
       return *this;
@@ -233,13 +237,13 @@ Expr Expr::substitute(const std::function<std::optional<Expr>(const Expr &leaf)>
       return result;
     }
     case Kind::floor_div:
-      return kiln::floor_div(operand(0), operand(1));
+      return rebuilt(kiln::floor_div);
     case Kind::mod:
-      return kiln::mod(operand(0), operand(1));
+      return rebuilt(kiln::mod);
     case Kind::min:
-      return kiln::min(operand(0), operand(1));
+      return rebuilt(kiln::min);
     case Kind::max:
-      return kiln::max(operand(0), operand(1));
+      return rebuilt(kiln::max);
   }
   return *this;
 }

@@ -1,8 +1,10 @@
 // The module's border: the C table of jit/base/codegen.h. Worker threads compile; the calling thread delivers.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -21,13 +23,16 @@ struct Outcome {
   double milliseconds = 0;
 };
 
-// The kernels of one request: workers take them in order, the calling thread waits for each in order.
+// The kernels of one request: workers take one after the other, the calling thread waits for each in order.
 class Batch {
  public:
   explicit Batch(const kiln_codegen_request &request)
       : request_(request),
         target_(Target::by_name({request.target, request.target_size})),
-        outcomes_(request.kernel_count) {}
+        outcomes_(request.kernel_count) {
+    for (uint64_t kernel = 0; kernel < request.kernel_count; ++kernel) order_.push_back(kernel);
+    std::ranges::stable_sort(order_, std::greater(), [&](uint64_t kernel) { return request.kernel_sizes[kernel]; });
+  }
   Batch(const Batch &) = delete;
   Batch &operator=(const Batch &) = delete;
 
@@ -51,8 +56,9 @@ class Batch {
   void work() {
     std::unique_ptr<Session> session;
     while (!stopped_) {
-      const uint64_t kernel = next_++;
-      if (kernel >= outcomes_.size()) return;
+      const uint64_t turn = next_++;
+      if (turn >= order_.size()) return;
+      const uint64_t kernel = order_[turn];
       Outcome outcome;
       const auto begin = std::chrono::steady_clock::now();
       try {
@@ -81,6 +87,7 @@ class Batch {
 
   const kiln_codegen_request &request_;
   const Result<Target> target_;
+  std::vector<uint64_t> order_;  // large ones first, so that no thread is left with one at the end
   std::vector<std::optional<Outcome>> outcomes_;
   std::atomic<uint64_t> next_ = 0;
   std::atomic<bool> stopped_ = false;

@@ -7,34 +7,65 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetOptions.h>
 
-#include <mutex>
-
 namespace kiln::codegen {
 namespace {
 
-// Loop strength reduction and the analyses that only it asks for take a fifth of a kernel's time. The emitter's loops
-// have little for it: their addresses are base + index * element size, which x86 addresses directly.
-void switch_off_strength_reduction() {
+// The emitter writes vectors, loops and addresses as they should run, so that what many passes look for is not there;
+// they took two fifths of a kernel's time. Measure code and compile time before one comes back (`./dev bench`).
+struct Setting {
+  const char *option, *value;
+};
+constexpr Setting settings[] = {
+    // Addresses are base + index * size, which x86 addresses directly, and are made in the block that uses them.
+    {"disable-lsr", "true"},
+    {"disable-cgp", "true"},
+    {"disable-constant-hoisting", "true"},
+    {"disable-machine-sink", "true"},
+    {"disable-x86-lea-opt", "true"},
+    // Equal values are merged in IR. What is left in loops are constants, which are operands in memory or cheap.
+    {"disable-machine-cse", "true"},
+    {"disable-machine-licm", "true"},
+    {"disable-postra-machine-licm", "true"},
+    {"disable-cleanups", "true"},
+    // Processors that have vectors reorder instructions themselves, and forward copies.
+    {"enable-misched", "false"},
+    {"disable-copyprop", "true"},
+    // Few branches, and few values that live across them: splitting their ranges by regions finds nothing.
+    {"disable-early-taildup", "true"},
+    {"disable-tail-duplicate", "true"},
+    {"enable-shrink-wrap", "false"},
+    {"x86-cmov-converter", "false"},
+    {"disable-x86-domain-reassignment", "true"},
+    {"disable-ssc", "true"},
+    {"grow-region-complexity-budget", "1"},
+};
+
+Status apply_settings() {
   llvm::StringMap<llvm::cl::Option *> &options = llvm::cl::getRegisteredOptions();
-  if (auto found = options.find("disable-lsr"); found != options.end())
-    static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
+  for (const Setting &setting : settings) {
+    const auto found = options.find(setting.option);
+    if (found == options.end() || found->second->addOccurrence(0, setting.option, setting.value))
+      return error(Code::internal, "this LLVM has no option ", setting.option);
+  }
+  return {};
 }
 
-void initialise_llvm() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+// Once a process: LLVM keeps its options in globals, of this library alone.
+const Status &initialise_llvm() {
+  static const Status outcome = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    switch_off_strength_reduction();
-  });
+    return apply_settings();
+  }();
+  return outcome;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const Features &features) {
-  initialise_llvm();
+  KILN_TRY(Status(initialise_llvm()));
   std::string why;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(target_triple, why);
   if (!target) return error(Code::internal, why);

@@ -1,7 +1,7 @@
 #include "jit/llvm/optimize.h"
 
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace kiln::codegen {
@@ -13,7 +13,7 @@ Optimizer::Optimizer(llvm::TargetMachine &machine) : builder_(&machine) {
   builder_.registerLoopAnalyses(loops_);
   builder_.crossRegisterProxies(loops_, functions_, graphs_, modules_);
   passes_.addPass(llvm::EarlyCSEPass());
-  passes_.addPass(llvm::InstCombinePass());
+  passes_.addPass(llvm::InstSimplifyPass());
   passes_.addPass(llvm::SimplifyCFGPass());
 }
 
