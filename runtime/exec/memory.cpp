@@ -30,13 +30,14 @@ uint64_t size_class(uint64_t size) {
 Result<Memory> Memory::allocate(uint64_t size_bytes, std::string_view what) {
   Memory memory;
   if (size_bytes == 0) return memory;
-  const uint64_t alignment = size_bytes >= huge_page ? huge_page : small_alignment;
-  if (size_bytes < largest)
-    memory.data_ = static_cast<uint8_t *>(std::aligned_alloc(alignment, round_up(size_bytes, alignment)));
-  if (!memory.data_) return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
-  memory.size_ = round_up(size_bytes, alignment);
-  // Advice: where huge pages are off, small ones do.
-  if (alignment == huge_page) (void)::madvise(memory.data_, memory.size_, MADV_HUGEPAGE);
+  // What would fill less than half of a huge page takes small ones: a whole one has to be cleared.
+  const uint64_t huge = size_bytes < largest ? (size_bytes + huge_page / 2) / huge_page * huge_page : 0;
+  memory.size_ = std::max(huge, round_up(size_bytes, small_alignment));
+  void *data = nullptr;
+  if (size_bytes >= largest || posix_memalign(&data, huge > 0 ? huge_page : small_alignment, memory.size_) != 0)
+    return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
+  memory.data_ = static_cast<uint8_t *>(data);
+  if (huge > 0) (void)::madvise(data, huge, MADV_HUGEPAGE);  // advice: where they are off, small ones do
   return memory;
 }
 
