@@ -92,6 +92,7 @@ Expr ExprBuilder::make(Expr::Node n) {
   if (n.kind == Expr::Kind::axis) h = mix(h, hash_of(n.extra));
   n.has_axis = n.kind == Expr::Kind::axis;
   n.has_value = n.kind == Expr::Kind::value;
+  n.has_symbol = n.kind == Expr::Kind::symbol;
   uint64_t size = n.name.size() + 12;  // "min(, )" around the operands; the digits of an id
   for (const Expr &e : n.operands) {
     h = mix(h, hash_of(e));
@@ -99,6 +100,7 @@ Expr ExprBuilder::make(Expr::Node n) {
     if (const Expr::Node *child = node(e)) {
       n.has_axis |= child->has_axis;
       n.has_value |= child->has_value;
+      n.has_symbol |= child->has_symbol;
       n.depth = std::max(n.depth, static_cast<uint16_t>(std::min(child->depth + 1, 0xffff)));
       size += child->size;
     }
@@ -188,6 +190,7 @@ bool Expr::depends_on_axis(uint32_t id) const {
   return std::ranges::any_of(node_->operands, [&](const Expr &e) { return e.depends_on_axis(id); });
 }
 
+bool Expr::depends_on_symbol() const { return node_ && node_->has_symbol; }
 bool Expr::depends_on_value() const { return node_ && node_->has_value; }
 
 std::optional<Expr> Expr::coefficient(uint32_t axis_id) const {

@@ -68,9 +68,10 @@ class Expr {
   friend std::strong_ordering operator<=>(const Expr &a, const Expr &b);  // a total, process-independent order
 
   std::string text() const;  // reads back through parse, unless huge (axes print as i0, values as v0)
-  // The three below do not look into the extents of axes.
+  // The four below do not look into the extents of axes.
   void collect_symbols(std::set<std::string> &out) const;
   bool depends_on_axis(uint32_t id) const;
+  bool depends_on_symbol() const;
   bool depends_on_value() const;
   // What this is in steps of axis `id`: e = result*axis + (rest without the axis); nullopt when e is not linear in it.
   std::optional<Expr> coefficient(uint32_t axis_id) const;

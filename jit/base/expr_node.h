@@ -20,10 +20,10 @@ inline constexpr int64_t no_upper = std::numeric_limits<int64_t>::max();
 
 struct Expr::Node {
   Kind kind = Kind::symbol;
-  bool has_axis = false, has_value = false;  // anywhere inside
-  uint16_t depth = 1;                        // of nodes below each other; saturates
-  uint32_t size = 1;                         // at least the characters of text(), where shared parts repeat; saturates
-  uint32_t id = 0;                           // axis, value
+  bool has_axis = false, has_value = false, has_symbol = false;  // anywhere inside; not in the extents of axes
+  uint16_t depth = 1;                                            // of nodes below each other; saturates
+  uint32_t size = 1;  // at least the characters of text(), where shared parts repeat; saturates
+  uint32_t id = 0;    // axis, value
   uint64_t hash = 0;
   int64_t lower = no_lower, upper = no_upper;  // constant bounds
   std::string name;                            // symbol

@@ -37,6 +37,7 @@ Expr translate(const Expr &e, const AxisMap &axes, const std::vector<int> &value
 std::vector<int> copy_body(const Body &from, Body &to, const AxisMap &axes, const LoadHook &on_load) {
   std::vector<int> ids;
   ids.reserve(from.values.size());
+  if (to.values.empty()) to.values.reserve(from.values.size());
   auto renamed = [&](int32_t id) { return id < 0 ? id : ids[static_cast<size_t>(id)]; };
   for (const Value &old : from.values) {
     Value value = old;
@@ -57,7 +58,7 @@ void prune(Body &body) {
   std::vector<bool> live(body.values.size());
   for (int32_t y : body.yields) live[static_cast<size_t>(y)] = true;
   auto mark_expr = [&](const Expr &e) {
-    if (e.is_integer()) return;
+    if (!e.depends_on_value()) return;
     e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
       if (leaf.kind() == Expr::Kind::value) live[leaf.id()] = true;
       return {};
@@ -77,6 +78,7 @@ void prune(Body &body) {
   if (std::ranges::all_of(live, [](bool l) { return l; })) return;
 
   Body kept;
+  kept.values.reserve(static_cast<size_t>(std::ranges::count(live, true)));
   std::vector<int> ids(body.values.size(), -1);
   const AxisMap same_axes = [](uint32_t) { return std::nullopt; };
   for (size_t i = 0; i < body.values.size(); ++i) {
@@ -136,15 +138,6 @@ void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
       for (Expr &e : v.access.index) fn(e);
     }
   }
-}
-
-bool depends_on_any_axis(const Expr &e) {
-  bool found = false;
-  e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
-    found |= leaf.kind() == Expr::Kind::axis;
-    return {};
-  });
-  return found;
 }
 
 }  // namespace kiln::kernel

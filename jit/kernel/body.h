@@ -27,6 +27,5 @@ int cost_of(const Body &body);
 bool has(const Body &body, Core op);
 // Calls `fn` with every expression (index maps and `index` values) so that it can be replaced.
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn);
-bool depends_on_any_axis(const Expr &e);
 
 }  // namespace kiln::kernel

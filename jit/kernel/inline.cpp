@@ -1,6 +1,5 @@
 // Which producers are computed where they are read, and their bodies put there.
 #include <algorithm>
-#include <set>
 
 #include "jit/kernel/body.h"
 #include "jit/kernel/fuse_steps.h"
@@ -58,9 +57,8 @@ class Inliner {
       const Program::Def &def = program_.defs[d];
       const uint32_t weight =
           def.compute.view ? std::max(1u, readers_[def.result] + program_.tensors[def.result].is_output) : 1;
-      std::set<uint32_t> seen;
-      for (uint32_t operand : def.operands) {
-        if (seen.insert(operand).second) readers_[operand] += weight;
+      for (auto operand = def.operands.begin(); operand != def.operands.end(); ++operand) {
+        if (std::find(def.operands.begin(), operand, *operand) == operand) readers_[*operand] += weight;
       }
       const auto collect = [&](const Body &body, Use::Where where) {
         for (const Value &v : body.values) {
@@ -95,6 +93,7 @@ class Inliner {
       const std::vector<int> ids = copy_body(from, to, unit_axes, [&](Body &body, Value load) {
         return place_load(item, body, std::move(load), def.operands[load.access.buffer]);
       });
+      to.yields.reserve(from.yields.size());
       for (int32_t y : from.yields) to.yields.push_back(ids[static_cast<size_t>(y)]);
       prune(to);
       return to;
@@ -151,18 +150,16 @@ class Inliner {
     return maker_[tensor] == UINT32_MAX ? program_.tensors[tensor].prepared : items_[maker_[tensor]].prepared;
   }
 
+  static bool has_symbols(const Body &body) {
+    return std::ranges::any_of(body.values, [](const Value &v) {
+      return (v.op == Core::index && v.expr.depends_on_symbol()) ||
+             (v.op == Core::load && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
+    });
+  }
   static bool has_symbols(const Compute &compute) {
-    std::set<std::string> symbols;
-    for (const Dim &d : compute.dims) d.collect_symbols(symbols);
-    for (const Expr &e : compute.reduce) e.collect_symbols(symbols);
-    Compute copy = compute;
-    const auto collect = [&](Expr &e) { e.collect_symbols(symbols); };
-    for_each_expr(copy.body, collect);
-    if (copy.contract) {
-      for_each_expr(copy.contract->a, collect);
-      for_each_expr(copy.contract->b, collect);
-    }
-    return !symbols.empty();
+    return std::ranges::any_of(compute.dims, &Dim::depends_on_symbol) ||
+           std::ranges::any_of(compute.reduce, &Expr::depends_on_symbol) || has_symbols(compute.body) ||
+           (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b)));
   }
 
   // Whether def d, a map whose own producers are in its body by now, is to be computed by its readers.

@@ -118,10 +118,8 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
       bool packable = has(b, Core::load);
       for (const Value &v : b.values) packable &= v.op != Core::load || prepared[item.operands[v.access.buffer]];
       const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
-      std::set<std::string> symbols;
-      extent_of(item, n_axes).collect_symbols(symbols);
-      item.compute.reduce[0].collect_symbols(symbols);
-      if (packable && symbols.empty()) {
+      const bool symbolic = extent_of(item, n_axes).depends_on_symbol() || item.compute.reduce[0].depends_on_symbol();
+      if (packable && !symbolic) {
         const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)), target);
         all.push_back(pack(item, tensors, micro.nr));
       }

@@ -85,7 +85,10 @@ Result<GraphPtr> Edit::finish(bool verify_all) {
   graph->outputs_ = graph_.outputs_;
   graph->symbols_ = graph_.symbols_;
   graph->next_id_ = graph_.next_id_;  // an id that was left out is not used again
-  if (verify_all) KILN_TRY(verify(*graph));
+  if (verify_all) {
+    KILN_TRY(verify(*graph));
+    graph->verified_ = true;
+  }
   return GraphPtr(std::move(graph));
 }
 

@@ -67,6 +67,7 @@ class Graph {
   // The value whose storage `value` lies in, through all views (and copy_): itself when it has its own.
   ValueId storage_of(ValueId value) const;
   uint32_t next_id() const { return next_id_; }
+  bool is_verified() const { return verified_; }  // verify() found nothing when it was made
 
  private:
   friend class Edit;
@@ -84,6 +85,7 @@ class Graph {
   std::vector<GraphOutput> outputs_;
   std::map<std::string, SymbolInfo> symbols_;
   uint32_t next_id_ = 1;
+  bool verified_ = false;
   std::vector<uint32_t> position_;                          // by id; absent: none
   std::unordered_map<std::string_view, uint32_t> by_name_;  // the names lie in the nodes
   std::vector<std::vector<uint32_t>> users_;                // by position: op nodes that read one of its values

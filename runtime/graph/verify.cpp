@@ -51,6 +51,7 @@ Status check_order(const Graph &g) {
 
 std::vector<TensorType> operand_types(const Graph &g, const Node &node) {
   std::vector<TensorType> types;
+  types.reserve(node.inputs.size());
   for (ValueId value : node.inputs) types.push_back(g.type(value));
   return types;
 }
@@ -239,6 +240,7 @@ std::string owner_of(const Graph &g, ValueId value) {
 }  // namespace
 
 Status verify(const Graph &graph) {
+  if (graph.is_verified()) return {};
   std::set<const Graph *> done;
   return verify_at(graph, 0, done);
 }

@@ -84,9 +84,7 @@ class Lowering {
   uint32_t source(const Node &node) {
     const TensorType &type = node.results[0];
     const Shape strides = type.strides.size() == type.rank() ? type.strides : row_major_strides(type.dims);
-    std::set<std::string> symbols;
-    for (const Dim &dim : type.dims) dim.collect_symbols(symbols);
-    const bool prepared = node.kind != Node::Kind::input && symbols.empty();
+    const bool prepared = node.kind != Node::Kind::input && std::ranges::none_of(type.dims, &Dim::depends_on_symbol);
     const uint32_t tensor = add_tensor(type.dtype, type.dims, strides, prepared);
     tensors_[{node.id, 0}] = tensor;
     return tensor;
@@ -118,7 +116,9 @@ class Lowering {
       return error(Code::unimplemented, "[", op.name, "] has ", node.results.size(), " results; lowering takes one");
     const TensorType &result = node.results[0];
     std::vector<TensorType> types;
+    types.reserve(node.inputs.size());
     std::vector<uint32_t> operands;
+    operands.reserve(node.inputs.size());
     for (ValueId input : node.inputs) {
       types.push_back(graph_.type(input));
       operands.push_back(tensors_.at(input));
