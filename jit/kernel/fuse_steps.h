@@ -49,7 +49,7 @@ std::vector<std::string> rename_symbols(Kernel &kernel);
 void schedule(Kernel &kernel, const Target &target);
 // The microkernel that the target and a contraction of m rows (perhaps symbolic) get.
 struct Microkernel {
-  uint32_t mr, nr, kc;
+  uint32_t mr, nr;
 };
 Microkernel choose_microkernel(const Expr &m, const Target &target);
 
