@@ -48,6 +48,25 @@ TEST_P(CallTest, OneCompilationServesSizes) {
   }
 }
 
+TEST_P(CallTest, WhatDependsOnASizeIsComputedForEachSizeThoughItReadsParametersAlone) {
+  graph = host::parse(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+    "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [1]}}],
+    "nodes": [{"name": "wide", "op": "expand", "inputs": ["w"], "attrs": {"shape": ["n"]}},
+              {"name": "e", "op": "exp", "inputs": ["wide"]}, {"name": "y", "op": "add", "inputs": ["x", "e"]}],
+    "outputs": [{"name": "y", "value": "y"}]})");
+  const host::Executable sized = compile();
+  const host::Call of_sizes = make_call(sized.get());
+  const host::Array zero({1}, {0});
+  ASSERT_OK(kiln_call_bind(of_sizes.get(), slot(of_sizes, "w"), &zero.tensor));
+  for (int64_t n : {2, 300, 1}) {
+    const host::Array x({n}, std::vector<float>(static_cast<size_t>(n), 2));
+    const host::Array y({n}, std::vector<float>(static_cast<size_t>(n)));
+    const DLTensor *args[] = {&x.tensor, &y.tensor};
+    ASSERT_OK(kiln_call_run(of_sizes.get(), args, 2, nullptr));
+    EXPECT_EQ(y.values, std::vector<float>(static_cast<size_t>(n), 3)) << n;
+  }
+}
+
 TEST_P(CallTest, OutputsThatKilnAllocatesAreTaken) {
   ASSERT_OK(kiln_call_bind(call.get(), slot(call, "w"), &w.tensor));
   const host::Array x({2, 2}, {1, 2, 3, 4});
