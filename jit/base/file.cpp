@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -62,7 +61,7 @@ bool write_all(const Descriptor &file, ByteSpan bytes) {
 }
 
 Status write_into(const std::string &path, ByteSpan bytes) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return failed("open", path);
   if (!write_all(file, bytes)) return failed("write", path);
   if (file.close() != 0) return failed("close", path);
@@ -108,11 +107,9 @@ Result<Bytes> read_file(const std::string &path) {
 
 Status write_file(const std::string &path, ByteSpan bytes) {
   struct stat there{};
-  const bool exists = ::stat(path.c_str(), &there) == 0;
-  if (exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) return write_into(path, bytes);
-  std::error_code absent;  // then nothing is there to be replaced
-  const std::filesystem::path target = std::filesystem::canonical(path, absent);
-  return write_and_rename(absent ? path : target.string(), bytes);
+  const bool exists = ::lstat(path.c_str(), &there) == 0;
+  const bool special = exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+  return special ? write_into(path, bytes) : write_and_rename(path, bytes);
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {

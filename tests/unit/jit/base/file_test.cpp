@@ -51,13 +51,18 @@ TEST_F(Files, ErrorsNameFileAndReason) {
             "cannot create a file beside '" + path("none/x") + "': No such file or directory");
 }
 
-TEST_F(Files, WritingReplacesWhatALinkLeadsTo) {
+TEST_F(Files, WritingGoesWhereALinkLeads) {
   std::filesystem::create_directory(path("far"));
   ASSERT_TRUE(write_file(path("far/file"), span_of("old")).ok());
   std::filesystem::create_symlink("far/file", path("link"));
   ASSERT_TRUE(write_file(path("link"), span_of("new")).ok());
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
   EXPECT_EQ(*read_file(path("far/file")), Bytes({'n', 'e', 'w'}));
+
+  std::filesystem::create_symlink("far/fresh", path("dangling"));
+  ASSERT_TRUE(write_file(path("dangling"), span_of("there")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path("dangling")));
+  EXPECT_EQ(read_file(path("far/fresh"))->size(), 5u);
 }
 
 TEST_F(Files, WritingToAFifoReachesItsReader) {
