@@ -164,7 +164,9 @@ uint32_t launch(kiln_device_queue *queue, const kiln_device_launch *launch, kiln
     const kiln_device_program::Kernel &kernel = launch->program->kernels[launch->kernel];
     const Dimensions dimensions =
         dimensions_of(kernel.use, launch->points, kernel.max_threads, queue->context->multiprocessors());
-    if (kernel.use.whole_group) KILN_TRY(queue->scratch.grow(dimensions.blocks * launch->scratch_bytes));
+    uint64_t scratch = 0;
+    if (__builtin_mul_overflow(uint64_t{dimensions.blocks}, launch->scratch_bytes, &scratch)) scratch = UINT64_MAX;
+    if (kernel.use.whole_group) KILN_TRY(queue->scratch.grow(scratch));
     Bytes parameter = parameter_of(*launch, queue->scratch.address(), queue->error_word.address());
     size_t size = parameter.size();
     void *extra[] = {reinterpret_cast<void *>(number::launch_buffer), parameter.data(),

@@ -18,8 +18,11 @@ Code code_of(int result) {
   switch (result) {
     case number::out_of_memory:
       return Code::out_of_memory;
+    case number::stub_library:
     case number::no_device:
     case number::invalid_device:
+    case number::driver_mismatch:
+    case number::compatibility_not_supported:
       return Code::no_device;
     case number::invalid_image:
     case number::no_binary_for_device:

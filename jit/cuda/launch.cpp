@@ -6,7 +6,7 @@
 namespace kiln::cuda {
 namespace {
 
-constexpr uint32_t blocks_per_multiprocessor = 16;
+constexpr uint32_t threads_per_multiprocessor = 2048;  // that can be resident: more blocks would only wait
 
 }  // namespace
 
@@ -14,7 +14,7 @@ Dimensions dimensions_of(const kiln_kernel_use &use, int64_t points, uint32_t ma
   // A power of two: blocks that share a point halve themselves when they reduce.
   const uint32_t threads = std::bit_floor(std::max(1u, std::min(use.group_threads, max_threads)));
   const int64_t blocks = use.whole_group ? points : (points + threads - 1) / threads;
-  const int64_t most = int64_t{multiprocessors} * blocks_per_multiprocessor;
+  const int64_t most = int64_t{multiprocessors} * std::max(1u, threads_per_multiprocessor / threads);
   return {static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, most)), threads};
 }
 

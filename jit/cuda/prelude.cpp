@@ -34,9 +34,9 @@ KILN_INLINE float kiln_rem(float a, float b, unsigned *) { return a - floorf(a /
 KILN_INLINE double kiln_rem(double a, double b, unsigned *) { return a - floor(a / b) * b; }
 template <class T> KILN_INLINE T kiln_pow(T base, T exponent) {
   if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (exponent & 1 ? T(-1) : T(1)) : T(0);
-  T result = 1;
-  for (; exponent > 0; exponent >>= 1, base = T(base * base)) if (exponent & 1) result = T(result * base);
-  return result;
+  unsigned long long result = 1, square = base;   // which wrap
+  for (; exponent > 0; exponent >>= 1, square *= square) if (exponent & 1) result *= square;
+  return T(result);
 }
 KILN_INLINE float kiln_pow(float a, float b) { return powf(a, b); }
 KILN_INLINE double kiln_pow(double a, double b) { return pow(a, b); }

@@ -31,6 +31,7 @@ class SourceEmitter {
   std::string run() {
     signature();
     buffers();
+    if (block_) shared_memory();
     line(block_ ? "for (kiln_i64 point = blockIdx.x; point < args.points; point += gridDim.x) {"
                 : "for (kiln_i64 point = blockIdx.x * (kiln_i64)blockDim.x + threadIdx.x; point < args.points; point "
                   "+= (kiln_i64)gridDim.x * blockDim.x) {");
@@ -205,12 +206,29 @@ class SourceEmitter {
     line("}");
   }
 
+  // Of a value for each thread of a block, in shared memory.
+  static size_t shared_words(DType type) { return std::max<size_t>(size_of(type), sizeof(float)) * block_threads / 8; }
+
+  // The stages use it one after the other.
+  void shared_memory() {
+    size_t most = 0;
+    for (const Stage &stage : kernel_.stages) {
+      size_t words = 0;
+      for (DType type : stage.carriers.types) words += shared_words(type);
+      most = std::max(most, words);
+    }
+    if (most > 0) line(str_cat("__shared__ kiln_i64 shared[", most, "];"));
+  }
+
   // Each thread reduces every blockDim-th element; then halves meet in shared memory, so that the order depends on the
   // size of the block alone.
   void block_reduction(const Stage &stage) {
     const Split axes = split(stage);
+    size_t words = 0;
     for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
-      line(str_cat("__shared__ ", value_type(stage.carriers.types[c]), " shared", c, "[", block_threads, "];"));
+      const std::string_view type = value_type(stage.carriers.types[c]);
+      line(str_cat(type, " *const shared", c, " = (", type, " *)(shared + ", words, ");"));
+      words += shared_words(stage.carriers.types[c]);
     }
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;

@@ -5,7 +5,7 @@ import json
 import shutil
 import unittest
 
-from harness import BUILD, CHAIN, LINEAR, MODELS, PLUGINS, Case, main, read_npy
+from harness import BUILD, CHAIN, LINEAR, MODELS, PLUGINS, Case, f32, graph, main, node, read_npy
 
 STANDIN = {"KILN_NVRTC": str(BUILD / "lib" / "libkiln_standin_nvrtc.so"),
            "KILN_LIBCUDA": str(BUILD / "lib" / "libkiln_standin_cuda.so")}
@@ -53,6 +53,12 @@ class SourceTest(Case):
         self.assertIn("__global__", text)
         self.assertIn("expf(", text)
         self.assertEqual(text.count("typedef long long kiln_i64"), 1)
+
+    def test_stages_share_shared_memory(self):
+        softmax = graph([f32("x", "n", 64)], [node("y", "softmax", ["x"])], ["y"])
+        text = self.kiln("inspect", self.write_graph(softmax), "--cuda")
+        self.assertEqual(text.count("__shared__"), 1)
+        self.assertEqual(text.count("*const shared0"), 2)
 
     def test_the_view_implies_the_backend(self):
         path = self.write_graph(CHAIN)

@@ -269,9 +269,9 @@ TEST(Launch, AFewBlocksForEachMultiprocessorStrideOverThePoints) {
   };
   EXPECT_EQ(of(false, 1, 1024), std::pair(1u, 256u));
   EXPECT_EQ(of(false, 257, 1024), std::pair(2u, 256u));
-  EXPECT_EQ(of(false, int64_t{1} << 40, 1024), std::pair(160u, 256u));
+  EXPECT_EQ(of(false, int64_t{1} << 40, 1024), std::pair(80u, 256u));
   EXPECT_EQ(of(true, 5, 1024), std::pair(5u, 256u));
-  EXPECT_EQ(of(true, 1000, 1024), std::pair(160u, 256u));
+  EXPECT_EQ(of(true, 1000, 1024), std::pair(80u, 256u));
   EXPECT_EQ(of(true, 5, 200), std::pair(5u, 128u)) << "a power of two";
 }
 
