@@ -24,6 +24,7 @@ struct Delivery {
   static void deliver(void *user, const kiln_codegen_result *result) { static_cast<Delivery *>(user)->take(*result); }
   static uint32_t cancelled(void *user) {
     auto &self = *static_cast<Delivery *>(user);
+    if (!self.status.ok()) return 1;  // the others would be for nothing
     return self.request.cancelled && self.request.cancelled(self.done) ? 1 : 0;
   }
   void take(const kiln_codegen_result &result) {
@@ -82,9 +83,9 @@ Result<std::vector<CodegenModule::Output>> CodegenModule::compile(const Request 
   c_request.want = request.want;
   c_request.cancelled = Delivery::cancelled;
   c_request.user = &delivery;
-  if (table->compile(&c_request, Delivery::deliver, &delivery) != 0)
-    return error(Code::cancelled, "cancelled after ", delivery.done, " of ", kernels.size(), " kernels");
+  const bool cancelled = table->compile(&c_request, Delivery::deliver, &delivery) != 0;
   KILN_TRY(delivery.status);
+  if (cancelled) return error(Code::cancelled, "cancelled after ", delivery.done, " of ", kernels.size(), " kernels");
   return std::move(delivery.outputs);
 }
 

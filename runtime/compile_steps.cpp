@@ -35,6 +35,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
     for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
   }
   const BackendInfo &backend = work.backend();
+  work.report.device_kernels.clear();
   for (const Image &image : artifact->images) {
     if (!backend.on_device()) break;
     work.report.device_kernels.push_back(image);
@@ -42,6 +43,11 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   }
   return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
                           [modules = work.env.modules, &backend] { return modules->device(backend); });
+}
+
+// Whether a load failed for what the record holds, rather than for what this process lacks.
+bool is_of_record(Code code) {
+  return code != Code::io && code != Code::out_of_memory && code != Code::no_device && code != Code::cancelled;
 }
 
 void publish(const CompileEnvironment &env, std::function<Status()> task) {
@@ -110,7 +116,7 @@ Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::hit) {
       Result<ExecutablePtr> executable = load(work, std::move(found.artifact));
-      if (executable.ok() || executable.status().code() == Code::cancelled) return executable;
+      if (executable.ok() || !is_of_record(executable.status().code())) return executable;
       work.cache()->reject(artifact.key);
       report.lookup = Outcome::reject;
       report.reason = str_cat("the record does not load: ", executable.status().message());

@@ -46,10 +46,11 @@ class Batch {
     for (uint64_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
   }
 
-  Outcome wait(uint64_t kernel) {
+  // What became of a kernel; nothing when it takes longer than a moment.
+  std::optional<Outcome> wait(uint64_t kernel) {
     std::unique_lock lock(mutex_);
-    finished_.wait(lock, [&] { return outcomes_[kernel].has_value(); });
-    return std::move(*outcomes_[kernel]);
+    finished_.wait_for(lock, std::chrono::milliseconds(20), [&] { return outcomes_[kernel].has_value(); });
+    return std::move(outcomes_[kernel]);
   }
 
  private:
@@ -123,9 +124,10 @@ int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user
   try {
     Batch batch(*request);
     batch.start();
-    for (; delivered < request->kernel_count; ++delivered) {
+    while (delivered < request->kernel_count) {
       if (request->cancelled && request->cancelled(request->user)) return 1;
-      deliver_outcome(delivered, batch.wait(delivered), deliver, user);
+      if (const std::optional<Outcome> outcome = batch.wait(delivered))
+        deliver_outcome(delivered++, *outcome, deliver, user);
     }
     return 0;
   } catch (const std::exception &failure) {  // no memory, or no threads

@@ -26,7 +26,6 @@ constexpr Setting settings[] = {
     {"disable-machine-cse", "true"},
     {"disable-machine-licm", "true"},
     {"disable-postra-machine-licm", "true"},
-    {"disable-cleanups", "true"},
     // Processors that have vectors reorder instructions themselves, and forward copies.
     {"enable-misched", "false"},
     {"disable-copyprop", "true"},

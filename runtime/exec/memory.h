@@ -12,8 +12,8 @@
 
 namespace kiln {
 
-// One uninitialised block: 64-byte aligned; from 2 MiB on aligned to that, and asked of the system in huge pages (first
-// touch of fresh 4 KiB pages costs more than most arithmetic on them).
+// One uninitialised block: 64-byte aligned; from 1 MiB on aligned to 2 MiB, and asked of the system in huge pages as
+// far as they would be half full at least (first touch of fresh 4 KiB pages costs more than most arithmetic on them).
 class Memory {
  public:
   Memory() = default;

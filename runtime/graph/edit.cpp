@@ -38,6 +38,7 @@ void set_alias(Node &node) {
 Edit::Edit(GraphPtr from) {
   if (!from) return;
   graph_ = *from;
+  graph_.verified_ = false;
   graph_.share_all();
   first_new_id_ = graph_.next_id_;
   for (uint32_t i = 0; i < graph_.nodes_.size(); ++i) ranks_.push_back({i, 0});
