@@ -139,7 +139,10 @@ std::vector<std::pair<std::string, std::string>> Args::pairs(std::string_view fl
     if (equals == 0 || equals == std::string::npos) {
       throw Usage(std::string(flag) + ": '" + text + "' is not NAME=VALUE");
     }
-    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    const std::string name = text.substr(0, equals);
+    for (const auto &[other, value] : result)
+      if (other == name) throw Usage(std::string(flag) + ": '" + name + "' is given twice");
+    result.emplace_back(name, text.substr(equals + 1));
   }
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "handles.h"
+#include "session.h"
 
 namespace kiln::cli {
 namespace {
@@ -28,7 +29,7 @@ int dispatch(std::span<const char *const> words) {
   if (words.empty()) throw Usage("no command given; kiln --help lists them");
   const std::string_view name = words[0];
   if (name == "--help" || name == "-h" || name == "help") {
-    std::fputs(overview().c_str(), stdout);
+    print(overview());
     return 0;
   }
   std::vector<std::string_view> known;
@@ -37,7 +38,7 @@ int dispatch(std::span<const char *const> words) {
     if (command->name != name) continue;
     for (const char *word : words.subspan(1)) {
       if (std::string_view(word) == "--help" || std::string_view(word) == "-h") {
-        std::fputs(help_of(*command).c_str(), stdout);
+        print(help_of(*command));
         return 0;
       }
     }
