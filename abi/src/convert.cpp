@@ -139,6 +139,8 @@ Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name) {
                  uint32_t{tensor.dtype.bits}, " bits, ", uint32_t{tensor.dtype.lanes}, " lanes");
   for (int32_t i = 0; i < tensor.ndim; i++)
     if (tensor.shape[i] < 0) return invalid(name, ": dim ", i, " is ", tensor.shape[i]);
+  if (uintptr_t end = 0; __builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data), tensor.byte_offset, &end))
+    return invalid(name, ": byte_offset is ", tensor.byte_offset, ", which leaves the address space");
   ArrayRef array;
   array.data = tensor.data ? static_cast<uint8_t *>(tensor.data) + tensor.byte_offset : nullptr;
   if (!array.data) {

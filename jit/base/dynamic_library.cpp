@@ -1,9 +1,39 @@
 #include "jit/base/dynamic_library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+
+#include <cstring>
+
+#include "jit/base/file.h"
 
 namespace kiln {
 namespace {
+
+// The loader maps what a file's segments say, and the process dies where the file ends before them.
+Status check_whole(const std::string &path) {
+  if (path.find('/') == path.npos) return {};  // the loader's to find
+  const Result<MappedFile> map = MappedFile::open(path);
+  if (!map.ok()) return {};  // which it says better
+  const ByteSpan file = map->bytes();
+  Elf64_Ehdr header;
+  if (file.size() < sizeof header) return {};
+  std::memcpy(&header, file.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    uint64_t at = 0, end = 0;
+    if (__builtin_add_overflow(header.e_phoff, i * sizeof segment, &at) || at > file.size() ||
+        file.size() - at < sizeof segment)
+      return error(Code::io, "cannot open library '", path, "': cut short in its program headers");
+    std::memcpy(&segment, file.data() + at, sizeof segment);
+    if (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end)) end = UINT64_MAX;
+    if (segment.p_type == PT_LOAD && end > file.size())
+      return error(Code::io, "cannot open library '", path, "': cut short: it has ", file.size(),
+                   " bytes, and a segment ends at ", end);
+  }
+  return {};
+}
 
 std::string loader_error() {
   const char *text = dlerror();  // of this thread
@@ -13,6 +43,7 @@ std::string loader_error() {
 }  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
+  KILN_TRY(check_whole(path));
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return error(Code::io, "cannot open library '", path, "': ", loader_error());
   return DynamicLibrary(handle, path);

@@ -70,8 +70,9 @@ Status write_into(const std::string &path, ByteSpan bytes) {
 
 Status write_and_rename(const std::string &path, ByteSpan bytes) {
   // A name of this process and moment; O_EXCL makes it ours. Not mkstemp, whose 0600 would ignore the user's umask.
-  std::string temporary =
-      str_cat(path, ".", getpid(), ".", std::chrono::steady_clock::now().time_since_epoch().count());
+  const std::string folder = path.substr(0, path.rfind('/') + 1);  // "" where there is none
+  const std::string temporary =
+      str_cat(folder, ".kiln-", getpid(), "-", std::chrono::steady_clock::now().time_since_epoch().count());
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) return failed("create a file beside", path);
   auto give_up = [&](std::string_view what) {

@@ -1,7 +1,10 @@
 #include "jit/base/dynamic_library.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 
 namespace kiln {
@@ -18,6 +21,19 @@ TEST(DynamicLibrary, FailuresCarryTheLoadersWords) {
   ASSERT_TRUE(cosine.ok());
   EXPECT_EQ((*cosine)(0), 1);
   EXPECT_EQ(libm->symbol<void *>("no_such_function").status().code(), Code::unknown_name);
+}
+
+TEST(DynamicLibrary, OneThatIsCutShortIsRefusedWhereverItIsCut) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void *>(static_cast<double (*)(double)>(std::cos)), &info), 0);
+  const std::filesystem::path whole = info.dli_fname, cut = ::testing::TempDir() + std::to_string(getpid()) + "_cut.so";
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(whole));
+  std::filesystem::copy_file(whole, cut, std::filesystem::copy_options::overwrite_existing);
+  for (int64_t left : {size / 2, size / 3, int64_t{3000}, int64_t{100}, int64_t{20}, int64_t{0}}) {
+    std::filesystem::resize_file(cut, static_cast<uintmax_t>(left));
+    EXPECT_EQ(DynamicLibrary::open(cut).status().code(), Code::io) << left;
+  }
+  std::filesystem::remove(cut);
 }
 
 TEST(DynamicLibrary, KnowsItsOwnFolder) { EXPECT_TRUE(std::filesystem::is_directory(directory_of_this_library())); }
