@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -5,6 +6,20 @@
 
 namespace kiln {
 namespace {
+
+// That calls stand for: graphs that call one another twice each double with each level.
+constexpr uint64_t most_nodes = 500'000, far_too_many = uint64_t{1} << 40;
+
+uint64_t nodes_of_calls(const Graph &graph, std::map<const Graph *, uint64_t> &known) {
+  if (const auto found = known.find(&graph); found != known.end()) return found->second;
+  uint64_t count = 0;
+  for (const Node &node : graph.nodes()) {
+    if (!node.op || node.op->name != "call") continue;
+    const Graph &body = *node.attrs.find("graph")->second.graph();
+    count = std::min(count + body.nodes().size() + nodes_of_calls(body, known), far_too_many);
+  }
+  return known[&graph] = count;
+}
 
 using Symbols = std::map<std::string, Dim>;  // of a nested graph, in terms of the graph that calls it
 
@@ -125,6 +140,8 @@ Status inline_call(PassContext &context, Inliner &inliner, Node call, std::map<V
 }
 
 Status inline_calls(PassContext &context) {
+  if (std::map<const Graph *, uint64_t> known; nodes_of_calls(context.edit.view(), known) > most_nodes)
+    return invalid("the graph's calls stand for more than ", most_nodes, " nodes");
   std::vector<Node> calls;
   for (const Node &node : context.edit.view().nodes()) {
     if (node.kind == Node::Kind::op && node.op->name == "call") calls.push_back(node);
