@@ -104,7 +104,10 @@ Args Args::parse(const Command &command, std::span<const char *const> given) {
     } else {
       throw Usage(std::string(flag.name) + " needs a value: " + std::string(flag.value));
     }
+    if (!flag.value.empty() && values.back().empty())
+      throw Usage(std::string(flag.name) + " needs a value: " + std::string(flag.value));
   }
+  if (std::ranges::find(args.operands_, "") != args.operands_.end()) throw Usage("an operand is empty");
   if (args.operands_.size() < command.least_operands) {
     throw Usage("missing operand: " + std::string(command.operands));
   }
@@ -136,7 +139,7 @@ std::vector<std::pair<std::string, std::string>> Args::pairs(std::string_view fl
   std::vector<std::pair<std::string, std::string>> result;
   for (const std::string &text : all(flag)) {
     const size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) {
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
       throw Usage(std::string(flag) + ": '" + text + "' is not NAME=VALUE");
     }
     const std::string name = text.substr(0, equals);

@@ -69,11 +69,25 @@ class Arrays {
   void open_input(const std::string &name, const std::string &path) {
     const Slot &slot = find(signature_.inputs, name, "--input");
     const Tensors file = make<Tensors>(kiln_tensors_open, path.data(), path.size());
-    const DLTensor *tensor = nullptr;
-    check(kiln_tensors_at(file.get(), 0, nullptr, &tensor));
+    const DLTensor *tensor = only_or_named(file, name, path);
     given_.push_back(Array::copy_of(*tensor, name));  // the file's memory is read only, and copy_ may write to an input
     inputs_[name] = given_.back().tensor();
     sizes_.learn(slot, *tensor);
+  }
+
+  // A file's one tensor, whatever it is called; of several, the one with the input's name.
+  static const DLTensor *only_or_named(const Tensors &file, const std::string &name, const std::string &path) {
+    const DLTensor *tensor = nullptr;
+    std::set<std::string> names;
+    for (uint64_t i = 0; i < kiln_tensors_count(file.get()); ++i) {
+      kiln_text text = {};
+      check(kiln_tensors_at(file.get(), i, &text, &tensor));
+      names.emplace(view(text));
+    }
+    if (names.size() == 1) return tensor;
+    if (!names.contains(name)) throw Failure(path + ": has no tensor '" + name + "'; it has " + listed(names));
+    check(kiln_tensors_find(file.get(), name.data(), name.size(), &tensor));
+    return tensor;
   }
 
   // A file that has none of the parameters is the wrong one, and --random must not hide that. One that has some of them
@@ -163,7 +177,11 @@ int run(const Args &args) {
   const Signature signature =
       signature_of(subject.graph ? report_of(kiln_graph_describe, subject.graph.get())
                                  : report_of(kiln_executable_describe, subject.executable.get()));
-  for (const auto &[name, path] : args.pairs("--output")) find(signature.outputs, name, "--output");
+  std::set<std::string> files;
+  for (const auto &[name, path] : args.pairs("--output")) {
+    find(signature.outputs, name, "--output");
+    if (!files.insert(path).second) throw Usage("--output: '" + path + "' is given twice");
+  }
   const Arrays arrays(args, session, signature, subject.graph);
   stats.phases.emplace_back("read_ms", watch.lap());
   if (subject.graph) {

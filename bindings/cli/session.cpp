@@ -110,6 +110,8 @@ Subject load(const Session &session, const std::string &path) {
       throw Failure(path + ": " + failure.what(), failure.code);
     }
   } else {
+    if (!bytes.starts_with("KILNREC"))
+      throw Failure(path + ": neither a graph, which is JSON and begins with '{', nor an artifact of Kiln's");
     subject.executable = make<Executable>(kiln_executable_load, session.context(), path.data(), path.size());
   }
   return subject;
