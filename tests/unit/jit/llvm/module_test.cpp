@@ -119,7 +119,7 @@ TEST(Module, StopsWhenCancelled) {
   }
   struct Seen {
     std::thread::id thread = std::this_thread::get_id();
-    int asked = 0, delivered = 0;
+    int delivered = 0;
   } seen;
   kiln_codegen_request request{};
   request.kernels = data.data();
@@ -133,7 +133,7 @@ TEST(Module, StopsWhenCancelled) {
   request.cancelled = [](void *user) -> uint32_t {
     auto &s = *static_cast<Seen *>(user);
     EXPECT_EQ(s.thread, std::this_thread::get_id());
-    return ++s.asked > 3;
+    return s.delivered == 3;  // asked while a kernel is waited for, too: how often is a matter of time
   };
   const int32_t result = kiln_codegen_entry()->compile(
       &request,
@@ -167,9 +167,7 @@ std::vector<std::string> exports_of(const std::string &path) {
   return names;
 }
 
-TEST(Module, ExportsItsEntryAlone) {
-  EXPECT_THAT(exports_of(library), ::testing::ElementsAre(KILN_CODEGEN_ENTRY));
-}
+TEST(Module, ExportsItsEntryAlone) { EXPECT_THAT(exports_of(library), ::testing::ElementsAre(KILN_CODEGEN_ENTRY)); }
 
 TEST(Module, IsUnder45MBStripped) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
