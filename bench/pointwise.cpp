@@ -37,30 +37,24 @@ void measure(benchmark::State &state, const std::string &graph, double target, c
 // Ten operations of which none is another's inverse: nine that cost little, and one that does not. Memory is the bound,
 // as in most models' pointwise chains.
 void pointwise10_of_copy(benchmark::State &state) {
-  struct Operation {
-    const char *op, *right;  // of what is there so far, and this
-  };
-  const Operation operations[] = {{"mul", "0.75"}, {"sub", "0.5"},   {"abs", ""},     {"maximum", "0.125"},
-                                  {"mul", "x"},    {"minimum", "1"}, {"add", "0.25"}, {"sigmoid", ""},
-                                  {"mul", "1.5"},  {"sub", "x"}};
-  std::string nodes;
-  const auto add = [&](const std::string &op, const std::string &operands, const std::string &attrs) {
-    const std::string name = "v" + std::to_string(nodes.size());
-    nodes += (nodes.empty() ? "" : ", ") + ("{\"name\": \"" + name) + "\", \"op\": \"" + op + "\", \"inputs\": [" +
-             operands + "]" + attrs + "}";
-    return "\"" + name + "\"";
-  };
-  std::string value = "\"x\"";
-  for (const Operation &each : operations) {
-    std::string right = each.right;
-    if (right == "x")
-      right = "\"x\"";
-    else if (!right.empty())
-      right = add("full", "", ", \"attrs\": {\"shape\": [], \"dtype\": \"f32\", \"value\": " + right + "}");
-    value = add(each.op, value + (right.empty() ? "" : ", " + right), "");
-  }
-  const std::string last = value.substr(1, value.size() - 2);
-  measure(state, graph_of(nodes, last), 0.8, [](std::span<const float> row, size_t column) {
+  const char *nodes = R"(
+    {"name": "c1", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 0.75}},
+    {"name": "c2", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 0.5}},
+    {"name": "c3", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 0.125}},
+    {"name": "c4", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 1}},
+    {"name": "c5", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 0.25}},
+    {"name": "c6", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 1.5}},
+    {"name": "v1", "op": "mul", "inputs": ["x", "c1"]},
+    {"name": "v2", "op": "sub", "inputs": ["v1", "c2"]},
+    {"name": "v3", "op": "abs", "inputs": ["v2"]},
+    {"name": "v4", "op": "maximum", "inputs": ["v3", "c3"]},
+    {"name": "v5", "op": "mul", "inputs": ["v4", "x"]},
+    {"name": "v6", "op": "minimum", "inputs": ["v5", "c4"]},
+    {"name": "v7", "op": "add", "inputs": ["v6", "c5"]},
+    {"name": "v8", "op": "sigmoid", "inputs": ["v7"]},
+    {"name": "v9", "op": "mul", "inputs": ["v8", "c6"]},
+    {"name": "v10", "op": "sub", "inputs": ["v9", "x"]})";
+  measure(state, graph_of(nodes, "v10"), 0.8, [](std::span<const float> row, size_t column) {
     const double x = row[column];
     const double z = std::min(std::max(std::abs(0.75 * x - 0.5), 0.125) * x, 1.0) + 0.25;
     return 1.5 / (1 + std::exp(-z)) - x;

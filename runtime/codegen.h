@@ -25,14 +25,14 @@ class CodegenModule {
     Target target;
     uint32_t threads = 1;
     uint32_t want = 0;                           // KILN_CODEGEN_* bits
-    std::function<bool(size_t done)> cancelled;  // may be empty; called on this thread, between kernels
+    std::function<bool(size_t done)> cancelled;  // may be empty; called on this thread, often
   };
   struct Output {
     Image image;  // without its key
     std::string text;
   };
   // One for each kernel, in order. Errors: the module cannot be opened (io) or is of another build (incompatible); it
-  // refused a kernel; cancelled.
+  // refused a kernel (the first that it told of; others are then not waited for); cancelled.
   Result<std::vector<Output>> compile(const Request &request);
   // Of a module that runs what it compiles. It lives as long as the process.
   Result<const kiln_device_table *> device_table();

@@ -99,10 +99,8 @@ Args Args::parse(const Command &command, std::span<const char *const> given) {
       values.emplace_back();
     } else if (equals != std::string_view::npos) {
       values.emplace_back(word.substr(equals + 1));
-    } else if (i + 1 < given.size()) {
-      values.emplace_back(given[++i]);
     } else {
-      throw Usage(std::string(flag.name) + " needs a value: " + std::string(flag.value));
+      values.emplace_back(i + 1 < given.size() ? given[++i] : "");
     }
     if (!flag.value.empty() && values.back().empty())
       throw Usage(std::string(flag.name) + " needs a value: " + std::string(flag.value));

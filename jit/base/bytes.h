@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,5 +91,14 @@ class ByteReader {
   size_t at_ = 0;
   bool ok_ = true;
 };
+
+// A struct at `offset` of `bytes`, or nothing when it does not lie in them. Copied: they need not be aligned.
+template <class T>
+std::optional<T> read_at(ByteSpan bytes, uint64_t offset) {
+  T value;
+  if (offset > bytes.size() || bytes.size() - offset < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
 
 }  // namespace kiln

@@ -16,19 +16,18 @@ Status check_whole(const std::string &path) {
   const Result<MappedFile> map = MappedFile::open(path);
   if (!map.ok()) return {};  // which it says better
   const ByteSpan file = map->bytes();
-  Elf64_Ehdr header;
-  if (file.size() < sizeof header) return {};
-  std::memcpy(&header, file.data(), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
-  for (uint64_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    uint64_t at = 0, end = 0;
-    if (__builtin_add_overflow(header.e_phoff, i * sizeof segment, &at) || at > file.size() ||
-        file.size() - at < sizeof segment)
-      return error(Code::io, "cannot open library '", path, "': cut short in its program headers");
-    std::memcpy(&segment, file.data() + at, sizeof segment);
-    if (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end)) end = UINT64_MAX;
-    if (segment.p_type == PT_LOAD && end > file.size())
+  const auto header = read_at<Elf64_Ehdr>(file, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+    return {};  // which it says better, too
+  for (uint64_t i = 0; i < header->e_phnum; ++i) {
+    // A sum that overflows lies outside the file either way.
+    const auto segment = header->e_phoff > file.size()
+                             ? std::nullopt
+                             : read_at<Elf64_Phdr>(file, header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment) return error(Code::io, "cannot open library '", path, "': cut short in its program headers");
+    uint64_t end = 0;
+    if (__builtin_add_overflow(segment->p_offset, segment->p_filesz, &end)) end = UINT64_MAX;
+    if (segment->p_type == PT_LOAD && end > file.size())
       return error(Code::io, "cannot open library '", path, "': cut short: it has ", file.size(),
                    " bytes, and a segment ends at ", end);
   }

@@ -9,7 +9,8 @@ namespace kiln {
 
 class DynamicLibrary {
  public:
-  // RTLD_NOW | RTLD_LOCAL. Code io, with the loader's own words, when it cannot be opened.
+  // RTLD_NOW | RTLD_LOCAL. Code io, with the loader's own words, when it cannot be opened; and when a file that `path`
+  // names by its folder ends before its segments do, which the loader does not look for.
   static Result<DynamicLibrary> open(const std::string &path);
   // Whether the library at `path` is in this process, whoever opened it.
   static bool is_in_memory(const std::string &path);

@@ -2,7 +2,6 @@
 //   packed[batch.., p, k, j] = b(batch.., k, n = p*nr + j), 0 beyond N,
 // made by an ordinary map of its own. Being made of parameters alone, that map runs in `prepare`, once per binding.
 #include <algorithm>
-#include <set>
 
 #include "jit/kernel/body.h"
 #include "jit/kernel/fuse_steps.h"

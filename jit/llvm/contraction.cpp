@@ -141,7 +141,7 @@ class ContractionEmitter {
                         llvm::Value *columns) {
     const int64_t vectors = schedule_.nr / lanes_;
     llvm::Value *c = at(c_tile_, c_offset(i, j));
-    // Made where it is used: addresses that live through the loop would cost registers and time to compile.
+    // Made where it is used: nothing moves an address down through the loop (object_compiler.cpp).
     const auto place = [&](size_t sum) {
       const auto r = static_cast<int64_t>(sum) / vectors, v = static_cast<int64_t>(sum) % vectors;
       return at(c, r * c_columns_ + v * lanes_);

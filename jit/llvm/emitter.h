@@ -83,10 +83,11 @@ void emit_loop(KernelState &state, Range range, int64_t step, const std::functio
 // The same with values carried from pass to pass: body returns the next ones; the result is the last ones.
 Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
                  const std::function<Values(llvm::Value *i, const Values &carried)> &body);
-// if (condition) then(); the second form: condition ? then() : otherwise.
+// if (condition) then(); else otherwise(), where there is one.
 void emit_if(KernelState &state, llvm::Value *condition, const std::function<void()> &then);
 void emit_if_else(KernelState &state, llvm::Value *condition, const std::function<void()> &then,
                   const std::function<void()> &otherwise);
+// condition ? then() : otherwise
 Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then);
 
 // ---- index.cpp

@@ -29,8 +29,8 @@ Status check_type(const TensorType &type) {
     if (type.strides[d].is_integer() && type.strides[d].integer() < 0)
       return invalid("the stride of dim ", d, " of ", type.text(), " is ", type.strides[d].integer(),
                      ", expected at least 0");
-  int64_t bytes =
-      size_of(type.dtype);  // of the dimensions that are known, as dense_bytes(); a symbolic one is checked at the call
+  // Of the dimensions that are known, by the rule of dense_bytes(); a symbolic one is checked at the call.
+  int64_t bytes = size_of(type.dtype);
   for (size_t d = 0; d < type.rank(); ++d) {
     const Dim &dim = type.dims[d];
     if (dim.depends_on_value()) return invalid("dim ", d, " of ", type.text(), " depends on a value of a kernel");

@@ -17,15 +17,6 @@ static_assert(offsetof(kiln_plugin_note, magic_low) == 20, "owner size, payload 
 
 namespace {
 
-// A struct at `offset` of the file, or nothing when it does not lie in it. Copied: the file need not be aligned.
-template <class T>
-std::optional<T> read_at(ByteSpan file, uint64_t offset) {
-  T value;
-  if (offset > file.size() || file.size() - offset < sizeof value) return std::nullopt;
-  std::memcpy(&value, file.data() + offset, sizeof value);
-  return value;
-}
-
 ByteSpan part_of(ByteSpan file, uint64_t offset, uint64_t size) {
   if (offset > file.size()) return {};
   return file.subspan(offset, std::min<uint64_t>(size, file.size() - offset));

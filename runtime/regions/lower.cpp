@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "jit/base/kernel_args.h"
 #include "runtime/ops/op.h"

@@ -65,10 +65,10 @@ class SourceTest(Case):
     @needs_compiler
     def test_of_both_models_has_each_kernel_once(self):
         for model in ("digits", "chars"):
-            graph = MODELS / model / "graph.json"
-            text = self.kiln("inspect", graph, "--cuda", "--arch", "sm_90")
+            path = MODELS / model / "graph.json"
+            text = self.kiln("inspect", path, "--cuda", "--arch", "sm_90")
             self.environment = STANDIN
-            self.kiln("compile", graph, "-o", self.file("a.kiln"), *CUDA)
+            self.kiln("compile", path, "-o", self.file("a.kiln"), *CUDA)
             self.environment = NOWHERE
             kernels = json.loads(self.kiln("inspect", self.file("a.kiln"), "--json"))["device_kernels"]
             self.assertEqual(text.count("__global__"), len({kernel["entry"] for kernel in kernels}), model)
@@ -135,9 +135,9 @@ class ModelTest(Case):
         return values
 
     def check_model(self, model, outputs, graph_input, plugin, *words):
-        graph = MODELS / model / "graph.json"
-        expected = self.logits(model, graph_input, outputs, graph, "--backend", "reference")
-        self.kiln("compile", graph, "-o", self.file("a.kiln"), *words, "--plugin", PLUGINS / plugin)
+        path = MODELS / model / "graph.json"
+        expected = self.logits(model, graph_input, outputs, path, "--backend", "reference")
+        self.kiln("compile", path, "-o", self.file("a.kiln"), *words, "--plugin", PLUGINS / plugin)
         actual = self.logits(model, graph_input, outputs, self.file("a.kiln"))
         self.assert_close(actual, expected, 1e-3)
 

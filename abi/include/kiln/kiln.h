@@ -128,7 +128,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * kernel, its {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
-/* Writes the artifact as one file. No options are known yet. */
+/* Writes the artifact as one file, which appears whole or not at all; into a FIFO, a device or what a link leads to it
+ * is written in place. KILN_IO says what failed. No options are known yet. */
 KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                              const kiln_options *options);
 /* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */
@@ -237,7 +238,8 @@ KILN_EXPORT kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t in
 KILN_EXPORT kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
                                           const struct DLTensor **out);
 /* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). The file appears
- * whole or not at all. */
+ * whole or not at all; into a FIFO, a device or what a link leads to it is written in place. KILN_IO says what failed.
+ */
 KILN_EXPORT kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
                                            const struct DLTensor *const *tensors, uint64_t count);
 /* Unmaps the file: no tensor of it may be bound or read any more. */
