@@ -19,14 +19,14 @@ typedef struct kiln_kernel_use {
 } kiln_kernel_use;
 
 typedef struct kiln_codegen_request {
-  const uint8_t *const *kernels; /* serialised kernels (jit/kernel/serialize.h) */
+  const uint8_t *const *kernels; /* serialised kernels (jit/kernel/kernel.h) */
   const uint64_t *kernel_sizes;
   uint64_t kernel_count;
   const char *target; /* Target::name() */
   uint64_t target_size;
   uint32_t threads;                  /* compile threads, at least 1 */
   uint32_t want;                     /* KILN_CODEGEN_* bits: texts to deliver beside the image */
-  uint32_t (*cancelled)(void *user); /* asked between kernels on the calling thread; may be null */
+  uint32_t (*cancelled)(void *user); /* asked on the calling thread, often; may be null */
   void *user;
 } kiln_codegen_request;
 #define KILN_CODEGEN_IR 1u
