@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "host.h"
+#include "tests/paths.h"
 
 namespace {
 
@@ -210,7 +211,7 @@ TEST_F(Concurrency, OneGraphIsReadOnManyThreads) {
 }
 
 TEST_F(Concurrency, APluginIsLoadedIntoSeveralContextsAtOnce) {
-  const std::string path = std::string(KILN_TEST_PLUGINS) + "/good.so";
+  const std::string path = kiln::test::binary_dir + "/test_plugins/good.so";
   on_threads([&](int thread) {
     const host::Context context = host::make_context();
     EXPECT_OK(kiln_plugin_load(context.get(), path.data(), path.size(), nullptr));

@@ -5,10 +5,13 @@
 #include <fstream>
 
 #include "host.h"
+#include "tests/paths.h"
 
 namespace {
 
-std::string variant(std::string_view name) { return std::string(KILN_TEST_PLUGINS) + "/" + std::string(name) + ".so"; }
+std::string variant(std::string_view name) {
+  return kiln::test::binary_dir + "/test_plugins/" + std::string(name) + ".so";
+}
 
 class PluginTest : public testing::Test {
  protected:

@@ -4,12 +4,14 @@
 #include "jit/base/file.h"
 #include "runtime/graph/json.h"
 #include "tests/backend/cuda_backend.h"
+#include "tests/paths.h"
 
 namespace kiln::testing {
 namespace {
 
 Result<GraphPtr> model(std::string_view name) {
-  KILN_ASSIGN(const MappedFile file, MappedFile::open(str_cat(KILN_SOURCE_DIR "/tests/models/", name, "/graph.json")));
+  KILN_ASSIGN(const MappedFile file,
+              MappedFile::open(str_cat(test::source_dir, "/tests/models/", name, "/graph.json")));
   return read_json({reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size()}, builtin_ops());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/abi/host.h"
+#include "tests/paths.h"
 
 namespace refused {
 
@@ -17,7 +18,7 @@ inline std::string name_of(uint32_t code) {
   return code < std::size(names) ? names[code] : "code " + std::to_string(code);
 }
 
-inline std::filesystem::path folder() { return std::filesystem::path(KILN_SOURCE_DIR) / "tests/error"; }
+inline std::filesystem::path folder() { return std::filesystem::path(kiln::test::source_dir) / "tests/error"; }
 
 inline std::string read_file(const std::filesystem::path &path) {
   std::ifstream in(path, std::ios::binary);
@@ -31,7 +32,7 @@ inline void expect(const host::Error &error, const std::string &name) {
   const std::string actual = name_of(error.code) + "\n" + error.message + "\n";
   const std::filesystem::path file = folder() / (name + ".txt");
   if (std::filesystem::exists(file) && read_file(file) == actual) return;
-  const std::filesystem::path left = std::filesystem::path(KILN_BINARY_DIR) / "error" / (name + ".txt");
+  const std::filesystem::path left = std::filesystem::path(kiln::test::binary_dir) / "error" / (name + ".txt");
   std::filesystem::create_directories(left.parent_path());
   std::ofstream(left) << actual;
   ADD_FAILURE() << file << " differs; the actual text is in " << left << ":\n" << actual;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/unit/runtime/graphs.h"
 
 namespace kiln::test {
@@ -18,8 +19,8 @@ inline std::string read_text(const std::filesystem::path &path) {
 
 // `name` is relative to tests/golden.
 inline void expect_text(const std::string &actual, const std::string &name) {
-  if (actual == read_text(std::filesystem::path(KILN_SOURCE_DIR) / "tests/golden" / name)) return;
-  const std::filesystem::path left = std::filesystem::path(KILN_BINARY_DIR) / "golden" / name;
+  if (actual == read_text(std::filesystem::path(source_dir) / "tests/golden" / name)) return;
+  const std::filesystem::path left = std::filesystem::path(binary_dir) / "golden" / name;
   std::filesystem::create_directories(left.parent_path());
   std::ofstream(left) << actual;
   ADD_FAILURE() << name << " differs; compare it with " << left;
@@ -31,7 +32,7 @@ struct BeforeAndAfter {
 // Runs a pass on FOLDER/NAME.json and compares the text before and after it with FOLDER/NAME.txt.
 inline BeforeAndAfter expect_pass(const std::string &folder, const std::string &name,
                                   const std::function<Result<GraphPtr>(GraphPtr)> &run) {
-  const auto file = std::filesystem::path(KILN_SOURCE_DIR) / "tests/golden" / folder / (name + ".json");
+  const auto file = std::filesystem::path(source_dir) / "tests/golden" / folder / (name + ".json");
   const GraphPtr before = graph_of(read_text(file));
   if (!before) return {};
   Result<GraphPtr> after = run(before);

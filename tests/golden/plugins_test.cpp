@@ -16,7 +16,7 @@ Result<GraphPtr> run_plugin(std::string_view name, GraphPtr graph) {
   kiln_context *handle = nullptr;
   EXPECT_EQ(kiln_context_create(nullptr, nullptr, &handle), nullptr);
   const std::unique_ptr<kiln_context, void (*)(kiln_context *)> owned(handle, kiln_context_destroy);
-  const std::string path = str_cat(KILN_TEST_PLUGIN_DIR, "/", name, ".so");
+  const std::string path = str_cat(test::plugin_dir, "/", name, ".so");
   if (kiln_error *error = kiln_plugin_load(handle, path.data(), path.size(), nullptr)) return Status(error->info);
   const PassList passes = handle->context.passes();
   for (const auto &pass : passes.all()) {

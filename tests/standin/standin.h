@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/standin/driver.h"
 
 namespace kiln::standin {
 
-inline constexpr const char *driver_path = KILN_BINARY_DIR "/lib/libkiln_standin_cuda.so";
-inline constexpr const char *nvrtc_path = KILN_BINARY_DIR "/lib/libkiln_standin_nvrtc.so";
+inline std::string driver_path() { return test::binary_dir + "/lib/libkiln_standin_cuda.so"; }
+inline std::string nvrtc_path() { return test::binary_dir + "/lib/libkiln_standin_nvrtc.so"; }
 
 // Whether there is a C++ compiler, which the stand-in for NVRTC needs. Tests that need it say SKIP otherwise.
 inline bool has_compiler() {
@@ -21,12 +22,12 @@ inline bool has_compiler() {
 }
 inline constexpr const char *no_compiler = "SKIP: no C++ compiler (c++), which stands in for NVRTC";
 
-inline void use_nvrtc() { setenv("KILN_NVRTC", nvrtc_path, 1); }
+inline void use_nvrtc() { setenv("KILN_NVRTC", nvrtc_path().c_str(), 1); }
 
 // Null when the library cannot be opened: a mistake of the build.
 inline DriverControl *use_driver() {
-  setenv("KILN_LIBCUDA", driver_path, 1);
-  void *library = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
+  setenv("KILN_LIBCUDA", driver_path().c_str(), 1);
+  void *library = dlopen(driver_path().c_str(), RTLD_NOW | RTLD_LOCAL);
   auto *control = library ? reinterpret_cast<DriverControlFn>(dlsym(library, "kiln_standin_driver")) : nullptr;
   return control ? control() : nullptr;
 }

@@ -6,7 +6,7 @@
 namespace refused {
 
 TEST(CutPlugin, IsNamed) {
-  const std::filesystem::path whole = std::filesystem::path(KILN_ERROR_PLUGINS) / "throws.so";
+  const std::filesystem::path whole = std::filesystem::path(kiln::test::binary_dir) / "error_plugins" / "throws.so";
   const std::filesystem::path cut = ::testing::TempDir() + "cut_" + std::to_string(getpid()) + ".so";
   std::filesystem::copy_file(whole, cut, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::resize_file(cut, 4000);

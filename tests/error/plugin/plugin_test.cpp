@@ -61,7 +61,7 @@ class RefusedPlugin : public testing::TestWithParam<std::string> {
 
 TEST_P(RefusedPlugin, IsNamedAndTheGraphIsAsBefore) {
   const std::string before = host::write(graph.get(), "json");
-  const std::string path = std::string(KILN_ERROR_PLUGINS) + "/" + GetParam() + ".so";
+  const std::string path = kiln::test::binary_dir + "/error_plugins/" + GetParam() + ".so";
   host::Error error = host::take(kiln_plugin_load(context.get(), path.data(), path.size(), nullptr));
   const bool loaded = error.code == KILN_OK;
   EXPECT_EQ(passes_of_the_plugin(), loaded ? 1 : 0);

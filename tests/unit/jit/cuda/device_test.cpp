@@ -255,7 +255,7 @@ TEST(Driver, AMissingLibraryIsNoDeviceAndNamed) {
 }
 
 TEST(Driver, ALibraryThatIsNoDriverIsNoDevice) {
-  setenv("KILN_LIBCUDA", standin::nvrtc_path, 1);
+  setenv("KILN_LIBCUDA", standin::nvrtc_path().c_str(), 1);
   Checked check;
   const auto device = testing::open_device(check);
   EXPECT_EQ(check.status.code(), Code::no_device);

@@ -25,7 +25,7 @@ struct Delivered {
 };
 
 const kiln_codegen_table *table() {
-  void *handle = dlopen(KILN_BINARY_DIR "/lib/libkiln_cuda.so", RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen((test::binary_dir + "/lib/libkiln_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   auto entry = handle ? reinterpret_cast<kiln_codegen_entry_fn>(dlsym(handle, KILN_CODEGEN_ENTRY)) : nullptr;
   EXPECT_NE(entry, nullptr) << dlerror();
   return entry ? entry() : nullptr;

@@ -10,12 +10,13 @@
 #include <thread>
 
 #include "jit/base/build_id.h"
+#include "tests/paths.h"
 #include "tests/unit/jit/llvm/compiled_kernel.h"
 
 namespace kiln::codegen::testing {
 namespace {
 
-const std::string library = std::string(KILN_BINARY_DIR) + "/lib/libkiln_llvm.so";
+std::string library_path() { return test::binary_dir + "/lib/libkiln_llvm.so"; }
 
 // out[i] = f(x[i]) for some kernels that differ.
 std::vector<Bytes> some_kernels(const Target &target) {
@@ -48,7 +49,7 @@ std::vector<Bytes> images_of(const std::vector<Compiled> &results) {
 }
 
 TEST(Module, CompilesThroughTheTableOfTheSharedLibrary) {
-  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen(library_path().c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(handle, nullptr) << dlerror();
   auto entry = reinterpret_cast<kiln_codegen_entry_fn>(dlsym(handle, KILN_CODEGEN_ENTRY));
   ASSERT_NE(entry, nullptr);
@@ -167,21 +168,23 @@ std::vector<std::string> exports_of(const std::string &path) {
   return names;
 }
 
-TEST(Module, ExportsItsEntryAlone) { EXPECT_THAT(exports_of(library), ::testing::ElementsAre(KILN_CODEGEN_ENTRY)); }
+TEST(Module, ExportsItsEntryAlone) {
+  EXPECT_THAT(exports_of(library_path()), ::testing::ElementsAre(KILN_CODEGEN_ENTRY));
+}
 
 TEST(Module, IsUnder45MBStripped) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "SKIP: a sanitized library is larger than the one that is installed";
 #endif
   const std::string stripped = ::testing::TempDir() + "libkiln_llvm_stripped_" + std::to_string(getpid()) + ".so";
-  ASSERT_EQ(std::system(("strip -o " + stripped + " " + library).c_str()), 0);
+  ASSERT_EQ(std::system(("strip -o " + stripped + " " + library_path()).c_str()), 0);
   EXPECT_LT(std::filesystem::file_size(stripped), 45'000'000u);
   std::filesystem::remove(stripped);
 }
 
 TEST(Module, NeedsNoOtherLlvm) {
   const std::string listing = ::testing::TempDir() + "needed_" + std::to_string(getpid());
-  ASSERT_EQ(std::system(("readelf -d " + library + " > " + listing).c_str()), 0);
+  ASSERT_EQ(std::system(("readelf -d " + library_path() + " > " + listing).c_str()), 0);
   std::ifstream file(listing);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   for (const char *unwanted : {"libLLVM", "libz3", "libxml2"})

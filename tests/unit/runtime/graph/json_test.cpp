@@ -4,6 +4,7 @@
 
 #include "jit/base/file.h"
 #include "runtime/ops/op.h"
+#include "tests/paths.h"
 #include "tests/unit/runtime/graph/fake_ops.h"
 
 namespace kiln {
@@ -118,7 +119,7 @@ TEST(Json, ErrorsSayWhere) {
 
 // The example of FORMAT.md is read with the real ops.
 TEST(Json, DocumentedExampleReads) {
-  Result<Bytes> page = read_file(KILN_SOURCE_DIR "/runtime/graph/FORMAT.md");
+  Result<Bytes> page = read_file(test::source_dir + "/runtime/graph/FORMAT.md");
   ASSERT_TRUE(page.ok()) << page.status().message();
   std::string_view text(reinterpret_cast<const char *>(page->data()), page->size());
   size_t begin = text.find("```json\n") + 8;
