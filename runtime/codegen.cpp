@@ -99,7 +99,7 @@ bool CodegenModule::in_memory() const { return DynamicLibrary::is_in_memory(path
 
 namespace {
 
-// The distinct kernels, and which one each launch runs. `images` get their K2.
+// The distinct kernels, and which one each launch runs. `images` get their keys.
 Kernels distinct_kernels(const KernelRequest &request) {
   Kernels kernels;
   std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
@@ -107,8 +107,8 @@ Kernels distinct_kernels(const KernelRequest &request) {
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
       kernels.bytes.push_back(kernel::serialize(*launch.kernel));
-      const Digest k2 = kernel_key(kernels.bytes.back(), request.backend, request.target, request.build_id);
-      kernels.images.emplace_back().k2 = k2;
+      kernels.images.emplace_back().kernel_key =
+          kernel_key(kernels.bytes.back(), request.backend, request.target, request.build_id);
     }
     kernels.of_launch.push_back(number->second);
   }
@@ -134,7 +134,7 @@ Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *mod
       .kernels = {}, .target = request.target, .threads = request.threads, .want = request.want, .cancelled = {}};
   for (uint32_t i = 0; i < kernels.bytes.size(); ++i) {
     std::optional<Image> found;
-    if (request.cache && !request.want) found = request.cache->find_kernel(kernels.images[i].k2);
+    if (request.cache && !request.want) found = request.cache->find_kernel(kernels.images[i].kernel_key);
     if (found) {
       kernels.images[i] = std::move(*found);
       ++kernels.from_cache;
@@ -154,7 +154,7 @@ Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *mod
   KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, module->compile(missing));
   for (size_t i = 0; i < outputs.size(); ++i) {
     Image &image = kernels.images[kernels.fresh[i]];
-    outputs[i].image.k2 = image.k2;
+    outputs[i].image.kernel_key = image.kernel_key;
     image = std::move(outputs[i].image);
     if (request.want) kernels.texts[kernels.fresh[i]] = std::move(outputs[i].text);
   }

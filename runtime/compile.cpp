@@ -24,7 +24,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
-  // 2 K1; 3 a record of it
+  // 2 the graph's key; 3 a record of it
   KILN_ASSIGN(Artifact artifact, identify(work, *graph, passes.late, target));
   KILN_ASSIGN(auto executable, look_up(work, artifact));
   if (executable) return Compiled{std::move(executable), {}};

@@ -103,7 +103,7 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   }
   const KeyOption options[] = {{"fuse", str_cat(work.options.fuse)}};
   KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
-  artifact.key = work.report.key = key_of(artifact.components);
+  artifact.graph_key = work.report.key = graph_key(artifact.components);
   return artifact;
 }
 
@@ -111,13 +111,13 @@ Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
   CompileReport &report = work.report;
   if (report.lookup != Outcome::bypass) {
     KILN_TRY(work.phases.begin("lookup"));
-    Lookup found = work.cache()->find(artifact.key, artifact.components, artifact.build_id, artifact.target);
+    Lookup found = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target);
     report.lookup = found.outcome;
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::hit) {
       Result<ExecutablePtr> executable = load(work, std::move(found.artifact));
       if (executable.ok() || !is_of_record(executable.status().code())) return executable;
-      work.cache()->reject(artifact.key);
+      work.cache()->reject(artifact.graph_key);
       report.lookup = Outcome::reject;
       report.reason = str_cat("the record does not load: ", executable.status().message());
     }

@@ -38,14 +38,14 @@ Result<Target> choose_target(const Work &work);
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
 
-// Begins the artifact: what it is of and for, and K1 unless it is bypassed.
+// Begins the artifact: what it is of and for, and its graph_key unless the lookup is bypassed.
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
 // The executable of a record of the artifact's key, or null: then the report says why there is none.
 Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact);
 
 Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
-// artifact, unless K1 is bypassed, and those of its images that `fresh` numbers.
+// artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);
 // All that is left to do for the oracle: an artifact of one step, which runs the graph.
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact);

@@ -124,7 +124,8 @@ std::string describe(const Executable &executable) {
   const Plan &plan = executable.plan();
   JsonWriter json;
   json.begin_object().member("backend", artifact.backend).member("target", artifact.target);
-  json.member("build_id", artifact.build_id).member("key", artifact.key == Digest() ? "" : artifact.key.hex());
+  json.member("build_id", artifact.build_id)
+      .member("key", artifact.graph_key == Digest() ? "" : artifact.graph_key.hex());
   json.key("symbols").begin_object();
   for (const Plan::Symbol &symbol : plan.symbols) {
     json.key(symbol.name).begin_object().member("min", symbol.min).member("max", symbol.max);

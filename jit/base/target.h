@@ -1,5 +1,5 @@
 // What code is generated for: the feature level, or a device's architecture, and what scheduling reads of the machine.
-// All of it is in K1 and K2.
+// All of it is in the keys of graphs, its name in those of kernels (runtime/cache/key.h).
 #pragma once
 #include <cstdint>
 #include <string>

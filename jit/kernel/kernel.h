@@ -132,7 +132,8 @@ struct Kernel {
   Schedule schedule;
 };
 
-// All that K2 hashes and all that an emitter reads. parse() accepts only what verify() accepts.
+// All that an emitter reads, and therefore what a kernel's key is made of (runtime/cache/key.h). parse() accepts only
+// what verify() accepts.
 Bytes serialize(const Kernel &kernel);
 Result<Kernel> parse(ByteSpan bytes);
 // Structure, types, ids in range, scoping of axes, one-element indices. An error is a bug in fusion or a damaged file.

@@ -50,7 +50,7 @@ Bytes write_images(std::span<const Image> images) {
   for (const Bytes *code : codes) out.blob(*code);
   out.put<uint64_t>(images.size());
   for (const Image &image : images) {
-    put_digest(out, image.k2);
+    put_digest(out, image.kernel_key);
     out.put<uint64_t>(numbers.at(image.code.get()));
     out.put<uint64_t>(image.entry_offset);
     out.text(image.entry);
@@ -112,7 +112,7 @@ Status parse_images(ByteReader &in, std::vector<Image> &out) {
   const uint64_t count = in.count(64 + sizeof use_fields / sizeof *use_fields * sizeof(uint32_t));
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     Image &image = out.emplace_back();
-    image.k2 = get_digest(in);
+    image.kernel_key = get_digest(in);
     const uint64_t code = in.get<uint64_t>();
     image.entry_offset = in.get<uint64_t>();
     image.entry = in.text();
@@ -169,7 +169,7 @@ Status read_section(const RecordReader &record, SectionKind kind, Parse parse) {
 
 Result<ArtifactIdentity> identity_of(const RecordReader &record) {
   ArtifactIdentity identity;
-  identity.key = record.key();
+  identity.graph_key = record.key();
   KILN_TRY(
       read_section(record, SectionKind::components, [&](ByteReader &in) { return parse_components(in, identity); }));
   return identity;
@@ -193,7 +193,7 @@ Bytes write_artifact(const Artifact &artifact) {
   const ByteSpan graph = bytes_of(artifact.graph_json), report = bytes_of(artifact.report_json);
   record.add(SectionKind::graph, Bytes(graph.begin(), graph.end()));
   record.add(SectionKind::report, Bytes(report.begin(), report.end()));
-  return record.finish(artifact.key);
+  return record.finish(artifact.graph_key);
 }
 
 Result<ArtifactIdentity> read_identity(ByteSpan bytes) {
@@ -205,7 +205,7 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
   KILN_ASSIGN(ArtifactIdentity identity, identity_of(record));
   Artifact a;
-  a.key = identity.key;
+  a.graph_key = identity.graph_key;
   a.components = std::move(identity.components);
   a.build_id = std::move(identity.build_id);
   a.backend = std::move(identity.backend);
@@ -230,14 +230,14 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
 Bytes write_kernel_images(std::span<const Image> images) {
   RecordWriter record;
   record.add(SectionKind::images, write_images(images));
-  return record.finish(images.front().k2);
+  return record.finish(images.front().kernel_key);
 }
 
 Result<std::vector<Image>> read_kernel_images(ByteSpan bytes) {
   KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
   std::vector<Image> images;
   KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, images); }));
-  if (images.empty() || images.front().k2 != record.key())
+  if (images.empty() || images.front().kernel_key != record.key())
     return error(Code::corrupt, record.where(SectionKind::images), ": expected images, the first of the file's key");
   return images;
 }

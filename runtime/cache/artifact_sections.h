@@ -17,7 +17,8 @@ struct ArtifactIdentity {
 // Reads and checks the header and the components, and no other section. Errors are read_artifact's.
 Result<ArtifactIdentity> read_identity(ByteSpan bytes);
 
-// The same container with the section "images" alone: images that share one code. Its key is the first one's k2.
+// The same container with the section "images" alone: images that share one code. The
+// record's key is the first one's kernel_key.
 Bytes write_kernel_images(std::span<const Image> images);
 Result<std::vector<Image>> read_kernel_images(ByteSpan bytes);
 

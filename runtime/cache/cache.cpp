@@ -28,7 +28,7 @@ std::string default_dir() {
   return "";
 }
 
-// One file per variant of a K1, named after its guards; a record without guards holds for every call.
+// One file per variant of a graph, named after its guards; a record without guards holds for every call.
 std::string variant_name() { return digest_of(ByteSpan{}).hex().substr(0, 16); }
 
 // Marks as just used, so that eviction takes others first. Best effort: the folder may be read-only.
@@ -58,12 +58,12 @@ std::string_view name_of(Outcome outcome) {
 Cache::Cache(std::string dir, uint64_t max_bytes)
     : dir_(dir.empty() ? default_dir() : std::move(dir)), max_bytes_(max_bytes ? max_bytes : default_max_bytes) {}
 
-std::string Cache::artifact_path(const Digest &k1) const {
-  return str_cat(dir_, "/a/", k1.hex(), "/", variant_name(), ".kiln");
+std::string Cache::artifact_path(const Digest &graph_key) const {
+  return str_cat(dir_, "/a/", graph_key.hex(), "/", variant_name(), ".kiln");
 }
 
-std::string Cache::kernel_path(const Digest &k2) const {
-  const std::string hex = k2.hex();
+std::string Cache::kernel_path(const Digest &kernel_key) const {
+  const std::string hex = kernel_key.hex();
   return str_cat(dir_, "/k/", hex.substr(0, 2), "/", hex, ".kimg");
 }
 
@@ -80,16 +80,17 @@ std::string Cache::last_io_error() const {
   return last_io_error_;
 }
 
-Lookup Cache::find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
+Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
                    std::string_view target) {
   if (dir_.empty()) return {Outcome::miss, "no cache folder", nullptr};
-  const std::string path = artifact_path(k1);
+  const std::string path = artifact_path(graph_key);
   const Result<std::optional<MappedFile>> file = open_record(path);
   if (!file.ok()) return {Outcome::miss, note(file.status()).message(), nullptr};
   if (!file->has_value()) return {Outcome::miss, nearest_record(dir_, components), nullptr};
 
   Result<Artifact> read = read_artifact((*file)->bytes());
-  if (read.ok() && read->key != k1) read = error(Code::corrupt, "header at offset 24: the key is not the file's");
+  if (read.ok() && read->key != graph_key)
+    read = error(Code::corrupt, "header at offset 24: the key is not the file's");
   if (!read.ok()) {
     quarantine(path);
     return {Outcome::reject, str_cat("the record is damaged: ", read.status().message()), nullptr};
@@ -104,19 +105,20 @@ Lookup Cache::find(const Digest &k1, const std::vector<KeyComponent> &components
   return {Outcome::hit, "hit", std::make_shared<const Artifact>(std::move(read).value())};
 }
 
-void Cache::reject(const Digest &k1) { quarantine(artifact_path(k1)); }
+void Cache::reject(const Digest &graph_key) { quarantine(artifact_path(graph_key)); }
 
 Status Cache::publish(const Artifact &artifact) {
-  return publish_file(artifact_path(artifact.key), write_artifact(artifact));
+  return publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
 }
 
-std::optional<Image> Cache::find_kernel(const Digest &k2) {
+std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {
   if (dir_.empty()) return std::nullopt;
-  const std::string path = kernel_path(k2);
+  const std::string path = kernel_path(kernel_key);
   const Result<std::optional<MappedFile>> file = open_record(path);
   if (!note(file.status()).ok() || !file->has_value()) return std::nullopt;
   Result<std::vector<Image>> images = read_kernel_images((*file)->bytes());
-  const auto image = images.ok() ? std::ranges::find(*images, k2, &Image::k2) : std::vector<Image>::iterator();
+  const auto image =
+      images.ok() ? std::ranges::find(*images, kernel_key, &Image::kernel_key) : std::vector<Image>::iterator();
   if (!images.ok() || image == images->end()) {
     quarantine(path);
     return std::nullopt;
@@ -129,9 +131,9 @@ Status Cache::publish_kernels(std::span<const Image> images) {
   std::map<const Bytes *, std::vector<Image>> by_code;
   for (const Image &image : images) by_code[image.code.get()].push_back(image);
   for (const auto &[code, sharing] : by_code) {
-    const std::string first = kernel_path(sharing.front().k2);
+    const std::string first = kernel_path(sharing.front().kernel_key);
     KILN_TRY(publish_file(first, write_kernel_images(sharing)));
-    for (size_t i = 1; i < sharing.size(); ++i) KILN_TRY(publish_name(kernel_path(sharing[i].k2), first));
+    for (size_t i = 1; i < sharing.size(); ++i) KILN_TRY(publish_name(kernel_path(sharing[i].kernel_key), first));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// The disk cache. A folder per K1 with one file per variant; a folder of kernel images by K2.
-//   DIR/CACHEDIR.TAG  DIR/a/<k1 hex>/<variant hex>.kiln   DIR/k/<first 2 hex>/<k2 hex>.kimg   DIR/quarantine/...
+// The disk cache. A folder per graph with one file per variant; a folder of kernel images. Keys are in hex.
+//   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/VARIANT.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
 // Readers take no lock. A writer publishes by linking a finished file, never reads back, never overwrites. I/O errors
 // are misses (counted, with the reason) and never deletions; a record that fails to load is moved to quarantine.
 // Threads: all methods from any thread.
@@ -37,15 +37,15 @@ class Cache {
   // `components` explain a miss: the nearest record is the one that shares most of them. A record under this key that
   // is of another build or target is a miss that names the component; a damaged one a reject. Both are quarantined, so
   // that what is compiled instead can be published.
-  Lookup find(const Digest &k1, const std::vector<KeyComponent> &components, std::string_view build_id,
+  Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
-  void reject(const Digest &k1);
+  void reject(const Digest &graph_key);
   // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
   Status publish(const Artifact &artifact);
 
-  std::optional<Image> find_kernel(const Digest &k2);
-  // Images that share their code share a file, which is there under the k2 of each.
+  std::optional<Image> find_kernel(const Digest &kernel_key);
+  // Images that share their code share a file, which is there under each one's kernel_key.
   Status publish_kernels(std::span<const Image> images);
 
   struct Entry {
@@ -66,8 +66,8 @@ class Cache {
   std::string last_io_error() const;  // its reason; empty: there was none
 
  private:
-  std::string artifact_path(const Digest &k1) const;
-  std::string kernel_path(const Digest &k2) const;
+  std::string artifact_path(const Digest &graph_key) const;
+  std::string kernel_path(const Digest &kernel_key) const;
   Status publish_file(const std::string &path, ByteSpan bytes);
   Status publish_name(const std::string &path, const std::string &same_as);
   void quarantine(const std::string &path);

@@ -71,7 +71,7 @@ Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
   return components;
 }
 
-Digest key_of(std::span<const KeyComponent> components) {
+Digest graph_key(std::span<const KeyComponent> components) {
   ByteWriter bytes;
   for (const KeyComponent &c : components) {
     bytes.text(c.name);

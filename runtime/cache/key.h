@@ -1,4 +1,4 @@
-// Keys: K1 names what a compile makes, K2 the image of one kernel.
+// The two keys of the cache: graph_key names the artifact of a whole graph, kernel_key the image of one kernel.
 #pragma once
 #include <memory>
 #include <span>
@@ -14,14 +14,14 @@
 
 namespace kiln {
 
-// An option that can change what is compiled, by name. Options that are not listed in a key cannot: those that choose
-// how to look up (use_cache, strict, require_hit), how fast to compile (compile_threads) and what to show (want_ir,
-// want_asm).
+// An option of the compile that changes its artifact. The others are left out of the key: use_cache, strict and
+// require_hit choose how to look up, compile_threads how fast to compile, want_ir and want_asm what to show.
 struct KeyOption {
   std::string name, value;
 };
 
-// All that K1 covers. `graph` is what the early passes made; `late` are the passes that would run on it, in order.
+// All that a graph's key covers. `graph` is what the early passes made; `late` are the passes that would run on it, in
+// order.
 struct KeyInputs {
   const Graph &graph;
   std::span<const KeyOption> options;
@@ -30,12 +30,13 @@ struct KeyInputs {
   std::string_view backend, build_id;
 };
 
-// The components, in the order in which K1 is hashed over them: "graph", "ops", "options", "pass NAME" for each late
-// pass, "target", "backend", "build". Fails when a pass's fingerprint does.
+// The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
+// late pass, "target", "backend", "build". Fails when a pass's fingerprint does.
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
-Digest key_of(std::span<const KeyComponent> components);  // K1
+Digest graph_key(std::span<const KeyComponent> components);
 
-// K2: the bytes that the emitter reads, whose emitter it is, what it emits for, and which build of it does.
+// The key of a kernel's image hashes all that decides the image: the serialised kernel, the backend whose emitter reads
+// it, the name of the target and the build id.
 Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id);
 
 }  // namespace kiln

@@ -4,7 +4,7 @@
 //   offset  0  magic "KILNREC\0"
 //           8  u32 format version, u32 section count
 //          16  u64 length of the file in bytes
-//          24  32 bytes: the key of what the file holds (K1 or K2; zero when it has none)
+//          24  32 bytes: the key of what the file holds (graph_key or kernel_key; zero when it has none)
 //          56  u64 XXH3 of all of the above and the section table
 //          64  section table, 32 bytes each: u32 kind, u32 0, u64 offset, u64 size, u64 XXH3 of the section's bytes
 //   Sections follow in the order of the table, each at the next multiple of 64; what lies between is zero.

@@ -33,11 +33,11 @@ Status check_record(const Cache::Entry &entry, ByteSpan bytes) {
   Digest key;
   if (entry.kind == "artifact") {
     KILN_ASSIGN(const Artifact artifact, read_artifact(bytes));
-    key = artifact.key;
+    key = artifact.graph_key;
   } else {
     KILN_ASSIGN(const std::vector<Image> images, read_kernel_images(bytes));
     for (const Image &image : images)
-      if (image.k2.hex() == entry.key) return {};
+      if (image.kernel_key.hex() == entry.key) return {};
   }
   return key.hex() == entry.key ? Status() : error(Code::corrupt, "header at offset 24: the key is not the file's");
 }

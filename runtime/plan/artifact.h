@@ -24,11 +24,11 @@ struct Image {
   std::string entry;         // of a device: the kernel's name in the code
   kiln_kernel_use use = {};  // of a device
   std::string compiler;      // other than Kiln's own: its name and version
-  Digest k2;                 // key of the kernel that it was compiled from
+  Digest kernel_key;         // of the kernel that it was compiled from
 };
 
-// One component of K1: its name ("graph", "options", "pass fuse_rms_norm", "target", "build") and its digest, so that a
-// miss can say which one differs. `text` is for people.
+// One component of a graph_key: its name ("graph", "options", "pass fuse_rms_norm", "target", "build") and its digest,
+// so that a miss can say which one differs. `text` is for people.
 struct KeyComponent {
   std::string name;
   Digest digest;
@@ -36,7 +36,7 @@ struct KeyComponent {
 };
 
 struct Artifact {
-  Digest key;  // K1; zero when none was computed (cache off or bypassed)
+  Digest graph_key;  // zero when the lookup was bypassed
   std::vector<KeyComponent> components;
   std::string build_id, backend;  // backend: its name in runtime/regions/backend.h
   std::string target;             // Target::name() that the images need

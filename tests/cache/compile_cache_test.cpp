@@ -213,7 +213,7 @@ TEST_F(CompileCache, APassWithoutIdentityBypassesWithItsName) {
     EXPECT_EQ(*runs, i);
     EXPECT_EQ(report_.key, Digest{});
   }
-  EXPECT_EQ(report_.kernels_from_cache, 1u);  // K2 is used all the same
+  EXPECT_EQ(report_.kernels_from_cache, 1u);  // kernels are looked up all the same
 }
 
 TEST_F(CompileCache, StrictModeRefusesAPassWithoutIdentity) {

@@ -11,7 +11,7 @@ namespace kiln::example {
 inline Image image(Bytes code, std::string_view name) {
   Image image;
   image.code = std::make_shared<const Bytes>(std::move(code));
-  image.k2 = digest_of(name);
+  image.kernel_key = digest_of(name);
   return image;
 }
 
@@ -55,7 +55,7 @@ inline Plan::Step launch(uint32_t kernel, std::vector<uint32_t> slots, Expr task
 
 inline Artifact artifact_of(Plan plan, std::vector<Image> images) {
   Artifact a;
-  a.key = digest_of("example");
+  a.graph_key = digest_of("example");
   a.components = {{"graph", digest_of("graph"), "x + y"}, {"target", digest_of("x86-64"), "x86-64"}};
   a.build_id = build;
   a.backend = "cpu";

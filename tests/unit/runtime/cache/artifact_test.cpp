@@ -22,12 +22,12 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   const Result<Artifact> back = read_artifact(bytes);
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(write_artifact(*back), bytes);
-  EXPECT_EQ(back->key, a.key);
+  EXPECT_EQ(back->graph_key, a.graph_key);
   EXPECT_EQ(back->components.size(), 2u);
   EXPECT_EQ(back->components[1].name, "target");
   EXPECT_EQ(back->components[0].text, "x + y");
   EXPECT_EQ(*back->images[1].code, *a.images[1].code);
-  EXPECT_EQ(back->images[1].k2, a.images[1].k2);
+  EXPECT_EQ(back->images[1].kernel_key, a.images[1].kernel_key);
   EXPECT_EQ(back->constants, a.constants);
   EXPECT_EQ(back->graph_json, a.graph_json);
 }
@@ -132,7 +132,7 @@ TEST(KernelImage, ReadsBackAndKnowsItsKey) {
   const Result<std::vector<Image>> back = read_kernel_images(bytes);
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(*back->front().code, *image.code);
-  EXPECT_EQ(back->front().k2, image.k2);
+  EXPECT_EQ(back->front().kernel_key, image.kernel_key);
   for (size_t at = 0; at < bytes.size(); ++at) {
     Bytes damaged = bytes;
     damaged[at] ^= 0x80;
@@ -146,7 +146,7 @@ TEST(KernelImage, ImagesThatShareTheirCodeKeepItOnce) {
   images[1].entry = "second";
   images[1].use.registers = 40;
   images[1].compiler = "a compiler";
-  images[1].k2 = digest_of("second");
+  images[1].kernel_key = digest_of("second");
   const Bytes bytes = write_kernel_images(images);
   const Result<std::vector<Image>> back = read_kernel_images(bytes);
   ASSERT_TRUE(back.ok()) << back.status().message();

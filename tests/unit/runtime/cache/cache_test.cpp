@@ -31,7 +31,9 @@ class CacheTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  Lookup find(Cache &cache, const Artifact &a) { return cache.find(a.key, a.components, example::build, "x86-64"); }
+  Lookup find(Cache &cache, const Artifact &a) {
+    return cache.find(a.graph_key, a.components, example::build, "x86-64");
+  }
   // The one file with this extension.
   fs::path only_file(std::string_view extension) {
     fs::path found;
@@ -62,7 +64,7 @@ class CacheTest : public testing::Test {
 
 Artifact with_key(std::string_view name) {
   Artifact a = example::add(4);
-  a.key = digest_of(name);
+  a.graph_key = digest_of(name);
   a.components = {{"graph", digest_of(name), ""}, {"target", digest_of("x86-64"), ""}, {"build", digest_of("b"), ""}};
   return a;
 }
@@ -111,7 +113,7 @@ TEST_F(CacheTest, AMissSaysWhatDiffersFromTheNearestRecord) {
   ASSERT_TRUE(cache.publish(with_key("first")).ok());
   ASSERT_TRUE(cache.publish(with_key("second")).ok());
   Artifact wanted = with_key("first");
-  wanted.key = digest_of("other");
+  wanted.graph_key = digest_of("other");
   wanted.components[1].digest = digest_of("v4");
   EXPECT_EQ(find(cache, wanted).reason, "component 'target' differs from the nearest record");
   wanted.components.push_back({"pass fuse_rms_norm", digest_of("1.0"), ""});
@@ -139,7 +141,7 @@ TEST_F(CacheTest, ARecordThatDoesNotLoadCanBeReplaced) {
   Cache cache(dir_, 0);
   Artifact a = example::add(4);
   ASSERT_TRUE(cache.publish(a).ok());
-  cache.reject(a.key);
+  cache.reject(a.graph_key);
   EXPECT_EQ(find(cache, a).outcome, Outcome::miss);
   a.report_json = "another";
   ASSERT_TRUE(cache.publish(a).ok());
@@ -171,24 +173,24 @@ TEST_F(CacheTest, ARecordOfAnotherBuildOrTargetIsAMissThatNamesIt) {
   Cache cache(dir_, 0);
   const Artifact a = example::add(4);
   ASSERT_TRUE(cache.publish(a).ok());
-  Lookup lookup = cache.find(a.key, a.components, "another build", "x86-64");
+  Lookup lookup = cache.find(a.graph_key, a.components, "another build", "x86-64");
   EXPECT_EQ(lookup.outcome, Outcome::miss);
   EXPECT_EQ(lookup.reason, "component 'build' differs from the record");
   ASSERT_TRUE(cache.publish(a).ok());
-  lookup = cache.find(a.key, a.components, example::build, "v4");
+  lookup = cache.find(a.graph_key, a.components, example::build, "v4");
   EXPECT_EQ(lookup.reason, "component 'target' differs from the record");
 }
 
 TEST_F(CacheTest, KernelImagesHaveTheirOwnFiles) {
   Cache cache(dir_, 0);
   const Image image = example::add_kernel();
-  EXPECT_FALSE(cache.find_kernel(image.k2).has_value());
+  EXPECT_FALSE(cache.find_kernel(image.kernel_key).has_value());
   ASSERT_TRUE(cache.publish_kernels({&image, 1}).ok());
-  const auto found = cache.find_kernel(image.k2);
+  const auto found = cache.find_kernel(image.kernel_key);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(*found->code, *image.code);
   flip_byte(only_file(".kimg"), 200);
-  EXPECT_FALSE(cache.find_kernel(image.k2).has_value());
+  EXPECT_FALSE(cache.find_kernel(image.kernel_key).has_value());
   EXPECT_EQ(files_below(dir_ / "quarantine"), 1u);
 }
 
@@ -197,10 +199,10 @@ TEST_F(CacheTest, ImagesThatShareTheirCodeAreFoundUnderEachKey) {
   std::vector<Image> images = {example::add_kernel(), example::add_kernel()};
   images[1].code = images[0].code;
   images[1].entry = "second";
-  images[1].k2 = digest_of("second");
+  images[1].kernel_key = digest_of("second");
   ASSERT_TRUE(cache.publish_kernels(images).ok());
   for (const Image &image : images) {
-    const auto found = cache.find_kernel(image.k2);
+    const auto found = cache.find_kernel(image.kernel_key);
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->entry, image.entry);
     EXPECT_EQ(*found->code, *image.code);
@@ -223,7 +225,7 @@ TEST_F(CacheTest, ListsVerifiesAndClears) {
   EXPECT_EQ((*entries)[0].key, digest_of("a").hex());
   EXPECT_EQ((*entries)[0].size_bytes, write_artifact(with_key("a")).size());
   EXPECT_EQ((*entries)[1].kind, "kernel");
-  EXPECT_EQ((*entries)[1].key, example::add_kernel().k2.hex());
+  EXPECT_EQ((*entries)[1].key, example::add_kernel().kernel_key.hex());
   EXPECT_TRUE(cache.verify()->empty());
   EXPECT_EQ(*cache.clear(), 2u);
   EXPECT_TRUE(cache.list()->empty());
@@ -346,7 +348,7 @@ TEST_F(CacheTest, ManyThreadsPublishAndFindAtOnce) {
         const Artifact a = with_key(std::to_string((i + t) % 10));
         wrong += !cache.publish(a).ok();
         const Lookup lookup = find(cache, a);
-        wrong += lookup.outcome == Outcome::reject || (lookup.artifact && lookup.artifact->key != a.key);
+        wrong += lookup.outcome == Outcome::reject || (lookup.artifact && lookup.artifact->graph_key != a.graph_key);
       }
       wrong += cache.io_errors() != 0;
     });

@@ -25,7 +25,7 @@ struct Request {
     EXPECT_TRUE(result.ok()) << result.status().message();
     return *result;
   }
-  Digest key() const { return key_of(components()); }
+  Digest key() const { return graph_key(components()); }
 };
 
 // The names of the components that differ from the unchanged request's; the key must differ too, or neither.
