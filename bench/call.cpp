@@ -10,7 +10,7 @@ void call_overhead_ns(benchmark::State &state) {
                       "\"outputs\": [{\"name\": \"c\", \"value\": \"s\"}]}",
                   1);
   for (const char *name : {"a", "b", "c"}) program.bind(name, {16});
-  constexpr int calls = 10'000;
+  const int calls = effort().size(10'000, 100);
   for (auto _ : state) {
     const double seconds = fastest(20, [&] {
       for (int i = 0; i < calls; ++i) program.run();

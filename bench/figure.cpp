@@ -7,6 +7,11 @@ namespace kiln::bench {
 
 using namespace cli;
 
+Effort &effort() {
+  static Effort chosen;
+  return chosen;
+}
+
 void report(benchmark::State &state, double value, const std::string &unit, double target, Better better) {
   state.counters["value"] = value;
   state.counters["target"] = target;

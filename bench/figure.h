@@ -12,6 +12,19 @@
 
 namespace kiln::bench {
 
+// How much each figure does. A brief run shows that every figure still works, and what its number is worth it does not
+// say.
+struct Effort {
+  bool brief = false;
+  int rounds(int full) const { return brief ? 1 : full; }
+  template <class Number>
+  Number size(Number full, Number small) const {
+    return brief ? small : full;
+  }
+};
+// Of this process; main sets it before the first figure.
+Effort &effort();
+
 enum class Better { higher, lower };
 
 // Once per benchmark, after its loop.
@@ -59,7 +72,8 @@ std::string f32_json(const std::string &name, const std::string &shape);
 // Whether got is what float64 says, to f32's accuracy after many roundings; otherwise a Failure that names `what`.
 void expect_close(double got, double expected, const std::string &what);
 
-// Seconds of the fastest of `count` runs, after one that is not measured: the machine's noise only ever adds.
+// Seconds of the fastest of `count` runs (one, in a brief run), after one that is not measured: the machine's noise
+// only ever adds.
 template <class Function>
 double fastest(int count, const Function &function);
 
@@ -69,7 +83,7 @@ template <class Function>
 double fastest(int count, const Function &function) {
   function();
   double best = 1e30;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < effort().rounds(count); ++i) {
     const double begin = now();
     function();
     const double elapsed = now() - begin;

@@ -14,14 +14,15 @@
 namespace kiln::bench {
 namespace {
 
-constexpr int64_t fma_rounds = 2'000'000;
+int64_t fma_rounds() { return effort().size<int64_t>(2'000'000, 20'000); }
 constexpr int chains = 12;  // independent ones: more than latency times ports of any core
 
 // Each returns a value that depends on every multiply-add, so that none can be dropped.
 __attribute__((target("avx512f"))) float fma_avx512() {
+  const int64_t rounds = fma_rounds();
   __m512 sums[chains], factor = _mm512_set1_ps(0.999f);
   for (int c = 0; c < chains; ++c) sums[c] = _mm512_set1_ps(static_cast<float>(c));
-  for (int64_t i = 0; i < fma_rounds; ++i) {
+  for (int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
     for (int c = 0; c < chains; ++c) sums[c] = _mm512_fmadd_ps(sums[c], factor, factor);
   }
@@ -30,9 +31,10 @@ __attribute__((target("avx512f"))) float fma_avx512() {
 }
 
 __attribute__((target("avx2,fma"))) float fma_avx2() {
+  const int64_t rounds = fma_rounds();
   __m256 sums[chains], factor = _mm256_set1_ps(0.999f);
   for (int c = 0; c < chains; ++c) sums[c] = _mm256_set1_ps(static_cast<float>(c));
-  for (int64_t i = 0; i < fma_rounds; ++i) {
+  for (int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
     for (int c = 0; c < chains; ++c) sums[c] = _mm256_fmadd_ps(sums[c], factor, factor);
   }
@@ -60,17 +62,18 @@ int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurre
 
 Roof fma_roof(int threads) {
   const bool wide = __builtin_cpu_supports("avx512f");
-  return {.amount = 2.0 * (wide ? 16 : 8) * chains * static_cast<double>(fma_rounds) * threads, .run = [=] {
+  return {.amount = 2.0 * (wide ? 16 : 8) * chains * static_cast<double>(fma_rounds()) * threads, .run = [=] {
             on_threads(threads, [&](int) { benchmark::DoNotOptimize(wide ? fma_avx512() : fma_avx2()); });
           }};
 }
 
 Roof copy_roof() {
-  constexpr size_t bytes = 256 << 20;
+  const size_t bytes = effort().size<size_t>(256 << 20, 8 << 20);
   struct Arrays {
-    std::vector<char> from = std::vector<char>(bytes, 1), to = std::vector<char>(bytes, 2);
+    std::vector<char> from, to;
   };
-  return {.amount = 2.0 * bytes, .run = [arrays = std::make_shared<Arrays>()] {
+  const auto arrays = std::make_shared<Arrays>(Arrays{std::vector<char>(bytes, 1), std::vector<char>(bytes, 2)});
+  return {.amount = 2.0 * static_cast<double>(bytes), .run = [arrays, bytes] {
             const size_t part = bytes / static_cast<size_t>(cores());
             on_threads(cores(), [&](int t) {
               const size_t begin = part * static_cast<size_t>(t);
@@ -85,7 +88,7 @@ double part_of(const Roof &roof, int rounds, double amount, const std::function<
   roof.run();
   work();
   double roof_seconds = 1e30, work_seconds = 1e30;
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < effort().rounds(rounds); ++i) {
     roof_seconds = std::min(roof_seconds, seconds_of(roof.run));
     work_seconds = std::min(work_seconds, seconds_of(work));
   }

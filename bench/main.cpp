@@ -1,7 +1,8 @@
-// kiln_bench [NAME…] [--json FILE]: each NAME is a regular expression over names of figures; none means all.
+// kiln_bench [NAME…] [--json FILE] [--brief]: each NAME is a regular expression over names of figures; none means all.
+// --brief runs each figure once and small: whether it works, not what it is.
 //
-// JSON: {"machine": {…}, "results": [{"name", "value", "unit", "target", "met"}…]}. A missed figure stays in the
-// output.
+// JSON: {"brief": …, "machine": {…}, "results": [{"name", "value", "unit", "target", "met"}…]}. A missed figure stays
+// in the output.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ class Collector : public benchmark::BenchmarkReporter {
       const double value = run.counters.at("value"), target = run.counters.at("target");
       const bool met = run.counters.at("met") != 0;
       std::printf("%-32s %12.4g %-12s %10.4g %s\n", name.c_str(), value, run.report_label.c_str(), target,
-                  met ? "" : "missed");
+                  met || effort().brief ? "" : "missed");
       std::fflush(stdout);
       results_ += std::string(results_.empty() ? "" : ",\n") + "    {\"name\": " + json_text(name) +
                   ", \"value\": " + json_number(value) + ", \"unit\": " + json_text(run.report_label) +
@@ -48,7 +49,8 @@ class Collector : public benchmark::BenchmarkReporter {
   }
   bool failed() const { return failed_; }
   std::string json() const {
-    return "{\n  \"machine\": {\"cores\": " + std::to_string(cores()) + ", \"cpu\": " + json_text(cpu_level()) +
+    return std::string("{\n  \"brief\": ") + (effort().brief ? "true" : "false") +
+           ",\n  \"machine\": {\"cores\": " + std::to_string(cores()) + ", \"cpu\": " + json_text(cpu_level()) +
            ", \"fma_peak_1t_flops\": " + json_number(rate_of(fma_roof(1))) +
            ", \"fma_peak_flops\": " + json_number(rate_of(fma_roof(cores()))) +
            ", \"copy_bytes_per_s\": " + json_number(rate_of(copy_roof())) +
@@ -66,8 +68,10 @@ int run(const std::vector<std::string> &words) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--json" && i + 1 < words.size()) {
       json = words[++i];
+    } else if (words[i] == "--brief") {
+      effort().brief = true;
     } else if (words[i].starts_with("-")) {
-      std::fprintf(stderr, "usage: bench [NAME…] [--json FILE]\n");
+      std::fprintf(stderr, "usage: bench [NAME…] [--json FILE] [--brief]\n");
       return 2;
     } else {
       filter += (filter.empty() ? "(" : "|(") + words[i] + ")";

@@ -24,7 +24,7 @@ void warm_start_over_bare_ms(benchmark::State &state) {
   const double call = run_process(with_calls);  // also fills the cache
   for (auto _ : state) {
     double start = 1e30, bare = 1e30;
-    for (int i = 0; i < 10; ++i) {  // in turn
+    for (int i = 0; i < effort().rounds(10); ++i) {  // in turn
       start = std::min(start, fastest(3, [&] { run_process(program); }));
       bare = std::min(bare, fastest(3, [&] { run_process({KILN_BENCH_BARE, folder + "/weights.safetensors"}); }));
     }
