@@ -1,6 +1,7 @@
 #include "runtime/cache/key.h"
 
 #include <map>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -13,14 +14,16 @@ KeyComponent component(std::string name, std::string text) {
   return {std::move(name), digest, std::move(text)};
 }
 
-// The ops that a graph and the graphs nested in it use, with their versions.
-void collect_ops(const Graph &graph, std::map<std::string, uint16_t> &ops) {
+// The ops that a graph and the graphs nested in it use, with their versions. A graph that is used several times is looked
+// at once: graphs that call one another twice each would take twice as long with each level.
+void collect_ops(const Graph &graph, std::set<const Graph *> &seen, std::map<std::string, uint16_t> &ops) {
+  if (!seen.insert(&graph).second) return;
   for (const Node &node : graph.nodes()) {
     if (node.kind != Node::Kind::op) continue;
     ops[std::string(node.op->name)] = node.op->version;
     for (const auto &[name, value] : node.attrs) {
       if (const auto *nested = std::get_if<std::vector<GraphPtr>>(&value.items)) {
-        for (const GraphPtr &g : *nested) collect_ops(*g, ops);
+        for (const GraphPtr &g : *nested) collect_ops(*g, seen, ops);
       }
     }
   }
@@ -34,7 +37,8 @@ KeyComponent graph_component(const Graph &graph) {
 
 KeyComponent ops_component(const Graph &graph) {
   std::map<std::string, uint16_t> ops;
-  collect_ops(graph, ops);
+  std::set<const Graph *> seen;
+  collect_ops(graph, seen, ops);
   return component("ops", join(ops, ", ", [](const auto &op) { return str_cat(op.first, " ", op.second); }));
 }
 

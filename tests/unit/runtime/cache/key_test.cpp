@@ -99,6 +99,26 @@ TEST(Key, NamesTheOpsOfNestedGraphsWithTheirVersions) {
   EXPECT_EQ(r.components()[1].text, "call 1, exp 1");
 }
 
+// Forty graphs, each of which calls the one before it twice: 2^40 calls, of which a walk that looks at each ends never.
+TEST(Key, LooksOnceAtAGraphThatIsUsedOften) {
+  const auto graph = [](int level) {
+    const std::string body = level == 0
+                                 ? R"({"name": "a", "op": "neg", "inputs": ["x"]},
+                                             {"name": "y", "op": "neg", "inputs": ["a"]})"
+                                 : str_cat(R"({"name": "a", "op": "call", "inputs": ["x"], "attrs": {"graph": "g)",
+                                           level - 1, R"("}}, {"name": "y", "op": "call", "inputs": ["a"],
+                                                  "attrs": {"graph": "g)",
+                                           level - 1, "\"}}");
+    return str_cat(R"("inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2]}}], "nodes": [)", body,
+                   R"(], "outputs": [{"name": "y", "value": "y"}]})");
+  };
+  std::string graphs;
+  for (int level = 0; level < 40; ++level) graphs += str_cat(level ? ", " : "", "\"g", level, "\": {", graph(level));
+  Request request;
+  request.graph = str_cat(R"({"kiln": 1, "graphs": {)", graphs, "}, ", graph(40));
+  EXPECT_EQ(request.components()[1].text, "call 1, neg 1");
+}
+
 TEST(Key, ReportsAPassWhoseFingerprintFails) {
   Pass pass{.name = "p", .plugin = "p.so", .uuid = Uuid{1}};
   pass.fingerprint = [](ByteWriter &) { return error(Code::io, "no such file"); };
