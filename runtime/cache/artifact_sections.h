@@ -10,7 +10,7 @@ namespace kiln {
 
 // What says what an artifact is: its key and what the key was made of.
 struct ArtifactIdentity {
-  Digest key;
+  Digest graph_key;
   std::vector<KeyComponent> components;
   std::string build_id, backend, target;
 };

@@ -89,7 +89,7 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
   if (!file->has_value()) return {Outcome::miss, nearest_record(dir_, components), nullptr};
 
   Result<Artifact> read = read_artifact((*file)->bytes());
-  if (read.ok() && read->key != graph_key)
+  if (read.ok() && read->graph_key != graph_key)
     read = error(Code::corrupt, "header at offset 24: the key is not the file's");
   if (!read.ok()) {
     quarantine(path);
