@@ -1,36 +1,32 @@
 #include "runtime/background.h"
 
 #include <exception>
-#include <system_error>
+#include <new>
 
 namespace kiln {
 
 void Background::submit(std::function<Status()> task) {
   {
     std::lock_guard lock(mutex_);
-    if (!closed_) {
-      try {
-        if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-        tasks_.push_back(std::move(task));
-        wake_.notify_one();
-        return;
-      } catch (const std::system_error &) {
-        // No thread to be had: the task runs below.
-      }
+    if (!closed_ && !thread_) thread_ = Thread::start("kiln-save", [this] { work(); });
+    if (!closed_ && thread_) {
+      tasks_.push_back(std::move(task));
+      wake_.notify_one();
+      return;
     }
   }
   run(task);
 }
 
 void Background::close() {
-  std::thread thread;
+  Thread thread;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     thread = std::move(thread_);
     wake_.notify_one();
   }
-  if (thread.joinable()) thread.join();
+  thread.join();
 }
 
 uint64_t Background::failures() const {
@@ -45,10 +41,14 @@ std::string Background::first_failure() const {
 
 void Background::work() {
   for (;;) {
-    std::function<Status()> task;
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return closed_ || !tasks_.empty(); });
+    }
+    const std::lock_guard running(running_);
+    std::function<Status()> task;
+    {
+      const std::lock_guard lock(mutex_);
       if (tasks_.empty()) return;  // closed, and all is done
       task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -67,6 +67,23 @@ void Background::run(const std::function<Status()> &task) {
   if (status.ok()) return;
   std::lock_guard lock(mutex_);
   if (failures_++ == 0) first_failure_ = status.message();
+}
+
+void Background::before_fork() {
+  running_.lock();
+  mutex_.lock();
+}
+
+void Background::in_forked_parent() {
+  mutex_.unlock();
+  running_.unlock();
+}
+
+void Background::in_forked_child() {
+  tasks_.clear();
+  thread_ = Thread();
+  new (&wake_) std::condition_variable;  // whoever waits on the old one is not here: its destructor would wait for it
+  in_forked_parent();
 }
 
 }  // namespace kiln

@@ -99,7 +99,9 @@ kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManage
     auto owned = std::make_shared<bool>(false);
     std::shared_ptr<void> keep(tensor, [owned](void *managed) {
       auto *dead = static_cast<DLManagedTensorVersioned *>(managed);
-      if (*owned && dead->deleter) dead->deleter(dead);
+      if (!*owned || !dead->deleter) return;
+      const HostFloats floats;
+      dead->deleter(dead);
     });
     KILN_TRY(call->call->bind(slot, array, keep));
     *owned = true;

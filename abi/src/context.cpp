@@ -17,11 +17,14 @@ struct Sink {
   Sink(const Sink &) = delete;
   Sink &operator=(const Sink &) = delete;
   ~Sink() {
-    if (owned && sink.destroy) sink.destroy(sink.user);
+    if (!owned || !sink.destroy) return;
+    const HostFloats floats;
+    sink.destroy(sink.user);
   }
   bool operator()(Event event, std::string_view text) const {
     const uint32_t kind = static_cast<uint32_t>(event);
     if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
+    const HostFloats floats;
     return sink.event(sink.user, kind, text.data(), text.size()) != 0;
   }
 };

@@ -1,5 +1,5 @@
-// The border: every exported function that can fail runs its body in entry(), which lets no exception out, and checks
-// what it was given with the Checks that it receives.
+// The border: every exported function that can fail runs its body in entry(), which lets no exception out and computes
+// in the default floating-point environment, and checks what it was given with the Checks that it receives.
 //
 //   kiln_error *kiln_graph_nodes(const kiln_graph *graph, ...) {
 //     return entry(__func__, [&](const Checks &check) -> Status {
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "abi/src/handles.h"
+#include "jit/base/float_environment.h"
 
 namespace kiln::abi {
 
@@ -71,6 +72,7 @@ class Checks {
 
 template <class Body>
 kiln_error *entry(const char *function, Body &&body) noexcept {
+  const DefaultFloats floats;
   try {
     Status status = body(Checks(function));
     return status.ok() ? nullptr : to_error(std::move(status));

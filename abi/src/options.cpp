@@ -67,6 +67,7 @@ AttrMap values_of(const kiln_options *options) { return options ? options->value
 
 Result<ContextOptions> context_options(const kiln_options *options) {
   KILN_ASSIGN(const AttrMap values, check_options("context", context_schema(), values_of(options)));
+  KILN_TRY(check_env());
   ContextOptions out;
   KILN_ASSIGN(out.threads, in_range<uint32_t>(values, "threads"));
   if (out.threads == 0) {

@@ -17,7 +17,9 @@ struct Callbacks {
   Callbacks(const Callbacks &) = delete;
   Callbacks &operator=(const Callbacks &) = delete;
   ~Callbacks() {
-    if (owned && pass.destroy) pass.destroy(pass.user);
+    if (!owned || !pass.destroy) return;
+    const HostFloats floats;
+    pass.destroy(pass.user);
   }
 };
 
@@ -25,6 +27,7 @@ struct Callbacks {
 template <class Callback>
 Status call_back(Callback &&callback) {
   try {
+    const HostFloats floats;
     return take_status(callback());
   } catch (const std::exception &exception) {
     return error(Code::plugin_failed, "it threw an exception: ", exception.what());

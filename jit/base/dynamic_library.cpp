@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "jit/base/file.h"
+#include "jit/base/float_environment.h"
 
 namespace kiln {
 namespace {
@@ -43,6 +44,7 @@ std::string loader_error() {
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
   KILN_TRY(check_whole(path));
+  const HostFloats floats;  // a library that was built with -ffast-math sets another environment as it is loaded
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return error(Code::io, "cannot open library '", path, "': ", loader_error());
   return DynamicLibrary(handle, path);

@@ -7,7 +7,7 @@ namespace kiln {
 namespace {
 
 constexpr EnvInfo table[] = {
-#define ENV(name, doc) {Env::name, #name, doc},
+#define ENV(name, kind, doc) {Env::name, #name, EnvInfo::Kind::kind, doc},
 #include "jit/base/env.def"
 #undef ENV
 };
@@ -17,6 +17,22 @@ const char *name_of(Env variable) { return table[static_cast<size_t>(variable)].
 }  // namespace
 
 std::span<const EnvInfo> all_env() { return table; }
+
+Status check_env() {
+  for (const EnvInfo &info : table) {
+    switch (info.kind) {
+      case EnvInfo::Kind::text:
+        break;
+      case EnvInfo::Kind::count:
+        KILN_TRY(env_count(info.variable).status());
+        break;
+      case EnvInfo::Kind::flag:
+        KILN_TRY(env_flag(info.variable).status());
+        break;
+    }
+  }
+  return {};
+}
 
 std::optional<std::string> env_text(Env variable) {
   const char *text = std::getenv(name_of(variable));

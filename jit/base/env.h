@@ -11,17 +11,22 @@
 namespace kiln {
 
 enum class Env : uint8_t {
-#define ENV(name, doc) name,
+#define ENV(name, kind, doc) name,
 #include "jit/base/env.def"
 #undef ENV
 };
 
 struct EnvInfo {
+  enum class Kind : uint8_t { text, count, flag };
   Env variable;
   const char *name;
+  Kind kind;
   std::string_view doc;
 };
 std::span<const EnvInfo> all_env();
+
+// Whether all values are of their variables' kinds; the error is of the first that is not.
+Status check_env();
 
 // A variable that is unset or empty is nullopt. The typed ones name variable, value and what was expected.
 std::optional<std::string> env_text(Env variable);

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "jit/base/process.h"
+
 namespace kiln {
 namespace {
 
@@ -107,6 +109,7 @@ Result<Bytes> read_file(const std::string &path) {
 }
 
 Status write_file(const std::string &path, ByteSpan bytes) {
+  const WriteSignalsHeld held;
   struct stat there{};
   const bool exists = ::lstat(path.c_str(), &there) == 0;
   const bool special = exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);

@@ -14,7 +14,8 @@ std::string errno_text(int number);
 Result<Bytes> read_file(const std::string &path);
 // Under a fresh name beside it, flushed to disk, then renamed: a reader sees the old file or the new one, never a part.
 // What is there and is neither a regular file nor a folder stays: the bytes are written into it, or into what it links
-// to, in place. (SIGPIPE is raised when the reader of a FIFO leaves, as for all who write to one.)
+// to, in place. No signal is raised: a FIFO whose reader left, or a limit on the size of files, is an error like
+// others.
 Status write_file(const std::string &path, ByteSpan bytes);
 
 // A regular file mapped read-only and private; an empty file has no bytes. The bytes stay valid for the object's life.

@@ -2,9 +2,9 @@
 // the calling thread delivers.
 #include <deque>
 #include <exception>
-#include <future>
 
 #include "jit/base/build_id.h"
+#include "jit/base/process.h"
 #include "jit/cuda/device.h"
 #include "jit/cuda/program.h"
 #include "jit/cuda/source.h"
@@ -17,6 +17,14 @@ namespace {
 constexpr size_t program_kernels = 16;
 
 using Deliver = void (*)(void *user, const kiln_codegen_result *);
+
+// A program under way: the thread writes `program`. It is joined before the others go.
+struct Running {
+  explicit Running(std::span<Entry> of) : entries(of) {}
+  std::span<Entry> entries;
+  Program program;
+  Thread thread;
+};
 
 class Batch {
  public:
@@ -59,14 +67,21 @@ class Batch {
     const size_t count = (entries_.distinct.size() + program_kernels - 1) / program_kernels;
     while (programs_.size() <= program) {
       while (running_.size() < std::max(request_.threads, 1u) && programs_.size() + running_.size() < count) {
-        const std::span<Entry> entries = entries_of(programs_.size() + running_.size());
-        running_.push_back(std::async(std::launch::async, [this, entries] {
-          return compile_program(entries, {request_.target, request_.target_size});
-        }));
+        Running &next = running_.emplace_back(entries_of(programs_.size() + running_.size()));
+        next.thread = Thread::start("kiln-nvrtc", [this, &next] { compile(next); });
+        if (!next.thread) compile(next);  // the system gives none
       }
-      Program finished = running_.front().get();
+      running_.front().thread.join();
+      programs_.push_back(std::move(running_.front().program));
       running_.pop_front();
-      programs_.push_back(std::move(finished));
+    }
+  }
+
+  void compile(Running &running) const {
+    try {
+      running.program = compile_program(running.entries, {request_.target, request_.target_size});
+    } catch (const std::exception &failure) {  // nothing may leave a thread
+      running.program.status = error(Code::out_of_memory, "compile: ", failure.what());
     }
   }
 
@@ -111,8 +126,8 @@ class Batch {
   void *const user_;
   uint64_t delivered_ = 0;
   Entries entries_;
-  std::vector<Program> programs_;             // finished, in order
-  std::deque<std::future<Program>> running_;  // those after them; joined by their destructors
+  std::vector<Program> programs_;  // finished, in order
+  std::deque<Running> running_;    // those after them; joined by their destructors
 };
 
 int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user) {

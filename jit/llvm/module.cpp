@@ -7,11 +7,11 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "jit/base/build_id.h"
 #include "jit/base/codegen.h"
+#include "jit/base/process.h"
 #include "jit/llvm/session.h"
 
 namespace kiln::codegen {
@@ -38,43 +38,55 @@ class Batch {
 
   ~Batch() {
     stopped_ = true;
-    for (std::thread &worker : workers_) worker.join();
+    for (Thread &worker : workers_) worker.join();
   }
 
+  // Where the system gives fewer threads, those that there are do the work; without any, wait() does.
   void start() {
     const uint64_t threads = std::min<uint64_t>(std::max(request_.threads, 1u), request_.kernel_count);
-    for (uint64_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    while (workers_.size() < threads) {
+      workers_.push_back(Thread::start("kiln-compile", [this] { work(); }));
+      if (workers_.back()) continue;
+      workers_.pop_back();
+      return;
+    }
   }
 
-  // What became of a kernel; nothing when it takes longer than a moment.
+  // What became of a kernel; nothing when it takes longer than a moment, or than another kernel.
   std::optional<Outcome> wait(uint64_t kernel) {
+    if (workers_.empty() && !outcomes_[kernel]) compile_next(own_session_);
     std::unique_lock lock(mutex_);
-    finished_.wait_for(lock, std::chrono::milliseconds(20), [&] { return outcomes_[kernel].has_value(); });
+    finished_.wait_for(lock, workers_.empty() ? std::chrono::milliseconds(0) : std::chrono::milliseconds(20),
+                       [&] { return outcomes_[kernel].has_value(); });
     return std::move(outcomes_[kernel]);
   }
 
  private:
   void work() {
     std::unique_ptr<Session> session;
-    while (!stopped_) {
-      const uint64_t turn = next_++;
-      if (turn >= order_.size()) return;
-      const uint64_t kernel = order_[turn];
-      Outcome outcome;
-      const auto begin = std::chrono::steady_clock::now();
-      try {
-        outcome.status = compile(kernel, session, outcome.compiled);
-      } catch (const std::exception &failure) {
-        outcome.status = error(Code::out_of_memory, "kernel ", kernel, ": ", failure.what());
-      }
-      outcome.milliseconds =
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-      {
-        std::lock_guard lock(mutex_);
-        outcomes_[kernel] = std::move(outcome);
-      }
-      finished_.notify_one();
+    while (!stopped_ && compile_next(session)) {
     }
+  }
+
+  // False: no kernel is left.
+  bool compile_next(std::unique_ptr<Session> &session) {
+    const uint64_t turn = next_++;
+    if (turn >= order_.size()) return false;
+    const uint64_t kernel = order_[turn];
+    Outcome outcome;
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      outcome.status = compile(kernel, session, outcome.compiled);
+    } catch (const std::exception &failure) {
+      outcome.status = error(Code::out_of_memory, "kernel ", kernel, ": ", failure.what());
+    }
+    outcome.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    {
+      std::lock_guard lock(mutex_);
+      outcomes_[kernel] = std::move(outcome);
+    }
+    finished_.notify_one();
+    return true;
   }
 
   Status compile(uint64_t kernel, std::unique_ptr<Session> &session, Compiled &out) {
@@ -94,7 +106,8 @@ class Batch {
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
   std::condition_variable finished_;
-  std::vector<std::thread> workers_;
+  std::vector<Thread> workers_;
+  std::unique_ptr<Session> own_session_;  // of the calling thread, where it compiles
 };
 
 using Deliver = void (*)(void *user, const kiln_codegen_result *);

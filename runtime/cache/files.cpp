@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "jit/base/file_descriptor.h"
+#include "jit/base/process.h"
 
 namespace kiln {
 namespace {
@@ -104,6 +105,7 @@ Status make_private_folders(const std::string &path) {
 }
 
 Status link_new_file(const std::string &path, ByteSpan bytes) {
+  const WriteSignalsHeld held;
   const std::string temporary = (fs::path(path).parent_path() / temporary_name()).string();
   Status status = write_temporary(temporary, bytes);
   if (status.ok() && ::link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST)

@@ -43,7 +43,7 @@ bool has_code(const Artifact &artifact) {
 
 Status Executable::map_images(const Artifact &artifact) {
   const std::string name = str_cat("kiln-", artifact.graph_key.hex().substr(0, 16));
-  const bool for_perf = perf_map_wanted();
+  KILN_ASSIGN(const bool for_perf, perf_map_wanted());
   KILN_ASSIGN(memory_, ImageMemory::load(artifact.images, name, for_perf));
   if (for_perf) write_perf_map(memory_, artifact.images, name);
   for (size_t i = 0; i < artifact.images.size(); ++i)

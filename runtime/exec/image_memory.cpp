@@ -12,6 +12,7 @@
 
 #include "jit/base/file.h"
 #include "jit/base/file_descriptor.h"
+#include "jit/base/process.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -58,6 +59,7 @@ bool write_all(int fd, ByteSpan bytes, size_t offset) {
 
 // A sealed memory file: nobody, this process included, can change it from here on. Null where that is not possible.
 void *map_sealed_file(std::span<const Image> images, const Layout &layout, const std::string &name) {
+  const WriteSignalsHeld held;  // the limit on the size of files holds for memory files, too
   const FileDescriptor file(open_memory_file(name));
   if (file.get() < 0 || ftruncate(file.get(), static_cast<off_t>(layout.size)) != 0) return nullptr;
   for (size_t i = 0; i < images.size(); ++i)

@@ -7,6 +7,7 @@
 
 #include "jit/base/env.h"
 #include "jit/base/file_descriptor.h"
+#include "jit/base/process.h"
 #include "jit/base/str.h"
 
 namespace kiln {
@@ -19,10 +20,7 @@ std::string hex(uint64_t number) {
 
 }  // namespace
 
-bool perf_map_wanted() {
-  const Result<bool> wanted = env_flag(Env::KILN_PERF_MAP);
-  return wanted.ok() && wanted.value();
-}
+Result<bool> perf_map_wanted() { return env_flag(Env::KILN_PERF_MAP); }
 
 void write_perf_map(const ImageMemory &memory, std::span<const Image> images, std::string_view artifact) {
   std::string lines;
@@ -32,6 +30,7 @@ void write_perf_map(const ImageMemory &memory, std::span<const Image> images, st
                               " of ", artifact, "\n"));
   }
   const std::string path = str_cat("/tmp/perf-", getpid(), ".map");
+  const WriteSignalsHeld held;
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() >= 0) (void)!::write(file.get(), lines.data(), lines.size());
 }

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-bool perf_map_wanted();
+Result<bool> perf_map_wanted();  // an error: the variable's value is not understood
 
 // Adds one line an image: "kiln kernel 3 of <artifact>". Failures are ignored: perf shows addresses then.
 void write_perf_map(const ImageMemory &memory, std::span<const Image> images, std::string_view artifact);

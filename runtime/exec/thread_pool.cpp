@@ -1,14 +1,12 @@
 #include "runtime/exec/thread_pool.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <system_error>
-#include <thread>
 #include <vector>
+
+#include "jit/base/cores.h"
+#include "jit/base/process.h"
 
 namespace kiln {
 namespace {
@@ -49,7 +47,7 @@ struct ThreadPool::State {
   explicit State(uint32_t wanted) : threads(wanted) {}
 
   const uint32_t threads;
-  std::vector<std::thread> workers;           // touched by the owner of `taken`
+  std::vector<Thread> workers;                // touched by the owner of `taken`
   std::atomic_flag taken = ATOMIC_FLAG_INIT;  // a thread runs a job on the workers
 
   // The job. Written by the owner of `taken` while unclaimed == unfinished == 0.
@@ -62,7 +60,11 @@ struct ThreadPool::State {
   alignas(64) std::atomic<uint32_t> epoch{0};  // raised for each job, and to stop
   std::atomic<bool> stop{false};
 
+  // A child has no workers, and nobody runs a job in it yet.
+  const AtFork at_fork{{.before = {}, .in_parent = {}, .in_child = [this] { forget_workers(); }}};
+
   void start_workers();
+  void forget_workers();
   void work_on_chunks(uint32_t worker);
   void worker_main(uint32_t worker);
 };
@@ -92,30 +94,28 @@ void ThreadPool::State::worker_main(uint32_t worker) {
 }
 
 void ThreadPool::State::start_workers() {
-  // Signals are the host's: its handlers must not run on threads that it does not know.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   workers.reserve(threads - 1);
-  try {
-    for (uint32_t i = 1; i < threads; ++i) {
-      workers.emplace_back([this, i] { worker_main(i); });
-      pthread_setname_np(workers.back().native_handle(), "kiln-worker");
-    }
-  } catch (const std::system_error &) {
-    // The system gives no more threads: those that started, and the caller, do the work.
+  for (uint32_t i = 1; i < threads; ++i) {
+    Thread worker = Thread::start("kiln-worker", [this, i] { worker_main(i); });
+    if (!worker) break;  // the system gives no more: those that started, and the caller, do the work
+    workers.push_back(std::move(worker));
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-ThreadPool::ThreadPool(uint32_t threads)
-    : state_(std::make_unique<State>(threads ? threads : std::max(1u, std::thread::hardware_concurrency()))) {}
+void ThreadPool::State::forget_workers() {
+  workers.clear();
+  unclaimed = 0;
+  unfinished = 0;
+  taken.clear();
+}
+
+ThreadPool::ThreadPool(uint32_t threads) : state_(std::make_unique<State>(threads ? threads : usable_cores())) {}
 
 ThreadPool::~ThreadPool() {
   state_->stop.store(true, std::memory_order_release);
   state_->epoch.fetch_add(1, std::memory_order_acq_rel);
   state_->epoch.notify_all();
-  for (std::thread &worker : state_->workers) worker.join();
+  for (Thread &worker : state_->workers) worker.join();
 }
 
 uint32_t ThreadPool::threads() const { return state_->threads; }

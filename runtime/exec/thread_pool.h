@@ -1,5 +1,6 @@
 // Worker threads for kernels: spin briefly, then sleep; never busy when idle. One per context; calls on several threads
-// may use it at once (one gets the workers, the others run on their own thread alone).
+// may use it at once (one gets the workers, the others run on their own thread alone). In a forked child it starts its
+// workers anew.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,7 +10,8 @@ namespace kiln {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(uint32_t threads);  // 0: one per core. The calling thread counts as one; workers start lazily
+  explicit ThreadPool(
+      uint32_t threads);  // 0: one per usable core. The calling thread counts as one; workers start lazily
   ~ThreadPool();
   uint32_t threads() const;
   // Splits [0, tasks) into ranges, run on the workers and the caller; returns when all are done. `worker` < threads()

@@ -6,6 +6,7 @@
 
 #include "jit/base/dynamic_library.h"
 #include "jit/base/file.h"
+#include "jit/base/float_environment.h"
 #include "runtime/plugin/note.h"
 
 namespace kiln {
@@ -69,6 +70,7 @@ Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln
   auto plugin = std::make_shared<Plugin>(std::move(library));
   Status status;
   try {
+    const HostFloats floats;
     status = take_error(*host.error, plugin->library_.table->setup(&host, context, &plugin->state_));
   } catch (const std::exception &exception) {
     status = error(Code::plugin_failed, "it threw an exception: ", exception.what());
@@ -90,6 +92,7 @@ Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln
 Plugin::~Plugin() {
   if (!is_set_up_ || !library_.table->teardown) return;
   try {
+    const HostFloats floats;
     library_.table->teardown(state_);
   } catch (...) {  // a plugin's failure to clean up is not the host's
   }

@@ -36,13 +36,6 @@ constexpr std::string_view linear = R"({"kiln": 1,
   "nodes": [{"name": "y", "op": "linear", "inputs": ["x", "w", "b"]}],
   "outputs": [{"name": "y", "value": "y"}]})";
 
-std::string scaled(int factor) {
-  return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
-    "constants": [{"name": "c", "type": {"dtype": "f32", "shape": []}, "data": [)" +
-         std::to_string(factor) + R"(]}],
-    "nodes": [{"name": "y", "op": "mul", "inputs": ["x", "c"]}], "outputs": [{"name": "y", "value": "y"}]})";
-}
-
 host::Call call_of(kiln_executable *executable) {
   kiln_call *made = nullptr;
   EXPECT_OK(kiln_call_create(executable, &made));
@@ -113,7 +106,7 @@ TEST_F(Concurrency, OneContextCompilesOnManyThreads) {
   on_threads([&](int thread) {
     for (int i = 0; i < 3; i++) {  // one graph that all compile, and one of the thread's own
       for (const int factor : {7, 100 + thread}) {
-        const host::Graph graph = host::parse(context.get(), scaled(factor));
+        const host::Graph graph = host::parse(context.get(), host::scaled(factor));
         const host::Compiled compiled = host::compile(context.get(), graph.get());
         EXPECT_EQ(compiled.error, host::Error());
         if (compiled.executable) expect_scaled(compiled.executable.get(), static_cast<float>(factor));
@@ -128,7 +121,7 @@ TEST_F(Concurrency, SeveralContextsShareACache) {
   on_threads([&](int thread) {
     for (int i = 0; i < 3; i++) {
       const host::Context context = host::make_context(cache);
-      const host::Graph graph = host::parse(context.get(), scaled(thread % 2 + 2));
+      const host::Graph graph = host::parse(context.get(), host::scaled(thread % 2 + 2));
       const host::Compiled compiled = host::compile(context.get(), graph.get());
       EXPECT_EQ(compiled.error, host::Error());
       if (compiled.executable) expect_scaled(compiled.executable.get(), static_cast<float>(thread % 2 + 2));
@@ -159,7 +152,7 @@ TEST_F(Concurrency, PassesComeAndGoWhileOthersCompile) {
     for (int i = 0; i < 3; i++) {
       uint64_t id = 0;
       EXPECT_OK(kiln_pass_register(context.get(), &pass, nullptr, &id));
-      const host::Graph graph = host::parse(context.get(), scaled(thread));
+      const host::Graph graph = host::parse(context.get(), host::scaled(thread));
       EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
       EXPECT_OK(kiln_pass_unregister(context.get(), id));
     }
@@ -175,7 +168,7 @@ TEST_F(Concurrency, AContextIsClosedWhileOthersCompile) {
       EXPECT_OK(kiln_context_close(context.get()));
       return;
     }
-    const host::Graph graph = host::parse(context.get(), scaled(thread));
+    const host::Graph graph = host::parse(context.get(), host::scaled(thread));
     const host::Compiled compiled = host::compile(context.get(), graph.get());
     if (compiled.executable)
       expect_scaled(compiled.executable.get(), static_cast<float>(thread));
@@ -215,7 +208,7 @@ TEST_F(Concurrency, APluginIsLoadedIntoSeveralContextsAtOnce) {
   on_threads([&](int thread) {
     const host::Context context = host::make_context();
     EXPECT_OK(kiln_plugin_load(context.get(), path.data(), path.size(), nullptr));
-    const host::Graph graph = host::parse(context.get(), scaled(thread));
+    const host::Graph graph = host::parse(context.get(), host::scaled(thread));
     EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
     EXPECT_OK(kiln_context_close(context.get()));
   });

@@ -91,13 +91,14 @@ inline kiln_attr attr(std::string_view name, uint32_t kind, uint64_t count, cons
   return made;
 }
 
-// A context with its own settings and one thread; the cache is off unless a folder is given.
-inline Context make_context(std::string_view cache = "off", const kiln_event_sink *sink = nullptr) {
+// A context with its own settings; the cache is off unless a folder is given.
+inline Context make_context(std::string_view cache = "off", const kiln_event_sink *sink = nullptr,
+                            int64_t threads = 1) {
   kiln_options *options = nullptr;
   EXPECT_OK(kiln_options_create(&options));
   const Options owned(options);
   EXPECT_OK(kiln_options_set_text(options, "cache", 5, cache.data(), cache.size()));
-  EXPECT_OK(kiln_options_set_i64(options, "threads", 7, 1));
+  EXPECT_OK(kiln_options_set_i64(options, "threads", 7, threads));
   kiln_context *context = nullptr;
   EXPECT_OK(kiln_context_create(options, sink, &context));
   return Context(context);
@@ -163,6 +164,14 @@ inline constexpr std::string_view small_graph = R"({"kiln": 1,
             {"name": "sum", "op": "add", "inputs": ["twice", "w"]}],
   "outputs": [{"name": "y", "value": "sum"}]})";
 
+// y = x * factor: a graph for each factor.
+inline std::string scaled(int factor) {
+  return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+    "constants": [{"name": "c", "type": {"dtype": "f32", "shape": []}, "data": [)" +
+         std::to_string(factor) + R"(]}],
+    "nodes": [{"name": "y", "op": "mul", "inputs": ["x", "c"]}], "outputs": [{"name": "y", "value": "y"}]})";
+}
+
 struct Compiled {
   Executable executable;
   Report report;
@@ -185,6 +194,18 @@ Compiled compile(kiln_context *context, const kiln_graph *graph, Set set) {
 }
 inline Compiled compile(kiln_context *context, const kiln_graph *graph) {
   return compile(context, graph, [](kiln_options *) {});
+}
+
+// Runs what scaled(factor) became, a few times, on so many elements that all threads of its context take part.
+inline void expect_scaled(kiln_executable *executable, int factor) {
+  constexpr int64_t n = 1 << 18;
+  kiln_call *made = nullptr;
+  ASSERT_OK(kiln_call_create(executable, &made));
+  const Call call(made);
+  const Array x({n}, std::vector<float>(n, 3)), y({n}, std::vector<float>(n));
+  const DLTensor *args[] = {&x.tensor, &y.tensor};
+  for (int i = 0; i < 3; i++) EXPECT_OK(kiln_call_run(call.get(), args, 2, nullptr));
+  EXPECT_EQ(y.values, std::vector<float>(n, static_cast<float>(3 * factor)));
 }
 
 }  // namespace host

@@ -2,7 +2,24 @@
  *
  *   context ── graph (JSON, or an edit: graph.h) ── compile ── executable ── call ── run
  *
- * types.h states the rules that every function here keeps: ownership, errors, strings, structs. */
+ * types.h states the rules that every function here keeps: ownership, errors, strings, structs.
+ *
+ * What Kiln does to the process that it lives in:
+ * - Threads: started when they are first needed, to run kernels, to compile and to save to the cache. All signals are
+ *   blocked on them. Where the system gives none, the calling thread does their work.
+ * - Signals: Kiln handles none and raises none. A write beyond the limit on the size of files, or into a pipe that
+ *   nobody reads, fails as others do. Only a file that another process cuts short while it is mapped (an artifact or a
+ *   plugin while it is loaded, tensors until they are destroyed) ends in SIGBUS when the lost part is read.
+ * - Floating point: every function computes in the default environment (to nearest, subnormal numbers kept, no traps),
+ *   whatever the host's, so that results and code are the same; callbacks get the host's, and what they change is
+ *   undone; at return it is the host's again. Of the flags that tell of exceptions, none is cleared.
+ * - Forks: after a fork() that came while no thread was inside a function of Kiln's, parent and child may go on with
+ *   all their handles: each compiles, runs, saves and destroys on threads of its own. The fork waits for a save that
+ *   is under way; the saves that wait behind it are the parent's. If another thread was inside a function of Kiln's,
+ *   or the fork came from a callback, the child may only exec or _exit. What is on a GPU stays the parent's. All this
+ *   is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
+ * - Exit: any time. Saves that have not ended are lost, never half done; kiln_context_close waits for them.
+ * - Unloading: dlclose leaves the library in memory. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 #include "kiln/graph.h"

@@ -1,6 +1,5 @@
 // A disk on which no more than 512 bytes of a file have room: records are not saved, and nothing half-written is left.
 #include <sys/resource.h>
-#include <csignal>
 
 #include "tests/error/cache/cache.h"
 
@@ -10,19 +9,15 @@ namespace {
 // The kernel's limit on the size of files stands for a full disk: writing fails after so many bytes.
 class FullDisk {
  public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit FullDisk(rlim_t bytes) {
     getrlimit(RLIMIT_FSIZE, &before_);
     const rlimit limit{bytes, before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
   FullDisk(const FullDisk &) = delete;
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
 
  private:
-  void (*handler_)(int);
   rlimit before_{};
 };
 

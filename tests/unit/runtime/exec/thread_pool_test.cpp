@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "jit/base/cores.h"
+
 namespace kiln {
 namespace {
 
@@ -115,9 +117,7 @@ TEST(ThreadPool, IsNotBusyWhenIdle) {
   EXPECT_LT(cpu_us() - before, 20'000);
 }
 
-TEST(ThreadPool, ZeroMeansOnePerCore) {
-  EXPECT_EQ(ThreadPool(0).threads(), std::max(1u, std::thread::hardware_concurrency()));
-}
+TEST(ThreadPool, ZeroMeansOnePerUsableCore) { EXPECT_EQ(ThreadPool(0).threads(), usable_cores()); }
 
 }  // namespace
 }  // namespace kiln

@@ -1,0 +1,190 @@
+// A host's process as Kiln finds it: limits on files and threads, signals of the host's, and its exit.
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <system_error>
+#include <thread>
+
+#include "host.h"
+#include "tests/child.h"
+
+namespace {
+
+using kiln::test::in_child;
+
+// Three kernels of different sizes, which nothing fuses.
+constexpr std::string_view several_kernels = R"({"kiln": 1,
+  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 64]}}],
+  "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [64, 64]}}],
+  "nodes": [{"name": "a", "op": "softmax", "inputs": ["x"], "attrs": {"dim": 1}},
+            {"name": "b", "op": "linear", "inputs": ["a", "w"]},
+            {"name": "y", "op": "softmax", "inputs": ["b"], "attrs": {"dim": 1}}],
+  "outputs": [{"name": "y", "value": "y"}]})";
+
+class Process : public testing::Test {
+ protected:
+  ~Process() override { std::filesystem::remove_all(cache); }
+
+  // Runs x * factor on all threads of the context; compiles it first. Says how the lookup ended.
+  static std::string compile_and_run(kiln_context *context, int factor) {
+    const host::Graph graph = host::parse(context, host::scaled(factor));
+    const host::Compiled compiled = host::compile(context, graph.get());
+    EXPECT_EQ(compiled.error, host::Error());
+    if (!compiled.executable) return "";
+    host::expect_scaled(compiled.executable.get(), factor);
+    return host::text(compiled.report, "lookup");
+  }
+
+  const std::string cache = testing::TempDir() + "kiln_process_" + std::to_string(::getpid());
+};
+
+// No thread can be started in this process from here on: what a limit on processes does, for root as well.
+bool forbid_threads() {
+  const auto number = [](unsigned call, uint8_t skip) -> sock_filter {
+    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, skip, 0);
+  };
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      number(SYS_clone, 2),
+      number(SYS_clone3, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+  };
+  const sock_fprog program{sizeof filter / sizeof filter[0], filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(Process, WithoutThreadsTheCallerDoesTheirWork) {
+  in_child([&] {
+    if (!forbid_threads()) GTEST_SKIP() << "this system filters no system calls";
+    EXPECT_THROW(std::thread([] {}), std::system_error);
+    host::Context context = host::make_context(cache, nullptr, 3);
+    EXPECT_EQ(compile_and_run(context.get(), 2), "MISS");
+    // Several kernels, the largest not the first.
+    const host::Graph graph = host::parse(context.get(), several_kernels);
+    EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
+    EXPECT_OK(kiln_context_close(context.get()));
+    context = host::make_context(cache, nullptr, 3);
+    EXPECT_EQ(compile_and_run(context.get(), 2), "HIT");
+  });
+}
+
+TEST_F(Process, WhereNoFileMayGrowOnlySavesFail) {
+  in_child([&] {
+    const rlimit none{0, 0};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+    const host::Context context = host::make_context(cache, nullptr, 2);
+    EXPECT_EQ(compile_and_run(context.get(), 2), "MISS");
+    EXPECT_EQ(compile_and_run(context.get(), 2), "MISS") << "nothing was saved";
+    const host::Graph graph = host::parse(context.get(), host::scaled(3));
+    const host::Compiled compiled = host::compile(context.get(), graph.get());
+    const std::string path = cache + ".kiln";
+    EXPECT_FAILS(kiln_executable_save(compiled.executable.get(), path.data(), path.size(), nullptr), KILN_IO, path);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_FAILS(kiln_context_close(context.get()), KILN_IO, "saves to the cache failed");
+  });
+}
+
+TEST_F(Process, SavingIntoAPipeThatNobodyReadsIsAnError) {
+  in_child([&] {
+    const host::Context context = host::make_context();
+    const host::Graph graph = host::parse(context.get(), host::scaled(3));
+    const host::Compiled compiled = host::compile(context.get(), graph.get());
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const std::string path = "/proc/self/fd/" + std::to_string(ends[1]);
+    // Opening it again needs a reader, who then goes.
+    std::thread reader([&] {
+      char byte;
+      EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+      ::close(ends[0]);
+    });
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    reader.join();
+    EXPECT_NE(host::take(kiln_executable_save(compiled.executable.get(), path.data(), path.size(), nullptr)).code,
+              KILN_OK);
+  });
+}
+
+// The signals that each thread of this process blocks, by the thread's name.
+std::map<std::string, uint64_t> blocked_signals() {
+  std::map<std::string, uint64_t> blocked;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name, line;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    std::ifstream status(task.path() / "status");
+    while (std::getline(status, line))
+      if (line.starts_with("SigBlk:")) blocked[name] = std::strtoull(line.c_str() + 7, nullptr, 16);
+  }
+  return blocked;
+}
+
+TEST_F(Process, HandlersOfTheHostRunOnNoThreadOfKilns) {
+  in_child([&] {
+    std::map<std::string, uint64_t> compiling;
+    kiln_event_sink sink{};
+    sink.struct_size = sizeof sink;
+    sink.user = &compiling;
+    sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
+      if (std::string_view(text, size).starts_with("compiling kernels"))
+        static_cast<std::map<std::string, uint64_t> *>(user)->merge(blocked_signals());
+      return 0;
+    };
+    const host::Context context = host::make_context(cache, &sink, 3);
+    const host::Graph graph = host::parse(context.get(), several_kernels);
+    EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
+    EXPECT_EQ(compile_and_run(context.get(), 2), "MISS");
+    compiling.merge(blocked_signals());
+    for (const char *name : {"kiln-compile", "kiln-save", "kiln-worker"}) {
+      ASSERT_TRUE(compiling.count(name)) << name;
+      for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGPROF, SIGRTMIN})
+        EXPECT_TRUE(compiling[name] >> (number - 1) & 1) << name << " does not block signal " << number;
+    }
+  });
+}
+
+TEST_F(Process, AValueOfTheEnvironmentThatIsNotUnderstoodIsAnError) {
+  for (const char *variable : {"KILN_PERF_MAP", "KILN_THREADS"}) {
+    ASSERT_EQ(::setenv(variable, "abc", 1), 0);
+    kiln_context *context = nullptr;
+    EXPECT_FAILS(kiln_context_create(nullptr, nullptr, &context), KILN_INVALID_ARGUMENT,
+                 std::string(variable) + " is 'abc'; expected ");
+    EXPECT_EQ(context, nullptr);
+    ::unsetenv(variable);
+  }
+}
+
+// exit() comes while workers look for work and a save is under way; nothing is destroyed before.
+TEST_F(Process, MayExitAtAnyTime) {
+  for (int i = 0; i < 10; ++i) {
+    in_child(
+        [&] {
+          kiln_context *context = host::make_context(cache, nullptr, 3).release();
+          const host::Graph graph = host::parse(context, host::scaled(100 + i));
+          host::Compiled compiled = host::compile(context, graph.get());
+          host::expect_scaled(compiled.executable.get(), 100 + i);
+          (void)compiled.executable.release();
+        },
+        true);
+  }
+  const host::Context context = host::make_context(cache);
+  kiln_report *report = nullptr;
+  ASSERT_OK(kiln_cache_command(context.get(), "verify", 6, nullptr, &report));
+  const host::Report verified(report);
+  uint64_t problems = 1;
+  EXPECT_OK(kiln_report_count(verified.get(), "problems", 8, &problems));
+  EXPECT_EQ(problems, 0u) << "records are whole, or not there";
+}
+
+}  // namespace

@@ -1,0 +1,35 @@
+// Runs a part of a test in a forked child, so that what it does to its process ends with it.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace kiln::test {
+
+// Runs `body` in a child, whose failed expectations (printed there) are this test's. A child that hangs is ended by
+// SIGALRM, which is a failure, too. With `by_exit` the child ends by exit(), as a host's main does.
+template <class Body>
+void in_child(Body body, bool by_exit = false) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(120);
+    body();
+    std::fflush(nullptr);
+    const int code = testing::Test::HasFailure() ? 1 : 0;
+    if (by_exit) std::exit(code);
+    ::_exit(code);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "the child was ended by signal " << (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  if (WIFEXITED(status)) {
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "the child failed";
+  }
+}
+
+}  // namespace kiln::test
