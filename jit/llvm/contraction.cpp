@@ -27,7 +27,7 @@ class ContractionEmitter {
         n_(n),
         m_axis_(state.kernel.parallel.size() - 2),
         element_(type_of(state, contract_.accumulator)),
-        lanes_(std::gcd(schedule_.nr, state.features.prefer_vector_bits / 8 / size_of(contract_.accumulator))),
+        lanes_(std::gcd(schedule_.nr, state.features.vector_bits / 8 / size_of(contract_.accumulator))),
         vector_(llvm::FixedVectorType::get(element_, lanes_)),
         k_(stage_range(state, stage_.axes.front(), point)),
         one_block_(k_.count && *k_.count <= schedule_.kc),

@@ -114,6 +114,16 @@ llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const L
 // Stores an element (uniform or varying), in active lanes only.
 void emit_store(KernelState &state, const kernel::Access &access, llvm::Value *value, const Point &point);
 
+// ---- masked.cpp: for pointers to vectors of elements that lie side by side (in memory a bool is an i8), `mask` is
+// <width x i1>, and lanes where it is false touch no memory and give `otherwise`. Where Features::has_masked holds.
+llvm::Value *emit_masked_load(KernelState &state, llvm::Type *type, llvm::Value *pointer, llvm::Value *mask,
+                              llvm::Value *otherwise);
+void emit_masked_store(KernelState &state, llvm::Value *elements, llvm::Value *pointer, llvm::Value *mask);
+// The same for a vector of pointers. Where Features::has_scattered holds.
+llvm::Value *emit_gather(KernelState &state, llvm::Type *type, llvm::Value *pointers, llvm::Value *mask,
+                         llvm::Value *otherwise);
+void emit_scatter(KernelState &state, llvm::Value *elements, llvm::Value *pointers, llvm::Value *mask);
+
 // ---- body.cpp
 // What the leaves of a body read beside memory.
 struct Leaves {

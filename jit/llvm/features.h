@@ -1,4 +1,33 @@
-// What a feature level lets the emitter use, and what LLVM is told about it.
+// What a feature level lets the emitter use, what LLVM is told about it, and the forms of access that may be emitted.
+//
+// Vector accesses under a mask and to scattered addresses, by level (masked.cpp writes them, and nothing else does;
+// a test reads all IR for others):
+//
+//   level    masked loads and stores                         bits      elements    gathers, scatters
+//   x86-64   none                                                                  none
+//   v3       llvm.x86.avx.mask{load,store}.{ps,pd}           128, 256  4, 8 bytes  none
+//   v4       llvm.masked.{load,store}                        to 512    all         llvm.masked.{gather,scatter}, to 512
+//                                                                                  bits of 4 or 8 byte elements
+//
+// What is wider is split by masked.cpp; what has no form goes lane by lane.
+//
+// Why v3 has intrinsics of the target. LLVM 19 and 22 compile a generic masked load to a wrong one where masks are
+// vector registers: of such a mask only the sign bits count, so a mask that is known to be false may become the
+// constant 1, whose sign bit is clear; and then every constant but 0 is taken for true. The access is no longer masked,
+// and the value for false lanes is lost:
+//
+//   define <8 x i64> @f(ptr %p, i1 %c) {   ; llc -mcpu=x86-64-v3: vmovups 32(%rdi), %ymm1
+//     %i = insertelement <8 x i1> poison, i1 %c, i64 0
+//     %s = shufflevector <8 x i1> %i, <8 x i1> poison, <8 x i32> zeroinitializer
+//     %m = and <8 x i1> %s, <i1 0, i1 0, i1 1, i1 0, i1 0, i1 0, i1 0, i1 0>
+//     %v = call <8 x i64> @llvm.masked.load.v8i64.p0(ptr %p, i32 8, <8 x i1> %m, <8 x i64> splat (i64 -7))
+//     ret <8 x i64> %v
+//   }
+//
+// It is not a matter of width: two loads of <4 x i64> with the halves of %m go wrong in the same way. The code
+// generator has no rules for the intrinsics: it evaluates their mask, a vector of integers, in full and leaves the
+// access as it is. InstCombine would make generic loads of them; it is not among our passes (optimize.cpp). On v4 lanes
+// of a mask are single bits in mask registers, of which nothing is ignored.
 #pragma once
 #include <string_view>
 
@@ -7,30 +36,35 @@
 namespace kiln::codegen {
 
 struct Features {
+  enum class Masks : uint8_t { none, vectors, registers };  // the three rows of the table
+
   Target::Level level;
   std::string_view cpu;         // LLVM's name of the level
   std::string_view attributes;  // LLVM's feature string
-  unsigned prefer_vector_bits;
-  bool fma;       // fused multiply-add instructions
-  bool rounding;  // floor and round to even
-  bool gather;    // gathers of 4 and 8 byte elements that are worth using
-  bool mask32;    // masked loads and stores of 4 and 8 byte elements
-  bool mask8;     // of 1 and 2 byte elements too: real mask registers
+  unsigned vector_bits;         // of the widest registers
+  bool fma;                     // fused multiply-add instructions
+  bool rounding;                // floor and round to even
+  Masks masks;
 
-  bool masks(unsigned element_bytes) const { return element_bytes >= 4 ? mask32 : mask8; }
+  // Whether there are masked loads and stores of `width` elements, and gathers and scatters.
+  bool has_masked(unsigned element_bytes, unsigned width) const {
+    if (masks == Masks::vectors) return element_bytes >= 4 && element_bytes * 8 * width >= 128;
+    return masks == Masks::registers;
+  }
+  bool has_scattered(unsigned element_bytes) const { return masks == Masks::registers && element_bytes >= 4; }
 };
 
 inline Features features_of(Target::Level level) {
   switch (level) {
     case Target::Level::v4:
-      return {level, "x86-64-v4", "", 512, true, true, true, true, true};
+      return {level, "x86-64-v4", "", 512, true, true, Features::Masks::registers};
     case Target::Level::v3:
-      return {level, "x86-64-v3", "", 256, true, true, false, true, false};
+      return {level, "x86-64-v3", "", 256, true, true, Features::Masks::vectors};
     case Target::Level::x86_64:
     case Target::Level::device:  // no target of this module: Target::by_name names none
       break;
   }
-  return {Target::Level::x86_64, "x86-64", "", 128, false, false, false, false, false};
+  return {Target::Level::x86_64, "x86-64", "", 128, false, false, Features::Masks::none};
 }
 
 }  // namespace kiln::codegen

@@ -24,7 +24,7 @@ llvm::Function *declare_entry(const Features &features, llvm::Module &module) {
   function->addFnAttr("frame-pointer", "all");
   function->addFnAttr("no-builtins");
   function->addFnAttr("target-cpu", features.cpu);
-  function->addFnAttr("prefer-vector-width", std::to_string(features.prefer_vector_bits));
+  function->addFnAttr("prefer-vector-width", std::to_string(features.vector_bits));
   function->getArg(0)->setName("args");
   return function;
 }

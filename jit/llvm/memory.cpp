@@ -1,8 +1,8 @@
 // Loads and stores of elements: broadcast, contiguous, strided or anywhere; predicated or not.
 //
 // A lane that must not touch memory is kept from it in one of two ways: by a masked instruction where the level has one
-// for the element's size, otherwise by sending its address to a safe place (the argument block), so that no branch is
-// needed. Masked stores without instructions become branches; loops avoid them by scalar tails.
+// (the table in features.h), otherwise by sending its address to a safe place (the argument block), so that no branch
+// is needed. Masked stores without instructions are branches; loops avoid them by scalar tails.
 #include "jit/base/kernel_args.h"
 #include "jit/llvm/emitter.h"
 
@@ -31,8 +31,9 @@ class ElementAccess {
     llvm::Value *elements;
     if (!mask) {
       elements = at_.contiguous() ? load_at(address(), vector()) : load_lanes(nullptr, nullptr);
-    } else if (at_.contiguous() && state_.features.masks(size_of(type_))) {
-      return decode(b_.CreateMaskedLoad(vector(), address(), alignment(), mask, splat(state_, fill(), width())));
+    } else if (at_.contiguous() && has_masked()) {
+      llvm::Value *otherwise = valid ? splat(state_, fill(), width()) : llvm::Constant::getNullValue(vector());
+      return decode(emit_masked_load(state_, vector(), address(), mask, otherwise));
     } else if (at_.contiguous() && !active_ && !valid->getType()->isVectorTy()) {
       static_assert(sizeof(kiln_kernel_args) >= 32, "the safe place holds a vector of every level without masks");
       elements = load_at(b_.CreateSelect(valid, address(), state_.args), vector());
@@ -55,12 +56,10 @@ class ElementAccess {
       store_masked(elements);
     } else if (at_.contiguous()) {
       store_vector(elements);
-    } else if (active_ || (state_.features.gather && size_of(type_) >= 4)) {
-      llvm::Value *all = llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), width()));
-      b_.CreateMaskedScatter(elements, addresses(), alignment(), active_ ? active_ : all);
+    } else if (state_.features.has_scattered(size_of(type_))) {
+      emit_scatter(state_, elements, addresses(), active_ ? active_ : all_lanes());
     } else {
-      for (unsigned lane = 0; lane < width(); ++lane)
-        b_.CreateAlignedStore(b_.CreateExtractElement(elements, uint64_t{lane}), address(lane), alignment());
+      store_lanes(elements);
     }
   }
 
@@ -72,6 +71,7 @@ class ElementAccess {
 
   llvm::Value *address(unsigned lane) {
     llvm::Value *index;
+    if (at_.contiguous()) return b_.CreateGEP(element_, address(), b_.getInt64(lane));
     if (at_.lanes) {
       index = b_.CreateExtractElement(at_.lanes, uint64_t{lane});
     } else {
@@ -80,6 +80,8 @@ class ElementAccess {
     return b_.CreateGEP(element_, base_, index);
   }
 
+  bool has_masked() const { return state_.features.has_masked(size_of(type_), width()); }
+  llvm::Value *all_lanes() { return llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b_.getInt1Ty(), width())); }
   llvm::Value *addresses() { return b_.CreateGEP(element_, base_, emit_lanes(state_, at_, point_)); }
 
   llvm::Value *load_at(llvm::Value *pointer, llvm::Type *type) {
@@ -119,22 +121,41 @@ class ElementAccess {
 
   // Lane by lane, or gathered. Lanes without `mask` (null: none) hold `otherwise` or anything.
   llvm::Value *load_lanes(llvm::Value *mask, llvm::Value *otherwise) {
-    if (state_.features.gather && size_of(type_) >= 4)
-      return b_.CreateMaskedGather(vector(), addresses(), alignment(), mask, otherwise);
+    if (state_.features.has_scattered(size_of(type_))) {
+      if (!otherwise) otherwise = llvm::PoisonValue::get(vector());
+      return emit_gather(state_, vector(), addresses(), mask ? mask : all_lanes(), otherwise);
+    }
     llvm::Value *elements = llvm::PoisonValue::get(vector());
     for (unsigned lane = 0; lane < width(); ++lane) {
-      llvm::Value *pointer = at_.contiguous() ? b_.CreateGEP(element_, address(), b_.getInt64(lane)) : address(lane);
+      llvm::Value *pointer = address(lane);
       if (mask) pointer = b_.CreateSelect(b_.CreateExtractElement(mask, uint64_t{lane}), pointer, state_.args);
       elements = b_.CreateInsertElement(elements, load_at(pointer, element_), uint64_t{lane});
     }
     return elements;
   }
 
+  void store_lanes(llvm::Value *elements) {
+    for (unsigned lane = 0; lane < width(); ++lane) {
+      const auto store_lane = [&] {
+        b_.CreateAlignedStore(b_.CreateExtractElement(elements, uint64_t{lane}), address(lane), alignment());
+      };
+      if (active_)
+        emit_if(state_, b_.CreateExtractElement(active_, uint64_t{lane}), store_lane);
+      else
+        store_lane();
+    }
+  }
+
   // Without mask registers some processors store under a mask in microcode: only where there is need.
   void store_masked(llvm::Value *elements) {
-    const auto masked = [&] { b_.CreateMaskedStore(elements, address(), alignment(), active_); };
+    const auto masked = [&] {
+      if (has_masked())
+        emit_masked_store(state_, elements, address(), active_);
+      else
+        store_lanes(elements);
+    };
     const bool streams = state_.streams[access_.buffer];
-    if (!point_.whole || (state_.features.mask8 && !streams)) return masked();
+    if (!point_.whole || (state_.features.masks == Features::Masks::registers && !streams)) return masked();
     emit_if_else(state_, point_.whole, [&] { store_vector(elements); }, masked);
   }
 

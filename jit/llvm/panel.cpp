@@ -173,8 +173,8 @@ class PanelEmitter {
     const unsigned width = type ? type->getNumElements() : 1, count = std::min(width, source_.rows);
     if (count == width) {
       store(values, to);
-    } else if (state_.features.masks(size_of(source_.type))) {
-      b_.CreateMaskedStore(values, to, alignment(), first_lanes(count, width));
+    } else if (state_.features.has_masked(size_of(source_.type), width)) {
+      emit_masked_store(state_, values, to, first_lanes(count, width));
     } else {
       for (unsigned lane = 0; lane < count; ++lane) store(part(values, lane, 1), slot(to, 0, lane));
     }

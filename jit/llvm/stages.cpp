@@ -43,9 +43,9 @@ size_t instructions_of(const kernel::Value &value) {
 
 // Whether lanes along `axis` that do not exist cost an access nothing.
 bool has_mask(const KernelState &state, const kernel::Access &access, size_t axis) {
-  if (state.features.mask8) return true;
+  if (state.features.masks == Features::Masks::registers) return true;
   const kernel::Buffer &buffer = state.kernel.buffers[access.buffer];
-  if (!state.features.masks(size_of(buffer.type))) return false;
+  if (!state.features.has_masked(size_of(buffer.type), state.kernel.schedule.lanes)) return false;
   if (buffer.space == kernel::Buffer::Space::row_local) return true;
   const std::optional<Expr> step = access.index[0].coefficient(static_cast<uint32_t>(axis));
   return step && (step->is(1) || step->is(0));

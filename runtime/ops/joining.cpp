@@ -136,6 +136,7 @@ void samples_pad(SampleSink &out) {
   sample("infinite", f32({9}), {4}, {4}, -infinity);
   sample("scalar", f32({}), {}, {}, 1);
   sample("integers", i64({3, 4}), {1, 1}, {1, 1}, -7);
+  sample("one_integer", i64({1, 1}), {1, 2}, {1, 3}, -7);
   sample("booleans", boolean({7}), {1}, {2}, 1);
   sample("symbolic", f32({sym("n"), 3}), {1, 1}, {0, 1}, 2, {{"n", 8}});
 }

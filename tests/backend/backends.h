@@ -6,6 +6,7 @@
 #include "runtime/regions/lower.h"
 #include "tests/backend/harness.h"
 #include "tests/unit/jit/kernel/interpreter.h"
+#include "tests/unit/jit/llvm/vector_forms.h"
 
 namespace kiln::testing {
 
@@ -84,9 +85,20 @@ inline Result<Compiled> compile_alone(GraphPtr graph, const CompileOptions &opti
   return compile(environment, std::move(graph), options, report);
 }
 
+// All IR that there is holds to the table of its level.
+inline Status check_forms(const Compiled &compiled, const CompileOptions &options) {
+  if (!options.want_ir) return {};
+  KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
+  for (const std::string &text : compiled.kernel_texts)
+    for (const std::string &name : forbidden_forms(text, target.level))
+      return error(Code::internal, "a kernel for ", options.cpu, " calls ", name);
+  return {};
+}
+
 inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options,
                                                     Cache *cache = nullptr) {
   KILN_ASSIGN(const Compiled compiled, compile_alone(c.graph, options, cache));
+  KILN_TRY(check_forms(compiled, options));
   KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(compiled.executable));
   std::vector<TensorData> arguments = c.arguments;
   std::vector<ArrayRef> arrays;
@@ -113,6 +125,7 @@ inline Backend compiled(std::string name, const char *cpu, bool fuse) {
   CompileOptions options;
   options.cpu = cpu;
   options.fuse = fuse;
+  options.want_ir = true;
   return {std::move(name), [options](const Case &c) { return run_compiled(c, options); }, {}};
 }
 

@@ -1,55 +1,25 @@
 #include "tests/backend/random/run.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "runtime/passes/pipeline.h"
 #include "tests/backend/random/propose.h"
+#include "tests/guarded_bytes.h"
 
 namespace kiln::testing {
 namespace {
 
-constexpr uint8_t untouched = 0xff;  // NaN to who reads there, and what must still be there afterwards
-
-// Whole pages between two that nobody may touch.
-class Pages {
- public:
-  explicit Pages(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-    size_ = (bytes / page_ + 1) * page_;
-    memory_ = static_cast<uint8_t *>(
-        mmap(nullptr, size_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    const bool ok = memory_ != MAP_FAILED && mprotect(begin(), size_, PROT_READ | PROT_WRITE) == 0;
-    if (!ok) std::abort();
-    std::memset(begin(), untouched, size_);
-  }
-  ~Pages() { munmap(memory_, size_ + 2 * page_); }
-  Pages(const Pages &) = delete;
-  Pages &operator=(const Pages &) = delete;
-
-  uint8_t *begin() const { return memory_ + page_; }
-  size_t size() const { return size_; }
-
- private:
-  size_t page_, size_ = 0;
-  uint8_t *memory_ = nullptr;
-};
-
 // An array at the very begin or end of its pages, in the memory order of its strides.
 class Array {
  public:
-  enum class Place : uint8_t { begin, end };
   // Without `data` its elements are to be written.
-  Array(const TensorData &type, std::vector<int64_t> strides, Place place, const Bytes *data)
+  Array(const TensorData &type, std::vector<int64_t> strides, GuardedBytes::Place place, const Bytes *data)
       : shape_(type.shape), strides_(std::move(strides)), dtype_(type.dtype), count_(type.element_count()) {
     int64_t span = count_ > 0;  // elements from the first to past the last
     for (size_t d = 0; d < shape_.size() && count_ > 0; ++d) span += (shape_[d] - 1) * strides_[d];
-    const size_t bytes = static_cast<size_t>(span) * size_of(dtype_);
-    pages_ = std::make_shared<Pages>(bytes);
-    if (place == Place::end) begin_ = pages_->size() - bytes;
+    bytes_ = std::make_shared<GuardedBytes>(static_cast<size_t>(span) * size_of(dtype_), place);
+    begin_ = static_cast<size_t>(bytes_->begin() - bytes_->pages());
     if (data) for_each([&](size_t k, size_t at) { std::memcpy(memory() + at, data->data() + k, size_of(dtype_)); });
   }
   ArrayRef ref() const {
@@ -65,13 +35,13 @@ class Array {
     return data;
   }
   bool surroundings_are_whole() const {
-    std::vector<uint8_t> expected(pages_->size(), untouched);
+    std::vector<uint8_t> expected(bytes_->span(), GuardedBytes::untouched);
     for_each([&](size_t, size_t at) { std::memcpy(expected.data() + at, memory() + at, size_of(dtype_)); });
     return std::memcmp(expected.data(), memory(), expected.size()) == 0;
   }
 
  private:
-  uint8_t *memory() const { return pages_->begin(); }
+  uint8_t *memory() const { return bytes_->pages(); }
 
   // Calls fn(where the element's bytes are in dense data, where in the pages).
   template <class Fn>
@@ -88,7 +58,7 @@ class Array {
   DType dtype_;
   int64_t count_;
   size_t begin_ = 0;
-  std::shared_ptr<Pages> pages_;  // a copy of an array is the same memory
+  std::shared_ptr<GuardedBytes> bytes_;  // a copy of an array is the same memory
 };
 
 // By position: the inputs that copy_ writes.
@@ -107,7 +77,7 @@ Result<Results> make_call(Call &call, const RandomCase &made, const RandomCase::
   const Graph &graph = *made.graph;
   const size_t inputs = graph.inputs().size(), leaves = inputs + graph.parameters().size();
   const std::vector<size_t> written = written_inputs(graph);
-  const auto place = made.seed % 2 ? Array::Place::begin : Array::Place::end;
+  const auto place = made.seed % 2 ? GuardedBytes::Place::begin : GuardedBytes::Place::end;
   std::vector<Array> arrays;
   for (size_t k = 0; k < leaves; ++k) {
     const Node &leaf = *graph.find(k < inputs ? graph.inputs()[k] : graph.parameters()[k - inputs]);

@@ -31,8 +31,7 @@ class JitFunction {
     module->setTargetTriple(machine.getTargetTriple().str());
     emit(*module);
     for (llvm::Function &function : *module)
-      if (!function.isDeclaration())
-        function.addFnAttr("prefer-vector-width", std::to_string(features.prefer_vector_bits));
+      if (!function.isDeclaration()) function.addFnAttr("prefer-vector-width", std::to_string(features.vector_bits));
     if (llvm::verifyModule(*module, &llvm::errs())) abort();
     // No process symbols: code that calls out does not link.
     jit_ = llvm::cantFail(llvm::orc::LLJITBuilder()

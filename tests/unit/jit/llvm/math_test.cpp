@@ -158,7 +158,7 @@ void measure(Level level, double bound) {
     std::vector<Wide> exact(x.size());
     for (size_t i = 0; i < x.size(); i++) exact[i] = function.reference(x[i], y[i]);
     std::vector<F> out(x.size());
-    for (unsigned lanes : {1u, static_cast<unsigned>(features.prefer_vector_bits / 8 / sizeof(F)), 32u}) {
+    for (unsigned lanes : {1u, static_cast<unsigned>(features.vector_bits / 8 / sizeof(F)), 32u}) {
       JitFunction code(features,
                        [&](llvm::Module &module) { emit_map(module, features, function.op, sizeof(F) == 8, lanes); });
       code.as<void(const F *, const F *, F *, int64_t)>()(x.data(), y.data(), out.data(),

@@ -1,10 +1,16 @@
 // Map stages against plain loops: broadcasts, strides, predicates, tails, dtypes in memory.
+#include <gmock/gmock.h>
+
 #include <random>
 
+#include "tests/guarded_bytes.h"
 #include "tests/unit/jit/llvm/compiled_kernel.h"
+#include "tests/unit/jit/llvm/vector_forms.h"
 
 namespace kiln::codegen::testing {
 namespace {
+
+using kiln::testing::GuardedBytes;
 
 std::vector<float> random_floats(size_t count, uint32_t seed = 1) {
   std::mt19937 random(seed);
@@ -132,7 +138,7 @@ TEST(Pointwise, AnExtentOfWholeVectorsHasNoTail) {
     for (const auto &[extent, tails] : {std::pair(16 * n, false), {n, true}, {16 * n + 2, true}}) {
       const Expr i = axis(0, extent);
       const std::string ir = ir_of(copy_kernel(DType::f32, extent, i, i), target);
-      const bool has_tail = ir.find("masked") != std::string::npos || ir.find("load float,") != std::string::npos;
+      const bool has_tail = ir.find("mask") != std::string::npos || ir.find("load float,") != std::string::npos;
       EXPECT_EQ(has_tail, tails) << target.name() << ": " << extent.text();
     }
   }
@@ -234,19 +240,15 @@ void expect_padding(DType type) {
     at_every_level([&](const Target &target) {
       const LoadedKernel kernel(pad_kernel(type, stride), target);
       for (int64_t n : {0, 1, 13, 100}) {
-        // The array ends where its page does; the page before and the one after cannot be read.
-        const size_t page = 4096, bytes = static_cast<size_t>(n * stride) * sizeof(T);
-        auto *base = static_cast<uint8_t *>(mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        mprotect(base + page, page, PROT_READ | PROT_WRITE);
-        for (uint8_t *start : {base + page, base + 2 * page - bytes}) {
-          T *x = reinterpret_cast<T *>(start);
+        for (const auto place : {GuardedBytes::Place::begin, GuardedBytes::Place::end}) {
+          const GuardedBytes memory(static_cast<size_t>(n * stride) * sizeof(T), place);
+          T *x = reinterpret_cast<T *>(memory.begin());
           for (int64_t k = 0; k < n * stride; ++k) x[k] = static_cast<T>(k + 20);
           std::vector<T> y(static_cast<size_t>(n) + 6);
           EXPECT_EQ(kernel.run({x, data_of(y)}, {n}), 0u);
           for (int64_t k = 0; k < n + 6; ++k)
             ASSERT_EQ(y[static_cast<size_t>(k)], k >= 3 && k < n + 3 ? x[(k - 3) * stride] : T(9)) << n << " at " << k;
         }
-        munmap(base, 3 * page);
       }
     });
   }
@@ -258,6 +260,73 @@ TEST(Pointwise, PredicatedLoadsReadTheFillAndTouchNoMemory) {
   expect_padding<int64_t>(DType::i64);
   expect_padding<int16_t>(DType::i16);
   expect_padding<uint8_t>(DType::u8);
+}
+
+constexpr DType every_dtype[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,
+                                 DType::i32, DType::i16, DType::i8,  DType::u8,   DType::boolean};
+
+TEST(Pointwise, AccessesMemoryInTheFormsOfEachLevelAlone) {
+  const Expr n = Expr::symbol("s0"), i = axis(0, n);
+  for (const Target &target : all_targets()) {
+    for (DType type : every_dtype) {
+      SCOPED_TRACE(str_cat(target.name(), ", ", name_of(type)));
+      std::vector<Kernel> kernels = {copy_kernel(type, n, i, i), copy_kernel(type, n, 3 * i, i),
+                                     copy_kernel(type, n, i, 3 * i), copy_kernel(type, n, n - 1 - i, i)};
+      if (dtype_info(type).is_float || type == DType::i64) {
+        kernels.push_back(pad_kernel(type, 1));
+        kernels.push_back(pad_kernel(type, 2));
+      }
+      for (const Kernel &kernel : kernels)
+        EXPECT_THAT(kiln::testing::forbidden_forms(ir_of(kernel, target), target.level), ::testing::IsEmpty());
+    }
+  }
+}
+
+// out[i, j] = i == 1 && 2 <= j < 3 ? x[0] : -7, over 3 x 6 points.
+Kernel pad_one_kernel(DType type) {
+  Kernel kernel;
+  kernel.buffers = {in(type), out(type)};
+  kernel.parallel = {parallel(3), parallel(6)};
+  kernel.schedule.tiles = {3, 64};
+  const Expr i = axis(0, 3), j = axis(1, 6);
+  Stage stage;
+  BodyBuilder b(stage.body);
+  const auto inside = [&](const Expr &at) {
+    const int from = b.index(at);
+    return b.op(Core::logical_and, b.op(Core::ge, from, b.constant(DType::i64, 0)),
+                b.op(Core::lt, from, b.constant(DType::i64, 1)));
+  };
+  const int valid = b.op(Core::logical_and, inside(i - 1), inside(j - 2));
+  b.yield(b.load(0, type, {i - 1 + j - 2}, valid, immediate_of(type, -7)));
+  stage.stores = {store_at(1, i * 6 + j)};
+  kernel.stages = {stage};
+  return kernel;
+}
+
+template <class T>
+void expect_one_in_padding(DType type) {
+  at_every_level([&](const Target &target) {
+    SCOPED_TRACE(name_of(type));
+    const LoadedKernel kernel(pad_one_kernel(type), target);
+    std::vector<T> y(18);
+    const GuardedBytes at_end(sizeof(T), GuardedBytes::Place::end), at_begin(sizeof(T), GuardedBytes::Place::begin);
+    for (const GuardedBytes *memory : {&at_end, &at_begin}) {
+      T &x = *reinterpret_cast<T *>(memory->begin());
+      x = T(5);
+      EXPECT_EQ(kernel.run({&x, data_of(y)}), 0u);
+      for (size_t k = 0; k < y.size(); ++k) ASSERT_EQ(y[k], k == 8 ? T(5) : T(-7)) << k;
+    }
+  });
+}
+
+// All lanes of a register may be known to be padding.
+TEST(Pointwise, APredicateThatIsKnownInPartReadsTheFillAndTouchesNoMemory) {
+  expect_one_in_padding<double>(DType::f64);
+  expect_one_in_padding<float>(DType::f32);
+  expect_one_in_padding<int64_t>(DType::i64);
+  expect_one_in_padding<int32_t>(DType::i32);
+  expect_one_in_padding<int16_t>(DType::i16);
+  expect_one_in_padding<int8_t>(DType::i8);
 }
 
 TEST(Pointwise, UniformPredicatesGuardWholeRows) {
