@@ -17,6 +17,9 @@ KILN_INLINE kiln_i64 kiln_floor_mod(kiln_i64 a, kiln_i64 b) { return b == 0 ? 0 
 template <class T> KILN_INLINE T kiln_min(T a, T b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 template <class T> KILN_INLINE T kiln_max(T a, T b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 
+// A truncated division's remainder as that of a division rounded down.
+template <class T> KILN_INLINE T kiln_with_sign(T r, T b) { return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r; }
+
 // Integer division: by zero it yields 0 and sets the error word; the smallest number by -1 wraps.
 template <class T> KILN_INLINE T kiln_div(T a, T b, unsigned *error) {
   if (b == 0) { atomicOr(error, 1u); return 0; }
@@ -25,13 +28,12 @@ template <class T> KILN_INLINE T kiln_div(T a, T b, unsigned *error) {
 template <class T> KILN_INLINE T kiln_rem(T a, T b, unsigned *error) {
   if (b == 0) { atomicOr(error, 1u); return 0; }
   if (b == T(-1) && T(-1) < T(0)) return 0;
-  T r = T(a % b);
-  return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
+  return kiln_with_sign(T(a % b), b);
 }
 KILN_INLINE float kiln_div(float a, float b, unsigned *) { return a / b; }
 KILN_INLINE double kiln_div(double a, double b, unsigned *) { return a / b; }
-KILN_INLINE float kiln_rem(float a, float b, unsigned *) { return a - floorf(a / b) * b; }
-KILN_INLINE double kiln_rem(double a, double b, unsigned *) { return a - floor(a / b) * b; }
+KILN_INLINE float kiln_rem(float a, float b, unsigned *) { return kiln_with_sign(fmodf(a, b), b); }
+KILN_INLINE double kiln_rem(double a, double b, unsigned *) { return kiln_with_sign(fmod(a, b), b); }
 template <class T> KILN_INLINE T kiln_pow(T base, T exponent) {
   if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (exponent & 1 ? T(-1) : T(1)) : T(0);
   unsigned long long result = 1, square = base;   // which wrap

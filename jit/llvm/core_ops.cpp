@@ -41,8 +41,6 @@ class CoreEmitter {
         return b_.CreateFMul(x, y);
       case Core::div:
         return b_.CreateFDiv(x, y);
-      case Core::rem:
-        return b_.CreateFSub(x, b_.CreateFMul(emit_floor(state_, b_.CreateFDiv(x, y)), y));
       case Core::neg:
         return b_.CreateFNeg(x);
       case Core::abs:
@@ -75,7 +73,8 @@ class CoreEmitter {
       case Core::sin:
       case Core::cos:
       case Core::pow:
-        return emit_math(math, op_, x, op_ == Core::pow ? y : nullptr);
+      case Core::rem:
+        return emit_math(math, op_, x, y);
       default:
         return refuse();
     }

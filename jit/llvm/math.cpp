@@ -19,6 +19,14 @@ Num floor(const Num &x) {
   return select(rounded > x, rounded - 1, rounded);
 }
 
+llvm::Value *any(const Num &condition) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(condition.type());
+  if (!vector) return condition.value();
+  llvm::IRBuilder<> &ir = condition.ir();
+  llvm::Value *mask = ir.CreateBitCast(condition.value(), ir.getIntNTy(vector->getNumElements()));
+  return ir.CreateICmpNE(mask, llvm::ConstantInt::get(mask->getType(), 0));
+}
+
 }  // namespace math
 
 llvm::Value *emit_multiply_add(MathBuilder &b, llvm::Value *a, llvm::Value *x, llvm::Value *c) {
@@ -44,6 +52,8 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
       return math::cos(x).value();
     case Core::pow:
       return math::pow(x, {b, y}).value();
+    case Core::rem:
+      return math::remainder(x, {b, y}).value();
     case Core::rsqrt:
       return (1.0 / sqrt(x)).value();  // two correctly rounded steps: at most 1 ulp
     case Core::floor:

@@ -120,15 +120,6 @@ TrigReduced reduce_far(const Num &x, bool from_f32) {
   return {sum.n + binary64.magic, (sum.fraction + sum.rest) * 1.5707963267948966};
 }
 
-// Whether any lane of an i1 is set, as one i1.
-llvm::Value *any(const Num &condition) {
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(condition.type());
-  if (!vector) return condition.value();
-  llvm::IRBuilder<> &ir = condition.ir();
-  llvm::Value *mask = ir.CreateBitCast(condition.value(), ir.getIntNTy(vector->getNumElements()));
-  return ir.CreateICmpNE(mask, llvm::ConstantInt::get(mask->getType(), 0));
-}
-
 TrigReduced reduce(const Num &x, bool from_f32) {
   llvm::IRBuilder<> &ir = x.ir();
   TrigReduced near = reduce_near(x);

@@ -104,6 +104,9 @@ inline Num polynomial(const Num &x, std::span<const double> coefficients) {
   return sum;
 }
 
+// Whether any lane of an i1 is set, as one i1.
+llvm::Value *any(const Num &condition);
+
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
@@ -154,6 +157,8 @@ Num with_special_cases(const Num &x, const Num &logarithm);
 Num log(const Num &x);
 // math_pow.cpp
 Num pow(const Num &x, const Num &y);
+// math_remainder.cpp
+Num remainder(const Num &x, const Num &y);
 // math_trig.cpp
 Num sin(const Num &x);
 Num cos(const Num &x);

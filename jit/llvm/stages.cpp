@@ -36,6 +36,8 @@ size_t instructions_of(const kernel::Value &value) {
     case Core::cos:
     case Core::pow:
       return 20;
+    case Core::rem:
+      return dtype_info(value.type).is_float ? 20 : 1;
     default:
       return 1;
   }

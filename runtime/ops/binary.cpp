@@ -47,11 +47,13 @@ int64_t integer_power(int64_t base, int64_t exponent) {
   return power;
 }
 int64_t integer_quotient(int64_t a, int64_t b) { return b == -1 ? wrap_sub(0, a) : a / b; }
-int64_t integer_remainder(int64_t a, int64_t b) {  // of the divisor's sign
-  if (b == -1) return 0;
-  const int64_t r = a % b;
+// The remainder of a truncated division as that of a division rounded down, which has the divisor's sign.
+template <class T>
+T with_sign(T r, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+int64_t integer_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : with_sign(a % b, b); }
+double float_remainder(double a, double b) { return with_sign(std::fmod(a, b), b); }
 double larger(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b); }
 double smaller(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b); }
 
@@ -118,6 +120,16 @@ void samples_remainder(SampleSink &out) {
   out.push_back({.name = "signs",
                  .inputs = {f32({4, 1}), f32({2})},
                  .given = {{0, f32_data({4, 1}, {7.5f, -7.5f, 6.f, -6.f})}, {1, f32_data({2}, {3.f, -3.f})}}});
+  // Just below multiples, huge quotients, subnormal divisors, and what is not a number.
+  constexpr float endless = std::numeric_limits<float>::infinity();
+  const std::vector<float> of = {0.09999999f, 0.29999998f, -3e38f, 3e38f, 0.001f, 16777215.f, 1e-45f,
+                                 -1e-30f,     endless,     -1.f,   0.f,   -0.f,   1.5f};
+  const std::vector<float> by = {0.1f, -0.1f, 1.7f, 1e-45f, -3e-39f, 3e38f, 1.f, endless, -endless, 0.f};
+  const auto rows = static_cast<int64_t>(of.size()), columns = static_cast<int64_t>(by.size());
+  out.push_back({.name = "far_apart",
+                 .inputs = {f32({rows, 1}), f32({columns})},
+                 .given = {{0, f32_data({rows, 1}, of)}, {1, f32_data({columns}, by)}},
+                 .tolerance = 1e-7});
 }
 void samples_power(SampleSink &out) {
   float_samples(out, 0.1, 3);
@@ -170,10 +182,12 @@ const Op records[] = {
            {.lower = lower_as<Core::min>,
             .reference = each<smaller, [](int64_t a, int64_t b) { return std::min(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("remainder", "a - floor(a / b) * b, of b's sign; an integer zero divisor is an error of the call.",
-           {.lower = lower_as<Core::rem>,
-            .reference = each_divided<[](double a, double b) { return a - std::floor(a / b) * b; }, integer_remainder>,
-            .samples = samples_remainder}),
+    binary(
+        "remainder",
+        "What a division rounded down leaves, exactly: of b's sign; an integer zero divisor is an error of the call.",
+        {.lower = lower_as<Core::rem>,
+         .reference = each_divided<float_remainder, integer_remainder>,
+         .samples = samples_remainder}),
 };
 
 }  // namespace

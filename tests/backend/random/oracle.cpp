@@ -22,7 +22,6 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 struct Rounding {
   double error = 0;       // relative; 0: it only moves, chooses or counts
   bool operands = false;  // its operands have the error, too: what is added up may cancel
-  bool inside = false;    // its error is relative to its largest operand: a - floor(a / b) * b
 };
 
 using kernel::Core;
@@ -50,8 +49,7 @@ Rounding rounding_of(const Op &op) {
     const bool adds_up = compute.contract || has_float(compute.carriers.combine, arithmetic);
     if (!adds_up && !has_float(compute.body, arithmetic)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
-    all.inside |= has_float(compute.body, std::array{Core::rem});
-    all.operands |= adds_up || all.inside;
+    all.operands |= adds_up;
   }
   return all;
 }
@@ -82,27 +80,26 @@ double rounded_coarsely(double x, double scale) {
 // Puts errors on what the op computes, and rounds it to f32. Both runs of a pair draw the same numbers.
 void disturb(const Op &op, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
   const Rounding &rounding = cached_rounding_of(op);
-  auto stray = [&](double x, double scale) {
+  auto stray = [&](double x) {
     // Never much less than the whole error: one that all depends on is not to vanish by chance.
     const double part = 0.5 + 0.5 * dice.unit();
     const double by = (dice.chance(0.5) ? sign : -sign) * part * rounding.error;
-    return std::isfinite(x) ? x + by * std::max(std::abs(x), scale) : x;
+    return std::isfinite(x) ? x + by * std::abs(x) : x;
   };
   if (rounding.operands) {
     std::vector<RefTensor> operands;
     std::vector<const RefTensor *> pointers;
     for (const RefTensor *operand : c.inputs) operands.push_back(*operand);
     for (RefTensor &operand : operands) {
-      for (double &x : operand.f) x = stray(x, 0);
+      for (double &x : operand.f) x = stray(x);
       pointers.push_back(&operand);
     }
     ReferenceContext again{pointers, c.results, c.attrs, c.run_graph};
     (void)op.reference(again);  // it has run on these shapes and integers before
   }
   const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0
-  const double scale = rounding.inside ? summed : 0;
   for (double &x : c.results[0].f) {
-    if (rounding.error > 0) x = coarsely ? rounded_coarsely(x, summed) : stray(x, scale);
+    if (rounding.error > 0) x = coarsely ? rounded_coarsely(x, summed) : stray(x);
     x = static_cast<float>(x);
   }
 }

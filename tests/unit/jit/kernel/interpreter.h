@@ -109,7 +109,7 @@ class Interpreter {
       case Core::div:
         return a / b;
       case Core::rem:
-        return a - std::floor(a / b) * b;
+        return std::fmod(a, b) != 0 && (std::fmod(a, b) < 0) != (b < 0) ? std::fmod(a, b) + b : std::fmod(a, b);
       case Core::neg:
         return -a;
       case Core::abs:

@@ -214,7 +214,10 @@ TEST(CoreOps, FloatsRoundCompareAndChooseAsC) {
   };
   binary(Core::min, [](float x, float y) { return x != x || y != y ? NAN : std::min(x, y); });
   binary(Core::max, [](float x, float y) { return x != x || y != y ? NAN : std::max(x, y); });
-  binary(Core::rem, [](float x, float y) { return x - std::floor(x / y) * y; });
+  binary(Core::rem, [](float x, float y) {
+    const float rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  });
   binary(Core::div, [](float x, float y) { return x / y; });
   const auto compare = [](Core op, bool (*f)(float, float)) {
     expect_op<float, uint8_t>(op, DType::f32, DType::boolean, special_floats,

@@ -26,6 +26,12 @@ struct Function {
 };
 
 template <class F>
+F remainder_of(F x, F y) {
+  const F rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+template <class F>
 constexpr Function<F> functions[] = {
     {"exp", Core::exp, [](F x, F) { return std::exp(x); }},
     {"log", Core::log, [](F x, F) { return std::log(x); }},
@@ -37,6 +43,7 @@ constexpr Function<F> functions[] = {
     {"floor", Core::floor, [](F x, F) { return std::floor(x); }},
     {"round", Core::round, [](F x, F) { return std::nearbyint(x); }},
     {"pow", Core::pow, [](F x, F y) { return std::pow(x, y); }, true},
+    {"rem", Core::rem, remainder_of<F>, true},
 };
 
 // void f(const F *x, const F *y, F *out, int64_t count): count is a multiple of lanes.
@@ -58,7 +65,7 @@ void emit_map(llvm::Module &module, const Features &features, Core op, bool is_d
   auto at = [&](unsigned argument) { return ir.CreateGEP(scalar, function->getArg(argument), i); };
   MathBuilder b{ir, features.fma, features.rounding};
   llvm::Value *x = ir.CreateAlignedLoad(value, at(0), llvm::Align(4));
-  llvm::Value *y = op == Core::pow ? ir.CreateAlignedLoad(value, at(1), llvm::Align(4)) : nullptr;
+  llvm::Value *y = op == Core::pow || op == Core::rem ? ir.CreateAlignedLoad(value, at(1), llvm::Align(4)) : nullptr;
   ir.CreateAlignedStore(emit_math(b, op, x, y), at(2), llvm::Align(4));
   auto *next = ir.CreateAdd(i, ir.getInt64(lanes));
   i->addIncoming(ir.getInt64(0), entry);
@@ -104,13 +111,18 @@ std::vector<double> samples(double) {
   return values;
 }
 
-// pow: all pairs of special values, then each sample with an exponent of moderate or of any size.
+// All pairs of special values, then numbers near multiples of others, then each sample with an exponent of moderate or
+// of any size.
 template <class F>
 void pair_up(std::vector<F> &x, std::vector<F> &y) {
   std::vector<F> special = special_values<F>(), bases = x;
   x.clear();
   for (F a : special)
     for (F b : special) x.push_back(a), y.push_back(b);
+  for (int multiple = -3000; multiple < 3000; multiple++)
+    for (F b : {F(0.1), F(-0.1), F(1.7), F(3e-39), F(-7)})
+      for (F near : {F(multiple * b), std::nextafter(F(multiple * b), F(0)), std::nextafter(F(multiple * b), F(1e30))})
+        x.push_back(near), y.push_back(b);
   uint64_t state = 1;
   for (F base : bases) {
     state = state * 6364136223846793005u + 1442695040888963407u;

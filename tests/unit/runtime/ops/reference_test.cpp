@@ -37,6 +37,8 @@ TEST(Reference, DividesIntegersTowardZeroAndTakesRemaindersOfTheDivisorsSign) {
   expect_integers(run_op("remainder", {a, b}), {4}, {1, 1, -1, -1});
   expect_integers(run_op("div", {integers({1}, {INT64_MIN}), integers({1}, {-1})}), {1}, {INT64_MIN});
   expect_floats(run_op("remainder", {floats({2}, {-7.5, 7.5}), floats({1}, {2})}), {2}, {0.5, 1.5});
+  expect_floats(run_op("remainder", {floats({3}, {-3e38, 0.001, -1}), floats({3}, {3, 1e-45, inf})}), {3},
+                {3 + std::fmod(-3e38, 3), std::fmod(0.001, 1e-45), inf});
 }
 
 TEST(Reference, ReportsIntegerDivisionByZero) {
