@@ -14,16 +14,11 @@
 #include <string_view>
 #include <utility>
 
+#include "abi/src/error.h"
 #include "abi/src/handles.h"
 #include "jit/base/float_environment.h"
 
 namespace kiln::abi {
-
-// The caller owns the result; never null for an error.
-kiln_error *to_error(Status status) noexcept;
-kiln_error *out_of_memory() noexcept;
-// What a callback returned, as a Status; destroys the error. Null is ok.
-Status take_status(kiln_error *error);
 
 class Checks {
  public:
@@ -110,13 +105,5 @@ Status write_list(const Checks &check, std::span<const T> items, T *buffer, uint
   *out_count = items.size();
   return {};
 }
-
-// New handles; each call's result is the caller's.
-std::unique_ptr<kiln_report> make_report(std::string_view json);
-kiln_blob *make_blob(std::string bytes);
-kiln_graph *make_graph(const std::shared_ptr<Context> &context, GraphPtr graph);
-
-// A context handle (the host's, or a view) as a shared owner.
-inline std::shared_ptr<Context> share(const kiln_context *context) { return context->context.shared_from_this(); }
 
 }  // namespace kiln::abi

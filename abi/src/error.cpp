@@ -1,4 +1,5 @@
-// Errors: kiln_error from Status, and back.
+#include "abi/src/error.h"
+
 #include "abi/src/entry.h"
 
 namespace kiln::abi {

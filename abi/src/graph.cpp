@@ -1,20 +1,10 @@
 // Reading graphs, and their text forms.
 #include "abi/src/convert.h"
-#include "runtime/describe.h"
 #include "runtime/graph/json.h"
+#include "runtime/describe.h"
 
 using namespace kiln;
 using namespace kiln::abi;
-
-namespace kiln::abi {
-
-kiln_graph *make_graph(const std::shared_ptr<Context> &context, GraphPtr graph) {
-  auto made = std::make_unique<kiln_graph>(context, std::move(graph));
-  made->live = std::make_unique<Live>(context, &LiveCounts::graphs);
-  return made.release();
-}
-
-}  // namespace kiln::abi
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -160,3 +161,15 @@ struct kiln_pass_call {
   kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
       : context(in), options(given), fingerprint(&key) {}
 };
+
+namespace kiln::abi {
+
+// New handles; each result is the caller's. `json` is well-formed: Kiln wrote it.
+std::unique_ptr<kiln_report> make_report(std::string_view json);
+kiln_blob *make_blob(std::string bytes);
+kiln_graph *make_graph(const std::shared_ptr<Context> &context, GraphPtr graph);
+
+// A context handle (the host's, or a view) as a shared owner.
+inline std::shared_ptr<Context> share(const kiln_context *context) { return context->context.shared_from_this(); }
+
+}  // namespace kiln::abi

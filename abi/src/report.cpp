@@ -76,15 +76,6 @@ std::optional<double> as_f64(const cJSON *node) {
 
 }  // namespace
 
-std::unique_ptr<kiln_report> make_report(std::string_view json) {
-  std::unique_ptr<cJSON, void (*)(cJSON *)> root(cJSON_ParseWithLength(json.data(), json.size()), cJSON_Delete);
-  if (!root) root.reset(cJSON_CreateObject());
-  if (!root) throw std::bad_alloc();
-  return std::unique_ptr<kiln_report>(new kiln_report{.magic = {}, .root = std::move(root)});
-}
-
-kiln_blob *make_blob(std::string bytes) { return new kiln_blob{.magic = {}, .bytes = std::move(bytes)}; }
-
 }  // namespace kiln::abi
 
 using namespace kiln;
