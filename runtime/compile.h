@@ -1,6 +1,5 @@
 // compile(): the request path, from a graph to an executable.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,15 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/base/json_writer.h"
 #include "jit/base/status.h"
 #include "jit/base/target.h"
 #include "runtime/cache/cache.h"
-#include "runtime/codegen.h"
 #include "runtime/exec/executable.h"
 #include "runtime/graph/graph.h"
 #include "runtime/modules.h"
 #include "runtime/passes/pipeline.h"
+#include "runtime/report/compile_report.h"
 
 namespace kiln {
 
@@ -34,29 +32,6 @@ struct CompileOptions {
   uint32_t compile_threads = 0;            // 0: one per core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
 };
-
-struct CompileReport {
-  Outcome lookup = Outcome::miss;
-  std::string reason;
-  Digest key;  // zero: bypassed or cache off
-  std::vector<PassRun> passes;
-  uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
-  bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
-  std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
-  std::string backend, target;
-  std::vector<Image> device_kernels;  // of a backend for a device; without their code
-  double total_ms = 0;
-};
-// {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
-//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "phases": {"lookup_ms": ms,
-//  ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name", "stage",
-//  "rewrites", ...}]}
-std::string to_json(const CompileReport &report);
-// "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
-// "whole_group"}]. `json` is inside an object.
-void write_device_kernels(std::span<const Image> images, JsonWriter &json);
-// What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
-std::string provenance_json(const CompileReport &report);
 
 // What a compile needs of its context.
 struct CompileEnvironment {

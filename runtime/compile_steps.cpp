@@ -1,8 +1,5 @@
 #include "runtime/compile_steps.h"
 
-#include <algorithm>
-
-#include "jit/base/cores.h"
 #include "runtime/cache/key.h"
 #include "runtime/graph/json.h"
 #include "runtime/plan/planner.h"
@@ -127,24 +124,6 @@ Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
   Status missing = error(Code::not_cached, "a hit was required: ", name_of(report.lookup), ", ", report.reason);
   missing.info()->report = to_json(report);
   return missing;
-}
-
-Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target) {
-  KILN_TRY(work.phases.begin("kernels"));
-  const CompileEnvironment &env = work.env;
-  const uint32_t threads = work.options.compile_threads;
-  KILN_ASSIGN(Kernels kernels, kiln::compile_kernels({.fused = fused,
-                                                      .backend = work.options.backend,
-                                                      .target = target,
-                                                      .build_id = build_id(),
-                                                      .threads = threads ? threads : usable_cores(),
-                                                      .want = work.wanted_texts(),
-                                                      .cache = work.cache(),
-                                                      .progress = env.progress},
-                                                     work.options.code ? &env.modules->of(work.backend()) : nullptr));
-  work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
-  work.report.kernels_from_cache = kernels.from_cache;
-  return kernels;
 }
 
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh) {

@@ -3,9 +3,11 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "jit/kernel/fuse.h"
 #include "runtime/compile.h"
 #include "runtime/phases.h"
 
@@ -43,6 +45,15 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
 // The executable of a record of the artifact's key, or null: then the report says why there is none.
 Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact);
 
+// The images that a compile's launches run, each distinct kernel once.
+struct Kernels {
+  std::vector<Bytes> bytes;        // serialised kernels
+  std::vector<Image> images;       // one for each; empty under `code` = false
+  std::vector<std::string> texts;  // one for each, if wanted
+  std::vector<uint32_t> of_launch;
+  std::vector<uint32_t> fresh;  // numbers of those that were compiled now; the others were in the cache
+};
+// Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp).
 Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.

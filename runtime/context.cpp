@@ -103,49 +103,4 @@ Status Context::close() {
   return error(Code::io, failed_saves());
 }
 
-void write_report(const Pass &pass, JsonWriter &json) {
-  json.begin_object().member("name", pass.name).member("plugin", pass.plugin).member("stage", name_of(pass.stage));
-  json.member("timing", pass.early() ? "early" : "late").member("priority", pass.priority);
-  json.member("version", pass.version);
-  if (pass.uuid) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::string text;
-    for (size_t i = 0; i < pass.uuid->size(); i++) {
-      if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-      text += hex[(*pass.uuid)[i] >> 4];
-      text += hex[(*pass.uuid)[i] & 15];
-    }
-    json.member("uuid", text);
-  }
-  json.member("identity", pass.built_in() ? "build" : !pass.uuid ? "none" : pass.file ? "uuid and file" : "uuid");
-  json.key("options").begin_object();
-  for (const auto &[name, value] : pass.options) json.member(name, value.text());
-  json.end_object().end_object();
-}
-
-std::string Context::report() const {
-  std::lock_guard lock(mutex_);
-  JsonWriter json;
-  json.begin_object().member("threads", pool_->threads());
-  json.key("cache");
-  if (cache_) {
-    json.begin_object().member("dir", cache_->dir()).member("max_bytes", cache_->max_bytes());
-    json.member("io_errors", cache_->io_errors()).member("failed_saves", background_.failures()).end_object();
-  } else {
-    json.value("off");
-  }
-  json.key("passes").begin_list();
-  for (const auto &pass : passes_.all()) write_report(*pass, json);
-  json.end_list().key("plugins").begin_list();
-  for (const LoadedPlugin &plugin : plugins_) {
-    json.begin_object().member("name", plugin.name).member("path", plugin.path);
-    json.member("digest", plugin.digest.hex()).end_object();
-  }
-  json.end_list().key("handles").begin_object().member("live", live_.total());
-  json.member("graphs", live_.graphs.load()).member("edits", live_.edits.load());
-  json.member("executables", live_.executables.load()).member("calls", live_.calls.load());
-  json.end_object().end_object();
-  return json.take();
-}
-
 }  // namespace kiln

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/base/json_writer.h"
 #include "jit/base/status.h"
 #include "runtime/background.h"
 #include "runtime/cache/cache.h"
@@ -100,8 +99,5 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<LoadedPlugin> plugins_;
   std::shared_ptr<const EventSink> sink_;
 };
-
-// One pass as the reports tell it: name, plugin, stage, timing, priority, version, uuid, options.
-void write_report(const Pass &pass, JsonWriter &json);
 
 }  // namespace kiln

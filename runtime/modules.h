@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "runtime/codegen.h"
+#include "runtime/codegen_module.h"
 #include "runtime/exec/device.h"
 #include "runtime/regions/backend.h"
 

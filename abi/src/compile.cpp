@@ -1,8 +1,9 @@
 // Compiling, and executables.
 #include "abi/src/options.h"
 #include "jit/base/file.h"
-#include "runtime/cache/artifact.h"
-#include "runtime/describe.h"
+#include "runtime/cache/artifact_bytes.h"
+#include "runtime/report/describe.h"
+#include "runtime/report/list_text.h"
 
 namespace kiln::abi {
 

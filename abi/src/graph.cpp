@@ -1,7 +1,7 @@
 // Reading graphs, and their text forms.
 #include "abi/src/convert.h"
 #include "runtime/graph/json.h"
-#include "runtime/describe.h"
+#include "runtime/report/describe.h"
 
 using namespace kiln;
 using namespace kiln::abi;

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "abi/src/convert.h"
-#include "runtime/describe.h"
+#include "runtime/report/describe.h"
 
 using namespace kiln;
 using namespace kiln::abi;

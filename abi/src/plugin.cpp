@@ -2,6 +2,7 @@
 #include "abi/src/options.h"
 #include "abi/src/pass.h"
 #include "jit/base/json_writer.h"
+#include "runtime/report/pass_report.h"
 
 namespace kiln::abi {
 

@@ -40,7 +40,7 @@ typedef struct kiln_codegen_result {
   uint64_t kernel;
   /* Code of one or more kernels: those of one `image_number` (of this request) have one image, which is then the same
    * bytes. Either position-independent code and constants, to be loaded at a 64-byte aligned address, or what the
-   * module's own device table (device.h) loads. */
+   * module's own device table (device_table.h) loads. */
   uint64_t image_number;
   const uint8_t *image;
   uint64_t image_size;
@@ -68,7 +68,7 @@ typedef struct kiln_codegen_table {
   /* Returns 0 when every kernel was delivered (some perhaps as errors), 1 when cancelled. */
   int32_t (*compile)(const kiln_codegen_request *request, void (*deliver)(void *user, const kiln_codegen_result *),
                      void *deliver_user);
-  const struct kiln_device_table *device; /* device.h; null: the executor calls the kernels */
+  const struct kiln_device_table *device; /* device_table.h; null: the executor calls the kernels */
 } kiln_codegen_table;
 
 /* The one symbol that such a module exports. */

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "jit/base/bytes.h"
-#include "jit/base/device.h"
+#include "jit/base/device_table.h"
 #include "jit/cuda/driver.h"
 
 namespace kiln::cuda {

@@ -5,7 +5,7 @@
 
 #include "jit/base/build_id.h"
 #include "jit/base/process.h"
-#include "jit/cuda/device.h"
+#include "jit/cuda/device_functions.h"
 #include "jit/cuda/program.h"
 #include "jit/cuda/source.h"
 

@@ -15,7 +15,7 @@
 
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 
 namespace kiln {
 

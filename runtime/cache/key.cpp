@@ -14,8 +14,8 @@ KeyComponent component(std::string name, std::string text) {
   return {std::move(name), digest, std::move(text)};
 }
 
-// The ops that a graph and the graphs nested in it use, with their versions. A graph that is used several times is looked
-// at once: graphs that call one another twice each would take twice as long with each level.
+// The ops that a graph and the graphs nested in it use, with their versions. A graph that is used several times is
+// looked at once: graphs that call one another twice each would take twice as long with each level.
 void collect_ops(const Graph &graph, std::set<const Graph *> &seen, std::map<std::string, uint16_t> &ops) {
   if (!seen.insert(&graph).second) return;
   for (const Node &node : graph.nodes()) {

@@ -8,7 +8,7 @@
 
 #include "jit/base/hash.h"
 #include "jit/base/target.h"
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 #include "runtime/graph/graph.h"
 #include "runtime/passes/pass.h"
 

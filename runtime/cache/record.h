@@ -1,5 +1,5 @@
 // The container of every file that Kiln writes: a header, a table of sections, and the sections, each with its
-// checksum. Internal to this folder; what the sections of an artifact hold is artifact.cpp's.
+// checksum. Internal to this folder; what the sections of an artifact hold is artifact_bytes.cpp's.
 //
 //   offset  0  magic "KILNREC\0"
 //           8  u32 format version, u32 section count

@@ -1,5 +1,5 @@
-// A device that a backend's module opened, and what is made on it: the C table of jit/base/device.h as objects that
-// close themselves. Errors: no_device when there is none (the message names what was looked for), out_of_memory,
+// A device that a backend's module opened, and what is made on it: the C table of jit/base/device_table.h as objects
+// that close themselves. Errors: no_device when there is none (the message names what was looked for), out_of_memory,
 // internal with the driver's own words.
 #pragma once
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/base/device.h"
+#include "jit/base/device_table.h"
 #include "jit/base/status.h"
 #include "runtime/plan/artifact.h"
 

@@ -1,5 +1,5 @@
 // An artifact: one compiled graph, as data: a plan and all that its steps use. Nothing in it is a pointer, so that it
-// can be kept as bytes (runtime/cache/artifact.h), and what was just compiled is loaded exactly as what was read.
+// can be kept as bytes (runtime/cache/artifact_bytes.h), and what was just compiled is loaded exactly as what was read.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 #include "runtime/cache/artifact_sections.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 
 namespace kiln::example {
 

@@ -1,5 +1,5 @@
 // The device table: on the stand-in, which records and fails when told to, and on a GPU where there is one.
-#include "jit/cuda/device.h"
+#include "jit/cuda/device_functions.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/cuda/device.h"
+#include "jit/cuda/device_functions.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "tests/standin/standin.h"

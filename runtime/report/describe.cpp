@@ -1,7 +1,7 @@
-#include "runtime/describe.h"
+#include "runtime/report/describe.h"
 
 #include "jit/base/json_writer.h"
-#include "runtime/compile.h"
+#include "runtime/report/compile_report.h"
 
 namespace kiln {
 

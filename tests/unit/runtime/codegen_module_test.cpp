@@ -1,4 +1,4 @@
-#include "runtime/codegen.h"
+#include "runtime/codegen_module.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Each function of the table: a scope of the device's context, a barrier for exceptions, and the call.
-#include "jit/cuda/device.h"
+#include "jit/cuda/device_functions.h"
 
 #include <cstring>
 #include <exception>

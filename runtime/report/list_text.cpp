@@ -1,5 +1,6 @@
+#include "runtime/report/list_text.h"
+
 #include "jit/kernel/kernel.h"
-#include "runtime/describe.h"
 
 namespace kiln {
 

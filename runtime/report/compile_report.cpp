@@ -1,7 +1,6 @@
-#include <algorithm>
+#include "runtime/report/compile_report.h"
 
-#include "jit/base/json_writer.h"
-#include "runtime/compile.h"
+#include <algorithm>
 
 namespace kiln {
 namespace {

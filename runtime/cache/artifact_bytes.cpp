@@ -1,4 +1,4 @@
-#include "runtime/cache/artifact.h"
+#include "runtime/cache/artifact_bytes.h"
 
 #include <algorithm>
 #include <map>

@@ -3,8 +3,8 @@
  * Threads: a device and a program serve any number of threads at once, a queue one at a time. A queue and a program
  * are closed before their device, memory before its queue. Work that reads memory is over (finish) before it is freed.
  */
-#ifndef KILN_JIT_DEVICE_H
-#define KILN_JIT_DEVICE_H
+#ifndef KILN_JIT_DEVICE_TABLE_H
+#define KILN_JIT_DEVICE_TABLE_H
 #include <stdint.h>
 
 #include "jit/base/codegen.h"

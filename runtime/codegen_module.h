@@ -1,4 +1,4 @@
-// Kernels to images: which kernels a compile needs, which of them the cache has, and the module that makes the others.
+// A code generating module as an object: kernels in, images out.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "jit/base/codegen.h"
-#include "jit/base/device.h"
+#include "jit/base/device_table.h"
+#include "jit/base/status.h"
 #include "jit/base/target.h"
-#include "jit/kernel/fuse.h"
-#include "runtime/cache/cache.h"
+#include "runtime/plan/artifact.h"
 
 namespace kiln {
 
@@ -47,27 +47,5 @@ class CodegenModule {
   std::mutex mutex_;
   const kiln_codegen_table *table_ = nullptr;  // null: not opened yet
 };
-
-// The images that a compile's launches run, each distinct kernel once.
-struct Kernels {
-  std::vector<Bytes> bytes;        // serialised kernels
-  std::vector<Image> images;       // one for each
-  std::vector<std::string> texts;  // one for each, if wanted
-  std::vector<uint32_t> of_launch;
-  uint32_t from_cache = 0;
-  std::vector<uint32_t> fresh;  // numbers of those that were compiled now; the others were in the cache
-};
-
-struct KernelRequest {
-  const kernel::Fused &fused;
-  std::string_view backend;
-  const Target &target;
-  std::string_view build_id;
-  uint32_t threads = 1, want = 0;
-  Cache *cache = nullptr;  // null: not asked. With texts wanted it is not asked either
-  std::function<bool(std::string_view what)> progress;
-};
-// `module` null: no code is made, the images are empty.
-Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *module);
 
 }  // namespace kiln

@@ -1,12 +1,9 @@
-#include "runtime/codegen.h"
+#include "runtime/codegen_module.h"
 
-#include <cstring>
 #include <map>
-#include <unordered_map>
 
 #include "jit/base/build_id.h"
 #include "jit/base/dynamic_library.h"
-#include "runtime/cache/key.h"
 
 namespace kiln {
 namespace {
@@ -96,70 +93,5 @@ Result<const kiln_device_table *> CodegenModule::device_table() {
 }
 
 bool CodegenModule::in_memory() const { return DynamicLibrary::is_in_memory(path_); }
-
-namespace {
-
-// The distinct kernels, and which one each launch runs. `images` get their keys.
-Kernels distinct_kernels(const KernelRequest &request) {
-  Kernels kernels;
-  std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
-  for (const kernel::Launch &launch : request.fused.launches) {
-    auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
-    if (is_new) {
-      kernels.bytes.push_back(kernel::serialize(*launch.kernel));
-      kernels.images.emplace_back().kernel_key =
-          kernel_key(kernels.bytes.back(), request.backend, request.target, request.build_id);
-    }
-    kernels.of_launch.push_back(number->second);
-  }
-  return kernels;
-}
-
-// Images that come from several records, or from the module and a record, may hold the same code.
-void share_equal_code(std::vector<Image> &images) {
-  const auto less = [](const Bytes *a, const Bytes *b) {
-    return a->size() != b->size() ? a->size() < b->size() : std::memcmp(a->data(), b->data(), a->size()) < 0;
-  };
-  std::map<const Bytes *, std::shared_ptr<const Bytes>, decltype(less)> known(less);
-  for (Image &image : images) image.code = known.try_emplace(image.code.get(), image.code).first->second;
-}
-
-}  // namespace
-
-Result<Kernels> compile_kernels(const KernelRequest &request, CodegenModule *module) {
-  Kernels kernels = distinct_kernels(request);
-  if (!module) return kernels;
-  if (request.want) kernels.texts.resize(kernels.bytes.size());
-  CodegenModule::Request missing{
-      .kernels = {}, .target = request.target, .threads = request.threads, .want = request.want, .cancelled = {}};
-  for (uint32_t i = 0; i < kernels.bytes.size(); ++i) {
-    std::optional<Image> found;
-    if (request.cache && !request.want) found = request.cache->find_kernel(kernels.images[i].kernel_key);
-    if (found) {
-      kernels.images[i] = std::move(*found);
-      ++kernels.from_cache;
-    } else {
-      missing.kernels.push_back(kernels.bytes[i]);
-      kernels.fresh.push_back(i);
-    }
-  }
-  if (kernels.fresh.empty()) {
-    share_equal_code(kernels.images);
-    return kernels;
-  }
-
-  missing.cancelled = [&](size_t done) {
-    return request.progress && request.progress(str_cat("compiling kernels ", done, "/", kernels.fresh.size()));
-  };
-  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, module->compile(missing));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Image &image = kernels.images[kernels.fresh[i]];
-    outputs[i].image.kernel_key = image.kernel_key;
-    image = std::move(outputs[i].image);
-    if (request.want) kernels.texts[kernels.fresh[i]] = std::move(outputs[i].text);
-  }
-  share_equal_code(kernels.images);
-  return kernels;
-}
 
 }  // namespace kiln

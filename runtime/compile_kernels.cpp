@@ -1,0 +1,90 @@
+#include <cstring>
+#include <map>
+#include <unordered_map>
+
+#include "jit/base/cores.h"
+#include "runtime/cache/key.h"
+#include "runtime/compile_steps.h"
+
+namespace kiln {
+namespace {
+
+// The distinct kernels, and which one each launch runs. Their images get their keys, and no code yet.
+Kernels distinct_kernels(const Work &work, const kernel::Fused &fused, const Target &target) {
+  Kernels kernels;
+  std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
+  for (const kernel::Launch &launch : fused.launches) {
+    auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
+    if (is_new) {
+      kernels.bytes.push_back(kernel::serialize(*launch.kernel));
+      kernels.images.emplace_back().kernel_key =
+          kernel_key(kernels.bytes.back(), work.options.backend, target, build_id());
+    }
+    kernels.of_launch.push_back(number->second);
+  }
+  return kernels;
+}
+
+// Takes what the cache has, and numbers the others as fresh. Texts come from the compiler alone: the cache is not
+// asked.
+void find_kernels(const Work &work, Kernels &kernels) {
+  Cache *cache = work.wanted_texts() ? nullptr : work.cache();
+  for (uint32_t i = 0; i < kernels.images.size(); ++i) {
+    if (std::optional<Image> found = cache ? cache->find_kernel(kernels.images[i].kernel_key) : std::nullopt) {
+      kernels.images[i] = std::move(*found);
+    } else {
+      kernels.fresh.push_back(i);
+    }
+  }
+}
+
+Status compile_fresh(const Work &work, const Target &target, Kernels &kernels) {
+  if (kernels.fresh.empty()) return {};  // then the module is not even opened
+  const CompileEnvironment &env = work.env;
+  const uint32_t threads = work.options.compile_threads;
+  CodegenModule::Request request{
+      .kernels = {},
+      .target = target,
+      .threads = threads ? threads : usable_cores(),
+      .want = work.wanted_texts(),
+      .cancelled =
+          [&](size_t done) {
+            return env.progress && env.progress(str_cat("compiling kernels ", done, "/", kernels.fresh.size()));
+          },
+  };
+  for (uint32_t i : kernels.fresh) request.kernels.push_back(kernels.bytes[i]);
+  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, env.modules->of(work.backend()).compile(request));
+  if (request.want) kernels.texts.resize(kernels.images.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Image &image = kernels.images[kernels.fresh[i]];
+    outputs[i].image.kernel_key = image.kernel_key;
+    image = std::move(outputs[i].image);
+    if (request.want) kernels.texts[kernels.fresh[i]] = std::move(outputs[i].text);
+  }
+  return {};
+}
+
+// Images that come from several records, or from the module and a record, may hold the same code.
+void share_equal_code(std::vector<Image> &images) {
+  const auto less = [](const Bytes *a, const Bytes *b) {
+    return a->size() != b->size() ? a->size() < b->size() : std::memcmp(a->data(), b->data(), a->size()) < 0;
+  };
+  std::map<const Bytes *, std::shared_ptr<const Bytes>, decltype(less)> known(less);
+  for (Image &image : images) image.code = known.try_emplace(image.code.get(), image.code).first->second;
+}
+
+}  // namespace
+
+Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target) {
+  KILN_TRY(work.phases.begin("kernels"));
+  Kernels kernels = distinct_kernels(work, fused, target);
+  if (!work.options.code) return kernels;
+  find_kernels(work, kernels);
+  KILN_TRY(compile_fresh(work, target, kernels));
+  share_equal_code(kernels.images);
+  work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
+  work.report.kernels_from_cache = static_cast<uint32_t>(kernels.images.size() - kernels.fresh.size());
+  return kernels;
+}
+
+}  // namespace kiln

@@ -1,0 +1,31 @@
+#include "runtime/context.h"
+#include "runtime/report/pass_report.h"
+
+namespace kiln {
+
+std::string Context::report() const {
+  std::lock_guard lock(mutex_);
+  JsonWriter json;
+  json.begin_object().member("threads", pool_->threads());
+  json.key("cache");
+  if (cache_) {
+    json.begin_object().member("dir", cache_->dir()).member("max_bytes", cache_->max_bytes());
+    json.member("io_errors", cache_->io_errors()).member("failed_saves", background_.failures()).end_object();
+  } else {
+    json.value("off");
+  }
+  json.key("passes").begin_list();
+  for (const auto &pass : passes_.all()) write_report(*pass, json);
+  json.end_list().key("plugins").begin_list();
+  for (const LoadedPlugin &plugin : plugins_) {
+    json.begin_object().member("name", plugin.name).member("path", plugin.path);
+    json.member("digest", plugin.digest.hex()).end_object();
+  }
+  json.end_list().key("handles").begin_object().member("live", live_.total());
+  json.member("graphs", live_.graphs.load()).member("edits", live_.edits.load());
+  json.member("executables", live_.executables.load()).member("calls", live_.calls.load());
+  json.end_object().end_object();
+  return json.take();
+}
+
+}  // namespace kiln

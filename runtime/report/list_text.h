@@ -1,0 +1,16 @@
+// Listings: what an executable is made of, as text for people.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "jit/base/status.h"
+#include "runtime/exec/executable.h"
+#include "runtime/modules.h"
+
+namespace kiln {
+
+// `what`: "plan", "kernels" (kernel IR), or what the module of the executable's backend emits
+// again from its kernels: "llvm", "asm" (cpu), "cuda" (cuda).
+Result<std::string> list_text(const Executable &executable, std::string_view what, Modules &modules);
+
+}  // namespace kiln

@@ -1,0 +1,11 @@
+// Passes, as the reports of contexts and plugins tell them.
+#pragma once
+#include "jit/base/json_writer.h"
+#include "runtime/passes/pass.h"
+
+namespace kiln {
+
+// An object: name, plugin, stage, timing, priority, version, uuid, identity, options.
+void write_report(const Pass &pass, JsonWriter &json);
+
+}  // namespace kiln
