@@ -1,14 +1,7 @@
 // A host's process as Kiln finds it: limits on files and threads, signals of the host's, and its exit.
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +11,8 @@
 
 #include "host.h"
 #include "tests/child.h"
+#include "tests/no_threads.h"
+#include "tests/soak.h"
 
 namespace {
 
@@ -49,25 +44,9 @@ class Process : public testing::Test {
   const std::string cache = testing::TempDir() + "kiln_process_" + std::to_string(::getpid());
 };
 
-// No thread can be started in this process from here on: what a limit on processes does, for root as well.
-bool forbid_threads() {
-  const auto number = [](unsigned call, uint8_t skip) -> sock_filter {
-    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, skip, 0);
-  };
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      number(SYS_clone, 2),
-      number(SYS_clone3, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
-  };
-  const sock_fprog program{sizeof filter / sizeof filter[0], filter};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 TEST_F(Process, WithoutThreadsTheCallerDoesTheirWork) {
   in_child([&] {
-    if (!forbid_threads()) GTEST_SKIP() << "this system filters no system calls";
+    if (!kiln::test::forbid_threads()) GTEST_SKIP() << "this system filters no system calls";
     EXPECT_THROW(std::thread([] {}), std::system_error);
     host::Context context = host::make_context(cache, nullptr, 3);
     EXPECT_EQ(compile_and_run(context.get(), 2), "MISS");
@@ -185,6 +164,30 @@ TEST_F(Process, MayExitAtAnyTime) {
   uint64_t problems = 1;
   EXPECT_OK(kiln_report_count(verified.get(), "problems", 8, &problems));
   EXPECT_EQ(problems, 0u) << "records are whole, or not there";
+}
+
+// exit() comes while another thread compiles and runs.
+TEST_F(Process, MayExitWhileItCompiles) {
+  for (int i = 0; i < (kiln::test::soak() ? 200 : 10); ++i) {
+    in_child(
+        [&] {
+          kiln_context *context = host::make_context("off", nullptr, 2).release();
+          std::thread([context] {  // asks nothing of GoogleTest, which is gone by then
+            for (int factor = 0;; ++factor) {
+              const std::string text = host::scaled(factor);
+              kiln_graph *graph = nullptr;
+              kiln_executable *executable = nullptr;
+              kiln_error_destroy(kiln_graph_parse(context, text.data(), text.size(), &graph));
+              kiln_error_destroy(kiln_compile(context, graph, nullptr, &executable, nullptr));
+              kiln_executable_destroy(executable);
+              kiln_graph_destroy(graph);
+            }
+          })
+              .detach();
+          std::this_thread::sleep_for(std::chrono::milliseconds(20 + 7 * (i % 10)));
+        },
+        true);
+  }
 }
 
 }  // namespace

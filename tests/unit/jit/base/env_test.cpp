@@ -25,5 +25,22 @@ TEST(Env, TypedGettersSayWhatIsWrong) {
   EXPECT_STREQ(all_env()[static_cast<size_t>(Env::KILN_CACHE)].name, "KILN_CACHE");
 }
 
+// Each variable that is not a text refuses what is none of its kind, wherever in the table it stands.
+TEST(Env, ChecksAllValuesAgainstTheirKinds) {
+  EXPECT_TRUE(check_env().ok());
+  for (const EnvInfo &info : all_env()) {
+    const std::optional<std::string> before = env_text(info.variable);
+    setenv(info.name, "many", 1);
+    const Status status = check_env();
+    EXPECT_EQ(status.ok(), info.kind == EnvInfo::Kind::text) << info.name;
+    if (!status.ok()) {
+      EXPECT_TRUE(status.message().starts_with(std::string(info.name) + " is 'many'; expected "));
+    }
+    setenv(info.name, "", 1);
+    EXPECT_TRUE(check_env().ok()) << info.name;
+    before ? setenv(info.name, before->c_str(), 1) : unsetenv(info.name);
+  }
+}
+
 }  // namespace
 }  // namespace kiln

@@ -7,6 +7,8 @@
 #include "jit/base/build_id.h"
 #include "jit/base/codegen.h"
 #include "jit/cuda/nvrtc.h"
+#include "tests/child.h"
+#include "tests/no_threads.h"
 #include "tests/standin/standin.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
@@ -138,6 +140,20 @@ TEST(CudaModule, AKernelThatCannotBeReadIsItsOwnError) {
   EXPECT_EQ(all.front().error, "");
   EXPECT_EQ(all.back().code, Code::corrupt);
   EXPECT_THAT(all.back().error, HasSubstr("kernel"));
+}
+
+TEST(CudaModule, WithoutThreadsTheCallerCompiles) {
+  if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+  standin::use_nvrtc();
+  test::in_child([] {
+    if (!test::forbid_threads()) GTEST_SKIP() << "this system filters no system calls";
+    const std::vector<Delivered> all = compile(some_kernels(2), "sm_90");
+    EXPECT_EQ(all.size(), some_kernels(2).size());
+    for (const Delivered &one : all) {
+      EXPECT_EQ(one.error, "");
+      EXPECT_FALSE(one.image.empty());
+    }
+  });
 }
 
 TEST(CudaModule, WithNvrtcTellsRegistersAndAttachesLogOptionsAndSource) {
