@@ -17,18 +17,6 @@ struct TakenTensor {
 
 void delete_taken(DLManagedTensorVersioned *tensor) { delete static_cast<TakenTensor *>(tensor->manager_ctx); }
 
-// Keeps a second thread off the call's argument list.
-struct Hold {
-  std::atomic_flag &flag;
-  const bool held;
-  explicit Hold(std::atomic_flag &of) : flag(of), held(!flag.test_and_set(std::memory_order_acquire)) {}
-  Hold(const Hold &) = delete;
-  Hold &operator=(const Hold &) = delete;
-  ~Hold() {
-    if (held) flag.clear(std::memory_order_release);
-  }
-};
-
 Status check_run_options(const Checks &check, const kiln_run_options *options) {
   if (!options) return {};
   KILN_ASSIGN(const kiln_run_options in, check.request(options, "options"));
@@ -38,8 +26,7 @@ Status check_run_options(const Checks &check, const kiln_run_options *options) {
 }
 
 kiln_call *make_call(const std::shared_ptr<Context> &context, std::unique_ptr<Call> call) {
-  return new kiln_call{
-      .magic = {}, .live = {context, &LiveCounts::calls}, .call = std::move(call), .args = {}, .args_in_use = {}};
+  return new kiln_call{.magic = {}, .live = {context, &LiveCounts::calls}, .call = std::move(call), .args = {}};
 }
 
 }  // namespace
@@ -115,8 +102,8 @@ kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, u
     KILN_TRY(check.handle(call, "call"));
     KILN_ASSIGN(const std::span<const DLTensor *const> given, check.array(args, count, "args"));
     KILN_TRY(check_run_options(check, options));
-    const Hold hold(call->args_in_use);
-    if (!hold.held) return error(Code::busy, "the call is in use on another thread; clone it to run on several");
+    const Call::Use use(*call->call);
+    if (!use.held()) return use.status();
     call->args.clear();
     for (const DLTensor *tensor : given) {
       if (!tensor) {
@@ -128,7 +115,7 @@ kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, u
         return array.take_status().with_prefix(str_cat(call->call->describe_argument(call->args.size()), ": "));
       call->args.push_back(*array);
     }
-    return call->call->run(call->args);
+    return call->call->run(use, call->args);
   });
 }
 

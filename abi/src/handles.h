@@ -141,7 +141,6 @@ struct kiln_call {
   kiln::abi::Live live;
   std::unique_ptr<kiln::Call> call;
   std::vector<kiln::ArrayRef> args;  // of the run in progress; its memory is kept
-  std::atomic_flag args_in_use = ATOMIC_FLAG_INIT;
 };
 
 struct kiln_pass_call {

@@ -58,8 +58,8 @@ Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> exe
 }
 
 Result<std::unique_ptr<Call>> Call::clone() const {
-  const InUse use(state_->in_use);
-  KILN_TRY(use.status());
+  const Use use(*this);
+  if (!use.held()) return use.status();
   KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
@@ -79,8 +79,8 @@ Result<uint32_t> Call::slot(std::string_view name) const {
 
 Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep) {
   State &s = *state_;
-  const InUse use(s.in_use);
-  KILN_TRY(use.status());
+  const Use use(*this);
+  if (!use.held()) return use.status();
   if (slot >= s.signature.count())
     return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
   const Plan::Argument &declared = s.signature.argument(slot);
@@ -110,10 +110,15 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   return {};
 }
 
-Status Call::run(std::span<const ArrayRef> args) {
+Status Call::Use::status() const {
+  return held_ ? Status() : error(Code::busy, "the call is in use on another thread; clone it to run on several");
+}
+
+Status Call::run(std::span<const ArrayRef> args) { return run(Use(*this), args); }
+
+Status Call::run(const Use &use, std::span<const ArrayRef> args) {
   State &s = *state_;
-  const InUse use(s.in_use);
-  KILN_TRY(use.status());
+  if (!use.held()) return use.status();
   if (args.size() > s.open_slots.size())
     return invalid("run: ", args.size(), " arrays given, expected at most ", s.open_slots.size(),
                    ": the inputs and outputs that are not bound");
@@ -135,8 +140,8 @@ std::string Call::describe_argument(size_t index) const {
 
 Status Call::run_data(std::span<void *const> data) {
   State &s = *state_;
-  const InUse use(s.in_use);
-  KILN_TRY(use.status());
+  const Use use(*this);
+  if (!use.held()) return use.status();
   if (!s.resolved) return invalid("run_data: there was no run since the call was made or a parameter bound");
   if (data.size() != s.open_slots.size())
     return invalid("run_data: ", data.size(), " addresses given, expected ", s.open_slots.size(),
@@ -154,8 +159,8 @@ Status Call::run_data(std::span<void *const> data) {
 
 Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
   const State &s = *state_;
-  const InUse use(s.in_use);
-  KILN_TRY(use.status());
+  const Use use(*this);
+  if (!use.held()) return use.status();
   if (slot >= s.signature.count())
     return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
   if (s.signature.parameters().contains(slot)) {
@@ -169,8 +174,8 @@ Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
 
 Result<Call::Taken> Call::take(uint32_t slot) {
   State &s = *state_;
-  const InUse use(s.in_use);
-  KILN_TRY(use.status());
+  const Use use(*this);
+  if (!use.held()) return use.status();
   if (!s.signature.outputs().contains(slot))
     return invalid("slot ", slot, " is not an output; outputs are ", s.signature.outputs().begin, " to ",
                    s.signature.outputs().end, ", exclusive");

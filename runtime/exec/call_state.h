@@ -1,6 +1,5 @@
 // What a call holds between runs. call.cpp is its public face, call_run.cpp the way of one run.
 #pragma once
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -55,26 +54,6 @@ struct Call::State {
   std::vector<void *> addresses;   // by slot; in the steps now
   bool addresses_checked = false;  // at the current sizes
   std::vector<std::shared_ptr<OutputBuffer>> owned;  // by slot; of outputs that Kiln allocated
-
-  mutable std::atomic_flag in_use = ATOMIC_FLAG_INIT;
-};
-
-// Holds a call for one thread. Not held: another thread has it.
-class InUse {
- public:
-  explicit InUse(std::atomic_flag &flag) : flag_(flag), held_(!flag.test_and_set(std::memory_order_acquire)) {}
-  InUse(const InUse &) = delete;
-  InUse &operator=(const InUse &) = delete;
-  ~InUse() {
-    if (held_) flag_.clear(std::memory_order_release);
-  }
-  Status status() const {
-    return held_ ? Status() : error(Code::busy, "the call is in use on another thread; clone it to run on several");
-  }
-
- private:
-  std::atomic_flag &flag_;
-  bool held_;
 };
 
 }  // namespace kiln

@@ -91,6 +91,25 @@ class Call {
   // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
   // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);
+  // Keeps other threads off the call for its life. Not held: one is on it already, which status() tells (busy).
+  class Use {
+   public:
+    explicit Use(const Call &call)
+        : flag_(call.in_use_), held_(!call.in_use_.test_and_set(std::memory_order_acquire)) {}
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+    ~Use() {
+      if (held_) flag_.clear(std::memory_order_release);
+    }
+    bool held() const { return held_; }
+    Status status() const;
+
+   private:
+    std::atomic_flag &flag_;
+    const bool held_;
+  };
+  // The same inside a use that is held: for who prepares `args` in memory that belongs to the call.
+  Status run(const Use &use, std::span<const ArrayRef> args);
   // The slot that run's argument `index` is for, for messages: "input 'x'".
   std::string describe_argument(size_t index) const;
   // Same shapes as the last run, other addresses, one for each slot that is not bound (null: an output that Kiln
@@ -115,6 +134,7 @@ class Call {
   explicit Call(std::shared_ptr<const Executable> executable);
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;
+  mutable std::atomic_flag in_use_ = ATOMIC_FLAG_INIT;
 };
 
 }  // namespace kiln
