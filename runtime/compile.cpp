@@ -46,7 +46,8 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Lowered lowered, lower(*region.graph));
   KILN_TRY(phases.begin("fuse"));
   KILN_ASSIGN(const kernel::Fused fused, kernel::fuse(lowered.program, target, {.fuse = options.fuse}));
-  KILN_ASSIGN(Kernels kernels, compile_kernels(work, fused, target));
+  report.materialised = fused.materialised;
+  KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered.program, fused, target));
 
   // 7 plan: order, slots, steps
   KILN_TRY(phases.begin("plan"));

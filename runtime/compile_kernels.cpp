@@ -64,6 +64,18 @@ Status compile_fresh(const Work &work, const Target &target, Kernels &kernels) {
   return {};
 }
 
+// A module takes what it cannot read for damage. Of bytes that were made here it is a bug of ours, in what these nodes
+// became.
+Status explained(Status status, const kernel::Program &program, const kernel::Fused &fused, const Kernels &kernels) {
+  if (status.code() != Code::corrupt) return status;
+  for (size_t i = 0; i < kernels.of_launch.size(); ++i) {
+    if (kernel::parse(kernels.bytes[kernels.of_launch[i]]).ok()) continue;
+    return error(Code::internal, "kernel made from ", kernel::nodes_of(fused.launches[i], program),
+                 ": its bytes do not read back");
+  }
+  return status;
+}
+
 // Images that come from several records, or from the module and a record, may hold the same code.
 void share_equal_code(std::vector<Image> &images) {
   const auto less = [](const Bytes *a, const Bytes *b) {
@@ -75,12 +87,14 @@ void share_equal_code(std::vector<Image> &images) {
 
 }  // namespace
 
-Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target) {
+Result<Kernels> compile_kernels(Work &work, const kernel::Program &program, const kernel::Fused &fused,
+                                const Target &target) {
   KILN_TRY(work.phases.begin("kernels"));
   Kernels kernels = distinct_kernels(work, fused, target);
   if (!work.options.code) return kernels;
   find_kernels(work, kernels);
-  KILN_TRY(compile_fresh(work, target, kernels));
+  if (Status status = compile_fresh(work, target, kernels); !status.ok())
+    return explained(std::move(status), program, fused, kernels);
   share_equal_code(kernels.images);
   work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
   work.report.kernels_from_cache = static_cast<uint32_t>(kernels.images.size() - kernels.fresh.size());

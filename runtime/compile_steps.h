@@ -53,8 +53,9 @@ struct Kernels {
   std::vector<uint32_t> of_launch;
   std::vector<uint32_t> fresh;  // numbers of those that were compiled now; the others were in the cache
 };
-// Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp).
-Result<Kernels> compile_kernels(Work &work, const kernel::Fused &fused, const Target &target);
+// Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp). `fused` is of `program`.
+Result<Kernels> compile_kernels(Work &work, const kernel::Program &program, const kernel::Fused &fused,
+                                const Target &target);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);

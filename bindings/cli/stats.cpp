@@ -82,6 +82,8 @@ std::string json_of(const Stats &stats, std::string_view members) {
   member("passes_run", "{" + passes + "}");
   member("kernels_compiled", std::to_string(compile ? compile.i64("kernels_compiled") : 0));
   member("kernels_from_cache", std::to_string(compile ? compile.i64("kernels_from_cache") : 0));
+  member("launches", std::to_string(compile ? compile.i64("launches") : 0));
+  member("materialised", std::to_string(compile ? compile.i64("materialised") : 0));
   member("llvm_loaded", compile && compile.boolean("llvm_loaded") ? "true" : "false");
   member("device_kernels", device_kernels_json(compile));
   member("compile_ms", json_number(compile ? compile.f64("total_ms") : 0));

@@ -31,10 +31,10 @@ struct Stats {
   uint64_t call_bytes = 0;  // working memory, prepared parameters and outputs of the call
 };
 
-// {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "llvm_loaded",
-// "device_kernels": [{"entry", "registers", "spill_bytes", "shared_bytes"}] (of --backend cuda), "compile_ms",
-// "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}. `members` (JSON members, each
-// with a comma after it) come first.
+// {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "launches",
+// "materialised", "llvm_loaded", "device_kernels": [{"entry", "registers", "spill_bytes", "shared_bytes"}] (of
+// --backend cuda), "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}.
+// `members` (JSON members, each with a comma after it) come first.
 std::string json_of(const Stats &stats, std::string_view members = {});
 
 std::string json_text(std::string_view text);

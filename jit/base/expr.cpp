@@ -94,9 +94,11 @@ Expr ExprBuilder::make(Expr::Node n) {
   n.has_value = n.kind == Expr::Kind::value;
   n.has_symbol = n.kind == Expr::Kind::symbol;
   uint64_t size = n.name.size() + 12;  // "min(, )" around the operands; the digits of an id
+  size_t nodes = 1;
   for (const Expr &e : n.operands) {
     h = mix(h, hash_of(e));
     size += 25;  // " + (" and ")"; the digits of an integer
+    nodes += e.nodes();
     if (const Expr::Node *child = node(e)) {
       n.has_axis |= child->has_axis;
       n.has_value |= child->has_value;
@@ -106,6 +108,7 @@ Expr ExprBuilder::make(Expr::Node n) {
     }
   }
   n.size = static_cast<uint32_t>(std::min<uint64_t>(size, 0xffffffff));
+  n.nodes = static_cast<uint16_t>(std::min<size_t>(nodes, 0xffff));
   n.hash = h;
   expr::Interval b = bounds_of_node(n);
   n.lower = b.lower;
@@ -178,6 +181,8 @@ std::strong_ordering operator<=>(const Expr &a, const Expr &b) {
   return std::lexicographical_compare_three_way(x.operands.begin(), x.operands.end(), y.operands.begin(),
                                                 y.operands.end());
 }
+
+size_t Expr::nodes() const { return node_ ? node_->nodes : 1; }
 
 void Expr::collect_symbols(std::set<std::string> &out) const {
   if (kind() == Kind::symbol) out.insert(node_->name);

@@ -52,6 +52,9 @@ class Expr {
   const Expr &extent() const;                   // kind axis
   // sum: the terms. product: the factors, a constant coefficient first when it is not 1. Others: the two operands.
   std::span<const Expr> operands() const;
+  // Of its tree, where a shared part counts at each place that it stands in: what walking, printing and code of it
+  // cost. An integer is one; extents of axes do not count. Saturates at 65,535.
+  size_t nodes() const;
 
   friend Expr operator+(const Expr &a, const Expr &b);
   friend Expr operator-(const Expr &a, const Expr &b);
@@ -67,7 +70,8 @@ class Expr {
   friend bool operator==(const Expr &a, const Expr &b);                   // structural
   friend std::strong_ordering operator<=>(const Expr &a, const Expr &b);  // a total, process-independent order
 
-  std::string text() const;  // reads back through parse, unless huge (axes print as i0, values as v0)
+  std::string text() const;  // reads back through parse if is_readable() (axes print as i0, values as v0)
+  bool is_readable() const;  // neither longer nor deeper than what parse reads; costs nothing, unlike text()
   // The four below do not look into the extents of axes.
   void collect_symbols(std::set<std::string> &out) const;
   bool depends_on_axis(uint32_t id) const;

@@ -15,6 +15,11 @@
 
 namespace kiln {
 
+// Limits of what is read: of the text, and of the simplified expression's, so that all that is read can be written and
+// read again.
+inline constexpr size_t longest_text = 64 << 10;
+inline constexpr int deepest_text = 200;
+
 inline constexpr int64_t no_lower = std::numeric_limits<int64_t>::min();  // unbounded below; also where sums saturate
 inline constexpr int64_t no_upper = std::numeric_limits<int64_t>::max();
 
@@ -22,6 +27,7 @@ struct Expr::Node {
   Kind kind = Kind::symbol;
   bool has_axis = false, has_value = false, has_symbol = false;  // anywhere inside; not in the extents of axes
   uint16_t depth = 1;                                            // of nodes below each other; saturates
+  uint16_t nodes = 1;                                            // Expr::nodes
   uint32_t size = 1;  // at least the characters of text(), where shared parts repeat; saturates
   uint32_t id = 0;    // axis, value
   uint64_t hash = 0;

@@ -100,8 +100,8 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Result<Expr> parse() {
-    if (text_.size() > longest)
-      return invalid("expression of ", text_.size(), " characters; at most ", longest, " are read");
+    if (text_.size() > longest_text)
+      return invalid("expression of ", text_.size(), " characters; at most ", longest_text, " are read");
     KILN_ASSIGN(Expr e, sum());
     skip_space();
     if (at_ != text_.size()) return expected("an operator or the end");
@@ -109,12 +109,8 @@ class Parser {
   }
 
  private:
-  // Of the text, and of the simplified expression's: so all that is read can be written and read again.
-  static constexpr size_t longest = 64 << 10;
-  static constexpr int deepest = 200;
-
   Result<Expr> sum() {
-    if (++depth_ > deepest) return too_deep();
+    if (++depth_ > deepest_text) return too_deep();
     KILN_ASSIGN(Expr left, product());
     for (;;) {
       bool plus = take("+");
@@ -210,14 +206,14 @@ class Parser {
   Status check_growth(const Expr &e) const {
     const Expr::Node *node = ExprBuilder::node(e);
     if (!node) return {};
-    if (node->size > longest)
-      return invalid("expression '", text_.substr(0, 40), "...' takes more than ", longest,
+    if (node->size > longest_text)
+      return invalid("expression '", text_.substr(0, 40), "...' takes more than ", longest_text,
                      " characters when it is simplified, at character ", at_ + 1);
-    return node->depth > deepest ? too_deep() : Status();
+    return node->depth > deepest_text ? too_deep() : Status();
   }
 
   Status too_deep() const {
-    return invalid("expression '", text_.substr(0, 40), "...' is nested deeper than ", deepest);
+    return invalid("expression '", text_.substr(0, 40), "...' is nested deeper than ", deepest_text);
   }
 
   Status expected(std::string_view what) {
@@ -238,6 +234,8 @@ std::string Expr::text() const {
   print(*this, out);
   return out;
 }
+
+bool Expr::is_readable() const { return !node_ || (node_->size <= longest_text && node_->depth <= deepest_text); }
 
 Result<Expr> Expr::parse(std::string_view text) { return Parser(text).parse(); }
 

@@ -1,6 +1,7 @@
 #include "jit/kernel/fuse.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 
 #include "jit/base/hash.h"
@@ -12,13 +13,11 @@ namespace {
 // A model repeats its layers: what follows fusion should cost as much as its distinct kernels, not as its launches.
 class DistinctKernels {
  public:
-  Result<std::shared_ptr<const Kernel>> add(Kernel kernel) {
+  // The kernel with these bytes, and whether it had not been added before.
+  std::pair<std::shared_ptr<const Kernel>, bool> add(Kernel kernel) {
     auto [found, is_new] = by_bytes_.try_emplace(serialize(kernel));
-    if (!is_new) return found->second;
-    if (Status status = verify(kernel); !status.ok())
-      return error(Code::internal, "fusion made a kernel that is not well-formed: ", status.message(), "\n",
-                   print(kernel));
-    return found->second = std::make_shared<const Kernel>(std::move(kernel));
+    if (is_new) found->second = std::make_shared<const Kernel>(std::move(kernel));
+    return {found->second, is_new};
   }
 
  private:
@@ -60,10 +59,38 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     collapse_axes(kernel);
     launch.symbols = rename_symbols(kernel);
     schedule(kernel, target);
-    KILN_ASSIGN(launch.kernel, kernels.add(std::move(kernel)));
+    const auto [distinct, is_new] = kernels.add(std::move(kernel));
+    launch.kernel = distinct;
+    if (Status status = is_new ? verify(*distinct) : Status(); !status.ok())
+      return error(Code::internal, "kernel made from ", nodes_of(launch, program), ": ", status.message());
     fused.launches.push_back(std::move(launch));
   }
+  fused.materialised = static_cast<uint32_t>(std::ranges::count_if(items, &Item::over_budget));
   return fused;
+}
+
+std::string nodes_of(const Launch &launch, const Program &program) {
+  // Back from what it writes to what it reads.
+  std::vector<bool> computed(program.tensors.size()), read(program.tensors.size());
+  for (size_t b = 0; b < launch.buffers.size(); ++b) {
+    const bool writes = launch.kernel->buffers[b].space == Buffer::Space::out;
+    if (launch.buffers[b] < program.tensors.size()) (writes ? computed : read)[launch.buffers[b]] = true;
+  }
+  std::vector<std::string> names;
+  for (const Program::Def &def : std::views::reverse(program.defs)) {
+    if (!computed[def.result]) continue;
+    names.push_back(str_cat("'", def.node, "' [", def.op, "]"));
+    for (uint32_t operand : def.operands) {
+      if (!read[operand]) computed[operand] = true;
+    }
+  }
+  if (names.empty()) return "the packing of weights";
+  constexpr size_t most = 12;  // they may be thousands
+  const size_t more = names.size() - std::min(names.size(), most);
+  names.resize(names.size() - more);
+  std::ranges::reverse(names);
+  return str_cat(join(names, ", ", [](const std::string &name) { return name; }),
+                 more ? str_cat(" and ", more, " before them") : "");
 }
 
 }  // namespace kiln::kernel

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/kernel/compute.h"
@@ -24,6 +25,7 @@ struct Program {  // computes in topological order
     uint32_t result;
     std::vector<uint32_t> operands;
     Compute compute;
+    std::string_view node = {}, op = {};  // of the graph, for messages; views of what the program was lowered from
   };
   std::vector<Def> defs;
 };
@@ -38,11 +40,17 @@ struct Launch {
 struct Fused {
   std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels)
   std::vector<Launch> launches;  // in order of execution
+  // How many tensors are in memory, and most often have a kernel of their own, only because the kernels that read them
+  // would have grown past a limit: long chains of views, whose index maps multiply.
+  uint32_t materialised = 0;
 };
 
 struct FuseOptions {
   bool fuse = true;  // false: one kernel a compute (tests compare both)
 };
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options);
+
+// The nodes that a launch computes, in their order, for messages: "'a' [reshape], 'y' [exp]".
+std::string nodes_of(const Launch &launch, const Program &program);
 
 }  // namespace kiln::kernel

@@ -14,6 +14,7 @@ struct Item {
   Compute compute;
   std::vector<uint32_t> domain;  // result axes whose extent is not 1; the others read as 0
   bool prepared = false;         // depends on parameters alone
+  bool over_budget = false;      // has memory only because a reader would have grown past a limit with it inside
 
   bool is_map() const { return !compute.contract && compute.carriers.types.empty(); }
 };

@@ -11,10 +11,13 @@ constexpr int free_cost = 3;          // may be computed again by every reader
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
+// Of one access. Each reshape that is folded into another may repeat the whole map of it once a dimension, and every
+// node is code for each element: where the map of a chain of views would grow beyond this, one view is copied instead.
+constexpr size_t max_index_nodes = 128;
 
-// One load of a tensor, and the axes (with their extents) that the body around it runs over.
+// One load of a tensor, in the body of a def.
 struct Use {
-  uint32_t item;
+  uint32_t def;
   enum class Where : uint8_t { body, a, b } where;
   const Access *access;
 };
@@ -28,6 +31,7 @@ class Inliner {
     readers_.assign(n, 0);
     for (uint32_t d = 0; d < program.defs.size(); ++d) maker_[program.defs[d].result] = d;
     count_readers();
+    find_constant();
   }
 
   std::vector<Item> run() {
@@ -41,7 +45,7 @@ class Inliner {
     std::vector<bool> live(program_.tensors.size());
     for (size_t d = items_.size(); d-- > 0;) {
       const uint32_t tensor = items_[d].result;
-      if (inlined_[tensor] || !(live[tensor] || program_.tensors[tensor].is_output)) continue;
+      if (!live[tensor] && !program_.tensors[tensor].is_output) continue;
       for (uint32_t operand : items_[d].operands) live[operand] = true;
       kept.push_back(std::move(items_[d]));
     }
@@ -71,6 +75,17 @@ class Inliner {
         collect(def.compute.contract->a, Use::Where::a);
         collect(def.compute.contract->b, Use::Where::b);
       }
+    }
+  }
+
+  // A reader is asked about before it is made: whether it will depend on parameters alone, as far as its def tells.
+  void find_constant() {
+    constant_.reserve(program_.tensors.size());
+    for (const Tensor &tensor : program_.tensors) constant_.push_back(tensor.prepared);
+    for (const Program::Def &def : program_.defs) {
+      const bool folds_away = !def.operands.empty() || is_free(def.compute.body);
+      constant_[def.result] = std::ranges::all_of(def.operands, [&](uint32_t t) { return constant_[t]; }) &&
+                              folds_away && !program_.tensors[def.result].is_output && !has_symbols(def.compute);
     }
   }
 
@@ -111,35 +126,63 @@ class Inliner {
 
   // A load of `tensor`: stays one, or becomes the body of the item that makes it.
   int place_load(Item &item, Body &body, Value load, uint32_t tensor) {
-    const auto numbered = [&](uint32_t t) {
-      const auto at = std::ranges::find(item.operands, t);
-      if (at != item.operands.end()) return static_cast<uint16_t>(at - item.operands.begin());
-      item.operands.push_back(t);
-      return static_cast<uint16_t>(item.operands.size() - 1);
-    };
-    if (!inlined_[tensor]) {
-      load.access.buffer = numbered(tensor);
-      return append(body, load);
+    if (inlined_[tensor]) {
+      Item &producer = items_[maker_[tensor]];
+      if (const std::optional<int> value = compose(item, body, load, producer)) return *value;
+      inlined_[tensor] = false;  // from here on; what has it already keeps it
+      producer.over_budget = true;
     }
-    const Item &producer = items_[maker_[tensor]];
+    load.access.buffer = operand_number(item, tensor);
+    return append(body, load);
+  }
+
+  static uint16_t operand_number(Item &item, uint32_t tensor) {
+    const auto number = static_cast<size_t>(std::ranges::find(item.operands, tensor) - item.operands.begin());
+    if (number == item.operands.size()) item.operands.push_back(tensor);
+    return static_cast<uint16_t>(number);
+  }
+
+  // What `producer` computes at the index of `load`, at the end of `body`. Nullopt, with nothing changed: the item
+  // would grow past a limit, more than by a load in the producer's place.
+  static std::optional<int> compose(Item &item, Body &body, const Value &load, const Item &producer) {
+    const size_t values = body.values.size(), operands = item.operands.size();
     const int guard = load.access.valid;
     const std::vector<Expr> &index = load.access.index;
     const std::vector<int> ids = copy_body(
         producer.compute.body, body, [&](uint32_t axis) -> std::optional<Expr> { return index[axis]; },
         [&](Body &to, Value inner) {
-          inner.access.buffer = numbered(producer.operands[inner.access.buffer]);
+          inner.access.buffer = operand_number(item, producer.operands[inner.access.buffer]);
           if (guard >= 0 && inner.access.valid < 0) inner.access.valid = guard;
           if (guard >= 0 && inner.access.valid != guard) {
             inner.access.valid = append(to, make_value(Core::logical_and, DType::boolean, guard, inner.access.valid));
           }
           return append(to, inner);
         });
+    const auto exceeds = [](size_t now, size_t before, size_t limit) { return now > limit && now > before + 1; };
+    const size_t nodes = most_index_nodes(std::span(body.values).subspan(values));
+    if (nodes > std::max({max_index_nodes, index_nodes(load), most_index_nodes(producer.compute.body.values)}) ||
+        exceeds(body.values.size(), values, max_values) || exceeds(item.operands.size(), operands, max_operands)) {
+      body.values.resize(values);
+      item.operands.resize(operands);
+      return {};
+    }
     const int result = ids[static_cast<size_t>(producer.compute.body.yields[0])];
     if (guard < 0) return result;
     Value fill = make_value(Core::constant, load.type, -1, -1);
     fill.immediate = load.access.fill;
     const int fill_id = append(body, fill);
     return append(body, make_value(Core::select, load.type, guard, result, fill_id));
+  }
+
+  static size_t index_nodes(const Value &value) {
+    size_t nodes = value.op == Core::index ? value.expr.nodes() : 0;
+    for (const Expr &e : value.access.index) nodes += e.nodes();
+    return nodes;
+  }
+  static size_t most_index_nodes(std::span<const Value> values) {
+    size_t most = 0;
+    for (const Value &value : values) most = std::max(most, index_nodes(value));
+    return most;
   }
 
   static Value make_value(Core op, DType type, int a, int b, int c = -1) {
@@ -171,11 +214,11 @@ class Inliner {
     if (item.compute.body.values.size() > max_values / 2 || item.operands.size() > max_operands / 2) return false;
     const int cost = cost_of(item.compute.body);
     if (cost > max_inlined_cost) return false;
-    const bool checks = has(item.compute.body, Core::in_range) || has_integer_division(item.compute.body);
+    const bool checks = has_checks(item.compute.body);
     for (const Use &use : uses_[tensor]) {
       // The error word must not hear of elements that a guard leaves out.
       if (use.access->valid >= 0 && checks) return false;
-      const bool reader_prepared = is_prepared_def(use.item);
+      const bool reader_prepared = constant_[program_.defs[use.def].result];
       if (item.prepared && !reader_prepared && cost > 0) return false;  // computed once a binding, not at each call
     }
     if (cost <= free_cost && !checks) return true;
@@ -189,14 +232,8 @@ class Inliner {
     return true;
   }
 
-  bool is_prepared_def(uint32_t d) const {
-    const Program::Def &def = program_.defs[d];
-    if (program_.tensors[def.result].is_output || has_symbols(def.compute)) return false;
-    return std::ranges::all_of(def.operands, [&](uint32_t t) {
-      return maker_[t] == UINT32_MAX || maker_[t] < items_.size() ? prepared(t) : false;
-    });
-  }
-
+  static bool is_free(const Body &body) { return cost_of(body) <= free_cost && !has_checks(body); }
+  static bool has_checks(const Body &body) { return has(body, Core::in_range) || has_integer_division(body); }
   static bool has_integer_division(const Body &body) {
     return std::ranges::any_of(body.values, [](const Value &v) {
       return (v.op == Core::div || v.op == Core::rem) && !dtype_info(v.type).is_float;
@@ -205,13 +242,13 @@ class Inliner {
 
   static bool one_index(const std::vector<Use> &uses) {
     return std::ranges::all_of(uses, [&](const Use &u) {
-      return u.item == uses[0].item && u.where == uses[0].where && u.access->index == uses[0].access->index;
+      return u.def == uses[0].def && u.where == uses[0].where && u.access->index == uses[0].access->index;
     });
   }
 
   // Whether the reader runs over an axis that the load does not depend on, so that elements would be computed again.
   bool repeats(const Use &use) const {
-    const Compute &reader = program_.defs[use.item].compute;
+    const Compute &reader = program_.defs[use.def].compute;
     const auto depends = [&](uint32_t axis) {
       return std::ranges::any_of(use.access->index, [&](const Expr &e) { return e.depends_on_axis(axis); });
     };
@@ -244,7 +281,7 @@ class Inliner {
   }
 
   bool stays_in_step(const Item &item, const Use &use) const {
-    const Compute &reader = program_.defs[use.item].compute;
+    const Compute &reader = program_.defs[use.def].compute;
     return !reader.contract && reader.carriers.types.empty() && reader.dims == item.compute.dims &&
            identity(*use.access, item.compute.dims);
   }
@@ -254,6 +291,7 @@ class Inliner {
   std::vector<Item> items_;             // by def
   std::vector<uint32_t> maker_;         // def, by tensor
   std::vector<bool> inlined_;           // by tensor
+  std::vector<bool> constant_;          // by tensor: depends on parameters and constants alone
   std::vector<uint32_t> readers_;       // by tensor
   std::vector<std::vector<Use>> uses_;  // by tensor
 };

@@ -18,6 +18,7 @@ struct BodyChecker {
   bool accumulator;               // whether Core::accumulator may stand
 
   Status expr(const Expr &e, size_t values) const {
+    if (!e.is_readable()) return broken("an index of ", e.nodes(), " nodes is longer or deeper than what is read back");
     Status status;
     e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
       if (leaf.kind() == Expr::Kind::axis && leaf.id() >= axes.size())

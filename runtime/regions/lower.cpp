@@ -52,7 +52,7 @@ class Lowering {
       if (!status.ok()) return std::move(status).with_prefix(str_cat("lowering '", node.name, "': "));
     }
     for (const GraphOutput &output : graph_.outputs()) {
-      const uint32_t tensor = dense(tensors_.at(output.value));
+      const uint32_t tensor = dense(tensors_.at(output.value), output.name);
       out_.program.tensors[tensor].is_output = true;
       out_.outputs.push_back(tensor);
     }
@@ -89,9 +89,9 @@ class Lowering {
     return tensor;
   }
 
-  uint32_t add_def(std::vector<uint32_t> operands, Compute compute) {
+  uint32_t add_def(std::vector<uint32_t> operands, Compute compute, std::string_view node, std::string_view op) {
     const uint32_t result = add_tensor(compute.dtype, compute.dims, row_major_strides(compute.dims));
-    out_.program.defs.push_back({result, std::move(operands), std::move(compute)});
+    out_.program.defs.push_back({result, std::move(operands), std::move(compute), node, op});
     return result;
   }
 
@@ -106,7 +106,7 @@ class Lowering {
     const RefTensor value = to_reference(*node.constant);
     body.yield(value.is_float() ? body.constant(value.dtype, value.f[0])
                                 : body.constant_bits(value.dtype, static_cast<uint64_t>(value.i[0])));
-    tensors_[{node.id, 0}] = add_def({}, std::move(compute));
+    tensors_[{node.id, 0}] = add_def({}, std::move(compute), node.name, "constant");
   }
 
   Status op(const Node &node) {
@@ -133,7 +133,7 @@ class Lowering {
     }
     if (const uint32_t bits = risks_of(compute.body))
       out_.risks.push_back({str_cat("node '", node.name, "' [", op.name, "]"), bits});
-    tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute));
+    tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute), node.name, op.name);
     return {};
   }
 
@@ -164,15 +164,15 @@ class Lowering {
 
   static bool is_dense(const kernel::Tensor &t) { return t.strides == row_major_strides(t.dims); }
 
-  // The tensor itself, or a row-major copy of it.
-  uint32_t dense(uint32_t tensor) {
+  // The tensor itself, or a row-major copy of it for the output of that name.
+  uint32_t dense(uint32_t tensor, std::string_view output) {
     const kernel::Tensor t = out_.program.tensors[tensor];
     if (is_dense(t)) return tensor;
     Compute compute = empty_map(t.dtype, t.dims);
     BodyBuilder body(compute.body);
     body.yield(body.load(0, t.dtype, axes_of(t.dims)));
     compute.view = true;
-    return add_def({tensor}, std::move(compute));
+    return add_def({tensor}, std::move(compute), output, "copy");
   }
 
   const Graph &graph_;

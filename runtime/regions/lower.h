@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-// A region as computes, and which of their tensors meet the graph's signature.
+// A region as computes, and which of their tensors meet the graph's signature. Its names are views of the graph's.
 struct Lowered {
   kernel::Program program;
   std::vector<uint32_t> inputs, parameters;  // the tensor of each, in order of the signature

@@ -33,6 +33,7 @@ std::string to_json(const CompileReport &report) {
   json.end_object();
   json.member("kernels_compiled", report.kernels_compiled).member("kernels_from_cache", report.kernels_from_cache);
   json.member("kernels_distinct", report.kernels_distinct).member("launches", report.launches);
+  json.member("materialised", report.materialised);
   json.member("llvm_loaded", report.llvm_loaded);
   json.key("phases").begin_object();
   for (const auto &[phase, ms] : report.phase_ms) json.member(member_name(phase), ms);

@@ -20,6 +20,7 @@ struct CompileReport {
   Digest key;  // zero: bypassed or cache off
   std::vector<PassRun> passes;
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
+  uint32_t materialised = 0;                             // kernel::Fused; on a HIT 0, for nothing is fused
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
   std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
@@ -27,9 +28,9 @@ struct CompileReport {
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
-//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "llvm_loaded": bool, "phases": {"lookup_ms": ms,
-//  ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name", "stage",
-//  "rewrites", ...}]}
+//  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
+//  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
+//  "stage", "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
 // "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
 // "whole_group"}]. `json` is inside an object.

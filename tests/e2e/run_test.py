@@ -75,6 +75,20 @@ class RunTest(Case):
             self.assertTrue(phase.endswith("_ms"), phase)
             self.assertGreaterEqual(milliseconds, 0)
 
+    def test_a_long_chain_of_views_is_copied_where_its_index_maps_would_multiply(self):
+        nodes, value, dims = [], "x", ["n", 4, 3, 2]
+        for k in range(10):
+            order = [2, 1, 3, 0] if k % 2 == 0 else [3, 1, 0, 2]
+            nodes += [node(f"a{k}", "permute", [value], dims=order), node(f"b{k}", "reshape", [f"a{k}"], shape=dims)]
+            value = f"b{k}"
+        path = self.write_graph(graph([f32("x", *dims)], nodes, [value]))
+        flags = ("--random", 1, "--size", "n=5", "--output")
+        stats = self.stats(path, *flags, value + "=" + self.file("compiled.npy"))
+        self.assertGreater(stats["materialised"], 0)
+        self.assertEqual(stats["launches"], stats["materialised"] + 1)
+        self.kiln("run", path, *flags, value + "=" + self.file("oracle.npy"), "--backend", "reference")
+        self.assertEqual(read_npy(self.file("compiled.npy")), read_npy(self.file("oracle.npy")))
+
     def test_stats_go_to_a_file_too(self):
         self.kiln("run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--stats", self.file("s.json"))
         with open(self.file("s.json"), encoding="utf-8") as file:

@@ -139,10 +139,12 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
 
 /* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT", "MISS", "BYPASS",
  * "REJECT"), "reason", "key", "passes_run": {NAME: rewrites}, "passes": [...], "kernels_compiled",
- * "kernels_from_cache", "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target",
- * "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}]
- * (of "cuda")}. On failure the same hangs on the error, as far as the compile came; where another compiler refused a
- * kernel, its {"log", "options", "source"} instead. */
+ * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
+ * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
+ * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
+ * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda")}. On
+ * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its
+ * {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* Writes the artifact as one file, which appears whole or not at all; into a FIFO, a device or what a link leads to it

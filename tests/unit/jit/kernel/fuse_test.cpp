@@ -167,6 +167,87 @@ TEST(Fuse, NeverReadsARowBeforeItIsWhole) {
   expect_same_as_unfused(b, {{"n", 3}});
 }
 
+// Pairs of views whose maps multiply when they are composed: dims in another order, then the same elements row by row.
+uint32_t mixing_views(ProgramBuilder &b, uint32_t x, int pairs) {
+  for (int pair = 0; pair < pairs; ++pair) {
+    const Shape dims = b.program.tensors[x].dims;
+    const Shape turned = {dims[2], dims[0], dims[1]};
+    x = b.view(x, turned, [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[2], i[0]}; });
+    x = b.view(x, dims, [&](const std::vector<Expr> &i) {
+      const Expr at = (i[0] * dims[1] + i[1]) * dims[2] + i[2];
+      return std::vector<Expr>{floor_div(at, dims[0] * dims[1]), mod(floor_div(at, dims[1]), dims[0]),
+                               mod(at, dims[1])};
+    });
+  }
+  return x;
+}
+
+TEST(Fuse, CopiesAViewWhereAnIndexMapWouldOutgrowItsBudget) {
+  for (const int pairs : {10, 40}) {
+    ProgramBuilder b;
+    b.output(mixing_views(b, b.input({n, 4, 3}), pairs));
+    const Fused f = fused(b);
+    EXPECT_GT(f.materialised, 0u);
+    EXPECT_EQ(f.launches.size(), f.materialised + 1) << "one kernel a copy";
+    EXPECT_LE(f.materialised, static_cast<uint32_t>(pairs)) << "a permute and the reshape after it are one map";
+    for (const Launch &launch : f.launches) {
+      for (const Value &v : launch.kernel->stages[0].body.values) {
+        EXPECT_LE(v.op == Core::load ? v.access.index[0].nodes() : 0, 256u) << print(*launch.kernel);
+      }
+    }
+    expect_same_as_unfused(b, {{"n", 5}});
+  }
+}
+
+TEST(Fuse, FoldsAnyNumberOfViewsWhoseMapsDoNotGrow) {
+  ProgramBuilder b;
+  uint32_t x = b.input({n, 4, 3});
+  for (int k = 0; k < 200; ++k) {
+    const Shape dims = b.program.tensors[x].dims;
+    x = b.view(x, {dims[2], dims[0], dims[1]},
+               [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[2], i[0]}; });
+  }
+  b.output(x);
+  const Fused f = fused(b);
+  EXPECT_EQ(f.launches.size(), 1u);
+  EXPECT_EQ(f.materialised, 0u);
+}
+
+TEST(Fuse, SaysWhichNodesBecameAKernelThatItsVerifierRefuses) {
+  ProgramBuilder b;
+  const uint32_t x = b.map(Core::exp, b.input({n}));
+  b.program.defs.back().node = "a";
+  b.program.defs.back().op = "exp";
+  b.output(b.view(x, {n}, [](const std::vector<Expr> &i) {
+    Expr deep = i[0];  // deeper than what is read back
+    for (int k = 0; k < 300; ++k) deep = min(mod(deep + 1, n) * 2, n - 1);
+    return std::vector<Expr>{deep};
+  }));
+  b.program.defs.back().node = "y";
+  b.program.defs.back().op = "strange";
+  const Status status = fuse(b.program, Target{}, {}).take_status();
+  EXPECT_EQ(status.code(), Code::internal);
+  EXPECT_TRUE(status.message().starts_with("kernel made from 'a' [exp], 'y' [strange]: ")) << status.message();
+  EXPECT_EQ(status.message().find("damaged"), std::string::npos) << status.message();
+}
+
+TEST(Fuse, PreparesInOneKernelWhatReadsParametersThatAreUsedLater) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({4, 8}), p = b.input({8, 4}, true), q = b.input({4, 8}, true);
+  const uint32_t early = b.map(Core::exp, p), late = b.map(Core::exp, q);
+  Compute both;  // of which the first decision, about `early`, cannot have seen `late` yet
+  both.dims = {4, 8};
+  const std::vector<Expr> i = ProgramBuilder::axes(both.dims);
+  BodyBuilder body(both.body);
+  body.yield(body.op(Core::mul, body.load(0, DType::f32, {i[1], i[0]}), body.load(1, DType::f32, i)));
+  b.output(b.map(Core::add, x, static_cast<int32_t>(b.define(std::move(both), {early, late}))));
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 2u) << "one in prepare, one a call";
+  EXPECT_TRUE(f.launches[0].prepared);
+  EXPECT_FALSE(f.launches[1].prepared);
+  expect_same_as_unfused(b, {});
+}
+
 TEST(Fuse, GivesKernelsThatDifferInNamesOnlyTheSameBytes) {
   const auto make = [](const Expr &dim) {
     ProgramBuilder b;

@@ -81,6 +81,11 @@ class ProgramBuilder {
     b.yield(b.load(1, DType::f32, {all.back(), k}));
     return define(std::move(c), {x, w});
   }
+  uint32_t define(Compute c, std::vector<uint32_t> operands) {
+    program.tensors.push_back({DType::f32, c.dims, row_major_strides(c.dims), false, false});
+    program.defs.push_back({last(), std::move(operands), std::move(c)});
+    return last();
+  }
   void output(uint32_t tensor) { program.tensors[tensor].is_output = true; }
 
   static std::vector<Expr> axes(const Shape &dims) {
@@ -97,11 +102,6 @@ class ProgramBuilder {
       index.push_back(from[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(at), to[at]));
     }
     return index;
-  }
-  uint32_t define(Compute c, std::vector<uint32_t> operands) {
-    program.tensors.push_back({DType::f32, c.dims, row_major_strides(c.dims), false, false});
-    program.defs.push_back({last(), std::move(operands), std::move(c)});
-    return last();
   }
   uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
 };

@@ -1,0 +1,196 @@
+// Random chains of views, longer than any model's: what they cost stays in proportion, and no element is lost.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/backend/backends.h"
+#include "tests/backend/random/dice.h"
+#include "tests/soak.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr int views = 20;
+constexpr int64_t most_elements = 600;
+// Twice and more of what 1,000 chains show at most; it is the sizes that grow from slice to slice, as expressions.
+constexpr size_t most_nodes_a_view = 150, most_nodes_of_an_index = 2000;
+
+int64_t size_at(const Dim &dim, int64_t n) {
+  return dim.evaluate([&](const std::string &) { return n; });
+}
+
+// Draws views one after the other, by their sizes where the symbol n is 5. So the same seed gives the same chain
+// whether its sizes are known or not.
+class Chain {
+ public:
+  Chain(uint64_t seed, bool symbolic) : dice_(seed), n_(symbolic ? Expr::symbol("n") : Expr(hint)) {}
+
+  Result<Case> draw() {
+    Shape dims = {n_};
+    for (int64_t rank = dice_.between(2, 3); rank > 0; --rank) dims.push_back(dice_.between(2, 4));
+    KILN_ASSIGN(value_, edit_.input("x", make_type(DType::f32, std::move(dims))));
+    for (int k = 0; k < views; ++k) KILN_TRY(add_view());
+    KILN_TRY(edit_.set_outputs({{"y", value_}}));
+    KILN_ASSIGN(const GraphPtr graph, edit_.finish());
+    const SymbolSizes sizes = n_.is_integer() ? SymbolSizes() : SymbolSizes{{"n", hint}};
+    std::vector<int64_t> shape;
+    for (const Dim &dim : graph->find(graph->inputs()[0])->results[0].dims) shape.push_back(size_at(dim, hint));
+    return Case{"views", graph, {random_tensor(DType::f32, shape, {}, dice_.generator())}, {0.0}, sizes};
+  }
+
+ private:
+  using SymbolSizes = std::map<std::string, int64_t>;
+  static constexpr int64_t hint = 5;
+
+  const Shape &dims() const { return edit_.view().type(value_).dims; }
+  int64_t elements() const { return size_at(product_of(dims()), hint); }
+  size_t any_dim() { return static_cast<size_t>(dice_.below(static_cast<int64_t>(dims().size()))); }
+
+  Status add(std::string_view op, AttrMap attrs) {
+    KILN_ASSIGN(const uint32_t node, edit_.add(find_op(op), std::span(&value_, 1), std::move(attrs)));
+    value_ = {node, 0};
+    return {};
+  }
+
+  Status add_view() {
+    switch (elements() > most_elements ? 2 : dice_.below(8)) {
+      case 0:
+        return expand();
+      case 1:
+        return pad();
+      case 2:
+        return slice();
+      case 3:
+      case 4:
+        return permute();
+      default:
+        return reshape();
+    }
+  }
+
+  Status permute() {
+    std::vector<int64_t> order(dims().size());
+    for (size_t d = 0; d < order.size(); ++d) order[d] = static_cast<int64_t>(d);
+    shuffle(order);
+    return add("permute", {{"dims", AttrValue(order)}});
+  }
+
+  // To the same dims in another order, to fewer, or to more.
+  Status reshape() {
+    Shape shape = dims();
+    const size_t d = any_dim();
+    const auto at = shape.begin() + static_cast<ptrdiff_t>(d);
+    if (dice_.chance(0.3) && shape.size() > 2 && d > 0) {
+      shape[d - 1] *= shape[d];
+      shape.erase(at);
+    } else if (dice_.chance(0.3) && shape[d].is_integer() && shape[d].integer() % 2 == 0) {
+      shape[d] = shape[d].integer() / 2;
+      shape.insert(shape.begin() + static_cast<ptrdiff_t>(any_dim()), 2);
+    } else {
+      shuffle(shape);
+    }
+    return add("reshape", {{"shape", AttrValue(std::move(shape))}});
+  }
+
+  Status expand() {
+    Shape shape = dims();
+    for (Dim &dim : shape) {
+      if (dim.is(1)) dim = 3;
+    }
+    if (shape.size() < 6) shape.insert(shape.begin(), 2);
+    return add("expand", {{"shape", AttrValue(std::move(shape))}});
+  }
+
+  Status slice() {
+    size_t longest = 0;
+    for (size_t d = 0; d < dims().size(); ++d) {
+      if (size_at(dims()[d], hint) > size_at(dims()[longest], hint)) longest = d;
+    }
+    const Dim size = dims()[longest];
+    const int64_t begin = std::min<int64_t>(size_at(size, hint) - 1, dice_.below(2));
+    return add("slice", {{"dim", AttrValue(static_cast<int64_t>(longest))},
+                         {"start", AttrValue(Dim(begin))},
+                         {"end", AttrValue(size)},
+                         {"step", AttrValue(dice_.between(1, 2))}});
+  }
+
+  Status pad() {
+    std::vector<int64_t> low(dims().size()), high(dims().size());
+    low[any_dim()] = dice_.below(2);
+    high[any_dim()] = 1;
+    return add("pad", {{"low", AttrValue(low)}, {"high", AttrValue(high)}, {"value", AttrValue(0.5)}});
+  }
+
+  template <class List>
+  void shuffle(List &list) {
+    for (size_t k = list.size(); k > 1; --k)
+      std::swap(list[k - 1], list[static_cast<size_t>(dice_.below(static_cast<int64_t>(k)))]);
+  }
+
+  Dice dice_;
+  Expr n_;
+  Edit edit_;
+  ValueId value_;
+};
+
+struct Cost {
+  size_t kernels = 0, copies = 0, pads = 0, index_nodes = 0, largest_index = 0;
+};
+
+Result<Cost> cost_of(const Graph &graph) {
+  KILN_ASSIGN(const Lowered lowered, lower(graph));
+  KILN_ASSIGN(const kernel::Fused fused, kernel::fuse(lowered.program, *Target::by_name("v3"), {}));
+  Cost cost{.kernels = fused.launches.size(), .copies = fused.materialised};
+  for (const Node &node : graph.nodes()) cost.pads += node.op && node.op->name == "pad";
+  for (const kernel::Launch &launch : fused.launches) {
+    for (const kernel::Stage &stage : launch.kernel->stages) {
+      for (const kernel::Value &value : stage.body.values) {
+        if (value.op != kernel::Core::load && value.op != kernel::Core::index) continue;
+        const size_t nodes = value.op == kernel::Core::load ? value.access.index[0].nodes() : value.expr.nodes();
+        cost.index_nodes += nodes;
+        cost.largest_index = std::max(cost.largest_index, nodes);
+      }
+    }
+  }
+  return cost;
+}
+
+class ViewChains : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ViewChains, AgreeWithTheReferenceAndCostInProportion) {
+  const uint64_t chains = test::soak() ? 1000 : 100;
+  const Backend backend = compiled("cpu", "native", true);
+  double slowest_ms = 0;
+  Cost most, all;
+  for (uint64_t seed = 0; seed < chains; ++seed) {
+    const Result<Case> made = Chain(seed, GetParam()).draw();
+    ASSERT_TRUE(made.ok()) << seed << ": " << made.status().message();
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(check(backend, *made), "") << seed;
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    slowest_ms = std::max(slowest_ms, ms.count());
+
+    const Result<Cost> cost = cost_of(*made->graph);
+    ASSERT_TRUE(cost.ok()) << seed << ": " << cost.status().message();
+    EXPECT_LE(cost->kernels, 1 + cost->copies + cost->pads) << seed << ": a pad alone may be dear enough to be kept";
+    EXPECT_LE(cost->index_nodes, most_nodes_a_view * views) << seed;
+    EXPECT_LE(cost->largest_index, most_nodes_of_an_index) << seed;
+    most = {.kernels = std::max(most.kernels, cost->kernels),
+            .index_nodes = std::max(most.index_nodes, cost->index_nodes),
+            .largest_index = std::max(most.largest_index, cost->largest_index)};
+    all.kernels += cost->kernels;
+    all.index_nodes += cost->index_nodes;
+  }
+  std::printf(
+      "%d chains: slowest %.0f ms; %.2f kernels and %.0f index nodes a view, at most %d kernels a chain, "
+      "%d index nodes a chain, %d an index\n",
+      static_cast<int>(chains), slowest_ms, static_cast<double>(all.kernels) / static_cast<double>(chains * views),
+      static_cast<double>(all.index_nodes) / static_cast<double>(chains * views), static_cast<int>(most.kernels),
+      static_cast<int>(most.index_nodes), static_cast<int>(most.largest_index));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ViewChains, ::testing::Bool(),
+                         [](const auto &instance) { return instance.param ? "symbolic" : "known"; });
+
+}  // namespace
+}  // namespace kiln::testing
