@@ -42,6 +42,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   Region &region = regions.front();  // there is one
   KILN_ASSIGN(region.graph, run_passes(work, "lower", passes.late, Stage::lower, std::move(region.graph)));
   KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops, {}));
+  KILN_ASSIGN(region.graph, split_concats(std::move(region.graph)));
   KILN_ASSIGN(region.graph, merge_equal_nodes(std::move(region.graph)));
   KILN_ASSIGN(const Lowered lowered, lower(*region.graph));
   KILN_TRY(phases.begin("fuse"));

@@ -22,4 +22,8 @@ Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 // annotations.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole);
 
+// Another step before lowering: a concat of very many operands becomes a tree of concats, so that time and code grow
+// with the number of operands and not with its square.
+Result<GraphPtr> split_concats(GraphPtr graph);
+
 }  // namespace kiln
