@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,8 @@ struct kiln_error {
 struct kiln_report {
   kiln::abi::Magic<kiln::abi::word("kilnrep1")> magic;
   std::unique_ptr<cJSON, void (*)(cJSON *)> root;
+  // The elements of long lists, which the tree holds as chains.
+  std::unordered_map<const cJSON *, std::vector<const cJSON *>> elements = {};
 };
 
 struct kiln_blob {

@@ -1,7 +1,9 @@
 // Reports: JSON documents, read by path and type; and blobs.
 #include <cjson/cJSON.h>
 
+#include <algorithm>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -13,8 +15,15 @@ namespace kiln::abi {
 
 namespace {
 
+const cJSON *element(const kiln_report &report, const cJSON *list, size_t index) {
+  const auto indexed = report.elements.find(list);
+  if (indexed == report.elements.end())
+    return cJSON_GetArrayItem(list, static_cast<int>(std::min<size_t>(index, INT_MAX)));
+  return index < indexed->second.size() ? indexed->second[index] : nullptr;
+}
+
 // The element of `node` that `path` names. Members' names may hold dots, so every prefix that ends at a dot is tried.
-const cJSON *find(const cJSON *node, std::string_view path) {
+const cJSON *find(const kiln_report &report, const cJSON *node, std::string_view path) {
   if (path.empty()) return node;
   for (size_t end = path.find('.');; end = path.find('.', end + 1)) {
     const std::string name(path.substr(0, end));
@@ -23,13 +32,12 @@ const cJSON *find(const cJSON *node, std::string_view path) {
     if (cJSON_IsObject(node)) {
       child = cJSON_GetObjectItemCaseSensitive(node, name.c_str());
     } else if (cJSON_IsArray(node)) {
-      int index = -1;
+      size_t index = 0;
       const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), index);
-      if (failure == std::errc() && stop == name.data() + name.size() && index >= 0)
-        child = cJSON_GetArrayItem(node, index);
+      if (failure == std::errc() && stop == name.data() + name.size()) child = element(report, node, index);
     }
     if (child)
-      if (const cJSON *found = find(child, rest)) return found;
+      if (const cJSON *found = find(report, child, rest)) return found;
     if (end == path.npos) return nullptr;
   }
 }
@@ -39,7 +47,7 @@ Result<const cJSON *> at(const Checks &check, const kiln_report *report, const c
   KILN_TRY(check.handle(report, "report"));
   KILN_ASSIGN(const std::string_view where, check.text(path, path_size, "path"));
   KILN_TRY(check.pointer(out, "out"));
-  if (const cJSON *node = find(report->root.get(), where)) return node;
+  if (const cJSON *node = find(*report, report->root.get(), where)) return node;
   return error(Code::unknown_name, "the report has no '", where, "'");
 }
 
@@ -123,7 +131,8 @@ kiln_error *kiln_report_count(const kiln_report *report, const char *path, uint6
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const cJSON *node, at(check, report, path, path_size, out));
     if (!cJSON_IsObject(node) && !cJSON_IsArray(node)) return wrong_type(path, path_size, "object or list");
-    *out = static_cast<uint64_t>(cJSON_GetArraySize(node));
+    const auto indexed = report->elements.find(node);
+    *out = indexed != report->elements.end() ? indexed->second.size() : static_cast<uint64_t>(cJSON_GetArraySize(node));
     return {};
   });
 }

@@ -25,7 +25,9 @@ Call::State::State(const Executable &exe)
   }
   written = plan.written_inputs;
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
-  list_open_slots();
+  for (uint32_t slot = 0; slot < signature.count(); ++slot) {
+    if (!signature.parameters().contains(slot)) open_slots.push_back(slot);
+  }
 }
 
 Status Call::State::open_device() {
@@ -34,10 +36,11 @@ Status Call::State::open_device() {
   return {};
 }
 
-void Call::State::list_open_slots() {
-  open_slots.clear();
-  for (uint32_t slot = 0; slot < signature.count(); ++slot)
-    if (!signature.parameters().contains(slot) && !bindings[slot].bound()) open_slots.push_back(slot);
+void Call::State::list_open_slot(uint32_t slot) {
+  const auto at = std::ranges::lower_bound(open_slots, slot);
+  const bool listed = at != open_slots.end() && *at == slot, open = !bindings[slot].bound();
+  if (open && !listed) open_slots.insert(at, slot);
+  if (listed && !open) open_slots.erase(at);
 }
 
 Parameters &Call::State::own_parameters() {
@@ -106,7 +109,7 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   }
   s.bindings[slot] = std::move(binding);
   s.current[slot] = s.bindings[slot].array();
-  s.list_open_slots();
+  s.list_open_slot(slot);
   return {};
 }
 

@@ -30,7 +30,7 @@ struct Call::State {
   Status check_overlap(uint32_t slot) const;
   // The parameters, copied first if a clone has them, too.
   Parameters &own_parameters();
-  void list_open_slots();
+  void list_open_slot(uint32_t slot);  // or takes it off the list, as it is bound now
 
   const Executable &executable;
   const Signature signature;

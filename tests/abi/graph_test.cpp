@@ -193,6 +193,27 @@ TEST_F(GraphTest, AGraphDescribesItself) {
   EXPECT_EQ(host::i64(report, "nodes"), 3);
 }
 
+TEST_F(GraphTest, DescribesAnyNumberOfInputsByTheirIndex) {
+  std::string inputs;
+  for (int i = 0; i < 200; ++i) {
+    inputs += (i ? R"(, {"name": "x)" : R"({"name": "x)") + std::to_string(i) +
+              R"(", "type": {"dtype": "f32", "shape": [2]}})";
+  }
+  const host::Graph graph =
+      host::parse(context.get(), R"({"kiln": 1, "inputs": [)" + inputs +
+                                     R"(], "nodes": [], "outputs": [{"name": "y", "value": "x7"}]})");
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_graph_describe(graph.get(), &made));
+  const host::Report report(made);
+  uint64_t count = 0;
+  ASSERT_OK(kiln_report_count(report.get(), "inputs", 6, &count));
+  EXPECT_EQ(count, 200u);
+  EXPECT_EQ(host::text(report, "inputs.0.name"), "x0");
+  EXPECT_EQ(host::text(report, "inputs.199.name"), "x199");
+  kiln_text none;
+  EXPECT_FAILS(kiln_report_get_text(report.get(), "inputs.200.name", 15, &none), KILN_UNKNOWN_NAME, "inputs.200.name");
+}
+
 TEST(Ops, EveryOneDescribesItself) {
   const host::Context context = host::make_context();
   const uint64_t count = kiln_op_count(context.get());
