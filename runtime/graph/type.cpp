@@ -25,6 +25,18 @@ Status check_type(const TensorType &type) {
   if (type.rank() > max_rank) return invalid("rank ", type.rank(), " is above the limit of ", max_rank);
   if (type.layout == TensorType::Layout::exact && type.strides.size() != type.rank())
     return invalid(type.strides.size(), " strides for rank ", type.rank());
+  // First, for messages print the type. So whatever counts elements can be written and read again.
+  if (std::ranges::any_of(type.dims, [](const Dim &dim) { return dim.nodes() > 1; })) {
+    Expr elements = 1;
+    for (size_t d = 0; d < type.rank(); ++d) {
+      elements *= type.dims[d];
+      if (!type.dims[d].is_readable())
+        return invalid("dim ", d, " is an expression of ", type.dims[d].nodes(), " parts, which is too large");
+      if (!elements.is_readable())
+        return invalid("dims 0 to ", d, " multiply to an expression of ", elements.nodes(),
+                       " parts, which is too large");
+    }
+  }
   for (size_t d = 0; d < type.strides.size(); ++d)
     if (type.strides[d].is_integer() && type.strides[d].integer() < 0)
       return invalid("the stride of dim ", d, " of ", type.text(), " is ", type.strides[d].integer(),
