@@ -52,14 +52,18 @@ TEST(BufferRecycler, KeepsABoundedNumber) {
   std::vector<std::shared_ptr<OutputBuffer>> buffers;
   for (int i = 0; i < 100; ++i) buffers.push_back(*recycler->acquire(1024));
   buffers.clear();
-  EXPECT_LE(recycler->kept_bytes(), 16u * 1024);
+  EXPECT_EQ(recycler->kept_bytes(), 16u * 1024);
 }
 
-TEST(BufferRecycler, BuffersOutliveIt) {
+TEST(BufferRecycler, LivesUntilItsLastBufferIsLetGo) {
   auto recycler = std::make_shared<BufferRecycler>();
-  const auto buffer = *recycler->acquire(64);
+  const std::weak_ptr<BufferRecycler> alive = recycler;
+  auto buffer = *recycler->acquire(64);
   recycler.reset();
+  ASSERT_FALSE(alive.expired());
   buffer->memory.data()[63] = 1;
+  buffer.reset();  // which it takes back
+  EXPECT_TRUE(alive.expired());
 }
 
 }  // namespace
