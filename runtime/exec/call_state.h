@@ -39,7 +39,7 @@ struct Call::State {
 
   ResolvedSizes sizes;
   ReadySteps steps;
-  Memory arena;
+  Areas arena;
   std::unique_ptr<DeviceCall> device;  // null: this processor runs the kernels
   bool resolved = false;               // sizes, steps and arena are those of one set of shapes
 

@@ -1,10 +1,15 @@
 #include "runtime/exec/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "jit/base/env.h"
 
 namespace kiln {
 namespace {
@@ -17,6 +22,13 @@ constexpr size_t max_kept_buffers = 16;
 constexpr uint64_t max_kept_bytes = uint64_t{512} << 20;
 
 uint64_t round_up(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
+
+// Sums of sizes stay at "too much" once they are: allocating that much fails.
+uint64_t added_up(uint64_t to, uint64_t size) { return std::min(to + std::min(size, largest), largest); }
+
+Status out_of_memory(uint64_t size_bytes, std::string_view what) {
+  return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
+}
 
 // Eight sizes to a power of two, so that an output that grows a little from call to call (a longer text) mostly finds
 // the buffer of the last call large enough.
@@ -35,7 +47,7 @@ Result<Memory> Memory::allocate(uint64_t size_bytes, std::string_view what) {
   memory.size_ = std::max(huge, round_up(size_bytes, small_alignment));
   void *data = nullptr;
   if (size_bytes >= largest || posix_memalign(&data, huge > 0 ? huge_page : small_alignment, memory.size_) != 0)
-    return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
+    return out_of_memory(size_bytes, what);
   memory.data_ = static_cast<uint8_t *>(data);
   if (huge > 0) (void)::madvise(data, huge, MADV_HUGEPAGE);  // advice: where they are off, small ones do
   return memory;
@@ -47,6 +59,46 @@ Status Memory::grow(uint64_t size_bytes, std::string_view what) {
   if (size_bytes <= size_) return {};
   *this = Memory();  // before the new one: both need not fit
   KILN_ASSIGN(*this, allocate(size_bytes, what));
+  return {};
+}
+
+Status Areas::resize(std::span<const uint64_t> sizes_bytes, std::string_view what) {
+  KILN_ASSIGN(const std::optional<uint32_t> guard, env_count(Env::KILN_GUARD_PAGES));
+  if (guard) return map_guarded(sizes_bytes, *guard == 1 ? Guard::end : Guard::begin, what);
+  guarded_.reset();
+  uint64_t end = 0;
+  offsets_.clear();
+  for (uint64_t size : sizes_bytes) {
+    offsets_.push_back(end);
+    end = added_up(end, round_up(std::min(size, largest), small_alignment));
+  }
+  return memory_.grow(end, what);
+}
+
+void Areas::Unmap::operator()(uint8_t *pages) const { (void)::munmap(pages, size_bytes); }
+
+Status Areas::map_guarded(std::span<const uint64_t> sizes_bytes, Guard guard, std::string_view what) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  guarded_.reset();
+  offsets_.clear();
+  uint64_t end = page;
+  std::vector<uint64_t> begins;
+  for (uint64_t size : sizes_bytes) {
+    const uint64_t rounded = round_up(std::min(size, largest), 8), pages = round_up(rounded, page);
+    begins.push_back(end);
+    offsets_.push_back(guard == Guard::begin ? end : end + pages - rounded);
+    end = added_up(end, pages + page);
+  }
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *mapping = end < largest ? ::mmap(nullptr, end, PROT_NONE, flags, -1, 0) : MAP_FAILED;
+  if (mapping == MAP_FAILED) return out_of_memory(end, what);
+  guarded_ = {static_cast<uint8_t *>(mapping), Unmap{end}};
+  for (size_t i = 0; i < sizes_bytes.size(); ++i) {
+    const uint64_t pages = round_up(sizes_bytes[i], page);
+    if (pages == 0) continue;
+    if (::mprotect(guarded_.get() + begins[i], pages, PROT_READ | PROT_WRITE) != 0) return out_of_memory(end, what);
+    std::memset(guarded_.get() + begins[i], 0xff, pages);
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,6 +35,30 @@ class Memory {
  private:
   uint8_t *data_ = nullptr;
   uint64_t size_ = 0;
+};
+
+// Areas that begin 64-byte aligned, one after the other in one block. Under KILN_GUARD_PAGES each has pages of its own
+// between two that cannot be accessed, is flush with one of these two (but for at most 7 bytes), and holds NaN at
+// first.
+class Areas {
+ public:
+  // Makes them as large as `sizes_bytes`, in order; what they held is lost then. Errors: as Memory::allocate.
+  Status resize(std::span<const uint64_t> sizes_bytes, std::string_view what);
+  uint8_t *operator[](size_t area) const { return (guarded_ ? guarded_.get() : memory_.data()) + offsets_[area]; }
+  size_t count() const { return offsets_.size(); }
+  uint64_t size_bytes() const { return guarded_ ? guarded_.get_deleter().size_bytes : memory_.size_bytes(); }
+
+ private:
+  enum class Guard : uint8_t { end = 1, begin = 2 };
+  struct Unmap {
+    uint64_t size_bytes;
+    void operator()(uint8_t *pages) const;
+  };
+  Status map_guarded(std::span<const uint64_t> sizes_bytes, Guard guard, std::string_view what);
+
+  Memory memory_;
+  std::unique_ptr<uint8_t, Unmap> guarded_;  // in place of memory_: areas and the pages between them
+  std::vector<uint64_t> offsets_;
 };
 
 struct OutputBuffer {

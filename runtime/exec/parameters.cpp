@@ -60,18 +60,13 @@ uint64_t Parameters::prepared_bytes() const {
 }
 
 Status place_storages(std::span<const uint32_t> size_numbers, const ResolvedSizes &sizes, std::string_view what,
-                      Memory &memory, std::vector<void *> &out) {
-  // A running sum that stays at "too much" once it is: allocating that much fails.
-  uint64_t end = 0;
-  std::vector<uint64_t> offsets;
-  for (uint32_t number : size_numbers) {
-    offsets.push_back(end);
-    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(sizes[number], 0));
-    if (__builtin_add_overflow(end, size / 64 * 64 + (size % 64 ? 64 : 0), &end)) end = UINT64_MAX / 128 * 64;
-  }
-  KILN_TRY(memory.grow(end, what));
+                      Areas &memory, std::vector<void *> &out) {
+  std::vector<uint64_t> sizes_bytes;
+  for (uint32_t number : size_numbers)
+    sizes_bytes.push_back(static_cast<uint64_t>(std::max<int64_t>(sizes[number], 0)));
+  KILN_TRY(memory.resize(sizes_bytes, what));
   out.clear();
-  for (uint64_t offset : offsets) out.push_back(memory.data() + offset);
+  for (size_t i = 0; i < memory.count(); ++i) out.push_back(memory[i]);
   return {};
 }
 

@@ -50,13 +50,13 @@ class Parameters {
   std::vector<Binding> bindings_;
   std::mutex mutex_;
   std::atomic<bool> prepared_{false};
-  Memory memory_;
+  Areas memory_;
   std::vector<void *> storages_;
   std::unique_ptr<DeviceParameters> device_;
 };
 
-// Lays blocks of these sizes out one after the other, each 64-byte aligned, and makes `memory` hold them all.
+// Makes `memory` hold a block of each of these sizes; `out` is where they lie.
 Status place_storages(std::span<const uint32_t> size_numbers, const ResolvedSizes &sizes, std::string_view what,
-                      Memory &memory, std::vector<void *> &out);
+                      Areas &memory, std::vector<void *> &out);
 
 }  // namespace kiln

@@ -9,8 +9,7 @@ namespace {
 struct Launch {
   kiln_kernel_fn entry;
   kiln_kernel_args args;
-  uint8_t *scratch;
-  uint64_t scratch_stride;
+  const Areas &scratch;
 };
 
 void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
@@ -18,7 +17,7 @@ void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
   kiln_kernel_args args = launch.args;
   args.begin = begin;
   args.end = end;
-  args.scratch = launch.scratch + worker * launch.scratch_stride;
+  args.scratch = launch.scratch.count() > 0 ? launch.scratch[worker] : nullptr;
   launch.entry(&args);
 }
 
@@ -65,18 +64,13 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
     ready.bytes = static_cast<uint64_t>(from);
   }
   if (executable_.on_device()) return {};  // which has scratch of its own
-  // Apart by whole cache lines, so that no two threads write one.
-  scratch_stride_ = scratch == 0 ? 0 : scratch / 64 * 64 + 64;
   if (scratch == 0) return {};
-  const uint64_t threads = executable_.pool().threads();
-  uint64_t all;
-  if (__builtin_mul_overflow(scratch_stride_, threads, &all)) all = UINT64_MAX;
-  return scratch_.grow(all, "scratch of kernels");
+  return scratch_.resize(std::vector(executable_.pool().threads(), scratch), "scratch of kernels");
 }
 
 void ReadySteps::launch(const Ready &step) {
   if (step.tasks <= 0) return;
-  Launch launch{step.entry, {}, scratch_.data(), scratch_stride_};
+  Launch launch{step.entry, {}, scratch_};
   launch.args.buffers = pointers_.data() + step.first_pointer;
   launch.args.sizes = kernel_sizes_.data() + step.first_size;
   launch.args.error_word = &error_word_;

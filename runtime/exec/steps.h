@@ -59,9 +59,8 @@ class ReadySteps {
   std::vector<void *> pointers_;             // of all steps, in their order
   std::vector<int64_t> kernel_sizes_;        // likewise
   std::vector<std::vector<uint32_t>> uses_;  // plan slot -> places in pointers_
-  Memory scratch_;                           // one part for each worker
-  uint64_t scratch_stride_ = 0;
-  uint32_t error_word_ = 0;  // or-ed by kernels
+  Areas scratch_;                            // one for each worker, all of a size
+  uint32_t error_word_ = 0;                  // or-ed by kernels
 };
 
 template <class RunReference>

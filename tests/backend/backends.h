@@ -4,9 +4,9 @@
 #include "runtime/passes/builtin.h"
 #include "runtime/passes/pipeline.h"
 #include "runtime/regions/lower.h"
+#include "tests/backend/guarded_run.h"
 #include "tests/backend/harness.h"
 #include "tests/unit/jit/kernel/interpreter.h"
-#include "tests/unit/jit/llvm/vector_forms.h"
 
 namespace kiln::testing {
 
@@ -85,40 +85,14 @@ inline Result<Compiled> compile_alone(GraphPtr graph, const CompileOptions &opti
   return compile(environment, std::move(graph), options, report);
 }
 
-// All IR that there is holds to the table of its level.
-inline Status check_forms(const Compiled &compiled, const CompileOptions &options) {
-  if (!options.want_ir) return {};
-  KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
-  for (const std::string &text : compiled.kernel_texts)
-    for (const std::string &name : forbidden_forms(text, target.level))
-      return error(Code::internal, "a kernel for ", options.cpu, " calls ", name);
-  return {};
-}
-
+// In every setting. What copy_ writes beside the outputs is compared by tests of its own.
 inline Result<std::vector<TensorData>> run_compiled(const Case &c, const CompileOptions &options,
+                                                    const std::vector<Setting> &settings = all_settings(),
                                                     Cache *cache = nullptr) {
-  KILN_ASSIGN(const Compiled compiled, compile_alone(c.graph, options, cache));
-  KILN_TRY(check_forms(compiled, options));
-  KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(compiled.executable));
-  std::vector<TensorData> arguments = c.arguments;
-  std::vector<ArrayRef> arrays;
-  for (TensorData &data : arguments) {
-    alignas(8) static std::byte none;  // an array of no elements still has an address
-    arrays.push_back({.data = data.bytes.empty() ? static_cast<void *>(&none) : data.bytes.data(),
-                      .dtype = data.dtype,
-                      .rank = static_cast<uint32_t>(data.shape.size()),
-                      .shape = data.shape.data()});
-  }
-  KILN_TRY(call->run(arrays));
-  std::vector<TensorData> results;
-  for (size_t k = 0; k < c.graph->outputs().size(); ++k) {
-    KILN_ASSIGN(const Call::Taken taken, call->take(static_cast<uint32_t>(arguments.size() + k)));
-    TensorData data{taken.dtype, taken.shape, {}};
-    const auto *bytes = static_cast<const uint8_t *>(taken.data);
-    data.bytes.assign(bytes, bytes + static_cast<size_t>(data.element_count()) * size_of(taken.dtype));
-    results.push_back(std::move(data));
-  }
-  return results;
+  const GraphCall call{c.sizes, c.arguments};
+  KILN_ASSIGN(std::vector<Results> all, run_guarded(c.graph, {&call, 1}, options, settings, cache));
+  all[0].resize(c.graph->outputs().size());
+  return std::move(all[0]);
 }
 
 inline Backend compiled(std::string name, const char *cpu, bool fuse) {

@@ -12,8 +12,11 @@ class Conformance : public ::testing::TestWithParam<const Op *> {
  protected:
   static void expect_agreement(const std::vector<Backend> &all) {
     const Op &op = *GetParam();
-    const Result<std::vector<Case>> cases = cases_of(op);
+    Result<std::vector<Case>> cases = cases_of(op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
+    Result<std::vector<Case>> others = cases_of_other_types(op);
+    ASSERT_TRUE(others.ok()) << others.status().message();
+    std::ranges::move(*others, std::back_inserter(*cases));
     for (const Backend &backend : all) {
       if (auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end()) {
         std::printf("%s is not run on %s: %s\n", std::string(op.name).c_str(), backend.name.c_str(),

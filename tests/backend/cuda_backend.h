@@ -18,6 +18,11 @@ inline CompileOptions cuda_options() {
   return options;
 }
 
+// The host's threads run no kernels.
+inline std::vector<Setting> device_settings() {
+  return {{1, GuardedBytes::Place::end}, {1, GuardedBytes::Place::begin}};
+}
+
 // The distinct kernels that graphs compile to, serialised.
 inline Result<std::vector<Bytes>> kernels_of(std::span<const GraphPtr> graphs) {
   CompileOptions options = cuda_options();
@@ -82,7 +87,7 @@ inline Backend cuda_on_standins() {
   (void)standin::use_driver();
   static KernelCache kernels;
   return {"cuda on stand-ins",
-          [](const Case &c) { return run_compiled(c, cuda_options(), &kernels.cache()); },
+          [](const Case &c) { return run_compiled(c, cuda_options(), device_settings(), &kernels.cache()); },
           {},
           [](std::span<const Case> cases) { return compile_together(cases, kernels.cache()); }};
 }
@@ -104,7 +109,7 @@ inline Backend cuda_on_this_machine() {
   unsetenv("KILN_LIBCUDA");
   CompileOptions options = cuda_options();
   options.arch = "native";
-  return {"cuda", [options](const Case &c) { return run_compiled(c, options); }, {}, {}};
+  return {"cuda", [options](const Case &c) { return run_compiled(c, options, device_settings()); }, {}, {}};
 }
 
 }  // namespace kiln::testing

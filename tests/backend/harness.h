@@ -1,9 +1,11 @@
 // Runs the samples of ops on backends: a graph of one op, random inputs by seed, and a comparison that says where two
 // results part.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -118,6 +120,37 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   std::vector<TensorData> results;
   for (const RefTensor &output : outputs) results.push_back(from_reference(output));
   return results;
+}
+
+// The sample with its floats as another element type; nothing where the op does not take those.
+inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
+  if (!sample.given.empty()) return std::nullopt;
+  for (TensorType &input : sample.inputs)
+    if (dtype_info(input.dtype).is_float) input.dtype = type;
+  AttrMap attrs = sample.attrs;
+  if (!check_operands(op, sample.inputs).ok() || !complete_attrs(op, attrs).ok()) return std::nullopt;
+  if (!infer(op, sample.inputs, attrs).ok()) return std::nullopt;
+  sample.name = str_cat(sample.name, " of ", name_of(type));
+  sample.tolerance = 0;
+  return sample;
+}
+
+// All samples of floats again, in every other element type that code is compiled for and that the op takes.
+inline Result<std::vector<Case>> cases_of_other_types(const Op &op) {
+  SampleSink samples;
+  op.samples(samples);
+  std::vector<Case> cases;
+  for (const Sample &sample : samples) {
+    const bool floats = std::ranges::any_of(sample.inputs, [](const TensorType &t) { return t.dtype == DType::f32; });
+    for (DType type : {DType::i64, DType::boolean}) {
+      const std::optional<Sample> other = floats ? retyped(op, sample, type) : std::nullopt;
+      if (!other) continue;
+      KILN_ASSIGN(Case made, make_case(op, *other, cases.size() + 1));
+      if (run_on_reference(*made.graph, made.arguments).ok())
+        cases.push_back(std::move(made));  // else: divides by zero
+    }
+  }
+  return cases;
 }
 
 inline std::string shape_text(const std::vector<int64_t> &shape) {

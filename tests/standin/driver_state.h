@@ -3,11 +3,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/guarded_bytes.h"
 #include "tests/standin/driver.h"
 
 namespace kiln::standin {
@@ -43,7 +45,8 @@ class StandinDriver final : public DriverControl {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> names;
     for (const auto &[handle, kind] : handles_) names.push_back(kind + " " + std::to_string(handle));
-    for (const auto &[address, bytes] : memory_) names.push_back("memory of " + std::to_string(bytes) + " bytes");
+    for (const auto &[address, memory] : memory_)
+      names.push_back("memory of " + std::to_string(memory.bytes) + " bytes");
     return names;
   }
   std::vector<std::string> misuse() override {
@@ -105,24 +108,25 @@ class StandinDriver final : public DriverControl {
     return false;
   }
   uint64_t allocate(uint64_t bytes) {
-    void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(data, 0xa5, bytes);  // so that what nobody wrote is seen when it is read
-    memory_[reinterpret_cast<uint64_t>(data)] = bytes;
-    return reinterpret_cast<uint64_t>(data);
+    using kiln::testing::GuardedBytes;
+    const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    auto memory = std::make_unique<GuardedBytes>(rounded, GuardedBytes::Place::end);
+    const auto address = reinterpret_cast<uint64_t>(memory->begin());
+    memory_[address] = {bytes, std::move(memory)};
+    return address;
   }
   bool free(uint64_t address, const char *function) {
     if (memory_.erase(address) == 0) {
       misuse_.push_back(std::string(function) + " of memory that is not live");
       return false;
     }
-    std::free(reinterpret_cast<void *>(address));
     return true;
   }
   bool holds(uint64_t address, uint64_t bytes, const char *function) {
     auto above = memory_.upper_bound(address);
     if (above != memory_.begin()) {
-      const auto &[begin, size] = *--above;
-      if (address + bytes <= begin + size) return true;
+      const auto &[begin, memory] = *--above;
+      if (address + bytes <= begin + memory.bytes) return true;
     }
     misuse_.push_back(std::string(function) + " of " + std::to_string(bytes) + " bytes outside of device memory");
     return false;
@@ -141,7 +145,12 @@ class StandinDriver final : public DriverControl {
   int failure_ = 0;
   uint64_t last_handle_ = 0, context_ = 0, retained_ = 0;
   std::map<uint64_t, std::string> handles_;
-  std::map<uint64_t, uint64_t> memory_;  // address -> bytes
+  static constexpr size_t alignment = 256;
+  struct DeviceMemory {
+    uint64_t bytes;
+    std::unique_ptr<kiln::testing::GuardedBytes> pages;  // of which the last ends before a guard
+  };
+  std::map<uint64_t, DeviceMemory> memory_;  // by address
 };
 
 }  // namespace kiln::standin

@@ -2,24 +2,17 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "runtime/graph/graph.h"
+#include "tests/backend/guarded_run.h"
 
 namespace kiln::testing {
 
-using SymbolSizes = std::map<std::string, int64_t>;
-
 struct RandomCase {
-  struct Call {
-    SymbolSizes sizes;
-    std::vector<TensorData> arguments;  // inputs, then parameters
-  };
   uint64_t seed = 0;
   GraphPtr graph;
-  std::vector<Call> calls;  // at least one; parameters without symbols are the same in all
+  std::vector<GraphCall> calls;  // at least one; parameters without symbols are the same in all
 };
 
 // Draws a graph of 1 to 40 nodes. Each node is an op of the registry with operands and attributes that `infer` accepts

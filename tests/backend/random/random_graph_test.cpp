@@ -1,4 +1,4 @@
-// Random graphs on the cpu backend, in every fusion, against the reference.
+// Random graphs on the cpu backend, at every level and in every fusion, against the reference.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -8,9 +8,10 @@
 
 #include "runtime/graph/json.h"
 #include "tests/backend/backends.h"
+#include "tests/backend/random/dice.h"
 #include "tests/backend/random/oracle.h"
 #include "tests/backend/random/propose.h"
-#include "tests/backend/random/run.h"
+#include "tests/soak.h"
 
 namespace kiln::testing {
 namespace {
@@ -21,7 +22,7 @@ constexpr int enough_failures = 3;  // of a shard: one bug shows in many graphs
 // KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
 uint64_t graph_count() {
   const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
-  return text ? std::strtoull(text, nullptr, 10) : 10'000;
+  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 10'000 : 8'000;
 }
 // KILN_TEST_RANDOM_SEED: this graph alone, by shard 0.
 const char *only_seed() { return std::getenv("KILN_TEST_RANDOM_SEED"); }
@@ -54,14 +55,27 @@ class CrashReport {
   static inline std::array<struct sigaction, NSIG> before;
 };
 
-// One way to compile a graph.
+// One way to compile a graph and to call it.
 struct Variant {
   std::string name;
   CompileOptions options;
   bool all_outputs = false;  // every value is an output, which cuts fusion everywhere
+  std::vector<Setting> settings;
 };
 
-// Each graph is fused and, at another feature level, not fused; every other graph also has every value as an output.
+Variant variant_of(const char *level, bool fuse, bool all_outputs) {
+  Variant made{str_cat("cpu ", level, fuse ? "" : ", not fused", all_outputs ? ", every value an output" : ""),
+               {},
+               all_outputs,
+               all_settings()};
+  made.options.cpu = level;
+  made.options.fuse = fuse;
+  made.options.compile_threads = 1;
+  return made;
+}
+
+// One that the seed draws, in two settings that differ in threads and guards; in a soak all there are, those without
+// all outputs first.
 std::vector<Variant> variants_of(uint64_t seed) {
   static const std::vector<const char *> levels = [] {
     std::vector<const char *> all;
@@ -69,19 +83,21 @@ std::vector<Variant> variants_of(uint64_t seed) {
       if (Target::by_name(level)->runs_on_host()) all.push_back(level);
     return all;
   }();
-  auto variant = [&](const char *how, uint64_t number) {
-    Variant made{str_cat("cpu ", levels[number % levels.size()], how), {}};
-    made.options.cpu = levels[number % levels.size()];
-    made.options.compile_threads = 1;
-    return made;
-  };
-  std::vector<Variant> all = {variant("", seed), variant(", not fused", seed + 1)};
-  all.back().options.fuse = false;
-  if (seed / levels.size() % 2 == 0) {
-    all.push_back(variant(", every value an output", seed + 2));
-    all.back().all_outputs = true;
+  if (test::soak()) {
+    std::vector<Variant> all;
+    for (const bool all_outputs : {false, true})
+      for (const bool fuse : {true, false})
+        for (const char *level : levels) all.push_back(variant_of(level, fuse, all_outputs));
+    return all;
   }
-  return all;
+  Dice dice(~seed);
+  const char *level = dice.pick(levels);
+  const bool fuse = dice.chance(0.7), all_outputs = dice.chance(0.25);
+  Variant made = variant_of(level, fuse, all_outputs);
+  const auto threads = static_cast<uint32_t>(dice.below(most_threads));
+  const auto other = static_cast<uint32_t>((threads + dice.between(1, most_threads - 1)) % most_threads);
+  made.settings = {{threads + 1, GuardedBytes::Place::end}, {other + 1, GuardedBytes::Place::begin}};
+  return {made};
 }
 
 Result<RandomCase> with_all_outputs(RandomCase made) {
@@ -109,7 +125,7 @@ struct Expectation {
 Result<Expectation> expectation_of(RandomCase made) {
   KILN_ASSIGN(const Oracle oracle, Oracle::of(made.graph));
   Expectation all{std::move(made), {}};
-  for (const RandomCase::Call &call : all.made.calls) {
+  for (const GraphCall &call : all.made.calls) {
     Result<Expected> result = oracle.expect(call.arguments);
     if (!result.ok()) return Expectation{std::move(all.made), {}};
     all.calls.push_back(std::move(result).value());
@@ -120,7 +136,8 @@ Result<Expectation> expectation_of(RandomCase made) {
 // What is wrong, or "".
 std::string check(const Expectation &expected, const Variant &variant) {
   if (expected.calls.empty()) return "";
-  const Result<std::vector<Results>> results = run_case(expected.made, variant.options);
+  const Result<std::vector<Results>> results =
+      run_guarded(expected.made.graph, expected.made.calls, variant.options, variant.settings);
   if (!results.ok()) return results.status().message();
   for (size_t k = 0; k < expected.calls.size(); ++k) {
     const std::string parts = difference((*results)[k], expected.calls[k]);
@@ -141,7 +158,7 @@ std::string check(const RandomCase &made, const Variant &variant) {
 
 std::string sizes_text(const RandomCase &made) {
   std::string text;
-  for (const RandomCase::Call &call : made.calls) {
+  for (const GraphCall &call : made.calls) {
     str_append(text, text.empty() ? "" : ", then ");
     for (const auto &[symbol, size] : call.sizes) str_append(text, str_cat(symbol, "=", size, " "));
   }
@@ -184,9 +201,11 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     count_ops(*made->graph, count);
     nodes += static_cast<int64_t>(made->graph->nodes().size());
     if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
-    std::optional<Expectation> expectation;  // of the variants that have the same outputs: it takes longer than a run
+    std::optional<Expectation> expectation;  // of the variants that have the same outputs
+    bool of_all_outputs = false;
     for (const Variant &variant : variants_of(seed)) {
-      if (variant.all_outputs || !expectation) {
+      if (!expectation || variant.all_outputs != of_all_outputs) {
+        of_all_outputs = variant.all_outputs;
         Result<Expectation> expected = expectation_of(*made, variant);
         ASSERT_TRUE(expected.ok()) << "seed " << seed << ", " << variant.name << ": " << expected.status().message();
         expectation = std::move(expected).value();

@@ -12,7 +12,7 @@ Result<RandomCase> without_unused_leaves(const RandomCase &from) {
   std::set<std::string> bound;
   Edit edit;
   RandomCase made{from.seed, nullptr, {}};
-  for (const RandomCase::Call &call : from.calls) made.calls.push_back({call.sizes, {}});
+  for (const GraphCall &call : from.calls) made.calls.push_back({call.sizes, {}});
   std::map<ValueId, ValueId> now;
   for (const auto &ids : {graph.inputs(), graph.parameters()}) {
     const bool inputs = ids.data() == graph.inputs().data();
@@ -68,7 +68,7 @@ Result<RandomCase> with_input_for(const RandomCase &from, ValueId value) {
   KILN_TRY(edit.replace(value, input));
   RandomCase made = from;
   KILN_ASSIGN(made.graph, edit.finish());
-  for (RandomCase::Call &call : made.calls) {
+  for (GraphCall &call : made.calls) {
     KILN_ASSIGN(std::vector<TensorData> results, run_on_reference(*alone, call.arguments));
     call.arguments.insert(call.arguments.begin() + static_cast<ptrdiff_t>(from.graph->inputs().size()), results[0]);
   }

@@ -1,7 +1,9 @@
 #include "runtime/exec/memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace kiln {
@@ -32,6 +34,45 @@ TEST(Memory, GrowsAndNeverShrinks) {
   EXPECT_EQ(memory.data(), data);
   ASSERT_TRUE(memory.grow(1000, "test").ok());
   EXPECT_GE(memory.size_bytes(), 1000u);
+}
+
+TEST(Areas, LieOneAfterTheOtherAligned) {
+  Areas areas;
+  ASSERT_TRUE(areas.resize(std::vector<uint64_t>{12, 0, 64, 65}, "test").ok());
+  ASSERT_EQ(areas.count(), 4u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(areas[0]) % 64, 0u);
+  for (const auto &[area, offset] : {std::pair(1, 64), {2, 64}, {3, 128}})
+    EXPECT_EQ(areas[static_cast<size_t>(area)] - areas[0], offset);
+  EXPECT_EQ(areas.resize(std::vector<uint64_t>{8, UINT64_MAX}, "arena").code(), Code::out_of_memory);
+}
+
+// Whether the byte can be read: the kernel says so where a program would die.
+bool is_readable(const uint8_t *byte) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const bool readable = write(ends[1], byte, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
+
+TEST(Areas, AreFlushWithPagesThatCannotBeAccessedWhereThatIsAskedFor) {
+  const std::vector<uint64_t> sizes{16, 4096, 12};
+  for (const char *guard : {"1", "2"}) {
+    setenv("KILN_GUARD_PAGES", guard, 1);
+    Areas areas;
+    const Status resized = areas.resize(sizes, "test");
+    unsetenv("KILN_GUARD_PAGES");
+    ASSERT_TRUE(resized.ok());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(areas[i]) % 8, 0u);
+      EXPECT_TRUE(is_readable(areas[i]));
+      EXPECT_TRUE(is_readable(areas[i] + sizes[i] - 1));
+      EXPECT_EQ(areas[i][sizes[i] - 1], 0xff) << "what nobody wrote is NaN";
+      EXPECT_FALSE(is_readable(*guard == '1' ? areas[i] + (sizes[i] + 7) / 8 * 8 : areas[i] - 1)) << guard;
+      EXPECT_FALSE(is_readable(*guard == '1' ? areas[i] - 4096 : areas[i] + 4096)) << guard;
+    }
+  }
 }
 
 TEST(BufferRecycler, GivesBackABufferOfAboutTheSize) {

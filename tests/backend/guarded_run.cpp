@@ -1,11 +1,12 @@
-#include "tests/backend/random/run.h"
+#include "tests/backend/guarded_run.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 
-#include "runtime/passes/pipeline.h"
-#include "tests/backend/random/propose.h"
-#include "tests/guarded_bytes.h"
+#include "tests/backend/backends.h"
+#include "tests/unit/jit/llvm/vector_forms.h"
 
 namespace kiln::testing {
 namespace {
@@ -73,21 +74,31 @@ std::vector<size_t> written_inputs(const Graph &graph) {
   return written;
 }
 
-Result<Results> make_call(Call &call, const RandomCase &made, const RandomCase::Call &now, bool bind_parameters) {
-  const Graph &graph = *made.graph;
+// KILN_GUARD_PAGES as long as it lives.
+class GuardedAreas {
+ public:
+  explicit GuardedAreas(GuardedBytes::Place place) {
+    setenv("KILN_GUARD_PAGES", place == GuardedBytes::Place::end ? "1" : "2", 1);
+  }
+  ~GuardedAreas() { unsetenv("KILN_GUARD_PAGES"); }
+  GuardedAreas(const GuardedAreas &) = delete;
+  GuardedAreas &operator=(const GuardedAreas &) = delete;
+};
+
+Result<Results> make_call(Call &call, const Graph &graph, const GraphCall &now, GuardedBytes::Place place,
+                          bool bind_parameters) {
   const size_t inputs = graph.inputs().size(), leaves = inputs + graph.parameters().size();
   const std::vector<size_t> written = written_inputs(graph);
-  const auto place = made.seed % 2 ? GuardedBytes::Place::begin : GuardedBytes::Place::end;
   std::vector<Array> arrays;
   for (size_t k = 0; k < leaves; ++k) {
     const Node &leaf = *graph.find(k < inputs ? graph.inputs()[k] : graph.parameters()[k - inputs]);
     const TensorData &data = now.arguments[k];
-    arrays.emplace_back(data, shape_of(leaf.results[0].strides, now.sizes), place, &data.bytes);
+    arrays.emplace_back(data, shape_at(leaf.results[0].strides, now.sizes), place, &data.bytes);
   }
   for (const GraphOutput &output : graph.outputs()) {
     const TensorType &type = graph.type(output.value);
-    const TensorData data{type.dtype, shape_of(type.dims, now.sizes), {}};
-    arrays.emplace_back(data, shape_of(row_major_strides(type.dims), now.sizes), place, nullptr);
+    const TensorData data{type.dtype, shape_at(type.dims, now.sizes), {}};
+    arrays.emplace_back(data, shape_at(row_major_strides(type.dims), now.sizes), place, nullptr);
   }
   for (size_t k = inputs; bind_parameters && k < leaves; ++k) {
     auto keep = std::make_shared<Array>(arrays[k]);  // as long as the binding
@@ -108,42 +119,70 @@ Result<Results> make_call(Call &call, const RandomCase &made, const RandomCase::
   return results;
 }
 
-Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const RandomCase &made) {
+Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const Graph &graph,
+                                        std::span<const GraphCall> calls, GuardedBytes::Place place) {
+  const GuardedAreas areas(place);
   KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(std::move(executable)));
-  const Graph &graph = *made.graph;
   bool sized_parameters = false;
   for (uint32_t id : graph.parameters())
     for (const Dim &dim : graph.find(id)->results[0].dims) sized_parameters |= !dim.is_integer();
   std::vector<Results> all;
-  for (const RandomCase::Call &now : made.calls) {
-    Result<Results> results = make_call(*call, made, now, all.empty() || sized_parameters);
+  for (const GraphCall &now : calls) {
+    Result<Results> results = make_call(*call, graph, now, place, all.empty() || sized_parameters);
     if (!results.ok()) return results.take_status().with_prefix(str_cat("call ", all.size(), ": "));
     all.push_back(std::move(results).value());
   }
   return all;
 }
 
+const std::shared_ptr<ThreadPool> &pool_of(uint32_t threads) {
+  static const auto pools = [] {
+    std::array<std::shared_ptr<ThreadPool>, most_threads> all;
+    for (uint32_t i = 0; i < most_threads; ++i) all[i] = std::make_shared<ThreadPool>(i + 1);
+    return all;
+  }();
+  return pools[threads - 1];
+}
+
+// All IR that there is holds to the table of its level.
+Status check_forms(const Compiled &compiled, const CompileOptions &options) {
+  if (!options.want_ir) return {};
+  KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
+  for (const std::string &text : compiled.kernel_texts)
+    for (const std::string &name : forbidden_forms(text, target.level))
+      return error(Code::internal, "a kernel for ", options.cpu, " calls ", name);
+  return {};
+}
+
 }  // namespace
 
-Result<std::vector<Results>> run_case(const RandomCase &made, const CompileOptions &options) {
-  static const PassList passes = PassList::built_in();
-  static const auto one_thread = std::make_shared<ThreadPool>(1), two_threads = std::make_shared<ThreadPool>(2);
-  static const auto modules = std::make_shared<Modules>();
-  const CompileEnvironment environment{.ops = builtin_ops(),
-                                       .passes = passes,
-                                       .cache = nullptr,
-                                       .pool = two_threads,
-                                       .progress = {},
-                                       .in_background = {},
-                                       .modules = modules};
-  CompileReport report;
-  KILN_ASSIGN(const Compiled compiled, compile(environment, made.graph, options, report));
-  KILN_ASSIGN(std::vector<Results> by_two, make_calls(compiled.executable, made));
+std::vector<Setting> all_settings() {
+  std::vector<Setting> all;
+  for (uint32_t threads = 1; threads <= most_threads; ++threads)
+    for (const auto place : {GuardedBytes::Place::end, GuardedBytes::Place::begin}) all.push_back({threads, place});
+  return all;
+}
+
+Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const GraphCall> calls,
+                                         const CompileOptions &options, std::span<const Setting> settings,
+                                         Cache *cache) {
+  KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options, cache));
+  KILN_TRY(check_forms(compiled, options));
   const auto artifact = std::make_shared<const Artifact>(compiled.executable->artifact());
-  KILN_ASSIGN(auto alone, Executable::load(artifact, builtin_ops(), one_thread, build_id()));
-  KILN_ASSIGN(const std::vector<Results> by_one, make_calls(alone, made));
-  if (by_one != by_two) return invalid("two threads and one give results that are not the same bits");
-  return by_two;
+  std::vector<Results> first;
+  for (const Setting &setting : settings) {
+    std::shared_ptr<const Executable> executable = compiled.executable;
+    if (!executable->on_device()) {
+      KILN_ASSIGN(executable, Executable::load(artifact, builtin_ops(), pool_of(setting.threads), build_id()));
+    }
+    KILN_ASSIGN(std::vector<Results> results, make_calls(executable, *graph, calls, setting.place));
+    if (&setting == &settings.front())
+      first = std::move(results);
+    else if (results != first)
+      return invalid(setting.threads, " threads and ", settings.front().threads,
+                     " give results that are not the same bits");
+  }
+  return first;
 }
 
 }  // namespace kiln::testing
