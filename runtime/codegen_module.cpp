@@ -92,6 +92,6 @@ Result<const kiln_device_table *> CodegenModule::device_table() {
   return error(Code::unimplemented, path_, " runs nothing on a device");
 }
 
-bool CodegenModule::in_memory() const { return DynamicLibrary::is_in_memory(path_); }
+bool CodegenModule::in_memory() const { return DynamicLibrary::find(path_).has_value(); }
 
 }  // namespace kiln

@@ -20,7 +20,6 @@
 #include "runtime/exec/thread_pool.h"
 #include "runtime/ops/op.h"
 #include "runtime/passes/pipeline.h"
-#include "runtime/plugin/file_digests.h"
 
 namespace kiln {
 
@@ -58,7 +57,6 @@ class Context : public std::enable_shared_from_this<Context> {
   const OpTable &ops() const { return builtin_ops(); }
   std::span<const Op *const> op_list() const { return all_ops(); }  // a kiln_op is an index into it, plus 1
   DimTable &dims() { return dims_; }
-  FileDigests &file_digests() { return file_digests_; }
   const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
   const std::shared_ptr<Modules> &modules() { return modules_; }
   Cache *cache() { return cache_ ? &*cache_ : nullptr; }  // null: off
@@ -87,7 +85,6 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::optional<Cache> cache_;
   DimTable dims_;
-  FileDigests file_digests_;
   LiveCounts live_;
   Background background_;
 

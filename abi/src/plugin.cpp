@@ -38,7 +38,7 @@ Status blame(const Status &status, const std::string &plugin) {
 }
 
 Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::string &path, const AttrMap &options) {
-  KILN_ASSIGN(PluginLibrary library, open_plugin(path, host_table.features, context.file_digests()));
+  KILN_ASSIGN(PluginLibrary library, open_plugin(path, host_table.features));
   auto loading = std::make_shared<PluginInContext>(library, context, options);
   loading->view.setting_up = loading.get();
   Result<std::shared_ptr<Plugin>> plugin = Plugin::set_up(std::move(library), host_table, &loading->view);

@@ -2,24 +2,24 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "jit/base/file.h"
 #include "jit/base/float_environment.h"
+#include "jit/base/memory_file.h"
 
 namespace kiln {
 namespace {
 
 // The loader maps what a file's segments say, and the process dies where the file ends before them.
-Status check_whole(const std::string &path) {
-  if (path.find('/') == path.npos) return {};  // the loader's to find
-  const Result<MappedFile> map = MappedFile::open(path);
-  if (!map.ok()) return {};  // which it says better
-  const ByteSpan file = map->bytes();
+Status check_whole(ByteSpan file, const std::string &path) {
   const auto header = read_at<Elf64_Ehdr>(file, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
-    return {};  // which it says better, too
+    return {};  // which it says better
   for (uint64_t i = 0; i < header->e_phnum; ++i) {
     // A sum that overflows lies outside the file either way.
     const auto segment = header->e_phoff > file.size()
@@ -35,25 +35,63 @@ Status check_whole(const std::string &path) {
   return {};
 }
 
+Status check_whole(const std::string &path) {
+  if (path.find('/') == path.npos) return {};  // the loader's to find
+  const Result<MappedFile> map = MappedFile::open(path);
+  return map.ok() ? check_whole(map->bytes(), path) : Status();  // which it says better, too
+}
+
+Status cannot_open(const std::string &path, std::string_view why) {
+  return error(Code::io, "cannot open library '", path, "': ", why);
+}
+
 std::string loader_error() {
   const char *text = dlerror();  // of this thread
   return text ? text : "unknown error";
+}
+
+void *load(const std::string &name) {
+  const HostFloats floats;  // a library that was built with -ffast-math sets another environment as it is loaded
+  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+// The name under which the loader finds `file`. A descriptor's number comes again once it is closed, and with it the
+// name, which the loader has never forgotten: such a number is passed over.
+std::string fresh_name(FileDescriptor &file) {
+  for (;;) {
+    std::string name = str_cat("/proc/self/fd/", file.get());
+    if (file.get() < 0 || !DynamicLibrary::find(name)) return name;
+    FileDescriptor next(::fcntl(file.get(), F_DUPFD_CLOEXEC, file.get() + 1));
+    file = std::move(next);
+  }
 }
 
 }  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
   KILN_TRY(check_whole(path));
-  const HostFloats floats;  // a library that was built with -ffast-math sets another environment as it is loaded
-  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return error(Code::io, "cannot open library '", path, "': ", loader_error());
+  void *handle = load(path);
+  if (!handle) return cannot_open(path, loader_error());
   return DynamicLibrary(handle, path);
 }
 
-bool DynamicLibrary::is_in_memory(const std::string &path) {
+Result<DynamicLibrary> DynamicLibrary::open_copy(ByteSpan file, const std::string &path) {
+  KILN_TRY(check_whole(file, path));
+  const FilePart whole{file};
+  FileDescriptor copy = sealed_memory_file(path.substr(path.rfind('/') + 1), {&whole, 1}, file.size());
+  const std::string name = fresh_name(copy);
+  if (copy.get() < 0) return cannot_open(path, str_cat("no memory file can be made: ", errno_text(errno)));
+  void *handle = load(name);
+  if (!handle) return cannot_open(path, loader_error());
+  (void)copy.release();  // as long as the library is there, so is its name
+  return DynamicLibrary(handle, path);
+}
+
+std::optional<DynamicLibrary> DynamicLibrary::find(const std::string &path) {
   void *handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (handle) dlclose(handle);  // gives back the count that dlopen took
-  return handle != nullptr;
+  if (!handle) return std::nullopt;
+  dlclose(handle);  // gives back the count that dlopen took
+  return DynamicLibrary(handle, path);
 }
 
 Result<void *> DynamicLibrary::address_of(const char *name) const {

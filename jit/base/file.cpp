@@ -16,43 +16,19 @@
 namespace kiln {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
-
 Status failed(std::string_view what, const std::string &path) {
   int number = errno;
   return error(Code::io, "cannot ", what, " '", path, "': ", errno_text(number));
 }
 
-// Opens a regular file for reading; its size comes with it.
-struct Opened {
-  Descriptor file;
-  size_t size;
-};
-Result<Opened> open_regular(const std::string &path) {
-  // Not blocking: opening a FIFO would wait for a writer before we could refuse it.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return failed("open", path);
+Result<size_t> size_of(const FileDescriptor &file, const std::string &path) {
   struct stat info{};
   if (fstat(file.get(), &info) != 0) return failed("examine", path);
-  if (!S_ISREG(info.st_mode)) return error(Code::io, "cannot read '", path, "': not a regular file");
-  return Opened{std::move(file), static_cast<size_t>(info.st_size)};
+  return static_cast<size_t>(info.st_size);
 }
 
 // False with errno set.
-bool write_all(const Descriptor &file, ByteSpan bytes) {
+bool write_all(const FileDescriptor &file, ByteSpan bytes) {
   for (size_t at = 0; at < bytes.size();) {
     ssize_t put = ::write(file.get(), bytes.data() + at, bytes.size() - at);
     if (put < 0 && errno == EINTR) continue;
@@ -63,10 +39,10 @@ bool write_all(const Descriptor &file, ByteSpan bytes) {
 }
 
 Status write_into(const std::string &path, ByteSpan bytes) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return failed("open", path);
   if (!write_all(file, bytes)) return failed("write", path);
-  if (file.close() != 0) return failed("close", path);
+  if (!file.close()) return failed("close", path);
   return {};
 }
 
@@ -75,7 +51,7 @@ Status write_and_rename(const std::string &path, ByteSpan bytes) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);  // "" where there is none
   const std::string temporary =
       str_cat(folder, ".kiln-", getpid(), "-", std::chrono::steady_clock::now().time_since_epoch().count());
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) return failed("create a file beside", path);
   auto give_up = [&](std::string_view what) {
     Status status = failed(what, path);
@@ -84,7 +60,7 @@ Status write_and_rename(const std::string &path, ByteSpan bytes) {
   };
   if (!write_all(file, bytes)) return give_up("write");
   if (fsync(file.get()) != 0) return give_up("flush");
-  if (file.close() != 0) return give_up("close");
+  if (!file.close()) return give_up("close");
   if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename a file to");
   return {};
 }
@@ -93,12 +69,28 @@ Status write_and_rename(const std::string &path, ByteSpan bytes) {
 
 std::string errno_text(int number) { return std::generic_category().message(number); }
 
-Result<Bytes> read_file(const std::string &path) {
-  KILN_ASSIGN(Opened opened, open_regular(path));
-  Bytes bytes(opened.size);
+Result<FileDescriptor> open_file(const std::string &path) {
+  // Not blocking: opening a FIFO would wait for a writer before we could refuse it.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return failed("open", path);
+  struct stat info{};
+  if (fstat(file.get(), &info) != 0) return failed("examine", path);
+  if (!S_ISREG(info.st_mode)) return error(Code::io, "cannot read '", path, "': not a regular file");
+  return file;
+}
+
+bool is_file_at(const FileDescriptor &file, const std::string &path) {
+  struct stat opened{}, there{};
+  return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
+Result<Bytes> read_file(const FileDescriptor &file, const std::string &path) {
+  KILN_ASSIGN(const size_t size, size_of(file, path));
+  Bytes bytes(size);
   size_t at = 0;
   while (at < bytes.size()) {
-    ssize_t got = ::read(opened.file.get(), bytes.data() + at, bytes.size() - at);
+    ssize_t got = ::pread(file.get(), bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read", path);
     if (got == 0) break;  // it has become shorter since
@@ -106,6 +98,11 @@ Result<Bytes> read_file(const std::string &path) {
   }
   bytes.resize(at);
   return bytes;
+}
+
+Result<Bytes> read_file(const std::string &path) {
+  KILN_ASSIGN(const FileDescriptor file, open_file(path));
+  return read_file(file, path);
 }
 
 Status write_file(const std::string &path, ByteSpan bytes) {
@@ -117,13 +114,14 @@ Status write_file(const std::string &path, ByteSpan bytes) {
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  KILN_ASSIGN(Opened opened, open_regular(path));
+  KILN_ASSIGN(const FileDescriptor file, open_file(path));
+  KILN_ASSIGN(const size_t size, size_of(file, path));
   MappedFile map;
-  if (opened.size == 0) return map;  // mmap refuses a length of 0
-  void *data = mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.file.get(), 0);
+  if (size == 0) return map;  // mmap refuses a length of 0
+  void *data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) return failed("map", path);
   map.data_ = static_cast<const uint8_t *>(data);
-  map.size_ = opened.size;
+  map.size_ = size;
   return map;
 }
 

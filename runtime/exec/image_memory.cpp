@@ -1,8 +1,6 @@
 #include "runtime/exec/image_memory.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,12 +9,7 @@
 #include <utility>
 
 #include "jit/base/file.h"
-#include "jit/base/file_descriptor.h"
-#include "jit/base/process.h"
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
+#include "jit/base/memory_file.h"
 
 namespace kiln {
 namespace {
@@ -38,33 +31,12 @@ Layout lay_out(std::span<const Image> images) {
   return layout;
 }
 
-int open_memory_file(const std::string &name) {
-  // Where the system may demand it (vm.memfd_noexec), executable files are asked for by name; older kernels refuse the
-  // flag as unknown.
-  int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-  if (fd < 0 && errno == EINVAL) fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  return fd;
-}
-
-bool write_all(int fd, ByteSpan bytes, size_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += static_cast<size_t>(written);
-  }
-  return true;
-}
-
-// A sealed memory file: nobody, this process included, can change it from here on. Null where that is not possible.
+// Null where memory files are not possible.
 void *map_sealed_file(std::span<const Image> images, const Layout &layout, const std::string &name) {
-  const WriteSignalsHeld held;  // the limit on the size of files holds for memory files, too
-  const FileDescriptor file(open_memory_file(name));
-  if (file.get() < 0 || ftruncate(file.get(), static_cast<off_t>(layout.size)) != 0) return nullptr;
-  for (size_t i = 0; i < images.size(); ++i)
-    if (!write_all(file.get(), *images[i].code, layout.offsets[i])) return nullptr;
-  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
+  std::vector<FilePart> parts;
+  for (size_t i = 0; i < images.size(); ++i) parts.push_back({*images[i].code, layout.offsets[i]});
+  const FileDescriptor file = sealed_memory_file(name, parts, layout.size);
+  if (file.get() < 0) return nullptr;
   void *base = mmap(nullptr, layout.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
   return base == MAP_FAILED ? nullptr : base;
 }
@@ -91,8 +63,7 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
   const Layout layout = lay_out(images);
   if (layout.size == 0) return memory;
 
-  // The kernel takes names of up to 249 bytes.
-  if (!anonymous) memory.base_ = map_sealed_file(images, layout, std::string(name.substr(0, 200)));
+  if (!anonymous) memory.base_ = map_sealed_file(images, layout, std::string(name));
   if (!memory.base_) memory.base_ = map_anonymous(images, layout);
   if (!memory.base_)
     return error(Code::io, "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),

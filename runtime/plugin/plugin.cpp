@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "jit/base/dynamic_library.h"
 #include "jit/base/file.h"
 #include "jit/base/float_environment.h"
+#include "runtime/plugin/loaded_libraries.h"
 #include "runtime/plugin/note.h"
 
 namespace kiln {
@@ -18,8 +18,7 @@ constexpr const char *entry_name = "kiln_plugin_entry_v1";
 
 Status failed(std::string_view path, Code code, std::string_view what) { return error(code, path, ": ", what); }
 
-Result<const kiln_plugin *> table_of(const std::string &path) {
-  KILN_ASSIGN(const DynamicLibrary library, DynamicLibrary::open(path));
+Result<const kiln_plugin *> table_of(const std::string &path, const DynamicLibrary &library) {
   const Result<EntryFn> found = library.symbol<EntryFn>(entry_name);
   if (!found.ok()) return failed(path, Code::incompatible, str_cat("exports no ", entry_name));
   const EntryFn entry = *found;
@@ -46,22 +45,20 @@ Status check_table(const kiln_plugin &table, const PluginNote &note) {
 
 }  // namespace
 
-Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features, FileDigests &digests) {
+Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features) {
   std::error_code no_path;
   const std::string absolute = std::filesystem::canonical(path, no_path).string();  // dlopen searches for bare names
   if (no_path) return failed(path, Code::io, str_cat("cannot open: ", no_path.message()));
-  Result<PluginNote> note = [&]() -> Result<PluginNote> {
-    KILN_ASSIGN(const MappedFile file, MappedFile::open(absolute));
-    return read_plugin_note(file.bytes());
-  }();
-  if (!note.ok()) {
-    if (note.status().code() == Code::io) return note.take_status();
-    return failed(path, note.status().code(), note.status().message());
-  }
+  KILN_ASSIGN(FileDescriptor file, open_file(absolute));
+  KILN_ASSIGN(const Bytes bytes, read_file(file, absolute));  // once: note, digest and code are of the same bytes
+  const Result<PluginNote> note = read_plugin_note(bytes);
+  if (!note.ok()) return failed(path, note.status().code(), note.status().message());
   if (Status status = check_plugin_note(*note, host_features); !status.ok())
     return failed(path, status.code(), status.message());
-  KILN_ASSIGN(const Digest digest, digests.of(absolute));
-  KILN_ASSIGN(const kiln_plugin *table, table_of(absolute));
+  const Digest digest = digest_of(bytes);
+  KILN_ASSIGN(const DynamicLibrary library,
+              LoadedLibraries::of_process().open(absolute, std::move(file), bytes, digest));
+  KILN_ASSIGN(const kiln_plugin *table, table_of(absolute, library));
   if (Status status = check_table(*table, *note); !status.ok()) return failed(path, status.code(), status.message());
   return PluginLibrary{absolute, note->name, digest, note->host_minor_needed, table};
 }

@@ -1,5 +1,5 @@
-// Loading plugins: the note is checked in the file, then the library is opened, its table is checked, and its setup
-// runs once in each context. A library stays mapped until the process ends.
+// Loading plugins: the file is read once, its note is checked, then the library is opened (loaded_libraries.h), its
+// table is checked, and its setup runs once in each context. A library stays mapped until the process ends.
 #pragma once
 #include <kiln/plugin.h>
 
@@ -8,7 +8,6 @@
 
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
-#include "runtime/plugin/file_digests.h"
 
 namespace kiln {
 
@@ -16,12 +15,12 @@ namespace kiln {
 struct PluginLibrary {
   std::string path;  // absolute
   std::string name;
-  Digest digest;
+  Digest digest;  // of what runs
   uint32_t host_minor_needed = 0;
   const kiln_plugin *table = nullptr;
 };
 // codes io, incompatible, plugin_failed; every message starts with the path.
-Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features, FileDigests &digests);
+Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features);
 
 // A plugin in one context: between setup and teardown. What it registered holds a share of it.
 class Plugin {

@@ -1,0 +1,45 @@
+// The plugins' libraries of this process. What runs is what was digested: the loader takes a path for the library that
+// it once loaded from there, and maps whatever the file holds when it looks, so what it did is compared with the bytes
+// that were digested, and where it differs, a copy of these bytes in memory is loaded instead. Threads: any.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "jit/base/dynamic_library.h"
+#include "jit/base/file_descriptor.h"
+#include "jit/base/hash.h"
+#include "jit/base/process.h"
+
+namespace kiln {
+
+class LoadedLibraries {
+ public:
+  // The one of this process, as the loader's own list is: contexts share libraries.
+  static LoadedLibraries &of_process();
+
+  // A library whose code is `bytes`, of digest `digest`, which were read from `file`, open at `path` (absolute):
+  // whatever has become of either since. The same library whenever a path has the same bytes; one with code and data of
+  // its own when it has others. code io.
+  Result<DynamicLibrary> open(const std::string &path, FileDescriptor file, ByteSpan bytes, const Digest &digest);
+
+ private:
+  struct Loaded {
+    DynamicLibrary library;
+    Digest digest;
+    FileDescriptor file;  // the loader knows a library by its file's inode, which must not come again
+  };
+  const Loaded *known(const std::string &path, const Digest &digest) const;
+  static Result<DynamicLibrary> load(const std::string &path, const FileDescriptor &file, ByteSpan bytes);
+
+  // Recursive: code that a library runs when it is loaded may load plugins.
+  std::recursive_mutex mutex_;
+  std::vector<Loaded> loaded_;
+  // The child's thread is another to the mutex than the one that took it.
+  const AtFork at_fork_{{.before = [this] { mutex_.lock(); },
+                         .in_parent = [this] { mutex_.unlock(); },
+                         .in_child = [this] { std::construct_at(&mutex_); }}};
+};
+
+}  // namespace kiln
