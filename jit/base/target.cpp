@@ -1,9 +1,5 @@
 #include "jit/base/target.h"
 
-#include <sched.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -24,44 +20,21 @@ Target::Level host_level() {
 #endif
 }
 
-uint32_t cache_bytes(int name, uint32_t fallback) {
-  long bytes = sysconf(name);  // 0 or -1 where the C library or a virtual machine does not tell
-  return bytes > 0 && bytes < (1L << 30) ? static_cast<uint32_t>(bytes) : fallback;
-}
-
-uint32_t usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
-  return static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
 }  // namespace
 
 std::string Target::name() const {
   return on_device() ? arch : level == Level::v4 ? "v4" : level == Level::v3 ? "v3" : "x86-64";
 }
 
-void Target::serialize(ByteWriter &out) const {
-  out.put(static_cast<uint8_t>(level));
-  out.put(l1_bytes);
-  out.put(l2_bytes);
-  out.put(cores);
-  out.text(arch);
-}
-
 Target Target::host() {
   Target target;
   target.level = host_level();
-  target.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, target.l1_bytes);
-  target.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
-  target.cores = usable_cores();
   return target;
 }
 
 Target Target::device(std::string_view arch) {
   Target target;
   target.level = Level::device;
-  target.l1_bytes = target.l2_bytes = target.cores = 0;
   target.arch = arch;
   return target;
 }

@@ -49,15 +49,6 @@ Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
                    str_cat(name_of(pass.stage), ", version '", pass.version, "', place ", position));
 }
 
-KeyComponent target_component(const Target &target) {
-  ByteWriter bytes;
-  target.serialize(bytes);
-  return component("target", bytes.bytes(),
-                   target.on_device() ? target.name()
-                                      : str_cat(target.name(), ", L1 ", target.l1_bytes, ", L2 ", target.l2_bytes,
-                                                ", cores ", target.cores));
-}
-
 }  // namespace
 
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
@@ -69,7 +60,7 @@ Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
     KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++));
     components.push_back(std::move(of_pass));
   }
-  components.push_back(target_component(inputs.target));
+  components.push_back(component("target", inputs.target.name()));
   components.push_back(component("backend", std::string(inputs.backend)));
   components.push_back(component("build", std::string(inputs.build_id)));
   return components;

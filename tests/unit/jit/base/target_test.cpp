@@ -8,8 +8,6 @@ namespace {
 TEST(Target, HostRunsItsOwnLevelAndKnowsNames) {
   Target host = Target::host();
   EXPECT_TRUE(host.runs_on_host());
-  EXPECT_GE(host.cores, 1u);
-  EXPECT_GE(host.l2_bytes, host.l1_bytes);
   EXPECT_EQ(Target::by_name("avx512")->name(), "v4");
   EXPECT_EQ(Target::by_name("v3")->lanes_f32(), 8u);
   EXPECT_EQ(Target::by_name("x86-64")->vector_bytes(), 16u);
