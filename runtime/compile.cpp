@@ -26,7 +26,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 2 the graph's key; 3 a record of it
   KILN_ASSIGN(Artifact artifact, identify(work, *graph, passes.late, target));
-  KILN_ASSIGN(auto executable, look_up(work, artifact));
+  KILN_ASSIGN(auto executable, look_up(work, *graph, artifact));
   if (executable) return Compiled{std::move(executable), {}};
   if (work.oracle()) {
     KILN_ASSIGN(executable, finish_oracle(work, *graph, std::move(artifact)));

@@ -2,6 +2,7 @@
 
 #include "runtime/cache/key.h"
 #include "runtime/graph/json.h"
+#include "runtime/plan/node_names.h"
 #include "runtime/plan/planner.h"
 
 namespace kiln {
@@ -40,6 +41,12 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   }
   return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
                           [modules = work.env.modules, &backend] { return modules->device(backend); });
+}
+
+// A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
+void name_as(const Graph &graph, Artifact &artifact) {
+  name_nodes(graph, artifact.plan);
+  if (!artifact.graph_json.empty()) artifact.graph_json = write_json(graph);
 }
 
 // Whether a load failed for what the record holds, rather than for what this process lacks.
@@ -104,7 +111,7 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   return artifact;
 }
 
-Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
+Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact) {
   CompileReport &report = work.report;
   if (report.lookup != Outcome::bypass) {
     KILN_TRY(work.phases.begin("lookup"));
@@ -112,6 +119,7 @@ Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact) {
     report.lookup = found.outcome;
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::hit) {
+      name_as(graph, *found.artifact);
       Result<ExecutablePtr> executable = load(work, std::move(found.artifact));
       if (executable.ok() || !is_of_record(executable.status().code())) return executable;
       work.cache()->reject(artifact.graph_key);

@@ -42,8 +42,8 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
 
 // Begins the artifact: what it is of and for, and its graph_key unless the lookup is bypassed.
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
-// The executable of a record of the artifact's key, or null: then the report says why there is none.
-Result<ExecutablePtr> look_up(Work &work, const Artifact &artifact);
+// The executable of a record of the artifact's key, which `graph` has, or null: then the report says why there is none.
+Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact);
 
 // The images that a compile's launches run, each distinct kernel once.
 struct Kernels {

@@ -102,7 +102,7 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
             nullptr};
   }
   touch(path);
-  return {Outcome::hit, "hit", std::make_shared<const Artifact>(std::move(read).value())};
+  return {Outcome::hit, "hit", std::make_shared<Artifact>(std::move(read).value())};
 }
 
 void Cache::reject(const Digest &graph_key) { quarantine(artifact_path(graph_key)); }

@@ -25,7 +25,7 @@ std::string_view name_of(Outcome outcome);  // "HIT", ...
 struct Lookup {
   Outcome outcome = Outcome::miss;
   std::string reason;  // "hit", "no record", "component 'target' differs from the nearest record", "cache off", ...
-  std::shared_ptr<const Artifact> artifact;  // hit
+  std::shared_ptr<Artifact> artifact;  // hit
 };
 
 class Cache {

@@ -76,7 +76,7 @@ Status ResolvedSizes::check_equal(size_t number) const {
   std::string sizes;
   for (const auto &[size, value] : {std::pair(&c.left, left), std::pair(&c.right, right)})
     if (!size->is_integer()) str_append(sizes, str_cat(sizes.empty() ? "" : ", ", size->text(), " is ", value));
-  return error(Code::type_mismatch, c.what, "; ", sizes, " (", origins({c.left, c.right}), ")");
+  return error(Code::type_mismatch, c.text(), "; ", sizes, " (", origins({c.left, c.right}), ")");
 }
 
 Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {

@@ -85,11 +85,11 @@ std::string ReadySteps::error_text() const {
   // A kernel does not say which of its nodes it was: all that there may be are named.
   const auto explain = [this](uint32_t bit, std::string_view what) -> std::string {
     if (!(error_word_ & bit)) return "";
-    std::vector<std::string_view> nodes;
+    std::vector<std::string> nodes;
     for (const Plan::Risk &risk : executable_.plan().risks)
-      if (risk.bits & bit) nodes.push_back(risk.node);
+      if (risk.bits & bit) nodes.push_back(risk.text());
     const std::string_view where = nodes.empty() ? "" : nodes.size() == 1 ? " in " : " in one of ";
-    return str_cat(what, where, join(nodes, ", ", [](std::string_view node) { return node; }));
+    return str_cat(what, where, join(nodes, ", ", [](const std::string &node) { return node; }));
   };
   const std::string index = explain(KILN_ERROR_INDEX_OUT_OF_RANGE, "an index is out of range");
   const std::string division = explain(KILN_ERROR_DIVISION_BY_ZERO, "an integer is divided by zero");

@@ -25,15 +25,24 @@ struct Plan {
     uint32_t input = 0, dim = 0;
     int64_t min = 0, max = INT64_MAX, divisor = 1;
   };
-  struct Check {
+  // A node that messages name; runtime/plan/node_names.h keeps the name true.
+  struct NodeRef {
+    std::vector<uint32_t> path;  // its position in the graph that the key was made of, then, for each call that it lies
+                                 // in, the position in that call's graph. Empty: passes made it
+    std::string name;            // empty with the path
+  };
+  struct Check {  // must be equal at each call
     Expr left, right;
-    std::string what;
-  };  // must be equal at each call; `what` is for the message
-
-  // A node whose kernel may set the error word of a call: bits KILN_ERROR_*. It is what the message names.
+    std::string what;  // "[add] a dim 1 and b dim 0 must be equal"
+    NodeRef node = {};
+    std::string text() const;  // for the message
+  };
+  // A node whose kernel may set the error word of a call: bits KILN_ERROR_*.
   struct Risk {
-    std::string node;
+    NodeRef node;
+    std::string op;
     uint32_t bits = 0;
+    std::string text() const;  // "node 'y' [div]"
   };
 
   struct Slot {

@@ -29,9 +29,11 @@ class PlanWriter {
       expr(c.left);
       expr(c.right);
       body_.text(c.what);
+      node(c.node);
     });
     list(p.risks, [&](const Plan::Risk &r) {
-      body_.text(r.node);
+      node(r.node);
+      body_.text(r.op);
       body_.put(r.bits);
     });
     list(p.slots, [&](const Plan::Slot &s) {
@@ -64,6 +66,11 @@ class PlanWriter {
     body_.put<uint64_t>(items.size());
     for (const T &item : items) write_one(item);
   }
+  void node(const Plan::NodeRef &node) {
+    numbers(node.path);
+    body_.text(node.name);
+  }
+
   void numbers(const std::vector<uint32_t> &items) {
     list(items, [&](uint32_t n) { body_.put(n); });
   }
@@ -135,13 +142,15 @@ class PlanReader {
       s.max = in_.get<int64_t>();
       s.divisor = in_.get<int64_t>();
     });
-    p.checks = list<Plan::Check>(16, [&](Plan::Check &c) {
+    p.checks = list<Plan::Check>(32, [&](Plan::Check &c) {
       c.left = expr();
       c.right = expr();
       c.what = in_.text();
+      c.node = node();
     });
-    p.risks = list<Plan::Risk>(12, [&](Plan::Risk &r) {
-      r.node = in_.text();
+    p.risks = list<Plan::Risk>(28, [&](Plan::Risk &r) {
+      r.node = node();
+      r.op = in_.text();
       r.bits = in_.get<uint32_t>();
     });
     p.slots = list<Plan::Slot>(9, [&](Plan::Slot &s) {
@@ -168,6 +177,13 @@ class PlanReader {
     for (uint64_t i = 0; i < count && in_.ok(); ++i) read_one(items.emplace_back());
     return items;
   }
+  Plan::NodeRef node() {
+    Plan::NodeRef node;
+    node.path = numbers();
+    node.name = in_.text();
+    return node;
+  }
+
   std::vector<uint32_t> numbers() {
     return list<uint32_t>(4, [&](uint32_t &n) { n = in_.get<uint32_t>(); });
   }

@@ -72,6 +72,12 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
 
 }  // namespace
 
+std::string Plan::Check::text() const { return node.path.empty() ? what : str_cat("node '", node.name, "': ", what); }
+
+std::string Plan::Risk::text() const {
+  return node.path.empty() ? str_cat("a pass's [", op, "]") : str_cat("node '", node.name, "' [", op, "]");
+}
+
 std::string print(const Plan &plan) {
   std::string out;
   print_arguments("input", plan.inputs, out);
@@ -85,7 +91,7 @@ std::string print(const Plan &plan) {
     str_append(out, "\n");
   }
   for (const Plan::Check &c : plan.checks)
-    str_append(out, str_cat("check ", c.left.text(), " = ", c.right.text(), " (", c.what, ")\n"));
+    str_append(out, str_cat("check ", c.left.text(), " = ", c.right.text(), " (", c.text(), ")\n"));
   for (size_t i = 0; i < plan.arena.size(); ++i)
     str_append(out, str_cat("arena ", i, ": ", plan.arena[i].size_bytes.text(), " bytes\n"));
   for (size_t i = 0; i < plan.prepared.size(); ++i)

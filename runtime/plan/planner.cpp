@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/plan/node_names.h"
 #include "runtime/plan/signature_plan.h"
 #include "runtime/plan/storage.h"
 
@@ -186,8 +187,9 @@ class Planner {
 Result<Planned> plan(const Graph &given, const Graph &compiled, const Lowered &lowered, const kernel::Fused &fused,
                      std::span<const uint32_t> images) {
   KILN_ASSIGN(Plan signature, plan_of_signature(given));
-  add_checks(compiled, signature);
-  for (const Lowered::Risk &risk : lowered.risks) signature.risks.push_back({risk.node, risk.bits});
+  add_checks(compiled, given, signature);
+  for (const Lowered::Risk &risk : lowered.risks)
+    signature.risks.push_back({find_node(given, risk.node), risk.op, risk.bits});
   return Planner(std::move(signature), lowered, fused, images).run();
 }
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "runtime/plan/node_names.h"
+
 namespace kiln {
 namespace {
 
@@ -65,13 +67,13 @@ Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides) {
   return (last + 1) * element;
 }
 
-void add_checks(const Graph &graph, Plan &plan) {
+void add_checks(const Graph &graph, const Graph &keyed, Plan &plan) {
   std::set<std::pair<Expr, Expr>> seen;
   for (const Plan::Check &check : plan.checks) seen.insert({check.left, check.right});
   for (const Node &node : graph.nodes()) {
     for (const auto &[left, right, what] : node.equalities) {
       if (left == right || !seen.insert({left, right}).second) continue;
-      plan.checks.push_back({left, right, str_cat("node '", node.name, "': [", node.op->name, "] ", what)});
+      plan.checks.push_back({left, right, str_cat("[", node.op->name, "] ", what), find_node(keyed, node.name)});
     }
   }
 }
@@ -88,7 +90,7 @@ Result<Plan> plan_of_signature(const Graph &graph) {
   add_slots(plan.inputs, Plan::Slot::Kind::input, plan);
   add_slots(plan.parameters, Plan::Slot::Kind::parameter, plan);
   add_slots(plan.outputs, Plan::Slot::Kind::output, plan);
-  add_checks(graph, plan);
+  add_checks(graph, graph, plan);
   return plan;
 }
 

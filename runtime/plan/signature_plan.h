@@ -9,8 +9,9 @@ namespace kiln {
 // then parameters, then outputs. An error names a symbol that no input binds.
 Result<Plan> plan_of_signature(const Graph &graph);
 
-// Adds what the graph's nodes require of sizes, unless it is there already or always true.
-void add_checks(const Graph &graph, Plan &plan);
+// Adds what the nodes of `graph`, which passes may have made of `keyed`, require of sizes, unless it is there already
+// or always true.
+void add_checks(const Graph &graph, const Graph &keyed, Plan &plan);
 
 // Bytes from a tensor's first element to past its last.
 Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides);

@@ -131,8 +131,7 @@ class Lowering {
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
-    if (const uint32_t bits = risks_of(compute.body))
-      out_.risks.push_back({str_cat("node '", node.name, "' [", op.name, "]"), bits});
+    if (const uint32_t bits = risks_of(compute.body)) out_.risks.push_back({node.name, std::string(op.name), bits});
     tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute), node.name, op.name);
     return {};
   }

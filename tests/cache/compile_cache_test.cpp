@@ -278,6 +278,58 @@ TEST_F(CompileCache, TheOracleRunsNoPassAndCompilesNoKernel) {
   EXPECT_NEAR(run(*warm, {{0.5f}, {0.25f}}).at(0), std::tanh(0.75) * 0.5, 1e-7);
 }
 
+// q = x / y, then r = q / y in a graph that is called, then s = r + z for a z of another symbol; "#" ends each name.
+std::string divisions(std::string_view suffix) {
+  const std::string type = R"("type": {"dtype": "i64", "shape": ["n"]}})";
+  std::string json = str_cat(R"({"kiln": 1, "inputs": [{"name": "x", )", type, R"(, {"name": "y", )", type,
+                             R"(, {"name": "z", "type": {"dtype": "i64", "shape": ["m"]}}],
+    "graphs": {"g": {"inputs": [{"name": "a", )",
+                             type, R"(, {"name": "b", )", type, R"(],
+      "nodes": [{"name": "r#", "op": "div", "inputs": ["a", "b"]}], "outputs": [{"name": "o", "value": "r#"}]}},
+    "nodes": [{"name": "q#", "op": "div", "inputs": ["x", "y"]},
+              {"name": "c#", "op": "call", "inputs": ["q#", "y"], "attrs": {"graph": "g"}},
+              {"name": "s#", "op": "add", "inputs": ["c#", "z"]}],
+    "outputs": [{"name": "s", "value": "s#"}]})");
+  for (size_t at = 0; (at = json.find('#')) != json.npos;) json.replace(at, 1, suffix);
+  return json;
+}
+
+std::string error_of_run(const Executable &executable, int64_t divisor, int64_t m) {
+  Result<std::unique_ptr<Call>> call = Call::create(executable.shared_from_this());
+  const int64_t n = 2;
+  std::vector<int64_t> x(2, 6), y(2, divisor), z(8), s(2);
+  const std::vector<ArrayRef> args = {{x.data(), DType::i64, 1, &n, nullptr},
+                                      {y.data(), DType::i64, 1, &n, nullptr},
+                                      {z.data(), DType::i64, 1, &m, nullptr},
+                                      {s.data(), DType::i64, 1, &n, nullptr}};
+  return (*call)->run(args).message();
+}
+
+TEST_F(CompileCache, ErrorsNameTheNodesOfTheGraphAtHand) {
+  for (const char *backend : {"cpu", "reference"}) {
+    std::string errors[2][2], saved[2];
+    for (const int i : {0, 1}) {
+      const std::string suffix = i ? "_of_the_second" : "_of_the_first";
+      Result<Compiled> compiled = compile(divisions(suffix), {.backend = backend});
+      ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+      EXPECT_EQ(report_.lookup, i ? Outcome::hit : Outcome::miss) << report_.reason;
+      errors[i][0] = error_of_run(*compiled->executable, 0, 2);
+      errors[i][1] = error_of_run(*compiled->executable, 1, 8);
+      const Bytes bytes = write_artifact(compiled->executable->artifact());
+      saved[i].assign(bytes.begin(), bytes.end());
+      for (const std::string &text : {errors[i][0], errors[i][1], saved[i]}) {
+        EXPECT_NE(text.find(suffix), std::string::npos) << (&text == &saved[i] ? "the artifact" : text);
+        EXPECT_EQ(text.find(i ? "_of_the_first" : "_of_the_second"), std::string::npos);
+      }
+    }
+    if (backend != std::string("cpu")) continue;
+    EXPECT_EQ(errors[1][0],
+              "an integer is divided by zero in one of node 'q_of_the_second' [div], node "
+              "'c_of_the_second.r_of_the_second' [div] (first in step 0, kernel 0)");
+    EXPECT_NE(errors[1][1].find("node 's_of_the_second': [add] "), std::string::npos) << errors[1][1];
+  }
+}
+
 TEST_F(CompileCache, TextsOfKernelsAreDeliveredWithoutAskingTheCache) {
   expect(Outcome::miss, "", chain);
   Result<Compiled> compiled = compile(chain, {.want_asm = true});

@@ -96,7 +96,7 @@ TEST(Planner, ChecksSymbolsThatMustBeEqual) {
   ASSERT_EQ(p.checks.size(), 1u);  // once, not once for each node
   EXPECT_EQ((std::set<std::string>{p.checks[0].left.text(), p.checks[0].right.text()}),
             (std::set<std::string>{"n", "m"}));
-  EXPECT_NE(p.checks[0].what.find("node 'c': [add]"), std::string::npos) << p.checks[0].what;
+  EXPECT_NE(p.checks[0].text().find("node 'c': [add]"), std::string::npos) << p.checks[0].text();
 }
 
 TEST(Planner, CopiesOutputsThatNoLaunchMakes) {
