@@ -3,7 +3,8 @@ file(GLOB_RECURSE sources LIST_DIRECTORIES false
   ${SOURCE_DIR}/jit/*.cpp ${SOURCE_DIR}/jit/*.h ${SOURCE_DIR}/jit/*.def ${SOURCE_DIR}/runtime/*.cpp ${SOURCE_DIR}/runtime/*.h
   ${SOURCE_DIR}/abi/*.cpp ${SOURCE_DIR}/abi/*.h ${SOURCE_DIR}/CMakeLists.txt ${SOURCE_DIR}/*/CMakeLists.txt)
 list(SORT sources)
-set(all "${COMPILER}\n${FLAGS}\n")
+execute_process(COMMAND ${LLVM_CONFIG} --version --build-mode --assertion-mode OUTPUT_VARIABLE llvm COMMAND_ERROR_IS_FATAL ANY)
+set(all "${COMPILER}\n${FLAGS}\n${llvm}\n")
 foreach(source IN LISTS sources)
   file(SHA256 ${source} digest)
   file(RELATIVE_PATH name ${SOURCE_DIR} ${source})

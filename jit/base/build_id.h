@@ -1,4 +1,5 @@
-// A hash of sources, compiler and flags, made at each build. In every key, and on both sides of every private border.
+// A hash of sources, compiler, flags and the LLVM that is linked, made at each build. In every key, and on both sides
+// of every private border.
 #pragma once
 
 namespace kiln {
