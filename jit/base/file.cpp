@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
+#include "jit/base/new_file.h"
 #include "jit/base/process.h"
 
 namespace kiln {
@@ -46,23 +45,13 @@ Status write_into(const std::string &path, ByteSpan bytes) {
   return {};
 }
 
-Status write_and_rename(const std::string &path, ByteSpan bytes) {
-  // A name of this process and moment; O_EXCL makes it ours. Not mkstemp, whose 0600 would ignore the user's umask.
-  const std::string folder = path.substr(0, path.rfind('/') + 1);  // "" where there is none
-  const std::string temporary =
-      str_cat(folder, ".kiln-", getpid(), "-", std::chrono::steady_clock::now().time_since_epoch().count());
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) return failed("create a file beside", path);
-  auto give_up = [&](std::string_view what) {
-    Status status = failed(what, path);
-    ::unlink(temporary.c_str());
-    return status;
-  };
-  if (!write_all(file, bytes)) return give_up("write");
-  if (fsync(file.get()) != 0) return give_up("flush");
-  if (!file.close()) return give_up("close");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename a file to");
-  return {};
+Status replace_file(const std::string &path, ByteSpan bytes) {
+  const size_t slash = path.rfind('/');
+  NewFile file(slash == path.npos ? "" : path.substr(0, slash + 1), ".kiln-", 0666);
+  if (!file.is_open()) return failed("create a file beside", path);
+  if (!file.write(bytes)) return failed("write", path);
+  if (!file.flush()) return failed("flush", path);
+  return file.replace(path) ? Status() : failed("rename a file to", path);
 }
 
 }  // namespace
@@ -110,7 +99,7 @@ Status write_file(const std::string &path, ByteSpan bytes) {
   struct stat there{};
   const bool exists = ::lstat(path.c_str(), &there) == 0;
   const bool special = exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
-  return special ? write_into(path, bytes) : write_and_rename(path, bytes);
+  return special ? write_into(path, bytes) : replace_file(path, bytes);
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {

@@ -19,7 +19,7 @@ Result<FileDescriptor> open_file(const std::string &path);
 Result<Bytes> read_file(const FileDescriptor &file, const std::string &path);
 // Whether `path` leads to the file that is open, and not to another that has taken its place.
 bool is_file_at(const FileDescriptor &file, const std::string &path);
-// Under a fresh name beside it, flushed to disk, then renamed: a reader sees the old file or the new one, never a part.
+// Written aside, flushed to disk, then put in its place: a reader sees the old file or the new one, never a part.
 // What is there and is neither a regular file nor a folder stays: the bytes are written into it, or into what it links
 // to, in place. No signal is raised: a FIFO whose reader left, or a limit on the size of files, is an error like
 // others.
