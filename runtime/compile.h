@@ -36,8 +36,9 @@ struct CompileOptions {
 // What a compile needs of its context.
 struct CompileEnvironment {
   const OpTable &ops;
-  const PassList &passes;  // a snapshot
-  Cache *cache;            // null: off
+  const PassList &passes;               // a snapshot
+  Cache *cache;                         // null: off
+  std::string_view cache_refusal = {};  // null: why, where it was not meant to be off
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress = {};

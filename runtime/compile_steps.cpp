@@ -17,8 +17,10 @@ Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
     return reason;
   }
   if (!work.cache()) {
-    if (work.options.strict) return invalid("strict mode needs the cache, which is off");
-    return std::string("cache off");
+    const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
+    const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
+    if (work.options.strict) return invalid("strict mode needs the cache: ", reason);
+    return reason;
   }
   if (!work.options.code) return std::string("no code is wanted");
   return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
@@ -120,9 +122,9 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::hit) {
       name_as(graph, *found.artifact);
-      Result<ExecutablePtr> executable = load(work, std::move(found.artifact));
+      Result<ExecutablePtr> executable = load(work, found.artifact);
       if (executable.ok() || !is_of_record(executable.status().code())) return executable;
-      work.cache()->reject(artifact.graph_key);
+      work.cache()->reject(artifact.graph_key, found);
       report.lookup = Outcome::reject;
       report.reason = str_cat("the record does not load: ", executable.status().message());
     }

@@ -9,7 +9,9 @@ Context::Context(const ContextOptions &options, EventSink sink)
       sink_(sink ? std::make_shared<const EventSink>(std::move(sink)) : nullptr) {
   if (options.cache == "off") return;
   cache_.emplace(options.cache, options.cache_max_bytes);
-  if (cache_->dir().empty()) cache_.reset();  // the environment turns it off, or names no folder
+  refusal_ = cache_->refusal();
+  // The environment turns it off, or names no folder, or one whose records others may have written.
+  if (cache_->dir().empty() || !refusal_.empty()) cache_.reset();
 }
 
 Status Context::add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids) {
@@ -55,24 +57,28 @@ PassList Context::passes() const {
 Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options, CompileReport &report) {
   PassList snapshot;
   std::shared_ptr<const EventSink> receiver;
-  std::string warning;
+  std::string warning, refused;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return invalid("the context is closed");
     snapshot = passes_;
     receiver = sink_;
+    if (!told_refusal_) refused = refusal_;
+    told_refusal_ = true;
     if (const uint64_t failures = background_.failures(); failures > told_failures_) {
       told_failures_ = failures;
       warning = failed_saves();
     }
   }
   // Told here, and not when it happened: events reach only threads that are inside a call.
-  if (!warning.empty() && receiver && (*receiver)(Event::warning, warning))
-    return error(Code::cancelled, "the host cancelled the compile");
+  for (const std::string &text : {refused, warning})
+    if (!text.empty() && receiver && (*receiver)(Event::warning, text))
+      return error(Code::cancelled, "the host cancelled the compile");
   const CompileEnvironment environment{
       .ops = ops(),
       .passes = snapshot,
       .cache = cache(),
+      .cache_refusal = refusal_,
       .pool = pool_,
       .progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); },
       .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },

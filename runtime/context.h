@@ -60,6 +60,7 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
   const std::shared_ptr<Modules> &modules() { return modules_; }
   Cache *cache() { return cache_ ? &*cache_ : nullptr; }  // null: off
+  const std::string &cache_refusal() const { return refusal_; }
   LiveCounts &live() { return live_; }
 
   // All passes or none; gives each its id (written to `ids`, if given). See PassList::add for what is refused.
@@ -84,6 +85,7 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::optional<Cache> cache_;
+  std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
   Background background_;
@@ -92,6 +94,7 @@ class Context : public std::enable_shared_from_this<Context> {
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
   uint64_t told_failures_ = 0;  // of saves: a warning was sent for so many
+  bool told_refusal_ = false;
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
   std::shared_ptr<const EventSink> sink_;

@@ -61,6 +61,8 @@ kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t
     KILN_TRY(no_options("cache", options));
     KILN_TRY(check.pointer(out, "out"));
     Cache *cache = context->context.cache();
+    if (const std::string &refusal = context->context.cache_refusal(); !refusal.empty())
+      return error(Code::io, refusal);
     if (!cache) return invalid("the context's cache is off");
     for (const Verb &known : verbs) {
       if (known.name != wanted) continue;

@@ -1,5 +1,5 @@
-// What code is generated for: the feature level, or a device's architecture. Its name says all of it, and is in the keys
-// of graphs and kernels (runtime/cache/key.h); nothing else of a machine changes what is compiled.
+// What code is generated for: the feature level, or a device's architecture. Its name says all of it, and is in the
+// keys of graphs and kernels (runtime/cache/key.h); nothing else of a machine changes what is compiled.
 #pragma once
 #include <cstdint>
 #include <string>

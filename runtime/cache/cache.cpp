@@ -1,6 +1,5 @@
 #include "runtime/cache/cache.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,9 @@
 #include "jit/base/file.h"
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/files.h"
+#include "runtime/cache/ledger.h"
 #include "runtime/cache/nearest.h"
+#include "runtime/cache/trust.h"
 
 namespace kiln {
 namespace {
@@ -32,7 +33,7 @@ std::string default_dir() {
 std::string variant_name() { return digest_of(ByteSpan{}).hex().substr(0, 16); }
 
 // Marks as just used, so that eviction takes others first. Best effort: the folder may be read-only.
-void touch(const std::string &path) { (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+void touch(const FileDescriptor &file) { (void)::futimens(file.get(), nullptr); }
 
 constexpr std::string_view cachedir_tag =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -80,32 +81,47 @@ std::string Cache::last_io_error() const {
   return last_io_error_;
 }
 
+std::string Cache::refusal() const {
+  const std::string reason = dir_.empty() ? "" : reason_to_distrust(dir_);
+  return reason.empty() ? "" : str_cat("cache folder ", dir_, " is not used: ", reason);
+}
+
 Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
                    std::string_view target) {
   if (dir_.empty()) return {Outcome::miss, "no cache folder", nullptr};
   const std::string path = artifact_path(graph_key);
-  const Result<std::optional<MappedFile>> file = open_record(path);
-  if (!file.ok()) return {Outcome::miss, note(file.status()).message(), nullptr};
-  if (!file->has_value()) return {Outcome::miss, nearest_record(dir_, components), nullptr};
+  RecordFile file = open_record(path);
+  if (file.state == RecordFile::State::none) return {Outcome::miss, nearest_record(dir_, components), nullptr};
+  if (file.state == RecordFile::State::failed)
+    return {Outcome::miss, note(error(Code::io, file.reason)).message(), nullptr};
+  if (file.state == RecordFile::State::wrong) {
+    quarantine(path, file);
+    return {Outcome::reject, note(error(Code::io, file.reason)).message(), nullptr};
+  }
 
-  Result<Artifact> read = read_artifact((*file)->bytes());
+  Result<Artifact> read = read_artifact(file.bytes);
   if (read.ok() && read->graph_key != graph_key)
     read = error(Code::corrupt, "header at offset 24: the key is not the file's");
   if (!read.ok()) {
-    quarantine(path);
+    quarantine(path, file);
     return {Outcome::reject, str_cat("the record is damaged: ", read.status().message()), nullptr};
   }
   if (read->build_id != build_id || read->target != target) {
-    quarantine(path);
+    quarantine(path, file);
     return {Outcome::miss,
             str_cat("component '", read->build_id != build_id ? "build" : "target", "' differs from the record"),
             nullptr};
   }
-  touch(path);
-  return {Outcome::hit, "hit", std::make_shared<Artifact>(std::move(read).value())};
+  touch(file.file);
+  file.memory.reset();
+  file.bytes = {};
+  return {Outcome::hit, "hit", std::make_shared<Artifact>(std::move(read).value()),
+          std::make_shared<const RecordFile>(std::move(file))};
 }
 
-void Cache::reject(const Digest &graph_key) { quarantine(artifact_path(graph_key)); }
+void Cache::reject(const Digest &graph_key, const Lookup &found) {
+  if (found.file) quarantine(artifact_path(graph_key), *found.file);
+}
 
 Status Cache::publish(const Artifact &artifact) {
   return publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
@@ -114,16 +130,18 @@ Status Cache::publish(const Artifact &artifact) {
 std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {
   if (dir_.empty()) return std::nullopt;
   const std::string path = kernel_path(kernel_key);
-  const Result<std::optional<MappedFile>> file = open_record(path);
-  if (!note(file.status()).ok() || !file->has_value()) return std::nullopt;
-  Result<std::vector<Image>> images = read_kernel_images((*file)->bytes());
+  const RecordFile file = open_record(path);
+  if (file.state == RecordFile::State::none) return std::nullopt;
+  if (file.state != RecordFile::State::read) (void)note(error(Code::io, file.reason));
+  if (file.state == RecordFile::State::failed) return std::nullopt;
+  Result<std::vector<Image>> images = read_kernel_images(file.bytes);
   const auto image =
       images.ok() ? std::ranges::find(*images, kernel_key, &Image::kernel_key) : std::vector<Image>::iterator();
   if (!images.ok() || image == images->end()) {
-    quarantine(path);
+    quarantine(path, file);
     return std::nullopt;
   }
-  touch(path);
+  touch(file.file);
   return std::move(*image);
 }
 
@@ -132,45 +150,62 @@ Status Cache::publish_kernels(std::span<const Image> images) {
   for (const Image &image : images) by_code[image.code.get()].push_back(image);
   for (const auto &[code, sharing] : by_code) {
     const std::string first = kernel_path(sharing.front().kernel_key);
-    KILN_TRY(publish_file(first, write_kernel_images(sharing)));
-    for (size_t i = 1; i < sharing.size(); ++i) KILN_TRY(publish_name(kernel_path(sharing[i].kernel_key), first));
+    const Bytes bytes = write_kernel_images(sharing);
+    KILN_TRY(publish_file(first, bytes));
+    for (size_t i = 1; i < sharing.size(); ++i)
+      KILN_TRY(publish_name(kernel_path(sharing[i].kernel_key), first, bytes.size()));
   }
   return {};
 }
 
-Status Cache::publish_name(const std::string &path, const std::string &same_as) {
-  KILN_TRY(note(make_private_folders(std::filesystem::path(path).parent_path().string())));
-  // There already: another writer was first. Gone: it was evicted, and its other names are worth no more than it was.
-  if (::link(same_as.c_str(), path.c_str()) == 0 || errno == EEXIST || errno == ENOENT) return {};
-  return note(error(Code::io, "cannot link ", same_as, " as ", path, ": ", errno_text(errno)));
+// What writing needs: a folder of our own, and our turn.
+Result<Ledger> Cache::begin_writing() {
+  if (dir_.empty()) return error(Code::io, "no cache folder: set KILN_CACHE, XDG_CACHE_HOME or HOME, or name one");
+  if (const std::string reason = refusal(); !reason.empty()) return error(Code::io, reason);
+  KILN_TRY(make_private_folders(dir_));
+  KILN_ASSIGN(Ledger ledger, Ledger::lock(dir_));
+  const std::string tag = dir_ + "/CACHEDIR.TAG";
+  if (::access(tag.c_str(), F_OK) != 0)
+    KILN_TRY(link_new_file(tag, {reinterpret_cast<const uint8_t *>(cachedir_tag.data()), cachedir_tag.size()}));
+  return ledger;
+}
+
+// Makes room for a record of `size` bytes and its folder; false: the record is there already. What else is in the place
+// of either is put aside.
+Result<bool> Cache::prepare_place(Ledger &ledger, const std::string &path, uint64_t size) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  for (const std::string &place : {folder, path}) {
+    struct stat there{};
+    if (::lstat(place.c_str(), &there) != 0 || (place == folder && S_ISDIR(there.st_mode))) continue;
+    if (place == path && S_ISREG(there.st_mode)) return false;
+    RecordFile wrong;
+    wrong.identity = {there.st_dev, there.st_ino};
+    quarantine(place, wrong);
+  }
+  KILN_TRY(make_room(ledger, size));
+  KILN_TRY(make_private_folders(folder));
+  return true;
+}
+
+Status Cache::publish_name(const std::string &path, const std::string &same_as, uint64_t size) {
+  return note([&]() -> Status {
+    KILN_ASSIGN(Ledger ledger, begin_writing());
+    KILN_ASSIGN(const bool is_free, prepare_place(ledger, path, size));
+    // Gone: it was evicted, and its other names are worth no more than it was.
+    if (!is_free || ::link(same_as.c_str(), path.c_str()) == 0 || errno == ENOENT) return {};
+    return error(Code::io, "cannot link ", same_as, " as ", path, ": ", errno_text(errno));
+  }());
 }
 
 Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
-  if (dir_.empty())
-    return note(error(Code::io, "no cache folder: set KILN_CACHE, XDG_CACHE_HOME or HOME, or name one"));
-  const std::string tag = dir_ + "/CACHEDIR.TAG";
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (::access(tag.c_str(), F_OK) != 0) {
-    KILN_TRY(note(make_private_folders(dir_)));
-    KILN_TRY(note(link_new_file(tag, {reinterpret_cast<const uint8_t *>(cachedir_tag.data()), cachedir_tag.size()})));
-  }
-  // An evicting process may remove the folder, empty as it still is, before the file is in it: then again.
-  constexpr int attempts = 8;
-  Status status;
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    status = make_private_folders(folder);
-    if (status.ok()) status = link_new_file(path, bytes);
-    if (status.ok()) break;
-  }
-  KILN_TRY(note(status));
-
-  const int64_t before = stored_bytes_.load();
-  if (before >= 0) stored_bytes_ += static_cast<int64_t>(bytes.size());
-  if (before < 0 || before + static_cast<int64_t>(bytes.size()) > static_cast<int64_t>(max_bytes_)) return evict();
-  return {};
+  return note([&]() -> Status {
+    KILN_ASSIGN(Ledger ledger, begin_writing());
+    KILN_ASSIGN(const bool is_free, prepare_place(ledger, path, bytes.size()));
+    return is_free ? link_new_file(path, bytes) : Status();
+  }());
 }
 
-void Cache::quarantine(const std::string &path) {
+void Cache::quarantine(const std::string &path, const RecordFile &file) {
   const std::string folder = dir_ + "/quarantine";
   if (!note(make_private_folders(folder)).ok()) return;
   timespec now{};
@@ -178,9 +213,7 @@ void Cache::quarantine(const std::string &path) {
   const std::filesystem::path from(path);
   const std::string to = str_cat(folder, "/", from.parent_path().filename().string().substr(0, 16), "-",
                                  from.stem().string().substr(0, 16), "-", now.tv_sec, ".", now.tv_nsec, ".bad");
-  // Gone already: another reader was first.
-  if (::rename(path.c_str(), to.c_str()) != 0 && errno != ENOENT)
-    (void)note(error(Code::io, "cannot move ", path, " to quarantine: ", errno_text(errno)));
+  (void)note(set_aside(path, file.identity, to));
 }
 
 }  // namespace kiln

@@ -1,7 +1,8 @@
 // The disk cache. A folder per graph with one file per variant; a folder of kernel images. Keys are in hex.
 //   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/VARIANT.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
-// Readers take no lock. A writer publishes by linking a finished file, never reads back, never overwrites. I/O errors
-// are misses (counted, with the reason) and never deletions; a record that fails to load is moved to quarantine.
+// Readers take no lock. Writers take turns (ledger.h); a writer publishes by linking a finished file, never reads back,
+// never overwrites. I/O errors are misses (counted, with the reason) and never deletions; a record that fails to load,
+// and whatever else is in a record's place, is moved to quarantine. A folder that others may change is not used.
 // Threads: all methods from any thread.
 #pragma once
 #include <atomic>
@@ -19,13 +20,17 @@
 
 namespace kiln {
 
+class Ledger;
+struct RecordFile;
+
 enum class Outcome : uint8_t { hit = 1, miss, bypass, reject };
 std::string_view name_of(Outcome outcome);  // "HIT", ...
 
 struct Lookup {
   Outcome outcome = Outcome::miss;
   std::string reason;  // "hit", "no record", "component 'target' differs from the nearest record", "cache off", ...
-  std::shared_ptr<Artifact> artifact;  // hit
+  std::shared_ptr<Artifact> artifact;                // hit
+  std::shared_ptr<const RecordFile> file = nullptr;  // hit: that which was read, without its bytes
 };
 
 class Cache {
@@ -40,7 +45,7 @@ class Cache {
   Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
-  void reject(const Digest &graph_key);
+  void reject(const Digest &graph_key, const Lookup &found);
   // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
   Status publish(const Artifact &artifact);
 
@@ -59,7 +64,10 @@ class Cache {
   };
   Result<std::vector<Problem>> verify() const;  // reads and checks every record
   Result<uint64_t> clear();                     // files removed
-  Status evict();                               // oldest first, down to 90 % of the limit; called by publish
+  Status evict();  // counts and tidies; beyond the limit removes the oldest, down to 90 % of it. publish does so, too
+  // Why the folder is not to be used ("cache folder /tmp/k is not used: /tmp/k is writable by others"); empty: it may
+  // be.
+  std::string refusal() const;
   const std::string &dir() const { return dir_; }
   uint64_t max_bytes() const { return max_bytes_; }
   uint64_t io_errors() const { return io_errors_; }
@@ -69,14 +77,17 @@ class Cache {
   std::string artifact_path(const Digest &graph_key) const;
   std::string kernel_path(const Digest &kernel_key) const;
   Status publish_file(const std::string &path, ByteSpan bytes);
-  Status publish_name(const std::string &path, const std::string &same_as);
-  void quarantine(const std::string &path);
+  Status publish_name(const std::string &path, const std::string &same_as, uint64_t size);
+  Result<Ledger> begin_writing();
+  Result<bool> prepare_place(Ledger &ledger, const std::string &path, uint64_t size);
+  Status make_room(Ledger &ledger, uint64_t bytes);
+  Status tidy(Ledger &ledger, uint64_t most);
+  void quarantine(const std::string &path, const RecordFile &file);
   Status note(Status status);  // counts an error, and returns it
 
   std::string dir_;
   uint64_t max_bytes_;
   std::atomic<uint64_t> io_errors_{0};
-  std::atomic<int64_t> stored_bytes_{-1};  // estimate, so that not every publish counts; -1: not counted yet
   mutable std::mutex error_mutex_;
   std::string last_io_error_;
 };

@@ -4,13 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <tuple>
 #include <utility>
 
-#include "jit/base/file_descriptor.h"
+#include "jit/base/file.h"
+#include "jit/base/new_file.h"
 #include "jit/base/process.h"
+#include "runtime/cache/trust.h"
 
 namespace kiln {
 namespace {
@@ -23,24 +27,18 @@ Status io_error(std::string_view what, const std::string &path, int number) {
   return error(Code::io, "cannot ", what, " ", path, ": ", errno_text(number));
 }
 
-Status write_temporary(const std::string &path, ByteSpan bytes) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return io_error("create", path, errno);
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return io_error("write", path, written < 0 ? errno : ENOSPC);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return file.close() ? Status() : io_error("write", path, errno);
+FileIdentity identity_of(const struct stat &info) { return {info.st_dev, info.st_ino}; }
+
+RecordFile failed_record(const Status &status) {
+  return {.state = RecordFile::State::failed, .reason = status.message()};
 }
 
-// Unique among the processes and threads that write into one folder at a time.
-std::string temporary_name() {
-  static std::atomic<uint64_t> counter{0};
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return str_cat(temporary_prefix, getpid(), "-", counter.fetch_add(1), "-", now.tv_nsec);
+RecordFile wrong_record(const struct stat &info, std::string_view why) {
+  std::string reason = S_ISREG(info.st_mode)   ? str_cat("the record cannot be used: ", why)
+                       : S_ISDIR(info.st_mode) ? "a folder is in the record's place"
+                       : S_ISLNK(info.st_mode) ? "a link is in the record's place"
+                                               : "what is in the record's place is no regular file";
+  return {.state = RecordFile::State::wrong, .reason = std::move(reason), .identity = identity_of(info)};
 }
 
 std::optional<StoredFile> describe(const fs::path &path, StoredFile::Kind kind) {
@@ -65,6 +63,15 @@ Result<std::vector<fs::path>> entries(const fs::path &folder) {
   return out;
 }
 
+Status add_temporaries(const fs::path &folder, std::vector<StoredFile> &out) {
+  KILN_ASSIGN(const std::vector<fs::path> paths, entries(folder));
+  for (const fs::path &path : paths) {
+    if (!path.filename().string().starts_with(temporary_prefix)) continue;
+    if (std::optional<StoredFile> file = describe(path, StoredFile::Kind::temporary)) out.push_back(std::move(*file));
+  }
+  return {};
+}
+
 // Adds the files of one folder that holds records: those with `suffix`, and what writers that died left behind.
 Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::Kind kind,
                    std::vector<StoredFile> &out) {
@@ -84,14 +91,44 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
 
 }  // namespace
 
-Result<std::optional<MappedFile>> open_record(const std::string &path) {
-  // Opened again where it was not there and now is: another process published it in between, which is no error.
-  for (bool again = false;; again = true) {
-    Result<MappedFile> file = MappedFile::open(path);
-    if (file.ok()) return std::optional(std::move(file).value());
-    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<MappedFile>();
-    if (again) return file.take_status();
+RecordFile open_record(const std::string &path) {
+  // Not blocking: a FIFO would wait for a writer.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  const int number = errno;
+  struct stat info{};
+  if (file.get() < 0) {
+    if (number == ENOENT || ::lstat(path.c_str(), &info) != 0)
+      return number == ENOENT || number == ENOTDIR ? RecordFile() : failed_record(io_error("open", path, number));
+    const bool lasts = number == EACCES || number == EPERM || number == ELOOP || !S_ISREG(info.st_mode);
+    return lasts ? wrong_record(info, errno_text(number)) : failed_record(io_error("open", path, number));
   }
+  if (fstat(file.get(), &info) != 0) return failed_record(io_error("examine", path, errno));
+  if (!S_ISREG(info.st_mode)) return wrong_record(info, "");
+  if (std::string reason = reason_to_distrust(info); !reason.empty()) return wrong_record(info, reason);
+
+  RecordFile record{.state = RecordFile::State::read, .identity = identity_of(info)};
+  const auto size = static_cast<size_t>(info.st_size);
+  record.memory = std::make_unique_for_overwrite<uint8_t[]>(size);
+  record.file = std::move(file);
+  for (size_t at = 0; at < size;) {
+    const ssize_t got = ::pread(record.file.get(), record.memory.get() + at, size - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed_record(io_error("read", path, errno));
+    if (got == 0) return record;  // cut short since: no bytes are no record
+    at += static_cast<size_t>(got);
+  }
+  record.bytes = {record.memory.get(), size};
+  return record;
+}
+
+Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to) {
+  if (::rename(path.c_str(), to.c_str()) != 0)
+    return errno == ENOENT ? Status() : io_error("move to quarantine", path, errno);  // gone: another reader was first
+  struct stat moved{};
+  if (::lstat(to.c_str(), &moved) != 0 || identity_of(moved) == identity) return {};
+  // Somebody set it aside before, and published again: that goes back, unless there is a third by now.
+  if (::renameat2(AT_FDCWD, to.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) ::unlink(to.c_str());
+  return {};
 }
 
 Status make_private_folders(const std::string &path) {
@@ -106,23 +143,26 @@ Status make_private_folders(const std::string &path) {
 
 Status link_new_file(const std::string &path, ByteSpan bytes) {
   const WriteSignalsHeld held;
-  const std::string temporary = (fs::path(path).parent_path() / temporary_name()).string();
-  Status status = write_temporary(temporary, bytes);
-  if (status.ok() && ::link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST)
-    status = io_error("publish", path, errno);
-  ::unlink(temporary.c_str());
-  return status;
+  NewFile file(fs::path(path).parent_path().string(), std::string(temporary_prefix), 0600);
+  if (!file.is_open()) return io_error("create", path, errno);
+  if (!file.write(bytes)) return io_error("write", path, errno);
+  return file.link(path) ? Status() : io_error("publish", path, errno);
 }
 
 Result<std::vector<StoredFile>> stored_files(const std::string &dir) {
   std::vector<StoredFile> out;
-  KILN_ASSIGN(const std::vector<fs::path> artifact_folders, entries(fs::path(dir) / "a"));
-  for (const fs::path &folder : artifact_folders) {
-    if (fs::is_directory(folder)) KILN_TRY(add_records(folder, ".kiln", StoredFile::Kind::artifact, out));
-  }
-  KILN_ASSIGN(const std::vector<fs::path> kernel_folders, entries(fs::path(dir) / "k"));
-  for (const fs::path &folder : kernel_folders) {
-    if (fs::is_directory(folder)) KILN_TRY(add_records(folder, ".kimg", StoredFile::Kind::kernel, out));
+  KILN_TRY(add_temporaries(dir, out));
+  for (const auto &[name, suffix, kind] :
+       {std::tuple("a", ".kiln", StoredFile::Kind::artifact), std::tuple("k", ".kimg", StoredFile::Kind::kernel)}) {
+    KILN_ASSIGN(const std::vector<fs::path> folders, entries(fs::path(dir) / name));
+    for (const fs::path &folder : folders) {
+      std::error_code gone;
+      if (!fs::is_directory(fs::symlink_status(folder, gone))) continue;
+      const size_t before = out.size();
+      KILN_TRY(add_records(folder, suffix, kind, out));
+      if (out.size() == before && fs::is_empty(folder, gone) && !gone)
+        out.push_back({.path = folder.string(), .kind = StoredFile::Kind::empty_folder});
+    }
   }
   KILN_TRY(add_records(fs::path(dir) / "quarantine", ".bad", StoredFile::Kind::quarantined, out));
   return out;

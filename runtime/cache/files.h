@@ -1,7 +1,7 @@
-// What the cache does with files: read whole, publish whole, walk. Internal to this folder.
+// What the cache does with files: read whole, publish whole, set aside, walk. Internal to this folder.
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,27 +11,55 @@
 
 namespace kiln {
 
-// Nothing when there is no such file; code io for whatever else keeps it from being read. Records are never changed
-// once they have their name, so that the bytes stay as they are.
-Result<std::optional<MappedFile>> open_record(const std::string &path);
+// Which file, or folder, whatever its name is.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0;
+  bool operator==(const FileIdentity &) const = default;
+};
+
+// What lies in a record's place. `bytes` are memory of this process's own: nobody changes them once they are checked.
+struct RecordFile {
+  enum class State : uint8_t {
+    none,
+    read,
+    wrong,   // no record of ours could be there: a folder, a link, what others may write, what cannot be read
+    failed,  // the system did not let it be read, this time
+  };
+  State state = State::none;
+  std::string reason = {};  // wrong, failed
+  std::unique_ptr<uint8_t[]> memory = nullptr;
+  ByteSpan bytes = {};         // read
+  FileDescriptor file{-1};     // read: keeps the identity from coming again
+  FileIdentity identity = {};  // read, wrong
+};
+RecordFile open_record(const std::string &path);
+
+// Moves what has this identity from its place to `to`; does nothing when something else has taken the place. code io.
+Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to);
 
 // Makes `path` and the folders above it that are missing, readable for their owner alone. code io.
 Status make_private_folders(const std::string &path);
 
-// Writes a finished file under a temporary name in the folder of `path`, then links it to `path`. Ok as well when
-// `path` is there already: somebody else published the same. Nothing is left behind on failure. code io.
+// Writes a file that has no name, then links it to `path`, where nothing is. Nothing is left behind on failure. code
+// io.
 Status link_new_file(const std::string &path, ByteSpan bytes);
 
 struct StoredFile {
-  enum class Kind : uint8_t { artifact, kernel, quarantined, temporary };
+  enum class Kind : uint8_t {
+    artifact,
+    kernel,
+    quarantined,
+    temporary,  // of a writer that died, if asked with the ledger locked
+    empty_folder,
+  };
   std::string path;
   Kind kind = Kind::artifact;
-  std::string key;  // hex; of artifacts and kernels
+  std::string key = {};  // hex; of artifacts and kernels
   uint64_t size_bytes = 0;
   int64_t modified_ns = 0;  // since the epoch
 };
-// The cache's own files below `dir`; names that are not the cache's are left out. A missing folder holds nothing. code
-// io.
+// The cache's own files below `dir`, and key folders without any; what is not the cache's is left out. A missing folder
+// holds nothing. code io.
 Result<std::vector<StoredFile>> stored_files(const std::string &dir);
 
 }  // namespace kiln

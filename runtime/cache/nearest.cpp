@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t max_folders_listed = 1024, max_records_read = 64;
+constexpr size_t max_folders_listed = 256, max_records_read = 16;
 
 // The folders of the records written last. Of a very large cache only a part is listed: this is a help, not a promise.
 std::vector<fs::path> recent_folders(const std::string &dir) {
@@ -36,9 +36,9 @@ std::optional<ArtifactIdentity> any_identity(const fs::path &folder) {
   std::error_code failure;
   for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
     if (at->path().extension() != ".kiln") continue;
-    const Result<std::optional<MappedFile>> file = open_record(at->path().string());
-    if (!file.ok() || !file->has_value()) continue;
-    Result<ArtifactIdentity> identity = read_identity((*file)->bytes());
+    const RecordFile file = open_record(at->path().string());
+    if (file.state != RecordFile::State::read) continue;
+    Result<ArtifactIdentity> identity = read_identity(file.bytes);
     if (identity.ok()) return std::move(identity).value();
   }
   return std::nullopt;

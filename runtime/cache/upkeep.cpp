@@ -3,26 +3,30 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <filesystem>
 
 #include "jit/base/file.h"
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/files.h"
+#include "runtime/cache/ledger.h"
 
 namespace kiln {
 namespace {
 
-// A writer takes milliseconds; a temporary file of this age is of one that died.
-constexpr int64_t abandoned_after_ns = int64_t{3600} * 1'000'000'000;
-
 // True when the file is gone: removed now, or by another process.
 bool remove_file(const StoredFile &file) {
+  if (file.kind == StoredFile::Kind::empty_folder) return ::rmdir(file.path.c_str()) == 0 || errno == ENOENT;
   if (::unlink(file.path.c_str()) != 0 && errno != ENOENT) return false;
   // The folder of a key goes with its last file; this fails, as it should, while others are there.
-  if (file.kind != StoredFile::Kind::quarantined) ::rmdir(std::filesystem::path(file.path).parent_path().c_str());
+  if (file.kind == StoredFile::Kind::artifact || file.kind == StoredFile::Kind::kernel)
+    ::rmdir(std::filesystem::path(file.path).parent_path().c_str());
   return true;
+}
+
+// What a writer leaves that is killed: none is at work while the ledger is locked.
+bool is_left_over(const StoredFile &file) {
+  return file.kind == StoredFile::Kind::temporary || file.kind == StoredFile::Kind::empty_folder;
 }
 
 Status cannot_remove(const StoredFile &file) {
@@ -60,55 +64,71 @@ Result<std::vector<Cache::Problem>> Cache::verify() const {
   std::vector<Problem> problems;
   KILN_ASSIGN(const std::vector<Entry> entries, list());
   for (const Entry &entry : entries) {
-    const Result<std::optional<MappedFile>> file = open_record(entry.path);
-    if (file.ok() && !file->has_value()) continue;  // evicted since
-    const Status status = file.ok() ? check_record(entry, (*file)->bytes()) : file.status();
+    const RecordFile file = open_record(entry.path);
+    if (file.state == RecordFile::State::none) continue;  // evicted since
+    const Status status =
+        file.state == RecordFile::State::read ? check_record(entry, file.bytes) : error(Code::corrupt, file.reason);
     if (!status.ok()) problems.push_back({entry.path, status.message()});
   }
   return problems;
 }
 
 Result<uint64_t> Cache::clear() {
+  if (dir_.empty() || !std::filesystem::exists(dir_)) return uint64_t{0};
+  Result<Ledger> ledger = begin_writing();
+  if (!ledger.ok()) return note(ledger.take_status());
   KILN_ASSIGN(const std::vector<StoredFile> files, stored_files(dir_));
-  uint64_t removed = 0;
+  uint64_t removed = 0, left_bytes = 0;
   Status status;
   for (const StoredFile &file : files) {
     if (remove_file(file)) {
-      ++removed;
-    } else if (status.ok()) {
-      status = note(cannot_remove(file));
+      removed += file.kind != StoredFile::Kind::empty_folder;
+      continue;
     }
+    left_bytes += file.size_bytes;
+    if (status.ok()) status = note(cannot_remove(file));
   }
-  stored_bytes_ = -1;
+  ledger->count(left_bytes);
+  if (status.ok()) status = note(ledger->reserve(0));
   if (!status.ok()) return status;
   return removed;
 }
 
 Status Cache::evict() {
-  Result<std::vector<StoredFile>> found = stored_files(dir_);
-  if (!found.ok()) return note(found.take_status());
-  std::vector<StoredFile> &files = *found;
+  return note([&]() -> Status {
+    KILN_ASSIGN(Ledger ledger, begin_writing());
+    KILN_TRY(tidy(ledger, max_bytes_));
+    return ledger.reserve(0);
+  }());
+}
+
+// Reserves `bytes`, having evicted for them where they do not fit.
+Status Cache::make_room(Ledger &ledger, uint64_t bytes) {
+  if (bytes > max_bytes_)
+    return error(Code::io, "a record of ", bytes, " bytes does not fit into a cache of ", max_bytes_);
+  if (!ledger.is_current(max_bytes_) || ledger.total() > max_bytes_ - bytes) KILN_TRY(tidy(ledger, max_bytes_ - bytes));
+  if (ledger.total() > max_bytes_ - bytes)
+    return error(Code::io, "the cache holds ", ledger.total(), " bytes that cannot be removed, of ", max_bytes_);
+  return ledger.reserve(bytes);
+}
+
+// Counts what is there and removes what dead writers left; beyond `most` bytes, the oldest too.
+Status Cache::tidy(Ledger &ledger, uint64_t most) {
+  KILN_ASSIGN(std::vector<StoredFile> files, stored_files(dir_));
   std::ranges::sort(files, {}, &StoredFile::modified_ns);
   uint64_t total = 0;
   for (const StoredFile &file : files) total += file.size_bytes;
-
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  const int64_t abandoned_before = now.tv_sec * 1'000'000'000LL + now.tv_nsec - abandoned_after_ns;
-  const uint64_t keep_bytes = total > max_bytes_ ? max_bytes_ / 10 * 9 : max_bytes_;
-  Status status;
+  const uint64_t keep = total > most ? std::min(most, max_bytes_ / 10 * 9) : most;
   for (const StoredFile &file : files) {
-    // A young temporary file is another writer's, at work.
-    const bool temporary = file.kind == StoredFile::Kind::temporary;
-    if (temporary ? file.modified_ns > abandoned_before : total <= keep_bytes) continue;
+    if (!is_left_over(file) && total <= keep) continue;
     if (remove_file(file)) {
       total -= file.size_bytes;
-    } else if (status.ok()) {
-      status = note(cannot_remove(file));
+    } else {
+      (void)note(cannot_remove(file));
     }
   }
-  stored_bytes_ = static_cast<int64_t>(total);
-  return status;
+  ledger.count(total);
+  return {};
 }
 
 }  // namespace kiln

@@ -294,8 +294,8 @@ std::string divisions(std::string_view suffix) {
   return json;
 }
 
-std::string error_of_run(const Executable &executable, int64_t divisor, int64_t m) {
-  Result<std::unique_ptr<Call>> call = Call::create(executable.shared_from_this());
+std::string error_of_run(const Compiled &compiled, int64_t divisor, int64_t m) {
+  Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
   const int64_t n = 2;
   std::vector<int64_t> x(2, 6), y(2, divisor), z(8), s(2);
   const std::vector<ArrayRef> args = {{x.data(), DType::i64, 1, &n, nullptr},
@@ -313,8 +313,8 @@ TEST_F(CompileCache, ErrorsNameTheNodesOfTheGraphAtHand) {
       Result<Compiled> compiled = compile(divisions(suffix), {.backend = backend});
       ASSERT_TRUE(compiled.ok()) << compiled.status().message();
       EXPECT_EQ(report_.lookup, i ? Outcome::hit : Outcome::miss) << report_.reason;
-      errors[i][0] = error_of_run(*compiled->executable, 0, 2);
-      errors[i][1] = error_of_run(*compiled->executable, 1, 8);
+      errors[i][0] = error_of_run(*compiled, 0, 2);
+      errors[i][1] = error_of_run(*compiled, 1, 8);
       const Bytes bytes = write_artifact(compiled->executable->artifact());
       saved[i].assign(bytes.begin(), bytes.end());
       for (const std::string &text : {errors[i][0], errors[i][1], saved[i]}) {

@@ -45,8 +45,9 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  *
  * Of a context:
  * - threads i64 = 0: threads that run kernels; 0: KILN_THREADS, or one per core
- * - cache text = "": a folder; "": the standard one; "off"
- * - cache_max_bytes i64 = 0: 0: 1 GiB
+ * - cache text = "": a folder; "": the standard one; "off". One that others may write, or that is another user's, is
+ * not used: compiles say BYPASS and why, and the sink gets a warning
+ * - cache_max_bytes i64 = 0: 0: 1 GiB. It holds for all processes together that use the folder
  *
  * Of a compile:
  * - backend text = "cpu": or "cuda", "reference"

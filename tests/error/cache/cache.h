@@ -131,12 +131,12 @@ class CacheCase : public testing::Test {
   }
 
   // The damaged record is told of, put aside, made again and saved; the result is right each time.
-  void expect_compiled_again(const std::string &reason, const char *backend = "cpu") {
+  void expect_compiled_again(const std::string &reason, const char *backend = "cpu", size_t files_aside = 1) {
     const Outcome again = compile(backend);
     EXPECT_EQ(again.lookup, "REJECT");
     EXPECT_EQ(again.reason, reason);
     EXPECT_EQ(again.close, host::Error());
-    EXPECT_EQ(files(".bad").size(), 1u);
+    EXPECT_EQ(files(".bad").size(), files_aside);
     EXPECT_EQ(compile(backend).lookup, "HIT");
   }
 

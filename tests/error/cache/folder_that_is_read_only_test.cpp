@@ -35,7 +35,7 @@ TEST_F(CacheCase, FolderThatIsReadOnly) {
   EXPECT_EQ(outcome.lookup, "MISS");
   EXPECT_EQ(outcome.kernels_compiled, 1);
   EXPECT_EQ(outcome.close.code, KILN_IO) << outcome.close.message;
-  EXPECT_NE(outcome.close.message.find("saves to the cache failed; the first: cannot create " + folder_.string()),
+  EXPECT_NE(outcome.close.message.find("saves to the cache failed; the first: cannot open " + folder_.string()),
             std::string::npos)
       << outcome.close.message;
   EXPECT_TRUE(files("").empty());

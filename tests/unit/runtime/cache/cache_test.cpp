@@ -9,8 +9,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
+#include "runtime/cache/files.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
@@ -140,7 +142,7 @@ TEST_F(CacheTest, ARecordThatDoesNotLoadCanBeReplaced) {
   Cache cache(dir_, 0);
   Artifact a = example::add(4);
   ASSERT_TRUE(cache.publish(a).ok());
-  cache.reject(a.graph_key);
+  cache.reject(a.graph_key, find(cache, a));
   EXPECT_EQ(find(cache, a).outcome, Outcome::miss);
   a.report_json = "another";
   ASSERT_TRUE(cache.publish(a).ok());
@@ -249,17 +251,111 @@ TEST_F(CacheTest, EvictsTheOldestWhenItGrowsTooLarge) {
   EXPECT_FALSE(fs::exists(dir_ / "a" / digest_of("1").hex())) << "its folder goes with it";
 }
 
-TEST_F(CacheTest, EvictionRemovesWhatDeadWritersLeftAndNoLivingOnes) {
+TEST_F(CacheTest, EvictionRemovesWhatDeadWritersLeft) {
   Cache cache(dir_, 0);
   ASSERT_TRUE(cache.publish(with_key("a")).ok());
-  const fs::path folder = only_file(".kiln").parent_path();
-  std::ofstream(folder / ".tmp-1-1-1") << "old";
-  std::ofstream(folder / ".tmp-1-1-2") << "young";
-  const timespec times[2] = {{1000, 0}, {1000, 0}};
-  utimensat(AT_FDCWD, (folder / ".tmp-1-1-1").c_str(), times, 0);
+  const fs::path record = only_file(".kiln"), empty = dir_ / "a" / digest_of("b").hex();
+  for (const fs::path &folder : {record.parent_path(), dir_}) {
+    std::ofstream(folder / ".tmp-1-1-1") << "old";
+    std::ofstream(folder / ".tmp-1-1-2") << "dated in the future";
+    const timespec old[2] = {{1000, 0}, {1000, 0}}, future[2] = {{1LL << 33, 0}, {1LL << 33, 0}};
+    utimensat(AT_FDCWD, (folder / ".tmp-1-1-1").c_str(), old, 0);
+    utimensat(AT_FDCWD, (folder / ".tmp-1-1-2").c_str(), future, 0);
+  }
+  fs::create_directory(empty);
   ASSERT_TRUE(cache.evict().ok());
-  EXPECT_FALSE(fs::exists(folder / ".tmp-1-1-1"));
-  EXPECT_TRUE(fs::exists(folder / ".tmp-1-1-2"));
+  EXPECT_EQ(files_below(dir_), 3u) << "the record, the ledger and the tag";
+  EXPECT_FALSE(fs::exists(empty));
+  EXPECT_EQ(find(cache, with_key("a")).outcome, Outcome::hit);
+}
+
+// What lies in a record's place, and what the lookup says of it.
+struct Wrong {
+  const char *name;
+  std::function<void(const fs::path &)> put;
+  const char *reason;
+};
+void PrintTo(const Wrong &wrong, std::ostream *out) { *out << wrong.name; }
+
+class WrongRecord : public CacheTest, public testing::WithParamInterface<Wrong> {};
+
+TEST_P(WrongRecord, IsToldAndPutAsideAndMadeAgain) {
+  Cache cache(dir_, 0);
+  const Artifact a = with_key("a");
+  ASSERT_TRUE(cache.publish(a).ok());
+  const fs::path record = only_file(".kiln");
+  for (const bool looked_up : {true, false}) {
+    fs::remove(record);
+    GetParam().put(record);
+    if (looked_up) {
+      const Lookup lookup = find(cache, a);
+      EXPECT_EQ(lookup.outcome, Outcome::reject);
+      EXPECT_EQ(lookup.reason, GetParam().reason);
+      EXPECT_EQ(cache.last_io_error(), lookup.reason);
+      EXPECT_EQ(find(cache, a).outcome, Outcome::miss);
+    }
+    ASSERT_TRUE(cache.publish(a).ok());
+    EXPECT_EQ(find(cache, a).outcome, Outcome::hit);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_ / "quarantine"), fs::directory_iterator()), 2);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Is, WrongRecord,
+    testing::Values(Wrong{"AFolder",
+                          [](const fs::path &path) {
+                            fs::create_directory(path);
+                            std::ofstream(path / "thesis.txt") << "years of work";
+                          },
+                          "a folder is in the record's place"},
+                    Wrong{"ADanglingLink", [](const fs::path &path) { fs::create_symlink("/none", path); },
+                          "a link is in the record's place"},
+                    Wrong{"AFifo", [](const fs::path &path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
+                          "what is in the record's place is no regular file"}),
+    [](const auto &at) { return at.param.name; });
+
+TEST_F(CacheTest, AnUnreadableRecordIsToldAndPutAside) {
+  Cache cache(dir_, 0);
+  ASSERT_TRUE(cache.publish(with_key("a")).ok());
+  fs::permissions(root_, fs::perms(0755));
+  fs::permissions(only_file(".kiln"), fs::perms::none);
+  if (geteuid() == 0) {  // who reads everything: then as nobody, to whom it all belongs
+    for (const auto &entry : fs::recursive_directory_iterator(root_))
+      ASSERT_EQ(lchown(entry.path().c_str(), 65534, 65534), 0);
+    ASSERT_EQ(lchown(root_.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const Lookup lookup = find(cache, with_key("a"));
+  const Status published = cache.publish(with_key("a"));
+  const Outcome after = find(cache, with_key("a")).outcome;
+  ASSERT_EQ(getuid() == 0 ? seteuid(0) : 0, 0);
+  EXPECT_EQ(lookup.outcome, Outcome::reject);
+  EXPECT_EQ(lookup.reason, "the record cannot be used: Permission denied");
+  EXPECT_TRUE(published.ok()) << published.message();
+  EXPECT_EQ(after, Outcome::hit);
+}
+
+TEST_F(CacheTest, AFileInThePlaceOfAKeysFolderIsPutAside) {
+  Cache cache(dir_, 0);
+  const Artifact a = with_key("a");
+  fs::create_directories(dir_ / "a");
+  std::ofstream(dir_ / "a" / digest_of("a").hex()) << "in the way";
+  ASSERT_TRUE(cache.publish(a).ok());
+  EXPECT_EQ(find(cache, a).outcome, Outcome::hit);
+}
+
+TEST_F(CacheTest, WhatWasPublishedSinceIsNotPutAside) {
+  fs::create_directories(dir_);
+  const std::string place = dir_ / "record", to = dir_ / "aside";
+  std::ofstream(place) << "damaged";
+  RecordFile damaged = open_record(place);
+  ASSERT_EQ(damaged.state, RecordFile::State::read);
+  fs::remove(place);  // by another reader, after which another writer publishes
+  std::ofstream(place) << "good";
+  EXPECT_TRUE(set_aside(place, damaged.identity, to).ok());
+  EXPECT_TRUE(fs::exists(place));
+  EXPECT_FALSE(fs::exists(to));
+  EXPECT_TRUE(set_aside(place, open_record(place).identity, to).ok());
+  EXPECT_FALSE(fs::exists(place));
 }
 
 TEST_F(CacheTest, AFolderThatCannotBeMadeIsAnErrorThatIsCounted) {
