@@ -7,6 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#if defined(__SANITIZE_THREAD__)
+// The thread sanitizer otherwise ends a child that starts a thread where its parent had several.
+extern "C" inline __attribute__((used)) const char *__tsan_default_options() { return "die_after_fork=0"; }
+#endif
+
 namespace kiln::test {
 
 // Runs `body` in a child, whose failed expectations (printed there) are this test's. A child that hangs is ended by

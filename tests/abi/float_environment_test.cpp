@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host.h"
+#include "tests/paths.h"
 
 namespace {
 
@@ -171,6 +172,14 @@ TEST(FloatEnvironment, OfTheHostIsThatOfItsCallbacks) {
     for (const uint32_t seen : events.words) EXPECT_EQ(seen, word);
     for (const uint32_t seen : passes.words) EXPECT_EQ(seen, word);
   }
+}
+
+TEST(FloatEnvironment, OfTheHostOutlivesAPluginThatSetsItsOwn) {
+  const host::Context context = host::make_context();
+  const std::string path = kiln::test::binary_dir + "/test_plugins/fast_math.so";
+  const uint32_t before = _mm_getcsr() & controls;
+  EXPECT_OK(kiln_plugin_load(context.get(), path.data(), path.size(), nullptr));
+  EXPECT_EQ(_mm_getcsr() & controls, before);
 }
 
 }  // namespace

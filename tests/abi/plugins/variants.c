@@ -1,5 +1,6 @@
 /* A plugin that is right: it registers the pass "counting" with an option "step", and keeps count of its own ends of
- * life. Built a second time with SETUP_FAILS. (tests/error has one plugin for each other way of being wrong.) */
+ * life. Built again with SETUP_FAILS, and with the linker's -ffast-math. (tests/error has one plugin for each other way
+ * of being wrong.) */
 #include <kiln/plugin.h>
 #include <stdlib.h>
 #include <string.h>
