@@ -36,7 +36,8 @@ uint64_t Background::failures() const {
 
 std::string Background::first_failure() const {
   std::lock_guard lock(mutex_);
-  return first_failure_;
+  if (failures_ == 0) return "";
+  return first_failure_ ? first_failure_->message : "out of memory";
 }
 
 void Background::work() {
@@ -58,15 +59,17 @@ void Background::work() {
 }
 
 void Background::run(const std::function<Status()> &task) {
+  bool out_of_memory = false;
   Status status;
   try {
     status = task();
-  } catch (const std::exception &exception) {  // bad_alloc: nothing may leave a thread
-    status = error(Code::out_of_memory, exception.what());
+  } catch (const std::exception &) {  // bad_alloc: nothing may leave a thread
+    out_of_memory = true;
   }
-  if (status.ok()) return;
+  if (status.ok() && !out_of_memory) return;
   std::lock_guard lock(mutex_);
-  if (failures_++ == 0) first_failure_ = status.message();
+  if (failures_++ > 0) return;
+  first_failure_ = out_of_memory ? nullptr : status.info();
 }
 
 void Background::before_fork() {

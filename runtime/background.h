@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -41,7 +42,7 @@ class Background {
   Thread thread_;
   bool closed_ = false;
   uint64_t failures_ = 0;
-  std::string first_failure_;
+  std::shared_ptr<const ErrorInfo> first_failure_;  // null: there was no memory to tell it
 
   void before_fork();
   void in_forked_parent();

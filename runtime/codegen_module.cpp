@@ -1,5 +1,6 @@
 #include "runtime/codegen_module.h"
 
+#include <exception>
 #include <map>
 
 #include "jit/base/build_id.h"
@@ -16,13 +17,26 @@ struct Delivery {
   std::vector<CodegenModule::Output> outputs;
   std::map<uint64_t, std::shared_ptr<const Bytes>> codes;  // by the module's numbers of images
   size_t done = 0;
-  Status status;  // the first error
+  Status status;              // the first error
+  std::exception_ptr thrown;  // what no frame of the module's may see: it has a C++ library of its own
 
-  static void deliver(void *user, const kiln_codegen_result *result) { static_cast<Delivery *>(user)->take(*result); }
+  static void deliver(void *user, const kiln_codegen_result *result) {
+    auto &self = *static_cast<Delivery *>(user);
+    try {
+      if (!self.thrown) self.take(*result);
+    } catch (...) {
+      self.thrown = std::current_exception();
+    }
+  }
   static uint32_t cancelled(void *user) {
     auto &self = *static_cast<Delivery *>(user);
-    if (!self.status.ok()) return 1;  // the others would be for nothing
-    return self.request.cancelled && self.request.cancelled(self.done) ? 1 : 0;
+    if (self.thrown || !self.status.ok()) return 1;  // the others would be for nothing
+    try {
+      return self.request.cancelled && self.request.cancelled(self.done) ? 1 : 0;
+    } catch (...) {
+      self.thrown = std::current_exception();
+      return 1;
+    }
   }
   void take(const kiln_codegen_result &result) {
     ++done;
@@ -69,7 +83,8 @@ Result<std::vector<CodegenModule::Output>> CodegenModule::compile(const Request 
     sizes.push_back(kernel.size());
   }
   const std::string target = request.target.name();
-  Delivery delivery{.request = request, .outputs = std::vector<Output>(kernels.size()), .codes = {}, .status = {}};
+  Delivery delivery{
+      .request = request, .outputs = std::vector<Output>(kernels.size()), .codes = {}, .status = {}, .thrown = {}};
   kiln_codegen_request c_request{};
   c_request.kernels = kernels.data();
   c_request.kernel_sizes = sizes.data();
@@ -81,6 +96,7 @@ Result<std::vector<CodegenModule::Output>> CodegenModule::compile(const Request 
   c_request.cancelled = Delivery::cancelled;
   c_request.user = &delivery;
   const bool cancelled = table->compile(&c_request, Delivery::deliver, &delivery) != 0;
+  if (delivery.thrown) std::rethrow_exception(delivery.thrown);
   KILN_TRY(delivery.status);
   if (cancelled) return error(Code::cancelled, "cancelled after ", delivery.done, " of ", kernels.size(), " kernels");
   return std::move(delivery.outputs);

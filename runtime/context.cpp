@@ -91,21 +91,26 @@ std::string Context::failed_saves() const {
   return str_cat(background_.failures(), " saves to the cache failed; the first: ", background_.first_failure());
 }
 
-Status Context::close() {
+bool Context::let_go() noexcept {
   background_.close();
   // Destroyed after the lock is given up, the last one first: they run callbacks of host and plugins.
-  std::vector<std::shared_ptr<void>> plugins;
   PassList passes;
   std::shared_ptr<const EventSink> sink;
   {
     std::lock_guard lock(mutex_);
-    if (closed_) return {};
+    if (closed_) return false;
     closed_ = true;
-    for (LoadedPlugin &plugin : plugins_) plugins.push_back(std::exchange(plugin.keep, nullptr));
     passes = std::exchange(passes_, PassList());
     sink = std::exchange(sink_, nullptr);
   }
-  if (background_.failures() == 0) return {};
+  sink = nullptr;
+  passes = PassList();
+  for (LoadedPlugin &plugin : plugins_) plugin.keep = nullptr;  // a closed context changes its plugins no more
+  return true;
+}
+
+Status Context::close() {
+  if (!let_go() || background_.failures() == 0) return {};
   return error(Code::io, failed_saves());
 }
 

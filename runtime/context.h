@@ -52,7 +52,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(const ContextOptions &options, EventSink sink);
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
-  ~Context() { (void)close(); }
+  ~Context() { (void)let_go(); }
 
   const OpTable &ops() const { return builtin_ops(); }
   std::span<const Op *const> op_list() const { return all_ops(); }  // a kiln_op is an index into it, plus 1
@@ -79,6 +79,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::string report() const;  // JSON; kiln_context_report documents it
 
  private:
+  bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
   std::string failed_saves() const;
 

@@ -54,7 +54,7 @@ using namespace kiln::abi;
 
 kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size, const kiln_options *options,
                                kiln_report **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::string_view wanted, check.text(verb, verb_size, "verb"));
     KILN_TRY(check.optional_handle(options, "options"));

@@ -36,7 +36,7 @@ using namespace kiln;
 using namespace kiln::abi;
 
 kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_TRY(check.pointer(out, "out"));
     KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable));

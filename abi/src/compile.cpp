@@ -36,7 +36,7 @@ using namespace kiln::abi;
 
 kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                          kiln_executable **out, kiln_report **out_report) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.handle(graph, "graph"));
     KILN_TRY(check.optional_handle(options, "options"));
@@ -56,7 +56,7 @@ kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const k
 
 kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                  const kiln_options *options) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
@@ -66,7 +66,7 @@ kiln_error *kiln_executable_save(const kiln_executable *executable, const char *
 }
 
 kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size, kiln_executable **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.pointer(out, "out"));
@@ -82,7 +82,7 @@ kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64
 }
 
 kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_TRY(check.pointer(out, "out"));
     *out = make_report(describe(*executable->executable)).release();
@@ -92,7 +92,7 @@ kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_rep
 
 kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                  kiln_blob **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_ASSIGN(const std::string_view wanted, check.text(what, what_size, "what"));
     KILN_TRY(check.pointer(out, "out"));

@@ -22,7 +22,7 @@ using AddArgument = Result<ValueId> (Edit::*)(std::string_view, TensorType);
 
 kiln_error *add_argument(const char *function, AddArgument add, kiln_edit *edit, const char *name, uint64_t name_size,
                          const kiln_type *type, kiln_value *out) {
-  return entry(function, [&](const Checks &check) -> Status {
+  return deep_entry(function, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_TRY(check.pointer(out, "out"));
@@ -99,7 +99,7 @@ kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_
 
 kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size, const kiln_value *inputs,
                           uint64_t input_count, const kiln_attr *attrs, uint64_t attr_count, kiln_node *out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     KILN_ASSIGN(const Op *record, op_numbered(*edit->context, op));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
@@ -136,7 +136,7 @@ kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint6
 }
 
 kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     return changed->replace(ValueId::unpack(from), ValueId::unpack(to));
   });
@@ -159,7 +159,7 @@ kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const k
 }
 
 kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     KILN_TRY(check.pointer(out, "out"));
     if (!edit->owned) return check.fail("edit is a pass's own: its host finishes it after kiln_pass_done");

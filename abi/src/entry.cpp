@@ -10,6 +10,11 @@ constexpr uint32_t max_request_bytes = 4096;  // no struct of any version comes 
 
 }  // namespace
 
+Status Checks::no_stack() const {
+  return error(Code::out_of_memory, function_,
+               ": this thread has less than 512 KiB of stack left, and there is no other");
+}
+
 Result<std::string_view> Checks::text(const char *data, uint64_t size, const char *name) const {
   if (!data && size) return fail(name, " is NULL, its size is ", size);
   const std::string_view text(data ? data : "", size);

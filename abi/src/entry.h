@@ -17,6 +17,7 @@
 #include "abi/src/error.h"
 #include "abi/src/handles.h"
 #include "jit/base/float_environment.h"
+#include "jit/base/stack.h"
 
 namespace kiln::abi {
 
@@ -28,6 +29,7 @@ class Checks {
   Status fail(const Parts &...parts) const {
     return invalid(function_, ": ", parts...);
   }
+  Status no_stack() const;  // and no thread to be had with a larger one
   template <class Handle>
   Status handle(const Handle *handle, const char *name) const {
     if (!handle) return fail(name, " is NULL");
@@ -82,6 +84,15 @@ kiln_error *entry(const char *function, Body &&body) noexcept {
   } catch (...) {
     return out_of_memory();
   }
+}
+
+// The same for what recurses over graphs or expressions: where the host's thread has a small stack, it waits while
+// another one does the work.
+template <class Body>
+kiln_error *deep_entry(const char *function, Body &&body) noexcept {
+  kiln_error *result = nullptr;
+  if (on_deep_stack([&] { result = entry(function, body); })) return result;
+  return entry(function, [](const Checks &check) { return check.no_stack(); });
 }
 
 // For functions that answer without an error: `fallback` when anything is wrong.

@@ -107,7 +107,7 @@ void kiln_graph_destroy(kiln_graph *graph) {
 }
 
 kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size, kiln_graph **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::span<const char> text, check.array(static_cast<const char *>(json), json_size, "json"));
     KILN_TRY(check.pointer(out, "out"));
@@ -118,7 +118,7 @@ kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t j
 }
 
 kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size, kiln_blob **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(graph, "graph"));
     KILN_ASSIGN(const std::string_view wanted, check.text(format, format_size, "format"));
     KILN_TRY(check.pointer(out, "out"));
@@ -136,7 +136,7 @@ kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64
 }
 
 kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(graph, "graph"));
     KILN_TRY(check.pointer(out, "out"));
     *out = make_report(describe(graph->get())).release();
@@ -265,7 +265,7 @@ kiln_error *kiln_value_dtype(const kiln_graph *graph, kiln_value value, kiln_dty
 
 kiln_error *kiln_value_dims(const kiln_graph *graph, kiln_value value, kiln_dim *buffer, uint64_t capacity,
                             uint64_t *out_rank) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const ValueId id, find_value(check, graph, value));
     return write_dims(check, graph, graph->get().type(id).dims, buffer, capacity, out_rank);
   });
@@ -273,7 +273,7 @@ kiln_error *kiln_value_dims(const kiln_graph *graph, kiln_value value, kiln_dim 
 
 kiln_error *kiln_value_strides(const kiln_graph *graph, kiln_value value, kiln_dim *buffer, uint64_t capacity,
                                uint64_t *out_rank) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const ValueId id, find_value(check, graph, value));
     const TensorType &type = graph->get().type(id);
     if (type.layout != TensorType::Layout::exact)

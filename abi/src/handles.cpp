@@ -4,6 +4,8 @@
 
 #include <new>
 
+#include "runtime/graph/json_scan.h"
+
 namespace kiln::abi {
 
 namespace {
@@ -24,7 +26,7 @@ void index_long_lists(const cJSON *node, kiln_report &report) {
 
 std::unique_ptr<kiln_report> make_report(std::string_view json) {
   std::unique_ptr<cJSON, void (*)(cJSON *)> root(cJSON_ParseWithLength(json.data(), json.size()), cJSON_Delete);
-  if (!root) root.reset(cJSON_CreateObject());
+  if (!root && !scan_json(json).ok()) root.reset(cJSON_CreateObject());
   if (!root) throw std::bad_alloc();
   std::unique_ptr<kiln_report> report(new kiln_report{.magic = {}, .root = std::move(root)});
   index_long_lists(report->root.get(), *report);

@@ -74,7 +74,7 @@ kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **ou
 }
 
 kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t text_size, kiln_dim *out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::string_view expression, check.text(text, text_size, "text"));
     KILN_TRY(check.pointer(out, "out"));
@@ -85,7 +85,7 @@ kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t tex
 }
 
 kiln_error *kiln_dim_text(kiln_context *context, const kiln_dim *dim, kiln_text *out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.pointer(dim, "dim"));
     KILN_TRY(check.pointer(out, "out"));
@@ -97,7 +97,7 @@ kiln_error *kiln_dim_text(kiln_context *context, const kiln_dim *dim, kiln_text 
 
 kiln_error *kiln_dim_evaluate(kiln_context *context, const kiln_dim *dim, const kiln_text *symbols,
                               const int64_t *values, uint64_t count, int64_t *out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.pointer(dim, "dim"));
     KILN_ASSIGN(const std::span<const kiln_text> names, check.array(symbols, count, "symbols"));

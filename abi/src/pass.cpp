@@ -29,6 +29,8 @@ Status call_back(Callback &&callback) {
   try {
     const HostFloats floats;
     return take_status(callback());
+  } catch (const std::bad_alloc &) {
+    return error(Code::out_of_memory, "out of memory");
   } catch (const std::exception &exception) {
     return error(Code::plugin_failed, "it threw an exception: ", exception.what());
   } catch (...) {

@@ -77,7 +77,7 @@ using namespace kiln;
 using namespace kiln::abi;
 
 kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size, const kiln_options *options) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
@@ -87,7 +87,7 @@ kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t p
 }
 
 kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.pointer(out, "out"));
     const AttrMap no_values;

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -41,8 +43,22 @@ Status check_whole(const std::string &path) {
   return map.ok() ? check_whole(map->bytes(), path) : Status();  // which it says better, too
 }
 
-Status cannot_open(const std::string &path, std::string_view why) {
-  return error(Code::io, "cannot open library '", path, "': ", why);
+// The loader's own calls set no errno, and "failed to map segment" may be said of a file or of the memory. Asks for as
+// much as the library's file and what it depends on may take.
+bool is_memory_short(const std::string &path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0 || info.st_size == 0) return false;
+  const size_t bytes = 2 * static_cast<size_t>(info.st_size);
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return true;
+  munmap(memory, bytes);
+  return false;
+}
+
+// `number`: the errno that the loader left: nothing that succeeds sets it back. Its text is for people.
+Status cannot_open(const std::string &path, std::string_view why, int number) {
+  const Code code = is_memory_short(path) ? Code::out_of_memory : errno_code(number);
+  return error(code, "cannot open library '", path, "': ", why);
 }
 
 std::string loader_error() {
@@ -52,6 +68,7 @@ std::string loader_error() {
 
 void *load(const std::string &name) {
   const HostFloats floats;  // a library that was built with -ffast-math sets another environment as it is loaded
+  errno = 0;
   return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -71,7 +88,8 @@ std::string fresh_name(FileDescriptor &file) {
 Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
   KILN_TRY(check_whole(path));
   void *handle = load(path);
-  if (!handle) return cannot_open(path, loader_error());
+  const int number = errno;
+  if (!handle) return cannot_open(path, loader_error(), number);
   return DynamicLibrary(handle, path);
 }
 
@@ -80,9 +98,10 @@ Result<DynamicLibrary> DynamicLibrary::open_copy(ByteSpan file, const std::strin
   const FilePart whole{file};
   FileDescriptor copy = sealed_memory_file(path.substr(path.rfind('/') + 1), {&whole, 1}, file.size());
   const std::string name = fresh_name(copy);
-  if (copy.get() < 0) return cannot_open(path, str_cat("no memory file can be made: ", errno_text(errno)));
+  if (copy.get() < 0) return cannot_open(path, str_cat("no memory file can be made: ", errno_text(errno)), errno);
   void *handle = load(name);
-  if (!handle) return cannot_open(path, loader_error());
+  const int number = errno;
+  if (!handle) return cannot_open(path, loader_error(), number);
   (void)copy.release();  // as long as the library is there, so is its name
   return DynamicLibrary(handle, path);
 }

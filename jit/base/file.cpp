@@ -17,7 +17,7 @@ namespace {
 
 Status failed(std::string_view what, const std::string &path) {
   int number = errno;
-  return error(Code::io, "cannot ", what, " '", path, "': ", errno_text(number));
+  return error(errno_code(number), "cannot ", what, " '", path, "': ", errno_text(number));
 }
 
 Result<size_t> size_of(const FileDescriptor &file, const std::string &path) {
@@ -57,6 +57,8 @@ Status replace_file(const std::string &path, ByteSpan bytes) {
 }  // namespace
 
 std::string errno_text(int number) { return std::generic_category().message(number); }
+
+Code errno_code(int number) { return number == ENOMEM ? Code::out_of_memory : Code::io; }
 
 Result<FileDescriptor> open_file(const std::string &path) {
   // Not blocking: opening a FIFO would wait for a writer before we could refuse it.

@@ -11,6 +11,8 @@ namespace kiln {
 
 // Of errno, as a person reads it.
 std::string errno_text(int number);
+// What a call that set errno to `number` failed of: memory, or else io.
+Code errno_code(int number);
 
 Result<Bytes> read_file(const std::string &path);
 // The same in two steps, so that what is read later is of the same file: opens a regular file; reads all of it, from

@@ -42,10 +42,10 @@ struct kiln_device_queue {
 namespace kiln::cuda {
 namespace {
 
-uint32_t fail(const Status &status, kiln_device_error *error) {
-  error->code = static_cast<uint32_t>(status.code());
-  const size_t size = std::min(status.message().size(), sizeof error->message - 1);
-  std::memcpy(error->message, status.message().data(), size);
+uint32_t fail(Code code, std::string_view message, kiln_device_error *error) {
+  error->code = static_cast<uint32_t>(code);
+  const size_t size = std::min(message.size(), sizeof error->message - 1);
+  std::memcpy(error->message, message.data(), size);
   error->message[size] = 0;
   return 1;
 }
@@ -55,9 +55,9 @@ template <class Body>
 uint32_t guarded(kiln_device_error *error, Body body) {
   try {
     const Status status = body();
-    return status.ok() ? 0 : fail(status, error);
+    return status.ok() ? 0 : fail(status.code(), status.message(), error);
   } catch (const std::exception &exception) {
-    return fail(Status(Code::out_of_memory, exception.what()), error);
+    return fail(Code::out_of_memory, exception.what(), error);
   }
 }
 

@@ -23,12 +23,15 @@ struct Running {
   explicit Running(std::span<Entry> of) : entries(of) {}
   std::span<Entry> entries;
   Program program;
+  std::exception_ptr thrown;
   Thread thread;
 };
 
 class Batch {
  public:
-  Batch(const kiln_codegen_request &request, Deliver to, void *user) : request_(request), to_(to), user_(user) {}
+  // `delivered` counts the kernels that `to` was called for, also when run throws.
+  Batch(const kiln_codegen_request &request, Deliver to, void *user, uint64_t &delivered)
+      : request_(request), to_(to), user_(user), delivered_(delivered) {}
 
   // As kiln_codegen_table::compile.
   int32_t run() {
@@ -41,16 +44,6 @@ class Batch {
       const size_t entry = entries_.of_kernel[delivered_];
       if (!(request_.want & KILN_CODEGEN_TEXT_ONLY)) wait_for(entry / program_kernels);
       deliver(entry);
-    }
-    return 0;
-  }
-
-  // What is left when there is no memory, or no thread, to go on.
-  int32_t fail(const Status &status) {
-    for (; delivered_ < request_.kernel_count; ++delivered_) {
-      kiln_codegen_result result{};
-      result.kernel = delivered_;
-      deliver_error(status, result);
     }
     return 0;
   }
@@ -72,6 +65,7 @@ class Batch {
         if (!next.thread) compile(next);  // the system gives none
       }
       running_.front().thread.join();
+      if (running_.front().thrown) std::rethrow_exception(running_.front().thrown);
       programs_.push_back(std::move(running_.front().program));
       running_.pop_front();
     }
@@ -80,8 +74,8 @@ class Batch {
   void compile(Running &running) const {
     try {
       running.program = compile_program(running.entries, {request_.target, request_.target_size});
-    } catch (const std::exception &failure) {  // nothing may leave a thread
-      running.program.status = error(Code::out_of_memory, "compile: ", failure.what());
+    } catch (...) {  // nothing may leave a thread
+      running.thrown = std::current_exception();
     }
   }
 
@@ -124,19 +118,28 @@ class Batch {
   const kiln_codegen_request &request_;
   const Deliver to_;
   void *const user_;
-  uint64_t delivered_ = 0;
+  uint64_t &delivered_;
   Entries entries_;
   std::vector<Program> programs_;  // finished, in order
   std::deque<Running> running_;    // those after them; joined by their destructors
 };
 
 int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user) {
-  Batch batch(*request, deliver, user);
+  uint64_t delivered = 0;
   try {
-    return batch.run();
-  } catch (const std::exception &failure) {
-    return batch.fail(error(Code::out_of_memory, "compile: ", failure.what()));
+    return Batch(*request, deliver, user, delivered).run();
+  } catch (const std::exception &) {  // no memory
   }
+  constexpr std::string_view why = "not enough memory to compile it";
+  for (; delivered < request->kernel_count; ++delivered) {
+    kiln_codegen_result result{};
+    result.kernel = delivered;
+    result.error = why.data();
+    result.error_size = why.size();
+    result.error_code = static_cast<uint32_t>(Code::out_of_memory);
+    deliver(user, &result);
+  }
+  return 0;
 }
 
 }  // namespace

@@ -6,19 +6,26 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "jit/base/build_id.h"
 #include "jit/base/codegen.h"
 #include "jit/base/process.h"
+#include "jit/llvm/reserve.h"
 #include "jit/llvm/session.h"
 
 namespace kiln::codegen {
 namespace {
 
+// What a thread takes to compile a kernel of so many bytes, its session included: measured, and doubled.
+uint64_t working_bytes(uint64_t kernel_size) { return (uint64_t{8} << 20) + 1024 * kernel_size; }
+
 struct Outcome {
   Status status;
+  bool out_of_memory = false;  // then there is no status: it would need memory, too
   Compiled compiled;
   double milliseconds = 0;
 };
@@ -41,9 +48,15 @@ class Batch {
     for (Thread &worker : workers_) worker.join();
   }
 
-  // Where the system gives fewer threads, those that there are do the work; without any, wait() does.
+  // As many threads as there is memory for; throws bad_alloc when that is none. Where the system gives fewer threads,
+  // those that there are do the work; without any, wait() does.
   void start() {
-    const uint64_t threads = std::min<uint64_t>(std::max(request_.threads, 1u), request_.kernel_count);
+    if (order_.empty()) return;
+    const uint64_t each = working_bytes(request_.kernel_sizes[order_.front()]);
+    uint64_t threads = std::min<uint64_t>(std::max(request_.threads, 1u), request_.kernel_count);
+    while (!(reserve_ = Reserve::hold(threads * each)))
+      if ((threads /= 2) == 0) throw std::bad_alloc();
+    workers_.reserve(threads);
     while (workers_.size() < threads) {
       workers_.push_back(Thread::start("kiln-compile", [this] { work(); }));
       if (workers_.back()) continue;
@@ -75,11 +88,7 @@ class Batch {
     const uint64_t kernel = order_[turn];
     Outcome outcome;
     const auto begin = std::chrono::steady_clock::now();
-    try {
-      outcome.status = compile(kernel, session, outcome.compiled);
-    } catch (const std::exception &failure) {
-      outcome.status = error(Code::out_of_memory, "kernel ", kernel, ": ", failure.what());
-    }
+    outcome.out_of_memory = !compile(kernel, session, outcome);
     outcome.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     {
       std::lock_guard lock(mutex_);
@@ -89,7 +98,28 @@ class Batch {
     return true;
   }
 
-  Status compile(uint64_t kernel, std::unique_ptr<Session> &session, Compiled &out) {
+  // Whether there was memory for it.
+  bool compile(uint64_t kernel, std::unique_ptr<Session> &session, Outcome &outcome) {
+    if (reserve_->is_low()) return false;
+    try {
+      outcome.status = compile_with(kernel, session, outcome.compiled);
+    } catch (const std::exception &) {
+      // Not even the reserve sufficed: LLVM was left in the middle of something, so that its objects cannot be
+      // destroyed.
+      (void)session.release();
+      return false;
+    }
+    if (!reserve_->is_low()) return true;
+    // Its memory goes back before the next kernel asks how much there is.
+    if (reserve_->is_spent()) {
+      (void)session.release();
+    } else {
+      session.reset();
+    }
+    return true;
+  }
+
+  Status compile_with(uint64_t kernel, std::unique_ptr<Session> &session, Compiled &out) {
     if (!target_.ok()) return target_.status();
     if (!session) {
       KILN_ASSIGN(session, Session::create(target_->level));
@@ -102,6 +132,7 @@ class Batch {
   const Result<Target> target_;
   std::vector<uint64_t> order_;  // large ones first, so that no thread is left with one at the end
   std::vector<std::optional<Outcome>> outcomes_;
+  std::optional<Reserve> reserve_;
   std::atomic<uint64_t> next_ = 0;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
@@ -112,28 +143,34 @@ class Batch {
 
 using Deliver = void (*)(void *user, const kiln_codegen_result *);
 
+void deliver_error(uint64_t kernel, Code code, std::string_view why, Deliver deliver, void *user) {
+  kiln_codegen_result result{};
+  result.kernel = result.image_number = kernel;
+  result.error = why.data();
+  result.error_size = why.size();
+  result.error_code = static_cast<uint32_t>(code);
+  deliver(user, &result);
+}
+
 void deliver_outcome(uint64_t kernel, const Outcome &outcome, Deliver deliver, void *user) {
+  if (outcome.out_of_memory)
+    return deliver_error(kernel, Code::out_of_memory, "not enough memory to compile it", deliver, user);
+  if (!outcome.status.ok())
+    return deliver_error(kernel, outcome.status.code(), outcome.status.message(), deliver, user);
+  const Compiled &compiled = outcome.compiled;
   kiln_codegen_result result{};
   result.kernel = result.image_number = kernel;
   result.milliseconds = outcome.milliseconds;
-  if (outcome.status.ok()) {
-    const Compiled &compiled = outcome.compiled;
-    result.image = compiled.image.bytes.data();
-    result.image_size = compiled.image.bytes.size();
-    result.entry_offset = compiled.image.entry_offset;
-    result.text = compiled.text.data();
-    result.text_size = compiled.text.size();
-  } else {
-    result.error = outcome.status.message().data();
-    result.error_size = outcome.status.message().size();
-    result.error_code = static_cast<uint32_t>(outcome.status.code());
-  }
+  result.image = compiled.image.bytes.data();
+  result.image_size = compiled.image.bytes.size();
+  result.entry_offset = compiled.image.entry_offset;
+  result.text = compiled.text.data();
+  result.text_size = compiled.text.size();
   deliver(user, &result);
 }
 
 int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user) {
   uint64_t delivered = 0;
-  Outcome failed;
   try {
     Batch batch(*request);
     batch.start();
@@ -143,10 +180,10 @@ int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user
         deliver_outcome(delivered++, *outcome, deliver, user);
     }
     return 0;
-  } catch (const std::exception &failure) {  // no memory, or no threads
-    failed.status = error(Code::out_of_memory, "compile: ", failure.what());
+  } catch (const std::exception &) {  // no memory, or no threads
   }
-  for (; delivered < request->kernel_count; ++delivered) deliver_outcome(delivered, failed, deliver, user);
+  for (; delivered < request->kernel_count; ++delivered)
+    deliver_error(delivered, Code::out_of_memory, "neither memory nor threads to compile it", deliver, user);
   return 0;
 }
 

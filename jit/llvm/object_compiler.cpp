@@ -3,9 +3,12 @@
 #include <llvm/ExecutionEngine/Orc/CompileUtils.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetOptions.h>
+
+#include <new>
 
 namespace kiln::codegen {
 namespace {
@@ -49,9 +52,14 @@ Status apply_settings() {
   return {};
 }
 
+// Otherwise LLVM ends the process. The exception passes through frames that know of none, so that what they hold is
+// lost: the module's border (module.cpp) gives the session up.
+void throw_bad_alloc(void *, const char *, bool) { throw std::bad_alloc(); }
+
 // Once a process: LLVM keeps its options in globals, of this library alone.
 const Status &initialise_llvm() {
   static const Status outcome = [] {
+    llvm::install_bad_alloc_error_handler(throw_bad_alloc);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view temporary_prefix = ".tmp-";
 
 Status io_error(std::string_view what, const std::string &path, int number) {
-  return error(Code::io, "cannot ", what, " ", path, ": ", errno_text(number));
+  return error(errno_code(number), "cannot ", what, " ", path, ": ", errno_text(number));
 }
 
 FileIdentity identity_of(const struct stat &info) { return {info.st_dev, info.st_ino}; }

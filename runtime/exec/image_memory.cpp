@@ -66,7 +66,7 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
   if (!anonymous) memory.base_ = map_sealed_file(images, layout, std::string(name));
   if (!memory.base_) memory.base_ = map_anonymous(images, layout);
   if (!memory.base_)
-    return error(Code::io, "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),
+    return error(errno_code(errno), "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),
                  "; the system may forbid code that is generated at run time");
   memory.size_ = layout.size;
 

@@ -102,6 +102,8 @@ Status Areas::map_guarded(std::span<const uint64_t> sizes_bytes, Guard guard, st
   return {};
 }
 
+BufferRecycler::BufferRecycler() { kept_.reserve(max_kept_buffers); }
+
 Result<std::shared_ptr<OutputBuffer>> BufferRecycler::acquire(uint64_t size_bytes) {
   const uint64_t wanted = size_class(std::max<uint64_t>(size_bytes, 1));
   Memory memory;
@@ -129,17 +131,19 @@ Result<std::shared_ptr<OutputBuffer>> BufferRecycler::acquire(uint64_t size_byte
                                        });
 }
 
-void BufferRecycler::give_back(Memory memory) {
+void BufferRecycler::give_back(Memory memory) noexcept {
   if (memory.size_bytes() > max_kept_bytes) return;
-  std::vector<Memory> dropped;  // freed after the lock
-  const std::lock_guard lock(mutex_);
-  kept_bytes_ += memory.size_bytes();
-  kept_.push_back(std::move(memory));
-  while (kept_.size() > max_kept_buffers || kept_bytes_ > max_kept_bytes) {
-    kept_bytes_ -= kept_.front().size_bytes();
-    dropped.push_back(std::move(kept_.front()));
+  std::unique_lock lock(mutex_);
+  while (kept_.size() == max_kept_buffers || kept_bytes_ + memory.size_bytes() > max_kept_bytes) {
+    Memory dropped = std::move(kept_.front());
+    kept_bytes_ -= dropped.size_bytes();
     kept_.erase(kept_.begin());
+    lock.unlock();
+    dropped = Memory();
+    lock.lock();
   }
+  kept_bytes_ += memory.size_bytes();
+  kept_.push_back(std::move(memory));  // within what the constructor reserved
 }
 
 uint64_t BufferRecycler::kept_bytes() const {

@@ -68,12 +68,13 @@ struct OutputBuffer {
 // Outputs that were let go of, kept for the next that need about as much. Any thread.
 class BufferRecycler : public std::enable_shared_from_this<BufferRecycler> {
  public:
+  BufferRecycler();
   // At least `size_bytes`. The buffer comes back here when its last owner lets go, on that owner's thread.
   Result<std::shared_ptr<OutputBuffer>> acquire(uint64_t size_bytes);
   uint64_t kept_bytes() const;
 
  private:
-  void give_back(Memory memory);
+  void give_back(Memory memory) noexcept;  // on an owner's way out, which nothing may stop
 
   mutable std::mutex mutex_;
   std::vector<Memory> kept_;  // oldest first

@@ -1,8 +1,10 @@
 #include "runtime/exec/reference_step.h"
 
 #include <cstring>
+#include <exception>
 #include <map>
 
+#include "jit/base/stack.h"
 #include "runtime/ops/reference.h"
 
 namespace kiln {
@@ -60,7 +62,17 @@ Status run_reference_step(const Executable &executable, const Signature &signatu
   for (const RefTensor &operand : operands) pointers.push_back(&operand);
 
   std::map<size_t, RefTensor> copied;
-  KILN_ASSIGN(const std::vector<RefTensor> results, run_reference(*executable.reference_graph(), pointers, &copied));
+  Result<std::vector<RefTensor>> ran = error(Code::out_of_memory, "no stack for the reference, and no thread with one");
+  std::exception_ptr thrown;
+  (void)on_deep_stack([&] {
+    try {
+      ran = run_reference(*executable.reference_graph(), pointers, &copied);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  });
+  if (thrown) std::rethrow_exception(thrown);
+  KILN_ASSIGN(const std::vector<RefTensor> results, std::move(ran));
   for (uint32_t i = 0; i < results.size(); ++i) {
     const uint32_t slot = signature.outputs().begin + i;
     KILN_TRY(write_argument(results[i], sizes.argument(slot), signature.describe(slot), data[slot]));

@@ -44,7 +44,7 @@ bool spin_until(Condition done) {
 // `unfinished`. So the job's fields are read after a claim only, and no worker has to be waited for that did not come
 // in time.
 struct ThreadPool::State {
-  explicit State(uint32_t wanted) : threads(wanted) {}
+  explicit State(uint32_t wanted) : threads(wanted) { workers.reserve(threads - 1); }
 
   const uint32_t threads;
   std::vector<Thread> workers;                // touched by the owner of `taken`
@@ -94,7 +94,6 @@ void ThreadPool::State::worker_main(uint32_t worker) {
 }
 
 void ThreadPool::State::start_workers() {
-  workers.reserve(threads - 1);
   for (uint32_t i = 1; i < threads; ++i) {
     Thread worker = Thread::start("kiln-worker", [this, i] { worker_main(i); });
     if (!worker) break;  // the system gives no more: those that started, and the caller, do the work

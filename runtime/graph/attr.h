@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -52,6 +53,14 @@ class AttrValue {
   AttrValue(std::vector<double> v) : items(std::move(v)), is_list(true) {}
   AttrValue(std::vector<std::string> v) : items(std::move(v)), is_list(true) {}
   AttrValue(std::vector<Dim> v) : items(std::move(v)), is_list(true) {}
+  // When a variant's own copying finds no memory, libstdc++ 12 destroys a vector that was not made.
+  AttrValue(const AttrValue &other) : is_list(other.is_list) {
+    std::visit([this](const auto &list) { items = std::remove_cvref_t<decltype(list)>(list); }, other.items);
+  }
+  AttrValue(AttrValue &&) = default;
+  AttrValue &operator=(const AttrValue &) = default;
+  AttrValue &operator=(AttrValue &&) = default;
+  ~AttrValue() = default;
 
   AttrKind kind() const { return static_cast<AttrKind>(items.index() + 1); }
   size_t size() const;

@@ -113,6 +113,7 @@ Result<std::vector<StoredTensor>> parse_safetensors(ByteSpan file) {
   const std::string_view text(reinterpret_cast<const char *>(header.data()), header.size());
   if (Status status = scan_json(text); !status.ok()) return corrupt("header: ", status.message());
   const std::unique_ptr<cJSON, void (*)(cJSON *)> root(cJSON_ParseWithLength(text.data(), text.size()), cJSON_Delete);
+  if (!root) return error(Code::out_of_memory, "header: out of memory");  // the scan has left no other reason
   if (!cJSON_IsObject(root.get())) return corrupt("header: expected an object");
   std::vector<StoredTensor> tensors;
   for (const cJSON *item = root->child; item; item = item->next) {

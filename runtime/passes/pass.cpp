@@ -50,6 +50,11 @@ Status blame(const Pass &pass, Code code, std::string_view message, std::shared_
   return Status(std::move(info));
 }
 
+Status blame_failure(const Pass &pass, std::string_view what, const Status &failure) {
+  const Code code = failure.code() == Code::out_of_memory ? Code::out_of_memory : Code::plugin_failed;
+  return blame(pass, code, str_cat(what, ": ", failure.message()), failure.info());
+}
+
 Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
   out.text(pass.name);
   out.text(pass.version);
@@ -65,7 +70,7 @@ Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
   if (!pass.fingerprint) return {};
   const Status status = pass.fingerprint(out);
   if (status.ok()) return {};
-  return blame(pass, Code::plugin_failed, str_cat("its fingerprint failed: ", status.message()), status.info());
+  return blame_failure(pass, "its fingerprint failed", status);
 }
 
 }  // namespace kiln

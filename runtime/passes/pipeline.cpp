@@ -101,7 +101,7 @@ Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, 
   PassContext context{.edit = edit, .ops = ops, .options = pass.options, .replacement = nullptr};
   Status status = pass.run(context);
   if (!status.ok() && pass.built_in()) return status;  // what the graph asks for cannot be done
-  if (!status.ok()) return blame(pass, Code::plugin_failed, str_cat("failed: ", status.message()), status.info());
+  if (!status.ok()) return blame_failure(pass, "failed", status);
   if (!context.done)
     return blame(pass, Code::plugin_failed, "returned without saying that it is done (kiln_pass_done)");
   if (edit.has_open_scope())

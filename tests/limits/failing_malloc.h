@@ -1,0 +1,10 @@
+/* The library that limits_host is run with (LD_PRELOAD); the functions are absent without it. */
+#ifndef KILN_TESTS_FAILING_MALLOC_H
+#define KILN_TESTS_FAILING_MALLOC_H
+#define EXPORT __attribute__((visibility("default")))
+
+/* Counts allocations from 1 from now on; those from `first_failing` to `last_failing` fail. */
+EXPORT __attribute__((weak)) void failing_malloc_arm(long first_failing, long last_failing);
+/* Lets all succeed again. Returns how many there were. */
+EXPORT __attribute__((weak)) long failing_malloc_disarm(void);
+#endif
