@@ -34,13 +34,8 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   for (const auto *steps : {&artifact->plan.prepare, &artifact->plan.steps}) {
     for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
   }
+  work.report.device_kernels = device_kernels(*artifact);
   const BackendInfo &backend = work.backend();
-  work.report.device_kernels.clear();
-  for (const Image &image : artifact->images) {
-    if (!backend.on_device()) break;
-    work.report.device_kernels.push_back(image);
-    work.report.device_kernels.back().code = nullptr;
-  }
   return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
                           [modules = work.env.modules, &backend] { return modules->device(backend); });
 }
@@ -81,7 +76,7 @@ Result<Passes> select_passes(const Work &work) {
   KILN_ASSIGN(PassPtrs selected, work.env.passes.select(work.options.passes, work.options.disable_passes));
   Passes passes;
   for (auto &pass : selected) {
-    if (work.oracle() || pass->stage == Stage::joint) continue;
+    if (work.oracle()) continue;
     (pass->early() ? passes.early : passes.late).push_back(std::move(pass));
   }
   return passes;

@@ -7,33 +7,18 @@ namespace kiln {
 Call::State::State(const Executable &exe)
     : executable(exe),
       signature(exe.plan()),
-      plan_slots(signature.count()),
       sizes(exe.plan(), signature, exe.sizes()),
-      steps(exe, exe.plan().steps, exe.sizes().steps),
       bindings(signature.count()),
       parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
       unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())),
       current(signature.count()),
       addresses(signature.count()),
       owned(signature.count()) {
-  const Plan &plan = exe.plan();
-  for (uint32_t i = 0; i < plan.slots.size(); ++i) {
-    const Plan::Slot &s = plan.slots[i];
-    if (s.kind == Plan::Slot::Kind::input) plan_slots[s.index].push_back(i);
-    if (s.kind == Plan::Slot::Kind::parameter) plan_slots[signature.parameters().begin + s.index].push_back(i);
-    if (s.kind == Plan::Slot::Kind::output) plan_slots[signature.outputs().begin + s.index].push_back(i);
-  }
-  written = plan.written_inputs;
+  written = exe.plan().written_inputs;
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
   for (uint32_t slot = 0; slot < signature.count(); ++slot) {
     if (!signature.parameters().contains(slot)) open_slots.push_back(slot);
   }
-}
-
-Status Call::State::open_device() {
-  KILN_ASSIGN(std::shared_ptr<const DeviceProgram> program, executable.device_program());
-  KILN_ASSIGN(device, DeviceCall::make(std::move(program), executable.plan(), steps));
-  return {};
 }
 
 void Call::State::list_open_slot(uint32_t slot) {
@@ -56,7 +41,8 @@ Call::~Call() = default;
 Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable) {
   KILN_TRY(executable->check_callable());
   std::unique_ptr<Call> call(new Call(std::move(executable)));
-  if (call->executable_->on_device()) KILN_TRY(call->state_->open_device());
+  State &s = *call->state_;
+  KILN_ASSIGN(s.runner, s.executable.place().make_runner(s.executable, s.signature, s.sizes));
   return call;
 }
 
@@ -192,10 +178,6 @@ Result<Call::Taken> Call::take(uint32_t slot) {
   return taken;
 }
 
-uint64_t Call::arena_bytes() const {
-  const uint64_t device_bytes = state_->device ? state_->device->size_bytes() : 0;
-  return state_->arena.size_bytes() + state_->steps.scratch_bytes() + state_->parameters->prepared_bytes() +
-         device_bytes;
-}
+uint64_t Call::arena_bytes() const { return state_->runner->size_bytes() + state_->parameters->prepared_bytes(); }
 
 }  // namespace kiln

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "runtime/exec/call_state.h"
-#include "runtime/exec/reference_step.h"
 
 namespace kiln {
 
@@ -17,8 +16,7 @@ Status Call::State::run() {
   KILN_TRY(provide_outputs());
   KILN_TRY(place_arrays());
   KILN_TRY(place_prepared());
-  if (device) return device->run(executable, signature, sizes, addresses, steps);
-  return steps.run([this] { return run_reference_step(executable, signature, sizes, addresses); });
+  return runner->run(addresses);
 }
 
 Status Call::State::resolve() {
@@ -30,10 +28,9 @@ Status Call::State::resolve() {
 
   KILN_TRY(sizes.resolve({current.data(), signature.inputs().end}));
   for (uint32_t p = 0; p < bound.size(); ++p) KILN_TRY(sizes.check(first_parameter + p, bound[p].array()));
-  KILN_TRY(steps.resolve(sizes));
 
   KILN_TRY(check_arena());
-  KILN_TRY(device ? device->place(executable, sizes, steps) : place_arena());
+  KILN_TRY(runner->place());
   resolved = true;
   return {};
 }
@@ -47,15 +44,6 @@ Status Call::State::check_arena() const {
       return error(Code::internal, "slot ", i, " of ", sizes[numbers.slots[i]], " bytes lies in arena storage ",
                    s.index, " of ", sizes[numbers.arena[s.index]], " bytes");
   }
-  return {};
-}
-
-Status Call::State::place_arena() {
-  const Plan &plan = executable.plan();
-  std::vector<void *> storages;
-  KILN_TRY(place_storages(executable.sizes().arena, sizes, "arena", arena, storages));
-  for (uint32_t i = 0; i < plan.slots.size(); ++i)
-    if (plan.slots[i].kind == Plan::Slot::Kind::arena) steps.set(i, storages[plan.slots[i].index]);
   return {};
 }
 
@@ -93,8 +81,7 @@ Status Call::State::place_arrays() {
     void *address = parameter_slots.contains(slot) ? bound[slot - parameter_slots.begin].data : current[slot].data;
     if (address == addresses[slot]) continue;
     addresses[slot] = address;
-    if (device) continue;  // which copies from there
-    for (uint32_t plan_slot : plan_slots[slot]) steps.set(plan_slot, address);
+    if (!parameter_slots.contains(slot)) runner->set_array(slot, address);
   }
   for (uint32_t slot = 0; slot < signature.count(); ++slot) KILN_TRY(check_address(slot));
   for (uint32_t slot : written) KILN_TRY(check_overlap(slot));
@@ -127,11 +114,8 @@ Status Call::State::check_overlap(uint32_t slot) const {
 
 Status Call::State::place_prepared() {
   if (prepared_placed) return {};
-  const Plan &plan = executable.plan();
-  KILN_TRY(parameters->prepare(executable, sizes));
-  if (const DeviceParameters *uploaded = parameters->on_device()) uploaded->place(plan, steps);
-  for (uint32_t i = 0; i < plan.slots.size() && !device; ++i)
-    if (plan.slots[i].kind == Plan::Slot::Kind::prepared) steps.set(i, parameters->storages()[plan.slots[i].index]);
+  KILN_TRY(parameters->prepare(executable, signature, sizes));
+  runner->set_prepared(parameters->prepared());
   prepared_placed = true;
   return {};
 }

@@ -1,6 +1,6 @@
 #include "runtime/exec/device.h"
 
-#include "runtime/exec/device_layout.h"
+#include "runtime/exec/layout.h"
 
 namespace kiln {
 namespace {
@@ -83,7 +83,7 @@ Status DeviceProgram::load_kernels(std::span<const Image> images) {
 Status DeviceProgram::upload_constants(std::span<const TensorData> constants) {
   KILN_ASSIGN(queue_, DeviceQueue::open(device_));
   memory_ = std::make_unique<DeviceMemory>(queue_);
-  DeviceLayout layout;
+  Layout layout(256);
   for (const TensorData &constant : constants) constants_.push_back(layout.add(constant.bytes.size()));
   KILN_TRY(memory_->grow(layout.size_bytes(), "constants"));
   for (size_t i = 0; i < constants.size(); ++i) {

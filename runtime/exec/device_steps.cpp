@@ -1,30 +1,29 @@
-// The plan's steps as work for a device's queue.
-#include "runtime/exec/device.h"
-#include "runtime/exec/steps.h"
+#include "runtime/exec/device_steps.h"
 
 namespace kiln {
 
-Status ReadySteps::give_to(DeviceQueue &queue, const DeviceProgram &program) const {
-  std::vector<uint64_t> buffers;
-  for (void *pointer : pointers_) buffers.push_back(reinterpret_cast<uintptr_t>(pointer));
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Ready &ready = steps_[i];
-    const Plan::Step &step = plan_steps_[i];
-    const uint64_t *operands = buffers.data() + ready.first_pointer;
+Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program) {
+  const std::span<const ReadySteps::Step> steps = ready.steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const ReadySteps::Step &step = steps[i];
+    const Plan::Step &planned = ready.planned(i);
+    std::vector<uint64_t> operands;
+    for (size_t k = 0; k < planned.slots.size(); ++k)
+      operands.push_back(reinterpret_cast<uintptr_t>(ready.operands(step)[k]));
     Status status;
-    switch (ready.kind) {
+    switch (step.kind) {
       case Plan::Step::Kind::launch:
         status = queue.launch({.program = program.handle(),
-                               .kernel = step.kernel,
-                               .buffers = operands,
-                               .buffer_count = step.slots.size(),
-                               .sizes = kernel_sizes_.data() + ready.first_size,
-                               .size_count = step.symbols.size(),
-                               .points = ready.tasks,  // of a device, each point is a task
-                               .scratch_bytes = ready.scratch_bytes});
+                               .kernel = planned.kernel,
+                               .buffers = operands.data(),
+                               .buffer_count = operands.size(),
+                               .sizes = ready.kernel_sizes(step),
+                               .size_count = planned.symbols.size(),
+                               .points = step.tasks,  // of a device, each point is a task
+                               .scratch_bytes = step.scratch_bytes});
         break;
       case Plan::Step::Kind::copy:
-        status = queue.copy(operands[1], operands[0], ready.bytes);
+        status = queue.copy(operands[1], operands[0], step.bytes);
         break;
       case Plan::Step::Kind::reference:
         status = error(Code::internal, "a reference step runs on no device");
@@ -35,9 +34,9 @@ Status ReadySteps::give_to(DeviceQueue &queue, const DeviceProgram &program) con
   return {};
 }
 
-Status ReadySteps::finish(DeviceQueue &queue) {
-  KILN_ASSIGN(error_word_, queue.finish());
-  return error_word_ == 0 ? Status() : error(Code::out_of_range, error_text());
+Status finish(const ReadySteps &ready, DeviceQueue &queue) {
+  KILN_ASSIGN(const uint32_t error_bits, queue.finish());
+  return error_bits == 0 ? Status() : error(Code::out_of_range, ready.error_text(error_bits));
 }
 
 }  // namespace kiln

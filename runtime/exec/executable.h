@@ -3,16 +3,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "jit/base/kernel_args.h"
 #include "jit/base/status.h"
 #include "runtime/exec/device.h"
-#include "runtime/exec/image_memory.h"
+#include "runtime/exec/place.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/artifact.h"
@@ -33,30 +31,21 @@ class Executable {
                                                         OpenDevice open_device = {});
   const Artifact &artifact() const { return *artifact_; }
   const Plan &plan() const { return artifact_->plan; }
-  kiln_kernel_fn kernel(uint32_t i) const { return entries_[i]; }
   ThreadPool &pool() const { return *pool_; }
   const Graph *reference_graph() const { return graph_.get(); }  // null when no step is of kind reference
   const PlanSizes &sizes() const { return *sizes_; }             // sizes.h
   BufferRecycler &outputs() const { return *outputs_; }          // memory.h
-  bool on_device() const { return on_device_; }
-  // The kernels on their device; loaded by the first who asks. Of an executable that is on_device().
-  Result<std::shared_ptr<const DeviceProgram>> device_program() const;
+  const Place &place() const { return *place_; }                 // where its kernels run
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
 
  private:
-  Status map_images(const Artifact &artifact);
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
-  ImageMemory memory_;
-  std::vector<kiln_kernel_fn> entries_;
+  std::unique_ptr<const Place> place_;
   GraphPtr graph_;
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
-  bool on_device_ = false;
-  OpenDevice open_device_;
-  mutable std::mutex program_mutex_;
-  mutable std::shared_ptr<const DeviceProgram> program_;  // null: not loaded yet
 };
 
 // A borrowed or owned array, as a call sees it. Strides in elements; null: row-major.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "jit/base/env.h"
+#include "runtime/exec/layout.h"
 
 namespace kiln {
 namespace {
@@ -22,9 +23,6 @@ constexpr size_t max_kept_buffers = 16;
 constexpr uint64_t max_kept_bytes = uint64_t{512} << 20;
 
 uint64_t round_up(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
-
-// Sums of sizes stay at "too much" once they are: allocating that much fails.
-uint64_t added_up(uint64_t to, uint64_t size) { return std::min(to + std::min(size, largest), largest); }
 
 Status out_of_memory(uint64_t size_bytes, std::string_view what) {
   return error(Code::out_of_memory, "cannot allocate ", size_bytes, " bytes for the ", what);
@@ -66,13 +64,15 @@ Status Areas::resize(std::span<const uint64_t> sizes_bytes, std::string_view wha
   KILN_ASSIGN(const std::optional<uint32_t> guard, env_count(Env::KILN_GUARD_PAGES));
   if (guard) return map_guarded(sizes_bytes, *guard == 1 ? Guard::end : Guard::begin, what);
   guarded_.reset();
-  uint64_t end = 0;
-  offsets_.clear();
-  for (uint64_t size : sizes_bytes) {
-    offsets_.push_back(end);
-    end = added_up(end, round_up(std::min(size, largest), small_alignment));
-  }
-  return memory_.grow(end, what);
+  Layout layout(small_alignment);
+  offsets_ = layout.add(sizes_bytes);
+  return memory_.grow(layout.size_bytes(), what);
+}
+
+std::vector<void *> Areas::addresses() const {
+  std::vector<void *> addresses;
+  for (size_t i = 0; i < count(); ++i) addresses.push_back((*this)[i]);
+  return addresses;
 }
 
 void Areas::Unmap::operator()(uint8_t *pages) const { (void)::munmap(pages, size_bytes); }
@@ -81,14 +81,15 @@ Status Areas::map_guarded(std::span<const uint64_t> sizes_bytes, Guard guard, st
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   guarded_.reset();
   offsets_.clear();
-  uint64_t end = page;
+  Layout layout(page);
+  layout.add(page);
   std::vector<uint64_t> begins;
   for (uint64_t size : sizes_bytes) {
     const uint64_t rounded = round_up(std::min(size, largest), 8), pages = round_up(rounded, page);
-    begins.push_back(end);
-    offsets_.push_back(guard == Guard::begin ? end : end + pages - rounded);
-    end = added_up(end, pages + page);
+    begins.push_back(layout.add(pages + page));
+    offsets_.push_back(guard == Guard::begin ? begins.back() : begins.back() + pages - rounded);
   }
+  const uint64_t end = layout.size_bytes();
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void *mapping = end < largest ? ::mmap(nullptr, end, PROT_NONE, flags, -1, 0) : MAP_FAILED;
   if (mapping == MAP_FAILED) return out_of_memory(end, what);

@@ -46,6 +46,7 @@ class Areas {
   Status resize(std::span<const uint64_t> sizes_bytes, std::string_view what);
   uint8_t *operator[](size_t area) const { return (guarded_ ? guarded_.get() : memory_.data()) + offsets_[area]; }
   size_t count() const { return offsets_.size(); }
+  std::vector<void *> addresses() const;
   uint64_t size_bytes() const { return guarded_ ? guarded_.get_deleter().size_bytes : memory_.size_bytes(); }
 
  private:

@@ -5,9 +5,8 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/exec/device_call.h"
 #include "runtime/exec/executable.h"
-#include "runtime/exec/memory.h"
+#include "runtime/exec/place.h"
 #include "runtime/exec/signature.h"
 
 namespace kiln {
@@ -36,27 +35,16 @@ class Parameters {
 
   const std::vector<Binding> &bindings() const { return bindings_; }
   void bind(uint32_t parameter, Binding binding);
-  // Runs the plan's prepare steps unless they have run. The sizes of what is prepared depend on no symbol.
-  Status prepare(const Executable &executable, const ResolvedSizes &sizes);
-  // After prepare: where the plan's prepared storages are; or all that is on a device, null where there is none.
-  const std::vector<void *> &storages() const { return storages_; }
-  const DeviceParameters *on_device() const { return device_.get(); }
+  // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol.
+  Status prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes);
+  const Prepared &prepared() const { return prepared_; }  // after prepare
   uint64_t prepared_bytes() const;
 
  private:
-  Status run_prepare(const Executable &executable, const ResolvedSizes &sizes);
-  Status prepare_on_device(const Executable &executable, const ResolvedSizes &sizes);
-
   std::vector<Binding> bindings_;
   std::mutex mutex_;
-  std::atomic<bool> prepared_{false};
-  Areas memory_;
-  std::vector<void *> storages_;
-  std::unique_ptr<DeviceParameters> device_;
+  std::atomic<bool> is_prepared_{false};
+  Prepared prepared_;
 };
-
-// Makes `memory` hold a block of each of these sizes; `out` is where they lie.
-Status place_storages(std::span<const uint32_t> size_numbers, const ResolvedSizes &sizes, std::string_view what,
-                      Areas &memory, std::vector<void *> &out);
 
 }  // namespace kiln

@@ -79,6 +79,18 @@ Status ResolvedSizes::check_equal(size_t number) const {
   return error(Code::type_mismatch, c.text(), "; ", sizes, " (", origins({c.left, c.right}), ")");
 }
 
+std::vector<uint64_t> ResolvedSizes::bytes(std::span<const uint32_t> numbers) const {
+  std::vector<uint64_t> bytes;
+  for (uint32_t number : numbers) bytes.push_back(static_cast<uint64_t>(std::max<int64_t>(values_[number], 0)));
+  return bytes;
+}
+
+std::vector<uint64_t> ResolvedSizes::bytes(SlotRange slots) const {
+  std::vector<uint64_t> bytes;
+  for (uint32_t slot = slots.begin; slot < slots.end; ++slot) bytes.push_back(arguments_[slot].span_bytes);
+  return bytes;
+}
+
 Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {
   for (size_t i = 0; i < plan_.symbols.size(); ++i) {
     const Plan::Symbol &s = plan_.symbols[i];

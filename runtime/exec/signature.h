@@ -56,6 +56,9 @@ class ResolvedSizes {
   const ResolvedArgument &argument(uint32_t slot) const { return arguments_[slot]; }
   std::span<const int64_t> symbols() const { return symbols_; }
   int64_t operator[](uint32_t number) const { return values_[number]; }
+  // The numbered sizes, in bytes; and those of the arguments of a part of the signature.
+  std::vector<uint64_t> bytes(std::span<const uint32_t> numbers) const;
+  std::vector<uint64_t> bytes(SlotRange slots) const;
 
  private:
   Status bind_symbols(std::span<const ArrayRef> inputs);

@@ -1,6 +1,7 @@
 // An artifact: one compiled graph, as data: a plan and all that its steps use. Nothing in it is a pointer, so that it
 // can be kept as bytes (runtime/cache/artifact_bytes.h), and what was just compiled is loaded exactly as what was read.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,9 +45,13 @@ struct Artifact {
   std::vector<Image> images;
   std::vector<Bytes> kernels;  // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
-  std::string graph_json;  // what steps of kind reference run; empty when there are none
-  std::string
-      report_json;  // of the compile that made it: the passes that ran; no times, so that bytes are reproducible
+  std::string graph_json;   // what steps of kind reference run; empty when there are none
+  std::string report_json;  // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
 };
+
+// Whether its kernels were compiled, rather than made to be looked at.
+inline bool has_code(const Artifact &artifact) {
+  return std::ranges::none_of(artifact.images, [](const Image &image) { return image.code->empty(); });
+}
 
 }  // namespace kiln

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/regions/backend.h"
+
 namespace kiln {
 namespace {
 
@@ -12,6 +14,14 @@ std::string member_name(std::string phase) {
 }
 
 }  // namespace
+
+std::vector<Image> device_kernels(const Artifact &artifact) {
+  const Result<const BackendInfo *> backend = find_backend(artifact.backend);
+  if (!backend.ok() || !(*backend)->on_device()) return {};
+  std::vector<Image> images = artifact.images;
+  for (Image &image : images) image.code = nullptr;
+  return images;
+}
 
 void write_device_kernels(std::span<const Image> images, JsonWriter &json) {
   json.key("device_kernels").begin_list();

@@ -32,6 +32,8 @@ struct CompileReport {
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
 //  "stage", "rewrites", ...}]}
 std::string to_json(const CompileReport &report);
+// The images of an artifact for a device, without their code; of any other, none.
+std::vector<Image> device_kernels(const Artifact &artifact);
 // "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
 // "whole_group"}]. `json` is inside an object.
 void write_device_kernels(std::span<const Image> images, JsonWriter &json);

@@ -141,7 +141,7 @@ std::string describe(const Executable &executable) {
     json.member("text", component.text).end_object();
   }
   json.end_list().member("kernels", artifact.images.size());
-  write_device_kernels(executable.on_device() ? artifact.images : std::vector<Image>(), json);
+  write_device_kernels(device_kernels(artifact), json);
   json.member("prepare_steps", plan.prepare.size()).member("steps", plan.steps.size());
   auto storage = [&](std::string_view name, std::span<const Plan::Storage> parts) {
     Expr total;

@@ -1,0 +1,30 @@
+// This processor as a place: machine code mapped executable, called on the context's thread pool.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "jit/base/kernel_args.h"
+#include "runtime/exec/image_memory.h"
+#include "runtime/exec/place.h"
+#include "runtime/plan/artifact.h"
+
+namespace kiln {
+
+class HostPlace final : public Place {
+ public:
+  // Maps the artifact's images, where they hold code. code incompatible: they are for a processor that this one is not.
+  static Result<std::unique_ptr<const Place>> load(const Artifact &artifact);
+
+  Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
+                                              const ResolvedSizes &sizes) const override;
+  Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+                           std::span<void *const> parameters) const override;
+
+ private:
+  Status map(const Artifact &artifact);
+
+  ImageMemory memory_;
+  std::vector<kiln_kernel_fn> kernels_;
+};
+
+}  // namespace kiln

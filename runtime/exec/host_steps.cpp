@@ -1,0 +1,63 @@
+#include "runtime/exec/host_steps.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+// What the pool's threads share while they run one kernel.
+struct Launch {
+  kiln_kernel_fn entry;
+  kiln_kernel_args args;
+  const Areas &scratch;
+};
+
+void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
+  const Launch &launch = *static_cast<const Launch *>(user);
+  kiln_kernel_args args = launch.args;
+  args.begin = begin;
+  args.end = end;
+  args.scratch = launch.scratch.count() > 0 ? launch.scratch[worker] : nullptr;
+  launch.entry(&args);
+}
+
+}  // namespace
+
+HostSteps::HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels,
+                     std::span<const Plan::Step> steps, std::span<const PlanSizes::Step> numbers)
+    : ready_(executable, steps, numbers), pool_(executable.pool()) {
+  for (const Plan::Step &step : steps)
+    entries_.push_back(step.kind == Plan::Step::Kind::launch ? kernels[step.kernel] : nullptr);
+  std::vector<void *> constants;
+  for (const TensorData &constant : executable.artifact().constants)
+    constants.push_back(const_cast<uint8_t *>(constant.bytes.data()));  // kernels only read them
+  ready_.set(Plan::Slot::Kind::constant, constants);
+}
+
+Status HostSteps::resolve(const ResolvedSizes &sizes) {
+  KILN_TRY(ready_.resolve(sizes));
+  uint64_t scratch = 0;
+  for (const ReadySteps::Step &step : ready_.steps()) scratch = std::max(scratch, step.scratch_bytes);
+  if (scratch == 0) return {};
+  return scratch_.resize(std::vector(pool_.threads(), scratch), "scratch of kernels");
+}
+
+void HostSteps::launch(const ReadySteps::Step &step, kiln_kernel_fn entry) {
+  if (step.tasks <= 0) return;
+  Launch launch{entry, {}, scratch_};
+  launch.args.buffers = ready_.operands(step);
+  launch.args.sizes = ready_.kernel_sizes(step);
+  launch.args.error_word = &error_word_;
+  if (step.tasks == 1) {
+    run_range(&launch, 0, 0, 1);
+  } else {
+    pool_.run(step.tasks, run_range, &launch);
+  }
+}
+
+Status HostSteps::error_of(size_t step) const {
+  return error(Code::out_of_range, ready_.error_text(error_word_), " (first in step ", step, ", kernel ",
+               ready_.planned(step).kernel, ")");
+}
+
+}  // namespace kiln

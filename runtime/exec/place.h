@@ -1,0 +1,61 @@
+// Where the kernels of an executable run: this processor (host_place.h) or a device (device_place.h). What a call does
+// besides (binding, checking, resolving sizes) is the same everywhere, and asks the place for three things: to prepare
+// parameters, to place what a run needs in memory, and to run.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+class Executable;
+class ResolvedSizes;
+class Signature;
+
+// The parameters of one binding where the kernels read them, and what the plan's prepare steps made of them. Addresses
+// are the place's; calls only read what is there.
+struct Prepared {
+  std::vector<void *> parameters, storages;  // by the plan's numbers of parameters and prepared storages
+  uint64_t size_bytes = 0;                   // of the place's memory
+  std::shared_ptr<const void> memory;        // which holds them
+};
+
+// One call at its place: its steps, and the memory that they use. One thread at a time.
+class Runner {
+ public:
+  Runner() = default;
+  Runner(const Runner &) = delete;
+  Runner &operator=(const Runner &) = delete;
+  virtual ~Runner() = default;
+
+  // Memory for a run at the call's sizes, when they have changed. Errors: out_of_memory; internal for a damaged plan.
+  virtual Status place() = 0;
+  // From now on the host's array of an input or output is at `data`.
+  virtual void set_array(uint32_t slot, void *data) = 0;
+  virtual void set_prepared(const Prepared &prepared) = 0;
+  // Runs all steps, after the three above. `arrays` has the host's address of each slot of the signature. Returns when
+  // the outputs are there, also when a kernel found an error (out_of_range).
+  virtual Status run(std::span<void *const> arrays) = 0;
+  virtual uint64_t size_bytes() const = 0;  // of the memory that it holds
+};
+
+// Immutable, or locked inside. Threads: any.
+class Place {
+ public:
+  Place() = default;
+  Place(const Place &) = delete;
+  Place &operator=(const Place &) = delete;
+  virtual ~Place() = default;
+
+  // For a call; what it refers to outlives it. The sizes need not be resolved yet.
+  virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
+                                                      const ResolvedSizes &sizes) const = 0;
+  // Runs the plan's prepare steps. `parameters`: the host's addresses, which must stay as long as the result.
+  virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+                                   std::span<void *const> parameters) const = 0;
+};
+
+}  // namespace kiln
