@@ -3,9 +3,9 @@
 #include <stdexcept>
 
 #include "figure.h"
-#include "folder.h"
 #include "process.h"
 #include "session.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln::bench {
 namespace {
@@ -45,7 +45,7 @@ cli::Report compile_chars(const std::string &folder) {
 
 // Wall time of a compile of `chars` that ends in a hit: verify, key, look up, load.
 void hit_ms(benchmark::State &state) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   compile_chars(folder.path());  // saved when its context went
   for (auto _ : state) {
     double best = 1e30;

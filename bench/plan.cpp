@@ -3,9 +3,9 @@
 #include <map>
 
 #include "figure.h"
-#include "folder.h"
 #include "process.h"
 #include "session.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln::bench {
 namespace {
@@ -103,7 +103,7 @@ Growth growth_of(const std::string &folder, const std::string &name, void (*buil
 
 const std::map<std::string, Growth> &growths() {
   static const std::map<std::string, Growth> measured = [] {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::map<std::string, Growth> all;
     for (const auto &[name, build] : std::initializer_list<std::pair<const char *, void (*)(Growing &, int)>>{
              {"chain", chain}, {"diamonds", diamonds}, {"wide", wide}, {"repeated", repeated}})

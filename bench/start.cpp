@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "figure.h"
-#include "folder.h"
 #include "process.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln::bench {
 
@@ -17,7 +17,7 @@ namespace {
 // process.
 void warm_start_over_bare_ms(benchmark::State &state) {
   const std::string folder = KILN_MODELS_DIR "/chars";
-  const TemporaryFolder cache;
+  const test::TemporaryFolder cache;
   const std::vector<std::string> program = {KILN_BENCH_FIRST_LOGITS, folder, cache.path(), "128"};
   std::vector<std::string> with_calls = program;
   with_calls.emplace_back("50");

@@ -37,6 +37,17 @@ Status take_status(kiln_error *error) {
   return status;
 }
 
+Status call_back(const std::function<kiln_error *()> &callback) {
+  try {
+    const HostFloats floats;
+    return take_status(callback());
+  } catch (const std::exception &exception) {
+    return kiln::error(Code::plugin_failed, "it threw an exception: ", exception.what());
+  } catch (...) {
+    return kiln::error(Code::plugin_failed, "it threw an exception");
+  }
+}
+
 }  // namespace kiln::abi
 
 using namespace kiln;

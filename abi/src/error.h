@@ -2,6 +2,8 @@
 #pragma once
 #include <kiln/kiln.h>
 
+#include <functional>
+
 #include "jit/base/status.h"
 
 namespace kiln::abi {
@@ -11,5 +13,8 @@ kiln_error *to_error(Status status) noexcept;
 kiln_error *out_of_memory() noexcept;
 // What a callback returned, as a Status; destroys the error. Null is ok.
 Status take_status(kiln_error *error);
+// Runs a callback of a host's or plugin's, in the host's floating-point environment: what it returns or throws becomes
+// the Status.
+Status call_back(const std::function<kiln_error *()> &callback);
 
 }  // namespace kiln::abi

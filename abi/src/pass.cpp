@@ -23,32 +23,22 @@ struct Callbacks {
   }
 };
 
-// Runs a callback of foreign code: what it throws becomes an error.
-template <class Callback>
-Status call_back(Callback &&callback) {
-  try {
-    const HostFloats floats;
-    return take_status(callback());
-  } catch (const std::bad_alloc &) {
-    return error(Code::out_of_memory, "out of memory");
-  } catch (const std::exception &exception) {
-    return error(Code::plugin_failed, "it threw an exception: ", exception.what());
-  } catch (...) {
-    return error(Code::plugin_failed, "it threw an exception");
-  }
-}
-
 Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.stage < KILN_STAGE_PRE_GRAD || pass.stage > KILN_STAGE_LOWER)
     return check.fail("pass->stage: no stage has number ", pass.stage);
   if (pass.stage == KILN_STAGE_JOINT || pass.stage == KILN_STAGE_LOWER)
-    return error(Code::unimplemented, "pass->stage: passes of stage ", name_of(static_cast<Stage>(pass.stage)),
-                 " do not run yet; pre_grad and post_grad do");
+    return error(Code::unimplemented, "pass->stage: passes of stage ",
+                 pass.stage == KILN_STAGE_JOINT ? "joint" : "lower", " do not run yet; pre_grad and post_grad do");
   if (pass.timing > KILN_TIMING_EARLY) return check.fail("pass->timing: no timing has number ", pass.timing);
   if (pass.timing == KILN_TIMING_EARLY && pass.stage != KILN_STAGE_PRE_GRAD)
     return check.fail("pass->timing: only passes of stage pre_grad can be early");
   if (pass.flags & ~(KILN_PASS_UUID_SUFFICES | KILN_PASS_ANY_THREAD))
     return check.fail("pass->flags has unknown bits: ", pass.flags);
+  if (pass.flags & KILN_PASS_ANY_THREAD)
+    return error(Code::unimplemented,
+                 "pass->flags: KILN_PASS_ANY_THREAD has no effect yet; passes run on the thread that called compile");
+  if (pass.flags & KILN_PASS_UUID_SUFFICES && !pass.uuid)
+    return check.fail("pass->flags: KILN_PASS_UUID_SUFFICES has no effect without pass->uuid");
   if (pass.reserved0) return check.fail("pass->reserved0 is not 0");
   return check.pointer(reinterpret_cast<const void *>(pass.run), "pass->run");
 }

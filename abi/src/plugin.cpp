@@ -41,7 +41,7 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
   KILN_ASSIGN(PluginLibrary library, open_plugin(path, host_table.features));
   auto loading = std::make_shared<PluginInContext>(library, context, options);
   loading->view.setting_up = loading.get();
-  Result<std::shared_ptr<Plugin>> plugin = Plugin::set_up(std::move(library), host_table, &loading->view);
+  Result<std::shared_ptr<Plugin>> plugin = Plugin::set_up(std::move(library), host_table, &loading->view, call_back);
   loading->view.setting_up = nullptr;
   // The passes hold the plugin: they must not stay in it, or neither would ever go.
   const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);

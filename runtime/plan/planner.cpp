@@ -141,8 +141,7 @@ class Planner {
     std::map<std::string, Expr> renamed;  // the kernel's symbols in terms of the plan's
     for (size_t i = 0; i < launch.symbols.size(); ++i) {
       auto found = symbol_number_.find(launch.symbols[i]);
-      if (found == symbol_number_.end())
-        return invalid("symbol '", launch.symbols[i], "' is not bound: no input has it as a dimension by itself");
+      if (found == symbol_number_.end()) return unbound(launch.symbols[i]);
       step.symbols.push_back(found->second);
       renamed[launch.kernel->symbols[i]] = Expr::symbol(launch.symbols[i]);
     }

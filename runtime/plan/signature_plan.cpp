@@ -50,14 +50,17 @@ Status bind_symbols(const Graph &graph, Plan &plan) {
     }
   }
   for (const std::string &name : used) {
-    if (!bound.contains(name))
-      return invalid("symbol '", name, "' is not bound: no input has it as a dimension by itself");
+    if (!bound.contains(name)) return unbound(name);
   }
   for (auto &[name, symbol] : bound) plan.symbols.push_back(std::move(symbol));
   return {};
 }
 
 }  // namespace
+
+Status unbound(std::string_view symbol) {
+  return invalid("symbol '", symbol, "' is not bound: no input has it as a dimension by itself");
+}
 
 Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides) {
   const Expr element = static_cast<int64_t>(size_of(dtype));

@@ -1,5 +1,7 @@
 // The part of a plan that follows from the graph's signature alone.
 #pragma once
+#include <string_view>
+
 #include "runtime/graph/graph.h"
 #include "runtime/plan/plan.h"
 
@@ -12,6 +14,9 @@ Result<Plan> plan_of_signature(const Graph &graph);
 // Adds what the nodes of `graph`, which passes may have made of `keyed`, require of sizes, unless it is there already
 // or always true.
 void add_checks(const Graph &graph, const Graph &keyed, Plan &plan);
+
+// The error for a symbol whose value no input gives.
+Status unbound(std::string_view symbol);
 
 // Bytes from a tensor's first element to past its last.
 Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides);

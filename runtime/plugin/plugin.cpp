@@ -63,17 +63,10 @@ Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_feature
   return PluginLibrary{absolute, note->name, digest, note->host_minor_needed, table};
 }
 
-Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln_host &host, kiln_context *context) {
+Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln_host &host, kiln_context *context,
+                                               CallBack call_back) {
   auto plugin = std::make_shared<Plugin>(std::move(library));
-  Status status;
-  try {
-    const HostFloats floats;
-    status = take_error(*host.error, plugin->library_.table->setup(&host, context, &plugin->state_));
-  } catch (const std::exception &exception) {
-    status = error(Code::plugin_failed, "it threw an exception: ", exception.what());
-  } catch (...) {
-    status = error(Code::plugin_failed, "it threw an exception");
-  }
+  const Status status = call_back([&] { return plugin->library_.table->setup(&host, context, &plugin->state_); });
   if (!status.ok()) {
     auto info = std::make_shared<ErrorInfo>();
     info->code = Code::plugin_failed;
@@ -93,27 +86,6 @@ Plugin::~Plugin() {
     library_.table->teardown(state_);
   } catch (...) {  // a plugin's failure to clean up is not the host's
   }
-}
-
-Status take_error(const kiln_host_error &host, kiln_error *error) {
-  if (!error) return {};
-  auto info = std::make_shared<ErrorInfo>();
-  std::shared_ptr<ErrorInfo> innermost = info;
-  for (const kiln_error *e = error; e;) {
-    kiln_text message{}, plugin{};
-    host.message(e, &message);
-    host.plugin(e, &plugin);
-    innermost->code = static_cast<Code>(host.code(e));
-    innermost->message.assign(message.data, message.size);
-    innermost->plugin.assign(plugin.data, plugin.size);
-    if ((e = host.cause(e))) {
-      auto below = std::make_shared<ErrorInfo>();
-      innermost->cause = below;
-      innermost = std::move(below);
-    }
-  }
-  host.destroy(error);
-  return Status(std::move(info));
 }
 
 }  // namespace kiln

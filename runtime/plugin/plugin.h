@@ -3,6 +3,7 @@
 #pragma once
 #include <kiln/plugin.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,8 +26,10 @@ Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_feature
 // A plugin in one context: between setup and teardown. What it registered holds a share of it.
 class Plugin {
  public:
-  // Runs setup with `context`, which must stay valid until teardown.
-  static Result<std::shared_ptr<Plugin>> set_up(PluginLibrary library, const kiln_host &host, kiln_context *context);
+  // Runs setup with `context`, which must stay valid until teardown. `call_back` makes a Status of what it does.
+  using CallBack = Status (*)(const std::function<kiln_error *()> &callback);
+  static Result<std::shared_ptr<Plugin>> set_up(PluginLibrary library, const kiln_host &host, kiln_context *context,
+                                                CallBack call_back);
   explicit Plugin(PluginLibrary library) : library_(std::move(library)) {}
   Plugin(const Plugin &) = delete;
   Plugin &operator=(const Plugin &) = delete;
@@ -38,8 +41,5 @@ class Plugin {
   void *state_ = nullptr;
   bool is_set_up_ = false;
 };
-
-// What a callback returned, as a Status; destroys the error. NULL is ok.
-Status take_error(const kiln_host_error &host, kiln_error *error);
 
 }  // namespace kiln

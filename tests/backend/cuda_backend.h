@@ -1,13 +1,13 @@
 // The backend `cuda` on the stand-ins for NVRTC and the driver: all of Kiln's own way from a graph to outputs that a
 // GPU would go.
 #pragma once
-#include <filesystem>
 #include <set>
 
 #include "jit/cuda/nvrtc.h"
 #include "runtime/cache/key.h"
 #include "tests/backend/backends.h"
 #include "tests/standin/standin.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln::testing {
 
@@ -48,22 +48,11 @@ inline Result<std::vector<CodegenModule::Output>> compile_for(std::string_view a
 // A cache of kernels alone, as long as the process lives.
 class KernelCache {
  public:
-  KernelCache() {
-    char name[] = "/tmp/kiln-kernels-XXXXXX";
-    if (mkdtemp(name)) folder_ = name;
-    cache_.emplace(folder_, 0);
-  }
-  KernelCache(const KernelCache &) = delete;
-  KernelCache &operator=(const KernelCache &) = delete;
-  ~KernelCache() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Cache &cache() { return *cache_; }
+  Cache &cache() { return cache_; }
 
  private:
-  std::string folder_;
-  std::optional<Cache> cache_;
+  const test::TemporaryFolder folder_;
+  Cache cache_{folder_.path(), 0};
 };
 
 // Compiling a program takes a process of the C++ compiler: the kernels of all cases are compiled together, and found by

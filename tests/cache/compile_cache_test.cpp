@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "runtime/compile.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/runtime/graphs.h"
 
 namespace kiln {
@@ -15,20 +16,6 @@ namespace {
 
 using test::f32_graph;
 using test::graph_of;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "kiln_test_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 // A pass that only counts how often it runs.
 std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, std::shared_ptr<int> runs) {
@@ -50,7 +37,7 @@ class CompileCache : public testing::Test {
  protected:
   // A compile as a fresh process would do it: nothing is kept but the folder.
   Result<Compiled> compile(const std::string &json, const CompileOptions &options = {}) {
-    Cache cache(folder_.path, 0);
+    Cache cache(folder_.path(), 0);
     CompileEnvironment env{.ops = builtin_ops(),
                            .passes = passes_,
                            .cache = cache_on_ ? &cache : nullptr,
@@ -69,7 +56,7 @@ class CompileCache : public testing::Test {
     return std::ranges::any_of(report_.passes, [&](const PassRun &run) { return run.name == pass; });
   }
 
-  Folder folder_;
+  const test::TemporaryFolder folder_;
   PassList passes_ = PassList::built_in();
   bool cache_on_ = true;
   CompileReport report_;
@@ -257,7 +244,7 @@ TEST_F(CompileCache, WithTheCacheOffEveryPassRuns) {
 
 TEST_F(CompileCache, ADamagedRecordIsRejectedAndCompiledAgain) {
   expect(Outcome::miss, "", chain);
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_.path)) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
     if (entry.path().extension() == ".kiln") std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
   }
   expect(Outcome::reject, "damaged", chain);

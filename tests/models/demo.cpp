@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "session.h"
 #include "stats.h"
 #include "tests/models/model.h"
+#include "tests/temporary_folder.h"
 
 extern char **environ;
 
@@ -26,23 +26,6 @@ using namespace cli;
 
 constexpr const char *models[] = {"digits", "chars"};
 constexpr const char *runs[] = {"cold", "warm"};
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "kiln-demo-XXXXXX";
-    if (!mkdtemp(pattern.data())) throw Failure("cannot make " + pattern);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string &name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Runs a program to its end; true when it exits with 0.
 bool runs_well(const std::vector<std::string> &words) {
@@ -109,7 +92,7 @@ int worker(const std::string &name, const std::string &run, const std::string &c
 }
 
 int demo(const char *self, const char *json) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::string rows;
   bool good = true;
   std::printf("%-7s %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup",

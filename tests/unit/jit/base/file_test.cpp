@@ -8,6 +8,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/temporary_folder.h"
+
 namespace kiln {
 namespace {
 
@@ -15,13 +17,9 @@ ByteSpan span_of(std::string_view s) { return {reinterpret_cast<const uint8_t *>
 
 class Files : public testing::Test {
  protected:
-  void SetUp() override {
-    dir_ = std::filesystem::temp_directory_path() / ("kiln_files_" + std::to_string(getpid()));
-    std::filesystem::create_directories(dir_);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
   std::string path(const char *name) const { return (dir_ / name).string(); }
-  std::filesystem::path dir_;
+  const test::TemporaryFolder folder_;
+  const std::filesystem::path dir_ = folder_.path();
 };
 
 TEST_F(Files, WriteThenReadAndMap) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "runtime/cache/files.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
@@ -24,14 +25,6 @@ using testing::StartsWith;
 
 class CacheTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "kiln-cache-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-    dir_ = root_ / "deep" / "cache";
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   Lookup find(Cache &cache, const Artifact &a) {
     return cache.find(a.graph_key, a.components, example::build, "x86-64");
   }
@@ -60,7 +53,8 @@ class CacheTest : public testing::Test {
     return count;
   }
 
-  fs::path root_, dir_;
+  const test::TemporaryFolder folder_;
+  const fs::path root_ = folder_.path(), dir_ = root_ / "deep" / "cache";
 };
 
 Artifact with_key(std::string_view name) {
