@@ -37,11 +37,11 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(GraphPtr whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
   KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
 
-  // 5 regions; 6 each: lower passes, the backend's decompositions, kernel IR, fusion, schedule, code
+  // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
   KILN_ASSIGN(std::vector<Region> regions, partition(std::move(whole), options.backend));
   Region &region = regions.front();  // there is one
-  KILN_ASSIGN(region.graph, run_passes(work, "lower", passes.late, Stage::lower, std::move(region.graph)));
-  KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops, {}));
+  KILN_TRY(phases.begin("lower"));
+  KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops));
   KILN_ASSIGN(region.graph, split_concats(std::move(region.graph)));
   KILN_ASSIGN(region.graph, merge_equal_nodes(std::move(region.graph)));
   KILN_ASSIGN(const Lowered lowered, lower(*region.graph));

@@ -36,7 +36,7 @@ using ExecutablePtr = std::shared_ptr<const Executable>;
 
 // For the options `backend`, `cpu` and `arch`. A device's own arch is asked of it: no_device when there is none.
 Result<Target> choose_target(const Work &work);
-// The oracle runs the graph as it was given: no pass. Passes of the joint stage run when a graph is differentiated.
+// The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
 

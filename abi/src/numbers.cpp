@@ -35,8 +35,7 @@ static_assert(is(KILN_ATTR_I64, AttrKind::i64) && is(KILN_ATTR_F64, AttrKind::f6
               is(KILN_ATTR_DIM, AttrKind::dim) && is(KILN_ATTR_GRAPH, AttrKind::graph) &&
               is(KILN_ATTR_TENSOR, AttrKind::tensor) && is(KILN_ATTR_BOOL, AttrKind::boolean));
 
-static_assert(is(KILN_STAGE_PRE_GRAD, Stage::pre_grad) && is(KILN_STAGE_JOINT, Stage::joint) &&
-              is(KILN_STAGE_POST_GRAD, Stage::post_grad) && is(KILN_STAGE_LOWER, Stage::lower));
+static_assert(is(KILN_STAGE_PRE_GRAD, Stage::pre_grad) && is(KILN_STAGE_POST_GRAD, Stage::post_grad));
 static_assert(is(0, Timing::by_identity) && is(KILN_TIMING_LATE, Timing::late) && is(KILN_TIMING_EARLY, Timing::early));
 static_assert(is(KILN_EVENT_PROGRESS, Event::progress) && is(KILN_EVENT_WARNING, Event::warning));
 

@@ -58,7 +58,6 @@ typedef struct kiln_codegen_result {
   uint64_t error_report_size;
   uint32_t error_code; /* Code (status.h) */
   uint32_t reserved0;
-  double milliseconds;
 } kiln_codegen_result;
 
 struct kiln_device_table;

@@ -27,7 +27,6 @@ struct Outcome {
   Status status;
   bool out_of_memory = false;  // then there is no status: it would need memory, too
   Compiled compiled;
-  double milliseconds = 0;
 };
 
 // The kernels of one request: workers take one after the other, the calling thread waits for each in order.
@@ -87,9 +86,7 @@ class Batch {
     if (turn >= order_.size()) return false;
     const uint64_t kernel = order_[turn];
     Outcome outcome;
-    const auto begin = std::chrono::steady_clock::now();
     outcome.out_of_memory = !compile(kernel, session, outcome);
-    outcome.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     {
       std::lock_guard lock(mutex_);
       outcomes_[kernel] = std::move(outcome);
@@ -160,7 +157,6 @@ void deliver_outcome(uint64_t kernel, const Outcome &outcome, Deliver deliver, v
   const Compiled &compiled = outcome.compiled;
   kiln_codegen_result result{};
   result.kernel = result.image_number = kernel;
-  result.milliseconds = outcome.milliseconds;
   result.image = compiled.image.bytes.data();
   result.image_size = compiled.image.bytes.size();
   result.entry_offset = compiled.image.entry_offset;

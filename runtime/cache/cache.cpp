@@ -29,9 +29,6 @@ std::string default_dir() {
   return "";
 }
 
-// One file per variant of a graph, named after its guards; a record without guards holds for every call.
-std::string variant_name() { return digest_of(ByteSpan{}).hex().substr(0, 16); }
-
 // Marks as just used, so that eviction takes others first. Best effort: the folder may be read-only.
 void touch(const FileDescriptor &file) { (void)::futimens(file.get(), nullptr); }
 
@@ -60,7 +57,7 @@ Cache::Cache(std::string dir, uint64_t max_bytes)
     : dir_(dir.empty() ? default_dir() : std::move(dir)), max_bytes_(max_bytes ? max_bytes : default_max_bytes) {}
 
 std::string Cache::artifact_path(const Digest &graph_key) const {
-  return str_cat(dir_, "/a/", graph_key.hex(), "/", variant_name(), ".kiln");
+  return str_cat(dir_, "/a/", graph_key.hex(), "/artifact.kiln");
 }
 
 std::string Cache::kernel_path(const Digest &kernel_key) const {

@@ -1,5 +1,5 @@
-// The disk cache. A folder per graph with one file per variant; a folder of kernel images. Keys are in hex.
-//   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/VARIANT.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
+// The disk cache. A folder per graph for its record; a folder of kernel images. Keys are in hex.
+//   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/artifact.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
 // Readers take no lock. Writers take turns (ledger.h); a writer publishes by linking a finished file, never reads back,
 // never overwrites. I/O errors are misses (counted, with the reason) and never deletions; a record that fails to load,
 // and whatever else is in a record's place, is moved to quarantine. A folder that others may change is not used.

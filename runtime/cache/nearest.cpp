@@ -31,7 +31,7 @@ std::vector<fs::path> recent_folders(const std::string &dir) {
   return out;
 }
 
-// The variants of one key have the same components: one of them tells.
+// Of the record in the folder of one graph.
 std::optional<ArtifactIdentity> any_identity(const fs::path &folder) {
   std::error_code failure;
   for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {

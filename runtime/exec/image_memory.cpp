@@ -10,45 +10,45 @@
 
 #include "jit/base/file.h"
 #include "jit/base/memory_file.h"
+#include "runtime/exec/layout.h"
 
 namespace kiln {
 namespace {
 
-constexpr size_t image_alignment = 64;
+constexpr uint64_t image_alignment = 64;
 
 // Where each image begins, and the size of all.
-struct Layout {
-  std::vector<size_t> offsets;
-  size_t size = 0;
+struct Placement {
+  std::vector<uint64_t> offsets;
+  uint64_t size = 0;
 };
 
-Layout lay_out(std::span<const Image> images) {
-  Layout layout;
-  for (const Image &image : images) {
-    layout.offsets.push_back(layout.size);
-    layout.size += (image.code->size() + image_alignment - 1) / image_alignment * image_alignment;
-  }
-  return layout;
+Placement place(std::span<const Image> images) {
+  Layout layout(image_alignment);
+  Placement placement;
+  for (const Image &image : images) placement.offsets.push_back(layout.add(image.code->size()));
+  placement.size = layout.size_bytes();
+  return placement;
 }
 
 // Null where memory files are not possible.
-void *map_sealed_file(std::span<const Image> images, const Layout &layout, const std::string &name) {
+void *map_sealed_file(std::span<const Image> images, const Placement &placement, const std::string &name) {
   std::vector<FilePart> parts;
-  for (size_t i = 0; i < images.size(); ++i) parts.push_back({*images[i].code, layout.offsets[i]});
-  const FileDescriptor file = sealed_memory_file(name, parts, layout.size);
+  for (size_t i = 0; i < images.size(); ++i) parts.push_back({*images[i].code, placement.offsets[i]});
+  const FileDescriptor file = sealed_memory_file(name, parts, placement.size);
   if (file.get() < 0) return nullptr;
-  void *base = mmap(nullptr, layout.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  void *base = mmap(nullptr, placement.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
   return base == MAP_FAILED ? nullptr : base;
 }
 
 // Where memory files are forbidden, or may not be executed.
-void *map_anonymous(std::span<const Image> images, const Layout &layout) {
-  void *base = mmap(nullptr, layout.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void *map_anonymous(std::span<const Image> images, const Placement &placement) {
+  void *base = mmap(nullptr, placement.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   for (size_t i = 0; i < images.size(); ++i)
-    std::memcpy(static_cast<uint8_t *>(base) + layout.offsets[i], images[i].code->data(), images[i].code->size());
-  if (mprotect(base, layout.size, PROT_READ | PROT_EXEC) == 0) return base;
-  munmap(base, layout.size);
+    std::memcpy(static_cast<uint8_t *>(base) + placement.offsets[i], images[i].code->data(), images[i].code->size());
+  if (mprotect(base, placement.size, PROT_READ | PROT_EXEC) == 0) return base;
+  munmap(base, placement.size);
   return nullptr;
 }
 
@@ -60,18 +60,18 @@ Result<ImageMemory> ImageMemory::load(std::span<const Image> images, std::string
     if (images[i].entry_offset >= images[i].code->size())
       return error(Code::corrupt, "image ", i, ": the entry is at ", images[i].entry_offset,
                    ", expected below its size ", images[i].code->size());
-  const Layout layout = lay_out(images);
-  if (layout.size == 0) return memory;
+  const Placement placement = place(images);
+  if (placement.size == 0) return memory;
 
-  if (!anonymous) memory.base_ = map_sealed_file(images, layout, std::string(name));
-  if (!memory.base_) memory.base_ = map_anonymous(images, layout);
+  if (!anonymous) memory.base_ = map_sealed_file(images, placement, std::string(name));
+  if (!memory.base_) memory.base_ = map_anonymous(images, placement);
   if (!memory.base_)
-    return error(errno_code(errno), "cannot map ", layout.size, " bytes of executable memory: ", errno_text(errno),
+    return error(errno_code(errno), "cannot map ", placement.size, " bytes of executable memory: ", errno_text(errno),
                  "; the system may forbid code that is generated at run time");
-  memory.size_ = layout.size;
+  memory.size_ = placement.size;
 
   for (size_t i = 0; i < images.size(); ++i) {
-    const uint8_t *code = static_cast<const uint8_t *>(memory.base_) + layout.offsets[i];
+    const uint8_t *code = static_cast<const uint8_t *>(memory.base_) + placement.offsets[i];
     // What runs is what was checked: compared in the memory that nobody can change any more.
     if (std::memcmp(code, images[i].code->data(), images[i].code->size()) != 0)
       return error(Code::corrupt, "image ", i, " changed while it was mapped");

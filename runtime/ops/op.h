@@ -93,8 +93,7 @@ struct OpMeaning {
   Status (*lower)(LowerContext &) = nullptr;
   Status (*decompose)(DecomposeContext &) = nullptr;
 
-  Status (*reference)(ReferenceContext &) = nullptr;                        // null for a view op: its map is walked
-  std::string_view no_gradient = "gradients come with the autodiff stage";  // the reason why there is none
+  Status (*reference)(ReferenceContext &) = nullptr;  // null for a view op: its map is walked
   void (*samples)(SampleSink &) = nullptr;
 };
 

@@ -1,8 +1,5 @@
 // The built-in passes, each in the .cpp of its name. pipeline.cpp lists in which order the pipeline's ones run.
 #pragma once
-#include <span>
-#include <string_view>
-
 #include "runtime/passes/pass.h"
 
 namespace kiln {
@@ -18,9 +15,8 @@ Pass cse_pass();
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
 // Not a pass of the pipeline but the first step of lowering a region for its backend: replaces every node whose op has
-// a decomposition, except ops named in `keep_whole`, until none is left. All that is added for a node has its
-// annotations.
-Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole);
+// a decomposition, until none is left. All that is added for a node has its annotations.
+Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
 // Another step before lowering: a concat of very many operands becomes a tree of concats, so that time and code grow
 // with the number of operands and not with its square.

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 
 #include "runtime/ops/op.h"
@@ -12,12 +11,10 @@ namespace {
 constexpr int max_rounds = 16;
 
 // The nodes of `graph` that a decomposition replaces.
-std::vector<const Node *> composites(const Graph &graph, std::span<const std::string_view> keep_whole) {
+std::vector<const Node *> composites(const Graph &graph) {
   std::vector<const Node *> found;
-  for (const Node &node : graph.nodes()) {
-    if (node.kind != Node::Kind::op || !op_of(node).decompose) continue;
-    if (std::ranges::find(keep_whole, node.op->name) == keep_whole.end()) found.push_back(&node);
-  }
+  for (const Node &node : graph.nodes())
+    if (node.kind == Node::Kind::op && op_of(node).decompose) found.push_back(&node);
   return found;
 }
 
@@ -53,9 +50,9 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
 
 }  // namespace
 
-Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops, std::span<const std::string_view> keep_whole) {
+Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops) {
   for (int round = 0;; ++round) {
-    const std::vector<const Node *> nodes = composites(*graph, keep_whole);
+    const std::vector<const Node *> nodes = composites(*graph);
     if (nodes.empty()) return graph;
     if (round == max_rounds)
       return error(Code::internal, "[", nodes[0]->op->name, "] its decomposition has not ended after ", max_rounds,

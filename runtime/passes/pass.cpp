@@ -6,12 +6,8 @@ std::string_view name_of(Stage stage) {
   switch (stage) {
     case Stage::pre_grad:
       return "pre_grad";
-    case Stage::joint:
-      return "joint";
     case Stage::post_grad:
       return "post_grad";
-    case Stage::lower:
-      return "lower";
   }
   return "unknown";
 }

@@ -21,8 +21,7 @@ TEST(GoldenPass, Cse) {
 }
 
 TEST(GoldenPass, Decompose) {
-  test::expect_pass("passes", "decompose",
-                    [](GraphPtr graph) { return decompose(std::move(graph), builtin_ops(), {}); });
+  test::expect_pass("passes", "decompose", [](GraphPtr graph) { return decompose(std::move(graph), builtin_ops()); });
 }
 
 }  // namespace

@@ -106,13 +106,14 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 
 /* ---- passes */
 #define KILN_STAGE_PRE_GRAD 1u
-#define KILN_STAGE_JOINT 2u
+#define KILN_STAGE_JOINT 2u /* reserved: KILN_UNIMPLEMENTED */
 #define KILN_STAGE_POST_GRAD 3u
-#define KILN_STAGE_LOWER 4u
-#define KILN_TIMING_LATE 1u        /* after a miss only; needs an identity */
-#define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
-#define KILN_PASS_UUID_SUFFICES 1u /* identity is the UUID alone: leave the plugin file's digest out of the key */
-#define KILN_PASS_ANY_THREAD 2u    /* may run on threads of Kiln's; else only on the thread that called compile */
+#define KILN_STAGE_LOWER 4u  /* reserved: KILN_UNIMPLEMENTED */
+#define KILN_TIMING_LATE 1u  /* after a miss only; needs an identity */
+#define KILN_TIMING_EARLY 2u /* pre_grad only: at every compile, before the key is made of what it made */
+#define KILN_PASS_UUID_SUFFICES \
+  1u /* identity is the UUID alone: leave the plugin file's digest out of the key. Needs `uuid` */
+#define KILN_PASS_ANY_THREAD 2u /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
 
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
@@ -200,7 +201,7 @@ typedef struct kiln_pass {
 /* Receives progress and warnings, on the thread that is inside the call that they belong to. */
 typedef struct kiln_event_sink {
   uint32_t struct_size;
-  uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all */
+  uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */
   void *user;
   /* `text` is valid during the call. Non-zero cancels the compile at its next boundary (KILN_CANCELLED). */
   int32_t (*event)(void *user, uint32_t kind, const char *text, uint64_t size);

@@ -24,7 +24,6 @@ struct Compiled {
   Bytes image;
   uint64_t entry_offset = 0;
   std::string text, error;
-  double milliseconds = 0;
 };
 
 inline std::vector<Compiled> compile_all(const std::vector<Bytes> &kernels, const std::string &target,
@@ -55,7 +54,6 @@ inline std::vector<Compiled> compile_all(const std::vector<Bytes> &kernels, cons
         compiled.entry_offset = r->entry_offset;
         if (r->text) compiled.text.assign(r->text, r->text_size);
         if (r->error) compiled.error.assign(r->error, r->error_size);
-        compiled.milliseconds = r->milliseconds;
         out.push_back(std::move(compiled));
       },
       &results);

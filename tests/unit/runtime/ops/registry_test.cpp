@@ -54,7 +54,6 @@ TEST(Record, IsDocumented) {
   for (const Op *op : all_ops()) {
     EXPECT_TRUE(op->doc.ends_with('.')) << op->name;
     EXPECT_GE(op->version, 1) << op->name;
-    EXPECT_FALSE(op->no_gradient.empty()) << op->name;
     for (const ArgDef &arg : op->args) EXPECT_FALSE(arg.name.empty() || arg.doc.empty()) << op->name;
     for (const AttrDef &attr : op->attrs) EXPECT_FALSE(attr.name.empty() || attr.doc.empty()) << op->name;
   }

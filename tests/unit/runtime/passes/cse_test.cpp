@@ -83,7 +83,7 @@ TEST(Cse, MergesWhatDecompositionsHaveInCommon) {
       {"name":"a","op":"softmax","inputs":["x"]}, {"name":"b","op":"softmax","inputs":["x"]},
       {"name":"y","op":"add","inputs":["a","b"]})",
                                             "y"));
-  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  Result<GraphPtr> flat = decompose(graph, builtin_ops());
   ASSERT_TRUE(flat.ok()) << flat.status().message();
   Result<GraphPtr> smaller = merge_equal_nodes(*flat);
   ASSERT_TRUE(smaller.ok()) << smaller.status().message();

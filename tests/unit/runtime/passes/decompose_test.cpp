@@ -14,7 +14,7 @@ TEST(Decompose, LeavesNoOpThatHasADecomposition) {
       {"name":"a","op":"softmax","inputs":["x"],"annotations":{"user.mark":{"i64":7}}},
       {"name":"y","op":"gelu","inputs":["a"]})",
                                             "y"));
-  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  Result<GraphPtr> flat = decompose(graph, builtin_ops());
   ASSERT_TRUE(flat.ok()) << flat.status().message();
   EXPECT_TRUE(verify(**flat).ok()) << verify(**flat).message();
   size_t marked = 0;
@@ -42,7 +42,7 @@ TEST(Decompose, KeepsWhatTheBackendTakesWhole) {
 
 TEST(Decompose, ReturnsAGraphWithoutCompositesAsItIs) {
   const GraphPtr graph = graph_of(f32_graph("x", "4", R"({"name":"y","op":"exp","inputs":["x"]})", "y"));
-  Result<GraphPtr> flat = decompose(graph, builtin_ops(), {});
+  Result<GraphPtr> flat = decompose(graph, builtin_ops());
   ASSERT_TRUE(flat.ok());
   EXPECT_EQ(*flat, graph);
 }
@@ -73,7 +73,7 @@ TEST(Decompose, NamesAnOpWhoseDecompositionDoesNotEnd) {
   ASSERT_TRUE(edit.set_outputs({{"y", {*node, 0}}}).ok());
   Result<GraphPtr> graph = edit.finish();
   ASSERT_TRUE(graph.ok()) << graph.status().message();
-  Result<GraphPtr> flat = decompose(*graph, builtin_ops(), {});
+  Result<GraphPtr> flat = decompose(*graph, builtin_ops());
   ASSERT_FALSE(flat.ok());
   EXPECT_EQ(flat.status().code(), Code::internal);
   EXPECT_NE(flat.status().message().find("[endless]"), std::string::npos) << flat.status().message();
