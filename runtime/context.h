@@ -94,8 +94,8 @@ class Context : public std::enable_shared_from_this<Context> {
   mutable std::mutex mutex_;  // of all below
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
-  uint64_t told_failures_ = 0;  // of saves: a warning was sent for so many
-  bool told_refusal_ = false;
+  uint64_t told_failures_ = 0;  // how many failed saves the last warning counted
+  bool told_refusal_ = false;   // of the cache: the warning was sent
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
   std::shared_ptr<const EventSink> sink_;

@@ -1,5 +1,5 @@
-// What is behind the opaque handles. Each begins with a magic word, so that NULL's cousins (a handle of another type,
-// or a destroyed one, where memory still tells) are refused instead of followed.
+// What is behind the opaque handles. Each begins with a magic word of its type, so that a handle of another type is
+// refused, and mostly a destroyed one, too: destruction clears the word.
 #pragma once
 #include <kiln/dlpack.h>
 #include <kiln/kiln.h>

@@ -44,8 +44,8 @@ class Session {
   Context context_;
 };
 
-// Of --backend (or what another flag implies), --cpu, --arch, --strict. A backend, CPU or architecture that there is
-// not is told by the compile.
+// The options that --backend (or the backend that another flag implies), --cpu, --arch and --strict ask for. Their
+// values are not checked here: the compile refuses a backend, CPU or architecture that it does not know.
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).

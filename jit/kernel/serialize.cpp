@@ -92,7 +92,7 @@ struct Reader {
   }
 };
 
-// `Same<T>` is T or const T: the same walk writes and reads.
+// One walk writes and reads: V is the writer, with T const, or the reader.
 template <class V>
 void visit(V &v, auto &item);
 

@@ -55,7 +55,7 @@ struct Point {
   int vector_axis = -1;             // its id, or -1: scalar code
   unsigned width = 1;               // lanes: a power of two; 1 in scalar code
   llvm::Value *active = nullptr;    // <width x i1>: lanes that exist (lane 0 always does); null: all
-  llvm::Value *whole = nullptr;     // i1, where all lanes of `active` may exist: whether they do
+  llvm::Value *whole = nullptr;     // i1: whether all lanes of `active` exist; null: some do not
   // Lane 0 of the vector axis is a multiple of this; it shows that i // 16 is uniform over 16 lanes, say.
   int64_t alignment = 1;
   // How many values a row_local element has (Schedule::Vector::parallel).
@@ -168,7 +168,7 @@ LanePlan make_plan(const KernelState &state, std::span<const kernel::Stage> stag
                    int64_t alignment);
 Point at_lanes(const LanePlan &plan, Point point, llvm::Value *i);   // all `width` of them
 Point at_scalar(const LanePlan &plan, Point point, llvm::Value *i);  // one
-// The lanes from i on that lie before `end`, which is near unless plan.single.
+// The lanes from i up to `end`, which are fewer than `width` unless plan.single.
 Point at_masked(KernelState &state, const LanePlan &plan, Point point, llvm::Value *i, llvm::Value *end);
 // A range's part that fills vectors, and the rest.
 struct LaneRanges {

@@ -156,8 +156,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
-/* Writes the artifact as one file, which appears whole or not at all; into a FIFO, a device or what a link leads to it
- * is written in place. KILN_IO says what failed. No options are known yet. */
+/* Writes the artifact into one file. A regular file appears whole or not at all; a FIFO, a device or the target of a
+ * link is written in place. KILN_IO says what failed. No options are known yet. */
 KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                              const kiln_options *options);
 /* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */

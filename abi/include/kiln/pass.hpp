@@ -1,9 +1,16 @@
 // kiln/pass.hpp: for passes written in C++17 or later. Header-only, over plugin.h; nothing here is part of the ABI.
 //
 //   KILN_PLUGIN_NOTE(0, 0, "drop_copies");
-//   static uint64_t rewrite(kiln::pass::Rewriter &graph) { ... graph.replace(from, to) ... return how_many; }
-//   static constexpr kiln::pass::Definition definition = {"drop_copies", "1", {16 bytes}, KILN_STAGE_POST_GRAD,
-//   rewrite}; const kiln_plugin *kiln_plugin_entry_v1(void) { return kiln::pass::plugin<definition>(); }
+//   static uint64_t rewrite(kiln::pass::Rewriter &graph) {
+//     ... graph.replace(from, to) ...
+//     return how_many;
+//   }
+//   static constexpr kiln::pass::Definition definition = {
+//       "drop_copies", "1", {16 bytes}, KILN_STAGE_POST_GRAD, rewrite,
+//   };
+//   const kiln_plugin *kiln_plugin_entry_v1(void) {
+//     return kiln::pass::plugin<definition>();
+//   }
 #ifndef KILN_PASS_HPP
 #define KILN_PASS_HPP
 #include <array>

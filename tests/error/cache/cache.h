@@ -12,7 +12,7 @@
 
 namespace refused {
 
-// A record's section, as its table tells: see runtime/cache/README.md.
+// A record's section, as its table tells: see runtime/cache/record.h.
 struct Section {
   std::string name;
   uint64_t entry, offset, size;  // where its entry in the table is; where its bytes are
