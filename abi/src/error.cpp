@@ -41,6 +41,8 @@ Status call_back(const std::function<kiln_error *()> &callback) {
   try {
     const HostFloats floats;
     return take_status(callback());
+  } catch (const std::bad_alloc &) {
+    return kiln::error(Code::out_of_memory, "out of memory");
   } catch (const std::exception &exception) {
     return kiln::error(Code::plugin_failed, "it threw an exception: ", exception.what());
   } catch (...) {
