@@ -93,8 +93,8 @@ namespace {
 
 using Pool = Reserve::Pool;
 
-// A library's thread-local data is made when a thread first touches it, and the process ends when there is no memory for
-// it then. One variable of this kind puts all of them where each thread's data lies from its start.
+// A library's thread-local data is made when a thread first touches it, and the process ends when there is no memory
+// for it then. One variable of this kind puts all of them where each thread's data lies from its start.
 [[gnu::tls_model("initial-exec")]] thread_local volatile bool has_thread_data;
 
 // The allocator's state is the process's, as malloc's is.

@@ -59,7 +59,8 @@ struct Pass {
 std::string described(const Pass &pass);
 // An error of `pass`, below which `cause` (may be null) tells what happened.
 Status blame(const Pass &pass, Code code, std::string_view message, std::shared_ptr<const ErrorInfo> cause = nullptr);
-// What a callback of the pass failed with: "WHAT failed: …". A lack of memory stays one, all else is the plugin's fault.
+// What a callback of the pass failed with: "WHAT failed: …". A lack of memory stays one, all else is the plugin's
+// fault.
 Status blame_failure(const Pass &pass, std::string_view what, const Status &failure);
 
 // What of a pass is in the key: all of the above that can change its result, its place in the ordered list, and what

@@ -169,10 +169,11 @@ Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const 
   KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options, cache));
   KILN_TRY(check_forms(compiled, options));
   const auto artifact = std::make_shared<const Artifact>(compiled.executable->artifact());
+  KILN_ASSIGN(const BackendInfo *backend, find_backend(options.backend));
   std::vector<Results> first;
   for (const Setting &setting : settings) {
     std::shared_ptr<const Executable> executable = compiled.executable;
-    if (!executable->on_device()) {
+    if (!backend->on_device()) {
       KILN_ASSIGN(executable, Executable::load(artifact, builtin_ops(), pool_of(setting.threads), build_id()));
     }
     KILN_ASSIGN(std::vector<Results> results, make_calls(executable, *graph, calls, setting.place));

@@ -7,8 +7,8 @@
  * What Kiln does to the process that it lives in:
  * - Threads: started when they are first needed, to run kernels, to compile and to save to the cache. All signals are
  *   blocked on them. Where the system gives none, the calling thread does their work.
- * - Stacks: 64 KiB are enough. A thread that has less than 512 KiB left when it enters a function that reads, changes or
- *   compiles graphs waits there while a thread of Kiln's own does the work, callbacks included.
+ * - Stacks: 64 KiB are enough. A thread that has less than 512 KiB left when it enters a function that reads, changes
+ * or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included.
  * - Memory: where there is not enough, functions end in KILN_OUT_OF_MEMORY, and everything is as it was before: what is
  *   called again when there is memory succeeds. A compile sets memory aside before it begins (16 MiB a thread), and
  *   compiles on fewer threads where the address space is limited.

@@ -26,20 +26,6 @@ TEST(Decompose, LeavesNoOpThatHasADecomposition) {
   EXPECT_GE(marked, 1u);  // what replaces a node inherits its annotations
 }
 
-TEST(Decompose, KeepsWhatTheBackendTakesWhole) {
-  const GraphPtr graph = graph_of(f32_graph("x", "4, 8", R"(
-      {"name":"a","op":"softmax","inputs":["x"]}, {"name":"y","op":"gelu","inputs":["a"]})",
-                                            "y"));
-  const std::string_view keep[] = {"softmax"};
-  Result<GraphPtr> flat = decompose(graph, builtin_ops(), keep);
-  ASSERT_TRUE(flat.ok()) << flat.status().message();
-  const auto is = [](std::string_view name) {
-    return [name](const Node &node) { return node.op && node.op->name == name; };
-  };
-  EXPECT_EQ(std::ranges::count_if((*flat)->nodes(), is("softmax")), 1);
-  EXPECT_EQ(std::ranges::count_if((*flat)->nodes(), is("gelu")), 0);
-}
-
 TEST(Decompose, ReturnsAGraphWithoutCompositesAsItIs) {
   const GraphPtr graph = graph_of(f32_graph("x", "4", R"({"name":"y","op":"exp","inputs":["x"]})", "y"));
   Result<GraphPtr> flat = decompose(graph, builtin_ops());
