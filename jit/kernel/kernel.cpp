@@ -27,7 +27,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
   Expr &end = layout.size_bytes;
   auto area = [&](const Expr &bytes) {
     Expr begin = end;
-    end += ceil_div(bytes, alignment) * alignment;
+    end += ceil_div(max(bytes, 0), alignment) * alignment;  // a size below 0 would move what follows out of the scratch
     return begin;
   };
   const Schedule &s = kernel.schedule;

@@ -32,6 +32,11 @@ enum class Core : uint8_t {
 #include "jit/kernel/core_ops.def"
 #undef CORE_OP
 };
+inline constexpr size_t core_count = 0
+#define CORE_OP(name, operands, meaning) +1
+#include "jit/kernel/core_ops.def"
+#undef CORE_OP
+    ;
 struct CoreInfo {
   Core op;
   std::string_view name;
@@ -136,7 +141,9 @@ struct Kernel {
 // what verify() accepts.
 Bytes serialize(const Kernel &kernel);
 Result<Kernel> parse(ByteSpan bytes);
-// Structure, types, ids in range, scoping of axes, one-element indices. An error is a bug in fusion or a damaged file.
+// Structure, ids in range, what is in scope where, types of every value, the limits of a schedule: what an emitter and
+// print() rely on. An error is a bug in fusion or a damaged file. Not verified: that an index stays below its buffer's
+// size, which may depend on what guards it.
 Status verify(const Kernel &kernel);
 std::string print(const Kernel &kernel);
 

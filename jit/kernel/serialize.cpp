@@ -1,5 +1,6 @@
 // The kernel's bytes: hashed for its key, sent to emitters, kept in artifacts. One pair of functions a struct, in the
 // order of kernel.h; `visit` walks fields in both directions, so that writing and reading cannot disagree.
+#include <charconv>
 #include <type_traits>
 
 #include "jit/kernel/kernel.h"
@@ -58,21 +59,20 @@ struct Reader {
     Result<Expr> parsed = Expr::parse(in.text());
     if (!parsed.ok()) return in.fail();
     e = parsed.value().substitute([&](const Expr &leaf) -> std::optional<Expr> {
-      // Axes and values print as i0 and v0, symbols of a kernel as s0.
+      // Axes and values print as i0 and v0, symbols of a kernel as s0. What is none of these stays a symbol.
       if (leaf.kind() != Expr::Kind::symbol) return {};
       const std::string &name = leaf.symbol_name();
-      const auto number = [&] {
-        uint32_t n = 0;
-        for (char c : std::string_view(name).substr(1)) n = n * 10 + static_cast<uint32_t>(c - '0');
-        return n;
-      };
-      if (name[0] == 'v') return Expr::value(number());
+      uint32_t number = 0;
+      const char *end = name.data() + name.size();
+      if (const auto read = std::from_chars(name.data() + 1, end, number); read.ec != std::errc() || read.ptr != end)
+        return {};
+      if (name[0] == 'v') return Expr::value(number);
       if (name[0] != 'i') return {};
-      if (number() >= scope.size()) {
+      if (number >= scope.size()) {
         in.fail();
         return {};
       }
-      return Expr::axis(number(), scope[number()].extent);
+      return Expr::axis(number, scope[number].extent);
     });
   }
   void field(std::string &s) { s = in.text(); }

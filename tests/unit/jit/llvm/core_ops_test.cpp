@@ -79,7 +79,7 @@ TEST(CoreOps, EachOfEachDtypeBecomesAnImageAtEveryLevel) {
         names.push_back(name);
       }
     };
-    for (int op = static_cast<int>(Core::add); op <= static_cast<int>(Core::in_range); ++op) {
+    for (int op = static_cast<int>(Core::add); op < static_cast<int>(core_count); ++op) {
       for (DType type : all_types) {
         if (takes(static_cast<Core>(op), type))
           add(op_kernel(static_cast<Core>(op), type, type),
