@@ -56,6 +56,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 8 artifact, loaded exactly as a hit would be; published in the background
   artifact.plan = std::move(planned.plan);
+  artifact.contracts = std::move(planned.contracts);
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
   artifact.images = std::move(kernels.images);
   artifact.kernels = std::move(kernels.bytes);

@@ -316,4 +316,13 @@ Shape row_major_strides(std::span<const Dim> shape) {
   return strides;
 }
 
+Expr span_elements(std::span<const Dim> shape, std::span<const Dim> strides) {
+  const Expr count = product_of(shape);
+  if (std::ranges::equal(strides, row_major_strides(shape))) return count;
+  Expr last = 0;
+  for (size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
+  // Of an empty tensor `last` may be anything. No element is further from the next than the factor.
+  return min(last + 1, count * Expr(int64_t{1} << 31));
+}
+
 }  // namespace kiln

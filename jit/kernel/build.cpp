@@ -232,6 +232,8 @@ class Builder {
     return offset;
   }
 
+  Expr span_of(uint32_t tensor) const { return span_elements(tensors_[tensor].dims, tensors_[tensor].strides); }
+
   bool local(uint32_t tensor) const { return makers_.contains(tensor) && !needed_[tensor]; }
 
   // Buffers in the order in, out, row_local. What a stage hands on inside itself alone has none.
@@ -244,12 +246,12 @@ class Builder {
     for (uint32_t i : group_.items) {
       for (uint32_t operand : items_[i].operands) {
         if (!makers_.contains(operand) && !buffer_of_.contains(operand))
-          add(operand, Buffer::Space::in, product_of(tensors_[operand].dims));
+          add(operand, Buffer::Space::in, span_of(operand));
       }
     }
     for (uint32_t i : group_.items) {
       const uint32_t tensor = items_[i].result;
-      if (needed_[tensor]) add(tensor, Buffer::Space::out, product_of(tensors_[tensor].dims));
+      if (needed_[tensor]) add(tensor, Buffer::Space::out, span_of(tensor));
     }
     for (const StagePlan &plan : plans) {
       for (const Item *item : plan.items) {

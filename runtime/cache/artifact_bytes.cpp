@@ -5,6 +5,8 @@
 
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
+#include "runtime/plan/contract_format.h"
+#include "runtime/plan/verify_plan.h"
 
 namespace kiln {
 namespace {
@@ -29,9 +31,18 @@ Bytes write_components(const Artifact &a) {
   return out.take();
 }
 
-Bytes write_plan(const Plan &plan) {
+// What the code is for stands here, too: it is as little the plan's to say as what the code relies on.
+Bytes write_contracts(const Artifact &a, std::vector<Expr> &table) {
   ByteWriter out;
-  serialize(plan, out);
+  out.text(a.backend);
+  out.text(a.target);
+  table = serialize(a.contracts, out);
+  return out.take();
+}
+
+Bytes write_plan(const Plan &plan, std::span<const Expr> table) {
+  ByteWriter out;
+  serialize(plan, table, out);
   return out.take();
 }
 
@@ -129,6 +140,16 @@ Status parse_images(ByteReader &in, std::vector<Image> &out) {
   return {};
 }
 
+// The plan's expressions go on from `table`.
+Status parse_contracts_of(Artifact &a, ByteReader &in, std::vector<Expr> &table) {
+  const std::string backend = in.text(), target = in.text();
+  if (in.ok() && (backend != a.backend || target != a.target))
+    return error(Code::corrupt, "the code is for ", backend, " and ", target, ", the artifact for ", a.backend, " and ",
+                 a.target);
+  KILN_ASSIGN(a.contracts, parse_contracts(in, table));
+  return {};
+}
+
 Status parse_kernels(ByteReader &in, std::vector<Bytes> &out) {
   const uint64_t count = in.count(8);
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
@@ -185,9 +206,12 @@ Status read_text(const RecordReader &record, SectionKind kind, std::string &out)
 
 Bytes write_artifact(const Artifact &artifact) {
   RecordWriter record;
+  std::vector<Expr> table;
+  Bytes contracts = write_contracts(artifact, table);
   record.add(SectionKind::components, write_components(artifact));
-  record.add(SectionKind::plan, write_plan(artifact.plan));
+  record.add(SectionKind::plan, write_plan(artifact.plan, table));
   record.add(SectionKind::images, write_images(artifact.images));
+  record.add(SectionKind::contracts, std::move(contracts));
   record.add(SectionKind::kernels, write_kernels(artifact.kernels));
   record.add(SectionKind::constants, write_constants(artifact.constants));
   const ByteSpan graph = bytes_of(artifact.graph_json), report = bytes_of(artifact.report_json);
@@ -213,14 +237,20 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   // The plan comes after what its numbers count.
   KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, a.images); }));
   KILN_TRY(read_section(record, SectionKind::kernels, [&](ByteReader &in) { return parse_kernels(in, a.kernels); }));
+  std::vector<Expr> table;
+  KILN_TRY(
+      read_section(record, SectionKind::contracts, [&](ByteReader &in) { return parse_contracts_of(a, in, table); }));
   if (a.kernels.size() != a.images.size())
     return error(Code::corrupt, record.where(SectionKind::kernels), ": ", a.kernels.size(), " kernels for ",
+                 a.images.size(), " images");
+  if (a.contracts.size() != a.images.size())
+    return error(Code::corrupt, record.where(SectionKind::contracts), ": ", a.contracts.size(), " contracts for ",
                  a.images.size(), " images");
   KILN_TRY(
       read_section(record, SectionKind::constants, [&](ByteReader &in) { return parse_constants(in, a.constants); }));
   KILN_TRY(read_section(record, SectionKind::plan, [&](ByteReader &in) -> Status {
-    KILN_ASSIGN(a.plan, parse_plan(in, a.images.size(), a.constants.size()));
-    return {};
+    KILN_ASSIGN(a.plan, parse_plan(in, table));
+    return verify_plan(a.plan, a.contracts, a.constants);
   }));
   KILN_TRY(read_text(record, SectionKind::graph, a.graph_json));
   KILN_TRY(read_text(record, SectionKind::report, a.report_json));

@@ -40,6 +40,8 @@ std::string_view name_of(SectionKind kind) {
       return "graph";
     case SectionKind::report:
       return "report";
+    case SectionKind::contracts:
+      return "contracts";
   }
   return "unknown";
 }

@@ -20,10 +20,10 @@
 
 namespace kiln {
 
-inline constexpr uint32_t record_format_version = 1;
+inline constexpr uint32_t record_format_version = 2;
 inline constexpr uint32_t record_max_sections = 16;
 
-enum class SectionKind : uint32_t { components = 1, plan, images, kernels, constants, graph, report };
+enum class SectionKind : uint32_t { components = 1, plan, images, kernels, constants, graph, report, contracts };
 std::string_view name_of(SectionKind kind);
 
 class RecordWriter {

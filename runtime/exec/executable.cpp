@@ -7,19 +7,31 @@
 #include "runtime/exec/memory.h"
 #include "runtime/exec/sizes.h"
 #include "runtime/graph/json.h"
+#include "runtime/plan/planner.h"
 #include "runtime/regions/backend.h"
 
 namespace kiln {
 namespace {
 
-// The graph of reference steps, which must have the plan's signature.
+bool same_types(const std::vector<Plan::Argument> &a, const std::vector<Plan::Argument> &b) {
+  return std::ranges::equal(a, b, [](const Plan::Argument &x, const Plan::Argument &y) {
+    return x.dtype == y.dtype && x.dims == y.dims;  // layouts are the plan's own: the step reads and writes by them
+  });
+}
+
+// The graph of a reference step. Its kernels rely on the types and sizes that the graph has: the plan must say the
+// same.
 Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &ops) {
   const Plan &plan = artifact.plan;
   const auto is_reference = [](const Plan::Step &s) { return s.kind == Plan::Step::Kind::reference; };
   if (std::ranges::none_of(plan.steps, is_reference)) return GraphPtr();
   KILN_ASSIGN(GraphPtr graph, read_json(artifact.graph_json, ops));
-  if (graph->inputs().size() != plan.inputs.size() || graph->parameters().size() != plan.parameters.size() ||
-      graph->outputs().size() != plan.outputs.size())
+  KILN_ASSIGN(const Plan expected, plan_reference(*graph));
+  const EqualSizes checked(plan.checks);
+  const auto is_checked = [&](const Plan::Check &c) { return checked.contains(c.left, c.right); };
+  if (!same_types(plan.inputs, expected.inputs) || !same_types(plan.parameters, expected.parameters) ||
+      !same_types(plan.outputs, expected.outputs) || plan.symbols != expected.symbols ||
+      !std::ranges::all_of(expected.checks, is_checked))
     return error(Code::corrupt, "the artifact's graph and its plan have different signatures");
   return graph;
 }

@@ -132,7 +132,16 @@ PlanSizes::PlanSizes(const Plan &plan) {
   for (const auto *list : {&plan.inputs, &plan.parameters, &plan.outputs})
     for (const Plan::Argument &a : *list) arguments.push_back({numbers(a.dims), numbers(a.strides)});
   for (const Plan::Check &c : plan.checks) checks.push_back({number(c.left), number(c.right)});
-  for (const Plan::Slot &s : plan.slots) slots.push_back(number(s.size_bytes));
+  for (const Plan::Bound &b : plan.bounds) bounds.push_back({number(b.size), number(b.room)});
+  const auto first_parameter = static_cast<uint32_t>(plan.inputs.size());
+  const auto first_output = first_parameter + static_cast<uint32_t>(plan.parameters.size());
+  for (const Plan::Slot &s : plan.slots) {
+    const auto slot = static_cast<uint32_t>(slots.size());
+    slots.push_back(number(s.size_bytes));
+    if (s.kind == Plan::Slot::Kind::input) uses.push_back({slot, s.index});
+    if (s.kind == Plan::Slot::Kind::parameter) uses.push_back({slot, first_parameter + s.index});
+    if (s.kind == Plan::Slot::Kind::output) uses.push_back({slot, first_output + s.index});
+  }
   for (const Plan::Storage &s : plan.arena) arena.push_back(number(s.size_bytes));
   for (const Plan::Storage &s : plan.prepared) prepared.push_back(number(s.size_bytes));
   add_steps(plan.prepare, prepare);

@@ -46,11 +46,16 @@ struct PlanSizes {
   struct Step {
     uint32_t tasks, scratch_bytes;
   };
+  struct Use {
+    uint32_t plan_slot, argument;  // a slot of the plan, and what it stands for in the signature
+  };
   Sizes sizes;
   std::vector<Argument> arguments;  // of the signature: inputs, parameters, outputs
   std::vector<Check> checks;
+  std::vector<Check> bounds;                     // the left one is at most the right one
   std::vector<uint32_t> slots, arena, prepared;  // bytes
   std::vector<Step> prepare, steps;
+  std::vector<Use> uses;
 };
 
 }  // namespace kiln

@@ -12,6 +12,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/target.h"
 #include "runtime/graph/attr.h"
+#include "runtime/plan/contract.h"
 #include "runtime/plan/plan.h"
 
 namespace kiln {
@@ -43,7 +44,8 @@ struct Artifact {
   std::string target;             // Target::name() that the images need
   Plan plan;
   std::vector<Image> images;
-  std::vector<Bytes> kernels;  // serialised kernel IR, one an image: for inspection
+  std::vector<Contract> contracts;  // what each image relies on
+  std::vector<Bytes> kernels;       // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
   std::string graph_json;   // what steps of kind reference run; empty when there are none
   std::string report_json;  // the passes that ran in the compile that made it; no times: equal inputs, equal bytes

@@ -2,6 +2,7 @@
 // of the signature. Serialised into the artifact.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Plan {
     std::string name;
     uint32_t input = 0, dim = 0;
     int64_t min = 0, max = INT64_MAX, divisor = 1;
+    bool operator==(const Symbol &) const = default;
   };
   // A node that messages name; runtime/plan/node_names.h keeps the name true.
   struct NodeRef {
@@ -63,7 +65,13 @@ struct Plan {
     std::vector<uint32_t> slots = {};     // launch: one for each kernel buffer. copy: from, to (dense, same size).
                                           // reference: inputs, parameters, then outputs of the artifact's graph
     std::vector<uint32_t> symbols = {};   // launch: the plan's symbol for each of the kernel's sizes
-    Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols
+    Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
+  };
+  // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.
+  struct Bound {
+    static constexpr uint32_t no_slot = UINT32_MAX;
+    Expr size, room;
+    uint32_t slot = no_slot;  // whose bytes they are; no_slot: no bytes, but sizes that are equal
   };
 
   std::vector<Argument> inputs, parameters, outputs;
@@ -75,11 +83,13 @@ struct Plan {
   std::vector<Storage> arena, prepared;
   std::vector<Step> prepare;  // run once per binding of all parameters
   std::vector<Step> steps;    // run at each call
+  std::vector<Bound> bounds;  // what could not be told when the plan was loaded
 };
 
-void serialize(const Plan &plan, ByteWriter &out);
-// Every index is checked against what it indexes (`image_count`, `constant_count` of the artifact).
-Result<Plan> parse_plan(ByteReader &in, size_t image_count, size_t constant_count);
+// `known`: the table of the contracts, which the plan's expressions go on from (contract_format.h).
+void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out);
+// Of the signature, all that its readers rely on is checked. Slots and steps are verify_plan()'s.
+Result<Plan> parse_plan(ByteReader &in, std::span<const Expr> known);
 std::string print(const Plan &plan);
 
 }  // namespace kiln

@@ -138,19 +138,7 @@ class Planner {
         return error(Code::internal, "a kernel reads tensor ", tensor, ", which no kernel makes");
       step.slots.push_back(slot_of_[tensor]);
     }
-    std::map<std::string, Expr> renamed;  // the kernel's symbols in terms of the plan's
-    for (size_t i = 0; i < launch.symbols.size(); ++i) {
-      auto found = symbol_number_.find(launch.symbols[i]);
-      if (found == symbol_number_.end()) return unbound(launch.symbols[i]);
-      step.symbols.push_back(found->second);
-      renamed[launch.kernel->symbols[i]] = Expr::symbol(launch.symbols[i]);
-    }
-    const auto rename = [&](const Expr &leaf) -> std::optional<Expr> {
-      if (leaf.kind() != Expr::Kind::symbol) return std::nullopt;
-      return renamed.at(leaf.symbol_name());
-    };
-    step.tasks = kernel::task_count(*launch.kernel).substitute(rename);
-    step.scratch_bytes = kernel::scratch_layout(*launch.kernel).size_bytes.substitute(rename);
+    for (const std::string &name : launch.symbols) step.symbols.push_back(symbol_number_.at(name));
     return step;
   }
 
@@ -189,7 +177,10 @@ Result<Planned> plan(const Graph &given, const Graph &compiled, const Lowered &l
   add_checks(compiled, given, signature);
   for (const Lowered::Risk &risk : lowered.risks)
     signature.risks.push_back({find_node(given, risk.node), risk.op, risk.bits});
-  return Planner(std::move(signature), lowered, fused, images).run();
+  KILN_ASSIGN(std::vector<Contract> contracts, contracts_of(fused, images, signature));
+  KILN_ASSIGN(Planned planned, Planner(std::move(signature), lowered, fused, images).run());
+  planned.contracts = std::move(contracts);
+  return planned;
 }
 
 Result<Plan> plan_reference(const Graph &graph) {

@@ -6,6 +6,7 @@
 
 #include "jit/kernel/fuse.h"
 #include "runtime/graph/graph.h"
+#include "runtime/plan/contract.h"
 #include "runtime/plan/plan.h"
 #include "runtime/regions/lower.h"
 
@@ -13,6 +14,7 @@ namespace kiln {
 
 struct Planned {
   Plan plan;
+  std::vector<Contract> contracts;   // by image
   std::vector<TensorPtr> constants;  // those that steps read, in the order that the plan's slots number them
 };
 

@@ -63,11 +63,7 @@ Status unbound(std::string_view symbol) {
 }
 
 Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides) {
-  const Expr element = static_cast<int64_t>(size_of(dtype));
-  if (strides == row_major_strides(dims)) return product_of(dims) * element;
-  Expr last = 0;
-  for (size_t d = 0; d < dims.size(); ++d) last += (dims[d] - 1) * strides[d];
-  return (last + 1) * element;
+  return span_elements(dims, strides) * Expr(static_cast<int64_t>(size_of(dtype)));
 }
 
 void add_checks(const Graph &graph, const Graph &keyed, Plan &plan) {

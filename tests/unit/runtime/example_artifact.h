@@ -1,6 +1,7 @@
 // Artifacts for tests, small enough to write by hand: their kernels are a few instructions of x86-64.
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,15 +46,27 @@ inline Plan::Argument argument(std::string name, Shape dims, DType dtype = DType
   return {std::move(name), dtype, std::move(dims), std::move(strides)};
 }
 
-inline Plan::Step launch(uint32_t kernel, std::vector<uint32_t> slots, Expr tasks) {
+inline Plan::Step launch(uint32_t kernel, std::vector<uint32_t> slots, std::vector<uint32_t> symbols = {}) {
   Plan::Step step;
   step.kernel = kernel;
   step.slots = std::move(slots);
-  step.tasks = std::move(tasks);
+  step.symbols = std::move(symbols);
   return step;
 }
 
-inline Artifact artifact_of(Plan plan, std::vector<Image> images) {
+// Of a kernel that reads some f32 buffers of `elements` and writes another, one task an element.
+inline Contract contract(size_t reads, const Expr &elements) {
+  Contract c;
+  std::set<std::string> names;
+  elements.collect_symbols(names);
+  for (const std::string &name : names) c.symbols.push_back({.name = name});
+  c.buffers.assign(reads + 1, {DType::f32, false, 4 * elements});
+  c.buffers.back().written = true;
+  c.tasks = elements;
+  return c;
+}
+
+inline Artifact artifact_of(Plan plan, std::vector<Image> images, std::vector<Contract> contracts) {
   Artifact a;
   a.graph_key = digest_of("example");
   a.components = {{"graph", digest_of("graph"), "x + y"}, {"target", digest_of("x86-64"), "x86-64"}};
@@ -63,6 +76,7 @@ inline Artifact artifact_of(Plan plan, std::vector<Image> images) {
   a.plan = std::move(plan);
   a.kernels.resize(images.size(), Bytes{1, 2, 3});
   a.images = std::move(images);
+  a.contracts = std::move(contracts);
   a.report_json = "{}";
   return a;
 }
@@ -75,8 +89,9 @@ inline Artifact add(const Expr &extent) {
   p.outputs = {argument("z", {extent})};
   if (!extent.is_integer()) p.symbols = {{.name = "n", .input = 0, .dim = 0}};
   p.slots = {{Kind::input, 0, extent * 4}, {Kind::input, 1, extent * 4}, {Kind::output, 0, extent * 4}};
-  p.steps = {launch(0, {0, 1, 2}, extent)};
-  return artifact_of(std::move(p), {add_kernel()});
+  p.steps = {launch(0, {0, 1, 2})};
+  if (!extent.is_integer()) p.steps[0].symbols = {0};
+  return artifact_of(std::move(p), {add_kernel()}, {contract(2, extent)});
 }
 
 // z = ((x + y) + (w + c)) + 2n, all f32[2n] but w and c: f32[4], of which n = 2. (w + c) is prepared, x + y lies in the
@@ -96,15 +111,16 @@ inline Artifact everything() {
              {Kind::prepared, 0, 16}, {Kind::arena, 0, bytes}, {Kind::arena, 1, bytes},  {Kind::output, 0, bytes}};
   p.arena = {{bytes}, {max(bytes, 64)}};
   p.prepared = {{16}};
-  p.prepare = {launch(0, {2, 3, 4}, 4)};
+  p.prepare = {launch(2, {2, 3, 4})};
   Plan::Step copy;
   copy.kind = Plan::Step::Kind::copy;
   copy.slots = {5, 1};
-  Plan::Step add_size = launch(1, {6, 7}, 2 * n);
-  add_size.symbols = {1};
+  p.steps = {launch(0, {0, 1, 5}, {0}), launch(2, {5, 4, 6}), launch(1, {6, 7}, {1}), copy};
+  Contract add = contract(2, 2 * n), add_size = contract(1, m);
+  add.symbols[0] = {.name = "n", .min = 1, .max = 1000, .divisor = 2};
   add_size.scratch_bytes = 4;
-  p.steps = {launch(0, {0, 1, 5}, 2 * n), launch(0, {5, 4, 6}, 4), add_size, copy};
-  Artifact a = artifact_of(std::move(p), {add_kernel(), add_size_kernel()});
+  Artifact a =
+      artifact_of(std::move(p), {add_kernel(), add_size_kernel(), add_kernel()}, {add, add_size, contract(2, 4)});
   TensorData c;
   c.shape = {4};
   const float values[] = {10, 20, 30, 40};

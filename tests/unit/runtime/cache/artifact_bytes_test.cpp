@@ -81,14 +81,15 @@ TEST(Artifact, ChecksTheContentsOfSoundSections) {
   EXPECT_THAT(message_after([](Artifact &a) { a.images[0].entry_offset = 53; }),
               testing::MatchesRegex(
                   "section 'images' at offset [0-9]+: image 0: the entry is at 53, expected below its size 53"));
-  EXPECT_THAT(message_after([](Artifact &a) { a.kernels.pop_back(); }), HasSubstr("1 kernels for 2 images"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.kernels.pop_back(); }), HasSubstr("2 kernels for 3 images"));
+  EXPECT_THAT(message_after([](Artifact &a) { a.contracts.pop_back(); }), HasSubstr("2 contracts for 3 images"));
   EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {5}; }),
               HasSubstr("section 'constants' at offset"));
   EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {INT64_MAX, INT64_MAX}; }),
               HasSubstr("16 bytes do not fit its shape"));
   EXPECT_THAT(message_after([](Artifact &a) { a.constants[0].shape = {-1}; }), HasSubstr("do not fit its shape"));
   EXPECT_THAT(message_after([](Artifact &a) { a.plan.steps[0].kernel = 7; }),
-              testing::MatchesRegex("section 'plan' at offset [0-9]+: step 0: kernel 7, expected below 2"));
+              testing::MatchesRegex("section 'plan' at offset [0-9]+: step 0: kernel 7, expected below 3"));
 }
 
 TEST(Record, RefusesATableThatLies) {

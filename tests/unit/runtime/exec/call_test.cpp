@@ -204,7 +204,9 @@ TEST(CallErrors, WhatAKernelFound) {
   Artifact a = example::add(4);
   a.images.push_back(example::failing_kernel());
   a.kernels.emplace_back();
-  a.plan.steps.insert(a.plan.steps.begin(), example::launch(1, {0}, 1));
+  a.contracts.push_back(example::contract(0, 1));
+  a.contracts.back().buffers[0].written = false;
+  a.plan.steps.insert(a.plan.steps.begin(), example::launch(1, {0}));
   auto call = example::call_of(std::move(a));
   Floats x({4}), y({4}, 10), z({4});
   for (int i = 0; i < 2; ++i) {
@@ -213,6 +215,50 @@ TEST(CallErrors, WhatAKernelFound) {
     EXPECT_EQ(status.message(), "an index is out of range (first in step 0, kernel 1)");
   }
   EXPECT_THAT(z.values, ElementsAre(10, 12, 14, 16)) << "outputs are defined all the same";
+}
+
+// ---- plans that lie in a way that only a call's sizes show
+
+// Runs `everything` after `forge`; size is 2n for the example, anything for what is forged.
+Status run_forged(void (*forge)(Artifact &), int64_t size = 4) {
+  Artifact a = example::everything();
+  forge(a);
+  auto executable = example::try_load(std::move(a));
+  if (!executable.ok()) return executable.take_status();
+  auto call = std::move(Call::create(std::move(executable).value())).value();
+  Floats x({2, 2}), y({4}), sizes({size}), w({4}), z({4});
+  EXPECT_TRUE(call->bind(3, w, nullptr).ok());
+  return run(*call, x, y, sizes, z);
+}
+
+TEST(CallErrors, ASlotThatIsLargerThanItsArrayOrStorage) {
+  ASSERT_TRUE(run_forged([](Artifact &) {}).ok());
+  const auto expect_damaged = [](void (*forge)(Artifact &), std::string_view why) {
+    const Status status = run_forged(forge);
+    EXPECT_EQ(status.code(), Code::corrupt);
+    EXPECT_EQ(status.message(), str_cat("the plan is damaged: ", why));
+  };
+  expect_damaged([](Artifact &a) { a.plan.slots[0].size_bytes = 8 * n + 1; }, "slot 0 of 17 bytes lies in 16 bytes");
+  expect_damaged([](Artifact &a) { a.plan.slots[7].size_bytes = 16 * n; }, "slot 7 of 32 bytes lies in 16 bytes");
+  expect_damaged([](Artifact &a) { a.plan.slots[5].size_bytes = 8 * n + 8; }, "slot 5 of 24 bytes lies in 16 bytes");
+  expect_damaged([](Artifact &a) { a.plan.arena[0].size_bytes = n; }, "slot 5 of 16 bytes lies in 2 bytes");
+  expect_damaged([](Artifact &a) { a.contracts[0].buffers[1].size_bytes = n * n * n * 4; },
+                 "slot 1 of 32 bytes lies in 16 bytes");
+}
+
+TEST(CallErrors, SizesThatAKernelTakesToBeEqual) {
+  constexpr auto forge = [](Artifact &a) {
+    a.plan.checks.clear();
+    a.plan.slots[6].size_bytes = a.plan.slots[7].size_bytes = 8 * n;
+    a.contracts[1].symbols = {{.name = "m"}, {.name = "n"}};
+    a.contracts[1].equalities = {{Expr::symbol("m"), 2 * n}};
+    a.contracts[1].buffers[0].size_bytes = a.contracts[1].buffers[1].size_bytes = 8 * n;
+    a.plan.steps[2].symbols = {1, 0};
+  };
+  EXPECT_TRUE(run_forged(forge, 4).ok());
+  const Status status = run_forged(forge, 5);
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_EQ(status.message(), "the plan is damaged: a kernel relies on 5 = 4");
 }
 
 TEST(CallErrors, SizesThatNoMachineHas) {
@@ -231,7 +277,7 @@ TEST(CallErrors, ASecondThreadIsTurnedAway) {
   // A kernel that waits until the first byte of its buffer is set: jump back while it is 0.
   a.images[0] =
       example::image({0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0x80, 0x39, 0x00, 0x74, 0xfb, 0x31, 0xc0, 0xc3}, "wait");
-  a.plan.steps[0].tasks = 1;
+  a.contracts[0].tasks = 1;
   auto call = example::call_of(std::move(a));
   Floats x({4}), y({4}), z({4});
   std::atomic<bool> started{false};

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/exec/executable.h"
+#include "runtime/plan/verify_plan.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln::example {
@@ -16,6 +17,7 @@ class NoOps final : public OpTable {
 };
 
 inline Result<std::shared_ptr<const Executable>> try_load(Artifact artifact, std::string_view build_id = build) {
+  KILN_TRY(verify_plan(artifact.plan, artifact.contracts, artifact.constants));
   return Executable::load(std::make_shared<const Artifact>(std::move(artifact)), NoOps(),
                           std::make_shared<ThreadPool>(2), build_id);
 }

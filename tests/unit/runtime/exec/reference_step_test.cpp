@@ -29,7 +29,7 @@ Artifact subtract(bool column_major) {
   step.kind = Plan::Step::Kind::reference;
   step.slots = {0, 1, 2};
   p.steps = {step};
-  Artifact a = example::artifact_of(std::move(p), {});
+  Artifact a = example::artifact_of(std::move(p), {}, {});
   a.backend = "reference";
   a.graph_json = R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],

@@ -2,20 +2,37 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/plan/contract_format.h"
+#include "runtime/plan/verify_plan.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
 namespace {
 
+// What the plan's expressions go on from.
+std::vector<Expr> known() {
+  ByteWriter contracts;
+  return serialize(example::everything().contracts, contracts);
+}
+
 Bytes bytes_of(const Plan &plan) {
   ByteWriter out;
-  serialize(plan, out);
+  serialize(plan, known(), out);
   return out.take();
 }
 
-Result<Plan> read(const Bytes &bytes, size_t images = 2, size_t constants = 1) {
+Result<Plan> read(const Bytes &bytes) {
+  const Artifact a = example::everything();
   ByteReader in(bytes);
-  return parse_plan(in, images, constants);
+  KILN_ASSIGN(Plan plan, parse_plan(in, known()));
+  KILN_TRY(verify_plan(plan, a.contracts, a.constants));
+  return plan;
+}
+
+Plan verified() {
+  Artifact a = example::everything();
+  EXPECT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
+  return a.plan;
 }
 
 std::string message_after(void (*damage)(Plan &)) {
@@ -28,7 +45,7 @@ std::string message_after(void (*damage)(Plan &)) {
 }
 
 TEST(Plan, ReadsBackWhatWasWritten) {
-  const Plan plan = example::everything().plan;
+  const Plan plan = verified();
   const Bytes bytes = bytes_of(plan);
   const Result<Plan> back = read(bytes);
   ASSERT_TRUE(back.ok()) << back.status().message();
@@ -39,7 +56,7 @@ TEST(Plan, ReadsBackWhatWasWritten) {
 }
 
 TEST(Plan, PrintsSlotsByWhatTheyStandFor) {
-  EXPECT_EQ(print(example::everything().plan),
+  EXPECT_EQ(print(verified()),
             "input x: f32[n, 2]\n"
             "input y: f32[2*n]\n"
             "input size: f32[m]\n"
@@ -52,16 +69,16 @@ TEST(Plan, PrintsSlotsByWhatTheyStandFor) {
             "arena 0: 8*n bytes\n"
             "arena 1: max(64, 8*n) bytes\n"
             "prepared 0: 16 bytes\n"
-            "prepare 0: kernel 0(w, constant 0, prepared 0) tasks 4\n"
-            "step 0: kernel 0(x, y, arena 0) tasks 2*n\n"
-            "step 1: kernel 0(arena 0, prepared 0, arena 1) tasks 4\n"
-            "step 2: kernel 1(arena 1, z) sizes [m] tasks 2*n scratch 4 bytes\n"
+            "prepare 0: kernel 2(w, constant 0, prepared 0) tasks 4\n"
+            "step 0: kernel 0(x, y, arena 0) sizes [n] tasks 2*n\n"
+            "step 1: kernel 2(arena 0, prepared 0, arena 1) tasks 4\n"
+            "step 2: kernel 1(arena 1, z) sizes [m] tasks m scratch 4 bytes\n"
             "step 3: copy arena 0 -> y, 8*n bytes\n");
 }
 
 TEST(Plan, RefusesNumbersOfThingsThatAreNotThere) {
   EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[1] = 8; }), "step 0: slot 8, expected below 8");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[2].kernel = 2; }), "step 2: kernel 2, expected below 2");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[2].kernel = 3; }), "step 2: kernel 3, expected below 3");
   EXPECT_EQ(message_after([](Plan &p) { p.steps[2].symbols[0] = 2; }), "step 2: symbol 2, expected below 2");
   EXPECT_EQ(message_after([](Plan &p) { p.slots[3].index = 1; }), "slot 3 of kind 3 has index 1, expected below 1");
   EXPECT_EQ(message_after([](Plan &p) { p.slots[5].kind = Plan::Slot::Kind(9); }),
@@ -75,7 +92,8 @@ TEST(Plan, RefusesNumbersOfThingsThatAreNotThere) {
 }
 
 TEST(Plan, RefusesSymbolsThatNothingBinds) {
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].tasks = Expr::symbol("k"); }), "symbol 'k' is used and not bound");
+  EXPECT_EQ(message_after([](Plan &p) { p.arena[0].size_bytes = Expr::symbol("k"); }),
+            "symbol 'k' is used and not bound");
   EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].dim = 2; }),
             "symbol 'n' is bound by dim 2 of input 0, which is not there");
   EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].input = 1; }),
@@ -87,7 +105,7 @@ TEST(Plan, RefusesSymbolsThatNothingBinds) {
 TEST(Plan, RefusesPreparedValuesThatDependOnACall) {
   EXPECT_EQ(message_after([](Plan &p) { p.prepared[0].size_bytes = Expr::symbol("n"); }),
             "prepared storage 0 depends on symbols");
-  EXPECT_EQ(message_after([](Plan &p) { p.prepare[0].tasks = Expr::symbol("n"); }),
+  EXPECT_EQ(message_after([](Plan &p) { p.prepare[0] = example::launch(0, {2, 3, 4}, {0}); }),
             "prepare step 0: it depends on symbols");
   EXPECT_EQ(message_after([](Plan &p) { p.prepare[0].slots[0] = 0; }),
             "prepare step 0: slot 0 is neither parameter, constant nor prepared");

@@ -164,12 +164,66 @@ TEST(Planner, KeepsTheConstantsThatStepsRead) {
   EXPECT_EQ(made.constants[0]->shape, std::vector<int64_t>{2});
 }
 
-TEST(Planner, SizesOfLaunchesAreInTheSignaturesSymbols) {
-  const Plan p = planned(graph_of(f32_graph("x", R"("rows", "cols")", chain(1), "n0")), true).plan;
-  ASSERT_EQ(p.symbols.size(), 2u);
+TEST(Planner, ContractsAreInTheSignaturesSymbols) {
+  const Planned made = planned(graph_of(f32_graph("x", R"("rows", "cols")", chain(1), "n0")), true);
+  ASSERT_EQ(made.contracts.size(), 1u);
+  const Contract &c = made.contracts[0];
+  const Expr bytes = 4 * Expr::symbol("rows") * Expr::symbol("cols");
+  ASSERT_EQ(c.buffers.size(), 2u);
+  EXPECT_EQ(c.buffers[0].size_bytes, bytes);
+  EXPECT_FALSE(c.buffers[0].written);
+  EXPECT_EQ(c.buffers[1].size_bytes, bytes);
+  EXPECT_TRUE(c.buffers[1].written);
   std::set<std::string> used;
-  p.steps.at(0).tasks.collect_symbols(used);
+  c.tasks.collect_symbols(used);
   for (const std::string &name : used) EXPECT_TRUE(name == "rows" || name == "cols") << name;
+}
+
+// x[n] + y[m] walks both by one index: what it may touch of y follows from n = m, which comes by way of k here.
+TEST(Planner, AContractSaysWhichSizesItsKernelTakesToBeEqual) {
+  const Planned made = planned(graph_of(R"({"kiln":1,
+      "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"y","type":{"dtype":"f32","shape":["m"]}},
+                {"name":"z","type":{"dtype":"f32","shape":["k"]}}],
+      "nodes":[{"name":"a","op":"add","inputs":["x","z"]},{"name":"b","op":"mul","inputs":["y","z"]},
+               {"name":"c","op":"sub","inputs":["x","y"]}],
+      "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"},{"name":"c","value":"c"}]})"),
+                               false);
+  ASSERT_EQ(made.contracts.size(), 3u);
+  for (const Contract &c : made.contracts) {
+    ASSERT_EQ(c.symbols.size(), 2u);
+    ASSERT_EQ(c.equalities.size(), 1u);
+    std::set<std::string> sides = {c.equalities[0].left.text(), c.equalities[0].right.text()};
+    EXPECT_EQ(sides, (std::set<std::string>{c.symbols[0].name, c.symbols[1].name}));
+  }
+}
+
+TEST(Planner, AKernelOfTwoLaunchesReliesOnWhatHoldsForBoth) {
+  const GraphPtr graph = graph_of(R"({"kiln":1,"symbols":{"n":{"min":4,"max":64,"divisor":4},"m":{"min":2,"divisor":6}},
+      "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"y","type":{"dtype":"f32","shape":["m"]}}],
+      "nodes":[{"name":"a","op":"exp","inputs":["x"]},{"name":"b","op":"exp","inputs":["y"]}],
+      "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"}]})");
+  const Result<Lowered> lowered = lower(*graph);
+  const Result<kernel::Fused> fused = kernel::fuse(lowered->program, *Target::by_name("v3"), {});
+  ASSERT_EQ(fused->launches.size(), 2u);
+  const uint32_t one_image[] = {0, 0};
+  Result<Planned> made = plan(*graph, *graph, *lowered, *fused, one_image);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  ASSERT_EQ(made->contracts.size(), 1u);
+  const Contract::Symbol &s = made->contracts[0].symbols.at(0);
+  EXPECT_EQ(s.min, 2);
+  EXPECT_EQ(s.max, INT64_MAX);
+  EXPECT_EQ(s.divisor, 2);
+}
+
+// Columns of a wider array: what lies between them is part of the buffer, though it is not read.
+TEST(Planner, ABufferReachesToItsLastElement) {
+  const Planned made = planned(graph_of(R"({"kiln":1,
+      "inputs":[{"name":"x","type":{"dtype":"f32","shape":[3,4],"strides":[10,1]}}],
+      "nodes":[{"name":"y","op":"exp","inputs":["x"]}],"outputs":[{"name":"y","value":"y"}]})"),
+                               true);
+  ASSERT_EQ(made.contracts.size(), 1u);
+  EXPECT_EQ(made.contracts[0].buffers[0].size_bytes, Expr(4 * (2 * 10 + 3 + 1)));
+  EXPECT_EQ(made.contracts[0].buffers[1].size_bytes, Expr(4 * 12));
 }
 
 TEST(Planner, RefusesASymbolThatNoInputBinds) {

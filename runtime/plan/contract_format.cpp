@@ -1,0 +1,68 @@
+#include "runtime/plan/contract_format.h"
+
+#include "runtime/plan/expr_table.h"
+
+namespace kiln {
+
+std::vector<Expr> serialize(std::span<const Contract> contracts, ByteWriter &out) {
+  ExprTableWriter exprs;
+  ByteWriter body;
+  const auto list = [&](const auto &items, auto write_one) {
+    body.put<uint64_t>(items.size());
+    for (const auto &item : items) write_one(item);
+  };
+  list(contracts, [&](const Contract &c) {
+    list(c.symbols, [&](const Contract::Symbol &s) {
+      body.text(s.name);
+      body.put(s.min);
+      body.put(s.max);
+      body.put(s.divisor);
+    });
+    list(c.buffers, [&](const Contract::Buffer &b) {
+      body.put(static_cast<uint8_t>(b.dtype));
+      body.put<uint8_t>(b.written);
+      body.put(exprs.number(b.size_bytes));
+    });
+    list(c.equalities, [&](const Contract::Equality &e) {
+      body.put(exprs.number(e.left));
+      body.put(exprs.number(e.right));
+    });
+    body.put(exprs.number(c.tasks));
+    body.put(exprs.number(c.scratch_bytes));
+  });
+  exprs.write_to(out);
+  out.raw(body.bytes());
+  return exprs.take();
+}
+
+Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> &table) {
+  KILN_TRY(read_exprs(in, table));
+  Status status;
+  std::vector<Contract> contracts = read_list<Contract>(in, 32, [&](Contract &c) {
+    c.symbols = read_list<Contract::Symbol>(in, 32, [&](Contract::Symbol &s) {
+      s.name = in.text();
+      s.min = in.get<int64_t>();
+      s.max = in.get<int64_t>();
+      s.divisor = in.get<int64_t>();
+      if (in.ok() && s.divisor < 1) status = error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
+    });
+    c.buffers = read_list<Contract::Buffer>(in, 6, [&](Contract::Buffer &b) {
+      const int dtype = in.get<uint8_t>();
+      b.written = in.get<uint8_t>() != 0;
+      b.size_bytes = read_expr(in, table);
+      if (in.ok() && (dtype < 1 || dtype > dtype_count)) status = error(Code::corrupt, "unknown dtype ", dtype);
+      b.dtype = static_cast<DType>(dtype);
+    });
+    c.equalities = read_list<Contract::Equality>(in, 8, [&](Contract::Equality &e) {
+      e.left = read_expr(in, table);
+      e.right = read_expr(in, table);
+    });
+    c.tasks = read_expr(in, table);
+    c.scratch_bytes = read_expr(in, table);
+  });
+  KILN_TRY(status);
+  if (!in.ok()) return error(Code::corrupt, "ends too early, or names an expression that is not there");
+  return contracts;
+}
+
+}  // namespace kiln

@@ -1,0 +1,16 @@
+// The bytes of contracts.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "jit/base/bytes.h"
+#include "runtime/plan/contract.h"
+
+namespace kiln {
+
+// Writes a table of expressions and the contracts. Returns the table: a plan's numbers go on from it (plan.h).
+std::vector<Expr> serialize(std::span<const Contract> contracts, ByteWriter &out);
+// Appends the table to `table`. code corrupt.
+Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> &table);
+
+}  // namespace kiln

@@ -1,0 +1,106 @@
+// What the fuzz target `plan` forges plans of: artifacts whose code, instead of computing, does all that its contract
+// lets it do, where the sanitizers see it.
+#pragma once
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "jit/base/kernel_args.h"
+#include "runtime/compile.h"
+#include "runtime/graph/json.h"
+#include "runtime/ops/op.h"
+#include "runtime/plan/artifact.h"
+
+namespace kiln::fuzz {
+
+// Of the artifact that runs now. One thread.
+inline const std::vector<Contract> *running = nullptr;
+
+// Stands for the code of image `number`.
+inline int32_t touch_all(const kiln_kernel_args *args, uint32_t number) {
+  const Contract &c = (*running)[number];
+  const auto value = [&](const Expr &e) {
+    return e.evaluate([&](const std::string &name) {
+      for (size_t i = 0; i < c.symbols.size(); ++i)
+        if (c.symbols[i].name == name) return args->sizes[i];
+      std::abort();
+    });
+  };
+  for (size_t i = 0; i < c.symbols.size(); ++i) {
+    const Contract::Symbol &s = c.symbols[i];
+    if (args->sizes[i] < s.min || args->sizes[i] > s.max || args->sizes[i] % s.divisor != 0) std::abort();
+  }
+  for (const Contract::Equality &e : c.equalities)
+    if (value(e.left) != value(e.right)) std::abort();
+  if (args->begin < 0 || args->begin > args->end || args->end > value(c.tasks)) std::abort();
+  static volatile uint8_t sink = 0;
+  for (size_t b = 0; b < c.buffers.size(); ++b) {
+    const int64_t bytes = value(c.buffers[b].size_bytes);
+    auto *data = static_cast<uint8_t *>(args->buffers[b]);
+    if (bytes > 0 && c.buffers[b].written) std::memset(data, 0x5a, static_cast<size_t>(bytes));
+    for (int64_t i = 0; i < bytes; ++i) sink = sink ^ data[i];
+  }
+  if (const int64_t scratch = value(c.scratch_bytes); scratch > 0)
+    std::memset(args->scratch, 0x5a, static_cast<size_t>(scratch));
+  return 0;
+}
+
+// mov esi, number; mov rax, touch_all; jmp rax
+inline Bytes code_of(uint32_t number) {
+  ByteWriter code;
+  code.put<uint8_t>(0xbe);
+  code.put(number);
+  code.put<uint16_t>(0xb848);
+  code.put(reinterpret_cast<uint64_t>(&touch_all));
+  code.put<uint16_t>(0xe0ff);
+  return code.take();
+}
+
+inline Artifact sample_of(std::string_view json, std::string_view backend = "cpu") {
+  const PassList passes = PassList::built_in();
+  const CompileEnvironment env{
+      .ops = builtin_ops(), .passes = passes, .cache = nullptr, .pool = std::make_shared<ThreadPool>(1)};
+  CompileOptions options;
+  options.backend = backend;
+  options.cpu = "x86-64";
+  options.code = backend == "reference";
+  options.use_cache = false;
+  CompileReport report;
+  Result<GraphPtr> graph = read_json(json, builtin_ops());
+  if (!graph.ok()) std::abort();
+  const Result<Compiled> compiled = compile(env, *graph, options, report);
+  if (!compiled.ok()) std::abort();
+  Artifact artifact = compiled->executable->artifact();
+  for (uint32_t i = 0; i < artifact.images.size(); ++i)
+    artifact.images[i].code = std::make_shared<const Bytes>(code_of(i));
+  return artifact;
+}
+
+// Every kind of slot, step, bound and symbol is in one of them.
+inline const std::vector<Artifact> &samples() {
+  constexpr std::string_view static_shapes =
+      R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[3,4],"strides":[10,1]}}],
+          "parameters":[{"name":"w","type":{"dtype":"f32","shape":[4,5]}}],
+          "constants":[{"name":"c","type":{"dtype":"f32","shape":[5]},"data":[1,2,3,4,5]}],
+          "nodes":[{"name":"p","op":"matmul","inputs":["x","w"]},{"name":"s","op":"softmax","inputs":["p"],"attrs":{"dim":1}},
+                   {"name":"y","op":"add","inputs":["s","c"]},{"name":"z","op":"sum","inputs":["y"],"attrs":{"dims":[0]}}],
+          "outputs":[{"name":"y","value":"y"},{"name":"z","value":"z"}]})";
+  constexpr std::string_view symbols =
+      R"({"kiln":1,"symbols":{"n":{"min":2,"max":64,"divisor":2}},
+          "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n",4]}},{"name":"y","type":{"dtype":"f32","shape":["m",4]}},
+                    {"name":"i","type":{"dtype":"i64","shape":["k",8]}}],
+          "parameters":[{"name":"w","type":{"dtype":"f32","shape":[4,8]}},{"name":"b","type":{"dtype":"f32","shape":[8]}}],
+          "nodes":[{"name":"a","op":"add","inputs":["x","y"]},{"name":"l","op":"matmul","inputs":["a","w"]},
+                   {"name":"e","op":"add","inputs":["l","b"]},{"name":"s","op":"softmax","inputs":["e"],"attrs":{"dim":1}},
+                   {"name":"g","op":"gather","inputs":["s","i"],"attrs":{"dim":0}},
+                   {"name":"t","op":"exp","inputs":["x"]},{"name":"q","op":"softmax","inputs":["t"],"attrs":{"dim":0}},
+                   {"name":"u","op":"copy_","inputs":["y","q"]}],
+          "outputs":[{"name":"g","value":"g"},{"name":"s","value":"s"},{"name":"x2","value":"x"}]})";
+  static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols),
+                                            sample_of(symbols, "reference")};
+  return all;
+}
+
+}  // namespace kiln::fuzz
