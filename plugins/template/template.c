@@ -15,8 +15,8 @@
 KILN_PLUGIN_NOTE(0, 0, NAME);
 
 /* 2. The identity: 16 random bytes of your own (uuidgen makes some). With it, results of the pass are cached. Raise
- * VERSION whenever the pass changes what it makes. Without identity (pass.uuid = NULL) every compile runs the pass
- * again. */
+ * VERSION whenever the pass changes what it makes. What it makes must not depend on the names of nodes, among others:
+ * see kiln_pass in kiln/types.h. Without identity (pass.uuid = NULL) every compile runs the pass again. */
 static const uint8_t uuid[16] = {0x3e, 0x91, 0xc7, 0x04, 0x5d, 0x2a, 0x4b, 0x68,
                                  0x9f, 0x13, 0x80, 0xee, 0x26, 0xb5, 0x71, 0xda};
 #define VERSION "1"

@@ -37,7 +37,7 @@ KILN_EXPORT kiln_error *kiln_op_name(kiln_context *context, kiln_op op, kiln_tex
 /* ---- dimensions */
 
 /* Reads "batch", "2*n + 1", "(h + 3) // 4", "min(a, b)", "128": + - * / (exact) // % min max and parentheses over
- * integers and symbols. */
+ * integers and symbols; at most 64 KiB of text, and at most 200 levels deep. */
 KILN_EXPORT kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t text_size, kiln_dim *out);
 /* The text that kiln_dim_parse reads back. View of `context`. */
 KILN_EXPORT kiln_error *kiln_dim_text(kiln_context *context, const kiln_dim *dim, kiln_text *out);
@@ -65,7 +65,8 @@ KILN_EXPORT void kiln_graph_destroy(kiln_graph *graph);
 
 /* KILN_NODE_*. */
 KILN_EXPORT uint32_t kiln_node_kind(const kiln_graph *graph, kiln_node node);
-/* Unique in its graph, never empty. *out is a view of `graph`. KILN_OUT_OF_RANGE when the graph has no such node. */
+/* Unique in its graph, never empty; for people, unless it is an input's or a parameter's (see kiln_pass). *out is a
+ * view of `graph`. KILN_OUT_OF_RANGE when the graph has no such node. */
 KILN_EXPORT kiln_error *kiln_node_name(const kiln_graph *graph, kiln_node node, kiln_text *out);
 /* 0 unless it is an op node. */
 KILN_EXPORT kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node);
@@ -81,7 +82,7 @@ KILN_EXPORT kiln_error *kiln_node_attr(const kiln_graph *graph, kiln_node node, 
 /* All attributes that differ from their op's defaults, sorted by name. A pattern refuses what it does not name here. */
 KILN_EXPORT kiln_error *kiln_node_attrs(const kiln_graph *graph, kiln_node node, kiln_attr *buffer, uint64_t capacity,
                                         uint64_t *out_count);
-/* All annotations, sorted by name. */
+/* All annotations, sorted by name. Those whose names begin with "debug." are for people (see kiln_pass). */
 KILN_EXPORT kiln_error *kiln_node_annotations(const kiln_graph *graph, kiln_node node, kiln_attr *buffer,
                                               uint64_t capacity, uint64_t *out_count);
 /* A constant's bytes, row-major; KILN_INVALID_ARGUMENT unless it is a constant node. */

@@ -8,10 +8,11 @@
  * - Threads: started when they are first needed, to run kernels, to compile and to save to the cache. All signals are
  *   blocked on them. Where the system gives none, the calling thread does their work.
  * - Stacks: 64 KiB are enough. A thread that has less than 512 KiB left when it enters a function that reads, changes
- * or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included.
+ *   or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included. Of the process's
+ *   first thread only the limit is looked at; a stack that the host made itself (of a coroutine) must have 512 KiB.
  * - Memory: where there is not enough, functions end in KILN_OUT_OF_MEMORY, and everything is as it was before: what is
- *   called again when there is memory succeeds. A compile sets memory aside before it begins (16 MiB a thread), and
- *   compiles on fewer threads where the address space is limited.
+ *   called again when there is memory succeeds. Before LLVM compiles, memory is set aside for it: for each thread
+ *   8 MiB, and 1 KiB for each byte of the largest kernel. Where there is not enough, fewer threads compile.
  * - Signals: Kiln handles none and raises none. A write beyond the limit on the size of files, or into a pipe that
  *   nobody reads, fails as others do. Only a file that another process cuts short while it is mapped (an artifact or a
  *   plugin while it is loaded, tensors until they are destroyed) ends in SIGBUS when the lost part is read.
@@ -49,9 +50,9 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * or another kind, is an error there). Setting a name again replaces its value. NULL options are empty options.
  *
  * Of a context:
- * - threads i64 = 0: threads that run kernels; 0: KILN_THREADS, or one per core
+ * - threads i64 = 0: threads that run kernels; 0: KILN_THREADS, or one per usable core
  * - cache text = "": a folder; "": the standard one; "off". One that others may write, or that is another user's, is
- * not used: compiles say BYPASS and why, and the sink gets a warning
+ *   not used: compiles say BYPASS and why, and the sink gets a warning
  * - cache_max_bytes i64 = 0: 0: 1 GiB. It holds for all processes together that use the folder
  *
  * Of a compile:
@@ -60,12 +61,12 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - arch text = "native": or "sm_80", "sm_90", ...; of "cuda". "native" needs the GPU (else KILN_NO_DEVICE)
  * - code bool = true: false: kernels are made, but not compiled; the executable can be looked at, not called
  * - cache bool = true
- * - strict bool = false: a cache that is bypassed because of a pass is an error
+ * - strict bool = false: a cache that is off, or that is bypassed because of a pass, is an error
  * - require_hit bool = false: all but a hit is KILN_NOT_CACHED
  * - passes text[]: exact names of those to run; empty: all
  * - disable_passes text[]: exact names of those to leave out
  * - fuse bool = true
- * - compile_threads i64 = 0: 0: one per core
+ * - compile_threads i64 = 0: 0: one per usable core
  *
  * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */
 /* Empty options, which the caller owns. */
@@ -97,9 +98,11 @@ KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const k
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
-/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin",
- * "stage", "timing", "priority", "version", "uuid", "options"}], "plugins": [...], "handles": {"live", "graphs",
- * "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
+/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin" (""
+ * when built in), "stage", "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in,
+ * "none", "uuid", "uuid and file"), "options"}], "plugins": [{"name", "path", "digest"}], "handles": {"live",
+ * "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed
+ * yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -108,8 +111,9 @@ KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report *
 KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
 /* The number of op `index`, which is permanent within the context. KILN_OUT_OF_RANGE names how many there are. */
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
-/* The schema: {"name", "doc", "version", "args": [{"name", "doc", "dtypes", "arity"}], "results", "attrs": [{"name",
- * "doc", "kind", "list", "required", "default"}], "flags", "kind": "view" | "kernel" | "composite"}. */
+/* The schema: {"name", "doc", "version", "args": [{"name", "doc", "dtypes", "same_dtype" (as the others of which this
+ * is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list", "required", "default"}], "flags", "kind":
+ * "view" | "kernel" | "composite"}. */
 KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out);
 
 /* ---- plugins and passes */
@@ -141,19 +145,20 @@ KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);
 /* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape"}], "parameters",
- * "outputs", "nodes", "constants"}; a dimension is a number, or a text for kiln_dim_parse. */
+ * "outputs", "nodes" and "constants" (how many)}; a dimension is a number, or a text for kiln_dim_parse. */
 KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out);
 
 /* ---- compiling and executables */
 
-/* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT", "MISS", "BYPASS",
- * "REJECT"), "reason", "key", "passes_run": {NAME: rewrites}, "passes": [...], "kernels_compiled",
- * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
- * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
- * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
- * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda")}. On
- * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its
- * {"log", "options", "source"} instead. */
+/* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the
+ * cache was not asked; "REJECT": what lay in the record's place cannot be used, and was put aside), "reason", "key",
+ * "passes_run": {NAME: rewrites}, "passes": [{"name", "stage", "rewrites", "runs", "ms", "nodes_before",
+ * "nodes_after"}], "kernels_compiled", "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call
+ * and its preparation), "materialised" (tensors that are in memory only because kernels would have grown too large
+ * without: copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms",
+ * "backend", "target", "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes",
+ * "group_threads", "whole_group"}] (of "cuda")}. On failure the same hangs on the error, as far as the compile came;
+ * where another compiler refused a kernel, its {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* Writes the artifact into one file. A regular file appears whole or not at all; a FIFO, a device or the target of a
@@ -163,10 +168,11 @@ KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, 
 /* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */
 KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
                                              kiln_executable **out);
-/* {"backend", "target", "build_id", "key", "symbols", "inputs", "parameters", "outputs" (as kiln_graph_describe),
- * "components", "kernels", "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and
- * "prepared_bytes" (texts over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before",
- * "nodes_after"}]} of the compile that made it. */
+/* {"backend", "target", "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
+ * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "kernels"
+ * (how many), "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts
+ * over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the
+ * compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (of backend "cpu") or "cuda" (of backend
  * "cuda"): these are emitted again from the kernels. */
@@ -219,7 +225,7 @@ KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 
 /* `verb`: "ls" {"entries": [{"path", "kind", "key", "bytes", "modified"}]}, "stats" {"dir", "entries", "bytes",
  * "max_bytes"}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
- * KILN_INVALID_ARGUMENT when the context's cache is off. */
+ * KILN_INVALID_ARGUMENT when the context's cache is off, KILN_IO when its folder may not be used. */
 KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size,
                                            const kiln_options *options, kiln_report **out);
 

@@ -238,7 +238,7 @@ struct Definition {
   std::string_view name, version;
   std::array<uint8_t, 16> uuid;
   uint32_t stage;                        // KILN_STAGE_*
-  uint64_t (*rewrite)(Rewriter &graph);  // returns how many rewrites it made
+  uint64_t (*rewrite)(Rewriter &graph);  // returns how many rewrites it made; see kiln_pass for what it may depend on
 };
 
 template <const Definition &definition>

@@ -4,7 +4,7 @@
  * host->GROUP->NAME is the function that graph.h declares and documents as kiln_GROUP_NAME. Tables and slots are
  * permanent and grow at their ends: what a plugin needs it states by `host_minor_needed` and `features_needed`, or it
  * looks at a table's struct_size. Keep state in what `setup` returns, not in globals: setup runs once per context,
- * perhaps on several threads at once. */
+ * perhaps on several threads at once. What a pass's result may depend on is told at kiln_pass (types.h). */
 #ifndef KILN_PLUGIN_H
 #define KILN_PLUGIN_H
 #include "kiln/types.h"

@@ -8,7 +8,7 @@
  * - Zero is the default of every field; `reserved` fields are 0. There is no implicit padding.
  * - Strings are pointer and length in bytes, UTF-8, need no terminator, and are copied in. NULL with length 0 is "".
  * - A function that can fail returns NULL or an error that the caller owns (kiln_error_destroy). On failure, outputs
- * are untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
+ *   are untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
  * - A view that Kiln gives out lives as long as its owner, which the function's comment names. */
 #ifndef KILN_TYPES_H
 #define KILN_TYPES_H
@@ -108,12 +108,11 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_STAGE_PRE_GRAD 1u
 #define KILN_STAGE_JOINT 2u /* reserved: KILN_UNIMPLEMENTED */
 #define KILN_STAGE_POST_GRAD 3u
-#define KILN_STAGE_LOWER 4u  /* reserved: KILN_UNIMPLEMENTED */
-#define KILN_TIMING_LATE 1u  /* after a miss only; needs an identity */
-#define KILN_TIMING_EARLY 2u /* pre_grad only: at every compile, before the key is made of what it made */
-#define KILN_PASS_UUID_SUFFICES \
-  1u /* identity is the UUID alone: leave the plugin file's digest out of the key. Needs `uuid` */
-#define KILN_PASS_ANY_THREAD 2u /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
+#define KILN_STAGE_LOWER 4u        /* reserved: KILN_UNIMPLEMENTED */
+#define KILN_TIMING_LATE 1u        /* after a miss only; needs an identity */
+#define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
+#define KILN_PASS_UUID_SUFFICES 1u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
+#define KILN_PASS_ANY_THREAD 2u    /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
 
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
@@ -167,14 +166,20 @@ typedef struct kiln_symbol {
 typedef struct kiln_run_options {
   uint32_t struct_size;
   uint32_t flags;  /* 0 */
-  uint64_t stream; /* of the device; 0 on the CPU */
+  uint64_t stream; /* 0: no backend takes another yet */
 } kiln_run_options;
 
 /* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
  * unregistered. It does not run when registering failed: the caller still owns `user` then. */
 typedef void (*kiln_destroy_fn)(void *user);
 
-/* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. */
+/* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw.
+ *
+ * What a pass with an identity makes is cached, so it must follow from what is in the key: the graph, the identity
+ * (version and options included), and what `fingerprint` adds. A pass can read more than that. Not in the key are the
+ * names of op nodes and constants, the numbers of nodes, and annotations whose names begin with "debug."; nor are
+ * files, the environment and the clock. Unless the pass is early (then the key is made of its result), a result that
+ * depends on one of these may later be given to a graph that it is wrong for. */
 typedef struct kiln_pass {
   uint32_t struct_size;
   uint32_t stage;   /* KILN_STAGE_* */
