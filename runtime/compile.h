@@ -24,12 +24,12 @@ struct CompileOptions {
   std::string arch = "native";  // of a backend for a device; "native": the device's own, which must be there
   bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called
   bool use_cache = true;
-  bool strict = false;                   // a bypass is an error
+  bool strict = false;                   // a bypass because of a pass is an error, or of a cache that is off
   bool require_hit = false;              // anything but HIT is an error NOT_CACHED with the report
   std::vector<std::string> passes = {};  // empty: all; else exact names of those to run
   std::vector<std::string> disable_passes = {};
   bool fuse = true;
-  uint32_t compile_threads = 0;            // 0: one per core
+  uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
 };
 
@@ -38,7 +38,7 @@ struct CompileEnvironment {
   const OpTable &ops;
   const PassList &passes;               // a snapshot
   Cache *cache;                         // null: off
-  std::string_view cache_refusal = {};  // null: why, where it was not meant to be off
+  std::string_view cache_refusal = {};  // where the cache is null, but was asked for: why
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress = {};

@@ -24,7 +24,7 @@
 namespace kiln {
 
 struct ContextOptions {
-  uint32_t threads = 0;          // 0: one per core
+  uint32_t threads = 0;          // 0: one per usable core
   std::string cache;             // a folder; "": the standard one; "off"
   uint64_t cache_max_bytes = 0;  // 0: the cache's default
 };

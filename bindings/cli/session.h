@@ -16,7 +16,7 @@ inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference", "what runs
 inline constexpr Flag cpu_flag{"--cpu", "NAME", "generate code for x86-64, v3 or v4 (native: this machine)"};
 inline constexpr Flag arch_flag{"--arch", "NAME",
                                 "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
-inline constexpr Flag threads_flag{"--threads", "N", "threads that run and compile (one per core)"};
+inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};
 inline constexpr Flag cache_flag{"--cache", "DIR|off", "the cache's folder (the user's cache folder)"};
 inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be bypassed"};
 inline constexpr Flag stats_flag{"--stats", "F|-", "write how the compile and the run went, as JSON"};

@@ -1,10 +1,11 @@
-/* What a compiled kernel receives. Frozen: images on disk rely on it (raise image_format in codegen.h to change it). */
+/* What a compiled kernel receives. Frozen: images on disk rely on it (whoever changes it raises record_format_version,
+ * runtime/cache/record.h). */
 #ifndef KILN_JIT_KERNEL_ARGS_H
 #define KILN_JIT_KERNEL_ARGS_H
 #include <stdint.h>
 
 typedef struct kiln_kernel_args {
-  void *const *buffers; /* in the order of Kernel::buffers that are in, out or in_out */
+  void *const *buffers; /* in the order of Kernel::buffers that are in or out */
   const int64_t *sizes; /* the values of Kernel::symbols, in order */
   int64_t begin, end;   /* range of the flattened parallel tiles, [begin, end) */
   void *scratch;        /* 64-byte aligned, Kernel's scratch size; this call's alone */

@@ -1,5 +1,5 @@
-// The stack that code needs which recurses over nested graphs and expressions: both have limits (32 graphs, 200
-// levels), which are more than the small stacks hold that some hosts give their threads.
+// Room for code that recurses over nested graphs and expressions. How deep both go is limited (32 graphs, 200 levels);
+// but the small stacks that some hosts give their threads do not hold so many.
 #pragma once
 #include "jit/base/process.h"
 

@@ -7,8 +7,9 @@
 
 namespace kiln {
 
-// "component 'graph' differs from the nearest record", or "no record". The nearest is, of the records used last, the
-// one that shares most components. Bounded work: few folders are looked at, and of each record only what names its key.
+// "component 'graph' differs from the nearest record", or "no record". The nearest is, of the records written last,
+// the one that shares most components. Bounded work: few folders are looked at, and of each record only what names its
+// key.
 std::string nearest_record(const std::string &dir, const std::vector<KeyComponent> &components);
 
 }  // namespace kiln

@@ -17,9 +17,9 @@ class ImageMemory {
   ImageMemory(ImageMemory &&other) noexcept;
   ImageMemory &operator=(ImageMemory &&other) noexcept;
   ~ImageMemory();
-  // Maps all images, each 64-byte aligned, under `name` (seen in /proc/self/maps). Tries memfd with MFD_NOEXEC_SEAL's
-  // opposite (MFD_EXEC) first, memfd without flags where that is unknown, anonymous memory last; seals what it can.
-  // With `anonymous` it takes the last way at once: perf looks names up for anonymous memory alone.
+  // Maps all images, each 64-byte aligned, under `name` (seen in /proc/self/maps): from a sealed memory file or, where
+  // the system forbids such files, in anonymous memory. With `anonymous` it takes the latter at once: perf looks names
+  // up for anonymous memory alone.
   static Result<ImageMemory> load(std::span<const Image> images, std::string_view name, bool anonymous = false);
   const void *entry(size_t image) const { return entries_[image]; }
   size_t size_bytes() const { return size_; }

@@ -52,9 +52,9 @@ class View {
   Status fail(Code code, const Parts &...parts) const {
     return error(code, path_.empty() ? "at the top" : path_, ": ", parts...);
   }
-  // An error of what was read here; that of the whole graph needs no place.
   // "expected WHAT, found 300"
   Status expected(std::string_view what) const;
+  // An error of what was read here; that of the whole graph needs no place.
   Status fail(Status status) const {
     return path_.empty() ? status : std::move(status).with_prefix(str_cat(path_, ": "));
   }
