@@ -78,6 +78,7 @@ class StageVerifier {
         !stage_.carriers.types.empty())
       return broken("a contraction is a kernel's only stage, over m, n and one k");
     if (c.a.yields.size() != 1 || c.b.yields.size() != 1) return broken("operands yield one value");
+    if (!is_type(c.accumulator)) return broken("stage ", number_, ": the accumulator has no type");
     const auto n = static_cast<uint32_t>(kernel_.parallel.size()) - 1, m = n - 1;
     KILN_TRY(verify_body({kernel_, axes_, {&n, 1}}, {}, c.a));
     KILN_TRY(verify_body({kernel_, axes_, {&m, 1}}, {}, c.b));

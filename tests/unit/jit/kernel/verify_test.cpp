@@ -252,6 +252,8 @@ const std::vector<Refusal> refusals_of_products = {
      [](Kernel &k) { contract(k).b.values[0].access.index[0] = Expr::axis(0, Expr::symbol("s0")); }},
     {"axis i2 is not in scope", [](Kernel &k) { value(k, 0, 1).access.index[0] = Expr::axis(2, 20); }},
     {"axis i2 is not in scope", [](Kernel &k) { k.stages[0].stores[0].to.index[0] = Expr::axis(2, 20); }},
+    {"stage 0: the accumulator has no type", [](Kernel &k) { contract(k).accumulator = no_type; }},
+    {"stage 0: the accumulator has no type", [](Kernel &k) { contract(k).accumulator = DType::none; }},
     {"accumulator v0 of type f32: expected f64",
      [](Kernel &k) {
        contract(k).accumulator = k.buffers[0].type = k.buffers[1].type = DType::f64;
