@@ -21,7 +21,7 @@ Status check_run_options(const Checks &check, const kiln_run_options *options) {
   if (!options) return {};
   KILN_ASSIGN(const kiln_run_options in, check.request(options, "options"));
   if (in.flags) return check.fail("options->flags has unknown bits: ", in.flags);
-  if (in.stream) return check.fail("options->stream is not 0: the CPU has no streams");
+  if (in.stream) return check.fail("options->stream is not 0: no backend takes a stream");
   return {};
 }
 

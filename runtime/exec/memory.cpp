@@ -62,6 +62,7 @@ Status Memory::grow(uint64_t size_bytes, std::string_view what) {
 
 Status Areas::resize(std::span<const uint64_t> sizes_bytes, std::string_view what) {
   KILN_ASSIGN(const std::optional<uint32_t> guard, env_count(Env::KILN_GUARD_PAGES));
+  if (guard && *guard > 2) return error(Code::invalid_argument, "KILN_GUARD_PAGES is ", *guard, ", expected 1 or 2");
   if (guard) return map_guarded(sizes_bytes, *guard == 1 ? Guard::end : Guard::begin, what);
   guarded_.reset();
   Layout layout(small_alignment);

@@ -75,6 +75,14 @@ TEST(Areas, AreFlushWithPagesThatCannotBeAccessedWhereThatIsAskedFor) {
   }
 }
 
+TEST(Areas, RefuseAGuardThatIsNeitherOneNorTwo) {
+  setenv("KILN_GUARD_PAGES", "3", 1);
+  Areas areas;
+  const Status resized = areas.resize(std::vector<uint64_t>{16}, "test");
+  unsetenv("KILN_GUARD_PAGES");
+  EXPECT_EQ(resized.message(), "KILN_GUARD_PAGES is 3, expected 1 or 2");
+}
+
 TEST(BufferRecycler, GivesBackABufferOfAboutTheSize) {
   const auto recycler = std::make_shared<BufferRecycler>();
   auto buffer = *recycler->acquire(1000);
