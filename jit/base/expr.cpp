@@ -322,7 +322,7 @@ Expr span_elements(std::span<const Dim> shape, std::span<const Dim> strides) {
   Expr last = 0;
   for (size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
   // Of an empty tensor `last` may be anything. No element is further from the next than the factor.
-  return min(last + 1, count * Expr(int64_t{1} << 31));
+  return max(min(last + 1, count * Expr(int64_t{1} << 31)), 0);
 }
 
 }  // namespace kiln

@@ -205,8 +205,12 @@ Division reduce_by_term(const Expr &a, const Expr &b) {
   return {make_sum(std::move(quotient)), make_sum(std::move(remainder))};
 }
 
-// b's first coefficient is positive, here and below: no quotient overflows.
+// The same for any b. Only its negative may have a first coefficient above 0 (7 - s): no quotient overflows so.
 Division reduce(const Expr &a, const Expr &b) {
+  if (split(terms_of(b)[0]).coefficient < 0) {
+    const Division d = reduce(a, Expr(-1) * b);
+    return {Expr(-1) * d.quotient, d.remainder};
+  }
   if (terms_of(b).size() == 1) return reduce_by_term(a, b);
   Division d{0, a};
   const Expr &lead = terms_of(b)[0];
@@ -269,9 +273,9 @@ Division divide(const Expr &a, const Expr &b) {
   if (b.is(1)) return {a, 0};
   if (a.is_integer() && b.is_integer())
     return {floor_divide(a.integer(), b.integer()), floor_modulo(a.integer(), b.integer())};
-  int64_t lead = split(terms_of(b)[0]).coefficient;
-  if (lead == no_lower) return {make_atom(Kind::floor_div, a, b), make_atom(Kind::mod, a, b)};  // has no negative
-  if (lead < 0) {
+  if (split(terms_of(b)[0]).coefficient == no_lower)  // has no negative
+    return {make_atom(Kind::floor_div, a, b), make_atom(Kind::mod, a, b)};
+  if (b.is_integer() && b.integer() < 0) {  // all other divisors are positive, whatever the signs of their terms
     Division d = divide(Expr(-1) * a, Expr(-1) * b);
     return {d.quotient, Expr(-1) * d.remainder};
   }

@@ -19,23 +19,35 @@ int64_t size_at(const Dim &dim, int64_t n) {
   return dim.evaluate([&](const std::string &) { return n; });
 }
 
+enum class Size : uint8_t { known, symbolic, falling };
+
 // Draws views one after the other, by their sizes where the symbol n is 5. So the same seed gives the same chain
-// whether its sizes are known or not.
+// whether its first size is 5, n or 10 - n.
 class Chain {
  public:
-  Chain(uint64_t seed, bool symbolic) : dice_(seed), n_(symbolic ? Expr::symbol("n") : Expr(hint)) {}
+  Chain(uint64_t seed, Size size)
+      : dice_(seed),
+        size_(size),
+        n_(size == Size::known      ? Expr(hint)
+           : size == Size::symbolic ? Expr::symbol("n")
+                                    : Expr(2 * hint) - Expr::symbol("n")) {}
 
   Result<Case> draw() {
     Shape dims = {n_};
     for (int64_t rank = dice_.between(2, 3); rank > 0; --rank) dims.push_back(dice_.between(2, 4));
     KILN_ASSIGN(value_, edit_.input("x", make_type(DType::f32, std::move(dims))));
     for (int k = 0; k < views; ++k) KILN_TRY(add_view());
+    if (size_ == Size::falling) KILN_TRY(edit_.input("binds n", make_type(DType::f32, {Expr::symbol("n")})).status());
     KILN_TRY(edit_.set_outputs({{"y", value_}}));
     KILN_ASSIGN(const GraphPtr graph, edit_.finish());
-    const SymbolSizes sizes = n_.is_integer() ? SymbolSizes() : SymbolSizes{{"n", hint}};
-    std::vector<int64_t> shape;
-    for (const Dim &dim : graph->find(graph->inputs()[0])->results[0].dims) shape.push_back(size_at(dim, hint));
-    return Case{"views", graph, {random_tensor(DType::f32, shape, {}, dice_.generator())}, {0.0}, sizes};
+    const SymbolSizes sizes = size_ == Size::known ? SymbolSizes() : SymbolSizes{{"n", hint}};
+    std::vector<TensorData> inputs;
+    for (uint32_t input : graph->inputs()) {
+      std::vector<int64_t> shape;
+      for (const Dim &dim : graph->find(input)->results[0].dims) shape.push_back(size_at(dim, hint));
+      inputs.push_back(random_tensor(DType::f32, shape, {}, dice_.generator()));
+    }
+    return Case{"views", graph, std::move(inputs), {0.0}, sizes};
   }
 
  private:
@@ -128,6 +140,7 @@ class Chain {
   }
 
   Dice dice_;
+  Size size_;
   Expr n_;
   Edit edit_;
   ValueId value_;
@@ -155,7 +168,7 @@ Result<Cost> cost_of(const Graph &graph) {
   return cost;
 }
 
-class ViewChains : public ::testing::TestWithParam<bool> {};
+class ViewChains : public ::testing::TestWithParam<Size> {};
 
 TEST_P(ViewChains, AgreeWithTheReferenceAndCostInProportion) {
   const uint64_t chains = test::soak() ? 1000 : 100;
@@ -189,8 +202,12 @@ TEST_P(ViewChains, AgreeWithTheReferenceAndCostInProportion) {
       static_cast<int>(most.index_nodes), static_cast<int>(most.largest_index));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, ViewChains, ::testing::Bool(),
-                         [](const auto &instance) { return instance.param ? "symbolic" : "known"; });
+INSTANTIATE_TEST_SUITE_P(Sizes, ViewChains, ::testing::Values(Size::known, Size::symbolic, Size::falling),
+                         [](const auto &instance) {
+                           return instance.param == Size::known      ? "known"
+                                  : instance.param == Size::symbolic ? "symbolic"
+                                                                     : "falling";
+                         });
 
 }  // namespace
 }  // namespace kiln::testing

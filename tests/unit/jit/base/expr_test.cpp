@@ -92,7 +92,21 @@ TEST(Expr, ExtremeIntegersDoNotOverflow) {
   EXPECT_EQ(floor_div(least * n, -1 * n), Expr(INT64_MAX));
   EXPECT_EQ(mod(least + n, 3), mod(n + 1, 3));
   EXPECT_EQ(floor_div(n, least).evaluate([](auto &) -> int64_t { return 5; }), -1);
-  EXPECT_EQ(floor_div(sym("x"), 5 - n), floor_div(-1 * sym("x"), n - 5));
+  EXPECT_EQ(floor_div(5 - n, 5 - n), Expr(1));
+}
+
+// What divides is positive also where its first term is not: it is taken as it stands.
+TEST(Expr, DividesByWhatFallsAsASymbolGrows) {
+  const Expr i = Expr::axis(0, 4 * (7 - sym("n")));
+  EXPECT_EQ(floor_div(i, 7 - sym("n")).text(), "i0 // (-n + 7)");
+  EXPECT_EQ(mod(i, 7 - sym("n")).text(), "i0 % (-n + 7)");
+  EXPECT_EQ(floor_div(i, 7 - sym("n")).lower_bound(), 0);
+  EXPECT_EQ(mod(i, 7 - sym("n")).lower_bound(), 0);
+  EXPECT_EQ(mod(i, 7 - sym("n")).upper_bound(), 6);
+  EXPECT_EQ(normal("((7 - n)*m + n - 7) // (7 - n)"), "m - 1");
+  EXPECT_EQ(normal("(14 - 2*n) % (7 - n)"), "0");
+  EXPECT_EQ(normal("(x // 3) // (7 - n)"), "x // (-3*n + 21)");
+  EXPECT_EQ(normal("(x % (14 - 2*n)) // (7 - n)"), "(x // (-n + 7)) % 2");
 }
 
 TEST(Expr, TakesMultiplesOutOfADivision) {
@@ -270,6 +284,20 @@ TEST(Expr, RowMajorStridesAreProductsOfLaterDims) {
   EXPECT_EQ(product_of({}), Expr(1));
 }
 
+TEST(Expr, SpanOfStridedElementsIsNeverBelowZero) {
+  const auto span = [](Shape shape, Shape strides) { return span_elements(shape, strides); };
+  EXPECT_EQ(span({3, 4}, {4, 1}), Expr(12));
+  EXPECT_EQ(span({3, 4}, {10, 1}), Expr(24));
+  EXPECT_EQ(span({0, 3}, {2, 0}), Expr(0));
+  EXPECT_EQ(span({3, 0}, {10, 1}), Expr(0));
+  const Expr n = sym("n");
+  for (int64_t size : {0, 1, 5}) {
+    const auto at = [&](const std::string &) { return size; };
+    EXPECT_EQ(span({n, 4}, {10, 1}).evaluate(at), size == 0 ? 0 : 10 * (size - 1) + 4);
+    EXPECT_EQ(span({n, 3}, {2, 0}).evaluate(at), size == 0 ? 0 : 2 * (size - 1) + 1);
+  }
+}
+
 TEST(Expr, HugeProductsStayUnexpanded) {
   Expr product = 1;
   for (int i = 0; i < 40; ++i) product *= sym("a") + sym("b") + Expr(i);
@@ -345,10 +373,16 @@ class RandomExpr {
  private:
   static int64_t floor(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
   Expr divisor(int64_t &value) {
-    switch (pick(4)) {
+    switch (pick(6)) {
       case 0:
         value = n;
         return sym("n");
+      case 3:
+        value = 8 - n;
+        return 8 - sym("n");
+      case 4:
+        value = 30 - 4 * n;
+        return 30 - 4 * sym("n");
       case 1:
         value = 2 * n;
         return 2 * sym("n");
