@@ -6,6 +6,7 @@
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
 #include "runtime/plan/contract_format.h"
+#include "runtime/plan/expr_table.h"
 #include "runtime/plan/verify_plan.h"
 
 namespace kiln {
@@ -31,11 +32,14 @@ Bytes write_components(const Artifact &a) {
   return out.take();
 }
 
-// What the code is for stands here, too: it is as little the plan's to say as what the code relies on.
+// What the code is for and which inputs it writes stand here, too: they are as little the plan's to say as what the code
+// relies on.
 Bytes write_contracts(const Artifact &a, std::vector<Expr> &table) {
   ByteWriter out;
   out.text(a.backend);
   out.text(a.target);
+  out.put<uint64_t>(a.plan.written_inputs.size());
+  for (uint32_t input : a.plan.written_inputs) out.put(input);
   table = serialize(a.contracts, out);
   return out.take();
 }
@@ -140,13 +144,19 @@ Status parse_images(ByteReader &in, std::vector<Image> &out) {
   return {};
 }
 
-// The plan's expressions go on from `table`.
-Status parse_contracts_of(Artifact &a, ByteReader &in, std::vector<Expr> &table) {
+struct Contracts {
+  std::vector<Contract> contracts;
+  std::vector<uint32_t> written_inputs;
+  std::vector<Expr> table;  // the plan's expressions go on from it
+};
+
+Status parse_contracts_of(const Artifact &a, ByteReader &in, Contracts &out) {
   const std::string backend = in.text(), target = in.text();
   if (in.ok() && (backend != a.backend || target != a.target))
     return error(Code::corrupt, "the code is for ", backend, " and ", target, ", the artifact for ", a.backend, " and ",
                  a.target);
-  KILN_ASSIGN(a.contracts, parse_contracts(in, table));
+  out.written_inputs = read_list<uint32_t>(in, 4, [&](uint32_t &input) { input = in.get<uint32_t>(); });
+  KILN_ASSIGN(out.contracts, parse_contracts(in, out.table));
   return {};
 }
 
@@ -237,9 +247,10 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   // The plan comes after what its numbers count.
   KILN_TRY(read_section(record, SectionKind::images, [&](ByteReader &in) { return parse_images(in, a.images); }));
   KILN_TRY(read_section(record, SectionKind::kernels, [&](ByteReader &in) { return parse_kernels(in, a.kernels); }));
-  std::vector<Expr> table;
-  KILN_TRY(
-      read_section(record, SectionKind::contracts, [&](ByteReader &in) { return parse_contracts_of(a, in, table); }));
+  Contracts contracts;
+  KILN_TRY(read_section(record, SectionKind::contracts,
+                        [&](ByteReader &in) { return parse_contracts_of(a, in, contracts); }));
+  a.contracts = std::move(contracts.contracts);
   if (a.kernels.size() != a.images.size())
     return error(Code::corrupt, record.where(SectionKind::kernels), ": ", a.kernels.size(), " kernels for ",
                  a.images.size(), " images");
@@ -249,7 +260,8 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   KILN_TRY(
       read_section(record, SectionKind::constants, [&](ByteReader &in) { return parse_constants(in, a.constants); }));
   KILN_TRY(read_section(record, SectionKind::plan, [&](ByteReader &in) -> Status {
-    KILN_ASSIGN(a.plan, parse_plan(in, table));
+    KILN_ASSIGN(a.plan, parse_plan(in, contracts.table));
+    a.plan.written_inputs = std::move(contracts.written_inputs);
     return verify_plan(a.plan, a.contracts, a.constants);
   }));
   KILN_TRY(read_text(record, SectionKind::graph, a.graph_json));

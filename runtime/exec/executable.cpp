@@ -31,7 +31,7 @@ Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &o
   const auto is_checked = [&](const Plan::Check &c) { return checked.contains(c.left, c.right); };
   if (!same_types(plan.inputs, expected.inputs) || !same_types(plan.parameters, expected.parameters) ||
       !same_types(plan.outputs, expected.outputs) || plan.symbols != expected.symbols ||
-      !std::ranges::all_of(expected.checks, is_checked))
+      plan.written_inputs != expected.written_inputs || !std::ranges::all_of(expected.checks, is_checked))
     return error(Code::corrupt, "the artifact's graph and its plan have different signatures");
   return graph;
 }

@@ -75,7 +75,7 @@ struct Plan {
   };
 
   std::vector<Argument> inputs, parameters, outputs;
-  std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes
+  std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes; in the bytes with the contracts
   std::vector<Symbol> symbols;
   std::vector<Check> checks;
   std::vector<Risk> risks;

@@ -15,7 +15,6 @@ class PlanWriter {
     arguments(p.inputs);
     arguments(p.parameters);
     arguments(p.outputs);
-    numbers(p.written_inputs);
     list(p.symbols, [&](const Plan::Symbol &s) {
       body_.text(s.name);
       body_.put(s.input);
@@ -99,7 +98,6 @@ class PlanReader {
     p.inputs = arguments();
     p.parameters = arguments();
     p.outputs = arguments();
-    p.written_inputs = numbers();
     p.symbols = list<Plan::Symbol>(40, [&](Plan::Symbol &s) {
       s.name = in_.text();
       s.input = in_.get<uint32_t>();

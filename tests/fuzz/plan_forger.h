@@ -73,9 +73,6 @@ class PlanForger {
         if (!plan_.checks.empty()) plan_.checks.pop_back();
         break;
       case 8:
-        if (below(2)) plan_.written_inputs.clear();
-        plan_.written_inputs.push_back(number(plan_.inputs.size()));
-        break;
       case 9:
       case 10:
         forge_argument();

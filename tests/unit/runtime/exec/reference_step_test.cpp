@@ -72,13 +72,41 @@ TEST(ReferenceStep, WritesTheDeclaredLayout) {
       testing::HasSubstr("output 'z': stride of dim 0 is 2, expected 1 elements; copy it to the declared layout"));
 }
 
+// A symbol's range and a check are in the plan alone: the graph's kernels rely on them without asking.
 TEST(ReferenceStep, AGraphOfAnotherSignatureDoesNotLoad) {
-  Artifact a = subtract(false);
-  a.plan.outputs.push_back(a.plan.outputs[0]);
-  a.plan.steps[0].slots.push_back(2);
-  const auto loaded = Executable::load(std::make_shared<const Artifact>(std::move(a)), builtin_ops(),
-                                       std::make_shared<ThreadPool>(1), example::build);
-  EXPECT_EQ(loaded.status().message(), "the artifact's graph and its plan have different signatures");
+  const auto message_after = [](auto change) {
+    Artifact a = subtract(false);
+    change(a);
+    return Executable::load(std::make_shared<const Artifact>(std::move(a)), builtin_ops(),
+                            std::make_shared<ThreadPool>(1), example::build)
+        .status()
+        .message();
+  };
+  const auto replaced = [](Artifact &a, std::string_view from, std::string_view to) {
+    a.graph_json.replace(a.graph_json.find(from), from.size(), to);
+  };
+  EXPECT_EQ(message_after([](Artifact &) {}), "");
+  const std::string refused = "the artifact's graph and its plan have different signatures";
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.plan.outputs.push_back(a.plan.outputs[0]);
+              a.plan.steps[0].slots.push_back(2);
+            }),
+            refused);
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.inputs[0].dtype = DType::i32; }), refused);
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.parameters[0].dims = {1}; }), refused);
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].dims = {2, Expr::symbol("n")}; }), refused);
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.symbols[0].max = 5; }), refused);
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.written_inputs.clear(); }), refused);
+  const auto with_check = [&](bool is_in_plan) {  // m = 2
+    return message_after([&](Artifact &a) {
+      a.plan.symbols.insert(a.plan.symbols.begin(), {.name = "m", .input = 0, .dim = 1});
+      a.plan.inputs[0].dims[1] = Expr::symbol("m");
+      replaced(a, R"(["n", 2])", R"(["n", "m"])");
+      if (is_in_plan) a.plan.checks.push_back({.left = Expr::symbol("m"), .right = 2, .what = "m and 2"});
+    });
+  };
+  EXPECT_EQ(with_check(true), "");
+  EXPECT_EQ(with_check(false), refused);
 }
 
 }  // namespace
