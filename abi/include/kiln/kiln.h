@@ -271,9 +271,9 @@ KILN_EXPORT kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t in
 /* The tensor of that name; a view of `tensors`, whose memory may be read only. KILN_UNKNOWN_NAME when there is none. */
 KILN_EXPORT kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
                                           const struct DLTensor **out);
-/* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). The file appears
- * whole or not at all; into a FIFO, a device or what a link leads to it is written in place. KILN_IO says what failed.
- */
+/* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). A regular
+ * file appears whole or not at all; a FIFO, a device or the target of a link is written in place. KILN_IO says what
+ * failed. */
 KILN_EXPORT kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
                                            const struct DLTensor *const *tensors, uint64_t count);
 /* Unmaps the file: no tensor of it may be bound or read any more. */
