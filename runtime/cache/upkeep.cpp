@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 
 #include "jit/base/file.h"
@@ -27,6 +28,12 @@ bool remove_file(const StoredFile &file) {
 // What a writer leaves that is killed: none is at work while the ledger is locked.
 bool is_left_over(const StoredFile &file) {
   return file.kind == StoredFile::Kind::temporary || file.kind == StoredFile::Kind::empty_folder;
+}
+
+int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
 Status cannot_remove(const StoredFile &file) {
@@ -115,7 +122,10 @@ Status Cache::make_room(Ledger &ledger, uint64_t bytes) {
 // Counts what is there and removes what dead writers left; beyond `most` bytes, the oldest too.
 Status Cache::tidy(Ledger &ledger, uint64_t most) {
   KILN_ASSIGN(std::vector<StoredFile> files, stored_files(dir_));
-  std::ranges::sort(files, {}, &StoredFile::modified_ns);
+  // A time to come is from a clock that has been put back since: as old as any, or what is new would go first for
+  // years.
+  const int64_t now = now_ns();
+  std::ranges::sort(files, {}, [&](const StoredFile &f) { return f.modified_ns > now ? 0 : f.modified_ns; });
   uint64_t total = 0;
   for (const StoredFile &file : files) total += file.size_bytes;
   const uint64_t keep = total > most ? std::min(most, max_bytes_ / 10 * 9) : most;

@@ -245,6 +245,19 @@ TEST_F(CacheTest, EvictsTheOldestWhenItGrowsTooLarge) {
   EXPECT_FALSE(fs::exists(dir_ / "a" / digest_of("1").hex())) << "its folder goes with it";
 }
 
+TEST_F(CacheTest, EvictsWhatIsDatedInTheFutureBeforeWhatIsNew) {
+  const uint64_t size = write_artifact(with_key("0")).size();
+  Cache cache(dir_, size * 4 + size / 2);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(cache.publish(with_key(std::to_string(i))).ok());
+    const timespec future[2] = {{1LL << 33, 0}, {1LL << 33, 0}};
+    const fs::path folder = dir_ / "a" / digest_of(std::to_string(i)).hex();
+    for (const auto &entry : fs::directory_iterator(folder)) utimensat(AT_FDCWD, entry.path().c_str(), future, 0);
+  }
+  for (const char *key : {"4", "5", "6"}) ASSERT_TRUE(cache.publish(with_key(key)).ok());
+  for (const char *key : {"4", "5", "6"}) EXPECT_EQ(find(cache, with_key(key)).outcome, Outcome::hit) << key;
+}
+
 TEST_F(CacheTest, EvictionRemovesWhatDeadWritersLeft) {
   Cache cache(dir_, 0);
   ASSERT_TRUE(cache.publish(with_key("a")).ok());
