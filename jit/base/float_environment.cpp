@@ -12,20 +12,22 @@ thread_local const DefaultFloats *entered = nullptr;
 
 void DefaultFloats::enter() {
   outer_ = std::exchange(entered, this);
-  set_default_float_environment();
+  FloatEnvironment::standard().set();
 }
 
 void DefaultFloats::leave() const {
-  _mm_setcsr(host_);
+  // A flag that the x87 unit raised here would trap in a host that unmasked it. Such a host had none.
+  if ((host_.x87 & 0x3f) != 0x3f) asm volatile("fnclex");
+  host_.set();
   entered = outer_;
 }
 
-HostFloats::HostFloats() : inside_(_mm_getcsr()), border_(std::exchange(entered, nullptr)) {
-  if (border_) _mm_setcsr(border_->host_);
+HostFloats::HostFloats() : inside_(FloatEnvironment::current()), border_(std::exchange(entered, nullptr)) {
+  if (border_) border_->host_.set();
 }
 
 HostFloats::~HostFloats() {
-  if (float_controls() != (inside_ & float_control_bits)) _mm_setcsr(inside_);
+  if (!FloatEnvironment::current().has_controls_of(inside_)) inside_.set();
   entered = border_;
 }
 

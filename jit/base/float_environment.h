@@ -1,5 +1,5 @@
-// The floating-point environment of x86-64: the control bits of MXCSR (rounding, flush to zero, masked exceptions), one
-// word of each thread. The x87 unit, which has a word of its own, is not used: there is no long double here.
+// The floating-point environment of x86-64, of each thread: the control bits of MXCSR (rounding, flush to zero, masked
+// exceptions), and the control word of the x87 unit, which reads numbers (strtod) and computes in long double.
 #pragma once
 #include <xmmintrin.h>
 
@@ -7,25 +7,39 @@
 
 namespace kiln {
 
-// To nearest, subnormal numbers kept, no exception traps.
-constexpr uint32_t default_float_controls = 0x1f80;
-constexpr uint32_t float_control_bits = 0xffc0;  // the others are flags: which exceptions there were
+struct FloatEnvironment {
+  uint32_t mxcsr;
+  uint16_t x87;
 
-inline uint32_t float_controls() { return _mm_getcsr() & float_control_bits; }
-inline void set_default_float_environment() { _mm_setcsr(default_float_controls); }
+  // To nearest, subnormal numbers kept, all bits of a long double, no exception traps.
+  static constexpr FloatEnvironment standard() { return {0x1f80, 0x037f}; }
+  static FloatEnvironment current() {
+    FloatEnvironment now{_mm_getcsr(), 0};
+    asm volatile("fnstcw %0" : "=m"(now.x87));
+    return now;
+  }
+  void set() const {
+    _mm_setcsr(mxcsr);
+    asm volatile("fldcw %0" : : "m"(x87));
+  }
+  // MXCSR's other bits are flags: which exceptions there were.
+  bool has_controls_of(const FloatEnvironment &other) const {
+    return ((mxcsr ^ other.mxcsr) & 0xffc0) == 0 && x87 == other.x87;
+  }
+};
 
-// For its life this thread computes in the default environment; then the host's is back, with the flags that it had. It
-// stands where the host enters Kiln, and costs a comparison where the host changed nothing.
+// For its life this thread computes in the standard environment; then the host's is back, with the flags that it had.
+// It stands where the host enters Kiln, and costs a comparison where the host changed nothing.
 class DefaultFloats {
  public:
-  DefaultFloats() : host_(_mm_getcsr()) {
-    if ((host_ & float_control_bits) != default_float_controls) [[unlikely]]
+  DefaultFloats() : host_(FloatEnvironment::current()) {
+    if (!host_.has_controls_of(FloatEnvironment::standard())) [[unlikely]]
       enter();
   }
   DefaultFloats(const DefaultFloats &) = delete;
   DefaultFloats &operator=(const DefaultFloats &) = delete;
   ~DefaultFloats() {
-    if ((host_ & float_control_bits) != default_float_controls) [[unlikely]]
+    if (!host_.has_controls_of(FloatEnvironment::standard())) [[unlikely]]
       leave();
   }
 
@@ -34,7 +48,7 @@ class DefaultFloats {
   void enter();
   void leave() const;
 
-  const uint32_t host_;
+  const FloatEnvironment host_;
   const DefaultFloats *outer_ = nullptr;
 };
 
@@ -48,7 +62,7 @@ class HostFloats {
   ~HostFloats();
 
  private:
-  const uint32_t inside_;
+  const FloatEnvironment inside_;
   const DefaultFloats *const border_;  // null: the host's is the default, or Kiln was not entered
 };
 

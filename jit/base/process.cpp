@@ -41,7 +41,7 @@ struct ThreadStart {
 void *thread_main(void *argument) {
   const std::unique_ptr<ThreadStart> start(static_cast<ThreadStart *>(argument));
   pthread_setname_np(pthread_self(), start->name);
-  set_default_float_environment();  // a thread inherits its starter's
+  FloatEnvironment::standard().set();  // a thread inherits its starter's
   start->body();
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "jit/base/utf8.h"
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
 #include "runtime/plan/contract_format.h"
@@ -32,8 +33,8 @@ Bytes write_components(const Artifact &a) {
   return out.take();
 }
 
-// What the code is for and which inputs it writes stand here, too: they are as little the plan's to say as what the code
-// relies on.
+// What the code is for and which inputs it writes stand here, too: they are as little the plan's to say as what the
+// code relies on.
 Bytes write_contracts(const Artifact &a, std::vector<Expr> &table) {
   ByteWriter out;
   out.text(a.backend);
@@ -209,7 +210,7 @@ Result<ArtifactIdentity> identity_of(const RecordReader &record) {
 Status read_text(const RecordReader &record, SectionKind kind, std::string &out) {
   KILN_ASSIGN(const ByteSpan bytes, record.section(kind));
   out.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  return {};
+  return is_utf8(out) ? Status() : error(Code::corrupt, record.where(kind), ": the text is not UTF-8");
 }
 
 }  // namespace

@@ -160,7 +160,11 @@ Result<Ledger> Cache::begin_writing() {
   if (dir_.empty()) return error(Code::io, "no cache folder: set KILN_CACHE, XDG_CACHE_HOME or HOME, or name one");
   if (const std::string reason = refusal(); !reason.empty()) return error(Code::io, reason);
   KILN_TRY(make_private_folders(dir_));
-  KILN_ASSIGN(Ledger ledger, Ledger::lock(dir_));
+  // Whoever holds the lock that long is stopped: it is not waited for again, or each save would take as long.
+  Result<Ledger> ledger = Ledger::lock(dir_, std::chrono::milliseconds(is_locked_out_ ? 0 : 10'000));
+  is_locked_out_ = ledger.status().code() == Code::busy;
+  if (is_locked_out_) return error(Code::io, ledger.status().message());
+  KILN_TRY(ledger.status());
   const std::string tag = dir_ + "/CACHEDIR.TAG";
   if (::access(tag.c_str(), F_OK) != 0)
     KILN_TRY(link_new_file(tag, {reinterpret_cast<const uint8_t *>(cachedir_tag.data()), cachedir_tag.size()}));

@@ -88,6 +88,7 @@ class Cache {
   std::string dir_;
   uint64_t max_bytes_;
   std::atomic<uint64_t> io_errors_{0};
+  std::atomic<bool> is_locked_out_{false};  // the last one who waited for a turn to write got none
   mutable std::mutex error_mutex_;
   std::string last_io_error_;
 };

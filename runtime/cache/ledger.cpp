@@ -34,24 +34,25 @@ Status failed(std::string_view what, const std::string &path) {
 }
 
 // Asked for again and again, and not waited for: a writer that was stopped would stop all others for ever.
-Status wait_for(const FileDescriptor &file, const std::string &path) {
-  const auto deadline = steady_clock::now() + milliseconds(10'000);
+Status wait_for(const FileDescriptor &file, const std::string &path, milliseconds patience) {
+  const auto deadline = steady_clock::now() + patience;
   for (milliseconds pause(0);; pause = std::min(pause + milliseconds(1), milliseconds(10))) {
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
     if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path);
-    if (steady_clock::now() > deadline) return failed("lock", path);
+    if (steady_clock::now() >= deadline)
+      return error(Code::busy, "another writer has kept ", path, " locked for ", patience.count(), " ms");
     std::this_thread::sleep_for(pause);
   }
 }
 
 }  // namespace
 
-Result<Ledger> Ledger::lock(const std::string &dir) {
+Result<Ledger> Ledger::lock(const std::string &dir, milliseconds patience) {
   const std::string path = dir + "/ledger";
   for (;;) {
     FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (file.get() < 0) return failed("open", path);
-    KILN_TRY(wait_for(file, path));
+    KILN_TRY(wait_for(file, path, patience));
     // Somebody may have removed the folder meanwhile: then others lock another file.
     if (is_file_at(file, path)) return Ledger(std::move(file), path);
   }

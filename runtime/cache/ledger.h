@@ -7,6 +7,7 @@
 // (a writer that is killed leaves a reservation without a record), and it is counted anew before anything is evicted,
 // and whenever a sixteenth of the limit was written since.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -17,8 +18,9 @@ namespace kiln {
 
 class Ledger {
  public:
-  // Waits for other writers, at most ten seconds. The lock goes with the object, and with the process. code io.
-  static Result<Ledger> lock(const std::string &dir);
+  // Waits for other writers, at most `patience`. The lock goes with the object, and with the process. code io, or busy
+  // where another writer has it all that time.
+  static Result<Ledger> lock(const std::string &dir, std::chrono::milliseconds patience);
   Ledger(Ledger &&) noexcept = default;
   Ledger &operator=(Ledger &&) = delete;
   ~Ledger();

@@ -25,7 +25,9 @@ Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &o
   const Plan &plan = artifact.plan;
   const auto is_reference = [](const Plan::Step &s) { return s.kind == Plan::Step::Kind::reference; };
   if (std::ranges::none_of(plan.steps, is_reference)) return GraphPtr();
-  KILN_ASSIGN(GraphPtr graph, read_json(artifact.graph_json, ops));
+  Result<GraphPtr> read = read_json(artifact.graph_json, ops);
+  if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
+  const GraphPtr graph = std::move(read).value();
   KILN_ASSIGN(const Plan expected, plan_reference(*graph));
   const EqualSizes checked(plan.checks);
   const auto is_checked = [&](const Plan::Check &c) { return checked.contains(c.left, c.right); };

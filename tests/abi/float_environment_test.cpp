@@ -13,21 +13,47 @@
 
 namespace {
 
-constexpr uint32_t defaults = 0x1f80, controls = 0xffc0;
-constexpr uint32_t flush = 0x8040, upward = 0x4000;
+constexpr uint32_t flush = 0x8040, upward = 0x4000, to_zero = 0x6000;
 
-// Other environments than the default: subnormal numbers are zero, sums are rounded up, exceptions trap.
-constexpr uint32_t others[] = {defaults | flush, defaults | upward, defaults | flush | upward, 0};
+// MXCSR, and the control word of the x87 unit; fesetround sets both.
+struct Words {
+  uint32_t mxcsr;
+  uint16_t x87;
+  bool operator==(const Words &) const = default;
+  static Words current() {
+    Words now{_mm_getcsr(), 0};
+    asm volatile("fnstcw %0" : "=m"(now.x87));
+    return now;
+  }
+  Words controls() const { return {mxcsr & 0xffc0, x87}; }  // without the flags of exceptions that there were
+  void set() const {
+    _mm_setcsr(mxcsr);
+    asm volatile("fldcw %0" : : "m"(x87));
+  }
+};
+void PrintTo(const Words &words, std::ostream *out) {
+  *out << std::hex << words.mxcsr << ", " << words.x87 << std::dec;
+}
+
+constexpr Words defaults{0x1f80, 0x037f};
+
+// Other environments than the default: subnormal numbers are zero, sums are rounded up, a long double has 24 bits,
+// exceptions trap.
+constexpr Words others[] = {{defaults.mxcsr | flush, defaults.x87},
+                            {defaults.mxcsr | upward, 0x0b7f},
+                            {defaults.mxcsr | flush | upward, 0x0b7f},
+                            {defaults.mxcsr, 0x007f},
+                            {0, 0x0340}};
 
 // The host's environment for its life.
 class Environment {
  public:
-  explicit Environment(uint32_t word) : before_(_mm_getcsr()) { _mm_setcsr(word); }
+  explicit Environment(const Words &words) : before_(Words::current()) { words.set(); }
   Environment(const Environment &) = delete;
-  ~Environment() { _mm_setcsr(before_); }
+  ~Environment() { before_.set(); }
 
  private:
-  const uint32_t before_;
+  const Words before_;
 };
 
 // Subnormal inputs, constants and results, constants that JSON's reader, Kiln and LLVM round, sums, exp, and (over k) a
@@ -35,7 +61,7 @@ class Environment {
 constexpr std::string_view graph_text = R"({"kiln": 1,
   "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 64]}}],
   "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [32, 64]}}],
-  "constants": [{"name": "c", "type": {"dtype": "f32", "shape": []}, "data": [0.1]}],
+  "constants": [{"name": "c", "type": {"dtype": "f32", "shape": []}, "data": [1.000000059604644775390626]}],
   "nodes": [
     {"name": "tiny", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 1.7e-39}},
     {"name": "third", "op": "full", "inputs": [], "attrs": {"shape": [], "dtype": "f32", "value": 0.3333333333333333}},
@@ -104,41 +130,42 @@ Computed compile_and_run(int64_t threads, int times, std::string_view backend = 
 TEST(FloatEnvironment, OfTheHostChangesNeitherCodeNorNumbers) {
   const Computed expected = compile_and_run(1, 1);
   ASSERT_FALSE(expected.values.empty());
-  for (const uint32_t word : others) {
+  for (const Words &words : others) {
     for (const int64_t threads : {1, 2, 3}) {
-      const Environment environment(word);
+      const Environment environment(words);
       const Computed run = compile_and_run(threads, 20);
-      const uint32_t after = _mm_getcsr();
-      _mm_setcsr(defaults);  // for the test's own words
-      EXPECT_EQ(after, word) << "flags, too";
-      EXPECT_TRUE(run.artifact == expected.artifact) << "environment " << word;
-      EXPECT_TRUE(run.values == expected.values) << "environment " << word << ", " << threads << " threads";
+      const Words after = Words::current();
+      defaults.set();  // for the test's own words
+      EXPECT_EQ(after, words) << "flags, too";
+      EXPECT_TRUE(run.artifact == expected.artifact) << "environment " << testing::PrintToString(words);
+      EXPECT_TRUE(run.values == expected.values)
+          << "environment " << testing::PrintToString(words) << ", " << threads << " threads";
     }
   }
 }
 
 TEST(FloatEnvironment, OfTheHostDoesNotReachTheReference) {
   const Computed expected = compile_and_run(1, 1, "reference");
-  for (const uint32_t word : others) {
-    const Environment environment(word);
+  for (const Words &words : others) {
+    const Environment environment(words);
     const Computed run = compile_and_run(1, 1, "reference");
-    _mm_setcsr(defaults);
-    EXPECT_TRUE(run == expected) << "environment " << word;
+    defaults.set();
+    EXPECT_TRUE(run == expected) << "environment " << testing::PrintToString(words);
   }
 }
 
 // What foreign code saw, and does: it turns rounding to zero on.
 struct Seen {
-  std::vector<uint32_t> words;
+  std::vector<Words> words;
   void note() {
-    words.push_back(_mm_getcsr() & controls);
-    _mm_setcsr(defaults | 0x6000);
+    words.push_back(Words::current().controls());
+    Words{defaults.mxcsr | to_zero, 0x0f7f}.set();
   }
 };
 
 TEST(FloatEnvironment, OfTheHostIsThatOfItsCallbacks) {
-  for (const uint32_t word : {defaults, defaults | flush | upward}) {
-    const Environment environment(word);
+  for (const Words &words : {defaults, others[2]}) {
+    const Environment environment(words);
     Seen events, passes;
     kiln_event_sink sink{};
     sink.struct_size = sizeof sink;
@@ -165,21 +192,21 @@ TEST(FloatEnvironment, OfTheHostIsThatOfItsCallbacks) {
       const host::Compiled compiled = host::compile(context.get(), graph.get());
       EXPECT_EQ(compiled.error, host::Error());
       EXPECT_OK(kiln_context_close(context.get()));
-      EXPECT_EQ(_mm_getcsr() & controls, word) << "what callbacks change is undone";
+      EXPECT_EQ(Words::current().controls(), words) << "what callbacks change is undone";
     }
     EXPECT_GT(events.words.size(), 3u);
     EXPECT_EQ(passes.words.size(), 1u);
-    for (const uint32_t seen : events.words) EXPECT_EQ(seen, word);
-    for (const uint32_t seen : passes.words) EXPECT_EQ(seen, word);
+    for (const Words &seen : events.words) EXPECT_EQ(seen, words);
+    for (const Words &seen : passes.words) EXPECT_EQ(seen, words);
   }
 }
 
 TEST(FloatEnvironment, OfTheHostOutlivesAPluginThatSetsItsOwn) {
   const host::Context context = host::make_context();
   const std::string path = kiln::test::binary_dir + "/test_plugins/fast_math.so";
-  const uint32_t before = _mm_getcsr() & controls;
+  const Words before = Words::current().controls();
   EXPECT_OK(kiln_plugin_load(context.get(), path.data(), path.size(), nullptr));
-  EXPECT_EQ(_mm_getcsr() & controls, before);
+  EXPECT_EQ(Words::current().controls(), before);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@
  *   is under way; the saves that wait behind it are the parent's. If another thread was inside a function of Kiln's,
  *   or the fork came from a callback, the child may only exec or _exit. What is on a GPU stays the parent's. All this
  *   is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
+ * - Cancelling: a thread must not be cancelled (pthread_cancel) or leave (pthread_exit, longjmp) inside a function of
+ *   Kiln's: the process ends.
  * - Exit: any time. Saves that have not ended are lost, never half done; kiln_context_close waits for them.
  * - Unloading: dlclose leaves the library in memory. */
 #ifndef KILN_KILN_H
@@ -120,7 +122,8 @@ KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln
 
 /* Loads the plugin at `path` into this context. Its library stays in the process and is shared by all contexts that
  * load these bytes from there; setup runs in each. A file that was replaced or changed since is another library, with
- * code and data of its own; what was loaded before keeps running as it was. (Of C++ templates and inline variables g++
+ * code and data of its own; what was loaded before keeps running as it was. It is read from memory then, so that
+ * $ORIGIN in its RUNPATH leads nowhere. (Of C++ templates and inline variables g++
  * lets all libraries share one copy, unless they are built with -fno-gnu-unique.) A failed load registers nothing.
  * KILN_IO, KILN_INCOMPATIBLE (not a plugin, or made for another ABI), KILN_PLUGIN_FAILED (its setup), and what
  * kiln_pass_register answers for its passes. */

@@ -22,6 +22,8 @@ Artifact record_number(int number) {
   return a;
 }
 
+constexpr std::chrono::seconds patience(10);
+
 class CacheLimit : public testing::Test {
  protected:
   CacheLimit() { fs::create_directory(root_); }
@@ -29,7 +31,7 @@ class CacheLimit : public testing::Test {
 
   // All that is there; no writer is at work meanwhile, so that nothing is counted twice.
   uint64_t bytes_there() const {
-    const Result<Ledger> ledger = Ledger::lock(root_);
+    const Result<Ledger> ledger = Ledger::lock(root_, patience);
     EXPECT_TRUE(ledger.ok()) << ledger.status().message();
     uint64_t total = 0;
     for (const auto &entry : fs::recursive_directory_iterator(root_))
@@ -86,9 +88,20 @@ TEST_F(CacheLimit, ALedgerThatIsDamagedIsCountedAnew) {
 TEST_F(CacheLimit, AWriterThatIsStoppedDoesNotStopReaders) {
   Cache cache(root_, limit_);
   ASSERT_TRUE(cache.publish(record_number(0)).ok());
-  const Result<Ledger> other_writer = Ledger::lock(root_);
+  const Result<Ledger> other_writer = Ledger::lock(root_, patience);
   const Artifact a = record_number(0);
   EXPECT_EQ(cache.find(a.graph_key, a.components, example::build, "x86-64").outcome, Outcome::hit);
+}
+
+TEST_F(CacheLimit, AWriterThatIsStoppedIsWaitedForOnce) {
+  Cache cache(root_, limit_);
+  {
+    const Result<Ledger> stopped = Ledger::lock(root_, patience);
+    const std::string locked = "another writer has kept " + root_ + "/ledger locked for ";
+    EXPECT_EQ(cache.publish(record_number(0)).message(), locked + "10000 ms");
+    for (int i = 1; i < 4; ++i) EXPECT_EQ(cache.publish(record_number(i)).message(), locked + "0 ms");
+  }
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(cache.publish(record_number(i)).ok()) << "it goes on";
 }
 
 }  // namespace
