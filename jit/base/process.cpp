@@ -17,10 +17,8 @@ namespace kiln {
 struct ForkList {
   std::mutex mutex;
   AtFork *newest = nullptr;
-  bool registered = false;                  // with the C library
   std::atomic<uint64_t> process_number{1};  // one more in each forked child
 
-  void listen();  // with the mutex held
   void add(AtFork &entry);
   void remove(AtFork &entry);
   static void before_fork();
@@ -48,14 +46,8 @@ void *thread_main(void *argument) {
 
 }  // namespace
 
-void ForkList::listen() {
-  // A failure (no memory) leaves forks as they would be without: nothing better can be done.
-  if (!std::exchange(registered, true)) (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
 void ForkList::add(AtFork &entry) {
   const std::lock_guard lock(mutex);
-  listen();
   entry.older_ = newest;
   if (newest) newest->newer_ = &entry;
   newest = &entry;
@@ -88,6 +80,16 @@ void ForkList::after_fork_in_child() {
   after_fork(&AtFork::Hooks::in_child);
 }
 
+namespace {
+
+// As the library is loaded, when it holds no lock. A failure (no memory) leaves forks as they would be without: nothing
+// better can be done.
+[[gnu::constructor]] void listen_to_forks() {
+  (void)pthread_atfork(ForkList::before_fork, ForkList::after_fork_in_parent, ForkList::after_fork_in_child);
+}
+
+}  // namespace
+
 AtFork::AtFork(Hooks hooks) : hooks_(std::move(hooks)) { fork_list.add(*this); }
 AtFork::~AtFork() { fork_list.remove(*this); }
 
@@ -95,10 +97,6 @@ Thread Thread::start(const char *name, std::function<void()> body) noexcept {
   Thread thread;
   std::unique_ptr<ThreadStart> start(new (std::nothrow) ThreadStart{name, std::move(body)});
   if (!start) return thread;
-  {
-    const std::lock_guard lock(fork_list.mutex);
-    fork_list.listen();
-  }
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits

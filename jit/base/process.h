@@ -16,7 +16,7 @@ class Thread {
  public:
   Thread() = default;
   // `name` has at most 15 bytes; `body` throws nothing. Empty where the system gives no thread (or no memory for one):
-  // the caller then does the work itself.
+  // the caller then does the work itself. Takes no lock, so that it may be called under any.
   static Thread start(const char *name, std::function<void()> body) noexcept;
   Thread(Thread &&other) noexcept;
   Thread &operator=(Thread &&other) noexcept;
@@ -33,6 +33,12 @@ class Thread {
 // none may fork, start a thread, or make or destroy an AtFork; each may be empty. Those that were made later come first
 // in `before`, last in the others. A member that is declared last is registered as long as all that it speaks of
 // exists.
+//
+// Order of locks: the list of all AtFork objects, then what the hooks take, each object's after those of objects made
+// later. A fork holds all of them from `before` to the others; making and destroying an AtFork takes the list. So
+// nobody makes or destroys one (or what has one: a context) while it holds a lock that a hook takes, and no hook takes
+// a lock that is held while foreign code runs (a plugin's, a host's), for that may make what it likes. A child needs no
+// such lock: where another thread is inside Kiln, it may only exec or _exit.
 class AtFork {
  public:
   struct Hooks {

@@ -2,7 +2,6 @@
 // it once loaded from there, and maps whatever the file holds when it looks, so what it did is compared with the bytes
 // that were digested, and where it differs, a copy of these bytes in memory is loaded instead. Threads: any.
 #pragma once
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "jit/base/dynamic_library.h"
 #include "jit/base/file_descriptor.h"
 #include "jit/base/hash.h"
-#include "jit/base/process.h"
 
 namespace kiln {
 
@@ -33,13 +31,10 @@ class LoadedLibraries {
   const Loaded *known(const std::string &path, const Digest &digest) const;
   static Result<DynamicLibrary> load(const std::string &path, const FileDescriptor &file, ByteSpan bytes);
 
-  // Recursive: code that a library runs when it is loaded may load plugins.
+  // Recursive: code that a library runs when it is loaded may load plugins. As it may make contexts, too, a fork does
+  // not take the lock (jit/base/process.h).
   std::recursive_mutex mutex_;
   std::vector<Loaded> loaded_;
-  // The child's thread is another to the mutex than the one that took it.
-  const AtFork at_fork_{{.before = [this] { mutex_.lock(); },
-                         .in_parent = [this] { mutex_.unlock(); },
-                         .in_child = [this] { std::construct_at(&mutex_); }}};
 };
 
 }  // namespace kiln

@@ -6,6 +6,8 @@
 
 #include "host.h"
 #include "tests/child.h"
+#include "tests/paths.h"
+#include "tests/soak.h"
 
 namespace {
 
@@ -28,6 +30,14 @@ class Fork : public testing::Test {
 
   static void run(const host::Compiled &compiled, int factor) {
     host::expect_scaled(compiled.executable.get(), factor);
+  }
+
+  // Compiles without a kernel. Each `size` has a key of its own.
+  static std::string reshape_to(int size) {
+    const std::string n = std::to_string(size);
+    return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [)" + n +
+           R"(]}}], "nodes": [{"name": "y", "op": "reshape", "inputs": ["x"], "attrs": {"shape": [)" + n +
+           R"(, 1]}}], "outputs": [{"name": "y", "value": "y"}]})";
   }
 
   const std::string cache = testing::TempDir() + "kiln_fork_" + std::to_string(::getpid());
@@ -116,6 +126,40 @@ TEST_F(Fork, AChildEndsWhileOtherThreadsOfItsParentWork) {
   stop = true;
   for (std::thread &thread : threads) thread.join();
   run(compiled, 2);
+}
+
+// Threads make contexts, whose first compile starts the thread that saves, and destroy them.
+TEST_F(Fork, ContextsComeAndGoWhileAnotherThreadForks) {
+  for (int i = 0; i < (kiln::test::soak() ? 100 : 1); i++) {
+    in_child([&] {  // which is ended where they wait for each other
+      std::atomic<bool> stop = false;
+      std::atomic<int> made = 0;
+      const auto work = [&](const std::string &folder) {
+        while (!stop) {
+          const host::Context context = host::make_context(folder);
+          const host::Graph graph = host::parse(context.get(), reshape_to(++made));
+          EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
+        }
+      };
+      std::thread threads[] = {std::thread(work, cache + "/1"), std::thread(work, cache + "/2")};
+      while (made < 100) {
+        const pid_t child = ::fork();
+        if (child == 0) ::_exit(0);
+        EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+      }
+      stop = true;
+      for (std::thread &thread : threads) thread.join();
+    });
+  }
+}
+
+// The plugin's constructor makes contexts until a fork on another thread has ended.
+TEST_F(Fork, APluginForksWhileItIsLoaded) {
+  in_child([&] {
+    const host::Context context = host::make_context();
+    const std::string plugin = std::string(kiln::test::binary_dir) + "/test_plugins/forks.so";
+    EXPECT_OK(kiln_plugin_load(context.get(), plugin.data(), plugin.size(), nullptr));
+  });
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include "tests/child.h"
 
 namespace kiln {
 namespace {
@@ -44,6 +46,28 @@ TEST(Background, RunsAtOnceAfterClose) {
   });
   EXPECT_TRUE(ran);
   background.close();  // again: nothing happens
+}
+
+// The fork's first hook waits for a thread that submits the first task. The hooks of `background` come after it.
+TEST(Background, StartsItsThreadWhileAForkBegins) {
+  test::in_child([] {
+    bool is_done = false;
+    Background background;
+    const AtFork first({.before =
+                            [&] {
+                              std::thread([&] {
+                                background.submit([&] {
+                                  is_done = true;
+                                  return Status();
+                                });
+                              }).join();
+                            },
+                        .in_parent = {},
+                        .in_child = {}});
+    test::in_child([] {});
+    background.close();
+    EXPECT_TRUE(is_done);
+  });
 }
 
 }  // namespace
