@@ -31,6 +31,9 @@ namespace {
 
 constinit ForkList fork_list;
 
+// Of each thread, whatever the host's limit on stacks, which would be the size otherwise.
+constexpr size_t stack_bytes = size_t{8} << 20;
+
 struct ThreadStart {
   const char *name;
   std::function<void()> body;
@@ -97,14 +100,18 @@ Thread Thread::start(const char *name, std::function<void()> body) noexcept {
   Thread thread;
   std::unique_ptr<ThreadStart> start(new (std::nothrow) ThreadStart{name, std::move(body)});
   if (!start) return thread;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits
-  if (pthread_create(&thread.handle_, nullptr, thread_main, start.get()) == 0) {
+  if (pthread_create(&thread.handle_, &attributes, thread_main, start.get()) == 0) {
     (void)start.release();
     thread.process_ = fork_list.process_number;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
   return thread;
 }
 

@@ -10,8 +10,8 @@
 namespace kiln {
 
 // A thread of Kiln's own. All signals are blocked on it (the host's handlers must not run on threads that the host does
-// not know), and it computes in the default floating-point environment, whatever its starter's is. The destructor
-// joins. In a forked child, where the thread is not, it is forgotten.
+// not know), it computes in the default floating-point environment, whatever its starter's is, and its stack is of 8
+// MiB, whatever the limit. The destructor joins. In a forked child, where the thread is not, it is forgotten.
 class Thread {
  public:
   Thread() = default;

@@ -1,13 +1,17 @@
 /* Reads, changes, compiles and runs the deepest graphs and expressions that there may be on a thread of 64 KiB of
- * stack. */
+ * stack, in a child that such a thread forks, and where the first thread has as much left. */
 #include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { stack_bytes = 64 << 10, deepest_graph = 29, deepest_parentheses = 190 };
+enum { stack_bytes = 64 << 10, large_bytes = 1 << 20, deepest_graph = 29, deepest_parentheses = 190 };
 
 static char json[1 << 16];
 static int failures;
@@ -104,13 +108,49 @@ static void *work(void *user) {
   return NULL;
 }
 
+/* The child's only thread has this stack, and is the first of its process. */
+static void *work_in_child(void *user) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    failures = 0;
+    work(user);
+    fflush(stdout);
+    _exit(failures == 0 ? 0 : 1);
+  }
+  if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return NULL;
+  printf("the child ended with status %#x\n", (unsigned)status);
+  ++failures;
+  return NULL;
+}
+
+static int run_on_small_stack(void *(*body)(void *)) {
+  pthread_attr_t small;
+  pthread_t thread;
+  pthread_attr_init(&small);
+  if (pthread_attr_setstacksize(&small, stack_bytes) != 0) return 1;
+  if (pthread_create(&thread, &small, body, NULL) != 0) return 1;
+  return pthread_join(thread, NULL);
+}
+
+/* On the first stack, of which this leaves 64 KiB. */
+__attribute__((noinline)) static void work_deep_down(void) {
+  volatile char taken[large_bytes - stack_bytes];
+  taken[0] = 0;
+  work((void *)&taken[0]);
+}
+
+static int limit_first_stack(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0) return 1;
+  limit.rlim_cur = (size_t)((char *)getauxval(AT_EXECFN) - (char *)&limit) + large_bytes;
+  return setrlimit(RLIMIT_STACK, &limit);
+}
+
 int main(void) {
   write_json();
-  pthread_attr_t small;
-  pthread_attr_init(&small);
-  if (pthread_attr_setstacksize(&small, stack_bytes) != 0) return 2;
-  pthread_t thread;
-  if (pthread_create(&thread, &small, work, NULL) != 0) return 2;
-  pthread_join(thread, NULL);
+  if (run_on_small_stack(work) != 0 || run_on_small_stack(work_in_child) != 0) return 2;
+  if (limit_first_stack() != 0) return 2;
+  work_deep_down();
   return failures == 0 ? 0 : 1;
 }

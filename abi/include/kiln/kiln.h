@@ -8,8 +8,8 @@
  * - Threads: started when they are first needed, to run kernels, to compile and to save to the cache. All signals are
  *   blocked on them. Where the system gives none, the calling thread does their work.
  * - Stacks: 64 KiB are enough. A thread that has less than 512 KiB left when it enters a function that reads, changes
- *   or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included. Of the process's
- *   first thread only the limit is looked at; a stack that the host made itself (of a coroutine) must have 512 KiB.
+ *   or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included. A stack that the
+ *   host made itself (of a coroutine) must have 512 KiB.
  * - Memory: where there is not enough, functions end in KILN_OUT_OF_MEMORY, and everything is as it was before: what is
  *   called again when there is memory succeeds. Before LLVM compiles, memory is set aside for it: for each thread
  *   8 MiB, and 1 KiB for each byte of the largest kernel. Where there is not enough, fewer threads compile.
