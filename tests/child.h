@@ -14,6 +14,14 @@ extern "C" inline __attribute__((used)) const char *__tsan_default_options() { r
 
 namespace kiln::test {
 
+// How many of the running test's expectations have failed. A child inherits its parent's count.
+inline int failures() {
+  const testing::TestResult &result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+  int count = 0;
+  for (int i = 0; i < result.total_part_count(); ++i) count += result.GetTestPartResult(i).failed();
+  return count;
+}
+
 // Runs `body` in a child, whose failed expectations (printed there) are this test's. A child that hangs is ended by
 // SIGALRM, which is a failure, too. With `by_exit` the child ends by exit(), as a host's main does.
 template <class Body>
@@ -23,9 +31,10 @@ void in_child(Body body, bool by_exit = false) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::alarm(120);
+    const int before = failures();
     body();
     std::fflush(nullptr);
-    const int code = testing::Test::HasFailure() ? 1 : 0;
+    const int code = failures() > before ? 1 : 0;
     if (by_exit) std::exit(code);
     ::_exit(code);
   }

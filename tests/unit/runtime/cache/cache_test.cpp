@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "runtime/cache/files.h"
+#include "tests/child.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/runtime/example_artifact.h"
 
@@ -274,6 +275,20 @@ TEST_F(CacheTest, EvictionRemovesWhatDeadWritersLeft) {
   EXPECT_EQ(files_below(dir_), 3u) << "the record, the ledger and the tag";
   EXPECT_FALSE(fs::exists(empty));
   EXPECT_EQ(find(cache, with_key("a")).outcome, Outcome::hit);
+}
+
+// On the caller's thread, which blocks no signals: SIGXFSZ would end the process.
+TEST_F(CacheTest, WhereNoFileMayGrowWritesAreErrors) {
+  Cache cache(dir_, 0);
+  ASSERT_TRUE(cache.publish(with_key("a")).ok());
+  test::in_child([&] {
+    const rlimit none{0, 0};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+    const std::string no_note = "cannot write " + (dir_ / "ledger").string();
+    EXPECT_THAT(cache.evict().message(), StartsWith(no_note));
+    EXPECT_THAT(cache.clear().status().message(), StartsWith(no_note));
+    EXPECT_THAT(cache.publish(with_key("b")).message(), StartsWith(no_note));
+  });
 }
 
 // What lies in a record's place, and what the lookup says of it.
