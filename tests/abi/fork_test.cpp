@@ -137,7 +137,7 @@ TEST_F(Fork, ContextsComeAndGoWhileAnotherThreadForks) {
       const auto work = [&](const std::string &folder) {
         while (!stop) {
           const host::Context context = host::make_context(folder);
-          const host::Graph graph = host::parse(context.get(), reshape_to(++made));
+          const host::Graph graph = host::parse(context.get(), reshape_to(1000 * i + ++made));
           EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
         }
       };

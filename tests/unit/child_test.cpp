@@ -1,6 +1,5 @@
 #include "tests/child.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
 namespace kiln::test {
@@ -12,7 +11,7 @@ int failures_of(Body body) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    if (!std::freopen("/dev/null", "w", stdout)) ::_exit(100);
     body();
     ::_exit(failures());
   }
