@@ -9,7 +9,9 @@
 
 #if defined(__SANITIZE_THREAD__)
 // The thread sanitizer otherwise ends a child that starts a thread where its parent had several.
-extern "C" inline __attribute__((used)) const char *__tsan_default_options() { return "die_after_fork=0"; }
+extern "C" inline __attribute__((used, visibility("default"))) const char *__tsan_default_options() {
+  return "die_after_fork=0";
+}
 #endif
 
 namespace kiln::test {

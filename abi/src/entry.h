@@ -72,7 +72,7 @@ kiln_error *entry(const char *function, Body &&body) noexcept {
   const DefaultFloats floats;
   try {
     Status status = body(Checks(function));
-    return status.ok() ? nullptr : to_error(std::move(status));
+    return status.ok() ? nullptr : to_error(status);
   } catch (const std::bad_alloc &) {
     return out_of_memory();
   } catch (const std::exception &exception) {

@@ -21,7 +21,7 @@ std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
 
 kiln_error *out_of_memory() noexcept { return &out_of_memory_error; }
 
-kiln_error *to_error(Status status) noexcept {
+kiln_error *to_error(const Status &status) noexcept {
   try {
     return make_error(status.info()).release();
   } catch (...) {

@@ -9,7 +9,7 @@
 namespace kiln::abi {
 
 // The caller owns the result; never null for an error.
-kiln_error *to_error(Status status) noexcept;
+kiln_error *to_error(const Status &status) noexcept;
 kiln_error *out_of_memory() noexcept;
 // What a callback returned, as a Status; destroys the error. Null is ok.
 Status take_status(kiln_error *error);

@@ -1,23 +1,25 @@
 #include "jit/base/cores.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
+
+#include "jit/base/file_descriptor.h"
 
 namespace kiln {
 namespace {
 
-// Files of /proc and /sys have size 0 to stat, so that they are read to their end.
+// Files of /proc and /sys have size 0 to stat, so that they are read to their end. Empty: there is none.
 std::string text_of(const std::string &path) {
-  const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char buffer[4096];
-  for (size_t got; file && (got = std::fread(buffer, 1, sizeof buffer, file.get())) > 0;) text.append(buffer, got);
+  for (ssize_t got; (got = ::read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
   return text;
 }
 

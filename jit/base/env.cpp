@@ -7,7 +7,7 @@ namespace kiln {
 namespace {
 
 constexpr EnvInfo table[] = {
-#define ENV(name, kind, doc) {Env::name, #name, EnvInfo::Kind::kind, doc},
+#define ENV(name, kind, doc) {#name, doc, Env::name, EnvInfo::Kind::kind},
 #include "jit/base/env.def"
 #undef ENV
 };

@@ -18,10 +18,10 @@ enum class Env : uint8_t {
 
 struct EnvInfo {
   enum class Kind : uint8_t { text, count, flag };
-  Env variable;
   const char *name;
-  Kind kind;
   std::string_view doc;
+  Env variable;
+  Kind kind;
 };
 std::span<const EnvInfo> all_env();
 

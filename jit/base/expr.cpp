@@ -317,7 +317,7 @@ Shape row_major_strides(std::span<const Dim> shape) {
 }
 
 Expr span_elements(std::span<const Dim> shape, std::span<const Dim> strides) {
-  const Expr count = product_of(shape);
+  Expr count = product_of(shape);
   if (std::ranges::equal(strides, row_major_strides(shape))) return count;
   Expr last = 0;
   for (size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
