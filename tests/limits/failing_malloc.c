@@ -1,5 +1,6 @@
-/* Preloaded into limits_host: makes one allocation fail, or all from one on. Counted are the calls of malloc and its
- * like, of mmap, and of pthread_create, by any thread, from the moment that the host arms it. */
+/* Preloaded into limits_host, linked into kiln_test_llvm: makes one allocation fail, or all from one on. Counted are
+ * the calls of malloc and its like, of mmap, and of pthread_create, by any thread, from the moment that the host arms
+ * it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* The library that limits_host is run with (LD_PRELOAD); the functions are absent without it. */
+/* The library that limits_host is run with (LD_PRELOAD), and a part of the emitter's tests; the functions are absent
+ * where neither is so. */
 #ifndef KILN_TESTS_FAILING_MALLOC_H
 #define KILN_TESTS_FAILING_MALLOC_H
 #define EXPORT __attribute__((visibility("default")))
