@@ -343,6 +343,16 @@ TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {
   EXPECT_EQ(compiled.status().code(), Code::cancelled);
 }
 
+TEST_F(CompileCache, NoKernelOfAWideConcatReadsMoreThanAPartOfItsOperands) {
+  const Result<Compiled> compiled = compile(test::concat_of(200));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const std::vector<Plan::Step> &steps = compiled->executable->artifact().plan.steps;
+  size_t most = 0;
+  for (const Plan::Step &step : steps) most = std::max(most, step.slots.size());
+  EXPECT_LE(most, 33u) << "32 operands and the result";
+  EXPECT_EQ(steps.size(), 8u) << "7 parts and what joins them";
+}
+
 TEST_F(CompileCache, TheReportHasWhatStatsShow) {
   expect(Outcome::miss, "", chain);
   const std::string json = to_json(report_);

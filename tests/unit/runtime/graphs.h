@@ -33,4 +33,15 @@ inline std::string f32_graph(std::string_view inputs, std::string_view shape, st
   return str_cat(R"({"kiln":1,"inputs":[)", list, R"(],"nodes":[)", nodes, R"(],"outputs":[)", outs, "]}");
 }
 
+// x0, x1, ... of one element each, beside each other.
+inline std::string concat_of(size_t count, std::string_view annotations = "{}") {
+  std::string inputs, names;
+  for (size_t k = 0; k < count; ++k) {
+    inputs += str_cat(k ? "," : "", R"({"name":"x)", k, R"(","type":{"dtype":"f32","shape":[1]}})");
+    names += str_cat(k ? "," : "", R"("x)", k, "\"");
+  }
+  return str_cat(R"({"kiln":1,"inputs":[)", inputs, R"(],"nodes":[{"name":"y","op":"concat","inputs":[)", names,
+                 R"(],"attrs":{"dim":0},"annotations":)", annotations, R"(}],"outputs":[{"name":"y","value":"y"}]})");
+}
+
 }  // namespace kiln::test

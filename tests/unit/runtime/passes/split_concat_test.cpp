@@ -9,17 +9,7 @@
 namespace kiln {
 namespace {
 
-// x0, x1, ... of one element each, beside each other.
-GraphPtr concat_of(size_t count, std::string_view annotations = "{}") {
-  std::string inputs, names;
-  for (size_t k = 0; k < count; ++k) {
-    inputs += str_cat(k ? "," : "", R"({"name":"x)", k, R"(","type":{"dtype":"f32","shape":[1]}})");
-    names += str_cat(k ? "," : "", R"("x)", k, "\"");
-  }
-  return test::graph_of(str_cat(R"({"kiln":1,"inputs":[)", inputs, R"(],"nodes":[{"name":"y","op":"concat","inputs":[)",
-                                names, R"(],"attrs":{"dim":0},"annotations":)", annotations,
-                                R"(}],"outputs":[{"name":"y","value":"y"}]})"));
-}
+using test::concat_of, test::graph_of;
 
 std::vector<const Node *> concats(const Graph &graph) {
   std::vector<const Node *> found;
@@ -30,7 +20,7 @@ std::vector<const Node *> concats(const Graph &graph) {
 }
 
 TEST(SplitConcats, MakesATreeOfAWideOneThatKeepsTheOrder) {
-  const GraphPtr wide = concat_of(2000, R"({"user.mark":{"i64":7}})");
+  const GraphPtr wide = graph_of(concat_of(2000, R"({"user.mark":{"i64":7}})"));
   const Result<GraphPtr> tree = split_concats(wide);
   ASSERT_TRUE(tree.ok()) << tree.status().message();
   ASSERT_TRUE(verify(**tree).ok()) << verify(**tree).message();
@@ -53,11 +43,11 @@ TEST(SplitConcats, MakesATreeOfAWideOneThatKeepsTheOrder) {
 }
 
 TEST(SplitConcats, LeavesANarrowOneAsItIs) {
-  const GraphPtr narrow = concat_of(32);
+  const GraphPtr narrow = graph_of(concat_of(32));
   const Result<GraphPtr> same = split_concats(narrow);
   ASSERT_TRUE(same.ok());
   EXPECT_EQ(*same, narrow);
-  EXPECT_EQ(concats(**split_concats(concat_of(33))).size(), 3u);
+  EXPECT_EQ(concats(**split_concats(graph_of(concat_of(33)))).size(), 3u);
 }
 
 }  // namespace
