@@ -30,6 +30,20 @@ TEST(Hash, CoversMeaningAndNotNames) {
   EXPECT_NE(build("x", "y", {}, {}, 2), base);
 }
 
+TEST(Hash, CoversAllThatIsSaidOfASymbol) {
+  auto build = [](const SymbolInfo &info) {
+    Build b;
+    EXPECT_TRUE(b.edit.declare_symbol("n", info).ok());
+    return digest_of(*b.finish({b.add("relu", {b.input("x", {n(), 4})})}));
+  };
+  const SymbolInfo base{.min = 2, .max = 64, .divisor = 2, .hint = 8};
+  EXPECT_EQ(build(base), build(base));
+  EXPECT_NE(build({.min = 4, .max = 64, .divisor = 2, .hint = 8}), build(base));
+  EXPECT_NE(build({.min = 2, .max = 32, .divisor = 2, .hint = 8}), build(base));
+  EXPECT_NE(build({.min = 2, .max = 64, .divisor = 1, .hint = 8}), build(base));
+  EXPECT_NE(build({.min = 2, .max = 64, .divisor = 2, .hint = 16}), build(base));
+}
+
 TEST(Hash, NestedGraphsCountByContent) {
   auto build = [](const char *op) {
     Build inner;
