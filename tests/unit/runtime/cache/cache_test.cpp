@@ -294,7 +294,7 @@ TEST_F(CacheTest, WhereNoFileMayGrowWritesAreErrors) {
 // What lies in a record's place, and what the lookup says of it.
 struct Wrong {
   const char *name;
-  std::function<void(const fs::path &)> put;
+  std::function<void(const fs::path &place, const fs::path &record)> put;
   const char *reason;
 };
 void PrintTo(const Wrong &wrong, std::ostream *out) { *out << wrong.name; }
@@ -307,8 +307,8 @@ TEST_P(WrongRecord, IsToldAndPutAsideAndMadeAgain) {
   ASSERT_TRUE(cache.publish(a).ok());
   const fs::path record = only_file(".kiln");
   for (const bool looked_up : {true, false}) {
-    fs::remove(record);
-    GetParam().put(record);
+    fs::rename(record, root_ / "record");
+    GetParam().put(record, root_ / "record");
     if (looked_up) {
       const Lookup lookup = find(cache, a);
       EXPECT_EQ(lookup.outcome, Outcome::reject);
@@ -324,14 +324,19 @@ TEST_P(WrongRecord, IsToldAndPutAsideAndMadeAgain) {
 INSTANTIATE_TEST_SUITE_P(
     Is, WrongRecord,
     testing::Values(Wrong{"AFolder",
-                          [](const fs::path &path) {
+                          [](const fs::path &path, const fs::path &) {
                             fs::create_directory(path);
                             std::ofstream(path / "thesis.txt") << "years of work";
                           },
                           "a folder is in the record's place"},
-                    Wrong{"ADanglingLink", [](const fs::path &path) { fs::create_symlink("/none", path); },
+                    Wrong{"ADanglingLink",
+                          [](const fs::path &path, const fs::path &) { fs::create_symlink("/none", path); },
                           "a link is in the record's place"},
-                    Wrong{"AFifo", [](const fs::path &path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
+                    Wrong{"ALinkToTheRecord",
+                          [](const fs::path &path, const fs::path &record) { fs::create_symlink(record, path); },
+                          "a link is in the record's place"},
+                    Wrong{"AFifo",
+                          [](const fs::path &path, const fs::path &) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
                           "what is in the record's place is no regular file"}),
     [](const auto &at) { return at.param.name; });
 

@@ -77,6 +77,33 @@ TEST_F(CacheLimit, ARecordThatDoesNotFitIsRefusedAndNothingIsEvictedForIt) {
   EXPECT_EQ(cache.list()->size(), 1u);
 }
 
+TEST_F(CacheLimit, HoldsForRecordsThatAreSmallBesideIt) {
+  const uint64_t limit = 100 * size_;  // a sixteenth, after which all is counted anew, is six records
+  Cache cache(root_, limit);
+  for (int i = 0; i < 130; ++i) {
+    ASSERT_TRUE(cache.publish(record_number(i)).ok());
+    ASSERT_LE(bytes_there(), limit + 1024) << i;
+  }
+}
+
+TEST_F(CacheLimit, TheLedgerKeepsWhatIsReservedFromOneWriterToTheNext) {
+  {
+    ASSERT_TRUE(Ledger::lock(root_)->reserve(0).ok());
+  }
+  uint64_t sum = 0;
+  for (const uint64_t bytes : {100, 20, 3}) {
+    Result<Ledger> ledger = Ledger::lock(root_);
+    ASSERT_TRUE(ledger.ok()) << ledger.status().message();
+    EXPECT_EQ(ledger->total(), sum);
+    EXPECT_TRUE(ledger->is_current(16 * sum));
+    EXPECT_FALSE(sum > 0 && ledger->is_current(16 * sum - 16));
+    ASSERT_TRUE(ledger->reserve(bytes).ok());
+    sum += bytes;
+    EXPECT_EQ(ledger->total(), sum);
+  }
+  EXPECT_EQ(Ledger::lock(root_)->total(), sum);
+}
+
 TEST_F(CacheLimit, ALedgerThatIsDamagedIsCountedAnew) {
   Cache cache(root_, limit_);
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(cache.publish(record_number(i)).ok());
