@@ -12,11 +12,8 @@ class Conformance : public ::testing::TestWithParam<const Op *> {
  protected:
   static void expect_agreement(const std::vector<Backend> &all) {
     const Op &op = *GetParam();
-    Result<std::vector<Case>> cases = cases_of(op);
+    const Result<std::vector<Case>> cases = all_cases_of(op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
-    Result<std::vector<Case>> others = cases_of_other_types(op);
-    ASSERT_TRUE(others.ok()) << others.status().message();
-    std::ranges::move(*others, std::back_inserter(*cases));
     for (const Backend &backend : all) {
       if (auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end()) {
         std::printf("%s is not run on %s: %s\n", std::string(op.name).c_str(), backend.name.c_str(),
@@ -43,7 +40,7 @@ TEST(ConformanceOnAGpu, AgreesWithTheReferenceOnEverySampleOfEveryOp) {
   const Backend gpu = cuda_on_this_machine();
   if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   for (const Op *op : all_ops()) {
-    const Result<std::vector<Case>> cases = cases_of(*op);
+    const Result<std::vector<Case>> cases = all_cases_of(*op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
     for (const Case &made : *cases) EXPECT_EQ(check(gpu, made), "") << made.name;
   }

@@ -122,6 +122,9 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   return results;
 }
 
+// The element types that code is compiled for.
+inline constexpr DType compiled_dtypes[] = {DType::f32, DType::i64, DType::boolean};
+
 // The sample with its floats as another element type; nothing where the op does not take those.
 inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
   if (!sample.given.empty()) return std::nullopt;
@@ -135,21 +138,29 @@ inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
   return sample;
 }
 
-// All samples of floats again, in every other element type that code is compiled for and that the op takes.
+// All samples of floats again, in every other of these types that the op takes.
 inline Result<std::vector<Case>> cases_of_other_types(const Op &op) {
   SampleSink samples;
   op.samples(samples);
   std::vector<Case> cases;
   for (const Sample &sample : samples) {
     const bool floats = std::ranges::any_of(sample.inputs, [](const TensorType &t) { return t.dtype == DType::f32; });
-    for (DType type : {DType::i64, DType::boolean}) {
-      const std::optional<Sample> other = floats ? retyped(op, sample, type) : std::nullopt;
+    for (DType type : compiled_dtypes) {
+      const std::optional<Sample> other = floats && type != DType::f32 ? retyped(op, sample, type) : std::nullopt;
       if (!other) continue;
       KILN_ASSIGN(Case made, make_case(op, *other, cases.size() + 1));
       if (run_on_reference(*made.graph, made.arguments).ok())
         cases.push_back(std::move(made));  // else: divides by zero
     }
   }
+  return cases;
+}
+
+// What conformance is shown by.
+inline Result<std::vector<Case>> all_cases_of(const Op &op) {
+  KILN_ASSIGN(std::vector<Case> cases, cases_of(op));
+  KILN_ASSIGN(std::vector<Case> others, cases_of_other_types(op));
+  std::ranges::move(others, std::back_inserter(cases));
   return cases;
 }
 

@@ -219,7 +219,7 @@ AttrValue Proposer::varied(const Op &op, const AttrDef &attr, const AttrValue &n
     case AttrKind::f64:
       return dice_.pick(std::vector<double>{0, 1, -1.5, 0.5, 3});
     case AttrKind::dtype:
-      return dice_.pick(std::vector<DType>{DType::f32, DType::i64, DType::boolean});
+      return dice_.pick(std::vector<DType>(std::begin(compiled_dtypes), std::end(compiled_dtypes)));
     case AttrKind::dim:
       return attr.is_list ? AttrValue(random_shape(3)) : AttrValue(dice_.pick(palette_.dims));
     case AttrKind::boolean:

@@ -1,13 +1,16 @@
 // Attributes of views, gather, concat and call: what they may be depends on the operand.
 #include <algorithm>
+#include <array>
+#include <tuple>
 
+#include "tests/backend/harness.h"
 #include "tests/backend/random/propose.h"
 
 namespace kiln::testing {
 namespace {
 
 AttrValue dims_value(Shape dims) { return AttrValue(std::move(dims)); }
-const DTypes all_dtypes = dtypes(DType::f32, DType::i64, DType::boolean);
+const DTypes all_dtypes = std::apply([](auto... each) { return dtypes(each...); }, std::to_array(compiled_dtypes));
 
 }  // namespace
 

@@ -71,6 +71,7 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   made.options.cpu = level;
   made.options.fuse = fuse;
   made.options.compile_threads = 1;
+  made.options.want_ir = test::soak();  // its forms are held against the level's; texts take time
   return made;
 }
 
