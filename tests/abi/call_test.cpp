@@ -1,11 +1,11 @@
 // From a graph to results: compile, bind, run, take, clone, save and load.
-#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
 #include <thread>
 
 #include "host.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -156,11 +156,11 @@ TEST_P(CallTest, ClonesRunOnOtherThreads) {
 }
 
 TEST_P(CallTest, SavedArtifactsLoadAndRun) {
-  const std::string path = testing::TempDir() + "kiln_call_test_" + std::to_string(::getpid()) + ".kiln";
+  const kiln::test::TemporaryFolder folder;
+  const std::string path = folder.file("saved.kiln");
   ASSERT_OK(kiln_executable_save(executable.get(), path.data(), path.size(), nullptr));
   kiln_executable *loaded = nullptr;
   ASSERT_OK(kiln_executable_load(context.get(), path.data(), path.size(), &loaded));
-  ::unlink(path.c_str());
   const host::Executable owned(loaded);
   const host::Call again = make_call(loaded);
   const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});
@@ -201,7 +201,8 @@ TEST(Executable, ListsItsPlanAndKernels) {
 }
 
 TEST(Compile, ARequiredHitThatIsNoneSaysWhy) {
-  const host::Context context = host::make_context(testing::TempDir() + "kiln_call_test_empty_cache");
+  const kiln::test::TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.path());
   const host::Graph graph = host::parse(context.get(), host::small_graph);
   const host::Error error = host::compile(context.get(), graph.get(), [](kiln_options *options) {
                               EXPECT_OK(kiln_options_set_bool(options, "require_hit", 11, 1));
@@ -237,7 +238,8 @@ TEST(Compile, EventsTellThePhasesAndCancel) {
 
 // A cache folder that cannot be made: a regular file is where a folder above it should be.
 TEST(Compile, FailedSavesAreToldByAWarningAndAtClose) {
-  const std::string file = testing::TempDir() + "kiln_call_test_no_folder_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string file = folder.file("file");
   std::ofstream(file) << "in the way";
   std::string warning;
   kiln_event_sink sink{};
@@ -257,7 +259,6 @@ TEST(Compile, FailedSavesAreToldByAWarningAndAtClose) {
   }
   EXPECT_NE(warning.find("saves to the cache failed"), std::string::npos);
   EXPECT_FAILS(kiln_context_close(context.get()), KILN_IO, file);
-  ::unlink(file.c_str());
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // What any thread may do at any time: run one executable, compile in one context, use one cache from several contexts,
 // read one graph. Made for the thread sanitizer; the results are checked as well.
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "host.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -52,8 +52,8 @@ void expect_scaled(kiln_executable *executable, float factor) {
 
 class Concurrency : public testing::Test {
  protected:
-  ~Concurrency() override { std::filesystem::remove_all(cache); }
-  const std::string cache = testing::TempDir() + "kiln_concurrency_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string cache = folder.path();
 };
 
 TEST_F(Concurrency, OneExecutableRunsOnManyThreads) {

@@ -1,6 +1,5 @@
 // A host that computes in another floating-point environment than the default gets the same code and the same numbers,
 // and keeps its environment.
-#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "host.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -90,11 +90,11 @@ struct Computed {
 };
 
 std::string artifact_of(kiln_executable *executable) {
-  const std::string path = testing::TempDir() + "kiln_float_environment_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string path = folder.file("artifact");
   EXPECT_OK(kiln_executable_save(executable, path.data(), path.size(), nullptr));
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  std::filesystem::remove(path);
   return bytes;
 }
 

@@ -1,11 +1,11 @@
 // Passes of the host's own: identity, transaction, failure, ends of life.
-#include <unistd.h>
 
 #include <deque>
 #include <functional>
 #include <stdexcept>
 
 #include "host.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -55,6 +55,7 @@ class PassTest : public testing::Test {
     return made_passes.emplace_back(std::move(does));
   }
   std::deque<TestPass> made_passes;  // outlive the context, which destroys what it owns at its end
+  const kiln::test::TemporaryFolder folder;
   host::Context context = host::make_context();
   host::Graph graph = host::parse(context.get(), host::small_graph);
   uint64_t id = 0;
@@ -69,8 +70,7 @@ TEST_F(PassTest, RewritesAreReported) {
 }
 
 TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
-  const std::string folder = testing::TempDir() + "kiln_pass_test_bypass";
-  context = host::make_context(folder);
+  context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);
   TestPass &pass = make(nothing);
   ASSERT_EQ(add(pass), host::Error());
@@ -87,8 +87,7 @@ TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
 }
 
 TEST_F(PassTest, WithIdentityTheCacheIsUsed) {
-  const std::string folder = testing::TempDir() + "kiln_pass_test_identity_" + std::to_string(::getpid());
-  context = host::make_context(folder);
+  context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);
   TestPass &pass = make(nothing);
   pass.identify();
@@ -96,7 +95,7 @@ TEST_F(PassTest, WithIdentityTheCacheIsUsed) {
   EXPECT_EQ(host::text(compile().report, "lookup"), "MISS");
   EXPECT_OK(kiln_context_close(context.get()));  // the save is done
 
-  context = host::make_context(folder);
+  context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);
   TestPass &again = make(nothing);
   again.identify();
@@ -108,7 +107,7 @@ TEST_F(PassTest, WithIdentityTheCacheIsUsed) {
   EXPECT_EQ(passes, 0u);
   EXPECT_OK(kiln_context_close(context.get()));
 
-  context = host::make_context(folder);
+  context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);
   TestPass &changed = make(nothing);
   changed.identify();
@@ -264,9 +263,8 @@ TEST_F(PassTest, UnknownStagesAndFlagsAreRefused) {
 }
 
 TEST_F(PassTest, AnEarlyPassIsKeyedByWhatItMade) {
-  const std::string folder = testing::TempDir() + "kiln_pass_test_early_" + std::to_string(::getpid());
   for (const char *expected : {"MISS", "HIT"}) {
-    context = host::make_context(folder);
+    context = host::make_context(folder.path());
     graph = host::parse(context.get(), host::small_graph);
     TestPass &pass = make(drop_double_negation);
     pass.pass.stage = KILN_STAGE_PRE_GRAD;
@@ -279,14 +277,13 @@ TEST_F(PassTest, AnEarlyPassIsKeyedByWhatItMade) {
 }
 
 TEST_F(PassTest, FingerprintsAreInTheKey) {
-  const std::string folder = testing::TempDir() + "kiln_pass_test_fingerprint_" + std::to_string(::getpid());
   struct Step {
     std::string_view fingerprint, lookup;
   };
   static std::string_view fingerprint;  // what the callback, a plain function, adds
   for (const Step &step : {Step{"a", "MISS"}, Step{"b", "MISS"}, Step{"a", "HIT"}}) {
     fingerprint = step.fingerprint;
-    context = host::make_context(folder);
+    context = host::make_context(folder.path());
     graph = host::parse(context.get(), host::small_graph);
     TestPass &pass = make(nothing);
     pass.identify();

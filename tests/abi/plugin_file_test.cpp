@@ -9,6 +9,7 @@
 
 #include "host.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -132,18 +133,14 @@ const Way ways[] = {{"Rename",
 
 class ReplacedPlugin : public testing::TestWithParam<Way> {
  protected:
-  ReplacedPlugin() { fs::create_directories(folder_); }
-  ~ReplacedPlugin() override { fs::remove_all(folder_.parent_path()); }
   static void expect(const Seen &seen, const std::string &lookup, std::vector<float> y) {
     EXPECT_EQ(std::string(seen.error), "");
     EXPECT_EQ(seen.lookup, lookup);
     EXPECT_EQ((std::vector<float>{seen.y[0], seen.y[1]}), y);
   }
   // Each test's own: a library stays in the process, and is taken again for the same path.
-  const fs::path folder_ = testing::TempDir() + "kiln_replaced_" + std::to_string(::getpid()) + "/" +
-                           std::string(testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) + "_" +
-                           GetParam().name;
-  const fs::path plugin_ = folder_ / "plugin.so", cache_ = folder_ / "cache";
+  const kiln::test::TemporaryFolder folder_;
+  const fs::path plugin_ = folder_.file("plugin.so"), cache_ = folder_.file("cache");
 };
 
 TEST_P(ReplacedPlugin, WhatRunsIsWhatTheKeySays) {

@@ -1,11 +1,11 @@
 // Loading plugins: one that is right, and the ends of its life. Those that are refused: tests/error/plugin.
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "host.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -107,7 +107,8 @@ TEST_F(PluginTest, AFailedSetupDestroysWhatItRegisteredButIsNotTornDown) {
 
 TEST_F(PluginTest, FilesThatAreNoPluginsAreRefused) {
   EXPECT_EQ(load("/nonexistent/plugin.so").code, KILN_IO);
-  const std::string path = testing::TempDir() + "kiln_plugin_test_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string path = folder.file("plugin");
   for (const std::string &content : {std::string(), std::string("#!/bin/sh\n"),
                                      std::string("\x7f"
                                                  "ELF"),
@@ -119,18 +120,17 @@ TEST_F(PluginTest, FilesThatAreNoPluginsAreRefused) {
     EXPECT_EQ(error.code, KILN_INCOMPATIBLE) << error.message;
     EXPECT_NE(error.message.find("not a Kiln plugin"), std::string::npos) << error.message;
   }
-  ::unlink(path.c_str());
 }
 
 TEST_F(PluginTest, ACutPluginIsRefusedBeforeItsCodeIsMapped) {
   std::ifstream in(variant("good"), std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), {});
-  const std::string path = testing::TempDir() + "kiln_plugin_test_cut_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string path = folder.file("cut");
   for (size_t size = 0; size < 0x2a0; size += 7) {
     std::ofstream(path, std::ios::binary | std::ios::trunc).write(whole.data(), static_cast<std::streamsize>(size));
     EXPECT_EQ(load(path).code, KILN_INCOMPATIBLE) << "cut at " << size;
   }
-  ::unlink(path.c_str());
 }
 
 }  // namespace

@@ -1,21 +1,16 @@
 // Tensors in files, and reports by path.
-#include <unistd.h>
 
 #include <fstream>
 
 #include "host.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
 class TensorsTest : public testing::Test {
  protected:
-  ~TensorsTest() override {
-    if (!path.empty()) ::unlink(path.c_str());
-  }
   // A file of this test's own with that ending.
-  void name(std::string_view ending) {
-    path = testing::TempDir() + "kiln_tensors_test_" + std::to_string(::getpid()) + std::string(ending);
-  }
+  void name(std::string_view ending) { path = folder.file("some" + std::string(ending)); }
   host::Tensors open() {
     kiln_tensors *tensors = nullptr;
     EXPECT_OK(kiln_tensors_open(path.data(), path.size(), &tensors));
@@ -24,6 +19,7 @@ class TensorsTest : public testing::Test {
   kiln_error *write(std::vector<const DLTensor *> tensors, std::vector<kiln_text> names) {
     return kiln_tensors_write(path.data(), path.size(), names.data(), tensors.data(), tensors.size());
   }
+  const kiln::test::TemporaryFolder folder;
   std::string path;
   host::Array matrix{{2, 3}, {1, 2, 3, 4, 5, 6}};
   host::Array scalar{{}, {7}};
@@ -53,7 +49,7 @@ TEST_F(TensorsTest, NpyReadsBackUnderTheFilesName) {
   kiln_text stem{};
   const DLTensor *tensor = nullptr;
   ASSERT_OK(kiln_tensors_at(tensors.get(), 0, &stem, &tensor));
-  EXPECT_EQ(host::text_of(stem), "kiln_tensors_test_" + std::to_string(::getpid()));
+  EXPECT_EQ(host::text_of(stem), "some");
   EXPECT_EQ(tensor->shape[0], 2);
   EXPECT_EQ(static_cast<const float *>(tensor->data)[5], 6.0f);
 }
@@ -132,7 +128,8 @@ TEST(CacheCommand, NeedsACacheAndAKnownVerb) {
   const host::Context off = host::make_context();
   kiln_report *made = nullptr;
   EXPECT_FAILS(kiln_cache_command(off.get(), "ls", 2, nullptr, &made), KILN_INVALID_ARGUMENT, "cache is off");
-  const host::Context on = host::make_context(testing::TempDir() + "kiln_tensors_test_no_cache");
+  const kiln::test::TemporaryFolder folder;
+  const host::Context on = host::make_context(folder.path());
   EXPECT_FAILS(kiln_cache_command(on.get(), "list", 4, nullptr, &made), KILN_UNKNOWN_NAME, "'list'; it has: ls");
   ASSERT_OK(kiln_cache_command(on.get(), "stats", 5, nullptr, &made));
   EXPECT_EQ(host::i64(host::Report(made), "entries"), 0);

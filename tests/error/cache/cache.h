@@ -1,6 +1,5 @@
 // What the cases of the cache share: a folder, a graph that is compiled with it and run, and the record's bytes.
 #pragma once
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -9,6 +8,7 @@
 
 #include "tests/abi/host.h"
 #include "tests/error/expect.h"
+#include "tests/temporary_folder.h"
 
 namespace refused {
 
@@ -80,9 +80,6 @@ class File {
 // A folder of its own, and a graph of which every section of a record has something.
 class CacheCase : public testing::Test {
  protected:
-  CacheCase() { std::filesystem::remove_all(folder_); }
-  ~CacheCase() override { std::filesystem::remove_all(folder_); }
-
   // Compiles with the cache in a context of its own, which saves and is closed; checks what a run gives.
   struct Outcome {
     std::string lookup, reason;
@@ -188,8 +185,8 @@ class CacheCase : public testing::Test {
     "constants": [{"name": "c", "type": {"dtype": "f32", "shape": [2]}, "data": [10, 20]}],
     "nodes": [{"name": "y", "op": "sub", "inputs": ["c", "x"]}],
     "outputs": [{"name": "y", "value": "y"}]})";
-  const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / ("kiln_error_cache_" + std::to_string(::getpid()));
+  const kiln::test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.file("cache");
 };
 
 }  // namespace refused

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/error/expect.h"
+#include "tests/temporary_folder.h"
 
 namespace refused {
 namespace {
@@ -54,7 +55,8 @@ class RefusedPlugin : public testing::TestWithParam<std::string> {
       found += host::text(report, "passes." + std::to_string(i) + ".plugin") == "case";
     return found;
   }
-  const std::string cache = testing::TempDir() + "kiln_error_plugin_" + GetParam();
+  const kiln::test::TemporaryFolder folder;
+  const std::string cache = folder.path();
   host::Context context = host::make_context(cache);
   host::Graph graph = host::parse(context.get(), graph_json);
 };
@@ -81,7 +83,6 @@ TEST_P(RefusedPlugin, IsNamedAndTheGraphIsAsBefore) {
   ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
   run(compiled.executable.get());
   EXPECT_OK(kiln_context_close(context.get()));
-  std::filesystem::remove_all(cache);
 }
 INSTANTIATE_TEST_SUITE_P(Plugin, RefusedPlugin, testing::ValuesIn(plugins()),
                          [](const testing::TestParamInfo<std::string> &at) { return at.param; });

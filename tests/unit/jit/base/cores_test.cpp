@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tests/child.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln {
 namespace {
@@ -28,12 +28,12 @@ TEST(UsableCores, AreThoseOfTheAffinity) {
 
 class QuotaCores : public testing::Test {
  protected:
-  ~QuotaCores() override { std::filesystem::remove_all(root); }
   void write(const std::string &path, const std::string &text) const {
     std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
     std::ofstream(root + path) << text;
   }
-  const std::string root = testing::TempDir() + "kiln_cores_" + std::to_string(getpid());
+  const test::TemporaryFolder folder;
+  const std::string root = folder.path();
 };
 
 TEST_F(QuotaCores, AreTheLeastOfTheGroupAndItsParents) {

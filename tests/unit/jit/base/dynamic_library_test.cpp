@@ -1,8 +1,8 @@
 #include "jit/base/dynamic_library.h"
+#include "tests/temporary_folder.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -26,14 +26,14 @@ TEST(DynamicLibrary, FailuresCarryTheLoadersWords) {
 TEST(DynamicLibrary, OneThatIsCutShortIsRefusedWhereverItIsCut) {
   Dl_info info{};
   ASSERT_NE(dladdr(reinterpret_cast<const void *>(static_cast<double (*)(double)>(std::cos)), &info), 0);
-  const std::filesystem::path whole = info.dli_fname, cut = ::testing::TempDir() + std::to_string(getpid()) + "_cut.so";
+  const test::TemporaryFolder folder;
+  const std::filesystem::path whole = info.dli_fname, cut = folder.file("cut.so");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(whole));
-  std::filesystem::copy_file(whole, cut, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(whole, cut);
   for (int64_t left : {size / 2, size / 3, int64_t{3000}, int64_t{100}, int64_t{20}, int64_t{0}}) {
     std::filesystem::resize_file(cut, static_cast<uintmax_t>(left));
     EXPECT_EQ(DynamicLibrary::open(cut).status().code(), Code::io) << left;
   }
-  std::filesystem::remove(cut);
 }
 
 TEST(DynamicLibrary, KnowsItsOwnFolder) { EXPECT_TRUE(std::filesystem::is_directory(directory_of_this_library())); }

@@ -1,4 +1,5 @@
 #include "jit/base/new_file.h"
+#include "tests/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,8 +19,6 @@ constexpr uint8_t content[] = {'n', 'e', 'w'};
 
 class NewFileTest : public testing::Test {
  protected:
-  NewFileTest() { fs::create_directory(folder_); }
-  ~NewFileTest() override { fs::remove_all(folder_); }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto &entry : fs::directory_iterator(folder_)) found.push_back(entry.path().filename().string());
@@ -38,7 +37,8 @@ class NewFileTest : public testing::Test {
     }
     waitpid(child, nullptr, 0);
   }
-  const std::string folder_ = testing::TempDir() + "kiln_new_file_" + std::to_string(::getpid());
+  const test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 using Names = std::vector<std::string>;

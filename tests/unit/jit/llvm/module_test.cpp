@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "jit/base/build_id.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/jit/llvm/compiled_kernel.h"
 
 namespace kiln::codegen::testing {
@@ -176,20 +176,20 @@ TEST(Module, IsUnder45MBStripped) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "SKIP: a sanitized library is larger than the one that is installed";
 #endif
-  const std::string stripped = ::testing::TempDir() + "libkiln_llvm_stripped_" + std::to_string(getpid()) + ".so";
+  const test::TemporaryFolder folder;
+  const std::string stripped = folder.file("libkiln_llvm.so");
   ASSERT_EQ(std::system(("strip -o " + stripped + " " + library_path()).c_str()), 0);
   EXPECT_LT(std::filesystem::file_size(stripped), 45'000'000u);
-  std::filesystem::remove(stripped);
 }
 
 TEST(Module, NeedsNoOtherLlvm) {
-  const std::string listing = ::testing::TempDir() + "needed_" + std::to_string(getpid());
+  const test::TemporaryFolder folder;
+  const std::string listing = folder.file("needed");
   ASSERT_EQ(std::system(("readelf -d " + library_path() + " > " + listing).c_str()), 0);
   std::ifstream file(listing);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   for (const char *unwanted : {"libLLVM", "libz3", "libxml2"})
     EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr(unwanted)));
-  std::filesystem::remove(listing);
 }
 
 }  // namespace

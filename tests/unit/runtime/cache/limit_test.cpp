@@ -9,6 +9,7 @@
 #include "runtime/cache/cache.h"
 #include "runtime/cache/ledger.h"
 #include "tests/soak.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
@@ -26,9 +27,6 @@ constexpr std::chrono::seconds patience(10);
 
 class CacheLimit : public testing::Test {
  protected:
-  CacheLimit() { fs::create_directory(root_); }
-  ~CacheLimit() override { fs::remove_all(root_); }
-
   // All that is there; no writer is at work meanwhile, so that nothing is counted twice.
   uint64_t bytes_there() const {
     const Result<Ledger> ledger = Ledger::lock(root_, patience);
@@ -39,7 +37,8 @@ class CacheLimit : public testing::Test {
     return total;
   }
 
-  const std::string root_ = testing::TempDir() + "kiln_cache_limit_" + std::to_string(::getpid());
+  const test::TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
   const uint64_t size_ = write_artifact(record_number(0)).size(), limit_ = 40 * size_;
 };
 

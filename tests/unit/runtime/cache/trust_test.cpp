@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "runtime/cache/cache.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/runtime/example_artifact.h"
 
 namespace kiln {
@@ -23,8 +24,8 @@ class CacheTrust : public testing::Test {
     fs::permissions(root_, fs::perms(0755));
     fs::permissions(dir_, fs::perms(0700));
   }
-  ~CacheTrust() override { fs::remove_all(root_); }
-  const std::string root_ = testing::TempDir() + "kiln_cache_trust_" + std::to_string(::getpid()), dir_ = root_ + "/d";
+  const test::TemporaryFolder folder_;
+  const std::string root_ = folder_.path(), dir_ = root_ + "/d";
 };
 
 TEST_F(CacheTrust, AFolderOfOnesOwnIsTrustedAlsoBeforeItIsThere) {
