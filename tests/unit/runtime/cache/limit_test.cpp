@@ -87,11 +87,11 @@ TEST_F(CacheLimit, HoldsForRecordsThatAreSmallBesideIt) {
 
 TEST_F(CacheLimit, TheLedgerKeepsWhatIsReservedFromOneWriterToTheNext) {
   {
-    ASSERT_TRUE(Ledger::lock(root_)->reserve(0).ok());
+    ASSERT_TRUE(Ledger::lock(root_, patience)->reserve(0).ok());
   }
   uint64_t sum = 0;
   for (const uint64_t bytes : {100, 20, 3}) {
-    Result<Ledger> ledger = Ledger::lock(root_);
+    Result<Ledger> ledger = Ledger::lock(root_, patience);
     ASSERT_TRUE(ledger.ok()) << ledger.status().message();
     EXPECT_EQ(ledger->total(), sum);
     EXPECT_TRUE(ledger->is_current(16 * sum));
@@ -100,7 +100,7 @@ TEST_F(CacheLimit, TheLedgerKeepsWhatIsReservedFromOneWriterToTheNext) {
     sum += bytes;
     EXPECT_EQ(ledger->total(), sum);
   }
-  EXPECT_EQ(Ledger::lock(root_)->total(), sum);
+  EXPECT_EQ(Ledger::lock(root_, patience)->total(), sum);
 }
 
 TEST_F(CacheLimit, ALedgerThatIsDamagedIsCountedAnew) {
