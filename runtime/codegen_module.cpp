@@ -61,7 +61,8 @@ struct Delivery {
 
 }  // namespace
 
-CodegenModule::CodegenModule(std::string file_name) : path_(str_cat(directory_of_this_library(), "/", file_name)) {}
+CodegenModule::CodegenModule(std::string_view file_name)
+    : path_(str_cat(directory_of_this_library(), "/", file_name)) {}
 
 Result<const kiln_codegen_table *> CodegenModule::open() {
   std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@ namespace kiln {
 // build. One per context. Threads: any.
 class CodegenModule {
  public:
-  explicit CodegenModule(std::string file_name);
+  explicit CodegenModule(std::string_view file_name);
 
   struct Request {
     std::vector<ByteSpan> kernels;  // serialised; each is well-formed

@@ -107,7 +107,7 @@ Thread Thread::start(const char *name, std::function<void()> body) noexcept {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread inherits
   if (pthread_create(&thread.handle_, &attributes, thread_main, start.get()) == 0) {
-    [[maybe_unused]] const ThreadStart *const taken = start.release();
+    (void)start.release();
     thread.process_ = fork_list.process_number;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -106,7 +106,8 @@ class Inliner {
     const auto inlined = [&](const Body &from) {
       Body to;
       const std::vector<int> ids = copy_body(from, to, unit_axes, [&](Body &body, Value load) {
-        return place_load(item, body, std::move(load), def.operands[load.access.buffer]);
+        const uint32_t tensor = def.operands[load.access.buffer];
+        return place_load(item, body, std::move(load), tensor);
       });
       to.yields.reserve(from.yields.size());
       for (int32_t y : from.yields) to.yields.push_back(ids[static_cast<size_t>(y)]);

@@ -32,7 +32,7 @@ llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kern
     operands.push_back(done[operand]);
     types.operand = body.values[operand].type;
   }
-  return emit_core(state, value.op, types, std::move(operands), point.active);
+  return emit_core(state, value.op, types, operands, point.active);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ using kernel::Core;
 
 class CoreEmitter {
  public:
-  CoreEmitter(KernelState &state, Core op, CoreTypes types, Values operands, llvm::Value *active)
+  CoreEmitter(KernelState &state, Core op, CoreTypes types, const Values &operands, llvm::Value *active)
       : state_(state), b_(state.b), op_(op), types_(types), active_(active) {
     unsigned width = 1;
     for (llvm::Value *operand : operands)
@@ -205,8 +205,9 @@ class CoreEmitter {
 
 }  // namespace
 
-llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, Values operands, llvm::Value *active) {
-  return CoreEmitter(state, op, types, std::move(operands), active).emit();
+llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, const Values &operands,
+                       llvm::Value *active) {
+  return CoreEmitter(state, op, types, operands, active).emit();
 }
 
 }  // namespace kiln::codegen

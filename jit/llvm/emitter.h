@@ -151,7 +151,8 @@ struct CoreTypes {
   DType result, operand;  // operand: of the last one (a comparison's and a conversion's differs)
 };
 // What `op`, which is no leaf, gives; operands are uniform or varying, in any mixture.
-llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, Values operands, llvm::Value *active);
+llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, const Values &operands,
+                       llvm::Value *active);
 llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to);
 
 // ---- stages.cpp, reduce.cpp

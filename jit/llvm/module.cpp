@@ -53,8 +53,11 @@ class Batch {
     if (order_.empty()) return;
     const uint64_t each = working_bytes(request_.kernel_sizes[order_.front()]);
     uint64_t threads = std::min<uint64_t>(std::max(request_.threads, 1u), request_.kernel_count);
-    while (!(reserve_ = Reserve::hold(threads * each)))
-      if ((threads /= 2) == 0) throw std::bad_alloc();
+    for (;; threads /= 2) {
+      if (threads == 0) throw std::bad_alloc();
+      reserve_ = Reserve::hold(threads * each);
+      if (reserve_) break;
+    }
     workers_.reserve(threads);
     while (workers_.size() < threads) {
       workers_.push_back(Thread::start("kiln-compile", [this] { work(); }));

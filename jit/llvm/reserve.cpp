@@ -23,7 +23,7 @@ void __real_free(void *block);
 namespace kiln::codegen {
 namespace {
 
-constexpr size_t block_alignment = 16, class_count = 4 * 48;
+constexpr size_t block_alignment = 16, class_count = size_t{4} * 48;
 
 // What precedes a block. A free one links to the next of its class.
 struct alignas(block_alignment) Header {

@@ -44,6 +44,7 @@ class Fork : public testing::Test {
 };
 
 TEST_F(Fork, ParentAndChildGoOnAfterParallelCalls) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
   host::Context context = make_context();
   host::Compiled compiled = compile(context, 2, "MISS");
   run(compiled, 2);  // the pool's workers sleep, or still look for work, when the fork comes
@@ -60,6 +61,7 @@ TEST_F(Fork, ParentAndChildGoOnAfterParallelCalls) {
 }
 
 TEST_F(Fork, ParentAndChildGoOnAfterBackgroundSaves) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
   host::Context context = make_context();
   compile(context, 2, "MISS");
   // Its save has just been asked for, is under way, or is done. A child that destroys what it inherited does not wait.
@@ -89,6 +91,7 @@ TEST_F(Fork, AChildCompilesAndSavesFirst) {
 }
 
 TEST_F(Fork, AChildOfAChildGoesOn) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
   host::Context context = make_context();
   const host::Compiled compiled = compile(context, 2, "MISS");
   run(compiled, 2);
