@@ -219,11 +219,6 @@ Status verify_access(const Scope &scope, const Access &access, std::span<const V
   KILN_TRY(BodyVerifier::verify_integers(index, before));
   if (access.valid < 0 && index.upper_bound().value_or(0) < 0)
     return broken("an access to buffer ", access.buffer, " is always below 0: ", index.text());
-  if (buffers[access.buffer].space != Buffer::Space::row_local) return {};
-  for (uint32_t axis = 0; axis < scope.kernel.parallel.size(); ++axis) {
-    if (index.depends_on_axis(axis))
-      return broken("row_local buffer ", access.buffer, " is of one point, but is addressed by i", axis);
-  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <numeric>
 
 #include "tests/backend/backends.h"
 #include "tests/backend/random/dice.h"
@@ -194,11 +195,15 @@ std::string check(const GraphPtr &graph, std::span<const GraphCall> calls, int &
 class ViewChains : public ::testing::TestWithParam<Size> {};
 
 TEST_P(ViewChains, AgreeWithTheReferenceAndCostInProportion) {
-  const uint64_t chains = test::soak() ? 1000 : 100;
+  // The last two read a row that their kernel keeps to itself at places which differ from point to point.
+  std::vector<uint64_t> seeds(test::soak() ? 1000 : 100);
+  std::iota(seeds.begin(), seeds.end(), uint64_t{0});
+  if (!test::soak()) seeds.insert(seeds.end(), {379, 782});
+  const size_t chains = seeds.size();
   double slowest_ms = 0;
   int sizes = 0;
   Cost most, all;
-  for (uint64_t seed = 0; seed < chains; ++seed) {
+  for (const uint64_t seed : seeds) {
     Chain chain(seed, GetParam());
     const Result<GraphPtr> graph = chain.draw();
     ASSERT_TRUE(graph.ok()) << seed << ": " << graph.status().message();

@@ -46,6 +46,7 @@ TEST(Thread, BlocksAllSignalsAndComputesInTheDefaultEnvironment) {
 }
 
 TEST(Thread, IsForgottenInAForkedChild) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   Thread thread = Thread::start("kiln-test", [&] {

@@ -206,8 +206,6 @@ const std::vector<Refusal> refusals_of_rows = {
      }},
     {"an access to buffer 1 is always below 0: -i0 - 1",
      [](Kernel &k) { value(k, 0, 0).access.index[0] = Expr(-1) - Expr::axis(0, Expr::symbol("s0")); }},
-    {"row_local buffer 3 is of one point, but is addressed by i0",
-     [](Kernel &k) { value(k, 2, 0).access.index[0] = Expr::axis(0, Expr::symbol("s0")); }},
     // stores
     {"store of value 1 of 1", [](Kernel &k) { k.stages[2].stores[0].value = 1; }},
     {"store of value -1 of 1", [](Kernel &k) { k.stages[1].stores[0].value = -1; }},
