@@ -1,5 +1,6 @@
 #include "runtime/cache/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,19 +53,8 @@ std::optional<StoredFile> describe(const fs::path &path, StoredFile::Kind kind) 
   return file;
 }
 
-// The entries of a folder; none when it is not there.
-Result<std::vector<fs::path>> entries(const fs::path &folder) {
-  std::vector<fs::path> out;
-  std::error_code failure;
-  fs::directory_iterator at(folder, failure);
-  if (failure == std::errc::no_such_file_or_directory) return out;
-  for (; !failure && at != fs::directory_iterator(); at.increment(failure)) out.push_back(at->path());
-  if (failure) return io_error("read folder", folder.string(), failure.value());
-  return out;
-}
-
 Status add_temporaries(const fs::path &folder, std::vector<StoredFile> &out) {
-  KILN_ASSIGN(const std::vector<fs::path> paths, entries(folder));
+  KILN_ASSIGN(const std::vector<fs::path> paths, folder_entries(folder));
   for (const fs::path &path : paths) {
     if (!path.filename().string().starts_with(temporary_prefix)) continue;
     if (std::optional<StoredFile> file = describe(path, StoredFile::Kind::temporary)) out.push_back(std::move(*file));
@@ -75,7 +65,7 @@ Status add_temporaries(const fs::path &folder, std::vector<StoredFile> &out) {
 // Adds the files of one folder that holds records: those with `suffix`, and what writers that died left behind.
 Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::Kind kind,
                    std::vector<StoredFile> &out) {
-  KILN_ASSIGN(const std::vector<fs::path> paths, entries(folder));
+  KILN_ASSIGN(const std::vector<fs::path> paths, folder_entries(folder));
   for (const fs::path &path : paths) {
     const std::string name = path.filename().string();
     const bool temporary = name.starts_with(temporary_prefix);
@@ -90,6 +80,21 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
 }
 
 }  // namespace
+
+Result<std::vector<fs::path>> folder_entries(const fs::path &folder, size_t most) {
+  std::vector<fs::path> out;
+  const std::unique_ptr<DIR, int (*)(DIR *)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open && errno == ENOENT) return out;
+  errno = 0;
+  const dirent *entry = open ? ::readdir(open.get()) : nullptr;
+  for (; entry && out.size() < most; entry = ::readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") out.push_back(folder / name);
+    errno = 0;
+  }
+  if (!entry && errno != 0) return io_error("read folder", folder.string(), errno);
+  return out;
+}
 
 RecordFile open_record(const std::string &path) {
   // Not blocking: a FIFO would wait for a writer.
@@ -154,13 +159,14 @@ Result<std::vector<StoredFile>> stored_files(const std::string &dir) {
   KILN_TRY(add_temporaries(dir, out));
   for (const auto &[name, suffix, kind] :
        {std::tuple("a", ".kiln", StoredFile::Kind::artifact), std::tuple("k", ".kimg", StoredFile::Kind::kernel)}) {
-    KILN_ASSIGN(const std::vector<fs::path> folders, entries(fs::path(dir) / name));
+    KILN_ASSIGN(const std::vector<fs::path> folders, folder_entries(fs::path(dir) / name));
     for (const fs::path &folder : folders) {
       std::error_code gone;
       if (!fs::is_directory(fs::symlink_status(folder, gone))) continue;
       const size_t before = out.size();
       KILN_TRY(add_records(folder, suffix, kind, out));
-      if (out.size() == before && fs::is_empty(folder, gone) && !gone)
+      const Result<std::vector<fs::path>> inside = folder_entries(folder);
+      if (out.size() == before && inside.ok() && inside->empty())
         out.push_back({.path = folder.string(), .kind = StoredFile::Kind::empty_folder});
     }
   }

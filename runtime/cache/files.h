@@ -1,6 +1,7 @@
 // What the cache does with files: read whole, publish whole, set aside, walk. Internal to this folder.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ RecordFile open_record(const std::string &path);
 
 // Moves what has this identity from its place to `to`; does nothing when something else has taken the place. code io.
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to);
+
+// What is in a folder, in no order, at most so many; nothing when it is not there. code io. (libstdc++'s
+// iterator ends the process where there is no memory.)
+Result<std::vector<std::filesystem::path>> folder_entries(const std::filesystem::path &folder, size_t most = SIZE_MAX);
 
 // Makes `path` and the folders above it that are missing, readable for their owner alone. code io.
 Status make_private_folders(const std::string &path);

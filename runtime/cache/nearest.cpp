@@ -17,12 +17,11 @@ constexpr size_t max_folders_listed = 256, max_records_read = 16;
 // The folders of the records written last. Of a very large cache only a part is listed: this is a help, not a promise.
 std::vector<fs::path> recent_folders(const std::string &dir) {
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
-  std::error_code failure;
-  for (fs::directory_iterator at(fs::path(dir) / "a", failure); !failure && at != fs::directory_iterator();
-       at.increment(failure)) {
-    if (found.size() == max_folders_listed) break;
+  Result<std::vector<fs::path>> folders = folder_entries(fs::path(dir) / "a", max_folders_listed);
+  if (!folders.ok()) return {};
+  for (fs::path &folder : *folders) {
     std::error_code gone;
-    if (const auto time = at->last_write_time(gone); !gone) found.emplace_back(time, at->path());
+    if (const auto time = fs::last_write_time(folder, gone); !gone) found.emplace_back(time, std::move(folder));
   }
   const size_t keep = std::min(found.size(), max_records_read);
   std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(keep), std::greater<>());
@@ -33,10 +32,11 @@ std::vector<fs::path> recent_folders(const std::string &dir) {
 
 // Of the record in the folder of one graph.
 std::optional<ArtifactIdentity> any_identity(const fs::path &folder) {
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
-    if (at->path().extension() != ".kiln") continue;
-    const RecordFile file = open_record(at->path().string());
+  const Result<std::vector<fs::path>> paths = folder_entries(folder);
+  if (!paths.ok()) return std::nullopt;
+  for (const fs::path &path : *paths) {
+    if (path.extension() != ".kiln") continue;
+    const RecordFile file = open_record(path.string());
     if (file.state != RecordFile::State::read) continue;
     Result<ArtifactIdentity> identity = read_identity(file.bytes);
     if (identity.ok()) return std::move(identity).value();
