@@ -85,14 +85,15 @@ Result<std::vector<fs::path>> folder_entries(const fs::path &folder, size_t most
   std::vector<fs::path> out;
   const std::unique_ptr<DIR, int (*)(DIR *)> open(::opendir(folder.c_str()), ::closedir);
   if (!open && errno == ENOENT) return out;
-  errno = 0;
-  const dirent *entry = open ? ::readdir(open.get()) : nullptr;
-  for (; entry && out.size() < most; entry = ::readdir(open.get())) {
+  if (!open) return io_error("read folder", folder.string(), errno);
+  while (out.size() < most) {
+    errno = 0;
+    const dirent *entry = ::readdir(open.get());
+    if (!entry && errno != 0) return io_error("read folder", folder.string(), errno);
+    if (!entry) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") out.push_back(folder / name);
-    errno = 0;
   }
-  if (!entry && errno != 0) return io_error("read folder", folder.string(), errno);
   return out;
 }
 
