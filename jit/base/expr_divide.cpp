@@ -205,7 +205,8 @@ Division reduce_by_term(const Expr &a, const Expr &b) {
   return {make_sum(std::move(quotient)), make_sum(std::move(remainder))};
 }
 
-// The same for any b. Only its negative may have a first coefficient above 0 (7 - s): no quotient overflows so.
+// The same for any b. Where its first coefficient is below 0 (in 7 - s) its negative divides, so that no quotient
+// overflows.
 Division reduce(const Expr &a, const Expr &b) {
   if (split(terms_of(b)[0]).coefficient < 0) {
     const Division d = reduce(a, Expr(-1) * b);

@@ -97,33 +97,7 @@ void prune(Body &body) {
 
 int cost_of(const Body &body) {
   int cost = 0;
-  for (const Value &v : body.values) {
-    switch (v.op) {
-      case Core::constant:
-      case Core::index:
-      case Core::load:
-        break;
-      case Core::div:
-      case Core::rem:
-      case Core::sqrt:
-      case Core::rsqrt:
-        cost += 4;
-        break;
-      case Core::exp:
-      case Core::log:
-      case Core::tanh:
-      case Core::erf:
-      case Core::sin:
-      case Core::cos:
-        cost += 16;
-        break;
-      case Core::pow:
-        cost += 40;
-        break;
-      default:
-        cost += 1;
-    }
-  }
+  for (const Value &v : body.values) cost += core_info(v.op).cost;
   return cost;
 }
 

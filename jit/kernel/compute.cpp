@@ -56,10 +56,9 @@ int BodyBuilder::carrier(DType type, uint32_t which) {
 }
 
 int BodyBuilder::op(Core core, int a, int b, int c) {
-  const bool compares = core >= Core::eq && core <= Core::ge;
-  const DType type_of_result = compares || core == Core::in_range ? DType::boolean
-                               : core == Core::select             ? type(b)
-                                                                  : type(a);
+  const CoreGroup group = core_info(core).group;
+  const bool asks = group == CoreGroup::compare || group == CoreGroup::in_range;
+  const DType type_of_result = asks ? DType::boolean : group == CoreGroup::select ? type(b) : type(a);
   assert((core != Core::select || type(b) == type(c)) && "select chooses between values of one type");
   assert((core_info(core).operands != 2 || type(a) == type(b)) && "the operands' types differ");
   return push({.op = core, .type = type_of_result, .args = {a, b, c}, .immediate = 0, .access = {}, .expr = {}});

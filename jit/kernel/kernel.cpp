@@ -6,7 +6,8 @@ namespace kiln::kernel {
 
 const CoreInfo &core_info(Core op) {
   static constexpr std::array table = {
-#define CORE_OP(name, operands, meaning) CoreInfo{Core::name, #name, operands},
+#define CORE_OP(name, operands, group, cost, kind, meaning) \
+  CoreInfo{Core::name, #name, operands, CoreGroup::group, cost, CoreClass::kind},
 #include "jit/kernel/core_ops.def"
 #undef CORE_OP
   };

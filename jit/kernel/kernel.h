@@ -28,19 +28,39 @@
 namespace kiln::kernel {
 
 enum class Core : uint8_t {
-#define CORE_OP(name, operands, meaning) name,
+#define CORE_OP(name, operands, group, cost, kind, meaning) name,
 #include "jit/kernel/core_ops.def"
 #undef CORE_OP
 };
 inline constexpr size_t core_count = 0
-#define CORE_OP(name, operands, meaning) +1
+#define CORE_OP(name, operands, group, cost, kind, meaning) +1
 #include "jit/kernel/core_ops.def"
 #undef CORE_OP
     ;
+// Which types an operation takes and gives.
+enum class CoreGroup : uint8_t {
+  leaf,      // takes none; what it reads says which it gives
+  convert,   // any; any
+  number,    // one type, which is the result's
+  real,      // the same, of floats
+  compare,   // one type; boolean
+  logical,   // booleans; boolean
+  select,    // a boolean and two of the result's type
+  in_range,  // two i64; boolean
+};
+// What an operation does to floats, and how much code that is.
+enum class CoreClass : uint8_t {
+  exact,     // rounds nothing; an instruction or a few
+  rounded,   // rounds once or twice; an instruction or a few
+  function,  // a function of its own, which emitters write in place: twenty instructions and more
+};
 struct CoreInfo {
   Core op;
   std::string_view name;
   int operands;
+  CoreGroup group;
+  int cost;  // of one evaluation, in additions
+  CoreClass kind;
 };
 const CoreInfo &core_info(Core op);
 

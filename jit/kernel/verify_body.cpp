@@ -5,58 +5,16 @@
 namespace kiln::kernel {
 namespace {
 
-// The type rules of core_ops.def, by kinds of operations.
-enum class Rule : uint8_t { leaf, convert, same, floats, compare, logical, select, in_range };
-
-Rule rule_of(Core op) {
-  switch (op) {
-    case Core::constant:
-    case Core::load:
-    case Core::index:
-    case Core::carrier:
-    case Core::accumulator:
-      return Rule::leaf;
-    case Core::convert:
-      return Rule::convert;
-    case Core::add:
-    case Core::sub:
-    case Core::mul:
-    case Core::div:
-    case Core::rem:
-    case Core::neg:
-    case Core::abs:
-    case Core::min:
-    case Core::max:
-    case Core::pow:
-    case Core::floor:
-    case Core::round:
-      return Rule::same;
-    case Core::sqrt:
-    case Core::rsqrt:
-    case Core::exp:
-    case Core::log:
-    case Core::tanh:
-    case Core::erf:
-    case Core::sin:
-    case Core::cos:
-      return Rule::floats;
-    case Core::eq:
-    case Core::ne:
-    case Core::lt:
-    case Core::le:
-    case Core::gt:
-    case Core::ge:
-      return Rule::compare;
-    case Core::logical_and:
-    case Core::logical_or:
-    case Core::logical_not:
-      return Rule::logical;
-    case Core::select:
-      return Rule::select;
-    case Core::in_range:
-      return Rule::in_range;
-  }
-  return Rule::leaf;  // verify_body has refused other numbers
+// Values that are part of an address are i64, as the address is.
+Status verify_integers(const Expr &e, std::span<const Value> values) {
+  Status status;
+  if (!e.depends_on_value()) return status;
+  e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() == Expr::Kind::value && values[leaf.id()].type != DType::i64)
+      status = broken("index uses v", leaf.id(), " of type ", name_of(values[leaf.id()].type), ", expected i64");
+    return {};
+  });
+  return status;
 }
 
 class BodyVerifier {
@@ -102,7 +60,7 @@ class BodyVerifier {
         return is_of(scope_.kernel.buffers[v.access.buffer].type);
       case Core::index:
         KILN_TRY(verify_expr(scope_, v.expr, i));
-        KILN_TRY(integers(v.expr));
+        KILN_TRY(verify_integers(v.expr, body_.values));
         return is_of(DType::i64);
       case Core::carrier:
         if (v.immediate >= leaves_.carriers.size())
@@ -127,53 +85,37 @@ class BodyVerifier {
       return Status();
     };
     const auto is_boolean = [&] { return v.type == DType::boolean ? Status() : wrong_type(i, "expected bool"); };
-    switch (rule_of(v.op)) {
-      case Rule::leaf:
-      case Rule::convert:
+    switch (core_info(v.op).group) {
+      case CoreGroup::leaf:
+      case CoreGroup::convert:
         return {};
-      case Rule::same:
+      case CoreGroup::number:
         return operands_are(v.type);
-      case Rule::floats:
+      case CoreGroup::real:
         if (!dtype_info(v.type).is_float) return wrong_type(i, "expected a float");
         return operands_are(v.type);
-      case Rule::compare:
+      case CoreGroup::compare:
         KILN_TRY(is_boolean());
         return operands_are(operand(0));
-      case Rule::logical:
+      case CoreGroup::logical:
         KILN_TRY(is_boolean());
         return operands_are(DType::boolean);
-      case Rule::select:
+      case CoreGroup::select:
         if (operand(0) != DType::boolean)
           return wrong_type(i, str_cat("operand 0 is ", name_of(operand(0)), ", expected bool"));
         return operands_are(v.type, 1);
-      case Rule::in_range:
+      case CoreGroup::in_range:
         KILN_TRY(is_boolean());
         return operands_are(DType::i64);
     }
     return {};
   }
 
-  // Values that are part of an address are i64, as the address is.
-  Status integers(const Expr &e) const { return verify_integers(e, body_.values); }
-
   Status wrong_type(size_t i, std::string_view why) const {
     const Value &v = body_.values[i];
     return broken(core_info(v.op).name, " v", i, " of type ", name_of(v.type), ": ", why);
   }
 
- public:
-  static Status verify_integers(const Expr &e, std::span<const Value> values) {
-    Status status;
-    if (!e.depends_on_value()) return status;
-    e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
-      if (leaf.kind() == Expr::Kind::value && values[leaf.id()].type != DType::i64)
-        status = broken("index uses v", leaf.id(), " of type ", name_of(values[leaf.id()].type), ", expected i64");
-      return {};
-    });
-    return status;
-  }
-
- private:
   const Scope &scope_;
   const LeafTypes &leaves_;
   const Body &body_;
@@ -216,7 +158,7 @@ Status verify_access(const Scope &scope, const Access &access, std::span<const V
     return broken("an access is guarded by v", access.valid, ", which is no bool");
   const Expr &index = access.index[0];
   KILN_TRY(verify_expr(scope, index, before.size()));
-  KILN_TRY(BodyVerifier::verify_integers(index, before));
+  KILN_TRY(verify_integers(index, before));
   if (access.valid < 0 && index.upper_bound().value_or(0) < 0)
     return broken("an access to buffer ", access.buffer, " is always below 0: ", index.text());
   return {};

@@ -66,17 +66,9 @@ class CoreEmitter {
       case Core::rsqrt:
       case Core::floor:
       case Core::round:
-      case Core::exp:
-      case Core::log:
-      case Core::tanh:
-      case Core::erf:
-      case Core::sin:
-      case Core::cos:
-      case Core::pow:
-      case Core::rem:
         return emit_math(math, op_, x, y);
       default:
-        return refuse();
+        return kernel::core_info(op_).kind == kernel::CoreClass::function ? emit_math(math, op_, x, y) : refuse();
     }
   }
 

@@ -24,23 +24,11 @@ void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &po
                   [&](const Point &inside) { emit_axes(state, stage, n + 1, inside); });
 }
 
-// Roughly how much code a value becomes.
+// Roughly how much code a value becomes. The remainder of integers is an instruction or a few.
 size_t instructions_of(const kernel::Value &value) {
-  using kernel::Core;
-  switch (value.op) {
-    case Core::exp:
-    case Core::log:
-    case Core::tanh:
-    case Core::erf:
-    case Core::sin:
-    case Core::cos:
-    case Core::pow:
-      return 20;
-    case Core::rem:
-      return dtype_info(value.type).is_float ? 20 : 1;
-    default:
-      return 1;
-  }
+  const bool is_function = kernel::core_info(value.op).kind == kernel::CoreClass::function &&
+                           (value.op != kernel::Core::rem || dtype_info(value.type).is_float);
+  return is_function ? 20 : 1;
 }
 
 // Whether lanes along `axis` that do not exist cost an access nothing.

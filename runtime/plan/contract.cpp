@@ -10,15 +10,6 @@
 namespace kiln {
 namespace {
 
-using Renamed = std::map<std::string, Expr>;
-
-Expr rename(const Expr &e, const Renamed &names) {
-  return e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
-    const auto at = leaf.kind() == Expr::Kind::symbol ? names.find(leaf.symbol_name()) : names.end();
-    return at == names.end() ? std::nullopt : std::optional(at->second);
-  });
-}
-
 // The symbols of a launch with what the signature says of them.
 Result<std::vector<Contract::Symbol>> symbols_of(const kernel::Launch &launch, const Plan &signature) {
   std::vector<Contract::Symbol> symbols;
@@ -31,16 +22,16 @@ Result<std::vector<Contract::Symbol>> symbols_of(const kernel::Launch &launch, c
 }
 
 Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol> symbols, const EqualSizes &equal) {
-  Renamed names;
+  SymbolMap names;
   for (size_t i = 0; i < symbols.size(); ++i) names[kernel.symbols[i]] = Expr::symbol(symbols[i].name);
   Contract contract;
   for (const kernel::Buffer &buffer : kernel.buffers) {
     if (buffer.space == kernel::Buffer::Space::row_local) continue;
     contract.buffers.push_back({buffer.type, buffer.space == kernel::Buffer::Space::out,
-                                rename(buffer.size, names) * Expr(static_cast<int64_t>(size_of(buffer.type)))});
+                                renamed(buffer.size, names) * Expr(static_cast<int64_t>(size_of(buffer.type)))});
   }
-  contract.tasks = rename(kernel::task_count(kernel), names);
-  contract.scratch_bytes = rename(kernel::scratch_layout(kernel).size_bytes, names);
+  contract.tasks = renamed(kernel::task_count(kernel), names);
+  contract.scratch_bytes = renamed(kernel::scratch_layout(kernel).size_bytes, names);
   contract.equalities = equal.among(symbols);
   contract.symbols = std::move(symbols);
   return contract;
@@ -48,7 +39,7 @@ Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol>
 
 // A kernel that is launched with other symbols, too, relies on what holds for all of them alone.
 void weaken(Contract &contract, std::span<const Contract::Symbol> symbols, const EqualSizes &equal) {
-  Renamed names;
+  SymbolMap names;
   for (size_t i = 0; i < symbols.size(); ++i) {
     Contract::Symbol &s = contract.symbols[i];
     names[s.name] = Expr::symbol(symbols[i].name);
@@ -57,11 +48,19 @@ void weaken(Contract &contract, std::span<const Contract::Symbol> symbols, const
     s.divisor = std::gcd(s.divisor, symbols[i].divisor);
   }
   std::erase_if(contract.equalities, [&](const Contract::Equality &e) {
-    return !equal.contains(rename(e.left, names), rename(e.right, names));
+    return !equal.contains(renamed(e.left, names), renamed(e.right, names));
   });
 }
 
 }  // namespace
+
+Expr renamed(const Expr &e, const SymbolMap &names) {
+  if (names.empty()) return e;
+  return e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    const auto at = leaf.kind() == Expr::Kind::symbol ? names.find(leaf.symbol_name()) : names.end();
+    return at == names.end() ? std::nullopt : std::optional(at->second);
+  });
+}
 
 EqualSizes::EqualSizes(std::span<const Plan::Check> checks) {
   const auto class_of = [&](const Expr &e) {

@@ -3,6 +3,7 @@
 // held to it when it is loaded (verify_plan.h).
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ struct Contract {
   std::vector<Equality> equalities;
   Expr tasks, scratch_bytes;
 };
+
+// `e` with other symbols for those that are named; the others stay.
+using SymbolMap = std::map<std::string, Expr>;
+Expr renamed(const Expr &e, const SymbolMap &names);
 
 // Sizes that a plan's checks make equal, also by way of each other.
 class EqualSizes {

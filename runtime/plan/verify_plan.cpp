@@ -1,7 +1,6 @@
 #include "runtime/plan/verify_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 namespace kiln {
@@ -224,21 +223,13 @@ class PlanVerifier {
   }
 
   // ---- a contract in the plan's symbols. Empty: its names are the plan's already, as for most launches.
-  using Names = std::map<std::string, Expr>;
-  Names names_of(const Plan::Step &s, const Contract &c) const {
-    Names names;
+  SymbolMap names_of(const Plan::Step &s, const Contract &c) const {
+    SymbolMap names;
     bool differ = false;
     for (size_t i = 0; i < c.symbols.size(); ++i) differ |= c.symbols[i].name != plan_.symbols[s.symbols[i]].name;
     for (size_t i = 0; differ && i < c.symbols.size(); ++i)
       names.insert_or_assign(c.symbols[i].name, Expr::symbol(plan_.symbols[s.symbols[i]].name));
     return names;
-  }
-  static Expr renamed(const Expr &e, const Names &names) {
-    if (names.empty()) return e;
-    return e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
-      const auto at = names.find(leaf.symbol_name());
-      return at == names.end() ? std::nullopt : std::optional(at->second);
-    });
   }
 
   Plan &plan_;

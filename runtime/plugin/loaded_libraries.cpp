@@ -29,7 +29,7 @@ LoadedLibraries &LoadedLibraries::of_process() {
 Result<DynamicLibrary> LoadedLibraries::open(const std::string &path, FileDescriptor file, ByteSpan bytes,
                                              const Digest &digest) {
   const std::lock_guard lock(mutex_);
-  if (const Loaded *same = known(path, digest)) return same->library;
+  if (const Loaded *same = known(path, digest)) return same->opened;
   KILN_ASSIGN(DynamicLibrary library, load(path, file, bytes));
   loaded_.push_back({library, digest, std::move(file)});
   return library;
@@ -38,8 +38,8 @@ Result<DynamicLibrary> LoadedLibraries::open(const std::string &path, FileDescri
 const LoadedLibraries::Loaded *LoadedLibraries::known(const std::string &path, const Digest &digest) const {
   const std::optional<DynamicLibrary> by_loader = DynamicLibrary::find(path);  // also under another name of its inode
   for (const Loaded &loaded : loaded_) {
-    const bool same_place =
-        loaded.library.path() == path || (by_loader && by_loader->handle() == loaded.library.handle());
+    const DynamicLibrary &opened = loaded.opened;
+    const bool same_place = opened.path() == path || (by_loader && by_loader->handle() == opened.handle());
     if (same_place && loaded.digest == digest) return &loaded;
   }
   return nullptr;

@@ -24,7 +24,7 @@ class LoadedLibraries {
 
  private:
   struct Loaded {
-    DynamicLibrary library;
+    DynamicLibrary opened;
     Digest digest;
     FileDescriptor file;  // the loader knows a library by its file's inode, which must not come again
   };

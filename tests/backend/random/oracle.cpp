@@ -24,13 +24,9 @@ struct Rounding {
   bool operands = false;  // its operands have the error, too: what is added up may cancel
 };
 
-using kernel::Core;
-constexpr Core arithmetic[] = {Core::add, Core::sub, Core::mul,  Core::div, Core::rem, Core::sqrt, Core::rsqrt,
-                               Core::exp, Core::log, Core::tanh, Core::erf, Core::sin, Core::cos,  Core::pow};
-
-bool has_float(const kernel::Body &body, std::span<const Core> ops) {
-  return std::ranges::any_of(body.values, [&](const kernel::Value &v) {
-    return dtype_info(v.type).is_float && std::ranges::find(ops, v.op) != ops.end();
+bool rounds(const kernel::Body &body) {
+  return std::ranges::any_of(body.values, [](const kernel::Value &v) {
+    return dtype_info(v.type).is_float && kernel::core_info(v.op).kind != kernel::CoreClass::exact;
   });
 }
 
@@ -46,8 +42,8 @@ Rounding rounding_of(const Op &op) {
     compute.dims = inferred->results[0].dims;
     LowerContext context{sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
     if (!op.lower(context).ok()) continue;
-    const bool adds_up = compute.contract || has_float(compute.carriers.combine, arithmetic);
-    if (!adds_up && !has_float(compute.body, arithmetic)) continue;
+    const bool adds_up = compute.contract || rounds(compute.carriers.combine);
+    if (!adds_up && !rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
   }

@@ -10,6 +10,7 @@
 #include "tests/child.h"
 #include "tests/no_threads.h"
 #include "tests/standin/standin.h"
+#include "tests/unit/jit/codegen_request.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
 namespace kiln::cuda {
@@ -35,23 +36,10 @@ const kiln_codegen_table *table() {
 
 std::vector<Delivered> compile(const std::vector<Bytes> &kernels, std::string_view arch, uint32_t want = 0,
                                uint32_t threads = 2) {
-  std::vector<const uint8_t *> pointers;
-  std::vector<uint64_t> sizes;
-  for (const Bytes &kernel : kernels) {
-    pointers.push_back(kernel.data());
-    sizes.push_back(kernel.size());
-  }
-  kiln_codegen_request request{};
-  request.kernels = pointers.data();
-  request.kernel_sizes = sizes.data();
-  request.kernel_count = kernels.size();
-  request.target = arch.data();
-  request.target_size = arch.size();
-  request.threads = threads;
-  request.want = want;
+  const test::CodegenRequest request(kernels, arch, threads, want);
   std::vector<Delivered> out;
   const int32_t result = table()->compile(
-      &request,
+      &request.c,
       [](void *user, const kiln_codegen_result *r) {
         const auto text = [](const char *data, uint64_t size) { return std::string(data ? data : "", size); };
         static_cast<std::vector<Delivered> *>(user)->push_back(

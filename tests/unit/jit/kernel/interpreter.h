@@ -67,7 +67,7 @@ class Interpreter {
         .evaluate([](const std::string &) { return int64_t{0}; });
   }
 
-  static bool compares(Core op) { return op >= Core::eq && op <= Core::ge; }
+  static bool compares(Core op) { return core_info(op).group == CoreGroup::compare; }
 
   template <class T>
   static bool compare(Core op, T a, T b) {

@@ -13,6 +13,7 @@
 #include "jit/base/kernel_args.h"
 #include "jit/kernel/compute.h"
 #include "jit/kernel/kernel.h"
+#include "tests/unit/jit/codegen_request.h"
 
 extern "C" const kiln_codegen_table *kiln_codegen_entry(void);
 
@@ -29,23 +30,10 @@ struct Compiled {
 inline std::vector<Compiled> compile_all(const std::vector<Bytes> &kernels, const std::string &target,
                                          uint32_t threads = 1, uint32_t want = 0,
                                          const kiln_codegen_table *table = kiln_codegen_entry()) {
-  std::vector<const uint8_t *> data;
-  std::vector<uint64_t> sizes;
-  for (const Bytes &bytes : kernels) {
-    data.push_back(bytes.data());
-    sizes.push_back(bytes.size());
-  }
-  kiln_codegen_request request{};
-  request.kernels = data.data();
-  request.kernel_sizes = sizes.data();
-  request.kernel_count = kernels.size();
-  request.target = target.data();
-  request.target_size = target.size();
-  request.threads = threads;
-  request.want = want;
+  const test::CodegenRequest request(kernels, target, threads, want);
   std::vector<Compiled> results;
   table->compile(
-      &request,
+      &request.c,
       [](void *user, const kiln_codegen_result *r) {
         auto &out = *static_cast<std::vector<Compiled> *>(user);
         EXPECT_EQ(r->kernel, out.size()) << "results come in the order of the kernels";
@@ -155,6 +143,24 @@ inline Axis reduce(Expr extent) { return {std::move(extent), Axis::Role::reduce}
 inline Expr axis(uint32_t id, Expr extent) { return Expr::axis(id, std::move(extent)); }
 inline Store store_at(uint16_t buffer, Expr index, int32_t value = 0) {
   return {{.buffer = buffer, .index = {std::move(index)}, .valid = -1, .fill = 0}, value};
+}
+
+// out[i] = value(x[i]) of f32 over n points: value(builder, id of x[i]) gives the id of the result.
+template <class Fn>
+Kernel map_kernel(const Target &target, Fn value) {
+  const Expr n = Expr::symbol("s0"), i = axis(0, n);
+  Kernel kernel;
+  kernel.symbols = {"s0"};
+  kernel.buffers = {in(DType::f32), out(DType::f32)};
+  kernel.parallel = {parallel(n)};
+  kernel.schedule.tiles = {128};
+  Stage stage;
+  BodyBuilder b(stage.body);
+  b.yield(value(b, b.load(0, DType::f32, {i})));
+  stage.stores = {store_at(1, i)};
+  kernel.stages = {stage};
+  set_target(kernel, target);
+  return kernel;
 }
 
 template <class T>

@@ -21,21 +21,8 @@ std::string library_path() { return test::binary_dir + "/lib/libkiln_llvm.so"; }
 // out[i] = f(x[i]) for some kernels that differ.
 std::vector<Bytes> some_kernels(const Target &target) {
   std::vector<Bytes> kernels;
-  for (Core op : {Core::exp, Core::abs, Core::tanh, Core::floor, Core::neg, Core::erf, Core::sqrt, Core::log}) {
-    const Expr n = Expr::symbol("s0"), i = axis(0, n);
-    Kernel kernel;
-    kernel.symbols = {"s0"};
-    kernel.buffers = {in(DType::f32), out(DType::f32)};
-    kernel.parallel = {parallel(n)};
-    kernel.schedule.tiles = {128};
-    Stage stage;
-    BodyBuilder b(stage.body);
-    b.yield(b.op(op, b.load(0, DType::f32, {i})));
-    stage.stores = {store_at(1, i)};
-    kernel.stages = {stage};
-    set_target(kernel, target);
-    kernels.push_back(serialize(kernel));
-  }
+  for (Core op : {Core::exp, Core::abs, Core::tanh, Core::floor, Core::neg, Core::erf, Core::sqrt, Core::log})
+    kernels.push_back(serialize(map_kernel(target, [op](BodyBuilder &b, int x) { return b.op(op, x); })));
   return kernels;
 }
 
@@ -112,32 +99,19 @@ TEST(Module, DeliversIrAndAssemblyWhenAsked) {
 TEST(Module, StopsWhenCancelled) {
   const Target target = Target::host();
   const auto kernels = some_kernels(target);
-  std::vector<const uint8_t *> data;
-  std::vector<uint64_t> sizes;
-  for (const Bytes &bytes : kernels) {
-    data.push_back(bytes.data());
-    sizes.push_back(bytes.size());
-  }
   struct Seen {
     std::thread::id thread = std::this_thread::get_id();
     int delivered = 0;
   } seen;
-  kiln_codegen_request request{};
-  request.kernels = data.data();
-  request.kernel_sizes = sizes.data();
-  request.kernel_count = kernels.size();
-  const std::string name = target.name();
-  request.target = name.data();
-  request.target_size = name.size();
-  request.threads = 2;
-  request.user = &seen;
-  request.cancelled = [](void *user) -> uint32_t {
+  test::CodegenRequest request(kernels, target.name(), 2, 0);
+  request.c.user = &seen;
+  request.c.cancelled = [](void *user) -> uint32_t {
     auto &s = *static_cast<Seen *>(user);
     EXPECT_EQ(s.thread, std::this_thread::get_id());
     return s.delivered == 3;  // asked while a kernel is waited for, too: how often is a matter of time
   };
   const int32_t result = kiln_codegen_entry()->compile(
-      &request,
+      &request.c,
       [](void *user, const kiln_codegen_result *) {
         auto &s = *static_cast<Seen *>(user);
         EXPECT_EQ(s.thread, std::this_thread::get_id());

@@ -22,23 +22,12 @@ extern "C" {
 namespace kiln::codegen::testing {
 namespace {
 
-// out[i] = f(x[i]) of so many steps, serialized.
+// A kernel of so many steps, serialized.
 Bytes kernel_of(int steps, const Target &target) {
-  const Expr n = Expr::symbol("s0"), i = axis(0, n);
-  Kernel kernel;
-  kernel.symbols = {"s0"};
-  kernel.buffers = {in(DType::f32), out(DType::f32)};
-  kernel.parallel = {parallel(n)};
-  kernel.schedule.tiles = {128};
-  Stage stage;
-  BodyBuilder b(stage.body);
-  int x = b.load(0, DType::f32, {i});
-  for (int step = 0; step < steps; ++step) x = b.op(Core::erf, x);
-  b.yield(x);
-  stage.stores = {store_at(1, i)};
-  kernel.stages = {stage};
-  set_target(kernel, target);
-  return serialize(kernel);
+  return serialize(map_kernel(target, [steps](BodyBuilder &b, int x) {
+    for (int step = 0; step < steps; ++step) x = b.op(Core::erf, x);
+    return x;
+  }));
 }
 
 struct Seen {
@@ -55,23 +44,9 @@ Seen compile_without_memory(const std::vector<Bytes> &kernels, size_t hogged) {
     std::vector<void *> blocks;
   } state{{}, hogged, {}};
   state.blocks.reserve(hogged / block + 1);
-  std::vector<const uint8_t *> data;
-  std::vector<uint64_t> sizes;
-  for (const Bytes &bytes : kernels) {
-    data.push_back(bytes.data());
-    sizes.push_back(bytes.size());
-  }
-  const std::string target = "v3";
-  kiln_codegen_request request{};
-  request.kernels = data.data();
-  request.kernel_sizes = sizes.data();
-  request.kernel_count = kernels.size();
-  request.target = target.data();
-  request.target_size = target.size();
-  request.threads = 1;
-  request.want = KILN_CODEGEN_IR | KILN_CODEGEN_ASM;
-  request.user = &state;
-  request.cancelled = [](void *user) -> uint32_t {  // first asked when the thread has been started
+  test::CodegenRequest request(kernels, "v3", 1, KILN_CODEGEN_IR | KILN_CODEGEN_ASM);
+  request.c.user = &state;
+  request.c.cancelled = [](void *user) -> uint32_t {  // first asked when the thread has been started
     auto &to = *static_cast<State *>(user);
     for (bool under_way = to.left_to_hog == 0; !under_way; under_way = failing_malloc_disarm() > 200) {
       failing_malloc_arm(LONG_MAX, LONG_MAX);  // counts
@@ -84,7 +59,7 @@ Seen compile_without_memory(const std::vector<Bytes> &kernels, size_t hogged) {
     return 0;
   };
   kiln_codegen_entry()->compile(
-      &request,
+      &request.c,
       [](void *user, const kiln_codegen_result *result) {
         Seen &to = static_cast<State *>(user)->seen;
         ++to.delivered;
