@@ -46,12 +46,10 @@ Result<Memory> Memory::allocate(uint64_t size_bytes, std::string_view what) {
   void *data = nullptr;
   if (size_bytes >= largest || posix_memalign(&data, huge > 0 ? huge_page : small_alignment, memory.size_) != 0)
     return out_of_memory(size_bytes, what);
-  memory.data_ = static_cast<uint8_t *>(data);
+  memory.data_.reset(static_cast<uint8_t *>(data));
   if (huge > 0) (void)::madvise(data, huge, MADV_HUGEPAGE);  // advice: where they are off, small ones do
   return memory;
 }
-
-Memory::~Memory() { std::free(data_); }
 
 Status Memory::grow(uint64_t size_bytes, std::string_view what) {
   if (size_bytes <= size_) return {};

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,20 +21,22 @@ class Memory {
   Memory() = default;
   // `what` is for the message: "arena". code out_of_memory.
   static Result<Memory> allocate(uint64_t size_bytes, std::string_view what);
-  Memory(Memory &&other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Memory(Memory &&other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   Memory &operator=(Memory &&other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
     return *this;
   }
-  ~Memory();
-  uint8_t *data() const { return data_; }
+  uint8_t *data() const { return data_.get(); }
   uint64_t size_bytes() const { return size_; }
   // Makes it hold at least `size_bytes`; what it held is lost then.
   Status grow(uint64_t size_bytes, std::string_view what);
 
  private:
-  uint8_t *data_ = nullptr;
+  struct Free {
+    void operator()(void *data) const { std::free(data); }
+  };
+  std::unique_ptr<uint8_t, Free> data_;
   uint64_t size_ = 0;
 };
 

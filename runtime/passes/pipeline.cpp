@@ -92,7 +92,7 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<cons
   return selected;
 }
 
-Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, PassRun &out_run) {
+Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run) {
   const auto start = std::chrono::steady_clock::now();
   out_run = {.name = pass.name, .stage = std::string(name_of(pass.stage)), .runs = 1};
   out_run.nodes_before = out_run.nodes_after = graph->nodes().size();

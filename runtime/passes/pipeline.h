@@ -37,6 +37,6 @@ class PassList {
 
 // Runs one pass on `graph`: edit, done, verify, commit. On failure the error names plugin, pass, invariant and node,
 // and the caller still has the graph it gave.
-Result<GraphPtr> run_pass(const Pass &pass, GraphPtr graph, const OpTable &ops, PassRun &out_run);
+Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run);
 
 }  // namespace kiln
