@@ -95,8 +95,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string &path) {
 
 Result<DynamicLibrary> DynamicLibrary::open_copy(ByteSpan file, const std::string &path) {
   KILN_TRY(check_whole(file, path));
-  const FilePart whole{file};
-  FileDescriptor copy = sealed_memory_file(path.substr(path.rfind('/') + 1), {&whole, 1}, file.size());
+  FileDescriptor copy = sealed_memory_file(path.substr(path.rfind('/') + 1), {&file, 1});
   const std::string name = fresh_name(copy);
   if (copy.get() < 0) return cannot_open(path, str_cat("no memory file can be made: ", errno_text(errno)), errno);
   void *handle = load(name);

@@ -111,8 +111,7 @@ bool protect_relocated(const Mapped &mapped, const Segment &segment) {
 bool own_pages(const DynamicLibrary &library, ByteSpan file) {
   const std::optional<Mapped> mapped = find_mapped(library.handle());
   if (!mapped || mapped->segments.empty() || !same_segments(*mapped, file)) return false;
-  const FilePart whole{file};
-  const FileDescriptor copy = sealed_memory_file(library.path(), {&whole, 1}, file.size());
+  const FileDescriptor copy = sealed_memory_file(library.path(), {&file, 1});
   bool owned = copy.get() >= 0;
   for (const Segment &segment : mapped->segments)
     if (owned && segment.p_type == PT_LOAD) owned = own_segment(*mapped, segment, file, copy.get());

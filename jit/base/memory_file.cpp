@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <vector>
 
 #include "jit/base/process.h"
 
@@ -23,31 +27,35 @@ int open_memory_file(const std::string &name) {
   return fd;
 }
 
-bool write_all(int fd, ByteSpan bytes, size_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+// Many parts go in one call: an artifact has an image a kernel, and a hit writes them all.
+bool write_all(int fd, std::span<const ByteSpan> parts) {
+  std::vector<iovec> rest;
+  for (const ByteSpan &part : parts)
+    if (!part.empty()) rest.push_back({const_cast<uint8_t *>(part.data()), part.size()});
+  for (size_t first = 0; first < rest.size();) {
+    const ssize_t written = writev(fd, &rest[first], static_cast<int>(std::min<size_t>(rest.size() - first, IOV_MAX)));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += static_cast<size_t>(written);
+    size_t bytes = static_cast<size_t>(written);
+    for (; first < rest.size() && bytes >= rest[first].iov_len; ++first) bytes -= rest[first].iov_len;
+    if (bytes == 0) continue;
+    rest[first].iov_base = static_cast<uint8_t *>(rest[first].iov_base) + bytes;
+    rest[first].iov_len -= bytes;
   }
   return true;
 }
 
-bool fill_and_seal(int fd, std::span<const FilePart> parts, size_t size) {
-  if (ftruncate(fd, static_cast<off_t>(size)) != 0) return false;
-  for (const FilePart &part : parts)
-    if (!write_all(fd, part.bytes, part.offset)) return false;
-  return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+bool fill_and_seal(int fd, std::span<const ByteSpan> parts) {
+  return write_all(fd, parts) && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 
 }  // namespace
 
-FileDescriptor sealed_memory_file(const std::string &name, std::span<const FilePart> parts, size_t size) {
+FileDescriptor sealed_memory_file(const std::string &name, std::span<const ByteSpan> parts) {
   const WriteSignalsHeld held;  // the limit on the size of files holds for memory files, too
   // The kernel takes names of up to 249 bytes.
   FileDescriptor file(open_memory_file(name.substr(0, 200)));
-  if (file.get() < 0 || fill_and_seal(file.get(), parts, size)) return file;
+  if (file.get() < 0 || fill_and_seal(file.get(), parts)) return file;
   const int number = errno;
   (void)file.close();
   errno = number;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -33,11 +34,17 @@ Placement place(std::span<const Image> images) {
 
 // Null where memory files are not possible.
 void *map_sealed_file(std::span<const Image> images, const Placement &placement, const std::string &name) {
-  std::vector<FilePart> parts;
-  for (size_t i = 0; i < images.size(); ++i) parts.push_back({*images[i].code, placement.offsets[i]});
-  const FileDescriptor file = sealed_memory_file(name, parts, placement.size);
+  static constexpr std::array<uint8_t, image_alignment> zeros{};
+  std::vector<ByteSpan> parts;
+  for (size_t i = 0; i < images.size(); ++i) {
+    const ByteSpan code = *images[i].code;
+    const uint64_t next = i + 1 < images.size() ? placement.offsets[i + 1] : placement.size;
+    parts.insert(parts.end(), {code, ByteSpan(zeros).first(next - placement.offsets[i] - code.size())});
+  }
+  const FileDescriptor file = sealed_memory_file(name, parts);
   if (file.get() < 0) return nullptr;
-  void *base = mmap(nullptr, placement.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  // All pages at once: they are compared next, and each would be a fault.
+  void *base = mmap(nullptr, placement.size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
   return base == MAP_FAILED ? nullptr : base;
 }
 
