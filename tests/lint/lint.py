@@ -34,6 +34,10 @@ TEXT = SOURCE | {".py", ".md", ".txt", ".cmake", ".json", ".sh", ".map", ".in", 
 LONGEST = 600
 SKIPPED = re.compile(r"^(\.git|\.cache|build[^/]*|__pycache__)$")
 
+# The first level of the tree; what git ignores and what begins with a dot may lie there, too.
+TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "abi",
+             "bench", "bindings", "cmake", "dev", "docs", "jit", "plugins", "runtime", "tests"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 LEFT_OVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(")
@@ -125,7 +129,15 @@ def environment(root):
                 yield f"{name}: reads the environment; add the variable to jit/base/env.def and ask there"
 
 
-RULES = {"includes": includes, "length": length, "readmes": readmes, "left_over": left_over, "environment": environment}
+def top_level(root):
+    """Nothing strays into the root: a core file was once committed there."""
+    for path in sorted(root.iterdir()):
+        if path.name not in TOP_LEVEL and not path.name.startswith(".") and not SKIPPED.match(path.name):
+            yield f"{path.name}: has no place in the first level of the tree"
+
+
+RULES = {"includes": includes, "length": length, "readmes": readmes, "left_over": left_over, "environment": environment,
+         "top_level": top_level}
 
 
 def main(root, *names):

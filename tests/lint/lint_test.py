@@ -56,6 +56,13 @@ class LintTest(unittest.TestCase):
         self.write("jit/base/long.cpp", "\n" * 601)
         self.assertEqual(self.offences("length"), ["jit/base/long.cpp: 601 lines, at most 600 are allowed"])
 
+    def test_a_stray_file_in_the_root_is_found(self):
+        self.write("build-asan/stray.o", "")
+        self.write(".gitignore", "")
+        self.assertEqual(self.offences("top_level"), [])
+        self.write("core", "")
+        self.assertEqual(self.offences("top_level"), ["core: has no place in the first level of the tree"])
+
     def test_a_folder_without_readme_is_found(self):
         for folder in ("jit", "jit/base", "jit/llvm", "runtime", "runtime/graph"):
             self.write(f"{folder}/README.md", "")
