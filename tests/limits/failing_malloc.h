@@ -6,6 +6,8 @@
 
 /* Counts allocations from 1 from now on; those from `first_failing` to `last_failing` fail. */
 EXPORT __attribute__((weak)) void failing_malloc_arm(long first_failing, long last_failing);
+/* The same for those within dlopen alone: the loader's, then the constructors'. */
+EXPORT __attribute__((weak)) void failing_malloc_arm_loads(long first_failing, long last_failing);
 /* Lets all succeed again. Returns how many there were. */
 EXPORT __attribute__((weak)) long failing_malloc_disarm(void);
 #endif

@@ -1,7 +1,8 @@
-/* limits_host cold|warm BACKEND once|from|megabytes FIRST LAST STEP
+/* limits_host cold|warm BACKEND once|from|load|megabytes FIRST LAST STEP
  *
  * For each number from FIRST to LAST, in a child of its own: does the work (work.h) once with a limit, and then once
- * more without. The limit: allocation NUMBER fails; all from NUMBER on fail; the address space has NUMBER megabytes.
+ * more without. The limit: allocation NUMBER fails; all from NUMBER on fail; allocation NUMBER of those within
+ * dlopen fails (the loader's come first); the address space has NUMBER megabytes.
  * The limited work may end in KILN_OUT_OF_MEMORY or be right; the work after it must be right. Prints what was not so.
  *
  * cold: nothing is in the cache, and the module that compiles has not been loaded. warm: the record is there.
@@ -23,7 +24,10 @@ enum { soak_steps = 32, soak_repeats = 50, seconds_at_most = 100 };
 
 static enum outcome work_within(const struct job *job, const char *limit, long number, char *why, size_t capacity) {
   if (strcmp(limit, "megabytes") != 0) {
-    failing_malloc_arm(number, strcmp(limit, "from") == 0 ? 1L << 60 : number);
+    if (strcmp(limit, "load") == 0)
+      failing_malloc_arm_loads(number, number);
+    else
+      failing_malloc_arm(number, strcmp(limit, "from") == 0 ? 1L << 60 : number);
     const enum outcome outcome = work(job, why, capacity);
     failing_malloc_disarm();
     return outcome;
