@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <latch>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -67,6 +70,45 @@ TEST(Background, StartsItsThreadWhileAForkBegins) {
     test::in_child([] {});
     background.close();
     EXPECT_TRUE(is_done);
+  });
+}
+
+// The hooks of `background` come between those of `begins` and `goes_on`. The task ends only after the fork began, and
+// gives it time to go on.
+TEST(Background, AForkWaitsForTheTaskUnderWay) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
+  test::in_child([] {
+    std::atomic<bool> has_begun = false, has_gone_on = false, is_done = false;
+    bool was_done = false;
+    const AtFork goes_on({.before =
+                              [&] {
+                                was_done = is_done;
+                                has_gone_on = true;
+                              },
+                          .in_parent = {},
+                          .in_child = {}});
+    Background background;
+    const AtFork begins({.before = [&] { has_begun = true; }, .in_parent = {}, .in_child = {}});
+    std::latch under_way(1);
+    background.submit([&] {
+      under_way.count_down();
+      while (!has_begun) std::this_thread::yield();
+      for (int ms = 0; ms < 50 && !has_gone_on; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      is_done = true;
+      return Status();
+    });
+    under_way.wait();
+    test::in_child([&] {
+      bool is_done_by_child = false;
+      background.submit([&] {
+        is_done_by_child = true;
+        return Status();
+      });
+      background.close();
+      EXPECT_TRUE(is_done_by_child);
+    });
+    EXPECT_TRUE(was_done);
+    background.close();
   });
 }
 

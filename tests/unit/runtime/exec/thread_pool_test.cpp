@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/base/cores.h"
+#include "tests/child.h"
 
 namespace kiln {
 namespace {
@@ -88,8 +89,8 @@ TEST(ThreadPool, SeveralThreadsMayUseItAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(ThreadPool, WorkersShareALongJob) {
-  ThreadPool pool(2);
+// Whether both threads of `pool` come to a job, of which each waits for the other.
+bool both_come(ThreadPool &pool) {
   std::atomic<uint32_t> workers{0};  // a bit for each
   const auto wait_for_both = [](void *user, uint32_t worker, int64_t, int64_t) {
     auto &seen = *static_cast<std::atomic<uint32_t> *>(user);
@@ -98,7 +99,20 @@ TEST(ThreadPool, WorkersShareALongJob) {
     while (seen != 3 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   };
   pool.run(8, wait_for_both, &workers);
-  EXPECT_EQ(workers, 3u);
+  return workers == 3;
+}
+
+TEST(ThreadPool, WorkersShareALongJob) {
+  ThreadPool pool(2);
+  EXPECT_TRUE(both_come(pool));
+}
+
+TEST(ThreadPool, HasWorkersOfItsOwnInAForkedChild) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
+  ThreadPool pool(2);
+  EXPECT_TRUE(both_come(pool));
+  test::in_child([&] { EXPECT_TRUE(both_come(pool)); });
+  EXPECT_TRUE(both_come(pool));
 }
 
 TEST(ThreadPool, IsNotBusyWhenIdle) {
