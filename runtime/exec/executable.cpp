@@ -26,6 +26,7 @@ Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &o
   const auto is_reference = [](const Plan::Step &s) { return s.kind == Plan::Step::Kind::reference; };
   if (std::ranges::none_of(plan.steps, is_reference)) return GraphPtr();
   Result<GraphPtr> read = read_json(artifact.graph_json, ops);
+  if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
   if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
   const GraphPtr graph = std::move(read).value();
   KILN_ASSIGN(const Plan expected, plan_reference(*graph));

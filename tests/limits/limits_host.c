@@ -3,7 +3,8 @@
  * For each number from FIRST to LAST, in a child of its own: does the work (work.h) once with a limit, and then once
  * more without. The limit: allocation NUMBER fails; all from NUMBER on fail; allocation NUMBER of those within
  * dlopen fails (the loader's come first); the address space has NUMBER megabytes.
- * The limited work may end in KILN_OUT_OF_MEMORY or be right; the work after it must be right. Prints what was not so.
+ * The limited work may end in KILN_OUT_OF_MEMORY or be right; the work after it must be right, and no record may be in
+ * quarantine. Prints what was not so.
  *
  * cold: nothing is in the cache, and the module that compiles has not been loaded. warm: the record is there.
  * FIRST 0 prints how many allocations there are. With KILN_TEST_SOAK, steps are smaller, and megabytes come 50 times.
@@ -55,7 +56,13 @@ static enum outcome limited(const struct job *job, const char *limit, long numbe
   return after == right ? outcome : wrong;
 }
 
-/* As in `limited`, or `wrong` when the child died. */
+static int has_quarantine(const struct job *job) {
+  char folder[128];
+  snprintf(folder, sizeof folder, "%s/quarantine", job->cache);
+  return access(folder, F_OK) == 0;
+}
+
+/* As in `limited`, or `wrong` when the child died or a record went to quarantine. */
 static enum outcome in_child(const struct job *job, const char *limit, long number) {
   fflush(stdout);
   const pid_t child = fork();
@@ -65,7 +72,9 @@ static enum outcome in_child(const struct job *job, const char *limit, long numb
   if (WIFSIGNALED(status)) printf("%s %ld: died of signal %d\n", limit, number, WTERMSIG(status));
   if (WIFEXITED(status) && WEXITSTATUS(status) > wrong)
     printf("%s %ld: exited with %d\n", limit, number, WEXITSTATUS(status));
-  return WIFEXITED(status) && WEXITSTATUS(status) < wrong ? (enum outcome)WEXITSTATUS(status) : wrong;
+  if (has_quarantine(job)) printf("%s %ld: a record is in quarantine\n", limit, number);
+  return WIFEXITED(status) && WEXITSTATUS(status) < wrong && !has_quarantine(job) ? (enum outcome)WEXITSTATUS(status)
+                                                                                  : wrong;
 }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at) {

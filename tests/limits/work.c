@@ -166,6 +166,7 @@ enum outcome work(const struct job *job, char *why, size_t capacity) {
   if (!error) error = set_options(job, of_context, of_compile);
   if (!error) error = kiln_context_create(of_context, &sink, &context);
   if (!error) error = register_pass(context);
+  if (!error) error = kiln_plugin_load(context, PLUGIN, sizeof PLUGIN - 1, NULL);
   if (!error) error = kiln_graph_parse(context, graph_json, sizeof graph_json - 1, &parsed);
   if (!error) error = edited(context, parsed, &edit, &graph);
   if (!error) error = kiln_graph_write(graph, "json", 4, &blob);

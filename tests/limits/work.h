@@ -3,14 +3,14 @@
 #include <stddef.h>
 
 struct job {
-  const char *backend; /* "cpu", "cuda" */
+  const char *backend; /* "cpu", "cuda", "reference" */
   const char *cache;   /* its folder */
 };
 enum outcome { right, out_of_memory, wrong };
 
 /* Once, before all else. */
 void work_prepare(void);
-/* Makes a graph by an edit and as JSON, with a pass and an event sink of its own; compiles, runs, lets all go. `why`
- * tells what was wrong. */
+/* Makes a graph by an edit and as JSON, with a pass, a plugin and an event sink of its own; compiles, runs, lets all
+ * go. `why` tells what was wrong. */
 enum outcome work(const struct job *job, char *why, size_t capacity);
 #endif
