@@ -36,7 +36,8 @@ Code code_of(int result) {
 
 Result<std::shared_ptr<const Driver>> Driver::open() {
   const std::string path = env_text(Env::KILN_LIBCUDA).value_or("libcuda.so.1");
-  const Result<DynamicLibrary> library = DynamicLibrary::open(path);
+  Result<DynamicLibrary> library = DynamicLibrary::open(path);
+  if (library.status().code() == Code::out_of_memory) return library.take_status();
   if (!library.ok())
     return error(Code::no_device, "[cuda] no NVIDIA driver here: ", library.status().message(),
                  "; KILN_LIBCUDA can name the file");

@@ -63,6 +63,7 @@ Result<Nvrtc> Nvrtc::open() {
   std::string reason;  // the loader's words about the first candidate: the others are guesses
   for (const std::string &path : candidates()) {
     Result<DynamicLibrary> library = DynamicLibrary::open(path);
+    if (library.status().code() == Code::out_of_memory) return library.take_status();
     if (!library.ok()) {
       if (reason.empty()) reason = library.status().message();
       continue;

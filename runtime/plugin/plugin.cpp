@@ -48,7 +48,7 @@ Status check_table(const kiln_plugin &table, const PluginNote &note) {
 Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features) {
   std::error_code no_path;
   const std::string absolute = std::filesystem::canonical(path, no_path).string();  // dlopen searches for bare names
-  if (no_path) return failed(path, Code::io, str_cat("cannot open: ", no_path.message()));
+  if (no_path) return failed(path, errno_code(no_path.value()), str_cat("cannot open: ", no_path.message()));
   KILN_ASSIGN(FileDescriptor file, open_file(absolute));
   KILN_ASSIGN(const Bytes bytes, read_file(file, absolute));  // once: note, digest and code are of the same bytes
   const Result<PluginNote> note = read_plugin_note(bytes);
@@ -69,7 +69,7 @@ Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln
   const Status status = call_back([&] { return plugin->library_.table->setup(&host, context, &plugin->state_); });
   if (!status.ok()) {
     auto info = std::make_shared<ErrorInfo>();
-    info->code = Code::plugin_failed;
+    info->code = status.code() == Code::out_of_memory ? Code::out_of_memory : Code::plugin_failed;
     info->message = str_cat(plugin->library_.path, ": setup failed: ", status.message());
     info->plugin = plugin->library_.name;
     info->cause = status.info();

@@ -20,7 +20,7 @@ struct PluginLibrary {
   uint32_t host_minor_needed = 0;
   const kiln_plugin *table = nullptr;
 };
-// codes io, incompatible, plugin_failed; every message starts with the path.
+// codes io, out_of_memory, incompatible, plugin_failed; every message starts with the path.
 Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features);
 
 // A plugin in one context: between setup and teardown. What it registered holds a share of it.

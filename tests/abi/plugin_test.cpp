@@ -105,6 +105,12 @@ TEST_F(PluginTest, AFailedSetupDestroysWhatItRegisteredButIsNotTornDown) {
   EXPECT_EQ(count("setup_fails", "variant_teardowns"), 0);
 }
 
+TEST_F(PluginTest, SetupThatLacksMemoryIsNoFailureOfThePlugin) {
+  const host::Error error = load(variant("setup_lacks_memory"));
+  EXPECT_EQ(error.code, KILN_OUT_OF_MEMORY);
+  EXPECT_EQ(error.plugin, "variant");
+}
+
 TEST_F(PluginTest, FilesThatAreNoPluginsAreRefused) {
   EXPECT_EQ(load("/nonexistent/plugin.so").code, KILN_IO);
   const kiln::test::TemporaryFolder folder;

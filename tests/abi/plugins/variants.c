@@ -1,6 +1,6 @@
 /* A plugin that is right: it registers the pass "counting" with an option "step", and keeps count of its own ends of
- * life. Built again with SETUP_FAILS, and with the linker's -ffast-math. (tests/error has one plugin for each other way
- * of being wrong.) */
+ * life. Built again with SETUP_FAILS (a code), and with the linker's -ffast-math. (tests/error has one plugin for each
+ * other way of being wrong.) */
 #include <kiln/plugin.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   *state = host;
   __atomic_fetch_add(&variant_setups, 1, __ATOMIC_SEQ_CST);
   error = add_pass(host, context, state, "counting");
-  if (!error && SETUP_FAILS) error = host->error->create(KILN_INVALID_ARGUMENT, refused, sizeof refused - 1, NULL);
+  if (!error && SETUP_FAILS) error = host->error->create(SETUP_FAILS, refused, sizeof refused - 1, NULL);
   if (error) {
     free(state);
     return error;
