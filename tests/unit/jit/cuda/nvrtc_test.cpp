@@ -1,8 +1,12 @@
 #include "jit/cuda/nvrtc.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "jit/cuda/driver.h"
 #include "jit/cuda/source.h"
+#include "tests/child.h"
+#include "tests/standin/standin.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
 namespace kiln::cuda {
@@ -37,6 +41,24 @@ TEST(Nvrtc, AttachesLogOptionsAndSourceToAFailure) {
   for (const char *part : {"\"log\"", "undeclared", "--gpu-architecture=sm_90", "__global__ void broken"}) {
     EXPECT_NE(cubin.status().info()->report.find(part), std::string::npos) << part;
   }
+}
+
+TEST(Nvrtc, IsNotTakenForAbsentWhereMemoryIsShort) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "SKIP: a sanitizer ends the process where memory is short";
+#endif
+  test::in_child([] {
+    standin::use_nvrtc();
+    setenv("KILN_LIBCUDA", standin::driver_path().c_str(), 1);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};  // what there is of the heap stays
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    const Status nvrtc = Nvrtc::open().take_status(), driver = Driver::open().take_status();
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_EQ(nvrtc.code(), Code::out_of_memory) << nvrtc.message();
+    EXPECT_EQ(driver.code(), Code::out_of_memory) << driver.message();
+  });
 }
 
 TEST(PtxasLog, GivesRegistersAndSpillsOfEachEntry) {
