@@ -231,8 +231,8 @@ Bytes write_artifact(const Artifact &artifact) {
   return record.finish(artifact.graph_key);
 }
 
-Result<ArtifactIdentity> read_identity(ByteSpan bytes) {
-  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+Result<ArtifactIdentity> read_identity(ByteSpan first, uint64_t length) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(first, length));
   return identity_of(record);
 }
 

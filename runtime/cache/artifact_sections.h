@@ -14,8 +14,9 @@ struct ArtifactIdentity {
   std::vector<KeyComponent> components;
   std::string build_id, backend, target;
 };
-// Reads and checks the header and the components, and no other section. Errors are read_artifact's.
-Result<ArtifactIdentity> read_identity(ByteSpan bytes);
+// Reads and checks the header and the components, and no other section. Errors are read_artifact's. `first` are the
+// bytes of a file of `length` up to the end of its components, at least.
+Result<ArtifactIdentity> read_identity(ByteSpan first, uint64_t length);
 
 // The same container with the section "images" alone: images that share one code. The
 // record's key is the first one's kernel_key.

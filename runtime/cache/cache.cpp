@@ -78,6 +78,14 @@ std::string Cache::last_io_error() const {
   return last_io_error_;
 }
 
+bool Cache::is_marked() const {
+  struct stat there{};
+  const std::string path = dir_ + "/CACHEDIR.TAG";
+  if (::lstat(path.c_str(), &there) != 0 || there.st_size != static_cast<off_t>(cachedir_tag.size())) return false;
+  const Result<Bytes> tag = read_file(path);
+  return tag.ok() && std::ranges::equal(*tag, cachedir_tag);
+}
+
 std::string Cache::refusal() const {
   const std::string reason = dir_.empty() ? "" : reason_to_distrust(dir_);
   return reason.empty() ? "" : str_cat("cache folder ", dir_, " is not used: ", reason);
@@ -96,7 +104,8 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
     return {Outcome::reject, note(error(Code::io, file.reason)).message(), nullptr};
   }
 
-  Result<Artifact> read = read_artifact(file.bytes);
+  Result<Artifact> read =
+      file.state == RecordFile::State::damaged ? error(Code::corrupt, file.reason) : read_artifact(file.bytes);
   if (read.ok() && read->graph_key != graph_key)
     read = error(Code::corrupt, "header at offset 24: the key is not the file's");
   if (!read.ok()) {
@@ -129,7 +138,8 @@ std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {
   const std::string path = kernel_path(kernel_key);
   const RecordFile file = open_record(path);
   if (file.state == RecordFile::State::none) return std::nullopt;
-  if (file.state != RecordFile::State::read) (void)note(error(Code::io, file.reason));
+  const bool is_record = file.state == RecordFile::State::read || file.state == RecordFile::State::damaged;
+  if (!is_record) (void)note(error(Code::io, file.reason));
   if (file.state == RecordFile::State::failed) return std::nullopt;
   Result<std::vector<Image>> images = read_kernel_images(file.bytes);
   const auto image =

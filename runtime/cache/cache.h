@@ -63,7 +63,8 @@ class Cache {
     std::string path, what;
   };
   Result<std::vector<Problem>> verify() const;  // reads and checks every record
-  Result<uint64_t> clear();                     // files removed
+  // How many files were removed. code io, with nothing touched, for a folder that has no writer's CACHEDIR.TAG.
+  Result<uint64_t> clear();
   Status evict();  // counts and tidies; beyond the limit removes the oldest, down to 90 % of it. publish does so, too
   // Why the folder is not to be used ("cache folder /tmp/k is not used: /tmp/k is writable by others"); empty: it may
   // be.
@@ -76,6 +77,7 @@ class Cache {
  private:
   std::string artifact_path(const Digest &graph_key) const;
   std::string kernel_path(const Digest &kernel_key) const;
+  bool is_marked() const;
   Status publish_file(const std::string &path, ByteSpan bytes);
   Status publish_name(const std::string &path, const std::string &same_as, uint64_t size);
   Result<Ledger> begin_writing();

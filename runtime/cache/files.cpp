@@ -5,10 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -79,6 +83,20 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
   return {};
 }
 
+// The first bytes of an open file, as many as fit into `out`; fewer where it was cut short since. Nullopt with errno
+// set.
+std::optional<ByteSpan> read_first(const FileDescriptor &file, std::span<uint8_t> out) {
+  size_t at = 0;
+  while (at < out.size()) {
+    const ssize_t got = ::pread(file.get(), out.data() + at, out.size() - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    at += static_cast<size_t>(got);
+  }
+  return out.first(at);
+}
+
 }  // namespace
 
 Result<std::vector<fs::path>> folder_entries(const fs::path &folder, size_t most) {
@@ -97,7 +115,7 @@ Result<std::vector<fs::path>> folder_entries(const fs::path &folder, size_t most
   return out;
 }
 
-RecordFile open_record(const std::string &path) {
+RecordFile open_record(const std::string &path, std::optional<SectionKind> last) {
   // Not blocking: a FIFO would wait for a writer.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   const int number = errno;
@@ -112,18 +130,24 @@ RecordFile open_record(const std::string &path) {
   if (!S_ISREG(info.st_mode)) return wrong_record(info, "");
   if (std::string reason = reason_to_distrust(info); !reason.empty()) return wrong_record(info, reason);
 
-  RecordFile record{.state = RecordFile::State::read, .identity = identity_of(info)};
-  const auto size = static_cast<size_t>(info.st_size);
-  record.memory = std::make_unique_for_overwrite<uint8_t[]>(size);
+  RecordFile record{.length = static_cast<uint64_t>(info.st_size), .identity = identity_of(info)};
   record.file = std::move(file);
-  for (size_t at = 0; at < size;) {
-    const ssize_t got = ::pread(record.file.get(), record.memory.get() + at, size - at, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed_record(io_error("read", path, errno));
-    if (got == 0) return record;  // cut short since: no bytes are no record
-    at += static_cast<size_t>(got);
+  std::array<uint8_t, record_max_head> space;
+  const auto head = read_first(record.file, std::span(space).first(std::min<uint64_t>(space.size(), record.length)));
+  if (!head) return failed_record(io_error("read", path, errno));
+  const Result<RecordReader> reader = RecordReader::open(*head, record.length);
+  if (!reader.ok()) {
+    record.state = RecordFile::State::damaged;
+    record.reason = reader.status().message();
+    return record;
   }
-  record.bytes = {record.memory.get(), size};
+  const uint64_t size = last ? reader->end_of(*last) : record.length;
+  record.memory.reset(new (std::nothrow) uint8_t[size]);
+  if (!record.memory) return failed_record(error(Code::io, "no memory for the ", size, " bytes of ", path));
+  const auto bytes = read_first(record.file, {record.memory.get(), size});
+  if (!bytes) return failed_record(io_error("read", path, errno));
+  record.state = RecordFile::State::read;
+  if (bytes->size() == size) record.bytes = *bytes;  // cut short since: no bytes are no record
   return record;
 }
 

@@ -1,14 +1,16 @@
-// What the cache does with files: read whole, publish whole, set aside, walk. Internal to this folder.
+// What the cache does with files: read, publish whole, set aside, walk. Internal to this folder.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jit/base/bytes.h"
 #include "jit/base/file.h"
 #include "jit/base/status.h"
+#include "runtime/cache/record.h"
 
 namespace kiln {
 
@@ -23,17 +25,21 @@ struct RecordFile {
   enum class State : uint8_t {
     none,
     read,
-    wrong,   // no record of ours could be there: a folder, a link, what others may write, what cannot be read
-    failed,  // the system did not let it be read, this time
+    damaged,  // its header is none that a file of its size has, so that no more of it was read
+    wrong,    // no record of ours could be there: a folder, a link, what others may write, what cannot be read
+    failed,   // the system did not let it be read, this time
   };
   State state = State::none;
-  std::string reason = {};  // wrong, failed
+  std::string reason = {};  // damaged, wrong, failed
   std::unique_ptr<uint8_t[]> memory = nullptr;
   ByteSpan bytes = {};         // read
-  FileDescriptor file{-1};     // read: keeps the identity from coming again
-  FileIdentity identity = {};  // read, wrong
+  uint64_t length = 0;         // read: of the file, also where only a part of it was
+  FileDescriptor file{-1};     // read, damaged: keeps the identity from coming again
+  FileIdentity identity = {};  // read, damaged, wrong
 };
-RecordFile open_record(const std::string &path);
+// Reads all of it, or all up to the end of section `last`. The size of a file is believed, and memory taken for it,
+// only where its header tells the same.
+RecordFile open_record(const std::string &path, std::optional<SectionKind> last = {});
 
 // Moves what has this identity from its place to `to`; does nothing when something else has taken the place. code io.
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to);

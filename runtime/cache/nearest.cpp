@@ -36,9 +36,9 @@ std::optional<ArtifactIdentity> any_identity(const fs::path &folder) {
   if (!paths.ok()) return std::nullopt;
   for (const fs::path &path : *paths) {
     if (path.extension() != ".kiln") continue;
-    const RecordFile file = open_record(path.string());
+    const RecordFile file = open_record(path.string(), SectionKind::components);
     if (file.state != RecordFile::State::read) continue;
-    Result<ArtifactIdentity> identity = read_identity(file.bytes);
+    Result<ArtifactIdentity> identity = read_identity(file.bytes, file.length);
     if (identity.ok()) return std::move(identity).value();
   }
   return std::nullopt;

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace kiln {
 namespace {
 
 constexpr std::array<uint8_t, 8> magic = {'K', 'I', 'L', 'N', 'R', 'E', 'C', 0};
 constexpr size_t checksum_offset = 56, header_size = 64, entry_size = 32, section_alignment = 64;
+static_assert(record_max_head == header_size + entry_size * record_max_sections);
 
-size_t aligned(size_t offset) { return (offset + section_alignment - 1) / section_alignment * section_alignment; }
+uint64_t aligned(uint64_t offset) { return (offset + section_alignment - 1) / section_alignment * section_alignment; }
 
 // Of the header and the table, leaving out the checksum itself.
 uint64_t header_checksum(ByteSpan head) {
@@ -48,9 +50,9 @@ std::string_view name_of(SectionKind kind) {
 
 Bytes RecordWriter::finish(const Digest &key) const {
   ByteWriter table;
-  size_t end = header_size + sections_.size() * entry_size;
+  uint64_t end = header_size + sections_.size() * entry_size;
   for (const Section &s : sections_) {
-    const size_t offset = aligned(end);
+    const uint64_t offset = aligned(end);
     table.put(static_cast<uint32_t>(s.kind));
     table.put<uint32_t>(0);
     table.put<uint64_t>(offset);
@@ -77,10 +79,11 @@ Bytes RecordWriter::finish(const Digest &key) const {
   return file;
 }
 
-Result<RecordReader> RecordReader::open(ByteSpan file) {
+Result<RecordReader> RecordReader::open(ByteSpan first, uint64_t length) {
   RecordReader record;
-  record.file_ = file;
-  ByteReader in(file);
+  record.file_ = first;
+  record.length_ = length;
+  ByteReader in(first);
   if (!std::ranges::equal(in.raw(magic.size()), magic))
     return error(Code::corrupt, "header at offset 0: not a file of Kiln's");
   const auto version = in.get<uint32_t>();
@@ -88,16 +91,16 @@ Result<RecordReader> RecordReader::open(ByteSpan file) {
     return error(Code::incompatible, "header at offset 8: format version ", version, ", expected ",
                  record_format_version);
   const auto count = in.get<uint32_t>();
-  const auto length = in.get<uint64_t>();
+  const auto expected_length = in.get<uint64_t>();
   const ByteSpan key = in.raw(record.key_.bytes.size());
   const auto checksum = in.get<uint64_t>();
-  if (!in.ok() || length != file.size())
-    return error(Code::corrupt, "header at offset 16: ", file.size(), " bytes, expected ",
-                 in.ok() ? length : uint64_t{header_size});
-  if (count > record_max_sections || header_size + count * entry_size > file.size())
+  if (!in.ok() || expected_length != length)
+    return error(Code::corrupt, "header at offset 16: ", length, " bytes, expected ",
+                 in.ok() ? expected_length : uint64_t{header_size});
+  if (count > record_max_sections || header_size + count * entry_size > first.size())
     return error(Code::corrupt, "header at offset 12: ", count, " sections, expected at most ", record_max_sections,
                  ", within the file");
-  if (checksum != header_checksum(file.first(header_size + count * entry_size)))
+  if (checksum != header_checksum(first.first(header_size + count * entry_size)))
     return error(Code::corrupt, "header at offset ", checksum_offset, ": wrong checksum");
   std::ranges::copy(key, record.key_.bytes.begin());
   KILN_TRY(record.read_table(in, count));
@@ -114,30 +117,38 @@ Status RecordReader::read_table(ByteReader &in, uint32_t count) {
     s.size = in.get<uint64_t>();
     s.checksum = in.get<uint64_t>();
     const auto same_kind = [&](const Section &other) { return other.kind == s.kind; };
-    if (reserved != 0 || std::ranges::any_of(sections_, same_kind) || s.offset != aligned(end) ||
-        s.offset > file_.size() || s.size > file_.size() - s.offset)
+    if (reserved != 0 || std::ranges::any_of(sections_, same_kind) || s.offset != aligned(end) || s.offset > length_ ||
+        s.size > length_ - s.offset)
       return error(Code::corrupt, "section table at offset ", header_size + i * entry_size, ": section '",
                    name_of(s.kind), "' of ", s.size, " bytes at offset ", s.offset,
                    " is there twice, overlaps or is out of bounds");
-    if (!all_zero(file_.subspan(end, s.offset - end)))
+    if (!all_zero(
+            file_.first(std::min<uint64_t>(s.offset, file_.size())).subspan(std::min<uint64_t>(end, file_.size()))))
       return error(Code::corrupt, "the bytes from offset ", end, " to section '", name_of(s.kind), "' at offset ",
                    s.offset, " are not zero");
     sections_.push_back(s);
     end = s.offset + s.size;
   }
-  if (end != file_.size())
-    return error(Code::corrupt, file_.size() - end, " bytes follow the last section, which ends at offset ", end);
+  if (end != length_)
+    return error(Code::corrupt, length_ - end, " bytes follow the last section, which ends at offset ", end);
   return {};
 }
 
 Result<ByteSpan> RecordReader::section(SectionKind kind) const {
   for (const Section &s : sections_) {
     if (s.kind != kind) continue;
+    assert(s.offset + s.size <= file_.size());
     const ByteSpan bytes = file_.subspan(s.offset, s.size);
     if (checksum_of(bytes) != s.checksum) return error(Code::corrupt, where(kind), ": wrong checksum");
     return bytes;
   }
   return error(Code::corrupt, "section '", name_of(kind), "' is missing");
+}
+
+uint64_t RecordReader::end_of(SectionKind kind) const {
+  for (const Section &s : sections_)
+    if (s.kind == kind) return s.offset + s.size;
+  return 0;
 }
 
 std::string RecordReader::where(SectionKind kind) const {

@@ -22,6 +22,7 @@ namespace kiln {
 
 inline constexpr uint32_t record_format_version = 2;
 inline constexpr uint32_t record_max_sections = 16;
+inline constexpr size_t record_max_head = 64 + 32 * record_max_sections;  // bytes of the header and the table
 
 enum class SectionKind : uint32_t { components = 1, plan, images, kernels, constants, graph, report, contracts };
 std::string_view name_of(SectionKind kind);
@@ -44,10 +45,15 @@ class RecordWriter {
 class RecordReader {
  public:
   // code corrupt: damaged, and where. code incompatible: another format version.
-  static Result<RecordReader> open(ByteSpan file);
+  static Result<RecordReader> open(ByteSpan file) { return open(file, file.size()); }
+  // The same of the first bytes of a file of `length`: the header and the table at least, where they fit into it. Only
+  // the sections that end within `first` may be asked for.
+  static Result<RecordReader> open(ByteSpan first, uint64_t length);
 
   const Digest &key() const { return key_; }
   Result<ByteSpan> section(SectionKind kind) const;
+  // Where a section ends in the file, so that all before it can be read alone. 0: there is none.
+  uint64_t end_of(SectionKind kind) const;
   // "section 'plan' at offset 192", for messages.
   std::string where(SectionKind kind) const;
 
@@ -58,7 +64,8 @@ class RecordReader {
   };
   Status read_table(ByteReader &in, uint32_t count);
 
-  ByteSpan file_;
+  ByteSpan file_;        // its first bytes
+  uint64_t length_ = 0;  // of all of it
   Digest key_;
   std::vector<Section> sections_;
 };

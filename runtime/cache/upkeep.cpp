@@ -81,7 +81,11 @@ Result<std::vector<Cache::Problem>> Cache::verify() const {
 }
 
 Result<uint64_t> Cache::clear() {
-  if (dir_.empty() || !std::filesystem::exists(dir_)) return uint64_t{0};
+  if (dir_.empty()) return uint64_t{0};
+  KILN_ASSIGN(const std::vector<std::filesystem::path> anything, folder_entries(dir_, 1));
+  if (anything.empty()) return uint64_t{0};
+  if (!is_marked())  // it may be anybody's, with files of names like ours
+    return error(Code::io, dir_, " is no cache of Kiln's: it has no CACHEDIR.TAG that says so; nothing is removed");
   Result<Ledger> ledger = begin_writing();
   if (!ledger.ok()) return note(ledger.take_status());
   KILN_ASSIGN(const std::vector<StoredFile> files, stored_files(dir_));
@@ -125,7 +129,10 @@ Status Cache::tidy(Ledger &ledger, uint64_t most) {
   // A time to come is from a clock that has been put back since: as old as any, or what is new would go first for
   // years.
   const int64_t now = now_ns();
-  std::ranges::sort(files, {}, [&](const StoredFile &f) { return f.modified_ns > now ? 0 : f.modified_ns; });
+  // What is larger than the limit goes first, too, or all others would go for it, and in vain.
+  std::ranges::sort(files, {}, [&](const StoredFile &f) {
+    return f.modified_ns > now || f.size_bytes > max_bytes_ ? 0 : f.modified_ns;
+  });
   uint64_t total = 0;
   for (const StoredFile &file : files) total += file.size_bytes;
   const uint64_t keep = total > most ? std::min(most, max_bytes_ / 10 * 9) : most;

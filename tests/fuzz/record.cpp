@@ -37,7 +37,7 @@ void repair(Bytes &file) {
 }
 
 void read(ByteSpan bytes) {
-  (void)kiln::read_identity(bytes);
+  (void)kiln::read_identity(bytes, bytes.size());
   (void)kiln::read_kernel_images(bytes);
   const kiln::Result<kiln::Artifact> artifact = kiln::read_artifact(bytes);
   if (!artifact.ok()) return;

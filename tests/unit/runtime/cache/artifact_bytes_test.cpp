@@ -35,7 +35,7 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
 TEST(Artifact, ReadsItsIdentityAlone) {
   Bytes bytes = write_artifact(example::everything());
   bytes.back() ^= 1;  // in the last section, which is not looked at
-  const Result<ArtifactIdentity> identity = read_identity(bytes);
+  const Result<ArtifactIdentity> identity = read_identity(bytes, bytes.size());
   ASSERT_TRUE(identity.ok()) << identity.status().message();
   EXPECT_EQ(identity->build_id, example::build);
   EXPECT_EQ(identity->components[0].name, "graph");

@@ -154,6 +154,76 @@ TEST_F(CacheTest, ATruncatedOrEmptyRecordIsRejected) {
   }
 }
 
+// Sparse, so that no disk is filled; nobody has memory for what its size says.
+constexpr uintmax_t tebibyte = uintmax_t{1} << 40;
+
+TEST_F(CacheTest, ARecordOfAnotherSizeThanItSaysIsRejectedUnread) {
+  Cache cache(dir_, 0);
+  const Artifact a = example::everything();
+  const Image kernel = example::add_kernel();
+  ASSERT_TRUE(cache.publish(a).ok());
+  ASSERT_TRUE(cache.publish_kernels(std::vector{kernel}).ok());
+  const std::string size = std::to_string(write_artifact(a).size());
+  fs::resize_file(only_file(".kiln"), tebibyte);
+  fs::resize_file(only_file(".kimg"), tebibyte);
+  const auto problems = cache.verify();
+  ASSERT_TRUE(problems.ok()) << problems.status().message();
+  ASSERT_EQ(problems->size(), 2u);
+  EXPECT_EQ((*problems)[0].what, "header at offset 16: 1099511627776 bytes, expected " + size);
+  const Lookup lookup = find(cache, a);
+  EXPECT_EQ(lookup.outcome, Outcome::reject);
+  EXPECT_EQ(lookup.reason, "the record is damaged: " + (*problems)[0].what);
+  EXPECT_EQ(cache.find_kernel(kernel.kernel_key), std::nullopt);
+  ASSERT_TRUE(cache.publish(a).ok());
+  ASSERT_TRUE(cache.publish_kernels(std::vector{kernel}).ok());
+  EXPECT_EQ(find(cache, a).outcome, Outcome::hit);
+  EXPECT_NE(cache.find_kernel(kernel.kernel_key), std::nullopt);
+  EXPECT_EQ(cache.io_errors(), 0u) << "damage is none";
+}
+
+TEST_F(CacheTest, AMissReadsOfOtherRecordsTheirComponentsAlone) {
+  Cache cache(dir_, 0);
+  ASSERT_TRUE(cache.publish(with_key("first")).ok());
+  const RecordFile record = open_record(only_file(".kiln"), SectionKind::components);
+  EXPECT_LT(record.bytes.size(), record.length);
+  EXPECT_EQ(record.length, fs::file_size(only_file(".kiln")));
+  // Beside it, and of no graph's: what is too large for memory, and what is no record.
+  fs::create_directories(dir_ / "a" / "X");
+  std::ofstream(dir_ / "a" / "X" / "foo.kiln") << "KILNREC";
+  fs::resize_file(dir_ / "a" / "X" / "foo.kiln", tebibyte);
+  Artifact wanted = with_key("first");
+  wanted.graph_key = digest_of("other");
+  wanted.components[1].digest = digest_of("v4");
+  EXPECT_EQ(find(cache, wanted).reason, "component 'target' differs from the nearest record");
+}
+
+TEST_F(CacheTest, WhatIsLargerThanTheLimitIsEvictedFirst) {
+  Cache cache(dir_, 0);
+  ASSERT_TRUE(cache.publish(with_key("a")).ok());
+  const fs::path large = only_file(".kiln");
+  ASSERT_TRUE(cache.publish(with_key("b")).ok());
+  fs::resize_file(large, tebibyte);  // which is the newest by that
+  ASSERT_TRUE(cache.evict().ok());
+  EXPECT_FALSE(fs::exists(large));
+  EXPECT_EQ(find(cache, with_key("b")).outcome, Outcome::hit);
+}
+
+TEST_F(CacheTest, AFolderThatNoWriterMarkedIsNotCleared) {
+  Cache cache(dir_, 0);
+  EXPECT_EQ(*cache.clear(), 0u) << "it is not there";
+  fs::create_directories(dir_ / "a" / "notes");
+  std::ofstream(dir_ / ".tmp-notes") << "a person's";
+  for (const char *tag : {"", "Signature: 8a477f597d28d172789f06886806bc55\n# of another program\n"}) {
+    if (*tag) std::ofstream(dir_ / "CACHEDIR.TAG") << tag;
+    const size_t files = files_below(dir_);
+    EXPECT_EQ(cache.clear().status().message(), dir_.string() +
+                                                    " is no cache of Kiln's: it has no CACHEDIR.TAG that says so; "
+                                                    "nothing is removed");
+    EXPECT_EQ(files_below(dir_), files);
+  }
+  EXPECT_TRUE(fs::exists(dir_ / "a" / "notes"));
+}
+
 TEST_F(CacheTest, ARecordUnderAnotherKeysNameIsRejected) {
   Cache cache(dir_, 0);
   ASSERT_TRUE(cache.publish(with_key("a")).ok());
@@ -375,7 +445,7 @@ TEST_F(CacheTest, WhatWasPublishedSinceIsNotPutAside) {
   const std::string place = dir_ / "record", to = dir_ / "aside";
   std::ofstream(place) << "damaged";
   RecordFile damaged = open_record(place);
-  ASSERT_EQ(damaged.state, RecordFile::State::read);
+  ASSERT_EQ(damaged.state, RecordFile::State::damaged);
   fs::remove(place);  // by another reader, after which another writer publishes
   std::ofstream(place) << "good";
   EXPECT_TRUE(set_aside(place, damaged.identity, to).ok());
