@@ -14,6 +14,15 @@
 
 namespace kiln {
 
+// A finite number as its shortest JSON that reads back the same bits, and as a float: readers take digits alone for an
+// integer, which they refuse beyond 2^53.
+template <std::floating_point T>
+std::string json_number(T number) {
+  std::string text = str_cat(number);
+  if (std::abs(number) > T{0x1p53} && text.find_first_of(".e") == text.npos) text += ".0";
+  return text;
+}
+
 class JsonWriter {
  public:
   JsonWriter &begin_object() { return open('{'); }
@@ -42,11 +51,12 @@ class JsonWriter {
   JsonWriter &value(T number) {
     if constexpr (std::is_floating_point_v<T>) {
       if (!std::isfinite(number)) return value(std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+      return raw(json_number(number));
     } else {
       constexpr int64_t exact = int64_t{1} << 53;
       if (std::cmp_greater(number, exact) || std::cmp_less(number, -exact)) return value(str_cat(number));
+      return raw(str_cat(number));
     }
-    return raw(str_cat(number));
   }
   // Text that is JSON already.
   JsonWriter &raw(std::string_view json) {

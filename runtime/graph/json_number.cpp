@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "jit/base/json_writer.h"
 #include "jit/base/small_float.h"
 #include "jit/base/str.h"
 
@@ -77,12 +78,12 @@ std::string text_of_element(DType dtype, uint64_t bits) {
   }
   if (std::isinf(number)) return number > 0 ? "\"inf\"" : "\"-inf\"";
   if (dtype == DType::f32) {  // fewer digits, where a reader that goes through double finds the same float
-    std::string brief = str_cat(static_cast<float>(number));
+    std::string brief = json_number(static_cast<float>(number));
     double read = 0;
     std::from_chars(brief.data(), brief.data() + brief.size(), read);
     if (bits_of(dtype, read) == bits) return brief;
   }
-  return str_cat(number);
+  return json_number(number);
 }
 
 std::optional<uint64_t> element_of(DType dtype, double number) {

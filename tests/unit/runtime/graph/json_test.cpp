@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "jit/base/file.h"
 #include "runtime/ops/op.h"
 #include "tests/paths.h"
@@ -68,6 +71,34 @@ TEST(Json, GraphsBuiltByEditsReadBackEqual) {
   Result<GraphPtr> back = read_json(write_json(*g), fake::ops());
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(digest_of(*g), digest_of(**back)) << print(*g) << print(**back);
+}
+
+// Of all magnitudes; those beyond 2^53 of which the shortest form has digits alone are floats all the same.
+TEST(Json, FiniteFloatsReadBackTheSameBits) {
+  std::vector<double> numbers = {0x1p53, 0x1p53 + 2, 9007199254740994.0, 1e20, 123456789012345678901.0, 4e21, 5e-324};
+  for (double power = 0x1p-1074; power < 0x1p1023; power *= 2)
+    numbers.insert(numbers.end(), {power, std::nextafter(power, 0), std::nextafter(power, HUGE_VAL), power * 1.1});
+  for (double power = 1e-300; power < 1e300; power *= 10) numbers.push_back(std::trunc(power));
+  for (size_t i = 0, count = numbers.size(); i < count; ++i) numbers.push_back(-numbers[i]);
+  std::vector<float> singles(numbers.begin(), numbers.end());
+  const auto constant = [](DType dtype, const auto &list) {
+    TensorData data{dtype, {static_cast<int64_t>(list.size())}, Bytes(list.size() * sizeof list[0])};
+    std::memcpy(data.bytes.data(), list.data(), data.bytes.size());
+    return std::make_shared<TensorData>(std::move(data));
+  };
+  std::erase_if(singles, [](float f) { return !std::isfinite(f); });
+
+  Build b;
+  const ValueId doubles = Build::take(b.edit.constant(constant(DType::f64, numbers)));
+  const ValueId floats = Build::take(b.edit.constant(constant(DType::f32, singles)));
+  const ValueId y = b.add("relu", {b.input("x", {4})});
+  ASSERT_TRUE(b.edit.annotate(y.node, "numbers", AttrValue(numbers)).ok());
+  const GraphPtr g = b.finish({doubles, floats, y});
+  const Result<GraphPtr> back = read_json(write_json(*g), fake::ops());
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(digest_of(**back), digest_of(*g));
+  EXPECT_EQ((*back)->find((*back)->outputs()[0].value.node)->constant->bytes, constant(DType::f64, numbers)->bytes);
+  EXPECT_EQ((*back)->find((*back)->outputs()[2].value.node)->annotations.at("numbers"), AttrValue(numbers));
 }
 
 TEST(Json, ErrorsSayWhere) {
