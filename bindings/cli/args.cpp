@@ -51,12 +51,12 @@ std::string suggestion(std::string_view given, std::span<const std::string_view>
   return nearest.empty() ? "" : " (did you mean '" + std::string(nearest) + "'?)";
 }
 
-int64_t to_integer(std::string_view text, int64_t least, std::string_view what) {
+int64_t to_integer(std::string_view text, int64_t least, int64_t most, std::string_view what) {
   int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < least) {
+  if (failure != std::errc() || end != text.data() + text.size() || value < least || value > most) {
     throw Usage(std::string(what) + ": '" + std::string(text) + "' is not an integer from " + std::to_string(least) +
-                " on");
+                " to " + std::to_string(most));
   }
   return value;
 }
@@ -127,10 +127,10 @@ std::span<const std::string> Args::all(std::string_view flag) const {
   return found->second;
 }
 
-std::optional<int64_t> Args::integer(std::string_view flag, int64_t least) const {
+std::optional<int64_t> Args::integer(std::string_view flag, int64_t least, int64_t most) const {
   const std::optional<std::string> text = get(flag);
   if (!text) return std::nullopt;
-  return to_integer(*text, least, flag);
+  return to_integer(*text, least, most, flag);
 }
 
 std::vector<std::pair<std::string, std::string>> Args::pairs(std::string_view flag) const {

@@ -46,8 +46,8 @@ class Args {
   bool has(std::string_view flag) const { return values_.contains(flag); }
   std::optional<std::string> get(std::string_view flag) const;
   std::span<const std::string> all(std::string_view flag) const;
-  // The flag's value as an integer from `least` on, or Usage.
-  std::optional<int64_t> integer(std::string_view flag, int64_t least) const;
+  // The flag's value as an integer from `least` to `most`, or Usage.
+  std::optional<int64_t> integer(std::string_view flag, int64_t least, int64_t most = INT64_MAX) const;
   // The flag's values, each NAME=REST, or Usage.
   std::vector<std::pair<std::string, std::string>> pairs(std::string_view flag) const;
 
@@ -58,7 +58,7 @@ class Args {
 
 // " (did you mean 'run'?)", or nothing when none of `known` is near.
 std::string suggestion(std::string_view given, std::span<const std::string_view> known);
-// `text` as an integer from `least` on; `what` names it in the Usage.
-int64_t to_integer(std::string_view text, int64_t least, std::string_view what);
+// `text` as an integer from `least` to `most`; `what` names it in the Usage.
+int64_t to_integer(std::string_view text, int64_t least, int64_t most, std::string_view what);
 
 }  // namespace kiln::cli

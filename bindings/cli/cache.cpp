@@ -28,7 +28,7 @@ void print_entries(const Report &report) {
     kind.resize(std::max<size_t>(kind.size(), 9), ' ');
     bytes.insert(0, bytes.size() < 10 ? 10 - bytes.size() : 0, ' ');
     print(kind + bytes + "  " + date(report.i64(path_of("entries", i, "modified"))) + "  " +
-          shown("key").substr(0, 16) + "  " + shown("path") + "\n");
+          shown("key").substr(0, 16) + "  " + printable(shown("path")) + "\n");
   }
 }
 
@@ -45,13 +45,15 @@ int run(const Args &args) {
   } else if (verb == "ls") {
     print_entries(report);
   } else if (verb == "stats") {
-    print(report.text("dir") + ": " + report.shown("entries") + " entries, " + report.shown("bytes") + " of " +
-          report.shown("max_bytes") + " bytes\n");
+    print(printable(report.text("dir")) + ": " + report.shown("entries") + " entries, " + report.shown("bytes") +
+          " of " + report.shown("max_bytes") + " bytes\n");
   } else if (verb == "clear") {
     print(report.shown("removed") + " files removed\n");
   } else {
     for (size_t i = 0; i < problems; ++i) {
-      print(report.text(path_of("problems", i, "path")) + ": " + report.text(path_of("problems", i, "what")) + "\n");
+      print(
+          printable(report.text(path_of("problems", i, "path")) + ": " + report.text(path_of("problems", i, "what"))) +
+          "\n");
     }
     print(report.shown("entries") + " entries, " + std::to_string(problems) + " problems\n");
   }

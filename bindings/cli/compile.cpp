@@ -44,7 +44,7 @@ int run(const Args &args) {
   std::snprintf(line, sizeof line, ": %lld bytes, %lld kernels, %.1f ms\n", static_cast<long long>(file.st_size),
                 static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.total_ms);
   const auto where = args.get(stats_flag.name);
-  if (where != "-") print(*output + line);
+  if (where != "-") print(printable(*output) + line);
   if (where) write_file(*where, json_of(stats));
   return 0;
 }

@@ -54,10 +54,10 @@ int main(int count, char **words) {
   try {
     return kiln::cli::dispatch(std::span<const char *const>(words, count).subspan(1));
   } catch (const kiln::cli::Usage &usage) {
-    std::fprintf(stderr, "kiln: %s\n", usage.what());
+    std::fprintf(stderr, "kiln: %s\n", kiln::cli::printable(usage.what()).c_str());
     return 2;
   } catch (const std::exception &failure) {
-    std::fprintf(stderr, "kiln: %s\n", failure.what());
+    std::fprintf(stderr, "kiln: %s\n", kiln::cli::printable(failure.what()).c_str());
     return 1;
   }
 }

@@ -109,8 +109,8 @@ class Arrays {
     if (!seed_)
       throw Failure(path + ": has no " + listed(missing) + "; of what the graph does not want, it has " + listed(left));
     if (!left.empty())
-      std::fprintf(stderr, "kiln: warning: %s: the graph has no parameter %s; drawn at random: %s\n", path.c_str(),
-                   listed(left).c_str(), listed(missing).c_str());
+      std::fprintf(stderr, "kiln: warning: %s: the graph has no parameter %s; drawn at random: %s\n",
+                   printable(path).c_str(), printable(listed(left)).c_str(), printable(listed(missing)).c_str());
   }
 
   // "'a', 'b', 'c' and 9 more"
@@ -164,7 +164,7 @@ void show_outputs(kiln_call *call, const Args &args, const Signature &signature)
       line += "  -> " + file->second;
     }
     // With the statistics on standard output, that is all that is there, so that it can be read by a program.
-    if (args.get(stats_flag.name) != "-") print(line + "\n");
+    if (args.get(stats_flag.name) != "-") print(printable(line) + "\n");
   }
 }
 

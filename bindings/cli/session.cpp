@@ -1,7 +1,9 @@
 #include "session.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -31,7 +33,7 @@ class Progress {
     const std::lock_guard lock(mutex_);
     if (kind == KILN_EVENT_WARNING) {
       clear();
-      std::fprintf(stderr, "kiln: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+      std::fprintf(stderr, "kiln: warning: %s\n", printable(text).c_str());
       return;
     }
     if (phase_.empty()) begin_ = std::chrono::steady_clock::now();
@@ -66,7 +68,7 @@ class Progress {
 Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   Options options;
   if (const auto cache = args.get(cache_flag.name)) options.set("cache", *cache);
-  if (const auto threads = args.integer(threads_flag.name, 1)) options.set("threads", *threads);
+  if (const auto threads = args.integer(threads_flag.name, 1, UINT32_MAX)) options.set("threads", *threads);
   kiln_event_sink sink = {};
   sink.struct_size = sizeof sink;
   sink.user = progress_.get();
@@ -89,7 +91,10 @@ Options compile_options(const Args &args, std::optional<std::string_view> implie
   const auto given = args.get(backend_flag.name);
   const auto backend = given ? given : implied_backend;
   if (backend) options.set("backend", *backend);
-  if (const auto cpu = args.get(cpu_flag.name)) options.set("cpu", *cpu);
+  if (const auto cpu = args.get(cpu_flag.name)) {
+    if (backend.value_or("cpu") != "cpu") throw Usage("--cpu is for --backend cpu");
+    options.set("cpu", *cpu);
+  }
   if (const auto arch = args.get(arch_flag.name)) {
     if (backend != "cuda") throw Usage("--arch is for --backend cuda");
     options.set("arch", *arch);
@@ -98,9 +103,51 @@ Options compile_options(const Args &args, std::optional<std::string_view> implie
   return options;
 }
 
+namespace {
+
+constexpr uint64_t longest_graph = uint64_t{1} << 30;  // bytes of JSON; what is larger is no graph that somebody meant
+
+using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+
+File open_file(const std::string &path) {
+  File file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) throw Failure(path + ": " + std::strerror(errno));
+  return file;
+}
+
+// Reads on until there are `most` bytes, or no more come.
+void read_on(const File &file, const std::string &path, uint64_t most, std::string &bytes) {
+  char buffer[1 << 16];
+  while (bytes.size() < most) {
+    const size_t count = std::fread(buffer, 1, std::min<uint64_t>(sizeof buffer, most - bytes.size()), file.get());
+    bytes.append(buffer, count);
+    if (count == 0) break;
+  }
+  if (std::ferror(file.get())) throw Failure(path + ": " + std::strerror(errno));
+}
+
+void read_rest(const File &file, const std::string &path, std::string &bytes) {
+  struct stat info = {};
+  const bool is_regular = fstat(fileno(file.get()), &info) == 0 && S_ISREG(info.st_mode);
+  const uint64_t size = is_regular ? static_cast<uint64_t>(info.st_size) : 0;
+  if (size <= longest_graph) read_on(file, path, longest_graph + 1, bytes);
+  if (std::max<uint64_t>(size, bytes.size()) > longest_graph)
+    throw Failure(path + ": is larger than a graph's JSON may be, which is " + std::to_string(longest_graph) +
+                  " bytes");
+}
+
+}  // namespace
+
 Subject load(const Session &session, const std::string &path) {
-  const std::string bytes = read_file(path);
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  // The first bytes tell what it is: an artifact is the library's to read, and what is neither is not read at all.
+  const File file = open_file(path);
+  std::string bytes;
+  read_on(file, path, 4096, bytes);
+  size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || bytes[first] == '{') {
+    read_rest(file, path, bytes);
+    first = bytes.find_first_not_of(" \t\r\n");
+  }
   Subject subject;
   if (first != std::string::npos && bytes[first] == '{') {
     session.load_plugins();
@@ -139,16 +186,9 @@ Compiled compile(const Session &session, const Graph &graph, const Options &opti
 }
 
 std::string read_file(const std::string &path) {
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw Failure(path + ": " + std::strerror(errno));
+  const File file = open_file(path);
   std::string bytes;
-  char buffer[1 << 16];
-  size_t count = 0;
-  do {
-    count = std::fread(buffer, 1, sizeof buffer, file.get());
-    bytes.append(buffer, count);
-  } while (count == sizeof buffer);
-  if (std::ferror(file.get())) throw Failure(path + ": " + std::strerror(errno));
+  read_rest(file, path, bytes);
   return bytes;
 }
 
@@ -164,6 +204,19 @@ void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Failure(std::string("standard output: ") + std::strerror(errno));
   }
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f)
+      out += c;
+    else
+      out.append("\\x").append({digits[byte >> 4], digits[byte & 15]});
+  }
+  return out;
 }
 
 }  // namespace kiln::cli

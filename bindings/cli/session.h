@@ -64,9 +64,12 @@ struct Compiled {
 // Throws Usage for an option's value that the library does not know.
 Compiled compile(const Session &session, const Graph &graph, const Options &options);
 
+// A graph's JSON, whole.
 std::string read_file(const std::string &path);
 // "-" is standard output.
 void write_file(const std::string &path, std::string_view text);
 void print(std::string_view text);
+// For one line that holds a path or another's message: control characters as \xNN.
+std::string printable(std::string_view text);
 
 }  // namespace kiln::cli

@@ -53,7 +53,7 @@ void Sizes::set(const std::vector<std::pair<std::string, std::string>> &given, c
     if (found == known.end())
       throw Usage("--size " + name + ": the graph has no symbol of that name" + suggestion(name, known));
     const Symbol &symbol = symbols[static_cast<size_t>(found - known.begin())];
-    const int64_t size = to_integer(value, 0, "--size " + name);
+    const int64_t size = to_integer(value, 0, INT64_MAX, "--size " + name);
     const auto refuse = [&](const std::string &expected, int64_t bound) {
       throw Usage("--size " + name + ": " + value + " is given, the graph allows " + expected + std::to_string(bound));
     };

@@ -46,7 +46,7 @@ Result<std::optional<uint32_t>> env_count(Env variable) {
   const char *end = text->data() + text->size();
   if (auto [at, failure] = std::from_chars(text->data(), end, number);
       failure != std::errc() || at != end || number == 0)
-    return invalid(name_of(variable), " is '", *text, "'; expected a number, at least 1");
+    return invalid(name_of(variable), " is '", *text, "'; expected a number from 1 to ", UINT32_MAX);
   return std::optional(number);
 }
 

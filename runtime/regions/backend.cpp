@@ -32,6 +32,8 @@ Result<Target> target_of(const BackendInfo &backend, std::string_view cpu, std::
   if (!backend.on_device()) {
     if (arch != "native")
       return invalid("option 'arch' is '", arch, "', but backend ", backend.name, " runs on this processor: use 'cpu'");
+    if (cpu != "native" && backend.module.empty())
+      return invalid("option 'cpu' is '", cpu, "', but backend ", backend.name, " generates no code");
     return Target::by_name(cpu);
   }
   if (cpu != "native")

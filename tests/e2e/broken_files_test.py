@@ -21,6 +21,25 @@ class BrokenFilesTest(Case):
         for size in (1, 20, len(text) // 2, len(text) - 1):
             self.assertIn("cut.json", self.refused(self.write_graph(text[:size], "cut.json")))
 
+    def sparse(self, name, begin):
+        """A file of a tebibyte, of which the disk holds the beginning."""
+        with open(self.file(name), "wb") as file:
+            file.write(begin)
+            file.truncate(1 << 40)
+        return self.file(name)
+
+    def test_files_that_are_larger_than_memory(self):
+        flags = ["--random", 1, "--size", "n=1"]
+        path = self.sparse("g.json", json.dumps(CHAIN).encode())
+        self.assertEqual(self.refused(path, *flags),
+                         path + ": is larger than a graph's JSON may be, which is 1073741824 bytes")
+        path = self.sparse("zeros.json", b"")
+        self.assertIn(path + ": neither a graph", self.refused(path, *flags))
+        self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
+        artifact = pathlib.Path(self.file("a.kiln")).read_bytes()
+        self.assertIn(f"header at offset 16: {1 << 40} bytes, expected {len(artifact)}",
+                      self.refused(self.sparse("huge.kiln", artifact), *flags))
+
     def test_text_behind_a_graph(self):
         self.refused(self.write_graph(json.dumps(CHAIN) + "x"))
 

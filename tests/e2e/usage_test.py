@@ -70,17 +70,37 @@ class UsageTest(Case):
 
     def test_a_size_that_is_no_number(self):
         self.assertEqual(self.refused("run", self.write_graph(CHAIN), "--random", 1, "--size", "n=many"),
-                         "--size n: 'many' is not an integer from 0 on")
+                         "--size n: 'many' is not an integer from 0 to 9223372036854775807")
 
     def test_a_seed_that_is_no_number(self):
         self.assertIn("--random: 'x'", self.refused("run", self.write_graph(CHAIN), "--random", "x"))
 
     def test_no_threads(self):
         self.assertEqual(self.refused("run", self.write_graph(CHAIN), "--threads", "0"),
-                         "--threads: '0' is not an integer from 1 on")
+                         "--threads: '0' is not an integer from 1 to 4294967295")
+
+    def test_more_threads_than_can_be_counted(self):
+        for count in (2**32, 10**20):
+            self.assertEqual(self.refused("run", self.write_graph(CHAIN), "--threads", count),
+                             f"--threads: '{count}' is not an integer from 1 to 4294967295")
+            self.environment["KILN_THREADS"] = str(count)
+            self.assertEqual(self.kiln("run", self.write_graph(CHAIN), code=1),
+                             f"KILN_THREADS is '{count}'; expected a number from 1 to 4294967295")
+            del self.environment["KILN_THREADS"]
 
     def test_two_views_at_once(self):
         self.assertIn("exclude each other", self.refused("inspect", self.write_graph(CHAIN), "--dot", "--asm"))
+
+    def test_a_cpu_for_a_backend_that_generates_no_code_for_it(self):
+        path = self.write_graph(CHAIN)
+        for backend in ("reference", "cuda"):
+            self.assertEqual(self.refused("compile", path, "-o", self.file("a.kiln"), "--backend", backend, "--cpu", "v3"),
+                             "--cpu is for --backend cpu")
+
+    def test_a_path_with_control_characters(self):
+        self.assertEqual(self.kiln("run", self.file("a\nb\x1b[31m.json"), code=1),
+                         self.file("a\\x0ab\\x1b[31m.json") + ": No such file or directory")
+        self.assertIn("c\\x0ad.kiln: ", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("c\nd.kiln")))
 
     def test_an_artifact_without_a_place(self):
         self.assertIn("-o ARTIFACT", self.refused("compile", self.write_graph(CHAIN)))

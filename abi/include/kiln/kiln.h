@@ -228,7 +228,8 @@ KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 
 /* `verb`: "ls" {"entries": [{"path", "kind", "key", "bytes", "modified"}]}, "stats" {"dir", "entries", "bytes",
  * "max_bytes"}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
- * KILN_INVALID_ARGUMENT when the context's cache is off, KILN_IO when its folder may not be used. */
+ * KILN_INVALID_ARGUMENT when the context's cache is off, KILN_IO when its folder may not be used, or is to be cleared
+ * and is no cache of Kiln's. */
 KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size,
                                            const kiln_options *options, kiln_report **out);
 

@@ -13,7 +13,11 @@ TEST(Env, TypedGettersSayWhatIsWrong) {
   setenv("KILN_THREADS", "3", 1);
   EXPECT_EQ(*env_count(Env::KILN_THREADS), 3u);
   setenv("KILN_THREADS", "many", 1);
-  EXPECT_EQ(env_count(Env::KILN_THREADS).status().message(), "KILN_THREADS is 'many'; expected a number, at least 1");
+  EXPECT_EQ(env_count(Env::KILN_THREADS).status().message(),
+            "KILN_THREADS is 'many'; expected a number from 1 to 4294967295");
+  setenv("KILN_THREADS", "4294967296", 1);
+  EXPECT_EQ(env_count(Env::KILN_THREADS).status().message(),
+            "KILN_THREADS is '4294967296'; expected a number from 1 to 4294967295");
   unsetenv("KILN_THREADS");
   unsetenv("KILN_PERF_MAP");
   EXPECT_FALSE(*env_flag(Env::KILN_PERF_MAP));
