@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 import sys
 
 # Who may include whom. A folder may include itself and, of the parts of the library, those that it names.
@@ -34,7 +35,7 @@ TEXT = SOURCE | {".py", ".md", ".txt", ".cmake", ".json", ".sh", ".map", ".in", 
 LONGEST = 600
 SKIPPED = re.compile(r"^(\.git|\.cache|build[^/]*|__pycache__)$")
 
-# The first level of the tree; what git ignores and what begins with a dot may lie there, too.
+# The first level of the tree; what begins with a dot may lie there, too.
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "abi",
              "bench", "bindings", "cmake", "dev", "docs", "jit", "plugins", "runtime", "tests"}
 
@@ -51,6 +52,19 @@ def walk(folder):
             yield from walk(path)
         else:
             yield path
+
+
+def first_level(root):
+    """The names in the root: those that git keeps or would add, so that a build or a crash may leave what is ignored
+    there; without git, all but build folders."""
+    if (root / ".git").exists():
+        git = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        try:
+            listed = subprocess.run(git, check=True, capture_output=True, text=True).stdout
+            return sorted({name.partition("/")[0] for name in listed.split("\0") if name})
+        except (OSError, subprocess.CalledProcessError):
+            pass  # no git here, or none that trusts this folder
+    return sorted(path.name for path in root.iterdir() if not SKIPPED.match(path.name))
 
 
 def part_of(name):
@@ -131,9 +145,9 @@ def environment(root):
 
 def top_level(root):
     """Nothing strays into the root: a core file was once committed there."""
-    for path in sorted(root.iterdir()):
-        if path.name not in TOP_LEVEL and not path.name.startswith(".") and not SKIPPED.match(path.name):
-            yield f"{path.name}: has no place in the first level of the tree"
+    for name in first_level(root):
+        if name not in TOP_LEVEL and not name.startswith("."):
+            yield f"{name}: has no place in the first level of the tree"
 
 
 RULES = {"includes": includes, "length": length, "readmes": readmes, "left_over": left_over, "environment": environment,

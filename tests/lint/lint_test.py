@@ -1,6 +1,8 @@
 """Each rule finds what it is for, and nothing in a tree that keeps it."""
 
 import pathlib
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -61,6 +63,22 @@ class LintTest(unittest.TestCase):
         self.write(".gitignore", "")
         self.assertEqual(self.offences("top_level"), [])
         self.write("core", "")
+        self.assertEqual(self.offences("top_level"), ["core: has no place in the first level of the tree"])
+
+    @unittest.skipUnless(shutil.which("git"), "SKIP: there is no git")
+    def test_in_a_repository_only_what_git_ignores_may_stray(self):
+        def git(*words):
+            subprocess.run(["git", "-C", str(self.root), *words], check=True, capture_output=True)
+
+        git("init")
+        self.write(".gitignore", "/core\n/out*/\n")
+        self.write("core", "")
+        self.write("out/stray.o", "")
+        self.assertEqual(self.offences("top_level"), [])
+        self.write("stray.txt", "")
+        self.assertEqual(self.offences("top_level"), ["stray.txt: has no place in the first level of the tree"])
+        git("add", "--force", "core")
+        (self.root / "stray.txt").unlink()
         self.assertEqual(self.offences("top_level"), ["core: has no place in the first level of the tree"])
 
     def test_a_folder_without_readme_is_found(self):
