@@ -1,6 +1,5 @@
 // A host that forks between its calls: parent and child go on compiling, running in parallel, saving and destroying.
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -8,6 +7,7 @@
 #include "tests/child.h"
 #include "tests/paths.h"
 #include "tests/soak.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -15,8 +15,6 @@ using kiln::test::in_child;
 
 class Fork : public testing::Test {
  protected:
-  ~Fork() override { std::filesystem::remove_all(cache); }
-
   host::Context make_context() const { return host::make_context(cache, nullptr, 3); }
 
   // Compiles x * factor, and says how the lookup ended.
@@ -40,7 +38,8 @@ class Fork : public testing::Test {
            R"(, 1]}}], "outputs": [{"name": "y", "value": "y"}]})";
   }
 
-  const std::string cache = testing::TempDir() + "kiln_fork_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string cache = folder.file("cache");
 };
 
 TEST_F(Fork, ParentAndChildGoOnAfterParallelCalls) {

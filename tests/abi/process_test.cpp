@@ -15,6 +15,7 @@
 #include "tests/child.h"
 #include "tests/no_threads.h"
 #include "tests/soak.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -31,8 +32,6 @@ constexpr std::string_view several_kernels = R"({"kiln": 1,
 
 class Process : public testing::Test {
  protected:
-  ~Process() override { std::filesystem::remove_all(cache); }
-
   // Runs x * factor on all threads of the context; compiles it first. Says how the lookup ended.
   static std::string compile_and_run(kiln_context *context, int factor) {
     const host::Graph graph = host::parse(context, host::scaled(factor));
@@ -43,7 +42,8 @@ class Process : public testing::Test {
     return host::text(compiled.report, "lookup");
   }
 
-  const std::string cache = testing::TempDir() + "kiln_process_" + std::to_string(::getpid());
+  const kiln::test::TemporaryFolder folder;
+  const std::string cache = folder.file("cache");
 };
 
 TEST_F(Process, WithoutThreadsTheCallerDoesTheirWork) {

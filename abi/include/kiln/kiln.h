@@ -123,10 +123,10 @@ KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln
 /* Loads the plugin at `path` into this context. Its library stays in the process and is shared by all contexts that
  * load these bytes from there; setup runs in each. A file that was replaced or changed since is another library, with
  * code and data of its own; what was loaded before keeps running as it was. It is read from memory then, so that
- * $ORIGIN in its RUNPATH leads nowhere. (Of C++ templates and inline variables g++
- * lets all libraries share one copy, unless they are built with -fno-gnu-unique.) A failed load registers nothing.
- * KILN_IO, KILN_INCOMPATIBLE (not a plugin, or made for another ABI), KILN_PLUGIN_FAILED (its setup), and what
- * kiln_pass_register answers for its passes. */
+ * $ORIGIN in its RUNPATH leads nowhere. (Of C++ templates and inline variables g++ lets all libraries share one copy,
+ * unless they are built with -fno-gnu-unique.) A failed load registers nothing. KILN_IO, KILN_INCOMPATIBLE (not a
+ * plugin, or made for another ABI), KILN_PLUGIN_FAILED (its setup), and what kiln_pass_register answers for its
+ * passes. */
 KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
                                          const kiln_options *options);
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/child.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln {
 namespace {
@@ -85,10 +86,9 @@ TEST(AtFork, RunsItsHooksInOrder) {
 }
 
 TEST(WriteSignalsHeld, MakeAWriteBeyondTheLimitFail) {
-  test::in_child([] {
-    const std::string path = testing::TempDir() + "kiln_process_" + std::to_string(getpid());
-    const int file = open(path.c_str(), O_CREAT | O_RDWR, 0600);
-    unlink(path.c_str());
+  const test::TemporaryFolder folder;
+  test::in_child([&] {
+    const int file = open(folder.file("limited").c_str(), O_CREAT | O_RDWR, 0600);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_FSIZE, &none);
     {

@@ -1,9 +1,7 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "runtime/io/tensor_file.h"
+#include "tests/temporary_folder.h"
 
 namespace kiln {
 namespace {
@@ -91,9 +89,8 @@ TEST(Safetensors, WrittenTensorsReadBack) {
 }
 
 TEST(TensorFile, OpensBothFormatsAndAlignsElements) {
-  std::filesystem::path dir = std::filesystem::temp_directory_path() / ("kiln_tensors_" + std::to_string(getpid()));
-  std::filesystem::create_directories(dir);
-  std::string tensors_path = (dir / "w.safetensors").string(), npy_path = (dir / "labels.npy").string();
+  const test::TemporaryFolder folder;
+  const std::string tensors_path = folder.file("w.safetensors"), npy_path = folder.file("labels.npy");
   Bytes data{1, 2, 3, 4};
   // One byte before the floats, so that they lie at an odd address in the file.
   Bytes odd = file(
@@ -109,11 +106,10 @@ TEST(TensorFile, OpensBothFormatsAndAlignsElements) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(moved.tensors()[1].bytes.data()) % 4, 0u);
   EXPECT_EQ(moved.tensors()[1].bytes[3], 4);
   EXPECT_EQ(TensorFile::open(npy_path)->tensors()[0].name, "labels");
-  EXPECT_EQ(TensorFile::open((dir / "x.bin").string()).status().message(),
-            (dir / "x.bin").string() + ": expected a name that ends in .safetensors or .npy");
+  EXPECT_EQ(TensorFile::open(folder.file("x.bin")).status().message(),
+            folder.file("x.bin") + ": expected a name that ends in .safetensors or .npy");
   ASSERT_TRUE(write_file(npy_path, data).ok());
   EXPECT_EQ(TensorFile::open(npy_path).status().message(), npy_path + ": not an npy file");
-  std::filesystem::remove_all(dir);
 }
 
 }  // namespace
