@@ -136,9 +136,9 @@ TEST_F(Fork, ContextsComeAndGoWhileAnotherThreadForks) {
     in_child([&] {  // which is ended where they wait for each other
       std::atomic<bool> stop = false;
       std::atomic<int> made = 0;
-      const auto work = [&](const std::string &folder) {
+      const auto work = [&](const std::string &own_cache) {
         while (!stop) {
-          const host::Context context = host::make_context(folder);
+          const host::Context context = host::make_context(own_cache);
           const host::Graph graph = host::parse(context.get(), reshape_to(1000 * i + ++made));
           EXPECT_EQ(host::compile(context.get(), graph.get()).error, host::Error());
         }
