@@ -19,6 +19,11 @@ bool link_descriptor(int file, const std::string &path) {
   return ::linkat(AT_FDCWD, str_cat("/proc/self/fd/", file).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
+bool is_file(const std::string &path) {
+  struct stat found = {};
+  return ::lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
 }  // namespace
 
 NewFile::NewFile(std::string folder, std::string prefix, mode_t mode)
@@ -71,16 +76,25 @@ bool NewFile::replace(const std::string &path) {
   }
   if (link_descriptor(file_.get(), path)) return true;
   // Nothing replaces but a rename, which needs a name: one for each path, so that the next writer finds what another
-  // left that was killed in between. Writers that meet there take turns: all that is there is finished.
+  // left that was killed in between. All that has that name is finished, so whoever finds another's file there puts it
+  // in its place for the other. Removed it must not be: a file that has lost its last name cannot get one again.
   const std::string name = path.substr(path.rfind('/') + 1).substr(0, 200),
                     between = str_cat(folder_, "/", prefix_, name);
-  for (int attempt = 0; errno == EEXIST && attempt < 100; ++attempt) {
-    ::unlink(between.c_str());
-    if (!link_descriptor(file_.get(), between)) continue;
-    if (::rename(between.c_str(), path.c_str()) == 0) return true;
-    const int number = errno;
-    ::unlink(between.c_str());
-    errno = number == ENOENT ? EEXIST : number;  // not there: another writer took it
+  for (int attempt = 0; errno == EEXIST && attempt < 1000; ++attempt) {
+    const bool is_ours = link_descriptor(file_.get(), between);
+    if (!is_ours && errno != EEXIST) return false;
+    if (::rename(between.c_str(), path.c_str()) == 0) {
+      if (is_ours) return true;
+      errno = EEXIST;  // it was another's; now ours
+    } else if (errno != ENOENT) {
+      const int number = errno;
+      ::unlink(between.c_str());
+      errno = number;
+    } else if (is_ours && is_file(path)) {
+      return true;  // another writer was so kind
+    } else {
+      errno = EEXIST;
+    }
   }
   return false;
 }

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 namespace kiln {
 namespace {
@@ -70,6 +72,24 @@ TEST_F(NewFileTest, ReplacesAFileAndLeavesNothingBeside) {
   ASSERT_TRUE(file.write(content) && file.replace(folder_ + "/a"));
   EXPECT_EQ(text("a"), "new");
   EXPECT_EQ(names(), Names{"a"});
+}
+
+TEST_F(NewFileTest, WritersOfOneFileAllSucceedAndLeaveNothingBeside) {
+  std::atomic<int> failures = 0;
+  const auto write = [&](uint8_t letter) {
+    for (int i = 0; i < 500; ++i) {
+      NewFile file(folder_, ".t-", 0600);
+      const uint8_t bytes[] = {letter, letter};
+      failures += !(file.write(bytes) && file.replace(folder_ + "/a"));
+    }
+  };
+  std::thread other(write, 'x'), third(write, 'y');
+  write('z');
+  other.join();
+  third.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(names(), Names{"a"});
+  EXPECT_TRUE(text("a") == "xx" || text("a") == "yy" || text("a") == "zz") << text("a");
 }
 
 TEST_F(NewFileTest, AFolderIsNotReplaced) {

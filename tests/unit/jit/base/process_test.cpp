@@ -7,8 +7,10 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/child.h"
@@ -50,10 +52,13 @@ TEST(Thread, IsForgottenInAForkedChild) {
   SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
+  std::atomic<bool> runs = false;
   Thread thread = Thread::start("kiln-test", [&] {
+    runs = true;
     char byte;
     EXPECT_EQ(read(pipe_ends[0], &byte, 1), 1);
   });
+  while (!runs) std::this_thread::yield();  // the address sanitizer's locks do not survive a fork while it starts
   test::in_child([&] {
     EXPECT_FALSE(thread);
     thread.join();  // returns
