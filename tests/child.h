@@ -7,6 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 // The thread sanitizer otherwise ends a child that starts a thread where its parent had several.
 extern "C" inline __attribute__((used, visibility("default"))) const char *__tsan_default_options() {
@@ -21,6 +25,13 @@ extern "C" inline __attribute__((used, visibility("default"))) const char *__tsa
 #endif
 
 namespace kiln::test {
+
+// What this process allocates from here on may be there still when it ends.
+inline void expect_leaks() {
+#if defined(__SANITIZE_ADDRESS__)
+  __lsan_disable();
+#endif
+}
 
 // How many of the running test's expectations have failed. A child inherits its parent's count.
 inline int failures() {

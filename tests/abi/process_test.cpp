@@ -166,6 +166,7 @@ TEST_F(Process, MayExitAtAnyTime) {
   for (int i = 0; i < 10; ++i) {
     in_child(
         [&] {
+          kiln::test::expect_leaks();
           kiln_context *context = host::make_context(cache, nullptr, 3).release();
           const host::Graph graph = host::parse(context, host::scaled(100 + i));
           host::Compiled compiled = host::compile(context, graph.get());

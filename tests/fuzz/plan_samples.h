@@ -64,8 +64,10 @@ inline Artifact sample_of(std::string_view json, std::string_view backend = "cpu
       .ops = builtin_ops(), .passes = passes, .cache = nullptr, .pool = std::make_shared<ThreadPool>(1)};
   CompileOptions options;
   options.backend = backend;
-  options.cpu = "x86-64";
-  options.code = backend == "reference";
+  if (backend == "cpu") {
+    options.cpu = "x86-64";
+    options.code = false;
+  }
   options.use_cache = false;
   CompileReport report;
   Result<GraphPtr> graph = read_json(json, builtin_ops());
