@@ -37,7 +37,7 @@ Result<AttrValue::List> read_items(const Checks &check, Context *context, const 
       });
     case KILN_ATTR_DTYPE:
       return read_list<kiln_dtype, DType>(attr, [&](kiln_dtype d) -> Result<DType> {
-        if (d == 0 || d > static_cast<uint32_t>(dtype_count))
+        if (d > static_cast<uint32_t>(dtype_count))  // 0: none, as an attribute's default may be
           return check.fail("'", name, "': no dtype has number ", d);
         return static_cast<DType>(d);
       });

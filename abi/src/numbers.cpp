@@ -28,7 +28,9 @@ static_assert(is(KILN_OK, Code::ok) && is(KILN_INVALID_ARGUMENT, Code::invalid_a
 static_assert(is(KILN_F64, DType::f64) && is(KILN_F32, DType::f32) && is(KILN_F16, DType::f16) &&
               is(KILN_BF16, DType::bf16) && is(KILN_I64, DType::i64) && is(KILN_I32, DType::i32) &&
               is(KILN_I16, DType::i16) && is(KILN_I8, DType::i8) && is(KILN_U8, DType::u8) &&
-              is(KILN_BOOL, DType::boolean) && dtype_count == 10);
+              is(KILN_BOOL, DType::boolean) && is(KILN_U16, DType::u16) && is(KILN_U32, DType::u32) &&
+              is(KILN_U64, DType::u64) && is(KILN_F8_E4M3FN, DType::f8_e4m3fn) && is(KILN_F8_E5M2, DType::f8_e5m2) &&
+              dtype_count == 15);
 
 static_assert(is(KILN_ATTR_I64, AttrKind::i64) && is(KILN_ATTR_F64, AttrKind::f64) &&
               is(KILN_ATTR_TEXT, AttrKind::text) && is(KILN_ATTR_DTYPE, AttrKind::dtype) &&

@@ -19,15 +19,22 @@ enum class DType : uint8_t {
   i16 = 7,
   i8 = 8,
   u8 = 9,
-  boolean = 10
+  boolean = 10,
+  u16 = 11,
+  u32 = 12,
+  u64 = 13,
+  f8_e4m3fn = 14,  // finite: no infinities, one NaN of each sign
+  f8_e5m2 = 15
 };
-inline constexpr int dtype_count = 10;
+inline constexpr int dtype_count = 15;
 
 struct DTypeInfo {
   DType dtype;
   std::string_view name;  // "f32", as in JSON
   uint32_t size_bytes;
   bool is_float, is_integer;  // bool is neither
+  bool is_signed;             // can be below 0
+  DType computes_as;          // f32 for smaller floats, which are stored and converted, never computed with
   uint8_t dlpack_code, dlpack_bits;
 };
 const DTypeInfo &dtype_info(DType dtype);  // any enumerator but none

@@ -1,50 +1,92 @@
-// The 16-bit float formats: their bits, from double and to double.
+// The float formats of 16 bits and fewer: their bits, from double and to double.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "jit/base/dtype.h"
 
 namespace kiln {
 
 struct FloatFormat {
   int exponent_bits, mantissa_bits;
+  bool is_finite = false;  // no infinities: the largest exponent holds numbers, and NaN where all bits are set
+  // Converting to it (storing is exact) makes the largest number of what is larger, infinities too.
+  bool saturates = false;
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  uint32_t sign() const { return uint32_t{1} << (exponent_bits + mantissa_bits); }
+  uint32_t infinity() const { return (sign() - 1) >> mantissa_bits << mantissa_bits; }
+  uint32_t nan() const { return is_finite ? sign() - 1 : infinity() | uint32_t{1} << (mantissa_bits - 1); }
+  uint32_t largest() const { return is_finite ? sign() - 2 : infinity() - 1; }
+  uint32_t overflow() const { return is_finite ? largest() : infinity(); }
 };
 inline constexpr FloatFormat f16_format{5, 10}, bf16_format{8, 7};
+// As the Open Compute Project's 8-bit floating point specification has them; ONNX' Cast saturates, too.
+inline constexpr FloatFormat f8_e4m3fn_format{4, 3, true, true}, f8_e5m2_format{5, 2, false, true};
+
+// Of a dtype that computes as f32, and is not that.
+inline FloatFormat small_format(DType type) {
+  switch (type) {
+    case DType::f16:
+      return f16_format;
+    case DType::f8_e4m3fn:
+      return f8_e4m3fn_format;
+    case DType::f8_e5m2:
+      return f8_e5m2_format;
+    default:
+      return bf16_format;
+  }
+}
 
 // Exact.
 inline double decode_float(uint16_t bits, FloatFormat format) {
-  const int bias = (1 << (format.exponent_bits - 1)) - 1, top = (1 << format.exponent_bits) - 1;
+  const int top = (1 << format.exponent_bits) - 1;
   const uint32_t mantissa = bits & ((uint32_t{1} << format.mantissa_bits) - 1);
   const int exponent = static_cast<int>(bits >> format.mantissa_bits) & top;
-  const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
   double value;
-  if (exponent == top) {
+  if (format.is_finite ? (bits & (format.sign() - 1)) == format.nan() : exponent == top) {
     value = mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   } else {
     const uint32_t implicit = exponent ? uint32_t{1} << format.mantissa_bits : 0;
-    value =
-        std::ldexp(static_cast<double>(mantissa | implicit), (exponent ? exponent : 1) - bias - format.mantissa_bits);
+    value = std::ldexp(static_cast<double>(mantissa | implicit),
+                       (exponent ? exponent : 1) - format.bias() - format.mantissa_bits);
   }
-  return negative ? -value : value;
+  return bits & format.sign() ? -value : value;
 }
 
 // Rounded once, halves to even; NaN becomes the quiet one.
 inline uint16_t encode_float(double value, FloatFormat format) {
-  const int bias = (1 << (format.exponent_bits - 1)) - 1;
-  const uint32_t infinity = ((uint32_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
-  const uint32_t sign = uint32_t{std::signbit(value)} << (format.exponent_bits + format.mantissa_bits);
-  if (std::isnan(value)) return static_cast<uint16_t>(infinity | uint32_t{1} << (format.mantissa_bits - 1));
-  if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
+  const int bias = format.bias();
+  const uint32_t sign = std::signbit(value) ? format.sign() : 0;
+  if (std::isnan(value)) return static_cast<uint16_t>(format.nan());
   if (value == 0) return static_cast<uint16_t>(sign);
   // In units of the last place at this exponent (that of the smallest normal below it), rounding makes an integer; a
   // carry into the exponent field, up to infinity, comes by itself.
-  const int exponent = std::max(std::ilogb(value), 1 - bias);
+  const int exponent = std::isinf(value) ? bias + 2 : std::max(std::ilogb(value), 1 - bias);
+  if (exponent > bias + 1) return static_cast<uint16_t>(sign | format.overflow());
   const double units = std::nearbyint(std::ldexp(std::abs(value), format.mantissa_bits - exponent));
-  if (exponent > bias) return static_cast<uint16_t>(sign | infinity);
   const uint32_t bits =
       static_cast<uint32_t>(units) + (static_cast<uint32_t>(exponent + bias - 1) << format.mantissa_bits);
-  return static_cast<uint16_t>(sign | std::min(bits, infinity));
+  return static_cast<uint16_t>(sign | std::min(bits, format.overflow()));
+}
+
+// A double that rounds to any smaller float as `exact` does: where it is not exact, the neighbour whose last bit is
+// set.
+inline double rounded_to_odd(long double exact) {
+  const auto nearest = static_cast<double>(exact);
+  if (nearest == exact || std::bit_cast<uint64_t>(nearest) & 1) return nearest;
+  const double infinity = std::numeric_limits<double>::infinity();
+  return std::nextafter(nearest, nearest < exact ? infinity : -infinity);
+}
+
+// As Core::convert makes it of `value`.
+inline double saturated(double value, FloatFormat format) {
+  if (!format.saturates || std::isnan(value)) return value;
+  const double most = decode_float(static_cast<uint16_t>(format.largest()), format);
+  return std::clamp(value, -most, most);
 }
 
 }  // namespace kiln

@@ -19,7 +19,7 @@ double double_of(DType dtype, uint64_t bits) {
     case DType::f32:
       return std::bit_cast<float>(static_cast<uint32_t>(bits));
     default:
-      return decode_float(static_cast<uint16_t>(bits), dtype == DType::f16 ? f16_format : bf16_format);
+      return decode_float(static_cast<uint16_t>(bits), small_format(dtype));
   }
 }
 
@@ -30,21 +30,23 @@ uint64_t bits_of(DType dtype, double number) {
     case DType::f32:
       return std::bit_cast<uint32_t>(static_cast<float>(number));
     default:
-      return encode_float(number, dtype == DType::f16 ? f16_format : bf16_format);
+      return encode_float(number, small_format(dtype));
   }
 }
 
 int64_t sign_extend(DType dtype, uint64_t bits) {
-  if (dtype == DType::u8) return static_cast<uint8_t>(bits);
-  int shift = 64 - 8 * static_cast<int>(size_of(dtype));
+  const int shift = 64 - 8 * static_cast<int>(size_of(dtype));
   return static_cast<int64_t>(bits << shift) >> shift;
 }
 
+// The integer's low bytes, where they are all of it.
 std::optional<uint64_t> integer_element(DType dtype, int64_t integer) {
-  uint32_t size = size_of(dtype);
-  uint64_t mask = size == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * size)) - 1;
-  uint64_t bits = static_cast<uint64_t>(integer) & mask;
-  return sign_extend(dtype, bits) == integer ? std::optional(bits) : std::nullopt;
+  const uint32_t size = size_of(dtype);
+  const uint64_t mask = size == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * size)) - 1;
+  const uint64_t bits = static_cast<uint64_t>(integer) & mask;
+  const bool fits = dtype_info(dtype).is_signed ? sign_extend(dtype, bits) == integer
+                                                : integer >= 0 && bits == static_cast<uint64_t>(integer);
+  return fits ? std::optional(bits) : std::nullopt;
 }
 
 template <class T>
@@ -68,6 +70,7 @@ std::string text_of_element(DType dtype, uint64_t bits) {
   if (dtype == DType::boolean) return bits ? "true" : "false";
   if (dtype_info(dtype).is_integer) {
     constexpr int64_t exact = int64_t{1} << 53;
+    if (!dtype_info(dtype).is_signed) return bits > exact ? str_cat('"', bits, '"') : str_cat(bits);
     int64_t integer = sign_extend(dtype, bits);
     return integer > exact || integer < -exact ? str_cat('"', integer, '"') : str_cat(integer);
   }
@@ -93,11 +96,13 @@ std::optional<uint64_t> element_of(DType dtype, double number) {
 }
 
 std::optional<uint64_t> element_of(DType dtype, std::string_view word) {
+  if (dtype == DType::u64) return parse_all<uint64_t>(word, 10);
   if (dtype_info(dtype).is_integer) {
     std::optional<int64_t> integer = parse_all<int64_t>(word, 10);
     return integer ? integer_element(dtype, *integer) : std::nullopt;
   }
   if (!dtype_info(dtype).is_float) return std::nullopt;
+  if (word.ends_with("inf") && small_format(dtype).is_finite && size_of(dtype) == 1) return std::nullopt;
   if (word == "nan") return bits_of(dtype, std::numeric_limits<double>::quiet_NaN());
   if (word == "inf") return bits_of(dtype, HUGE_VAL);
   if (word == "-inf") return bits_of(dtype, -HUGE_VAL);

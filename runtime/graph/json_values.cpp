@@ -38,8 +38,10 @@ Result<Shape> read_dims(const View &v) {
 Result<DType> read_dtype(const View &v) {
   KILN_ASSIGN(std::string_view name, v.as_text());
   if (std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
-  return v.fail(Code::unknown_name, "unknown dtype '", name,
-                "'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool");
+  std::string known;
+  for (int number = 1; number <= dtype_count; ++number)
+    str_append(known, str_cat(number == 1 ? "" : ", ", name_of(static_cast<DType>(number))));
+  return v.fail(Code::unknown_name, "unknown dtype '", name, "'; known are ", known);
 }
 
 Result<TensorType> read_type(const View &v) {

@@ -22,7 +22,8 @@ struct Descriptor {
 constexpr std::array descriptors = {
     Descriptor{"<f8", DType::f64}, Descriptor{"<f4", DType::f32}, Descriptor{"<f2", DType::f16},
     Descriptor{"<i8", DType::i64}, Descriptor{"<i4", DType::i32}, Descriptor{"<i2", DType::i16},
-    Descriptor{"|i1", DType::i8},  Descriptor{"|u1", DType::u8},  Descriptor{"|b1", DType::boolean},
+    Descriptor{"|i1", DType::i8},  Descriptor{"<u8", DType::u64}, Descriptor{"<u4", DType::u32},
+    Descriptor{"<u2", DType::u16}, Descriptor{"|u1", DType::u8},  Descriptor{"|b1", DType::boolean},
 };
 
 template <class... Parts>

@@ -23,10 +23,14 @@ struct DTypeName {
   DType dtype;
 };
 constexpr std::array dtype_names = {
-    DTypeName{"F64", DType::f64},      DTypeName{"F32", DType::f32}, DTypeName{"F16", DType::f16},
-    DTypeName{"BF16", DType::bf16},    DTypeName{"I64", DType::i64}, DTypeName{"I32", DType::i32},
-    DTypeName{"I16", DType::i16},      DTypeName{"I8", DType::i8},   DTypeName{"U8", DType::u8},
-    DTypeName{"BOOL", DType::boolean},
+    DTypeName{"F64", DType::f64},         DTypeName{"F32", DType::f32},
+    DTypeName{"F16", DType::f16},         DTypeName{"BF16", DType::bf16},
+    DTypeName{"I64", DType::i64},         DTypeName{"I32", DType::i32},
+    DTypeName{"I16", DType::i16},         DTypeName{"I8", DType::i8},
+    DTypeName{"U8", DType::u8},           DTypeName{"U16", DType::u16},
+    DTypeName{"U32", DType::u32},         DTypeName{"U64", DType::u64},
+    DTypeName{"BOOL", DType::boolean},    DTypeName{"F8_E4M3", DType::f8_e4m3fn},
+    DTypeName{"F8_E5M2", DType::f8_e5m2},
 };
 
 std::optional<DType> dtype_named(std::string_view name) {

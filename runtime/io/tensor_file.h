@@ -25,7 +25,8 @@ struct StoredTensor {
 // Any bytes. What they return views them.
 Result<std::vector<StoredTensor>> parse_safetensors(ByteSpan file);
 Result<StoredTensor> parse_npy(ByteSpan file);
-// Row-major tensors. Errors: invalid_argument, for two of one name or a dtype that the format lacks (npy has no bf16).
+// Row-major tensors. Errors: invalid_argument, for two of one name or a dtype that the format lacks (npy has no bf16
+// and no f8).
 Result<Bytes> write_safetensors(std::span<const StoredTensor> tensors);
 Result<Bytes> write_npy(const StoredTensor &tensor);
 

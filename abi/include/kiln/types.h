@@ -79,6 +79,11 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_I8 8u
 #define KILN_U8 9u
 #define KILN_BOOL 10u
+#define KILN_U16 11u
+#define KILN_U32 12u
+#define KILN_U64 13u
+#define KILN_F8_E4M3FN 14u /* 8-bit floats are stored, moved and converted to and from */
+#define KILN_F8_E5M2 15u
 
 /* ---- kinds of kiln_attr, and what `data` points to */
 #define KILN_ATTR_I64 1u           /* int64_t[count] */

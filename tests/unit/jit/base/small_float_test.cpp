@@ -6,8 +6,8 @@ namespace kiln {
 namespace {
 
 TEST(SmallFloat, EveryFiniteValueReadsBack) {
-  for (FloatFormat format : {f16_format, bf16_format}) {
-    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+  for (FloatFormat format : {f16_format, bf16_format, f8_e4m3fn_format, f8_e5m2_format}) {
+    for (uint32_t bits = 0; bits < 2 * format.sign(); ++bits) {
       double value = decode_float(static_cast<uint16_t>(bits), format);
       if (!std::isnan(value)) {
         ASSERT_EQ(encode_float(value, format), bits);
@@ -26,6 +26,27 @@ TEST(SmallFloat, RoundsOnceHalvesToEvenAndOverflowsToInfinity) {
   EXPECT_EQ(encode_float(0x1p-25, f16_format), 0);
   EXPECT_EQ(encode_float(0x1.8p-25, f16_format), 1);
   EXPECT_EQ(encode_float(-0.0, bf16_format), 0x8000);
+}
+
+TEST(SmallFloat, EightBitsHoldWhatTheirSpecificationSays) {
+  EXPECT_EQ(decode_float(0x7e, f8_e4m3fn_format), 448);
+  EXPECT_TRUE(std::isnan(decode_float(0x7f, f8_e4m3fn_format)));
+  EXPECT_TRUE(std::isnan(decode_float(0xff, f8_e4m3fn_format)));
+  EXPECT_EQ(decode_float(0x01, f8_e4m3fn_format), 0x1p-9);
+  EXPECT_EQ(decode_float(0x7b, f8_e5m2_format), 57344);
+  EXPECT_EQ(decode_float(0xfc, f8_e5m2_format), -HUGE_VAL);
+  EXPECT_EQ(decode_float(0x01, f8_e5m2_format), 0x1p-16);
+  EXPECT_EQ(encode_float(-HUGE_VAL, f8_e5m2_format), 0xfc);
+  EXPECT_EQ(encode_float(17, f8_e4m3fn_format), 0x58);  // 16: a tie goes to the even one
+  EXPECT_EQ(encode_float(NAN, f8_e4m3fn_format), 0x7f);
+}
+
+TEST(SmallFloat, ConvertingToEightBitsSaturates) {
+  EXPECT_EQ(saturated(1e9, f8_e4m3fn_format), 448);
+  EXPECT_EQ(saturated(-HUGE_VAL, f8_e5m2_format), -57344);
+  EXPECT_EQ(saturated(449, f8_e5m2_format), 449);
+  EXPECT_EQ(saturated(HUGE_VAL, f16_format), HUGE_VAL);
+  EXPECT_TRUE(std::isnan(saturated(NAN, f8_e4m3fn_format)));
 }
 
 }  // namespace

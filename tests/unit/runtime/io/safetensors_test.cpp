@@ -41,7 +41,7 @@ TEST(Safetensors, RefusalsNameTheTensor) {
         str_cat("{\"a\":{\"dtype\":\"", dtype, "\",\"shape\":", shape, ",\"data_offsets\":", offsets, "}}"), bytes));
   };
   EXPECT_EQ(one("F32", "[1]", "[0,4]", 4), "");
-  EXPECT_EQ(one("F8_E4M3", "[4]", "[0,4]", 4), "tensor 'a': dtype 'F8_E4M3' is not one that Kiln has");
+  EXPECT_EQ(one("F8_E8M0", "[4]", "[0,4]", 4), "tensor 'a': dtype 'F8_E8M0' is not one that Kiln has");
   EXPECT_EQ(one("F32", "[-1]", "[0,4]", 4), "tensor 'a': shape is no list of sizes");
   EXPECT_EQ(one("F32", "[0.5]", "[0,4]", 4), "tensor 'a': shape is no list of sizes");
   EXPECT_EQ(one("F32", "[1]", "[0]", 4), "tensor 'a': data_offsets is no pair of offsets");
