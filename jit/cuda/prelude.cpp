@@ -6,6 +6,7 @@ namespace kiln::cuda {
 std::string_view prelude() {
   return R"(// Semantics of Kiln's core operations. No header is included.
 typedef long long kiln_i64;
+typedef unsigned long long kiln_u64;
 #define KILN_INLINE static __device__ __forceinline__
 
 KILN_INLINE kiln_i64 kiln_floor_div(kiln_i64 a, kiln_i64 b) {
@@ -16,6 +17,16 @@ KILN_INLINE kiln_i64 kiln_floor_div(kiln_i64 a, kiln_i64 b) {
 KILN_INLINE kiln_i64 kiln_floor_mod(kiln_i64 a, kiln_i64 b) { return b == 0 ? 0 : a - kiln_floor_div(a, b) * b; }
 template <class T> KILN_INLINE T kiln_min(T a, T b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 template <class T> KILN_INLINE T kiln_max(T a, T b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+
+// Of floats: -0 is less than +0.
+KILN_INLINE bool kiln_sign(float x) { return __float_as_uint(x) >> 31; }
+KILN_INLINE bool kiln_sign(double x) { return __double_as_longlong(x) < 0; }
+template <class T> KILN_INLINE T kiln_lesser(T a, T b) { return a != a || a < b || (a == b && kiln_sign(a)) ? a : b; }
+template <class T> KILN_INLINE T kiln_greater(T a, T b) { return a != a || a > b || (a == b && !kiln_sign(a)) ? a : b; }
+KILN_INLINE float kiln_min(float a, float b) { return b != b ? b : kiln_lesser(a, b); }
+KILN_INLINE float kiln_max(float a, float b) { return b != b ? b : kiln_greater(a, b); }
+KILN_INLINE double kiln_min(double a, double b) { return b != b ? b : kiln_lesser(a, b); }
+KILN_INLINE double kiln_max(double a, double b) { return b != b ? b : kiln_greater(a, b); }
 
 // A truncated division's remainder as that of a division rounded down.
 template <class T> KILN_INLINE T kiln_with_sign(T r, T b) { return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r; }
@@ -34,6 +45,13 @@ KILN_INLINE float kiln_div(float a, float b, unsigned *) { return a / b; }
 KILN_INLINE double kiln_div(double a, double b, unsigned *) { return a / b; }
 KILN_INLINE float kiln_rem(float a, float b, unsigned *) { return kiln_with_sign(fmodf(a, b), b); }
 KILN_INLINE double kiln_rem(double a, double b, unsigned *) { return kiln_with_sign(fmod(a, b), b); }
+// By less than 0 or the width and more: nothing of the number is left but, to the right, its sign.
+template <class T> KILN_INLINE T kiln_shift_left(T a, T by) {
+  return by < 0 || by >= T(8 * sizeof(T)) ? T(0) : T((unsigned long long)a << by);
+}
+template <class T> KILN_INLINE T kiln_shift_right(T a, T by) {
+  return by < 0 || by >= T(8 * sizeof(T)) ? T(a < 0 ? -1 : 0) : T(a >> by);
+}
 template <class T> KILN_INLINE T kiln_pow(T base, T exponent) {
   if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (exponent & 1 ? T(-1) : T(1)) : T(0);
   unsigned long long result = 1, square = base;   // which wrap
@@ -48,6 +66,40 @@ template <class T, class F> KILN_INLINE T kiln_to_int(F x, T low, T high) {
   if (x != x) return 0;
   if (x <= (F)low) return low;
   return x >= (F)high ? high : (T)x;
+}
+// Small floats are their bits: EXPONENT and MANTISSA of them; FINITE: no infinities, and NaN where all are set.
+template <int EXPONENT, int MANTISSA, bool FINITE> KILN_INLINE float kiln_from_small(unsigned x) {
+  const unsigned bias = (1u << (EXPONENT - 1)) - 1, sign = 1u << (EXPONENT + MANTISSA), size = x & (sign - 1);
+  const unsigned top = (1u << EXPONENT) - 1;
+  unsigned bits = (size << (23 - MANTISSA)) + ((127 - bias) << 23);
+  if (size < 1u << MANTISSA)   // a denormal, or 0
+    bits = __float_as_uint(__uint_as_float(bits + (1u << 23)) - __uint_as_float((128 - bias) << 23));
+  else if (FINITE ? size == sign - 1 : size >= top << MANTISSA)
+    bits = FINITE ? 0x7fc00000u : bits + ((255 - (top + 127 - bias)) << 23);
+  return __uint_as_float(bits | (x & sign ? 1u << 31 : 0u));
+}
+// Rounded once, halves to even; `most` is what too large numbers become.
+template <int EXPONENT, int MANTISSA, bool FINITE> KILN_INLINE unsigned kiln_to_small(float x, unsigned most, unsigned nan) {
+  const unsigned bias = (1u << (EXPONENT - 1)) - 1, shift = 23 - MANTISSA;
+  const unsigned bits = __float_as_uint(x), size = bits & 0x7fffffffu, magic = (151 - bias - MANTISSA) << 23;
+  unsigned result = size < (128 - bias) << 23   // the addition's last place is the smallest denormal's
+      ? __float_as_uint(__uint_as_float(size) + __uint_as_float(magic)) - magic
+      : (size + ((bias - 127) << 23) + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
+  if (result > most) result = most;
+  if (size > 255u << 23) result = nan;
+  return result | bits >> 31 << (EXPONENT + MANTISSA);
+}
+// Rounded to odd: the last bit says that more followed, so that rounding again is rounding once.
+KILN_INLINE float kiln_to_odd(double x) {
+  const float rounded = (float)x;
+  const double back = rounded;
+  if (!(back < x || back > x)) return rounded;
+  return __uint_as_float((__float_as_uint(rounded) - (fabs(back) > fabs(x))) | 1u);
+}
+// A 64-bit integer whose bits beyond a double's are gathered in one.
+template <class T> KILN_INLINE T kiln_gathered(T x) {
+  const kiln_u64 bits = (kiln_u64)x, size = x < T(0) ? ~bits : bits;
+  return size >> 53 && bits & 0x7ff ? T((bits & ~0x7ffull) | 0x800) : x;
 }
 KILN_INLINE bool kiln_in_range(kiln_i64 index, kiln_i64 extent, unsigned *error) {
   bool inside = index >= 0 && index < extent;

@@ -290,10 +290,6 @@ Mapping mapping_of(const Kernel &kernel) {
 }
 
 Result<std::string> emit_source(const Kernel &kernel, std::string_view name) {
-  for (const Buffer &b : kernel.buffers) {
-    if (b.type == DType::f16 || b.type == DType::bf16)
-      return error(Code::unimplemented, "cuda: ", name_of(b.type), " cannot be emitted yet");
-  }
   const size_t parameter = sizeof(uint64_t) * (kernel.buffers.size() + kernel.symbols.size() + 5);
   if (parameter > parameter_bytes)
     return error(Code::unimplemented, "cuda: ", kernel.buffers.size(), " buffers and ", kernel.symbols.size(),

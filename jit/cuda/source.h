@@ -24,8 +24,7 @@ inline constexpr size_t parameter_bytes = 4096;  // that an entry may take, by C
 
 // What all kernels of a program share: helper functions with the semantics of core_ops.def.
 std::string_view prelude();
-// The entry function `name`. code unimplemented: a dtype that cannot be emitted yet (f16, bf16), or more buffers than a
-// parameter holds.
+// The entry function `name`. code unimplemented: more buffers than a parameter holds.
 Result<std::string> emit_source(const kernel::Kernel &kernel, std::string_view name);
 
 }  // namespace kiln::cuda

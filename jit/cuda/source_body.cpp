@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "jit/base/small_float.h"
+
 namespace kiln::cuda {
 
 using namespace kernel;
@@ -19,13 +21,25 @@ std::string_view value_type(DType type) {
       return "short";
     case DType::i8:
       return "signed char";
+    case DType::u64:
+      return "kiln_u64";
+    case DType::u32:
+      return "unsigned";
+    case DType::u16:
+    case DType::f16:  // the bits
+    case DType::bf16:
+      return "unsigned short";
     case DType::u8:
+    case DType::f8_e4m3fn:
+    case DType::f8_e5m2:
       return "unsigned char";
     case DType::boolean:
       return "bool";
-    default:
-      return "float";
+    case DType::f32:
+    case DType::none:
+      break;
   }
+  return "float";
 }
 std::string_view memory_type(DType type) { return type == DType::boolean ? "unsigned char" : value_type(type); }
 
@@ -62,6 +76,10 @@ std::string expr_text(const Expr &e, std::string_view value_prefix) {
 
 std::string immediate_text(DType type, uint64_t immediate) {
   if (type == DType::boolean) return immediate ? "true" : "false";
+  if (dtype_info(type).computes_as != type)
+    return str_cat("(", value_type(type), ")", encode_float(std::bit_cast<double>(immediate), small_format(type)), "u");
+  if (dtype_info(type).is_integer && !dtype_info(type).is_signed)
+    return str_cat("(", value_type(type), ")", immediate, "ull");
   if (!dtype_info(type).is_float) {
     const int64_t v = static_cast<int64_t>(immediate);
     return v == INT64_MIN ? "(-9223372036854775807ll - 1)" : str_cat("(", value_type(type), ")", v, "ll");
@@ -88,16 +106,54 @@ std::vector<std::string> BodyText::yields() const {
   return names;
 }
 
+namespace {
+
+// The template arguments that are a format.
+std::string format_text(DType type) {
+  const FloatFormat format = small_format(type);
+  return str_cat("<", format.exponent_bits, ", ", format.mantissa_bits, ", ", format.is_finite ? "true" : "false", ">");
+}
+
+// As f32, rounded to odd where it is not exact: rounding that once more to a small float is rounding once.
+std::string odd_text(const std::string &value, DType from) {
+  if (from == DType::f32) return value;
+  if (from == DType::f64) return str_cat("kiln_to_odd(", value, ")");
+  if (size_of(from) == 8) return str_cat("kiln_to_odd((double)kiln_gathered(", value, "))");
+  return size_of(from) == 4 ? str_cat("kiln_to_odd((double)", value, ")") : str_cat("(float)", value);
+}
+
+std::string convert_text(const std::string &value, DType from, DType to) {
+  if (from == to) return value;
+  if (dtype_info(from).computes_as != from)
+    return convert_text(str_cat("kiln_from_small", format_text(from), "(", value, ")"), DType::f32, to);
+  if (dtype_info(to).computes_as != to) {
+    const FloatFormat format = small_format(to);
+    return str_cat("(", value_type(to), ")kiln_to_small", format_text(to), "(", odd_text(value, from), ", ",
+                   format.saturates ? format.largest() : format.overflow(), "u, ", format.nan(), "u)");
+  }
+  if (to == DType::boolean) return str_cat(value, " != 0");
+  if (!dtype_info(from).is_float || dtype_info(to).is_float) return str_cat("(", value_type(to), ")", value);
+  if (to == DType::u64) return str_cat("kiln_to_int<kiln_u64>(", value, ", 0ull, ", ~uint64_t{0}, "ull)");
+  const uint32_t bits = size_of(to) * 8;
+  const bool is_signed = dtype_info(to).is_signed;
+  const std::string high = str_cat((uint64_t{1} << (is_signed ? bits - 1 : bits)) - 1, "ll");
+  const std::string low = is_signed ? str_cat("(-", high, " - 1)") : "0ll";
+  return str_cat("(", value_type(to), ")kiln_to_int<kiln_i64>(", value, ", ", low, ", ", high, ")");
+}
+
+}  // namespace
+
 std::string BodyText::text_of(const Value &v) const {
-  const std::string a = name(v.args[0]), b = name(v.args[1]), c = name(v.args[2]);
+  std::string a = name(v.args[0]);  // may be returned
+  const std::string b = name(v.args[1]), c = name(v.args[2]);
   const DType operand = v.args[0] >= 0 ? body_.values[static_cast<size_t>(v.args[0])].type : v.type;
-  const bool single = operand == DType::f32;
+  const bool single = operand == DType::f32, is_float = dtype_info(v.type).is_float;
   const auto infix = [&](std::string_view op) {
     return str_cat("(", value_type(v.type), ")(", a, " ", op, " ", b, ")");
   };
   // Signed overflow wraps in kernel IR; unsigned arithmetic does so in C++.
   const auto wrapping = [&](std::string_view op) {
-    if (dtype_info(v.type).is_float) return infix(op);
+    if (is_float) return infix(op);
     return str_cat("(", value_type(v.type), ")((unsigned long long)", a, " ", op, " (unsigned long long)", b, ")");
   };
   const auto call = [&](std::string_view function) { return str_cat(function, single ? "f(" : "(", a, ")"); };
@@ -118,15 +174,7 @@ std::string BodyText::text_of(const Value &v) const {
     case Core::accumulator:
       return leaves_[0];
     case Core::convert:
-      if (v.type == DType::boolean) return str_cat(a, " != 0");
-      if (dtype_info(operand).is_float && !dtype_info(v.type).is_float) {
-        const uint32_t bits = size_of(v.type) * 8;
-        const bool is_signed = v.type != DType::u8;
-        const std::string high = is_signed ? str_cat((uint64_t{1} << (bits - 1)) - 1, "ll") : "255ll";
-        const std::string low = is_signed ? str_cat("(-", high, " - 1)") : "0ll";
-        return str_cat("(", value_type(v.type), ")kiln_to_int<kiln_i64>(", a, ", ", low, ", ", high, ")");
-      }
-      return str_cat("(", value_type(v.type), ")", a);
+      return convert_text(a, operand, v.type);
     case Core::add:
       return wrapping("+");
     case Core::sub:
@@ -138,10 +186,10 @@ std::string BodyText::text_of(const Value &v) const {
     case Core::rem:
       return str_cat("kiln_rem(", a, ", ", b, ", args.error_word)");
     case Core::neg:
-      return dtype_info(v.type).is_float ? "-" + a
-                                         : str_cat("(", value_type(v.type), ")(0ull - (unsigned long long)", a, ")");
+      return is_float ? "-" + a : str_cat("(", value_type(v.type), ")(0ull - (unsigned long long)", a, ")");
     case Core::abs:
-      if (dtype_info(v.type).is_float) return call("fabs");
+      if (is_float) return call("fabs");
+      if (!dtype_info(v.type).is_signed) return a;
       return str_cat(a, " < 0 ? (", value_type(v.type), ")(0ull - (unsigned long long)", a, ") : ", a);
     case Core::min:
       return str_cat("kiln_min(", a, ", ", b, ")");
@@ -166,9 +214,25 @@ std::string BodyText::text_of(const Value &v) const {
     case Core::pow:
       return str_cat("kiln_pow(", a, ", ", b, ")");
     case Core::floor:
-      return call("floor");
+      return is_float ? call("floor") : a;
+    case Core::ceil:
+      return is_float ? call("ceil") : a;
+    case Core::trunc:
+      return is_float ? call("trunc") : a;
     case Core::round:
-      return call("rint");
+      return is_float ? call("rint") : a;
+    case Core::bit_and:
+      return infix("&");
+    case Core::bit_or:
+      return infix("|");
+    case Core::bit_xor:
+      return infix("^");
+    case Core::bit_not:
+      return str_cat("(", value_type(v.type), ")~", a);
+    case Core::shift_left:
+      return str_cat("kiln_shift_left(", a, ", ", b, ")");
+    case Core::shift_right:
+      return str_cat("kiln_shift_right(", a, ", ", b, ")");
     case Core::eq:
       return str_cat(a, " == ", b);
     case Core::ne:

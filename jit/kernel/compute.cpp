@@ -11,9 +11,13 @@ uint64_t immediate_of(DType type, double value) {
   if (dtype_info(type).is_float) return std::bit_cast<uint64_t>(value);
   if (type == DType::boolean) return value != 0;
   // Saturating, as Core::convert: infinities are how lowerings say "the smallest" and "the largest".
-  if (value >= 9223372036854775808.0) return static_cast<uint64_t>(INT64_MAX);
-  if (value < -9223372036854775808.0) return static_cast<uint64_t>(INT64_MIN);
-  return std::isnan(value) ? 0 : static_cast<uint64_t>(static_cast<int64_t>(value));
+  const bool is_signed = dtype_info(type).is_signed;
+  const uint32_t bits = size_of(type) * 8 - (is_signed ? 1 : 0);
+  const uint64_t high = ~uint64_t{0} >> (64 - bits), low = is_signed ? ~high : 0;
+  if (std::isnan(value)) return 0;
+  if (value >= std::ldexp(1.0, static_cast<int>(bits))) return high;
+  if (value <= (is_signed ? -std::ldexp(1.0, static_cast<int>(bits)) : 0.0)) return low;
+  return is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
 }
 
 int BodyBuilder::push(Value value) {

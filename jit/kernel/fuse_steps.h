@@ -52,7 +52,7 @@ void schedule(Kernel &kernel, const Target &target);
 struct Microkernel {
   uint32_t mr, nr;
 };
-Microkernel choose_microkernel(const Expr &m, const Target &target);
+Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &target);
 
 // Whether `load`, of a tensor whose domain is `domain`, reads at axes[0], axes[1], ... in its first `count` domain
 // axes.

@@ -43,6 +43,7 @@ enum class CoreGroup : uint8_t {
   convert,   // any; any
   number,    // one type, which is the result's
   real,      // the same, of floats
+  integer,   // the same, of integers
   compare,   // one type; boolean
   logical,   // booleans; boolean
   select,    // a boolean and two of the result's type

@@ -119,7 +119,8 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
       const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
       const bool symbolic = extent_of(item, n_axes).depends_on_symbol() || item.compute.reduce[0].depends_on_symbol();
       if (packable && !symbolic) {
-        const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)), target);
+        const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)),
+                                                     item.compute.contract->accumulator, target);
         all.push_back(pack(item, tensors, micro.nr));
       }
     }

@@ -48,7 +48,7 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   const size_t rank = kernel.parallel.size();
   const Expr &m = kernel.parallel[rank - 2].extent, &n = kernel.parallel[rank - 1].extent;
   const Stage &stage = kernel.stages.front();
-  const Microkernel micro = choose_microkernel(m, target);
+  const Microkernel micro = choose_microkernel(m, stage.contract->accumulator, target);
   s.vector = Schedule::Vector::inner;
   s.mr = micro.mr;
   s.nr = micro.nr;
@@ -106,12 +106,13 @@ void schedule_loops(Kernel &kernel, const Target &target) {
 
 }  // namespace
 
-Microkernel choose_microkernel(const Expr &m, const Target &target) {
+Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &target) {
   // AVX-512: 12x32 fills 24 of 32 registers and reaches 90 to 97 % of the peak; AVX2: 6x16 reaches the full FMA rate,
   // where 12x8 is bound by loads and 3x32 spills; 16 registers of 4 floats take 4x8.
   Microkernel micro = target.level == Target::Level::v4   ? Microkernel{12, 32}
                       : target.level == Target::Level::v3 ? Microkernel{6, 16}
                                                           : Microkernel{4, 8};
+  micro.nr = micro.nr * sizeof(float) / size_of(accumulator);  // as many registers
   if (m.is_integer()) micro.mr = static_cast<uint32_t>(std::clamp<int64_t>(m.integer(), 1, micro.mr));
   return micro;
 }

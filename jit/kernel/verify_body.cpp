@@ -94,6 +94,9 @@ class BodyVerifier {
       case CoreGroup::real:
         if (!dtype_info(v.type).is_float) return wrong_type(i, "expected a float");
         return operands_are(v.type);
+      case CoreGroup::integer:
+        if (!dtype_info(v.type).is_integer) return wrong_type(i, "expected an integer");
+        return operands_are(v.type);
       case CoreGroup::compare:
         KILN_TRY(is_boolean());
         return operands_are(operand(0));

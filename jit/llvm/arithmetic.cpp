@@ -1,8 +1,7 @@
 // Types, constants, and errors raised by lanes.
-#include <llvm/ADT/APFloat.h>
-
 #include <bit>
 
+#include "jit/base/small_float.h"
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -17,13 +16,18 @@ llvm::Type *type_of(KernelState &state, DType type) {
     case DType::f16:
     case DType::bf16:
     case DType::i16:
+    case DType::u16:
       return b.getInt16Ty();
     case DType::i64:
+    case DType::u64:
       return b.getInt64Ty();
     case DType::i32:
+    case DType::u32:
       return b.getInt32Ty();
     case DType::i8:
     case DType::u8:
+    case DType::f8_e4m3fn:
+    case DType::f8_e5m2:
       return b.getInt8Ty();
     case DType::boolean:
       return b.getInt1Ty();
@@ -41,13 +45,7 @@ llvm::Type *memory_type_of(KernelState &state, DType type) {
 llvm::Constant *constant_of(KernelState &state, DType type, uint64_t immediate) {
   llvm::Type *in_registers = type_of(state, type);
   if (in_registers->isFloatingPointTy()) return llvm::ConstantFP::get(in_registers, std::bit_cast<double>(immediate));
-  if (type == DType::f16 || type == DType::bf16) {
-    llvm::APFloat value(std::bit_cast<double>(immediate));
-    bool inexact;
-    value.convert(type == DType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
-                  llvm::APFloat::rmNearestTiesToEven, &inexact);
-    return llvm::ConstantInt::get(in_registers, value.bitcastToAPInt());
-  }
+  if (dtype_info(type).is_float) immediate = encode_float(std::bit_cast<double>(immediate), small_format(type));
   return llvm::ConstantInt::get(in_registers, immediate);
 }
 

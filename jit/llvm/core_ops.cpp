@@ -23,7 +23,7 @@ class CoreEmitter {
     const DType type = types_.operand;
     if (op_ == Core::convert) return emit_convert(state_, operands_[0], type, types_.result);
     if (op_ == Core::select) return b_.CreateSelect(operands_[0], operands_[1], operands_[2]);
-    if (type == DType::f16 || type == DType::bf16) return refuse();
+    if (dtype_info(type).computes_as != type) return refuse();
     if (dtype_info(type).is_float) return emit_float();
     return emit_integer();
   }
@@ -46,9 +46,8 @@ class CoreEmitter {
       case Core::abs:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
       case Core::min:
-        return unless_nan(y, b_.CreateSelect(b_.CreateFCmpOLT(y, x), y, x));
       case Core::max:
-        return unless_nan(y, b_.CreateSelect(b_.CreateFCmpOGT(y, x), y, x));
+        return extreme(x, y);
       case Core::sqrt:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
       case Core::eq:
@@ -65,16 +64,43 @@ class CoreEmitter {
         return b_.CreateFCmpOGE(x, y);
       case Core::rsqrt:
       case Core::floor:
+      case Core::ceil:
+      case Core::trunc:
       case Core::round:
+      case Core::exp:
+      case Core::log:
+      case Core::tanh:
+      case Core::erf:
+      case Core::sin:
+      case Core::cos:
+      case Core::pow:
+      case Core::rem:
         return emit_math(math, op_, x, y);
-      default:
-        return kernel::core_info(op_).kind == kernel::CoreClass::function ? emit_math(math, op_, x, y) : refuse();
+      case Core::constant:
+      case Core::load:
+      case Core::index:
+      case Core::carrier:
+      case Core::accumulator:
+      case Core::convert:
+      case Core::select:
+      case Core::bit_and:
+      case Core::bit_or:
+      case Core::bit_xor:
+      case Core::bit_not:
+      case Core::shift_left:
+      case Core::shift_right:
+      case Core::logical_and:
+      case Core::logical_or:
+      case Core::logical_not:
+      case Core::in_range:
+        break;
     }
+    return refuse();
   }
 
   llvm::Value *emit_integer() {
     llvm::Value *x = operands_[0], *y = operands_.back();
-    const bool is_signed = types_.operand != DType::u8 && types_.operand != DType::boolean;
+    const bool is_signed = dtype_info(types_.operand).is_signed;
     switch (op_) {
       case Core::add:
         return b_.CreateAdd(x, y);
@@ -97,8 +123,18 @@ class CoreEmitter {
       case Core::pow:
         return power(is_signed);
       case Core::floor:
+      case Core::ceil:
+      case Core::trunc:
       case Core::round:
         return x;
+      case Core::bit_not:
+        return b_.CreateNot(x);
+      case Core::bit_xor:
+        return b_.CreateXor(x, y);
+      case Core::shift_left:
+        return shift(llvm::Instruction::Shl, constant(x, 0));
+      case Core::shift_right:
+        return is_signed ? shift(llvm::Instruction::AShr, sign_of(x)) : shift(llvm::Instruction::LShr, constant(x, 0));
       case Core::eq:
         return b_.CreateICmpEQ(x, y);
       case Core::ne:
@@ -111,8 +147,10 @@ class CoreEmitter {
         return is_signed ? b_.CreateICmpSGT(x, y) : b_.CreateICmpUGT(x, y);
       case Core::ge:
         return is_signed ? b_.CreateICmpSGE(x, y) : b_.CreateICmpUGE(x, y);
+      case Core::bit_and:
       case Core::logical_and:
         return b_.CreateAnd(x, y);
+      case Core::bit_or:
       case Core::logical_or:
         return b_.CreateOr(x, y);
       case Core::logical_not:
@@ -122,19 +160,56 @@ class CoreEmitter {
         emit_error(state_, b_.CreateNot(inside), active_, KILN_ERROR_INDEX_OUT_OF_RANGE);
         return inside;
       }
-      default:
-        return refuse();
+      case Core::constant:
+      case Core::load:
+      case Core::index:
+      case Core::carrier:
+      case Core::accumulator:
+      case Core::convert:
+      case Core::select:
+      case Core::sqrt:
+      case Core::rsqrt:
+      case Core::exp:
+      case Core::log:
+      case Core::tanh:
+      case Core::erf:
+      case Core::sin:
+      case Core::cos:
+        break;
     }
+    return refuse();
   }
 
-  // minps and maxps give their second operand where either is NaN: that is x, so only y needs a look. In a reduction x
-  // is the carrier, and this is beside the chain of dependent operations.
-  llvm::Value *unless_nan(llvm::Value *y, llvm::Value *result) {
-    return b_.CreateSelect(b_.CreateFCmpUNO(y, y), llvm::ConstantFP::getNaN(y->getType()), result);
+  // minps and maxps give their second operand where the two are equal: asked both ways, their bits differ for zeros of
+  // different signs alone, of which "and" makes +0 and "or" -0.
+  llvm::Value *extreme(llvm::Value *x, llvm::Value *y) {
+    const bool is_max = op_ == Core::max;
+    const auto choice = [&](llvm::Value *a, llvm::Value *b) {
+      llvm::Value *wins = is_max ? b_.CreateFCmpOGT(a, b) : b_.CreateFCmpOLT(a, b);
+      return b_.CreateBitCast(b_.CreateSelect(wins, a, b), bits_of(x));
+    };
+    llvm::Value *left = choice(x, y), *right = choice(y, x);
+    llvm::Value *result = b_.CreateBitCast(is_max ? b_.CreateAnd(left, right) : b_.CreateOr(left, right), x->getType());
+    return b_.CreateSelect(b_.CreateFCmpUNO(x, y), llvm::ConstantFP::getNaN(x->getType()), result);
+  }
+  llvm::Type *bits_of(llvm::Value *x) {
+    return x->getType()->getWithNewType(b_.getIntNTy(x->getType()->getScalarSizeInBits()));
   }
 
   llvm::Constant *constant(llvm::Value *like, int64_t value) {
     return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(value), true);
+  }
+
+  // In LLVM a shift by the width or more is no value. Less than 0 is more than the width, taken without a sign.
+  llvm::Value *shift(llvm::Instruction::BinaryOps instruction, llvm::Value *beyond) {
+    llvm::Value *x = operands_[0], *y = operands_[1];
+    llvm::Value *within = b_.CreateICmpULT(y, constant(y, x->getType()->getScalarSizeInBits()));
+    llvm::Value *shifted = b_.CreateBinOp(instruction, x, b_.CreateSelect(within, y, constant(y, 0)));
+    return b_.CreateSelect(within, shifted, beyond);
+  }
+
+  llvm::Value *sign_of(llvm::Value *x) {  // 0 or -1
+    return b_.CreateAShr(x, constant(x, x->getType()->getScalarSizeInBits() - 1));
   }
 
   // The instruction traps on a divisor of 0 and on min / -1: both divide by 1 instead, which is right for the latter.

@@ -2,8 +2,8 @@
 //
 // Code is emitted either for one point (scalar code) or for `width` points side by side along one axis. A value of a
 // body is then *uniform* (the same for all lanes: an LLVM scalar) or *varying* (a vector of `width` elements); uniform
-// values stay scalar until they meet a varying one. Booleans are i1 in registers and bytes of 0 or 1 in memory; f16 and
-// bf16 are i16 bits, which only loads, stores and conversions take.
+// values stay scalar until they meet a varying one. Booleans are i1 in registers and bytes of 0 or 1 in memory; floats
+// of 16 bits and fewer are their bits, which only loads, stores, choices and conversions take.
 //
 // The kernel was verified before; what the emitter cannot do all the same (arithmetic on f16) is reported by
 // KernelState::fail. One KernelState is used by one thread.

@@ -19,6 +19,17 @@ Num floor(const Num &x) {
   return select(rounded > x, rounded - 1, rounded);
 }
 
+Num ceil(const Num &x) {
+  if (x.builder().rounding) return unary(llvm::Intrinsic::ceil, x);
+  Num rounded = round_even(x);
+  return select(rounded < x, copysign(rounded + 1, x), rounded);  // above -1 to -0
+}
+
+Num trunc(const Num &x) {
+  if (x.builder().rounding) return unary(llvm::Intrinsic::trunc, x);
+  return copysign(floor(abs(x)), x);
+}
+
 llvm::Value *any(const Num &condition) {
   auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(condition.type());
   if (!vector) return condition.value();
@@ -58,6 +69,10 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
       return (1.0 / sqrt(x)).value();  // two correctly rounded steps: at most 1 ulp
     case Core::floor:
       return math::floor(x).value();
+    case Core::ceil:
+      return math::ceil(x).value();
+    case Core::trunc:
+      return math::trunc(x).value();
     case Core::round:
       return math::round_even(x).value();
     default:

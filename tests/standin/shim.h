@@ -25,6 +25,9 @@ extern "C" __attribute__((visibility("default"))) kiln_shim_state *kiln_shim_add
 #define gridDim kiln_shim.grid_size
 #define __syncthreads() kiln_shim.meet()
 
+static inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+static inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+static inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 static inline unsigned atomicOr(unsigned *address, unsigned value) {
   return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }

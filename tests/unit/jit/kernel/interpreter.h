@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "jit/base/small_float.h"
 #include "jit/kernel/fuse.h"
 #include "jit/kernel/kernel.h"
 
@@ -86,16 +87,30 @@ class Interpreter {
         return a >= b;
     }
   }
-  static bool compare(Core op, Scalar a, Scalar b, bool fp) {
-    return fp ? compare(op, a.f, b.f) : compare(op, a.i, b.i);
+  static bool compare(Core op, Scalar a, Scalar b, DType type) {
+    if (is_float(type)) return compare(op, a.f, b.f);
+    return is_signed(type) ? compare(op, a.i, b.i)
+                           : compare(op, static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i));
+  }
+  static bool is_signed(DType type) { return dtype_info(type).is_signed; }
+
+  // An immediate as a value of the type: small floats are rounded.
+  static Scalar immediate_as(DType type, uint64_t bits) {
+    const Scalar x = immediate(bits);
+    return dtype_info(type).computes_as == type
+               ? x
+               : Scalar{.f = decode_float(encode_float(x.f, small_format(type)), small_format(type))};
   }
 
-  static Scalar convert(Scalar x, bool from_float, DType to) {
-    if (is_float(to)) return {.f = from_float ? x.f : static_cast<double>(x.i)};
-    if (to == DType::boolean) return {.i = from_float ? x.f != 0 : x.i != 0};
-    if (!from_float) return x;
-    if (std::isnan(x.f)) return {.i = 0};
-    return {.i = x.f >= 0x1p63 ? INT64_MAX : x.f < -0x1p63 ? INT64_MIN : static_cast<int64_t>(x.f)};
+  static Scalar convert(Scalar x, DType from, DType to) {
+    if (!is_float(to)) return {.i = is_float(from) ? static_cast<int64_t>(immediate_of(to, x.f)) : wrapped(x.i, to)};
+    if (!is_float(from)) {
+      const long double exact =
+          is_signed(from) ? static_cast<long double>(x.i) : static_cast<long double>(static_cast<uint64_t>(x.i));
+      x.f = to == DType::f64 ? static_cast<double>(exact) : rounded_to_odd(exact);
+    }
+    if (dtype_info(to).computes_as == to) return x;
+    return immediate_as(to, std::bit_cast<uint64_t>(saturated(x.f, small_format(to))));
   }
 
   static double on_floats(Core op, double a, double b) {
@@ -115,9 +130,9 @@ class Interpreter {
       case Core::abs:
         return std::abs(a);
       case Core::min:
-        return std::isnan(a) || a <= b ? a : b;
+        return std::isnan(a) || a < b || (a == b && std::signbit(a)) ? a : b;
       case Core::max:
-        return std::isnan(a) || a >= b ? a : b;
+        return std::isnan(a) || a > b || (a == b && !std::signbit(a)) ? a : b;
       case Core::sqrt:
         return std::sqrt(a);
       case Core::rsqrt:
@@ -138,6 +153,10 @@ class Interpreter {
         return std::pow(a, b);
       case Core::floor:
         return std::floor(a);
+      case Core::ceil:
+        return std::ceil(a);
+      case Core::trunc:
+        return std::trunc(a);
       case Core::round:
         return std::nearbyint(a);
       default:
@@ -145,10 +164,23 @@ class Interpreter {
     }
   }
 
-  // Wrapping: computed without a sign. Division by zero gives 0; the error word is not modelled.
-  static int64_t on_integers(Core op, int64_t a, int64_t b) {
-    const auto wrap = [](uint64_t u) { return static_cast<int64_t>(u); };
+  // The low bits that a value of this type has.
+  static int64_t wrapped(int64_t x, DType type) {
+    const unsigned bits = size_of(type) * 8;
+    if (type == DType::boolean) return x != 0;
+    if (bits == 64) return x;
+    const auto high = static_cast<int64_t>(static_cast<uint64_t>(x) << (64 - bits));
+    return dtype_info(type).is_signed ? high >> (64 - bits)
+                                      : static_cast<int64_t>(static_cast<uint64_t>(high) >> (64 - bits));
+  }
+
+  // Division by zero gives 0; the error word is not modelled. T is int64_t or uint64_t.
+  template <class T>
+  static T on_integers(Core op, T a, T b, DType type) {
+    const T width = size_of(type) * 8;
+    const auto wrap = [](uint64_t u) { return static_cast<T>(u); };
     const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    const bool by_minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);
     switch (op) {
       case Core::add:
         return wrap(x + y);
@@ -157,9 +189,9 @@ class Interpreter {
       case Core::mul:
         return wrap(x * y);
       case Core::div:
-        return b == 0 ? 0 : b == -1 ? wrap(-x) : a / b;
+        return b == 0 ? 0 : by_minus_one ? wrap(-x) : a / b;
       case Core::rem:
-        return b == 0 || b == -1 ? 0 : (a % b != 0 && (a % b < 0) != (b < 0)) ? a % b + b : a % b;
+        return b == 0 || by_minus_one ? 0 : (a % b != 0 && (a % b < 0) != (b < 0)) ? a % b + b : a % b;
       case Core::neg:
         return wrap(-x);
       case Core::abs:
@@ -170,6 +202,23 @@ class Interpreter {
         return std::max(a, b);
       case Core::pow:
         return power(a, b);
+      case Core::floor:
+      case Core::ceil:
+      case Core::trunc:
+      case Core::round:
+        return a;
+      case Core::bit_and:
+        return a & b;
+      case Core::bit_or:
+        return a | b;
+      case Core::bit_xor:
+        return a ^ b;
+      case Core::bit_not:
+        return ~a;
+      case Core::shift_left:
+        return b < 0 || b >= width ? 0 : wrap(x << b);
+      case Core::shift_right:
+        return b < 0 || b >= width ? (a < 0 ? static_cast<T>(-1) : 0) : a >> b;
       case Core::logical_and:
         return a && b;
       case Core::logical_or:
@@ -183,12 +232,22 @@ class Interpreter {
     }
   }
 
-  static int64_t power(int64_t base, int64_t exponent) {
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+  template <class T>
+  static T power(T base, T exponent) {
+    const T minus_one = static_cast<T>(-1);
+    if (exponent < 0) return base == 1 ? 1 : base == minus_one ? (exponent % 2 ? minus_one : 1) : 0;
     uint64_t result = 1, factor = static_cast<uint64_t>(base);
     for (; exponent; exponent >>= 1, factor *= factor)
       if (exponent & 1) result *= factor;
-    return static_cast<int64_t>(result);
+    return static_cast<T>(result);
+  }
+
+  static Scalar compute(Core op, Scalar a, Scalar b, DType operand, DType result) {
+    if (compares(op)) return {.i = compare(op, a, b, operand)};
+    if (is_float(operand)) return {.f = on_floats(op, a.f, b.f)};
+    if (is_signed(operand)) return {.i = wrapped(on_integers(op, a.i, b.i, operand), result)};
+    const uint64_t unsigned_result = on_integers(op, static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i), operand);
+    return {.i = wrapped(static_cast<int64_t>(unsigned_result), result)};
   }
 
   Values run_body(const Body &body, const std::vector<int64_t> &point, const std::vector<Array *> &buffers,
@@ -196,15 +255,15 @@ class Interpreter {
     Values v;
     for (const Value &value : body.values) {
       const auto arg = [&](size_t i) { return v.at(static_cast<size_t>(value.args[i])); };
-      const bool fp = is_float(value.args[0] >= 0 ? body.values[static_cast<size_t>(value.args[0])].type : value.type);
+      const DType operand = value.args[0] >= 0 ? body.values[static_cast<size_t>(value.args[0])].type : value.type;
       Scalar r{};
       switch (value.op) {
         case Core::constant:
-          r = immediate(value.immediate);
+          r = immediate_as(value.type, value.immediate);
           break;
         case Core::load:
           if (value.access.valid >= 0 && !v.at(static_cast<size_t>(value.access.valid)).i)
-            r = immediate(value.access.fill);
+            r = immediate_as(value.type, value.access.fill);
           else
             r = buffers.at(value.access.buffer)->at(static_cast<size_t>(eval(value.access.index[0], point, &v)));
           break;
@@ -218,16 +277,14 @@ class Interpreter {
           r = accumulator;
           break;
         case Core::convert:
-          r = convert(arg(0), fp, value.type);
+          r = convert(arg(0), operand, value.type);
           break;
         case Core::select:
           r = arg(0).i ? arg(1) : arg(2);
           break;
         default: {
           const Scalar a = arg(0), b = core_info(value.op).operands > 1 ? arg(1) : Scalar{};
-          r = compares(value.op) ? Scalar{.i = compare(value.op, a, b, fp)}
-              : fp               ? Scalar{.f = on_floats(value.op, a.f, b.f)}
-                                 : Scalar{.i = on_integers(value.op, a.i, b.i)};
+          r = compute(value.op, a, b, operand, value.type);
         }
       }
       v.push_back(r);
@@ -247,12 +304,14 @@ class Interpreter {
 
   void run_stage(const Stage &stage, std::vector<int64_t> &point, const std::vector<Array *> &buffers) const {
     if (stage.contract) {
-      double sum = 0;
+      const DType type = stage.contract->accumulator;
+      Scalar sum = immediate_as(type, immediate_of(type, 0));
       walk(stage.axes, 0, point, [&] {
-        sum += run_body(stage.contract->a, point, buffers, {}, {})[0].f *
-               run_body(stage.contract->b, point, buffers, {}, {})[0].f;
+        const Scalar a = run_body(stage.contract->a, point, buffers, {}, {})[0];
+        const Scalar b = run_body(stage.contract->b, point, buffers, {}, {})[0];
+        sum = compute(Core::add, sum, compute(Core::mul, a, b, type, type), type, type);
       });
-      store(stage, point, buffers, run_body(stage.body, point, buffers, {.f = sum}, {}));
+      store(stage, point, buffers, run_body(stage.body, point, buffers, sum, {}));
       return;
     }
     std::vector<Axis> loops, reduces;

@@ -5,23 +5,28 @@
 #include <functional>
 #include <limits>
 
+#include "jit/base/small_float.h"
 #include "tests/unit/jit/llvm/compiled_kernel.h"
 
 namespace kiln::codegen::testing {
 namespace {
 
-constexpr DType arithmetic_types[] = {DType::f64, DType::f32, DType::i64, DType::i32, DType::i16, DType::i8, DType::u8};
-constexpr DType all_types[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64,
-                               DType::i32, DType::i16, DType::i8,  DType::u8,   DType::boolean};
+constexpr DType arithmetic_types[] = {DType::f64, DType::f32, DType::i64, DType::i32, DType::i16,
+                                      DType::i8,  DType::u64, DType::u32, DType::u16, DType::u8};
+constexpr DType all_types[] = {DType::f64, DType::f32,     DType::f16, DType::bf16, DType::f8_e4m3fn,
+                               DType::i64, DType::i32,     DType::i16, DType::i8,   DType::f8_e5m2,
+                               DType::u8,  DType::boolean, DType::u16, DType::u32,  DType::u64};
 
-// 16-bit floats are stored and converted, not computed with.
+// Small floats are stored and converted, not computed with.
 bool takes(Core op, DType type) {
-  const bool is_half = type == DType::f16 || type == DType::bf16;
+  const bool is_half = dtype_info(type).computes_as != type;
   switch (core_info(op).group) {
     case CoreGroup::number:
       return !is_half && type != DType::boolean;
     case CoreGroup::real:
       return !is_half && dtype_info(type).is_float;
+    case CoreGroup::integer:
+      return dtype_info(type).is_integer;
     case CoreGroup::compare:
       return !is_half && (type != DType::boolean || op == Core::eq || op == Core::ne);
     case CoreGroup::logical:
@@ -146,6 +151,9 @@ TEST(CoreOps, FloatToIntegerTruncatesAndSaturates) {
   test(int16_t{}, DType::i16);
   test(int8_t{}, DType::i8);
   test(uint8_t{}, DType::u8);
+  test(uint16_t{}, DType::u16);
+  test(uint32_t{}, DType::u32);
+  test(uint64_t{}, DType::u64);
   expect_op<float, uint8_t>(Core::convert, DType::f32, DType::boolean, special_floats,
                             [](float x, float) { return static_cast<uint8_t>(x != 0); });
 }
@@ -195,11 +203,91 @@ TEST(CoreOps, HalfFloatsConvertWithoutLoss) {
   });
 }
 
+// To and from a small float whose bits are Bits: every number of 8 bits, and of 16 the edges and a sample.
+template <class Bits>
+void expect_small(DType type) {
+  const FloatFormat format = small_format(type);
+  std::vector<Bits> bits;
+  for (uint32_t b = 0; b < 2 * format.sign(); b += sizeof(Bits) == 1 ? 1 : 257) bits.push_back(static_cast<Bits>(b));
+  for (uint32_t b : {1u, format.infinity() - 1, format.infinity(), format.nan(), format.largest()})
+    for (uint32_t sign : {0u, format.sign()}) bits.push_back(static_cast<Bits>(b | sign));
+  expect_op<Bits, float>(Core::convert, type, DType::f32, bits,
+                         [&](Bits x, Bits) { return static_cast<float>(decode_float(x, format)); });
+  expect_op<Bits, double>(Core::convert, type, DType::f64, bits, [&](Bits x, Bits) { return decode_float(x, format); });
+
+  // Each number, the middle between it and the next, and their neighbours.
+  std::vector<double> numbers = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e300, -1e300, 1e-300, 5e-324, 3.5e38};
+  for (Bits b : bits) {
+    const double low = decode_float(b, format), high = decode_float(static_cast<Bits>(b + 1), format);
+    const double middle = low + (high - low) / 2;
+    for (double x : {low, middle, middle * (1 + 0x1p-23), middle * (1 - 0x1p-30), std::nextafter(middle, INFINITY)})
+      if (numbers.size() < 600) numbers.push_back(x);
+  }
+  std::vector<float> floats;
+  for (double x : numbers) floats.push_back(static_cast<float>(x));
+  expect_op<double, Bits>(Core::convert, DType::f64, type, numbers, [&](double x, double) {
+    return static_cast<Bits>(encode_float(saturated(x, format), format));
+  });
+  expect_op<float, Bits>(Core::convert, DType::f32, type, floats, [&](float x, float) {
+    return static_cast<Bits>(encode_float(saturated(double{x}, format), format));
+  });
+  const auto integers = [&](auto zero, DType from) {
+    using T = decltype(zero);
+    std::vector<T> values = {0,
+                             1,
+                             3,
+                             17,
+                             100,
+                             static_cast<T>(-1),
+                             static_cast<T>(-9),
+                             std::numeric_limits<T>::max(),
+                             std::numeric_limits<T>::min()};
+    for (int shift = 8; shift < std::numeric_limits<T>::digits; shift += 9)
+      for (int64_t more : {-1, 0, 1}) values.push_back(static_cast<T>((int64_t{0x101} << (shift - 8)) + more));
+    expect_op<T, Bits>(Core::convert, from, type, values, [&](T x, T) {
+      return static_cast<Bits>(encode_float(saturated(rounded_to_odd(x), format), format));
+    });
+  };
+  integers(int64_t{}, DType::i64);
+  integers(uint64_t{}, DType::u64);
+  integers(int32_t{}, DType::i32);
+  integers(uint32_t{}, DType::u32);
+  integers(int16_t{}, DType::i16);
+  integers(uint8_t{}, DType::u8);
+}
+
+TEST(CoreOps, SmallFloatsConvertAndRoundOnce) {
+  expect_small<uint16_t>(DType::f16);
+  expect_small<uint16_t>(DType::bf16);
+  expect_small<uint8_t>(DType::f8_e4m3fn);
+  expect_small<uint8_t>(DType::f8_e5m2);
+}
+
+TEST(CoreOps, TheLargerZeroIsThePositiveOne) {
+  for (const auto &[op, more] : {std::pair{Core::max, true}, std::pair{Core::min, false}})
+    at_every_level([&, op = op, more = more](const Target &target) {
+      for (Schedule::Vector vector : {Schedule::Vector::parallel, Schedule::Vector::inner}) {
+        Kernel source = op_kernel(op, DType::f32, DType::f32);
+        source.schedule.vector = vector;
+        const LoadedKernel kernel(source, target);
+        std::vector<float> a = {0.0f, 0.0f, -0.0f, -0.0f}, b = {0.0f, -0.0f, 0.0f, -0.0f}, result(4);
+        std::vector<uint8_t> choice(4);
+        kernel.run({data_of(a), data_of(b), data_of(choice), data_of(result)}, {4});
+        for (size_t k = 0; k < 4; ++k)
+          EXPECT_EQ(std::signbit(result[k]),
+                    more ? std::signbit(a[k]) && std::signbit(b[k]) : std::signbit(a[k]) || std::signbit(b[k]))
+              << target.name() << " " << k;
+      }
+    });
+}
+
 TEST(CoreOps, FloatsRoundCompareAndChooseAsC) {
   const auto unary = [](Core op, float (*f)(float)) {
     expect_op<float, float>(op, DType::f32, DType::f32, special_floats, [f](float x, float) { return f(x); });
   };
   unary(Core::floor, [](float x) { return std::floor(x); });
+  unary(Core::ceil, [](float x) { return std::ceil(x); });
+  unary(Core::trunc, [](float x) { return std::trunc(x); });
   unary(Core::round, [](float x) { return std::nearbyint(x); });
   unary(Core::sqrt, [](float x) { return std::sqrt(x); });
   unary(Core::abs, [](float x) { return std::abs(x); });
@@ -256,6 +344,44 @@ void expect_integers(DType type) {
     return static_cast<T>(result);
   });
   expect_op<T, uint8_t>(Core::lt, type, DType::boolean, values, [](T x, T y) { return static_cast<uint8_t>(x < y); });
+  for (Core op : {Core::floor, Core::ceil, Core::trunc, Core::round}) binary(op, [](T x, T) { return x; });
+}
+
+template <class T>
+void expect_bits(DType type) {
+  constexpr T width = sizeof(T) * 8;
+  const std::vector<T> values = {0,
+                                 1,
+                                 2,
+                                 5,
+                                 width - 1,
+                                 width,
+                                 width + 1,
+                                 static_cast<T>(-1),
+                                 static_cast<T>(-7),
+                                 static_cast<T>(0x5a),
+                                 std::numeric_limits<T>::max(),
+                                 std::numeric_limits<T>::min()};
+  const auto binary = [&](Core op, T (*f)(T, T)) { expect_op<T, T>(op, type, type, values, f); };
+  binary(Core::bit_and, [](T x, T y) { return static_cast<T>(x & y); });
+  binary(Core::bit_or, [](T x, T y) { return static_cast<T>(x | y); });
+  binary(Core::bit_xor, [](T x, T y) { return static_cast<T>(x ^ y); });
+  binary(Core::bit_not, [](T x, T) { return static_cast<T>(~x); });
+  binary(Core::shift_left,
+         [](T x, T y) { return y < 0 || y >= width ? T(0) : static_cast<T>(static_cast<uint64_t>(x) << y); });
+  binary(Core::shift_right,
+         [](T x, T y) { return y < 0 || y >= width ? static_cast<T>(x < 0 ? -1 : 0) : static_cast<T>(x >> y); });
+}
+
+TEST(CoreOps, BitsOfIntegersAreOfTheirWidth) {
+  expect_bits<int64_t>(DType::i64);
+  expect_bits<int32_t>(DType::i32);
+  expect_bits<int16_t>(DType::i16);
+  expect_bits<int8_t>(DType::i8);
+  expect_bits<uint8_t>(DType::u8);
+  expect_bits<uint16_t>(DType::u16);
+  expect_bits<uint32_t>(DType::u32);
+  expect_bits<uint64_t>(DType::u64);
 }
 
 TEST(CoreOps, IntegersWrapAtEveryWidth) {
@@ -264,6 +390,9 @@ TEST(CoreOps, IntegersWrapAtEveryWidth) {
   expect_integers<int16_t>(DType::i16);
   expect_integers<int8_t>(DType::i8);
   expect_integers<uint8_t>(DType::u8);
+  expect_integers<uint16_t>(DType::u16);
+  expect_integers<uint32_t>(DType::u32);
+  expect_integers<uint64_t>(DType::u64);
 }
 
 TEST(CoreOps, BooleansAreBytesOfZeroAndOne) {

@@ -41,6 +41,8 @@ constexpr Function<F> functions[] = {
     {"cos", Core::cos, [](F x, F) { return std::cos(x); }},
     {"rsqrt", Core::rsqrt, [](F x, F) { return 1 / std::sqrt(x); }},
     {"floor", Core::floor, [](F x, F) { return std::floor(x); }},
+    {"ceil", Core::ceil, [](F x, F) { return std::ceil(x); }},
+    {"trunc", Core::trunc, [](F x, F) { return std::trunc(x); }},
     {"round", Core::round, [](F x, F) { return std::nearbyint(x); }},
     {"pow", Core::pow, [](F x, F y) { return std::pow(x, y); }, true},
     {"rem", Core::rem, remainder_of<F>, true},
