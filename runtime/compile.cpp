@@ -41,6 +41,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(std::vector<Region> regions, partition(std::move(whole), options.backend));
   Region &region = regions.front();  // there is one
   KILN_TRY(phases.begin("lower"));
+  KILN_ASSIGN(region.graph, widen(std::move(region.graph), env.ops));
   KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops));
   KILN_ASSIGN(region.graph, split_concats(std::move(region.graph)));
   KILN_ASSIGN(region.graph, merge_equal_nodes(std::move(region.graph)));

@@ -141,8 +141,7 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
 }
 
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs) {
-  InferContext context{
-      .op = op.name, .args = op.args, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
+  InferContext context{.op = op, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
   KILN_TRY(op.infer(context));
   if (!op.result_names.empty() && context.results.size() != op.result_names.size())
     return op_error(op, Code::internal, "inference gives ", context.results.size(), " results; the schema names ",
@@ -156,11 +155,13 @@ Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, c
 }
 
 std::string InferContext::arg_name(size_t input) const {
-  if (args.empty()) return str_cat("input ", input);
-  const ArgDef &arg = args[std::min(input, args.size() - 1)];
+  if (op.args.empty()) return str_cat("input ", input);
+  const ArgDef &arg = op.args[std::min(input, op.args.size() - 1)];
   if (arg.arity != Arity::variadic) return std::string(arg.name);
-  return str_cat(arg.name, " ", input - (args.size() - 1));
+  return str_cat(arg.name, " ", input - (op.args.size() - 1));
 }
+
+std::string_view InferContext::op_name() const { return op.name; }
 
 Status InferContext::require_equal(const Dim &a, const Dim &b, std::string_view what) {
   if (a == b) return {};
@@ -195,9 +196,9 @@ Result<Shape> InferContext::broadcast(std::span<const Dim> a, std::span<const Di
 
 Result<int64_t> InferContext::axis(int64_t given, size_t rank, std::string_view attr_name) const {
   auto n = static_cast<int64_t>(rank);
-  if (n == 0) return error(Code::out_of_range, "[", op, "] ", attr_name, " is ", given, "; there are no dims");
+  if (n == 0) return error(Code::out_of_range, "[", op.name, "] ", attr_name, " is ", given, "; there are no dims");
   if (given < -n || given >= n)
-    return error(Code::out_of_range, "[", op, "] ", attr_name, " is ", given, "; expected ", -n, " to ", n - 1,
+    return error(Code::out_of_range, "[", op.name, "] ", attr_name, " is ", given, "; expected ", -n, " to ", n - 1,
                  " for rank ", n);
   return given < 0 ? given + n : given;
 }

@@ -38,10 +38,11 @@ struct Equality {
   bool operator==(const Equality &) const = default;
 };
 
+struct OpSchema;
+
 // Inputs and attributes (complete: defaults filled in, kinds checked) of the node that is being inferred.
 struct InferContext {
-  std::string_view op;
-  std::span<const ArgDef> args;
+  const OpSchema &op;  // whose inference it is: one function may serve several ops
   std::span<const TensorType> inputs;
   const AttrMap &attrs;
   std::vector<TensorType> results;   // to fill
@@ -53,8 +54,9 @@ struct InferContext {
   // "[matmul] lhs dim 1 is 3, rhs dim 0 is 4" : a type_mismatch error with the op's name in brackets.
   template <class... Parts>
   Status fail(const Parts &...parts) const {
-    return error(Code::type_mismatch, "[", op, "] ", parts...);
+    return error(Code::type_mismatch, "[", op_name(), "] ", parts...);
   }
+  std::string_view op_name() const;
   // Ok if equal, or if they may be equal (symbolic: then recorded); an error when they are different integers.
   Status require_equal(const Dim &a, const Dim &b, std::string_view what);
   // Numpy's rule, but only a literal 1 broadcasts.
@@ -90,6 +92,8 @@ namespace op_flags {
 inline constexpr uint32_t random = 1, effect = 2, changes_numerics = 4;
 inline constexpr uint32_t mutates = 8;  // result 0 is operand 0, overwritten: copy_ alone
 inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's storage
+// Results are elements of operands, or converted numbers: no arithmetic, which small floats would need f32 for.
+inline constexpr uint32_t moves = 32;
 }  // namespace op_flags
 
 // Where names of ops are looked up: the registry of runtime/ops, and what plugins add to a context.

@@ -91,8 +91,9 @@ const Op records[] = {
      {.decompose = decompose_relu,
       .reference = [](ReferenceContext &c) -> Status {
         const RefTensor &x = *c.inputs[0];
-        for (size_t k = 0; k < x.f.size(); ++k) c.results[0].f[k] = x.f[k] < 0 ? 0 : x.f[k];
-        for (size_t k = 0; k < x.i.size(); ++k) c.results[0].i[k] = std::max<int64_t>(x.i[k], 0);
+        for (size_t k = 0; k < x.f.size(); ++k) c.results[0].f[k] = larger(x.f[k], 0.0);
+        const bool is_signed = dtype_info(x.dtype).is_signed;
+        for (size_t k = 0; k < x.i.size(); ++k) c.results[0].i[k] = is_signed ? std::max<int64_t>(x.i[k], 0) : x.i[k];
         return {};
       },
       .samples =

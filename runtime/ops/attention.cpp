@@ -30,6 +30,9 @@ Status infer_attention(InferContext &c) {
   const Shape scores = {s.batch, s.heads, s.rows, s.keys};
   if (c.inputs.size() > mask_arg) {
     const TensorType &mask = c.inputs[mask_arg];
+    if (mask.dtype != DType::boolean && mask.dtype != q.dtype)
+      return c.fail("q is ", name_of(q.dtype), ", mask is ", name_of(mask.dtype), "; expected bool or ",
+                    name_of(q.dtype));
     if (mask.rank() > 4) return c.fail("mask is ", mask.text(), ", expected at most 4 dims");
     for (size_t d = 0, at = 4 - mask.rank(); d < mask.rank(); ++d)
       if (!mask.dims[d].is(1))
@@ -231,7 +234,7 @@ const Op records[] = {
                {"k", "[B, G, S, D]; G divides H", float_types},
                {"v", "[B, G, S, E]", float_types},
                {"mask", "broadcasts to [B, H, T, S]: bool (true: visible), or numbers to add",
-                dtypes(DType::f32, DType::boolean), Arity::optional, /*same_dtype=*/false}},
+                float_types | dtypes(DType::boolean), Arity::optional, /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "causal",
                  .doc = "query i sees key j only if j <= i + (S - T)",

@@ -15,48 +15,58 @@ Status lower_as(LowerContext &c) {
   return {};
 }
 
-// Applies one of two functions of two elements, by dtype.
-template <auto on_float, auto on_integer>
+// Applies a function of two doubles, or two 64-bit integers of the dtype's signedness.
+template <auto combine>
 Status each(ReferenceContext &c) {
   const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
   RefTensor &y = c.results[0];
-  size_t k = 0;
-  walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)}, [&](auto at) {
-    if (y.is_float())
-      y.f[k++] = on_float(a.f[at[0]], b.f[at[1]]);
-    else
-      y.i[k++] = on_integer(a.i[at[0]], b.i[at[1]]);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const auto left = elements<T>(a), right = elements<T>(b);
+    T *out = elements<T>(y).data();
+    walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)},
+            [&](auto at) { *out++ = combine(left[at[0]], right[at[1]]); });
+    return {};
   });
-  return {};
 }
 
-// The same for an integer function that is undefined where the second operand is 0.
-template <auto on_float, auto on_integer>
+// The same for a function that is undefined where the second operand is an integer 0.
+template <auto combine>
 Status each_divided(ReferenceContext &c) {
   for (int64_t divisor : c.inputs[1]->i)
     if (divisor == 0 && c.results[0].size() > 0)
       return error(Code::out_of_range, "integer division by zero: operand b holds 0");
-  return each<on_float, on_integer>(c);
+  return each<combine>(c);
 }
 
-int64_t integer_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;  // 1 / x, truncated
-  int64_t power = 1;
-  for (; exponent; exponent >>= 1, base = wrap_mul(base, base))
-    if (exponent & 1) power = wrap_mul(power, base);
-  return power;
-}
-int64_t integer_quotient(int64_t a, int64_t b) { return b == -1 ? wrap_sub(0, a) : a / b; }
+constexpr struct {
+  double operator()(double a, double b) const { return std::pow(a, b); }
+  template <class T>
+  T operator()(T base, T exponent) const {
+    const T minus_one = static_cast<T>(-1);
+    if (exponent < 0)
+      return base == 1 ? 1 : base == minus_one ? (exponent % 2 ? minus_one : 1) : 0;  // 1 / x, truncated
+    T power = 1;
+    for (; exponent; exponent >>= 1, base = mul(base, base))
+      if (exponent & 1) power = mul(power, base);
+    return power;
+  }
+} power;
+constexpr struct {
+  double operator()(double a, double b) const { return a / b; }
+  int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? sub<int64_t>(0, a) : a / b; }
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a / b; }
+} quotient;
 // The remainder of a truncated division as that of a division rounded down, which has the divisor's sign.
 template <class T>
 T with_sign(T r, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-int64_t integer_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : with_sign(a % b, b); }
-double float_remainder(double a, double b) { return with_sign(std::fmod(a, b), b); }
-double larger(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b); }
-double smaller(double a, double b) { return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b); }
-
+constexpr struct {
+  double operator()(double a, double b) const { return with_sign(std::fmod(a, b), b); }
+  int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? 0 : with_sign(a % b, b); }
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a % b; }
+} remainder_of;
 void float_samples(SampleSink &out, double low, double high) {
   const Dim n = sym("n"), m = sym("m");
   auto sample = [&](const char *name, Shape a, Shape b, std::map<std::string, int64_t> sizes = {}) {
@@ -156,38 +166,32 @@ Op binary(std::string_view name, std::string_view doc, OpMeaning meaning) {
 const Op records[] = {
     binary("add", "a + b; integers wrap.",
            {.lower = lower_as<Core::add>,
-            .reference = each<[](double a, double b) { return a + b; }, wrap_add>,
+            .reference = each<[](auto a, auto b) { return add(a, b); }>,
             .samples = samples_arithmetic}),
     binary("sub", "a - b; integers wrap.",
            {.lower = lower_as<Core::sub>,
-            .reference = each<[](double a, double b) { return a - b; }, wrap_sub>,
+            .reference = each<[](auto a, auto b) { return sub(a, b); }>,
             .samples = samples_arithmetic}),
     binary("mul", "a * b; integers wrap.",
            {.lower = lower_as<Core::mul>,
-            .reference = each<[](double a, double b) { return a * b; }, wrap_mul>,
+            .reference = each<[](auto a, auto b) { return mul(a, b); }>,
             .samples = samples_arithmetic}),
     binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.",
-           {.lower = lower_as<Core::div>,
-            .reference = each_divided<[](double a, double b) { return a / b; }, integer_quotient>,
-            .samples = samples_quotient}),
+           {.lower = lower_as<Core::div>, .reference = each_divided<quotient>, .samples = samples_quotient}),
     binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated.",
-           {.lower = lower_as<Core::pow>,
-            .reference = each<[](double a, double b) { return std::pow(a, b); }, integer_power>,
-            .samples = samples_power}),
-    binary("maximum", "The larger of a and b; NaN if either is.",
+           {.lower = lower_as<Core::pow>, .reference = each<power>, .samples = samples_power}),
+    binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.",
            {.lower = lower_as<Core::max>,
-            .reference = each<larger, [](int64_t a, int64_t b) { return std::max(a, b); }>,
+            .reference = each<[](auto a, auto b) { return larger(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("minimum", "The smaller of a and b; NaN if either is.",
+    binary("minimum", "The smaller of a and b; NaN if either is; of zeros, -0.",
            {.lower = lower_as<Core::min>,
-            .reference = each<smaller, [](int64_t a, int64_t b) { return std::min(a, b); }>,
+            .reference = each<[](auto a, auto b) { return smaller(a, b); }>,
             .samples = samples_arithmetic}),
     binary(
         "remainder",
         "What a division rounded down leaves, exactly: of b's sign; an integer zero divisor is an error of the call.",
-        {.lower = lower_as<Core::rem>,
-         .reference = each_divided<float_remainder, integer_remainder>,
-         .samples = samples_remainder}),
+        {.lower = lower_as<Core::rem>, .reference = each_divided<remainder_of>, .samples = samples_remainder}),
 };
 
 }  // namespace

@@ -98,9 +98,9 @@ Op comparison(std::string_view name, std::string_view doc, DTypes types, OpMeani
 }
 
 const Op records[] = {
-    comparison("eq", "a == b; false if either is NaN.", any_type,
+    comparison("eq", "a == b; false if either is NaN.", comparable_types,
                {.lower = lower_as<Core::eq>, .reference = each<std::equal_to<>>, .samples = samples_equality}),
-    comparison("ne", "a != b; true if either is NaN.", any_type,
+    comparison("ne", "a != b; true if either is NaN.", comparable_types,
                {.lower = lower_as<Core::ne>, .reference = each<std::not_equal_to<>>, .samples = samples_equality}),
     comparison("lt", "a < b; false if either is NaN.", numeric_types,
                {.lower = lower_as<Core::lt>, .reference = each<std::less<>>, .samples = samples_comparison}),
@@ -117,6 +117,7 @@ const Op records[] = {
 
     {{.name = "where",
       .doc = "a where the condition holds, else b.",
+      .flags = op_flags::moves,
       .args = {{"condition", "broadcasts with a and b", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false},
                {"a", "any shape", any_type},
                {"b", "broadcasts with a", any_type}},

@@ -18,8 +18,11 @@ const std::vector<AttrDef> convolution_attrs = {
      .fallback = ints({0, 0})},
     {.name = "groups", .doc = "how many groups the channels fall into", .kind = AttrKind::i64, .fallback = 1}};
 
+constexpr std::string_view weight_doc = "[O, C / groups, KH, KW]; x's dtype, or i8 where x is i8 or u8";
+
 Status infer_correlate2d(InferContext &c) {
   const TensorType &x = c.inputs[0], &weight = c.inputs[1];
+  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
   KILN_TRY(require_rank(c, 0, 4));
   KILN_TRY(require_rank(c, 1, 4));
   KILN_TRY(require_integers(c, "stride", 2, 1));
@@ -34,7 +37,7 @@ Status infer_correlate2d(InferContext &c) {
                                         c.attr("padding").i64_list()[d], str_cat("x dim ", 2 + d)));
     shape.push_back(std::move(count));
   }
-  c.results = {make_type(x.dtype, std::move(shape))};
+  c.results = {make_type(dtype, std::move(shape))};
   return {};
 }
 
@@ -42,6 +45,7 @@ Status infer_conv2d(InferContext &c) {
   KILN_TRY(infer_correlate2d(c));
   if (c.inputs.size() < 3) return {};
   KILN_TRY(require_rank(c, 2, 1));
+  KILN_TRY(require_bias(c, 2, c.results[0].dtype));
   return c.require_equal(c.inputs[2].dims[0], c.inputs[1].dims[0], "bias dim 0 and weight dim 0");
 }
 
@@ -57,13 +61,14 @@ int load_x(const LowerContext &c, kernel::BodyBuilder body, const Expr &k) {
   int valid = -1;
   if (padding[0] > 0) valid = inside(body, row, x[2]);
   if (padding[1] > 0) valid = both(body, valid, inside(body, column, x[3]));
-  return body.load(0, c.inputs[0].dtype, {c.axis(0), channel, row, column}, valid);
+  return body.convert(body.load(0, c.inputs[0].dtype, {c.axis(0), channel, row, column}, valid), c.result.dtype);
 }
 int load_weight(const LowerContext &c, kernel::BodyBuilder body, const Expr &k) {
   const Shape &weight = c.inputs[1].dims;
-  return body.load(
+  const int value = body.load(
       1, c.inputs[1].dtype,
       {c.axis(1), floor_div(k, weight[2] * weight[3]), mod(floor_div(k, weight[3]), weight[2]), mod(k, weight[3])});
+  return body.convert(value, c.result.dtype);
 }
 
 // One group is a contraction: for each image, output channels by output pixels. Several are plain sums, since a group's
@@ -102,26 +107,30 @@ Status reference_convolution(ReferenceContext &c) {
   const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &padding = c.attr("padding").i64_list();
   const int64_t channels = weight.shape[1], height = x.shape[2], width = x.shape[3];
   const int64_t group_outputs = std::max<int64_t>(y.shape[1] / c.attr("groups").i64(), 1);
-  double *out = y.f.data();
-  for (int64_t n = 0; n < y.shape[0]; ++n)
-    for (int64_t o = 0; o < y.shape[1]; ++o)
-      for (int64_t i = 0; i < y.shape[2]; ++i)
-        for (int64_t j = 0; j < y.shape[3]; ++j) {
-          double sum = c.inputs.size() == 3 ? c.inputs[2]->f[static_cast<size_t>(o)] : 0;
-          for (int64_t s = 0; s < channels; ++s)
-            for (int64_t p = 0; p < weight.shape[2]; ++p)
-              for (int64_t q = 0; q < weight.shape[3]; ++q) {
-                const int64_t row = i * stride[0] + p - padding[0], column = j * stride[1] + q - padding[1];
-                const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-                const int64_t channel = o / group_outputs * channels + s;
-                const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
-                // Padding is zeros, not nothing: an infinite weight makes NaN of them.
-                sum += (inside ? x.f[at] : 0) *
-                       weight.f[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
-              }
-          *out++ = sum;
-        }
-  return {};
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const auto image = elements<T>(x), factor = elements<T>(weight);
+    T *out = elements<T>(y).data();
+    for (int64_t n = 0; n < y.shape[0]; ++n)
+      for (int64_t o = 0; o < y.shape[1]; ++o)
+        for (int64_t i = 0; i < y.shape[2]; ++i)
+          for (int64_t j = 0; j < y.shape[3]; ++j) {
+            T sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[static_cast<size_t>(o)] : T(0);
+            for (int64_t s = 0; s < channels; ++s)
+              for (int64_t p = 0; p < weight.shape[2]; ++p)
+                for (int64_t q = 0; q < weight.shape[3]; ++q) {
+                  const int64_t row = i * stride[0] + p - padding[0], column = j * stride[1] + q - padding[1];
+                  const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+                  const int64_t channel = o / group_outputs * channels + s;
+                  const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
+                  // Padding is zeros, not nothing: an infinite weight makes NaN of them.
+                  sum += (inside ? image[at] : T(0)) *
+                         factor[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
+                }
+            *out++ = sum;
+          }
+    return {};
+  });
 }
 
 void samples_correlate2d(SampleSink &out) {
@@ -149,20 +158,29 @@ void samples_correlate2d(SampleSink &out) {
   sample("symbolic_batch", {n, 3, 8, 8}, {8, 3, 3, 3}, {1, 1}, {1, 1}, 1, {{"n", 3}});
   sample("symbolic_image", {n, 2, h, w}, {5, 2, 3, 3}, {2, 1}, {1, 1}, 1, {{"n", 2}, {"h", 9}, {"w", 6}});
   sample("symbolic_groups", {n, 4, h, w}, {6, 2, 3, 3}, {1, 1}, {0, 1}, 2, {{"n", 1}, {"h", 5}, {"w", 7}});
+  out.push_back({.name = "bytes",
+                 .inputs = {make_type(DType::u8, {2, 3, 7, 9}), make_type(DType::i8, {5, 3, 3, 3})},
+                 .attrs = {{"padding", ints({1, 1})}},
+                 .int_low = 0,
+                 .int_high = 256});
   sample("infinite_weight_over_padding", {1, 1, 1, 3}, {1, 1, 1, 2}, {1, 1}, {0, 1});
   out.back().given = {{0, f32_data({1, 1, 1, 3}, {1, 2, -3})}, {1, f32_data({1, 1, 1, 2}, {INFINITY, 0.5f})}};
 }
 
 void samples_conv2d(SampleSink &out) {
   samples_correlate2d(out);
-  for (Sample &sample : out) sample.inputs.push_back(f32({sample.inputs[1].dims[0]}));
+  for (Sample &sample : out) {
+    const DType bias = dtype_info(sample.inputs[0].dtype).is_float ? DType::f32 : DType::i32;
+    sample.inputs.push_back(make_type(bias, {sample.inputs[1].dims[0]}));
+  }
   out.push_back({.name = "no_bias", .inputs = {f32({2, 3, 7, 9}), f32({5, 3, 3, 3})}});
 }
 
 const Op records[] = {
     {{.name = "correlate2d",
       .doc = "The sums of products of a window that slides over an image: conv2d without a bias.",
-      .args = {{"x", "[N, C, H, W]", float_types}, {"weight", "[O, C / groups, KH, KW]", float_types}},
+      .args = {{"x", "[N, C, H, W]", factor_types},
+               {"weight", weight_doc, factor_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = convolution_attrs,
       .infer = infer_correlate2d},
@@ -171,9 +189,10 @@ const Op records[] = {
     {{.name = "conv2d",
       .doc =
           "Two-dimensional convolution, as machine learning means it: correlation, and a bias for each output channel.",
-      .args = {{"x", "[N, C, H, W]", float_types},
-               {"weight", "[O, C / groups, KH, KW]", float_types},
-               {"bias", "[O]", float_types, Arity::optional}},
+      .args = {{"x", "[N, C, H, W]", factor_types},
+               {"weight", weight_doc, factor_types, Arity::one, /*same_dtype=*/false},
+               {"bias", "[O], of the result's dtype", float_types | dtypes(DType::i32), Arity::optional,
+                /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = convolution_attrs,
       .infer = infer_conv2d},

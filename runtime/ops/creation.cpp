@@ -1,6 +1,11 @@
 // Ops that make tensors: from a number, from an index, from another tensor's elements.
+#include <bit>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <tuple>
 
+#include "jit/base/small_float.h"
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -8,12 +13,46 @@ namespace {
 
 using kernel::Core;
 
+std::string text_of(int64_t element, DType dtype) {
+  return dtype_info(dtype).is_signed ? str_cat(element) : str_cat(static_cast<uint64_t>(element));
+}
+
+// The immediate of the number that `full` names; nothing where its dtype does not hold it.
+std::optional<uint64_t> number_of(const AttrMap &attrs) {
+  const DType dtype = attrs.find("dtype")->second.dtype();
+  const std::string &digits = attrs.find("exact")->second.text_value();
+  const double value = attrs.find("value")->second.f64();
+  if (digits.empty()) {
+    const uint64_t immediate = kernel::immediate_of(dtype, value);
+    if (!dtype_info(dtype).is_integer) return immediate;
+    const bool is_exact = std::trunc(value) == value && std::abs(value) <= 0x1p53 &&
+                          value >= static_cast<double>(least_of(dtype)) && to_integer(value, dtype) == value;
+    return is_exact ? std::optional(immediate) : std::nullopt;
+  }
+  const bool is_signed = dtype_info(dtype).is_signed;
+  int64_t number = 0;
+  uint64_t bits = 0;
+  const char *end = digits.data() + digits.size();
+  const auto read = is_signed ? std::from_chars(digits.data(), end, number) : std::from_chars(digits.data(), end, bits);
+  if (is_signed) bits = static_cast<uint64_t>(number);
+  const bool fits = is_signed ? number >= least_of(dtype) && number <= largest_of(dtype)
+                              : bits <= static_cast<uint64_t>(largest_of(dtype));
+  return read.ec == std::errc() && read.ptr == end && fits ? std::optional(bits) : std::nullopt;
+}
+
 Status infer_full(InferContext &c) {
   const DType dtype = c.attr("dtype").dtype();
-  const double value = c.attr("value").f64();
+  const std::string &digits = c.attr("exact").text_value();
   KILN_TRY(require_dtype(c, dtype, any_type));
-  if (dtype == DType::i64 && (std::trunc(value) != value || std::abs(value) > 0x1p53))
-    return c.fail("value is ", value, ", expected an integer of at most 53 bits for dtype i64");
+  if (!digits.empty() && !dtype_info(dtype).is_integer)
+    return c.fail("exact is '", digits, "', expected none for dtype ", name_of(dtype), ", which value tells exactly");
+  if (!number_of(c.attrs))
+    return digits.empty()
+               ? c.fail("value is ", c.attr("value").f64(), ", expected an integer of at most 53 bits for dtype ",
+                        name_of(dtype), " (exact takes longer ones), from ", text_of(least_of(dtype), dtype), " to ",
+                        text_of(largest_of(dtype), dtype))
+               : c.fail("exact is '", digits, "', expected an integer from ", text_of(least_of(dtype), dtype), " to ",
+                        text_of(largest_of(dtype), dtype));
   KILN_TRY(require_shape(c, c.attr("shape").dim_list()));
   c.results = {make_type(dtype, c.attr("shape").dim_list())};
   return {};
@@ -48,32 +87,21 @@ Status infer_copy(InferContext &c) {
   return infer_same(c);
 }
 
-void fill(RefTensor &t, double value) {
-  if (t.is_float())
-    std::fill(t.f.begin(), t.f.end(), value);
-  else
-    std::fill(t.i.begin(), t.i.end(), t.dtype == DType::boolean ? value != 0 : static_cast<int64_t>(value));
-}
-
-int64_t saturate(double value) {
-  if (std::isnan(value)) return 0;
-  if (value >= 0x1p63) return i64_max;
-  if (value <= -0x1p63) return i64_min;
-  return static_cast<int64_t>(value);
+// Element k of x as a float dtype has it.
+double converted(const RefTensor &x, size_t k, DType to) {
+  const bool is_small = dtype_info(to).computes_as != to;
+  if (x.is_float()) return is_small ? saturated(x.f[k], small_format(to)) : x.f[k];
+  const long double exact = dtype_info(x.dtype).is_signed ? static_cast<long double>(x.i[k])
+                                                          : static_cast<long double>(static_cast<uint64_t>(x.i[k]));
+  if (to == DType::f64) return static_cast<double>(exact);
+  return is_small ? saturated(rounded_to_odd(exact), small_format(to)) : rounded_to_odd(exact);
 }
 
 Status reference_convert(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &out = c.results[0];
-  for (int64_t k = 0; k < out.size(); ++k) {
-    const auto at = static_cast<size_t>(k);
-    if (out.is_float())
-      out.f[at] = x.is_float() ? x.f[at] : static_cast<double>(x.i[at]);
-    else if (out.dtype == DType::boolean)
-      out.i[at] = x.is_float() ? x.f[at] != 0 : x.i[at] != 0;
-    else
-      out.i[at] = x.is_float() ? saturate(x.f[at]) : x.i[at];
-  }
+  for (size_t k = 0; k < out.f.size(); ++k) out.f[k] = converted(x, k, out.dtype);
+  for (size_t k = 0; k < out.i.size(); ++k) out.i[k] = x.is_float() ? to_integer(x.f[k], out.dtype) : x.i[k];
   return {};
 }
 
@@ -88,6 +116,9 @@ void samples_full(SampleSink &out) {
   full("empty", 1, DType::f32, {3, 0});
   full("infinite", -infinity, DType::f32, {17});
   full("integer", -4, DType::i64, {2, 3});
+  for (auto [name, digits, dtype] : {std::tuple{"longest", "-9223372036854775807", DType::i64},
+                                     std::tuple{"longest_unsigned", "18446744073709551615", DType::u64}})
+    out.push_back({.name = name, .attrs = {{"exact", digits}, {"dtype", dtype}, {"shape", AttrValue(Shape{5})}}});
   full("boolean", 1, DType::boolean, {33});
   full("symbolic", 2, DType::f32, {sym("n"), 2 * sym("n") + 1}, {{"n", 5}});
 }
@@ -129,23 +160,31 @@ void samples_convert(SampleSink &out) {
 const Op records[] = {
     {{.name = "full",
       .doc = "A tensor whose elements are all one number.",
+      .flags = op_flags::moves,
       .result_names = {"y"},
-      .attrs = {{.name = "value", .doc = "the number", .kind = AttrKind::f64, .required = true},
+      .attrs = {{.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0},
+                {.name = "exact",
+                 .doc = "the digits of an integer, in place of value: beyond 53 bits that is not exact",
+                 .kind = AttrKind::text,
+                 .fallback = ""},
                 {.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .required = true},
                 {.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true}},
       .infer = infer_full},
      {.lower = [](LowerContext &c) -> Status {
-        c.body.yield(c.body.constant(c.result.dtype, c.attr("value").f64()));
+        c.body.yield(c.body.constant_bits(c.result.dtype, *number_of(c.attrs)));
         return {};
       },
       .reference = [](ReferenceContext &c) -> Status {
-        fill(c.results[0], c.attr("value").f64());
+        const uint64_t number = *number_of(c.attrs);
+        std::ranges::fill(c.results[0].f, std::bit_cast<double>(number));
+        std::ranges::fill(c.results[0].i, static_cast<int64_t>(number));
         return {};
       },
       .samples = samples_full}},
 
     {{.name = "size",
       .doc = "A dimension's value as a scalar tensor: how arithmetic learns of a symbolic size.",
+      .flags = op_flags::moves,
       .result_names = {"y"},
       .attrs = {{.name = "value", .doc = "an expression over symbols", .kind = AttrKind::dim, .required = true},
                 {.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .fallback = DType::i64}},
@@ -172,6 +211,7 @@ const Op records[] = {
 
     {{.name = "iota",
       .doc = "The index along one dim: 0, 1, 2, ...",
+      .flags = op_flags::moves,
       .result_names = {"y"},
       .attrs = {{.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true},
                 {.name = "dim", .doc = "the dim that counts", .kind = AttrKind::i64, .fallback = 0},
@@ -199,6 +239,7 @@ const Op records[] = {
 
     {{.name = "convert",
       .doc = "Changes the dtype. Float to integer truncates and saturates, NaN gives 0; to bool: x != 0.",
+      .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"y"},
       .attrs = {{.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .required = true}},
@@ -212,6 +253,7 @@ const Op records[] = {
 
     {{.name = "clone",
       .doc = "The same elements in memory of their own.",
+      .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"y"},
       .infer = infer_same},

@@ -5,9 +5,9 @@
 
 namespace kiln {
 
-Result<ValueId> DecomposeContext::add(std::string_view op, std::vector<ValueId> inputs, AttrMap attrs) {
-  const OpSchema *schema = ops.find(op);
-  if (!schema) return error(Code::internal, "decomposition of '", node.op->name, "' needs the unknown op '", op, "'");
+Result<ValueId> DecomposeContext::add(std::string_view name, std::vector<ValueId> inputs, AttrMap attrs) {
+  const OpSchema *schema = ops.find(name);
+  if (!schema) return error(Code::internal, "decomposition of '", op.name, "' needs the unknown op '", name, "'");
   KILN_ASSIGN(uint32_t id, edit.add(schema, inputs, std::move(attrs)));
   return ValueId{id, 0};
 }

@@ -25,7 +25,23 @@ Status require_dtype(const InferContext &c, DType dtype, DTypes set) {
     auto d = static_cast<DType>(number);
     if (dtypes(d) & set) str_append(expected, str_cat(expected.empty() ? "" : ", ", name_of(d)));
   }
-  return c.fail("dtype ", name_of(dtype), " is not supported yet; expected one of ", expected);
+  return c.fail("dtype is ", name_of(dtype), "; expected one of ", expected);
+}
+
+Result<DType> product_dtype(const InferContext &c, size_t a, size_t b) {
+  const DType left = c.inputs[a].dtype, right = c.inputs[b].dtype;
+  if (right == DType::i8 && (left == DType::i8 || left == DType::u8)) return DType::i32;
+  if (left == right && dtype_info(left).is_float) return left;
+  return c.fail(c.arg_name(a), " is ", name_of(left), ", ", c.arg_name(b), " is ", name_of(right),
+                dtype_info(left).is_float && dtype_info(right).is_float
+                    ? "; use convert to make them the same"
+                    : "; expected floats of one dtype, or i8 or u8 by i8");
+}
+
+Status require_bias(const InferContext &c, size_t bias, DType product) {
+  if (c.inputs[bias].dtype == product) return {};
+  return c.fail(c.arg_name(bias), " is ", name_of(c.inputs[bias].dtype), ", the products' sums are ", name_of(product),
+                "; use convert to make them the same");
 }
 
 Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std::string_view what) {

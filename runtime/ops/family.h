@@ -1,7 +1,9 @@
 // What the families of ops share: dtype sets, inference, lowering and reference loops that several records use. For
 // the .cpp files of this folder alone.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -33,10 +35,15 @@ std::span<const Op> attention_ops();
 std::span<const Op> rope_ops();
 std::span<const Op> nested_ops();
 
-// ---- the dtypes that are implemented
-inline constexpr DTypes float_types = dtypes(DType::f32);
-inline constexpr DTypes numeric_types = dtypes(DType::f32, DType::i64);
-inline constexpr DTypes any_type = dtypes(DType::f32, DType::i64, DType::boolean);
+// ---- the dtypes that ops take
+inline constexpr DTypes float_types = dtypes(DType::f64, DType::f32, DType::f16, DType::bf16);
+inline constexpr DTypes integer_types =
+    dtypes(DType::i64, DType::i32, DType::i16, DType::i8) | dtypes(DType::u64, DType::u32, DType::u16, DType::u8);
+inline constexpr DTypes index_types = dtypes(DType::i64, DType::i32);
+inline constexpr DTypes numeric_types = float_types | integer_types;
+inline constexpr DTypes comparable_types = numeric_types | dtypes(DType::boolean);
+// 8-bit floats are stored, moved and converted.
+inline constexpr DTypes any_type = comparable_types | dtypes(DType::f8_e4m3fn, DType::f8_e5m2);
 
 // ---- inference
 // The result has the type of the first input.
@@ -45,6 +52,12 @@ Status infer_same(InferContext &c);
 Status infer_broadcast(InferContext &c);
 // `dtype` names an attribute's value: an error unless it is one of `set`.
 Status require_dtype(const InferContext &c, DType dtype, DTypes set);
+// What products of operands `a` and `b` are summed in, and result in: floats of one dtype in that; i8 or u8 by i8 in
+// i32.
+inline constexpr DTypes factor_types = float_types | dtypes(DType::i8, DType::u8);
+Result<DType> product_dtype(const InferContext &c, size_t a, size_t b);
+// A bias that is added to them.
+Status require_bias(const InferContext &c, size_t bias, DType product);
 // Ok if small <= large, or if that can only be told at a call (then recorded); `what` says it: "end <= dim 1".
 Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std::string_view what);
 // No dim may be negative.
@@ -69,13 +82,49 @@ int inside(kernel::BodyBuilder &body, const Expr &index, const Expr &size);
 // Both, where -1 is always true.
 int both(kernel::BodyBuilder &body, int a, int b);
 
-// ---- reference kernels
-inline constexpr int64_t i64_min = std::numeric_limits<int64_t>::min(), i64_max = std::numeric_limits<int64_t>::max();
+// ---- reference kernels: of integers in 64 bits, of which run_reference() keeps what the dtype has
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
-// Integers wrap.
-inline int64_t wrap_add(int64_t a, int64_t b) { return static_cast<int64_t>(uint64_t(a) + uint64_t(b)); }
-inline int64_t wrap_sub(int64_t a, int64_t b) { return static_cast<int64_t>(uint64_t(a) - uint64_t(b)); }
-inline int64_t wrap_mul(int64_t a, int64_t b) { return static_cast<int64_t>(uint64_t(a) * uint64_t(b)); }
+inline constexpr int64_t i64_min = std::numeric_limits<int64_t>::min(), i64_max = std::numeric_limits<int64_t>::max();
+// T is double, or a 64-bit integer, which wraps.
+template <class T>
+T add(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(uint64_t(a) + uint64_t(b));
+  return a + b;
+}
+template <class T>
+T sub(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(uint64_t(a) - uint64_t(b));
+  return a - b;
+}
+template <class T>
+T mul(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(uint64_t(a) * uint64_t(b));
+  return a * b;
+}
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
+// Of a and b; NaN if either is, and -0 is less than +0.
+template <class T>
+T larger(T a, T b) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  if constexpr (std::is_floating_point_v<T>)
+    if (a == b) return std::signbit(a) ? b : a;
+  return std::max(a, b);
+}
+template <class T>
+T smaller(T a, T b) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  if constexpr (std::is_floating_point_v<T>)
+    if (a == b) return std::signbit(a) ? a : b;
+  return std::min(a, b);
+}
+// A float as an element of an integer dtype or bool, as RefTensor::i holds it: as `convert` says.
+inline int64_t to_integer(double value, DType to) { return static_cast<int64_t>(kernel::immediate_of(to, value)); }
+inline int64_t least_of(DType dtype) { return to_integer(-infinity, dtype); }
+inline int64_t largest_of(DType dtype) { return to_integer(infinity, dtype); }
 
 std::vector<int64_t> dense_strides(std::span<const int64_t> shape);
 // Strides that read a dense `from` at the indices of `to`, as numpy broadcasts it.
@@ -98,25 +147,20 @@ void walk(std::span<const int64_t> shape, const std::array<std::vector<int64_t>,
   }
 }
 
-// The elements of a tensor as T: double for float dtypes, int64_t for the others.
-template <class T>
-const std::vector<T> &elements(const RefTensor &t) {
+// The elements of a tensor as T: double for float dtypes, uint64_t or int64_t for the others.
+template <class T, class Tensor>
+auto elements(Tensor &t) {
+  using Element = std::conditional_t<std::is_const_v<Tensor>, const T, T>;
   if constexpr (std::is_same_v<T, double>)
-    return t.f;
-  else
-    return t.i;
-}
-template <class T>
-std::vector<T> &elements(RefTensor &t) {
-  if constexpr (std::is_same_v<T, double>)
-    return t.f;
-  else
-    return t.i;
+    return std::span<Element>(t.f);
+  else  // which may alias: they differ in sign alone
+    return std::span<Element>(reinterpret_cast<Element *>(t.i.data()), t.i.size());
 }
 // Calls fn with a zero of the tensor's element type: dispatch(x, [&](auto zero) { using T = decltype(zero); ... }).
 template <class Fn>
 auto dispatch(const RefTensor &t, Fn fn) {
-  return t.is_float() ? fn(double{}) : fn(int64_t{});
+  if (t.is_float()) return fn(double{});
+  return dtype_info(t.dtype).is_signed ? fn(int64_t{}) : fn(uint64_t{});
 }
 // Copies the input at broadcast indices to the result.
 void copy_broadcast(const RefTensor &from, RefTensor &to);

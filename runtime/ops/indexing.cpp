@@ -8,6 +8,7 @@ using kernel::Core;
 
 // A load at `index`, where position `dim` of it is a loaded value; guarded by Core::in_range.
 int guarded_load(LowerContext &c, std::vector<Expr> index, size_t dim, int loaded) {
+  loaded = c.body.convert(loaded, DType::i64);
   const int valid = c.body.op(Core::in_range, loaded, c.body.index(c.inputs[0].dims[dim]));
   index[dim] = Expr::value(static_cast<uint32_t>(loaded));
   return c.load(0, std::move(index), valid);
@@ -124,8 +125,9 @@ void samples_embedding(SampleSink &out) {
 const Op records[] = {
     {{.name = "gather",
       .doc = "Picks along one dim: y[i][j] = x[index[i][j]][j] for dim 0, as torch.gather.",
+      .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type},
-               {"index", "of x's rank, and no larger than x in the other dims", dtypes(DType::i64), Arity::one,
+               {"index", "of x's rank, and no larger than x in the other dims", index_types, Arity::one,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
@@ -134,8 +136,9 @@ const Op records[] = {
 
     {{.name = "embedding",
       .doc = "Picks rows of a table: y[..., :] = weight[index[...], :].",
+      .flags = op_flags::moves,
       .args = {{"weight", "[V, D]", float_types},
-               {"index", "any shape; 0 <= index < V", dtypes(DType::i64), Arity::one, /*same_dtype=*/false}},
+               {"index", "any shape; 0 <= index < V", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_embedding},
      {.lower = lower_embedding, .reference = reference_embedding, .samples = samples_embedding}},

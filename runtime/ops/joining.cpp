@@ -95,8 +95,8 @@ Status reference_pad(ReferenceContext &c) {
   return dispatch(y, [&](auto zero) -> Status {
     using T = decltype(zero);
     const double value = c.attr("value").f64();
-    std::vector<T> &out = elements<T>(y);
-    out.assign(out.size(), y.dtype == DType::boolean ? T(value != 0) : static_cast<T>(value));
+    const auto out = elements<T>(y);
+    std::ranges::fill(out, y.is_float() ? static_cast<T>(value) : static_cast<T>(to_integer(value, y.dtype)));
     const T *in = elements<T>(x).data();
     walk<1>(x.shape, {strides}, [&](auto at) { out[static_cast<size_t>(begin + at[0])] = *in++; });
     return {};
@@ -144,6 +144,7 @@ void samples_pad(SampleSink &out) {
 const Op records[] = {
     {{.name = "concat",
       .doc = "The operands one after the other along one dim.",
+      .flags = op_flags::moves,
       .args = {{"xs", "one or more, equal in all other dims", any_type, Arity::variadic}},
       .result_names = {"y"},
       .attrs = {{.name = "dim",
@@ -155,6 +156,7 @@ const Op records[] = {
 
     {{.name = "pad",
       .doc = "A tensor with a number around it.",
+      .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"y"},
       .attrs = {{.name = "low",

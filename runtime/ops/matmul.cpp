@@ -10,6 +10,7 @@ bool transposed(const AttrMap &attrs, std::string_view name) { return attrs.find
 
 Status infer_matmul(InferContext &c) {
   const TensorType &a = c.inputs[0], &b = c.inputs[1];
+  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
   if (a.rank() < 2 || b.rank() < 2)
     return c.fail("a is ", a.text(), ", b is ", b.text(), "; expected at least 2 dims each");
   const size_t m = a.rank() - (transposed(c.attrs, "transpose_a") ? 1 : 2), a_k = 2 * a.rank() - 3 - m;
@@ -18,7 +19,7 @@ Status infer_matmul(InferContext &c) {
   KILN_ASSIGN(Shape shape, c.broadcast(std::span(a.dims).first(a.rank() - 2), std::span(b.dims).first(b.rank() - 2)));
   shape.push_back(a.dims[m]);
   shape.push_back(b.dims[n]);
-  c.results = {make_type(a.dtype, std::move(shape))};
+  c.results = {make_type(dtype, std::move(shape))};
   return {};
 }
 
@@ -42,9 +43,11 @@ Status lower_matmul(LowerContext &c) {
 
   kernel::Contract &contract = c.compute.contract.emplace();
   kernel::BodyBuilder body_a(contract.a), body_b(contract.b);
-  body_a.yield(body_a.load(0, a.dtype, operand_index(c, 0, c.axis(m), k, transpose_a)));
-  body_b.yield(body_b.load(1, b.dtype, operand_index(c, 1, k, c.axis(n), transpose_b)));
   contract.accumulator = c.result.dtype;
+  const int value_a = body_a.load(0, a.dtype, operand_index(c, 0, c.axis(m), k, transpose_a));
+  const int value_b = body_b.load(1, b.dtype, operand_index(c, 1, k, c.axis(n), transpose_b));
+  body_a.yield(body_a.convert(value_a, contract.accumulator));
+  body_b.yield(body_b.convert(value_b, contract.accumulator));
 
   // Batch dims that b lacks are more rows of a, when they are next to the rows: one product instead of many.
   c.compute.roles.assign(rank, ContractRole::batch);
@@ -72,31 +75,37 @@ Status reference_matmul(ReferenceContext &c) {
                 k = a.shape[a.shape.size() - (transpose_a ? 2 : 1)];
   const int64_t a_row = transpose_a ? 1 : k, a_step = transpose_a ? m : 1;
   const int64_t b_column = transpose_b ? k : 1, b_step = transpose_b ? 1 : n;
-  double *out = y.f.data();
-  walk<2>(std::span(y.shape).first(y.shape.size() - 2), {strides_of(a), strides_of(b)}, [&](auto at) {
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        const double *row = a.f.data() + at[0] + i * a_row, *column = b.f.data() + at[1] + j * b_column;
-        double sum = 0;
-        for (int64_t s = 0; s < k; ++s) sum += row[s * a_step] * column[s * b_step];
-        *out++ = sum;
-      }
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    T *out = elements<T>(y).data();
+    const T *left = elements<T>(a).data(), *right = elements<T>(b).data();
+    walk<2>(std::span(y.shape).first(y.shape.size() - 2), {strides_of(a), strides_of(b)}, [&](auto at) {
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          const T *row = left + at[0] + i * a_row, *column = right + at[1] + j * b_column;
+          T sum = 0;
+          for (int64_t s = 0; s < k; ++s) sum += row[s * a_step] * column[s * b_step];
+          *out++ = sum;
+        }
+    });
+    return {};
   });
-  return {};
 }
 
 Status infer_linear(InferContext &c) {
   const TensorType &x = c.inputs[0], &weight = c.inputs[1];
   if (x.rank() < 1) return c.fail("x is ", x.text(), ", expected at least 1 dim");
   KILN_TRY(require_rank(c, 1, 2));
+  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
   KILN_TRY(c.require_equal(x.dims.back(), weight.dims[1], str_cat("x dim ", x.rank() - 1, " and weight dim 1")));
   if (c.inputs.size() == 3) {
     KILN_TRY(require_rank(c, 2, 1));
+    KILN_TRY(require_bias(c, 2, dtype));
     KILN_TRY(c.require_equal(c.inputs[2].dims[0], weight.dims[0], "bias dim 0 and weight dim 0"));
   }
   Shape shape = x.dims;
   shape.back() = weight.dims[0];
-  c.results = {make_type(x.dtype, std::move(shape))};
+  c.results = {make_type(dtype, std::move(shape))};
   return {};
 }
 
@@ -120,14 +129,17 @@ Status decompose_linear(DecomposeContext &c) {
 Status reference_linear(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
   const auto n = static_cast<size_t>(weight.shape[0]), k = static_cast<size_t>(weight.shape[1]);
-  std::vector<double> &y = c.results[0].f;
-  for (size_t at = 0; at < y.size(); ++at) {
-    const double *row = x.f.data() + at / n * k, *column = weight.f.data() + at % n * k;
-    double sum = c.inputs.size() == 3 ? c.inputs[2]->f[at % n] : 0;
-    for (size_t s = 0; s < k; ++s) sum += row[s] * column[s];
-    y[at] = sum;
-  }
-  return {};
+  return dispatch(c.results[0], [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const auto y = elements<T>(c.results[0]);
+    for (size_t at = 0; at < y.size(); ++at) {
+      const T *row = elements<T>(x).data() + at / n * k, *column = elements<T>(weight).data() + at % n * k;
+      T sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[at % n] : T(0);
+      for (size_t s = 0; s < k; ++s) sum += row[s] * column[s];
+      y[at] = sum;
+    }
+    return {};
+  });
 }
 
 void samples_matmul(SampleSink &out) {
@@ -162,10 +174,20 @@ void samples_matmul(SampleSink &out) {
   sample("symbolic_depth", {m, n}, {m, n}, false, true, {{"m", 9}, {"n", 65}});
   sample("symbolic_ones", {b, m, n}, {n, m}, false, false, {{"b", 1}, {"m", 1}, {"n", 1}});
   sample("symbolic_empty", {b, m, 5}, {5, 3}, false, false, {{"b", 2}, {"m", 0}});
+  for (const auto &[name, type] : {std::pair{"bytes", DType::i8}, std::pair{"unsigned_bytes", DType::u8}})
+    out.push_back({.name = name,
+                   .inputs = {make_type(type, {7, 300}), make_type(DType::i8, {300, 33})},
+                   .int_low = type == DType::i8 ? -128 : 0,
+                   .int_high = type == DType::i8 ? 128 : 256});
 }
 
 void samples_linear(SampleSink &out) {
   const Dim b = sym("b"), t = sym("t");
+  out.push_back({.name = "bytes",
+                 .inputs = {make_type(DType::i8, {b, 65}), make_type(DType::i8, {40, 65}), make_type(DType::i32, {40})},
+                 .sizes = {{"b", 9}},
+                 .int_low = -128,
+                 .int_high = 128});
   out.push_back({.name = "plain", .inputs = {f32({7, 33}), f32({17, 33})}});
   out.push_back({.name = "bias", .inputs = {f32({7, 33}), f32({17, 33}), f32({17})}});
   out.push_back({.name = "vector", .inputs = {f32({33}), f32({17, 33}), f32({17})}});
@@ -180,8 +202,10 @@ void samples_linear(SampleSink &out) {
 
 const Op records[] = {
     {{.name = "matmul",
-      .doc = "The product of matrices; batch dims are broadcast.",
-      .args = {{"a", "[..., M, K]", float_types}, {"b", "[..., K, N]", float_types}},
+      .doc = "The product of matrices; batch dims are broadcast. Of 8-bit integers in i32.",
+      .args = {{"a", "[..., M, K]", factor_types},
+               {"b", "[..., K, N]; a's dtype, or i8 where a is i8 or u8", factor_types, Arity::one,
+                /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},
                 {.name = "transpose_b", .doc = "b is [..., N, K]", .kind = AttrKind::boolean, .fallback = false}},
@@ -189,10 +213,12 @@ const Op records[] = {
      {.lower = lower_matmul, .reference = reference_matmul, .samples = samples_matmul}},
 
     {{.name = "linear",
-      .doc = "x weight^T + bias, over the last dim of x.",
-      .args = {{"x", "[..., K]", float_types},
-               {"weight", "[N, K]", float_types},
-               {"bias", "[N]", float_types, Arity::optional}},
+      .doc = "x weight^T + bias, over the last dim of x. Of 8-bit integers in i32.",
+      .args = {{"x", "[..., K]", factor_types},
+               {"weight", "[N, K]; x's dtype, or i8 where x is i8 or u8", factor_types, Arity::one,
+                /*same_dtype=*/false},
+               {"bias", "[N], of the result's dtype", float_types | dtypes(DType::i32), Arity::optional,
+                /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_linear},
      {.decompose = decompose_linear, .reference = reference_linear, .samples = samples_linear}},

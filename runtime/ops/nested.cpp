@@ -115,6 +115,7 @@ void samples_call(SampleSink &out) {
 const Op records[] = {
     {{.name = "call",
       .doc = "The outputs of a graph at these operands. It is inlined before anything is compiled.",
+      .flags = op_flags::moves,
       .args = {{"args", "the graph's inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "graph", .doc = "what is called", .kind = AttrKind::graph, .required = true}},
       .infer = infer_call},

@@ -16,8 +16,13 @@
 
 namespace kiln {
 
+// Each context names the op whose function is called: one function may serve several, and find what it needs in the
+// record.
+struct Op;
+
 // ---- lowering to kernel IR: fills `compute` (result dims and dtype are set already)
 struct LowerContext {
+  const Op &op;
   std::span<const TensorType> inputs;
   const TensorType &result;
   const AttrMap &attrs;
@@ -34,6 +39,7 @@ struct LowerContext {
 
 // ---- views: result index -> operand index
 struct ViewContext {
+  const Op &op;
   const TensorType &operand, &result;
   const AttrMap &attrs;
   std::span<const Expr> index;      // of the result, one for each dim
@@ -43,6 +49,7 @@ struct ViewContext {
 
 // ---- decomposition: adds nodes that compute the same; results replace the node's
 struct DecomposeContext {
+  const Op &op;
   Edit &edit;
   const OpTable &ops;
   const Node &node;              // inputs, attrs
@@ -50,7 +57,7 @@ struct DecomposeContext {
   const AttrValue &attr(std::string_view name) const { return node.attrs.find(name)->second; }
   const TensorType &type(ValueId v) const { return edit.view().type(v); }
   // Adds an op node and returns its first result; a failure here is Kiln's bug, but is reported, not asserted.
-  Result<ValueId> add(std::string_view op, std::vector<ValueId> inputs, AttrMap attrs = {});
+  Result<ValueId> add(std::string_view name, std::vector<ValueId> inputs, AttrMap attrs = {});
   Result<ValueId> scalar(DType dtype, double value);     // full with shape []
   Result<ValueId> count(DType dtype, const Dim &value);  // size, or a scalar when the value is known
 };
@@ -60,12 +67,14 @@ struct RefTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   std::vector<double> f;   // float dtypes
-  std::vector<int64_t> i;  // integer dtypes and bool
+  std::vector<int64_t> i;  // integer dtypes and bool; the bits of u64
   int64_t size() const;    // product of shape
   bool is_float() const { return dtype_info(dtype).is_float; }
   void allocate();  // by dtype and shape, zeros
+  void fit();       // to what the dtype holds: integers wrap, small floats are rounded, once and to nearest even
 };
 struct ReferenceContext {
+  const Op &op;
   std::span<const RefTensor *const> inputs;
   std::span<RefTensor> results;  // dtype and shape are set, storage is allocated
   const AttrMap &attrs;          // dims are integers by now

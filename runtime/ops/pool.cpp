@@ -135,8 +135,7 @@ const Op records[] = {
          {.lower = lower_max_pool2d,
           .reference =
               [](ReferenceContext &c) {
-                return reference_pool<[](double a, double b) { return std::isnan(a) || a >= b ? a : b; }>(c, -infinity,
-                                                                                                          1);
+                return reference_pool<[](double a, double b) { return larger(a, b); }>(c, -infinity, 1);
               },
           .samples =
               [](SampleSink &out) {

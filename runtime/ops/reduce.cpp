@@ -41,6 +41,13 @@ Status infer_reduce(InferContext &c) {
   return {};
 }
 
+Status infer_accumulation(InferContext &c) {
+  KILN_TRY(infer_reduce(c));
+  DType &dtype = c.results[0].dtype;
+  if (c.attr("dtype").dtype() != DType::none) dtype = c.attr("dtype").dtype();
+  return require_dtype(c, dtype, numeric_types);
+}
+
 Status infer_argmax(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
@@ -68,7 +75,7 @@ template <Core combine>
 Status lower_reduce(LowerContext &c) {
   const std::vector<Expr> index = reduce_index(c, reduced_dims(c.attrs, c.inputs[0].rank()));
   c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
-  c.body.yield(c.load(0, index));
+  c.body.yield(c.body.convert(c.load(0, index), c.result.dtype));
   return {};
 }
 
@@ -109,35 +116,48 @@ std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::v
   return strides;
 }
 
-// Combines the elements of x into the result, which begins as `identity`.
-template <class T, class Combine>
-void fold(const RefTensor &x, RefTensor &y, const std::vector<bool> &reduced, T identity, Combine combine) {
-  std::vector<T> &out = elements<T>(y);
-  out.assign(out.size(), identity);
-  const T *in = elements<T>(x).data();
-  walk<1>(x.shape, {result_strides(x.shape, reduced)}, [&](auto at) {
-    T &total = out[static_cast<size_t>(at[0])];
-    total = combine(total, *in++);
+// Element k of x, converted to a dtype whose elements are T.
+template <class T>
+T converted(const RefTensor &x, size_t k, DType to) {
+  if (!x.is_float())
+    return dtype_info(x.dtype).is_signed ? static_cast<T>(x.i[k]) : static_cast<T>(static_cast<uint64_t>(x.i[k]));
+  return std::is_integral_v<T> ? static_cast<T>(to_integer(x.f[k], to)) : static_cast<T>(x.f[k]);
+}
+
+// Combines the elements of x into the result, which begins as `identity` (of doubles) or `integer_identity`.
+template <auto combine>
+Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  std::ranges::fill(y.f, identity);
+  std::ranges::fill(y.i, integer_identity);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const auto out = elements<T>(y);
+    size_t k = 0;
+    walk<1>(x.shape, {result_strides(x.shape, reduced_dims(c.attrs, x.shape.size()))}, [&](auto at) {
+      T &total = out[static_cast<size_t>(at[0])];
+      total = combine(total, converted<T>(x, k++, y.dtype));
+    });
+    return {};
   });
 }
 
-template <auto on_float, auto on_integer>
-Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity) {
-  const RefTensor &x = *c.inputs[0];
-  const std::vector<bool> reduced = reduced_dims(c.attrs, x.shape.size());
-  if (x.is_float())
-    fold<double>(x, c.results[0], reduced, identity, on_float);
-  else
-    fold<int64_t>(x, c.results[0], reduced, integer_identity, on_integer);
-  return {};
+Status reference_sum(ReferenceContext &c) {
+  return reference_fold<[](auto a, auto b) { return add(a, b); }>(c, 0, 0);
+}
+Status reference_prod(ReferenceContext &c) {
+  return reference_fold<[](auto a, auto b) { return mul(a, b); }>(c, 1, 1);
+}
+Status reference_max(ReferenceContext &c) {
+  return reference_fold<[](auto a, auto b) { return larger(a, b); }>(c, -infinity, least_of(c.results[0].dtype));
+}
+Status reference_min(ReferenceContext &c) {
+  return reference_fold<[](auto a, auto b) { return smaller(a, b); }>(c, infinity, largest_of(c.results[0].dtype));
 }
 
-double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
-double smaller(double a, double b) { return std::isnan(a) || a <= b ? a : b; }
-double plus(double a, double b) { return a + b; }
-
 Status reference_mean(ReferenceContext &c) {
-  KILN_TRY((reference_fold<plus, wrap_add>(c, 0, 0)));
+  KILN_TRY(reference_sum(c));
   RefTensor &y = c.results[0];
   const double count = static_cast<double>(c.inputs[0]->size()) / static_cast<double>(std::max<int64_t>(y.size(), 1));
   for (double &value : y.f) value /= count;
@@ -154,14 +174,14 @@ Status reference_argmax(ReferenceContext &c) {
   along[dim] = 1;
   return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
-    const std::vector<T> &in = elements<T>(x);
+    const auto in = elements<T>(x);
     std::vector<T> best(y.i.size());
     size_t k = 0;
     walk<2>(x.shape, {result_strides(x.shape, reduced), along}, [&](auto at) {
       const T value = in[k++];
       const auto to = static_cast<size_t>(at[0]);
-      const bool is_nan = value != value, best_is_nan = best[to] != best[to];
-      if (at[1] == 0 || (!best_is_nan && (is_nan || value > best[to]))) {
+      const bool value_is_nan = is_nan(value), best_is_nan = is_nan(best[to]);
+      if (at[1] == 0 || (!best_is_nan && (value_is_nan || value > best[to]))) {
         best[to] = value;
         y.i[to] = at[1];
       }
@@ -205,6 +225,22 @@ void samples_with_identity(SampleSink &out) {
   out.push_back({.name = "integers", .inputs = {i64({5, 7})}, .attrs = {{"dims", ints({0})}}});
   out.push_back({.name = "integers_over_nothing", .inputs = {i64({0, 7})}, .attrs = {{"dims", ints({0})}}});
 }
+void samples_accumulation(SampleSink &out) {
+  samples_with_identity(out);
+  out.push_back({.name = "booleans_counted",
+                 .inputs = {boolean({9, 33})},
+                 .attrs = {{"dims", ints({1})}, {"dtype", DType::i64}}});
+  out.push_back({.name = "bytes_in_32_bits",
+                 .inputs = {make_type(DType::u8, {5, 65})},
+                 .attrs = {{"dims", ints({0})}, {"dtype", DType::i32}},
+                 .int_low = 200,
+                 .int_high = 256});
+  out.push_back({.name = "in_f64",
+                 .inputs = {f32({3, 65})},
+                 .attrs = {{"dims", ints({1})}, {"dtype", DType::f64}},
+                 .int_low = 1,
+                 .int_high = 3});
+}
 void samples_order(SampleSink &out) {
   samples_with_identity(out);
   out.push_back({.name = "edges",
@@ -228,47 +264,40 @@ void samples_argmax(SampleSink &out) {
                                                  0.f, 0.f})}}});
 }
 
-Op reduction(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+Op reduction(std::string_view name, std::string_view doc, DTypes types, std::vector<AttrDef> attrs,
+             Status (*infer)(InferContext &), OpMeaning meaning) {
   return {{.name = name,
            .doc = doc,
            .args = {{"x", "any shape", types}},
            .result_names = {"y"},
-           .attrs = reduce_attrs,
-           .infer = infer_reduce},
+           .attrs = std::move(attrs),
+           .infer = infer},
           meaning};
 }
 
+// One whose result may have another dtype, in which it is then computed.
+Op accumulation(std::string_view name, std::string_view doc, OpMeaning meaning) {
+  std::vector<AttrDef> attrs = reduce_attrs;
+  attrs.push_back({.name = "dtype",
+                   .doc = "of the result, to which elements are converted first; none: x's",
+                   .kind = AttrKind::dtype,
+                   .fallback = DType::none});
+  return reduction(name, doc, comparable_types, std::move(attrs), infer_accumulation, meaning);
+}
+
 const Op records[] = {
-    reduction("sum", "The sum; 0 over no elements; integers wrap.", numeric_types,
-              {.lower = lower_reduce<Core::add>,
-               .reference = [](ReferenceContext &c) { return reference_fold<plus, wrap_add>(c, 0, 0); },
-               .samples = samples_with_identity}),
-    reduction("prod", "The product; 1 over no elements; integers wrap.", numeric_types,
-              {.lower = lower_reduce<Core::mul>,
-               .reference =
-                   [](ReferenceContext &c) {
-                     return reference_fold<[](double a, double b) { return a * b; }, wrap_mul>(c, 1, 1);
-                   },
-               .samples = samples_with_identity}),
+    accumulation("sum", "The sum; 0 over no elements; integers wrap.",
+                 {.lower = lower_reduce<Core::add>, .reference = reference_sum, .samples = samples_accumulation}),
+    accumulation("prod", "The product; 1 over no elements; integers wrap.",
+                 {.lower = lower_reduce<Core::mul>, .reference = reference_prod, .samples = samples_accumulation}),
     reduction("max", "The largest element, NaN if one is; the least value of the dtype over no elements.",
-              numeric_types,
-              {.lower = lower_reduce<Core::max>,
-               .reference =
-                   [](ReferenceContext &c) {
-                     return reference_fold<larger, [](int64_t a, int64_t b) { return std::max(a, b); }>(c, -infinity,
-                                                                                                        i64_min);
-                   },
-               .samples = samples_order}),
+              numeric_types, reduce_attrs, infer_reduce,
+              {.lower = lower_reduce<Core::max>, .reference = reference_max, .samples = samples_order}),
     reduction("min", "The smallest element, NaN if one is; the largest value of the dtype over no elements.",
-              numeric_types,
-              {.lower = lower_reduce<Core::min>,
-               .reference =
-                   [](ReferenceContext &c) {
-                     return reference_fold<smaller, [](int64_t a, int64_t b) { return std::min(a, b); }>(c, infinity,
-                                                                                                         i64_max);
-                   },
-               .samples = samples_order}),
-    reduction("mean", "The sum divided by the number of elements; NaN over none.", float_types,
+              numeric_types, reduce_attrs, infer_reduce,
+              {.lower = lower_reduce<Core::min>, .reference = reference_min, .samples = samples_order}),
+    reduction("mean", "The sum divided by the number of elements; NaN over none.", float_types, reduce_attrs,
+              infer_reduce,
               {.decompose = decompose_mean,
                .reference = reference_mean,
                .samples =

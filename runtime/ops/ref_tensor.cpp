@@ -35,10 +35,9 @@ double read_float(const TensorData &data, size_t at) {
       return read<double>(data.bytes, at);
     case DType::f32:
       return read<float>(data.bytes, at);
-    case DType::f16:
-      return decode_float(read<uint16_t>(data.bytes, at), f16_format);
     default:
-      return decode_float(read<uint16_t>(data.bytes, at), bf16_format);
+      return decode_float(size_of(data.dtype) == 1 ? data.bytes[at] : read<uint16_t>(data.bytes, at),
+                          small_format(data.dtype));
   }
 }
 void write_float(TensorData &data, size_t at, double value) {
@@ -47,30 +46,34 @@ void write_float(TensorData &data, size_t at, double value) {
       return write<double>(data.bytes, at, value);
     case DType::f32:
       return write<float>(data.bytes, at, value);
-    case DType::f16:
-      return write<uint16_t>(data.bytes, at, encode_float(value, f16_format));
     default:
-      return write<uint16_t>(data.bytes, at, encode_float(value, bf16_format));
-  }
-}
-int64_t read_integer(const TensorData &data, size_t at) {
-  switch (data.dtype) {
-    case DType::i64:
-      return read<int64_t>(data.bytes, at);
-    case DType::i32:
-      return read<int32_t>(data.bytes, at);
-    case DType::i16:
-      return read<int16_t>(data.bytes, at);
-    case DType::i8:
-      return read<int8_t>(data.bytes, at);
-    case DType::boolean:
-      return data.bytes[at] != 0;
-    default:
-      return data.bytes[at];
+      const uint16_t bits = encode_float(value, small_format(data.dtype));
+      return size_of(data.dtype) == 1 ? write<uint8_t>(data.bytes, at, bits) : write<uint16_t>(data.bytes, at, bits);
   }
 }
 
+// The low bytes of a 64-bit integer, as an integer of that dtype.
+int64_t fitted(int64_t value, DType dtype) {
+  if (dtype == DType::boolean) return value != 0;
+  const uint32_t unused = 64 - 8 * size_of(dtype);
+  const uint64_t high = static_cast<uint64_t>(value) << unused;
+  return dtype_info(dtype).is_signed ? static_cast<int64_t>(high) >> unused : static_cast<int64_t>(high >> unused);
+}
+
+int64_t read_integer(const TensorData &data, size_t at) {
+  int64_t value = 0;
+  std::memcpy(&value, data.bytes.data() + at * size_of(data.dtype), size_of(data.dtype));
+  return fitted(value, data.dtype);
+}
+
 }  // namespace
+
+void RefTensor::fit() {
+  if (dtype_info(dtype).computes_as != dtype)
+    for (double &value : f) value = decode_float(encode_float(value, small_format(dtype)), small_format(dtype));
+  if (size_of(dtype) < 8)
+    for (int64_t &value : i) value = fitted(value, dtype);
+}
 
 RefTensor to_reference(const TensorData &data) {
   RefTensor t{data.dtype, data.shape, {}, {}};

@@ -64,7 +64,7 @@ std::optional<Strided> strided(const Expr &offset, size_t rank) {
 
 Result<Expr> view_offset(const Op &op, const TensorType &operand, const TensorType &result, const AttrMap &attrs,
                          std::span<const Expr> index) {
-  ViewContext context{operand, result, attrs, index, {}};
+  ViewContext context{op, operand, result, attrs, index, {}};
   KILN_TRY(op.view(context));
   const Shape strides = row_major_strides(operand.dims);
   Expr offset = 0;
@@ -181,11 +181,12 @@ class Run {
       KILN_TRY(run_view(op, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_), attrs,
                         *inputs[0], results[0]));
     } else {
-      ReferenceContext context{inputs, results, attrs,
+      ReferenceContext context{op, inputs, results, attrs,
                                [](const Graph &graph, std::span<const RefTensor *const> arguments) {
                                  return run_reference(graph, arguments);
                                }};
       KILN_TRY(op.reference(context));
+      for (RefTensor &result : results) result.fit();
       if (on_results_) on_results_(node, context);
     }
     for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);

@@ -115,7 +115,7 @@ const Op records[] = {
              "theta^(-2i/D). "
              "Pair i is (i, i + D/2), or (2i, 2i + 1) if interleaved.",
       .args = {{"x", "[..., T, D]; D is even", float_types},
-               {"positions", "[T]", dtypes(DType::i64), Arity::one, /*same_dtype=*/false}},
+               {"positions", "[T]", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "theta", .doc = "the base of the frequencies", .kind = AttrKind::f64, .fallback = 10000.0},
                 {.name = "interleaved", .doc = "pairs are neighbours", .kind = AttrKind::boolean, .fallback = false}},

@@ -15,13 +15,13 @@ Status lower_as(LowerContext &c) {
 }
 
 Status lower_reciprocal(LowerContext &c) {
-  c.body.yield(c.body.op(Core::div, c.body.constant(DType::f32, 1), c.load(0)));
+  c.body.yield(c.body.op(Core::div, c.body.constant(c.result.dtype, 1), c.load(0)));
   return {};
 }
 
 // 1 / (1 + exp(-x))
 Status lower_sigmoid(LowerContext &c) {
-  const int one = c.body.constant(DType::f32, 1);
+  const int one = c.body.constant(c.result.dtype, 1);
   const int exp = c.body.op(Core::exp, c.body.op(Core::neg, c.load(0)));
   c.body.yield(c.body.op(Core::div, one, c.body.op(Core::add, one, exp)));
   return {};
@@ -36,6 +36,12 @@ Status each(ReferenceContext &c) {
   if constexpr (!std::is_null_pointer_v<decltype(on_integer)>)
     for (size_t k = 0; k < x.i.size(); ++k) y.i[k] = on_integer(x.i[k]);
   return {};
+}
+
+Status reference_abs(ReferenceContext &c) {
+  if (!dtype_info(c.inputs[0]->dtype).is_signed)
+    return each<[](double x) { return x; }, [](int64_t x) { return x; }>(c);
+  return each<[](double x) { return std::abs(x); }, [](int64_t x) { return x < 0 ? sub<int64_t>(0, x) : x; }>(c);
 }
 
 // Shapes, then the edges of the float domain; random values in [low, high).
@@ -89,13 +95,10 @@ Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning me
 const Op records[] = {
     unary("neg", "-x; integers wrap.", numeric_types,
           {.lower = lower_as<Core::neg>,
-           .reference = each<[](double x) { return -x; }, [](int64_t x) { return wrap_sub(0, x); }>,
+           .reference = each<[](double x) { return -x; }, [](int64_t x) { return sub<int64_t>(0, x); }>,
            .samples = samples_signed}),
-    unary(
-        "abs", "|x|; integers wrap.", numeric_types,
-        {.lower = lower_as<Core::abs>,
-         .reference = each<[](double x) { return std::abs(x); }, [](int64_t x) { return x < 0 ? wrap_sub(0, x) : x; }>,
-         .samples = samples_signed}),
+    unary("abs", "|x|; integers wrap.", numeric_types,
+          {.lower = lower_as<Core::abs>, .reference = reference_abs, .samples = samples_signed}),
     unary("reciprocal", "1 / x.", float_types,
           {.lower = lower_reciprocal, .reference = each<[](double x) { return 1 / x; }>, .samples = samples_nonzero}),
     unary("sqrt", "The square root; NaN below 0.", float_types,

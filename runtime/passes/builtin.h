@@ -14,12 +14,19 @@ Pass cse_pass();
 // The same for a region after its decompositions, which have much in common (each layer's tables of rope, say).
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
-// Not a pass of the pipeline but the first step of lowering a region for its backend: replaces every node whose op has
-// a decomposition, until none is left. All that is added for a node has its annotations.
+// Not passes of the pipeline but steps of lowering a region, in this order.
+
+// Small floats (16 bits and fewer) are computed with in f32: each op that does arithmetic on them gets its operands
+// converted, and its results converted back. So each value of the graph is rounded once, where its op ends, whatever
+// it is then decomposed into, fused with or cut from.
+Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops);
+
+// Replaces every node whose op has a decomposition, until none is left. All that is added for a node has its
+// annotations.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
-// Another step before lowering: a concat of very many operands becomes a tree of concats, so that time and code grow
-// with the number of operands and not with its square.
+// A concat of very many operands becomes a tree of concats, so that time and code grow with the number of operands and
+// not with its square.
 Result<GraphPtr> split_concats(GraphPtr graph);
 
 }  // namespace kiln

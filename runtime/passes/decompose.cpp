@@ -33,7 +33,7 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
     for (ValueId &input : node.inputs) {
       if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
     }
-    DecomposeContext context{.edit = edit, .ops = ops, .node = node, .results = {}};
+    DecomposeContext context{.op = op_of(node), .edit = edit, .ops = ops, .node = node, .results = {}};
     edit.push_scope(node.annotations);
     Status status = op_of(node).decompose(context);
     for (uint32_t i = 0; status.ok() && i < context.results.size(); ++i) {

@@ -126,7 +126,7 @@ class Lowering {
     if (op.view) {
       KILN_TRY(lower_view(node, types[0], compute));
     } else if (op.lower) {
-      LowerContext context{types, result, node.attrs, compute, BodyBuilder(compute.body)};
+      LowerContext context{op, types, result, node.attrs, compute, BodyBuilder(compute.body)};
       KILN_TRY(op.lower(context));
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
@@ -138,7 +138,7 @@ class Lowering {
 
   static Status lower_view(const Node &node, const TensorType &operand, Compute &compute) {
     const std::vector<Expr> index = axes_of(compute.dims);
-    ViewContext context{operand, node.results[0], node.attrs, index, {}};
+    ViewContext context{op_of(node), operand, node.results[0], node.attrs, index, {}};
     KILN_TRY(op_of(node).view(context));
     BodyBuilder body(compute.body);
     body.yield(body.load(0, operand.dtype, std::move(context.operand_index)));

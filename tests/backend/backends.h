@@ -14,6 +14,7 @@ namespace kiln::testing {
 inline Result<GraphPtr> flat_and_decomposed(GraphPtr graph) {
   PassRun run;
   KILN_ASSIGN(graph, run_pass(inline_calls_pass(), graph, builtin_ops(), run));
+  KILN_ASSIGN(graph, widen(graph, builtin_ops()));
   KILN_ASSIGN(graph, decompose(graph, builtin_ops()));
   KILN_TRY(verify(*graph));
   return graph;

@@ -57,44 +57,82 @@ inline std::vector<int64_t> shape_at(const Shape &dims, const std::map<std::stri
   return shape;
 }
 
-// |a - b| <= tolerance * (1 + |b|) is demanded of floats, equality of all else.
+// |a - b| <= tolerance * (1 + |b|) is demanded of floats, equality of all else. That of small floats is about a unit in
+// their last place: results that nearly agree may be rounded apart.
 inline double tolerance_of(const Sample &sample, DType dtype) {
   if (sample.tolerance != 0) return sample.tolerance;
-  return dtype == DType::f32 ? 1e-5 : 0;
+  switch (dtype) {
+    case DType::f64:
+      return 1e-13;
+    case DType::f32:
+      return 1e-5;
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    default:
+      return 0;
+  }
 }
 
-// The sample's op as a graph. Symbols that no input has as a bare dim get an input of their own, which nothing reads.
+// A graph under construction whose outputs are samples of one op.
+class CaseBuilder {
+ public:
+  CaseBuilder(const Op &op, std::string name) : op_(op) { made_.name = std::move(name); }
+
+  // With inputs by `seed`.
+  Status add(const Sample &sample, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<ValueId> operands;
+    for (size_t k = 0; k < sample.inputs.size(); ++k) {
+      const TensorType &type = sample.inputs[k];
+      KILN_ASSIGN(ValueId operand, edit_.input(str_cat("x", made_.arguments.size()), type));
+      operands.push_back(operand);
+      for (const Dim &dim : type.dims)
+        if (dim.kind() == Expr::Kind::symbol) bound_.insert(dim.symbol_name());
+      auto given = sample.given.find(k);
+      made_.arguments.push_back(given != sample.given.end()
+                                    ? given->second
+                                    : random_tensor(type.dtype, shape_at(type.dims, sample.sizes), sample, random));
+    }
+    made_.sizes.insert(sample.sizes.begin(), sample.sizes.end());
+    KILN_TRY(bind_symbols(sample, random));
+    KILN_ASSIGN(uint32_t node, edit_.add(&op_, operands, sample.attrs, str_cat("y", outputs_.size())));
+    for (uint32_t k = 0; k < edit_.view().find(node)->results.size(); ++k) {
+      outputs_.push_back({node, k});
+      made_.tolerances.push_back(tolerance_of(sample, edit_.view().type({node, k}).dtype));
+    }
+    return {};
+  }
+
+  Result<Case> finish() {
+    KILN_TRY(edit_.set_output_values(outputs_));
+    KILN_ASSIGN(made_.graph, edit_.finish());
+    return std::move(made_);
+  }
+
+ private:
+  // Symbols that no input has as a bare dim get an input of their own, which nothing reads.
+  Status bind_symbols(const Sample &sample, std::mt19937_64 &random) {
+    for (const auto &[symbol, size] : sample.sizes) {
+      if (!bound_.insert(symbol).second) continue;
+      KILN_TRY(edit_.input(str_cat("binds_", symbol), make_type(DType::f32, {Expr::symbol(symbol)})).take_status());
+      made_.arguments.push_back(random_tensor(DType::f32, {size}, sample, random));
+    }
+    return {};
+  }
+
+  const Op &op_;
+  Case made_;
+  Edit edit_;
+  std::vector<ValueId> outputs_;
+  std::set<std::string> bound_;
+};
+
 inline Result<Case> make_case(const Op &op, const Sample &sample, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Case made{str_cat(op.name, "/", sample.name), nullptr, {}, {}, sample.sizes};
-  Edit edit;
-  std::vector<ValueId> operands;
-  std::set<std::string> bound;
-  for (size_t k = 0; k < sample.inputs.size(); ++k) {
-    const TensorType &type = sample.inputs[k];
-    KILN_ASSIGN(ValueId operand, edit.input(str_cat("x", k), type));
-    operands.push_back(operand);
-    for (const Dim &dim : type.dims)
-      if (dim.kind() == Expr::Kind::symbol) bound.insert(dim.symbol_name());
-    auto given = sample.given.find(k);
-    made.arguments.push_back(given != sample.given.end()
-                                 ? given->second
-                                 : random_tensor(type.dtype, shape_at(type.dims, sample.sizes), sample, random));
-  }
-  for (const auto &[symbol, size] : sample.sizes) {
-    if (bound.contains(symbol)) continue;
-    KILN_TRY(edit.input(str_cat("binds_", symbol), make_type(DType::f32, {Expr::symbol(symbol)})).take_status());
-    made.arguments.push_back(random_tensor(DType::f32, {size}, sample, random));
-  }
-  KILN_ASSIGN(uint32_t node, edit.add(&op, operands, sample.attrs, "y"));
-  std::vector<ValueId> results;
-  for (uint32_t k = 0; k < edit.view().find(node)->results.size(); ++k) {
-    results.push_back({node, k});
-    made.tolerances.push_back(tolerance_of(sample, edit.view().type({node, k}).dtype));
-  }
-  KILN_TRY(edit.set_output_values(results));
-  KILN_ASSIGN(made.graph, edit.finish());
-  return made;
+  CaseBuilder builder(op, str_cat(op.name, "/", sample.name));
+  KILN_TRY(builder.add(sample, seed));
+  return builder.finish();
 }
 
 inline Result<std::vector<Case>> cases_of(const Op &op) {
@@ -122,36 +160,63 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   return results;
 }
 
-// The element types that code is compiled for.
+// The element types that random graphs draw.
 inline constexpr DType compiled_dtypes[] = {DType::f32, DType::i64, DType::boolean};
 
-// The sample with its floats as another element type; nothing where the op does not take those.
+// The sample with its f32 as another element type; nothing where the op does not take those.
 inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
-  if (!sample.given.empty()) return std::nullopt;
-  for (TensorType &input : sample.inputs)
-    if (dtype_info(input.dtype).is_float) input.dtype = type;
+  for (size_t k = 0; k < sample.inputs.size(); ++k) {
+    if (sample.inputs[k].dtype != DType::f32) continue;
+    sample.inputs[k].dtype = type;
+    const auto given = sample.given.find(k);
+    if (given == sample.given.end()) continue;
+    RefTensor values = to_reference(given->second), converted{type, values.shape, {}, {}};
+    for (double value : values.f) {
+      if (dtype_info(type).is_float)
+        converted.f.push_back(value);
+      else
+        converted.i.push_back(static_cast<int64_t>(kernel::immediate_of(type, value)));
+    }
+    given->second = from_reference(converted);
+  }
+  for (auto &[name, value] : sample.attrs)
+    if (value.kind() == AttrKind::dtype && value.dtype() == DType::f32) value = type;
   AttrMap attrs = sample.attrs;
   if (!check_operands(op, sample.inputs).ok() || !complete_attrs(op, attrs).ok()) return std::nullopt;
   if (!infer(op, sample.inputs, attrs).ok()) return std::nullopt;
-  sample.name = str_cat(sample.name, " of ", name_of(type));
   sample.tolerance = 0;
   return sample;
 }
 
-// All samples of floats again, in every other of these types that the op takes.
+inline bool is_of(const Sample &sample, DType type) {
+  return std::ranges::any_of(sample.inputs, [&](const TensorType &t) { return t.dtype == type; }) ||
+         std::ranges::any_of(sample.attrs, [&](const auto &attr) {
+           return attr.second.kind() == AttrKind::dtype && attr.second.dtype() == type;
+         });
+}
+
+// All samples of f32 whose sizes are known again, in every other type that the op takes: one graph a type.
 inline Result<std::vector<Case>> cases_of_other_types(const Op &op) {
   SampleSink samples;
   op.samples(samples);
   std::vector<Case> cases;
-  for (const Sample &sample : samples) {
-    const bool floats = std::ranges::any_of(sample.inputs, [](const TensorType &t) { return t.dtype == DType::f32; });
-    for (DType type : compiled_dtypes) {
-      const std::optional<Sample> other = floats && type != DType::f32 ? retyped(op, sample, type) : std::nullopt;
+  for (int number = 1; number <= dtype_count; ++number) {
+    const auto type = static_cast<DType>(number);
+    if (type == DType::f32) continue;
+    CaseBuilder builder(op, str_cat(op.name, "/", name_of(type)));
+    bool any = false;
+    for (size_t k = 0; k < samples.size(); ++k) {
+      const Sample &sample = samples[k];
+      const bool taken = is_of(sample, DType::f32) && sample.sizes.empty();
+      const std::optional<Sample> other = taken ? retyped(op, sample, type) : std::nullopt;
       if (!other) continue;
-      KILN_ASSIGN(Case made, make_case(op, *other, cases.size() + 1));
-      if (run_on_reference(*made.graph, made.arguments).ok())
-        cases.push_back(std::move(made));  // else: divides by zero
+      KILN_ASSIGN(const Case alone, make_case(op, *other, k + 1));
+      if (!run_on_reference(*alone.graph, alone.arguments).ok()) continue;  // divides by zero
+      KILN_TRY(builder.add(*other, k + 1));
+      any = true;
     }
+    if (!any) continue;
+    KILN_ASSIGN(cases.emplace_back(), builder.finish());
   }
   return cases;
 }

@@ -40,7 +40,7 @@ Rounding rounding_of(const Op &op) {
     kernel::Compute compute;
     compute.dtype = inferred->results[0].dtype;
     compute.dims = inferred->results[0].dims;
-    LowerContext context{sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
+    LowerContext context{op, sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
     if (!op.lower(context).ok()) continue;
     const bool adds_up = compute.contract || rounds(compute.carriers.combine);
     if (!adds_up && !rounds(compute.body)) continue;
@@ -90,7 +90,7 @@ void disturb(const Op &op, const ReferenceContext &c, Dice &dice, double sign, b
       for (double &x : operand.f) x = stray(x);
       pointers.push_back(&operand);
     }
-    ReferenceContext again{pointers, c.results, c.attrs, c.run_graph};
+    ReferenceContext again{c.op, pointers, c.results, c.attrs, c.run_graph};
     (void)op.reference(again);  // it has run on these shapes and integers before
   }
   const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0

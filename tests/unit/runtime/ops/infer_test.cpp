@@ -34,15 +34,47 @@ TEST(Infer, NamesConvertWhenDtypesAreMixed) {
   EXPECT_EQ(inferred("mul", {f32({3}), i64({3})}), "[mul] a is f32, b is i64; use convert to make them the same");
 }
 
-TEST(Infer, RefusesDtypesThatAreNotSupportedYet) {
-  EXPECT_EQ(inferred("exp", {make_type(DType::f16, {3})}), "[exp] x is f16[3]; expected f32");
-  EXPECT_EQ(inferred("convert", {f32({3})}, {{"dtype", DType::f16}}),
-            "[convert] dtype f16 is not supported yet; expected one of f32, i64, bool");
+TEST(Infer, RefusesDtypesThatMeanNothingToTheOp) {
+  EXPECT_EQ(inferred("exp", {make_type(DType::i32, {3})}), "[exp] x is i32[3]; expected one of f64, f32, f16, bf16");
+  EXPECT_EQ(inferred("iota", {}, {{"shape", AttrValue(Shape{3})}, {"dtype", DType::boolean}}),
+            "[iota] dtype is bool; expected one of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u16, u32, u64");
+  EXPECT_EQ(inferred("add", {make_type(DType::f8_e5m2, {3}), make_type(DType::f8_e5m2, {3})}),
+            "[add] a is f8_e5m2[3]; expected one of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u16, u32, u64");
+}
+
+TEST(Infer, MultipliesBytesInThirtyTwoBits) {
+  const auto of = [](DType type) { return make_type(type, {3, 3}); };
+  EXPECT_EQ(inferred("matmul", {of(DType::u8), of(DType::i8)}), "i32[3, 3]");
+  EXPECT_EQ(inferred("linear", {of(DType::i8), of(DType::i8), make_type(DType::i32, {3})}), "i32[3, 3]");
+  EXPECT_EQ(inferred("matmul", {of(DType::f64), of(DType::f32)}),
+            "[matmul] a is f64, b is f32; use convert to make them the same");
+  EXPECT_EQ(inferred("matmul", {of(DType::i8), of(DType::u8)}),
+            "[matmul] a is i8, b is u8; expected floats of one dtype, or i8 or u8 by i8");
+  EXPECT_EQ(inferred("linear", {of(DType::i8), of(DType::i8), make_type(DType::f32, {3})}),
+            "[linear] bias is f32, the products' sums are i32; use convert to make them the same");
+}
+
+TEST(Infer, AccumulatesInAnotherDtypeWhereAsked) {
+  const TensorType bytes = make_type(DType::u8, {3, 5});
+  EXPECT_EQ(inferred("sum", {bytes}), "u8[]");
+  EXPECT_EQ(inferred("sum", {bytes}, {{"dtype", DType::i32}}), "i32[]");
+  EXPECT_EQ(inferred("sum", {boolean({3})}),
+            "[sum] dtype is bool; expected one of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u16, u32, u64");
 }
 
 TEST(Infer, ChecksTheValueOfAFull) {
   EXPECT_EQ(inferred("full", {}, {{"value", 0.5}, {"dtype", DType::i64}, {"shape", AttrValue(Shape{})}}),
-            "[full] value is 0.5, expected an integer of at most 53 bits for dtype i64");
+            "[full] value is 0.5, expected an integer of at most 53 bits for dtype i64 (exact takes longer ones), from "
+            "-9223372036854775808 to 9223372036854775807");
+  const auto exact = [](const char *digits, DType dtype) {
+    return inferred("full", {}, {{"exact", digits}, {"dtype", dtype}, {"shape", AttrValue(Shape{})}});
+  };
+  EXPECT_EQ(exact("18446744073709551615", DType::u64), "u64[]");
+  EXPECT_EQ(exact("256", DType::u8), "[full] exact is '256', expected an integer from 0 to 255");
+  EXPECT_EQ(exact("-9223372036854775809", DType::i64),
+            "[full] exact is '-9223372036854775809', expected an integer from -9223372036854775808 to "
+            "9223372036854775807");
+  EXPECT_EQ(exact("1", DType::f32), "[full] exact is '1', expected none for dtype f32, which value tells exactly");
   EXPECT_EQ(inferred("full", {}, {{"value", 1.0}, {"dtype", DType::f32}, {"shape", AttrValue(Shape{2, -3})}}),
             "[full] expected 0 <= shape dim 1, but 0 > -3");
 }

@@ -18,7 +18,7 @@ std::string view_map(std::string_view op, const TensorType &operand, AttrMap att
   const TensorType &result = node->results[0];
   std::vector<Expr> index;
   for (size_t d = 0; d < result.rank(); ++d) index.push_back(Expr::axis(static_cast<uint32_t>(d), result.dims[d]));
-  ViewContext context{operand, result, node->attrs, index, {}};
+  ViewContext context{*find_op(op), operand, result, node->attrs, index, {}};
   EXPECT_TRUE(find_op(op)->view(context).ok());
   EXPECT_EQ(context.operand_index.size(), operand.rank());
   return text_of(context.operand_index);
@@ -59,7 +59,7 @@ kernel::Compute lowered(std::string_view op, const std::vector<TensorType> &inpu
   }
   compute.dtype = node->results[0].dtype;
   compute.dims = node->results[0].dims;
-  LowerContext context{inputs, node->results[0], node->attrs, compute, kernel::BodyBuilder(compute.body)};
+  LowerContext context{*find_op(op), inputs, node->results[0], node->attrs, compute, kernel::BodyBuilder(compute.body)};
   EXPECT_TRUE(find_op(op)->lower(context).ok());
   return compute;
 }

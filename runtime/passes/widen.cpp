@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <map>
+
+#include "runtime/ops/op.h"
+#include "runtime/passes/builtin.h"
+
+namespace kiln {
+namespace {
+
+bool is_small(DType type) { return type != DType::none && dtype_info(type).computes_as != type; }
+
+bool is_widened(const Graph &graph, const Node &node) {
+  if (node.kind != Node::Kind::op || node.op->flags & (op_flags::view | op_flags::moves | op_flags::mutates))
+    return false;
+  return std::ranges::any_of(node.inputs, [&](ValueId v) { return is_small(graph.type(v).dtype); }) ||
+         std::ranges::any_of(node.results, [](const TensorType &type) { return is_small(type.dtype); });
+}
+
+class Widening {
+ public:
+  Widening(const GraphPtr &graph, const OpTable &ops) : edit_(graph), convert_(ops.find("convert")) {}
+
+  // The node in its dtypes' `computes_as`, between conversions.
+  Status widen(const Node &original) {
+    edit_.push_scope(original.annotations);
+    const Node node = *edit_.view().find(original.id);  // with the operands that it has by now
+    std::vector<ValueId> operands;
+    for (ValueId input : node.inputs) {
+      KILN_ASSIGN(operands.emplace_back(), wide(input));
+    }
+    AttrMap attrs = node.attrs;
+    for (auto &[name, value] : attrs)
+      if (value.kind() == AttrKind::dtype && is_small(value.dtype())) value = dtype_info(value.dtype()).computes_as;
+    KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
+    for (uint32_t k = 0; k < node.results.size(); ++k) {
+      KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));
+      KILN_TRY(edit_.replace({node.id, k}, result));
+    }
+    return edit_.pop_scope();
+  }
+
+  Result<GraphPtr> finish() { return edit_.finish(false); }
+
+ private:
+  Result<ValueId> wide(ValueId value) {
+    return converted(value, dtype_info(edit_.view().type(value).dtype).computes_as);
+  }
+  Result<ValueId> converted(ValueId value, DType dtype) {
+    if (edit_.view().type(value).dtype == dtype) return value;
+    KILN_ASSIGN(const uint32_t id, edit_.add(convert_, {&value, 1}, {{"dtype", dtype}}));
+    return ValueId{id, 0};
+  }
+
+  Edit edit_;
+  const OpSchema *convert_;
+};
+
+}  // namespace
+
+Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops) {
+  const auto is_one = [&](const Node &node) { return is_widened(*graph, node); };
+  if (std::ranges::none_of(graph->nodes(), is_one)) return graph;
+  Widening widening(graph, ops);
+  for (const Node &node : graph->nodes())
+    if (is_one(node)) KILN_TRY(widening.widen(node).with_prefix(str_cat("widening '", node.name, "': ")));
+  return widening.finish();
+}
+
+}  // namespace kiln
