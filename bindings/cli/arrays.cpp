@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "elements.h"
+
 namespace kiln::cli {
 namespace {
 
@@ -43,8 +45,6 @@ std::string sizes_of(const DLTensor &tensor) {
   return text + "]";
 }
 
-bool is(DLDataType type, DLDataTypeCode code, int bits) { return type.code == code && type.bits == bits; }
-
 // splitmix64
 uint64_t next(uint64_t &state) {
   uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -57,35 +57,6 @@ uint64_t mix(uint64_t seed, std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325 ^ seed;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
-}
-
-void store(DLDataType type, std::byte *at, double value) {
-  const auto put = [at](auto element) { std::memcpy(at, &element, sizeof element); };
-  if (is(type, kDLFloat, 64)) return put(value);
-  if (is(type, kDLFloat, 32)) return put(static_cast<float>(value));
-  if (is(type, kDLFloat, 16)) return put(static_cast<_Float16>(value));
-  const float single = static_cast<float>(value);
-  uint32_t bits;
-  std::memcpy(&bits, &single, sizeof bits);
-  put(static_cast<uint16_t>(bits >> 16));  // bf16, rounded towards zero
-}
-
-// Elements that a summary understands; others are not summed up.
-bool load(const DLTensor &tensor, int64_t index, double &out) {
-  const std::byte *at =
-      static_cast<const std::byte *>(tensor.data) + tensor.byte_offset + index * (tensor.dtype.bits / 8);
-  const auto get = [&](auto element) {
-    std::memcpy(&element, at, sizeof element);
-    out = static_cast<double>(element);
-    return true;
-  };
-  if (is(tensor.dtype, kDLFloat, 64)) return get(double());
-  if (is(tensor.dtype, kDLFloat, 32)) return get(float());
-  if (is(tensor.dtype, kDLFloat, 16)) return get(_Float16());
-  if (is(tensor.dtype, kDLInt, 64)) return get(int64_t());
-  if (is(tensor.dtype, kDLInt, 32)) return get(int32_t());
-  if (is(tensor.dtype, kDLBool, 8)) return get(uint8_t());
-  return false;
 }
 
 }  // namespace
@@ -111,7 +82,7 @@ Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64
   if (found == known.end()) throw Failure("'" + std::string(name) + "' has the unknown dtype " + dtype);
 
   Array array(found->type, std::move(shape), name);
-  const bool real = found->type.code == kDLFloat || found->type.code == kDLBfloat;
+  const bool real = is_float(found->type);
   const bool vector = parameter && array.shape_.size() < 2;
   const double columns = parameter && !vector ? static_cast<double>(std::max<int64_t>(array.shape_.back(), 1)) : 1;
   const double width = vector ? 1 : parameter ? std::sqrt(12 / columns) : 2;
@@ -122,7 +93,7 @@ Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64
   for (int64_t i = 0, count = count_of(array.tensor_); i < count; ++i, at += element) {
     const uint64_t bits = next(state);
     if (real) {
-      store(found->type, at, centre + width * (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5));
+      store_element(found->type, at, centre + width * (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5));
     } else {
       std::memset(at, 0, element);
       *at = static_cast<std::byte>(bits & 1);
@@ -153,11 +124,11 @@ uint64_t bytes_of(const DLTensor &tensor) { return static_cast<uint64_t>(count_o
 
 std::string summary_of(const DLTensor &tensor) {
   std::string text = sizes_of(tensor);
-  const int64_t count = count_of(tensor);
+  const int64_t count = count_of(tensor), element = tensor.dtype.bits / 8;
   double least = INFINITY, most = -INFINITY, sum = 0, value = 0;
   int64_t nans = 0;
   for (int64_t i = 0; i < count; ++i) {
-    if (!load(tensor, i, value)) return text;
+    value = load_element(tensor.dtype, static_cast<const std::byte *>(tensor.data) + tensor.byte_offset + i * element);
     if (std::isnan(value)) {
       ++nans;
       continue;

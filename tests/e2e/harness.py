@@ -20,7 +20,8 @@ KILN = BUILD / "bin" / "kiln"
 PLUGINS = BUILD / os.environ["KILN_PLUGIN_DIR"]
 MODELS = SOURCE / "tests" / "models"
 
-TYPECODES = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "|b1": "B"}
+TYPECODES = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "<i2": "h", "|i1": "b",
+             "<u8": "Q", "<u4": "I", "<u2": "H", "|u1": "B", "|b1": "B"}
 
 
 def write_npy(path, shape, values, descr="<f4"):
@@ -44,8 +45,12 @@ def node(name, op, inputs, **attrs):
     return {"name": name, "op": op, "inputs": list(inputs), "attrs": attrs}
 
 
+def typed(dtype, name, *shape):
+    return {"name": name, "type": {"dtype": dtype, "shape": list(shape)}}
+
+
 def f32(name, *shape):
-    return {"name": name, "type": {"dtype": "f32", "shape": list(shape)}}
+    return typed("f32", name, *shape)
 
 
 def graph(inputs, nodes, outputs, **more):

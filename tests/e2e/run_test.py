@@ -3,7 +3,7 @@
 import json
 import math
 
-from harness import CHAIN, LINEAR, MODELS, Case, f32, graph, main, node, read_npy, write_npy
+from harness import CHAIN, LINEAR, MODELS, Case, f32, graph, main, node, read_npy, typed, write_npy
 
 
 def silu_plus_one(x):
@@ -22,6 +22,30 @@ class RunTest(Case):
     def test_one_graph_serves_no_row_and_one_row(self):
         self.assertEqual(self.run_chain([]), [])
         self.assert_close(self.run_chain([1.0, 2.0, 3.0]), [silu_plus_one(v) for v in (1.0, 2.0, 3.0)])
+
+    def test_arrays_of_every_type_of_npy_are_read_and_written(self):
+        for dtype, descr, values in (("f64", "<f8", [0.1, -2.5]), ("i64", "<i8", [2**62 + 1, -3]), ("i32", "<i4", [-5, 7]),
+                                     ("i16", "<i2", [-300, 7]), ("i8", "|i1", [-100, 7]), ("u64", "<u8", [2**63 + 1, 2]),
+                                     ("u32", "<u4", [2**31 + 1, 2]), ("u16", "<u2", [2**15 + 1, 2]),
+                                     ("u8", "|u1", [130, 2]), ("bool", "|b1", [1, 0])):
+            op = "ne" if dtype == "bool" else "add"
+            path = self.write_graph(graph([typed(dtype, "x", "n")], [node("y", op, ["x", "x"])], ["y"]))
+            write_npy(self.file("x.npy"), [2], values, descr)
+            bits = 64 if dtype == "f64" else int(dtype[1:]) if dtype != "bool" else 8
+            wrapped = [v * 2 for v in values] if dtype in ("f64", "i32", "i16") else [
+                ((2 * v + 2**(bits - 1)) % 2**bits - 2**(bits - 1)) if dtype[0] == "i" else 2 * v % 2**bits for v in values]
+            for backend in "cpu", "reference":
+                self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
+                          "--backend", backend)
+                self.assertEqual(read_npy(self.file("y.npy"))[1], [0, 0] if dtype == "bool" else wrapped, (dtype, backend))
+
+    def test_small_floats_are_summed_up_and_drawn(self):
+        for dtype in "f16", "bf16", "f8_e4m3fn", "f8_e5m2":
+            path = self.write_graph(graph([typed(dtype, "x", 64)], [node("y", "convert", ["x"], dtype="f32")], ["x", "y"]))
+            shown = [line.split()[1:] for line in self.kiln("run", path, "--random", 1).splitlines() if line[:2] in "x y "]
+            self.assertEqual([line[0] for line in shown], [dtype, "f32"])
+            self.assertEqual(shown[0][1:], shown[1][1:])  # the same least, largest and mean
+            self.assertLess(float(shown[0][shown[0].index("min") + 1]), -0.5)
 
     def test_the_number_of_threads_does_not_change_a_bit(self):
         x = [0.37 * i - 40 for i in range(3 * 5000)]
