@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "commands.h"
 #include "handles.h"
@@ -56,6 +57,9 @@ int main(int count, char **words) {
   } catch (const kiln::cli::Usage &usage) {
     std::fprintf(stderr, "kiln: %s\n", kiln::cli::printable(usage.what()).c_str());
     return 2;
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "kiln: out of memory\n");
+    return 1;
   } catch (const std::exception &failure) {
     std::fprintf(stderr, "kiln: %s\n", kiln::cli::printable(failure.what()).c_str());
     return 1;

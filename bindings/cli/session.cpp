@@ -206,15 +206,33 @@ void print(std::string_view text) {
   }
 }
 
+namespace {
+
+// How many bytes the UTF-8 character at the front has, if it is one that may be shown; else 0.
+size_t shown_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f;
+  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i)
+    if (byte(i) >> 6 != 2) return 0;
+  return first == 0xc2 && byte(1) < 0xa0 ? 0 : size;  // U+0080 to U+009F are control characters, too
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f)
-      out += c;
+  while (!text.empty()) {
+    const size_t shown = shown_bytes(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (shown > 0)
+      out += text.substr(0, shown);
     else
       out.append("\\x").append({digits[byte >> 4], digits[byte & 15]});
+    text.remove_prefix(std::max<size_t>(shown, 1));
   }
   return out;
 }

@@ -69,7 +69,7 @@ std::string read_file(const std::string &path);
 // "-" is standard output.
 void write_file(const std::string &path, std::string_view text);
 void print(std::string_view text);
-// For one line that holds a path or another's message: control characters as \xNN.
+// For one line that holds a path or another's message: control characters, and what is not UTF-8, as \xNN.
 std::string printable(std::string_view text);
 
 }  // namespace kiln::cli

@@ -100,6 +100,8 @@ class UsageTest(Case):
     def test_a_path_with_control_characters(self):
         self.assertEqual(self.kiln("run", self.file("a\nb\x1b[31m.json"), code=1),
                          self.file("a\\x0ab\\x1b[31m.json") + ": No such file or directory")
+        self.assertEqual(self.kiln("run", self.file("\u009b31m\u00e9.json"), code=1),  # C1 characters, but letters stay
+                         self.file("\\xc2\\x9b31m\u00e9.json") + ": No such file or directory")
         self.assertIn("c\\x0ad.kiln: ", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("c\nd.kiln")))
 
     def test_an_artifact_without_a_place(self):
