@@ -23,8 +23,8 @@ Result<AttrValue::List> read_list(const kiln_attr &attr, Convert convert) {
   return AttrValue::List(std::move(out));
 }
 
-Result<AttrValue::List> read_items(const Checks &check, Context *context, const kiln_attr &attr,
-                                   std::string_view name) {
+Result<AttrValue::List> read_items(const Checks &check, Context *context, const kiln_attr &attr, std::string_view name,
+                                   NoDType no_dtype) {
   switch (attr.kind & ~KILN_ATTR_LIST) {
     case KILN_ATTR_I64:
       return read_list<int64_t, int64_t>(attr, [](int64_t v) { return Result<int64_t>(v); });
@@ -37,7 +37,7 @@ Result<AttrValue::List> read_items(const Checks &check, Context *context, const 
       });
     case KILN_ATTR_DTYPE:
       return read_list<kiln_dtype, DType>(attr, [&](kiln_dtype d) -> Result<DType> {
-        if (d > static_cast<uint32_t>(dtype_count))  // 0: none, as an attribute's default may be
+        if ((d == 0 && no_dtype == NoDType::refused) || d > static_cast<uint32_t>(dtype_count))
           return check.fail("'", name, "': no dtype has number ", d);
         return static_cast<DType>(d);
       });
@@ -78,25 +78,26 @@ kiln_dim write_dim(Context &context, const Expr &expr) {
   return {0, context.dims().number_of(expr)};
 }
 
-Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr) {
+Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr, NoDType no_dtype) {
   KILN_ASSIGN(const std::string_view name, check.text(attr.name, attr.name_size, "an attribute's name"));
   if (name.empty()) return check.fail("an attribute has no name");
   if (attr.reserved0) return check.fail("'", name, "': reserved0 is not 0");
   const bool is_list = attr.kind & KILN_ATTR_LIST;
   if (!is_list && attr.count != 1) return check.fail("'", name, "': a scalar's count is 1, not ", attr.count);
   if (attr.count && !attr.data) return check.fail("'", name, "': data is NULL");
-  KILN_ASSIGN(AttrValue::List items, read_items(check, context, attr, name));
+  KILN_ASSIGN(AttrValue::List items, read_items(check, context, attr, name, no_dtype));
   NamedAttr read{name, {}};
   read.value.items = std::move(items);
   read.value.is_list = is_list;
   return read;
 }
 
-Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count) {
+Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count,
+                           NoDType no_dtype) {
   KILN_ASSIGN(const std::span<const kiln_attr> in, check.array(attrs, count, "attrs"));
   AttrMap map;
   for (const kiln_attr &attr : in) {
-    KILN_ASSIGN(NamedAttr read, read_attr(check, &context, attr));
+    KILN_ASSIGN(NamedAttr read, read_attr(check, &context, attr, no_dtype));
     if (!map.emplace(read.name, std::move(read.value)).second) return check.fail("'", read.name, "' is given twice");
   }
   return map;

@@ -14,10 +14,14 @@ struct NamedAttr {
   std::string_view name;  // the caller's memory
   AttrValue value;
 };
+// Whether a dtype may be none (0): an op's attribute may, whose default that may be, and no other value.
+enum class NoDType : uint8_t { refused, allowed };
 // `context` may be null for kinds that need none (all but dim).
-Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr);
+Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr,
+                            NoDType no_dtype = NoDType::refused);
 // Names must differ.
-Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count);
+Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count,
+                           NoDType no_dtype = NoDType::refused);
 
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type);
 

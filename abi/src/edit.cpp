@@ -105,7 +105,7 @@ kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_ASSIGN(const std::span<const kiln_value> given, check.array(inputs, input_count, "inputs"));
     KILN_TRY(check.pointer(out, "out"));
-    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, attrs, attr_count));
+    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, attrs, attr_count, NoDType::allowed));
     integers_to_dims(*record, checked);
     std::vector<ValueId> operands;
     for (kiln_value value : given) operands.push_back(ValueId::unpack(value));

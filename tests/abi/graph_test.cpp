@@ -53,6 +53,20 @@ TEST_F(GraphTest, BuiltGraphReadsBackFromItsJson) {
   EXPECT_NE(host::write(graph.get(), "dot").find("digraph"), std::string::npos);
 }
 
+// As `sum` tells its default to whoever copies a node.
+TEST_F(GraphTest, ADtypeOfAnOpMayBeNone) {
+  const kiln_value x = input("x", {{4, 0}}, KILN_U8);
+  const kiln_dtype none = 0, wide = KILN_I32;
+  const kiln_value kept = add("sum", {x}, {host::attr("dtype", KILN_ATTR_DTYPE, 1, &none)});
+  const kiln_value widened = add("sum", {x}, {host::attr("dtype", KILN_ATTR_DTYPE, 1, &wide)});
+  kiln_dtype of_kept = 0, of_widened = 0;
+  const kiln_graph *view = kiln_edit_view(edit.get());
+  EXPECT_OK(kiln_value_dtype(view, kept, &of_kept));
+  EXPECT_OK(kiln_value_dtype(view, widened, &of_widened));
+  EXPECT_EQ(of_kept, KILN_U8);
+  EXPECT_EQ(of_widened, KILN_I32);
+}
+
 TEST_F(GraphTest, UnknownFormatIsNamed) {
   const host::Graph graph = host::parse(context.get(), host::small_graph);
   kiln_blob *blob = nullptr;

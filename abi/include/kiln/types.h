@@ -89,7 +89,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_ATTR_I64 1u           /* int64_t[count] */
 #define KILN_ATTR_F64 2u           /* double[count] */
 #define KILN_ATTR_TEXT 3u          /* kiln_text[count] */
-#define KILN_ATTR_DTYPE 4u         /* kiln_dtype[count] */
+#define KILN_ATTR_DTYPE 4u         /* kiln_dtype[count]; of an op 0, too: none */
 #define KILN_ATTR_DIM 5u           /* kiln_dim[count] */
 #define KILN_ATTR_GRAPH 6u         /* const kiln_graph *[count] */
 #define KILN_ATTR_TENSOR 7u        /* const struct DLTensor *[count], copied */

@@ -10,7 +10,7 @@ TEST(Handles, AttributesThatDoNotFitThemselves) {
   const host::Edit edit(made);
   const int64_t numbers[2] = {1, 2};
   const uint8_t two = 2;
-  const kiln_dtype no_dtype = 77;
+  const kiln_dtype no_dtype = 77, none = 0;
   const auto refused = [&](const kiln_attr &attr, const char *message) {
     EXPECT_REFUSED(host::take(kiln_edit_scope(edit.get(), &attr, 1)), "INVALID_ARGUMENT", message);
   };
@@ -20,6 +20,7 @@ TEST(Handles, AttributesThatDoNotFitThemselves) {
   refused(host::attr("a", KILN_ATTR_I64, 1, nullptr), "kiln_edit_scope: 'a': data is NULL");
   refused(host::attr("a", KILN_ATTR_BOOL, 1, &two), "kiln_edit_scope: 'a': a boolean is 0 or 1, not 2");
   refused(host::attr("a", KILN_ATTR_DTYPE, 1, &no_dtype), "kiln_edit_scope: 'a': no dtype has number 77");
+  refused(host::attr("a", KILN_ATTR_DTYPE, 1, &none), "kiln_edit_scope: 'a': no dtype has number 0");
   const kiln_attr twice[2] = {host::attr("a", KILN_ATTR_I64, 1, numbers), host::attr("a", KILN_ATTR_I64, 1, numbers)};
   EXPECT_REFUSED(host::take(kiln_edit_scope(edit.get(), twice, 2)), "INVALID_ARGUMENT",
                  "kiln_edit_scope: 'a' is given twice");
