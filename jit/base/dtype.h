@@ -42,6 +42,8 @@ std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits);
 inline std::string_view name_of(DType d) { return d == DType::none ? "none" : dtype_info(d).name; }
 inline uint32_t size_of(DType d) { return dtype_info(d).size_bytes; }
+// Of 16 bits or fewer. Not none.
+inline bool is_small_float(DType d) { return dtype_info(d).computes_as != d; }
 
 // The bytes of a dense tensor. Nothing when a dimension is negative, or when they would pass 2^63 - 1 with its empty
 // dimensions counted as 1 (NumPy's rule): so the order of dimensions does not matter, and no stride can overflow.

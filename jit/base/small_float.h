@@ -21,13 +21,14 @@ struct FloatFormat {
   uint32_t infinity() const { return (sign() - 1) >> mantissa_bits << mantissa_bits; }
   uint32_t nan() const { return is_finite ? sign() - 1 : infinity() | uint32_t{1} << (mantissa_bits - 1); }
   uint32_t largest() const { return is_finite ? sign() - 2 : infinity() - 1; }
-  uint32_t overflow() const { return is_finite ? largest() : infinity(); }
+  uint32_t overflow() const { return is_finite ? largest() : infinity(); }  // stored
+  uint32_t converted_overflow() const { return saturates ? largest() : overflow(); }
 };
 inline constexpr FloatFormat f16_format{5, 10}, bf16_format{8, 7};
 // As the Open Compute Project's 8-bit floating point specification has them; ONNX' Cast saturates, too.
 inline constexpr FloatFormat f8_e4m3fn_format{4, 3, true, true}, f8_e5m2_format{5, 2, false, true};
 
-// Of a dtype that computes as f32, and is not that.
+// Of a small float.
 inline FloatFormat small_format(DType type) {
   switch (type) {
     case DType::f16:

@@ -76,7 +76,7 @@ std::string expr_text(const Expr &e, std::string_view value_prefix) {
 
 std::string immediate_text(DType type, uint64_t immediate) {
   if (type == DType::boolean) return immediate ? "true" : "false";
-  if (dtype_info(type).computes_as != type)
+  if (is_small_float(type))
     return str_cat("(", value_type(type), ")", encode_float(std::bit_cast<double>(immediate), small_format(type)), "u");
   if (dtype_info(type).is_integer && !dtype_info(type).is_signed)
     return str_cat("(", value_type(type), ")", immediate, "ull");
@@ -124,21 +124,20 @@ std::string odd_text(const std::string &value, DType from) {
 
 std::string convert_text(const std::string &value, DType from, DType to) {
   if (from == to) return value;
-  if (dtype_info(from).computes_as != from)
+  if (is_small_float(from))
     return convert_text(str_cat("kiln_from_small", format_text(from), "(", value, ")"), DType::f32, to);
-  if (dtype_info(to).computes_as != to) {
+  if (is_small_float(to)) {
     const FloatFormat format = small_format(to);
     return str_cat("(", value_type(to), ")kiln_to_small", format_text(to), "(", odd_text(value, from), ", ",
-                   format.saturates ? format.largest() : format.overflow(), "u, ", format.nan(), "u)");
+                   format.converted_overflow(), "u, ", format.nan(), "u)");
   }
   if (to == DType::boolean) return str_cat(value, " != 0");
   if (!dtype_info(from).is_float || dtype_info(to).is_float) return str_cat("(", value_type(to), ")", value);
-  if (to == DType::u64) return str_cat("kiln_to_int<kiln_u64>(", value, ", 0ull, ", ~uint64_t{0}, "ull)");
-  const uint32_t bits = size_of(to) * 8;
-  const bool is_signed = dtype_info(to).is_signed;
-  const std::string high = str_cat((uint64_t{1} << (is_signed ? bits - 1 : bits)) - 1, "ll");
-  const std::string low = is_signed ? str_cat("(-", high, " - 1)") : "0ll";
-  return str_cat("(", value_type(to), ")kiln_to_int<kiln_i64>(", value, ", ", low, ", ", high, ")");
+  const uint64_t all_ones = ~uint64_t{0} >> (64 - 8 * size_of(to));
+  if (!dtype_info(to).is_signed)
+    return str_cat("(", value_type(to), ")kiln_to_int<kiln_u64>(", value, ", 0ull, ", all_ones, "ull)");
+  const std::string high = str_cat(all_ones >> 1, "ll");
+  return str_cat("(", value_type(to), ")kiln_to_int<kiln_i64>(", value, ", -", high, " - 1, ", high, ")");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 namespace kiln::codegen {
 namespace {
 
-bool is_small(DType type) { return dtype_info(type).computes_as != type; }
 bool is_float(DType type) { return dtype_info(type).is_float; }
 bool is_signed(DType type) { return dtype_info(type).is_signed; }
 
@@ -59,8 +58,7 @@ class Bits {
     llvm::Value *normal = b_.CreateLShr(b_.CreateAdd(biased, odd), shift);
     llvm::Value *is_denormal = b_.CreateICmpULT(size, integer((128 - bias) << 23));
     llvm::Value *result = b_.CreateSelect(is_denormal, denormal, normal);
-    const uint32_t most = format.saturates ? format.largest() : format.overflow();
-    result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, result, integer(most));
+    result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, result, integer(format.converted_overflow()));
     result = b_.CreateSelect(b_.CreateICmpUGT(size, integer(255u << 23)), integer(format.nan()), result);
     return b_.CreateOr(result, b_.CreateLShr(sign, sign_shift(format)));
   }
@@ -124,12 +122,12 @@ llvm::Value *to_small(KernelState &state, llvm::Value *x, DType from, DType to) 
 llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to) {
   auto &b = state.b;
   if (from == to) return x;
-  if (is_small(from)) {
+  if (is_small_float(from)) {
     Bits bits(state, x);
     x = from == DType::bf16 ? bits.from_bf16(x) : bits.from_small(x, small_format(from));
     return emit_convert(state, x, DType::f32, to);
   }
-  if (is_small(to)) return to_small(state, x, from, to);
+  if (is_small_float(to)) return to_small(state, x, from, to);
   llvm::Type *type = x->getType()->getWithNewType(type_of(state, to));
   llvm::Value *zero = llvm::Constant::getNullValue(x->getType());
   if (to == DType::boolean) return is_float(from) ? b.CreateFCmpUNE(x, zero) : b.CreateICmpNE(x, zero);

@@ -89,7 +89,7 @@ Status infer_copy(InferContext &c) {
 
 // Element k of x as a float dtype has it.
 double converted(const RefTensor &x, size_t k, DType to) {
-  const bool is_small = dtype_info(to).computes_as != to;
+  const bool is_small = is_small_float(to);
   if (x.is_float()) return is_small ? saturated(x.f[k], small_format(to)) : x.f[k];
   const long double exact = dtype_info(x.dtype).is_signed ? static_cast<long double>(x.i[k])
                                                           : static_cast<long double>(static_cast<uint64_t>(x.i[k]));

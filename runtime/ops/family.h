@@ -106,20 +106,21 @@ bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
   return false;
 }
-// Of a and b; NaN if either is, and -0 is less than +0.
-template <class T>
-T larger(T a, T b) {
+// The larger of a and b if so wanted, else the smaller; NaN if either is, and -0 is less than +0.
+template <bool is_larger, class T>
+T extreme(T a, T b) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
   if constexpr (std::is_floating_point_v<T>)
-    if (a == b) return std::signbit(a) ? b : a;
-  return std::max(a, b);
+    if (a == b) return std::signbit(a) == is_larger ? b : a;
+  return (a < b) == is_larger ? b : a;
+}
+template <class T>
+T larger(T a, T b) {
+  return extreme<true>(a, b);
 }
 template <class T>
 T smaller(T a, T b) {
-  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
-  if constexpr (std::is_floating_point_v<T>)
-    if (a == b) return std::signbit(a) ? a : b;
-  return std::min(a, b);
+  return extreme<false>(a, b);
 }
 // A float as an element of an integer dtype or bool, as RefTensor::i holds it: as `convert` says.
 inline int64_t to_integer(double value, DType to) { return static_cast<int64_t>(kernel::immediate_of(to, value)); }

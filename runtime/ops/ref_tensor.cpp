@@ -69,7 +69,7 @@ int64_t read_integer(const TensorData &data, size_t at) {
 }  // namespace
 
 void RefTensor::fit() {
-  if (dtype_info(dtype).computes_as != dtype)
+  if (is_small_float(dtype))
     for (double &value : f) value = decode_float(encode_float(value, small_format(dtype)), small_format(dtype));
   if (size_of(dtype) < 8)
     for (int64_t &value : i) value = fitted(value, dtype);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "runtime/ops/op.h"
 #include "runtime/passes/builtin.h"
@@ -7,13 +6,11 @@
 namespace kiln {
 namespace {
 
-bool is_small(DType type) { return type != DType::none && dtype_info(type).computes_as != type; }
-
 bool is_widened(const Graph &graph, const Node &node) {
   if (node.kind != Node::Kind::op || node.op->flags & (op_flags::view | op_flags::moves | op_flags::mutates))
     return false;
-  return std::ranges::any_of(node.inputs, [&](ValueId v) { return is_small(graph.type(v).dtype); }) ||
-         std::ranges::any_of(node.results, [](const TensorType &type) { return is_small(type.dtype); });
+  return std::ranges::any_of(node.inputs, [&](ValueId v) { return is_small_float(graph.type(v).dtype); }) ||
+         std::ranges::any_of(node.results, [](const TensorType &type) { return is_small_float(type.dtype); });
 }
 
 class Widening {
@@ -30,7 +27,8 @@ class Widening {
     }
     AttrMap attrs = node.attrs;
     for (auto &[name, value] : attrs)
-      if (value.kind() == AttrKind::dtype && is_small(value.dtype())) value = dtype_info(value.dtype()).computes_as;
+      if (value.kind() == AttrKind::dtype && value.dtype() != DType::none)
+        value = dtype_info(value.dtype()).computes_as;
     KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
     for (uint32_t k = 0; k < node.results.size(); ++k) {
       KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));

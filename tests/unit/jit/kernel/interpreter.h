@@ -97,9 +97,8 @@ class Interpreter {
   // An immediate as a value of the type: small floats are rounded.
   static Scalar immediate_as(DType type, uint64_t bits) {
     const Scalar x = immediate(bits);
-    return dtype_info(type).computes_as == type
-               ? x
-               : Scalar{.f = decode_float(encode_float(x.f, small_format(type)), small_format(type))};
+    return !is_small_float(type) ? x
+                                 : Scalar{.f = decode_float(encode_float(x.f, small_format(type)), small_format(type))};
   }
 
   static Scalar convert(Scalar x, DType from, DType to) {
@@ -109,7 +108,7 @@ class Interpreter {
           is_signed(from) ? static_cast<long double>(x.i) : static_cast<long double>(static_cast<uint64_t>(x.i));
       x.f = to == DType::f64 ? static_cast<double>(exact) : rounded_to_odd(exact);
     }
-    if (dtype_info(to).computes_as == to) return x;
+    if (!is_small_float(to)) return x;
     return immediate_as(to, std::bit_cast<uint64_t>(saturated(x.f, small_format(to))));
   }
 

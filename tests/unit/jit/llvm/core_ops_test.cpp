@@ -19,7 +19,7 @@ constexpr DType all_types[] = {DType::f64, DType::f32,     DType::f16, DType::bf
 
 // Small floats are stored and converted, not computed with.
 bool takes(Core op, DType type) {
-  const bool is_half = dtype_info(type).computes_as != type;
+  const bool is_half = is_small_float(type);
   switch (core_info(op).group) {
     case CoreGroup::number:
       return !is_half && type != DType::boolean;

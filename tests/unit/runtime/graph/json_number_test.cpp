@@ -7,9 +7,9 @@
 namespace kiln {
 namespace {
 
-TEST(JsonNumber, EveryBitPatternOf16BitFloatsReadsBack) {
-  for (DType dtype : {DType::f16, DType::bf16}) {
-    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+TEST(JsonNumber, EveryBitPatternOfSmallFloatsReadsBack) {
+  for (DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3fn, DType::f8_e5m2}) {
+    for (uint32_t bits = 0; bits < 1u << (8 * size_of(dtype)); ++bits) {
       std::string text = json::text_of_element(dtype, bits);
       std::optional<uint64_t> back = text[0] == '"'
                                          ? json::element_of(dtype, std::string_view(text).substr(1, text.size() - 2))
@@ -32,12 +32,21 @@ TEST(JsonNumber, OtherElementsReadBack) {
     ASSERT_EQ(back(DType::f64, random), random);
     ASSERT_EQ(back(DType::i64, random), random);
     ASSERT_EQ(back(DType::i32, random >> 32), random >> 32);
+    ASSERT_EQ(back(DType::u64, random), random);
+    ASSERT_EQ(back(DType::u32, random >> 32), random >> 32);
+    ASSERT_EQ(back(DType::u16, random >> 48), random >> 48);
   }
   EXPECT_EQ(json::text_of_element(DType::i8, 0xff), "-1");
   EXPECT_EQ(json::text_of_element(DType::u8, 0xff), "255");
   EXPECT_EQ(json::text_of_element(DType::f32, 0xffc00000), "\"0xffc00000\"");
   EXPECT_EQ(json::text_of_element(DType::f32, 0x7fc00000), "\"nan\"");
   EXPECT_EQ(json::text_of_element(DType::f32, 0x80000000), "-0");
+  EXPECT_EQ(json::text_of_element(DType::u64, UINT64_MAX), "\"18446744073709551615\"");
+  EXPECT_EQ(json::element_of(DType::u64, "18446744073709551616"), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::u64, -1), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::u16, 65536), std::nullopt);
+  EXPECT_EQ(json::element_of(DType::f8_e4m3fn, "inf"), std::nullopt);  // it has none
+  EXPECT_EQ(json::element_of(DType::f8_e5m2, "-inf"), 0xfc);
   EXPECT_EQ(json::element_of(DType::i8, 128), std::nullopt);
   EXPECT_EQ(json::element_of(DType::i8, 0.5), std::nullopt);
   EXPECT_EQ(json::element_of(DType::i64, "9223372036854775808"), std::nullopt);
