@@ -10,6 +10,7 @@ namespace {
 constexpr int free_cost = 3;          // may be computed again by every reader
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
+constexpr int unpacking_cost = 24;                     // of what is unpacked wherever it is read
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 // Of one access. Each reshape that is folded into another may repeat the whole map of it once a dimension, and every
 // node is code for each element: where the map of a chain of views would grow beyond this, one view is copied instead.
@@ -32,6 +33,7 @@ class Inliner {
     for (uint32_t d = 0; d < program.defs.size(); ++d) maker_[program.defs[d].result] = d;
     count_readers();
     find_constant();
+    find_summed();
   }
 
   std::vector<Item> run() {
@@ -86,6 +88,28 @@ class Inliner {
       const bool folds_away = !def.operands.empty() || is_free(def.compute.body);
       constant_[def.result] = std::ranges::all_of(def.operands, [&](uint32_t t) { return constant_[t]; }) &&
                               folds_away && !program_.tensors[def.result].is_output && !has_symbols(def.compute);
+    }
+  }
+
+  // Which tensors are read only where elements are summed over or picked by an index, be it through views and maps that
+  // cost next to nothing.
+  void find_summed() {
+    summed_.resize(program_.tensors.size());
+    for (size_t d = program_.defs.size(); d-- > 0;) {
+      const Program::Def &def = program_.defs[d];
+      for (const uint32_t operand : def.operands) summed_[operand] = true;
+    }
+    for (size_t d = program_.defs.size(); d-- > 0;) {
+      const Program::Def &def = program_.defs[d];
+      const bool sums = def.compute.contract || !def.compute.carriers.types.empty();
+      const bool passes_on =
+          summed_[def.result] && !program_.tensors[def.result].is_output && is_free(def.compute.body);
+      for (const uint32_t operand : def.operands) {
+        const bool picks = std::ranges::all_of(uses_[operand], [&](const Use &use) {
+          return use.def != d || std::ranges::any_of(use.access->index, &Expr::depends_on_value);
+        });
+        summed_[operand] = summed_[operand] && (sums || passes_on || picks);
+      }
     }
   }
 
@@ -216,6 +240,7 @@ class Inliner {
     const int cost = cost_of(item.compute.body);
     if (cost > max_inlined_cost) return false;
     const bool checks = has_checks(item.compute.body);
+    if (summed_[tensor] && is_unpacking(item) && !checks) return true;
     for (const Use &use : uses_[tensor]) {
       // The error word must not hear of elements that a guard leaves out.
       if (use.access->valid >= 0 && checks) return false;
@@ -231,6 +256,22 @@ class Inliner {
     // What can end the kernel of a contraction (its epilogue) stays with it, rather than start the next kernel.
     if (reads_contraction_in_step(item) && !stays_in_step(item, use)) return false;
     return true;
+  }
+
+  // Whether memory holds the operands in fewer bytes than it would the result, which is made of them by a little exact
+  // arithmetic: weights of few bits. They stay small where they are multiplied, for what unpacks them goes there.
+  bool is_unpacking(const Item &item) const {
+    const auto bytes = [&](uint32_t t) {
+      const Tensor &tensor = program_.tensors[t];
+      return product_of(tensor.dims) * static_cast<int64_t>(size_of(tensor.dtype));
+    };
+    Expr read = 0;
+    for (uint32_t operand : item.operands) read += bytes(operand);
+    const Expr written = bytes(item.result);
+    return read.is_integer() && written.is_integer() && read.integer() < written.integer() && !item.operands.empty() &&
+           cost_of(item.compute.body) <= unpacking_cost &&
+           std::ranges::none_of(
+               item.compute.body.values, [](auto &v) { return core_info(v.op).kind == CoreClass::function; });
   }
 
   static bool is_free(const Body &body) { return cost_of(body) <= free_cost && !has_checks(body); }
@@ -293,6 +334,7 @@ class Inliner {
   std::vector<uint32_t> maker_;         // def, by tensor
   std::vector<bool> inlined_;           // by tensor
   std::vector<bool> constant_;          // by tensor: depends on parameters and constants alone
+  std::vector<bool> summed_;            // by tensor
   std::vector<uint32_t> readers_;       // by tensor
   std::vector<std::vector<Use>> uses_;  // by tensor
 };

@@ -33,6 +33,7 @@ std::span<const Op> norm_ops();
 std::span<const Op> softmax_ops();
 std::span<const Op> attention_ops();
 std::span<const Op> rope_ops();
+std::span<const Op> quantization_ops();
 std::span<const Op> nested_ops();
 
 // ---- the dtypes that ops take

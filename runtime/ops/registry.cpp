@@ -13,7 +13,7 @@ std::vector<const Op *> collect() {
        {ops::creation_ops(), ops::unary_ops(), ops::activation_ops(), ops::binary_ops(), ops::comparison_ops(),
         ops::reduce_ops(), ops::view_ops(), ops::reshape_ops(), ops::joining_ops(), ops::indexing_ops(),
         ops::matmul_ops(), ops::convolution_ops(), ops::pool_ops(), ops::norm_ops(), ops::softmax_ops(),
-        ops::attention_ops(), ops::rope_ops(), ops::nested_ops()})
+        ops::attention_ops(), ops::rope_ops(), ops::quantization_ops(), ops::nested_ops()})
     for (const Op &op : family) all.push_back(&op);
   std::sort(all.begin(), all.end(), [](const Op *a, const Op *b) { return a->name < b->name; });
   return all;

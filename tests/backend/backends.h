@@ -46,6 +46,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
               for (int64_t x : t.i) tensors[tensor].push_back({.i = x});
             };
             for (size_t k = 0; k < lowered.inputs.size(); ++k) fill(lowered.inputs[k], c.arguments[k]);
+            for (size_t k = 0; k < lowered.parameters.size(); ++k)
+              fill(lowered.parameters[k], c.arguments[lowered.inputs.size() + k]);
             for (const Lowered::Constant &constant : lowered.constants) fill(constant.tensor, *constant.data);
             kernel::testing::run(fused, tensors, c.sizes);
             std::vector<TensorData> results;

@@ -196,5 +196,33 @@ TEST(Infer, ChecksAttention) {
   EXPECT_EQ(inferred("rope", {f32({b, t, 7}), i64({t})}), "[rope] x dim 2 is 7, expected an even integer");
 }
 
+TEST(Infer, ChecksDequantize) {
+  const Dim n = sym("n"), k = sym("k");
+  const auto i8 = [](Shape dims) { return make_type(DType::i8, std::move(dims)); };
+  const auto u8 = [](Shape dims) { return make_type(DType::u8, std::move(dims)); };
+  const AttrMap nibbles = {{"bits", 4}}, groups = {{"axis", 1}, {"group", 32}};
+  EXPECT_EQ(inferred("dequantize", {i8({n, k}), f32({n})}), "f32[n, k]");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 96}), f32({8, 3})}, groups), "f32[8, 96]");
+  EXPECT_EQ(inferred("dequantize", {u8({8, 17}), f32({8}), u8({8})}, {{"bits", 4}, {"dtype", DType::bf16}}),
+            "bf16[8, 34]");
+  EXPECT_EQ(inferred("dequantize", {u8({n, k}), f32({n})}, nibbles), "f32[n, 2*k]");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 17}), f32({8})}, {{"bits", 5}}), "[dequantize] bits is 5, expected 4 or 8");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 17}), f32({8})}, nibbles),
+            "[dequantize] weight is i8, expected u8, which holds two numbers of 4 bits");
+  EXPECT_EQ(inferred("dequantize", {u8({}), f32({1})}), "[dequantize] weight is u8[], expected at least 1 dim");
+  EXPECT_EQ(inferred("dequantize", {u8({8, 17}), f32({33})}, {{"bits", 4}, {"axis", 1}}),
+            "[dequantize] scales dim 0 and y dim 1 must be equal; they are 33 and 34");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 97}), f32({8, 3})}, groups),
+            "[dequantize] y dim 1 is 97, expected a multiple of group, 32");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 96}), f32({8})}, groups),
+            "[dequantize] scales is f32[8], expected f32[8, 3]");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 96}), f32({8, 3}), i8({8, 4})}, groups),
+            "[dequantize] zeros dim 1 and the groups of y dim 1 must be equal; they are 4 and 3");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 96}), f32({8, 3})}, {{"axis", 1}, {"group", -1}}),
+            "[dequantize] group is -1, expected at least 0");
+  EXPECT_EQ(inferred("dequantize", {i8({8, 96}), f32({8})}, {{"dtype", DType::f64}}),
+            "[dequantize] dtype is f64; expected one of f32, f16, bf16");
+}
+
 }  // namespace
 }  // namespace kiln::testing

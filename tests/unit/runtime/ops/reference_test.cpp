@@ -179,6 +179,17 @@ TEST(Reference, RotatesPairs) {
   expect_floats(run_op("rope", {x, integers({1}, {1})}, {{"interleaved", true}}), {1, 4}, {c, s, -2 * s2, 2 * c2});
 }
 
+TEST(Reference, UnpacksTheLowerFourBitsFirst) {
+  const RefTensor bytes{DType::u8, {2, 2}, {}, {0x21, 0xf8, 0x07, 0x90}}, zeros{DType::u8, {2, 2}, {}, {0, 1, 2, 3}};
+  const RefTensor scales = floats({2}, {1, 0.5});
+  expect_floats(run_op("dequantize", {bytes, scales}, {{"bits", 4}}), {2, 4}, {1, 2, -8, -1, 3.5, 0, 0, -3.5});
+  expect_floats(run_op("dequantize", {bytes, scales}, {{"bits", 4}, {"signed", false}}), {2, 4},
+                {1, 2, 8, 15, 3.5, 0, 0, 4.5});
+  expect_floats(
+      run_op("dequantize", {bytes, floats({2, 2}, {1, 2, 3, 4}), zeros}, {{"bits", 4}, {"axis", 1}, {"group", 2}}),
+      {2, 4}, {1, 2, -18, -4, 15, -6, -12, -40});
+}
+
 // ---- graphs
 
 TEST(RunReference, BindsSymbolsAndNamesAWrongShape) {

@@ -30,7 +30,7 @@ TEST(Registry, HasTheOpsOfTheFormat) {
         "sum",     "mean",      "max",     "min",        "prod",       "argmax",     "reshape",    "permute",
         "expand",  "slice",     "squeeze", "unsqueeze",  "concat",     "pad",        "gather",     "embedding",
         "matmul",  "linear",    "conv2d",  "max_pool2d", "avg_pool2d", "batch_norm", "layer_norm", "rms_norm",
-        "softmax", "attention", "rope",    "call"})
+        "softmax", "attention", "rope",    "dequantize", "call"})
     EXPECT_NE(find_op(name), nullptr) << name;
 }
 
