@@ -1,13 +1,16 @@
 // The demo: each model first cold (a fresh cache folder of its own), then warm in a new process; one table, and JSON.
 //
-//   kiln_demo [--json FILE]                          the whole demo
-//   kiln_demo --worker MODEL cold|warm CACHE FILE    one row of it, in a process of its own; FILE gets the row as JSON
+//   kiln_demo [--all] [--json FILE]    the whole demo; --all: with weights of 16, 8 and 4 bits, too
+//   kiln_demo --worker MODEL FORM FILES cold|warm CACHE FILE
+//                                      one row of it, in a process of its own; FILE gets the row as JSON
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +27,14 @@ namespace {
 
 using namespace cli;
 
-constexpr const char *models[] = {"digits", "chars"};
+// What the weights of a model are stored in: f32 as it was trained, and what quantize.py makes of that.
+struct Variant {
+  std::string model, form;
+};
+const Variant trained[] = {{"digits", "f32"}, {"chars", "f32"}};
+const Variant all_variants[] = {{"digits", "f32"},  {"digits", "f16"}, {"digits", "bf16"},
+                                {"digits", "int8"}, {"chars", "f32"},  {"chars", "f16"},
+                                {"chars", "bf16"},  {"chars", "int8"}, {"chars", "int4"}};
 constexpr const char *runs[] = {"cold", "warm"};
 
 // Runs a program to its end; true when it exits with 0.
@@ -66,10 +76,12 @@ std::string passes_of(const Report &report) {
   return text;
 }
 
-int worker(const std::string &name, const std::string &run, const std::string &cache, const std::string &json) {
+int worker(const Variant &variant, const std::string &files, const std::string &run, const std::string &cache,
+           const std::string &json) {
+  const std::string &name = variant.model;
   Stopwatch watch;
   Stats stats;
-  Model model(name, cache);
+  Model model(name, variant.form, files, cache);
   stats.compile = model.compile();
   const Evaluation evaluation = model.evaluate();
   stats.total_ms = watch.total();
@@ -80,27 +92,41 @@ int worker(const std::string &name, const std::string &run, const std::string &c
   const double error = max_abs_difference(evaluation.outputs, reference.outputs);
   if (wrong.empty()) wrong = model.judge(evaluation, reference, error);
 
-  std::printf("%-7s %-5s %-24s %9.2e  %-6s %-21s %8lld %9.1f ms %9.1f ms\n", name.c_str(), run.c_str(),
-              evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
-              static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"),
-              stats.total_ms);
-  write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"run\": " + json_text(run) +
+  std::printf(
+      "%-7s %-7s %6.2f MB  %-5s %-24s %9.2e  %-6s %-21s %8lld %9.1f ms %9.1f ms\n", name.c_str(), variant.form.c_str(),
+      static_cast<double>(std::filesystem::file_size(files + "/weights.safetensors")) * 1e-6, run.c_str(),
+      evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
+      static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"), stats.total_ms);
+  write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"weights\": " + json_text(variant.form) +
+                                      ",\n  \"run\": " + json_text(run) +
                                       ",\n  \"quality\": " + json_number(evaluation.quality) +
                                       ",\n  \"max_abs_error\": " + json_number(error) + ",\n"));
-  if (!wrong.empty()) throw Failure(name + ", " + run + ": " + wrong);
+  if (!wrong.empty()) throw Failure(name + ", " + variant.form + ", " + run + ": " + wrong);
   return 0;
 }
 
-int demo(const char *self, const char *json) {
+// The folder with a variant's graph and weights, which are made in `folder` unless they are as trained.
+std::string files_of(const Variant &variant, const test::TemporaryFolder &folder) {
+  if (variant.form == "f32") return model_folder(variant.model);
+  const std::string files = folder.file(variant.model + "." + variant.form);
+  const std::string script = KILN_MODELS_DIR "/quantize.py";
+  if (!runs_well({"/usr/bin/env", "python3", script, variant.model, variant.form, files}))
+    throw Failure("quantize.py cannot store " + variant.model + " as " + variant.form);
+  return files;
+}
+
+int demo(const char *self, std::span<const Variant> variants, const char *json) {
   const test::TemporaryFolder folder;
   std::string rows;
   bool good = true;
-  std::printf("%-7s %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "run", "quality", "error", "lookup",
-              "passes run", "compiled", "compile", "total");
-  for (const char *model : models) {
+  std::printf("%-7s %-7s %9s  %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "weights", "size", "run", "quality",
+              "error", "lookup", "passes run", "compiled", "compile", "total");
+  for (const Variant &variant : variants) {
+    const std::string files = files_of(variant, folder);
     for (const char *run : runs) {
-      const std::string row = folder.file("row.json");
-      good &= runs_well({self, "--worker", model, run, folder.file(model), row});
+      const std::string row = folder.file("row.json"),
+                        cache = folder.file(variant.model + "." + variant.form + ".cache");
+      good &= runs_well({self, "--worker", variant.model, variant.form, files, run, cache, row});
       if (std::filesystem::exists(row)) {
         rows.append(rows.empty() ? "" : ",\n").append(read_file(row));
         rows.pop_back();  // the line feed
@@ -110,7 +136,7 @@ int demo(const char *self, const char *json) {
   }
   if (json) write_file(json, "[\n" + rows + "\n]\n");
   std::printf("\n200 characters, sampled by bindings/c/examples/chars.c after the prompt:\n\n");
-  setenv("KILN_CACHE", folder.file("chars").c_str(), 1);
+  setenv("KILN_CACHE", folder.file("chars.f32.cache").c_str(), 1);
   good &= runs_well({KILN_EXAMPLE_CHARS, model_folder("chars"), plugin_of("chars")});
   return good ? 0 : 1;
 }
@@ -119,15 +145,19 @@ int demo(const char *self, const char *json) {
 }  // namespace kiln::demo
 
 int main(int count, char **words) {
-  const std::vector<std::string> args(words + 1, words + count);
+  std::vector<std::string> args(words + 1, words + count);
   try {
-    if (args.size() == 5 && args[0] == "--worker") return kiln::demo::worker(args[1], args[2], args[3], args[4]);
-    if (args.empty()) return kiln::demo::demo(words[0], nullptr);
-    if (args.size() == 2 && args[0] == "--json") return kiln::demo::demo(words[0], args[1].c_str());
+    if (args.size() == 7 && args[0] == "--worker")
+      return kiln::demo::worker({args[1], args[2]}, args[3], args[4], args[5], args[6]);
+    const bool all = std::erase(args, "--all") != 0;
+    const std::span<const kiln::demo::Variant> variants =
+        all ? std::span<const kiln::demo::Variant>(kiln::demo::all_variants) : kiln::demo::trained;
+    if (args.empty()) return kiln::demo::demo(words[0], variants, nullptr);
+    if (args.size() == 2 && args[0] == "--json") return kiln::demo::demo(words[0], variants, args[1].c_str());
   } catch (const std::exception &failure) {
     std::fprintf(stderr, "demo: %s\n", failure.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: demo [--json FILE]\n");
+  std::fprintf(stderr, "usage: demo [--all] [--json FILE]\n");
   return 2;
 }

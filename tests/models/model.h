@@ -24,7 +24,9 @@ std::string plugin_of(const std::string &name);  // the path of the plugin that 
 
 class Model {
  public:
-  Model(const std::string &name, const std::string &cache);
+  // `form`: what its weights are stored in, "f32" or one of quantize.py's. `files`: the folder with that form's
+  // graph.json and weights.safetensors; the data are the model's own.
+  Model(const std::string &name, const std::string &form, const std::string &files, const std::string &cache);
   ~Model();
 
   // Compiles with the model's plugin; returns the report.
@@ -32,7 +34,8 @@ class Model {
   Evaluation evaluate();
   // The same data on the reference backend: the graph as given, no plugin, floats computed in double.
   Evaluation evaluate_reference();
-  // Why the model does not reach its bar, or empty. `error` is the outputs' greatest difference.
+  // Why the model does not reach its bar, which is lower for weights of fewer bits, or empty. `error` is the outputs'
+  // greatest difference.
   std::string judge(const Evaluation &compiled, const Evaluation &reference, double error) const;
 
  private:
