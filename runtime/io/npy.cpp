@@ -169,7 +169,7 @@ Result<Bytes> write_npy(const StoredTensor &tensor) {
   std::string_view descriptor;
   for (const Descriptor &known : descriptors)
     if (known.dtype == tensor.dtype) descriptor = known.text;
-  if (descriptor.empty()) return invalid("npy has no ", name_of(tensor.dtype));
+  if (descriptor.empty()) return invalid("npy has no type for ", name_of(tensor.dtype), "; .safetensors has one");
   std::string header = str_cat("{'descr': '", descriptor, "', 'fortran_order': False, 'shape': (");
   for (int64_t dim : tensor.shape) header += str_cat(dim, ", ");
   header += "), }";

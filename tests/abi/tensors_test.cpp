@@ -1,6 +1,9 @@
 // Tensors in files, and reports by path.
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
+#include <numeric>
 
 #include "host.h"
 #include "tests/temporary_folder.h"
@@ -65,6 +68,43 @@ TEST_F(TensorsTest, StridedTensorsAreWrittenDense) {
   const host::Tensors tensors = open();
   ASSERT_OK(kiln_tensors_at(tensors.get(), 0, nullptr, &tensor));
   EXPECT_EQ(static_cast<const float *>(tensor->data)[1], 4.0f);
+}
+
+// NumPy lacks some of the types; the error says what to do.
+TEST_F(TensorsTest, EveryElementTypeReadsBackOrIsRefusedByName) {
+  std::vector<uint8_t> bytes(24);
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  for (uint32_t dtype = KILN_F64; dtype <= KILN_F8_E5M2; ++dtype) {
+    kiln_text known{};
+    uint32_t size = 0, dlpack = 0;
+    ASSERT_OK(kiln_dtype_info(dtype, &known, &size, &dlpack));
+    SCOPED_TRACE(host::text_of(known));
+    std::vector<uint8_t> elements = bytes;
+    if (dtype == KILN_BOOL) std::ranges::transform(bytes, elements.begin(), [](uint8_t byte) { return byte & 1; });
+    int64_t count = 24 / static_cast<int64_t>(size);
+    DLTensor written = matrix.tensor;
+    written.data = elements.data();
+    written.ndim = 1;
+    written.shape = &count;
+    written.dtype = {static_cast<uint8_t>(dlpack), static_cast<uint8_t>(dlpack >> 8), 1};
+    const bool numpy = dtype != KILN_BF16 && dtype != KILN_F8_E4M3FN && dtype != KILN_F8_E5M2;
+    for (const char *ending : {".safetensors", ".npy"}) {
+      name(ending);
+      if (!numpy && ending == std::string_view(".npy")) {
+        EXPECT_FAILS(write({&written}, {{"t", 1}}), KILN_INVALID_ARGUMENT,
+                     "npy has no type for " + host::text_of(known) + "; .safetensors has one");
+        continue;
+      }
+      ASSERT_OK(write({&written}, {{"t", 1}}));
+      const host::Tensors tensors = open();
+      const DLTensor *read = nullptr;
+      ASSERT_OK(kiln_tensors_at(tensors.get(), 0, nullptr, &read));
+      EXPECT_EQ(read->dtype.code, written.dtype.code);
+      EXPECT_EQ(read->dtype.bits, written.dtype.bits);
+      ASSERT_EQ(read->shape[0], count);
+      EXPECT_EQ(std::memcmp(read->data, elements.data(), elements.size()), 0);
+    }
+  }
 }
 
 TEST_F(TensorsTest, AnotherEndingIsRefused) {

@@ -2,7 +2,7 @@
 # is the path of libkiln.so. Arrays of Julia's are column-major: Kiln, which is row-major, sees their dimensions reversed.
 module Kiln
 
-export Array32, Call, Context, KilnError, Listener, Pass, Rewriter
+export BFloat16, Call, Context, F8E4M3FN, F8E5M2, KilnError, Listener, Pass, Rewriter
 export add, bind!, compile, constant, describe, destroy!, input, is_op, load, load_plugin, member_count, nodes,
        parse_graph, integer, register, substitute!, report, run!, save, text, unregister
 
@@ -198,31 +198,54 @@ end
 
 # ---- arrays
 
-const Array32 = Array{Float32}
+# Floats that Julia has no type for, by their bits.
+struct BFloat16
+    bits::UInt16
+end
+struct F8E4M3FN
+    bits::UInt8
+end
+struct F8E5M2
+    bits::UInt8
+end
+
+# DLPack's code of what an array holds.
+code_of(::Type{<:Signed}) = 0
+code_of(::Type{<:Unsigned}) = 1
+code_of(::Type{<:AbstractFloat}) = 2
+code_of(::Type{BFloat16}) = 4
+code_of(::Type{Bool}) = 6
+code_of(::Type{F8E4M3FN}) = 10
+code_of(::Type{F8E5M2}) = 12
 
 # Lends `array` to `use` as a descriptor: its own memory, its dimensions in reverse.
-function lend(use, array::Array32)
+function lend(use, array::Array{T}) where T
     shape = collect(Int64, reverse(size(array)))
     GC.@preserve array shape begin
-        use(Ref(DLTensor(pointer(array), 1, 0, ndims(array), 2, 32, 1, pointer(shape), C_NULL, 0)))
+        use(Ref(DLTensor(pointer(array), 1, 0, ndims(array), code_of(T), 8 * sizeof(T), 1, pointer(shape), C_NULL, 0)))
     end
 end
 
-function bind!(call::Call, name, array::Array32)
+function bind!(call::Call, name, array::Array)
     lend(array) do tensor
         check(@ccall lib.kiln_call_bind(call::Raw, slot(call, name)::UInt32, tensor::Ptr{DLTensor})::Raw)
     end
     call.bound[name] = array
 end
 
-function run!(call::Call, x::Array32, y::Array32)
-    lend(x) do input
-        lend(y) do output
-            GC.@preserve input output begin
-                tensors = [Base.unsafe_convert(Ptr{DLTensor}, each) for each in (input, output)]
-                check(@ccall lib.kiln_call_run(call::Raw, tensors::Ptr{Ptr{DLTensor}}, 2::UInt64, C_NULL::Raw)::Raw)
-            end
-        end
+# Inputs, then outputs. The first of them is lent, then the others inside of that.
+run!(call::Call, arrays::Array...) = run_lent(call, Ref{DLTensor}[], arrays...)
+
+function run_lent(call, lent, array::Array, others::Array...)
+    lend(array) do tensor
+        run_lent(call, [lent; tensor], others...)
+    end
+end
+
+function run_lent(call, lent)
+    GC.@preserve lent begin
+        tensors = [Base.unsafe_convert(Ptr{DLTensor}, each) for each in lent]
+        check(@ccall lib.kiln_call_run(call::Raw, tensors::Ptr{Ptr{DLTensor}}, length(lent)::UInt64, C_NULL::Raw)::Raw)
     end
 end
 

@@ -230,13 +230,22 @@ class Context(Handle):
         lib.kiln_context_close(self)
 
 
-class Array:
-    """A row-major array of floats in Python's own memory, and the descriptor that lends it to Kiln."""
+# DLPack's code, and the type of Python's array that holds the elements: of 16-bit and 8-bit floats, their bits.
+DTYPES = {"f64": (2, "d"), "f32": (2, "f"), "f16": (2, "H"), "bf16": (4, "H"), "f8_e4m3fn": (10, "B"),
+          "f8_e5m2": (12, "B"), "i64": (0, "q"), "i32": (0, "i"), "i16": (0, "h"), "i8": (0, "b"), "u64": (1, "Q"),
+          "u32": (1, "I"), "u16": (1, "H"), "u8": (1, "B"), "bool": (6, "B")}
 
-    def __init__(self, shape, values=None):
-        self.values = array.array("f", values or [math.nan] * math.prod(shape))
+
+class Array:
+    """A row-major array in Python's own memory, and the descriptor that lends it to Kiln."""
+
+    def __init__(self, shape, values=None, dtype="f32"):
+        code, elements = DTYPES[dtype]
+        count = math.prod(shape)
+        self.values = array.array(elements, values or [math.nan if elements in "fd" else 0] * count)
         self.shape = (c_int64 * len(shape))(*shape)
-        self.tensor = DLTensor(self.values.buffer_info()[0], 1, 0, len(shape), 2, 32, 1, self.shape, None, 0)
+        self.tensor = DLTensor(self.values.buffer_info()[0], 1, 0, len(shape), code, 8 * self.values.itemsize, 1,
+                               self.shape, None, 0)
 
 
 class Call(Handle):

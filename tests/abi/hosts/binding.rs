@@ -211,37 +211,82 @@ impl Context {
     }
 }
 
+/// What an array may hold: DLPack's code of it, and what a type is called in graphs.
+pub trait Element: Copy {
+    const CODE: u8;
+    const NAME: &'static str;
+}
+macro_rules! elements {
+    ($($type:ty, $code:literal, $name:literal;)*) => { $(
+        impl Element for $type {
+            const CODE: u8 = $code;
+            const NAME: &'static str = $name;
+        }
+    )* };
+}
+/// Floats that Rust has no type for, by their bits.
+macro_rules! bits {
+    ($($name:ident($bits:ty))*) => { $(
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        #[repr(transparent)]
+        pub struct $name(pub $bits);
+    )* };
+}
+bits! { F16(u16) Bf16(u16) F8E4m3fn(u8) F8E5m2(u8) }
+elements! {
+    i64, 0, "i64"; i32, 0, "i32"; i16, 0, "i16"; i8, 0, "i8";
+    u64, 1, "u64"; u32, 1, "u32"; u16, 1, "u16"; u8, 1, "u8";
+    f64, 2, "f64"; f32, 2, "f32"; F16, 2, "f16"; Bf16, 4, "bf16"; bool, 6, "bool";
+    F8E4m3fn, 10, "f8_e4m3fn"; F8E5m2, 12, "f8_e5m2";
+}
+
 /// A row-major array of Rust's own.
-pub struct Array {
-    pub values: Vec<f32>,
+pub struct Array<T = f32> {
+    pub values: Vec<T>,
     shape: Vec<i64>,
 }
 
-impl Array {
-    pub fn new(shape: &[i64], values: Vec<f32>) -> Self {
+impl<T: Element> Array<T> {
+    pub fn new(shape: &[i64], values: Vec<T>) -> Self {
         assert_eq!(shape.iter().product::<i64>(), values.len() as i64);
         Array { values, shape: shape.to_vec() }
     }
-    fn tensor(&self, data: *mut f32) -> DLTensor {
+    fn tensor(&self, data: *mut T) -> DLTensor {
         DLTensor {
             data: data.cast(),
             device: [1, 0],
             ndim: self.shape.len() as i32,
-            code: 2,
-            bits: 32,
+            code: T::CODE,
+            bits: 8 * mem::size_of::<T>() as u8,
             lanes: 1,
             shape: self.shape.as_ptr(),
             strides: ptr::null(),
             byte_offset: 0,
         }
     }
+}
+
+/// What a call reads, and what it writes to, whatever it holds.
+pub trait Input {
+    fn lent(&self) -> DLTensor;
+}
+pub trait Output {
+    fn lent_to_write(&mut self) -> DLTensor;
+}
+impl<T: Element> Input for Array<T> {
     fn lent(&self) -> DLTensor {
-        self.tensor(self.values.as_ptr() as *mut f32) // Kiln only reads inputs and parameters
+        self.tensor(self.values.as_ptr() as *mut T) // Kiln only reads inputs and parameters
+    }
+}
+impl<T: Element> Output for Array<T> {
+    fn lent_to_write(&mut self) -> DLTensor {
+        let data = self.values.as_mut_ptr();
+        self.tensor(data)
     }
 }
 
 /// A call borrows what is bound to it.
-pub struct Call<'bound>(Raw, PhantomData<&'bound Array>);
+pub struct Call<'bound>(Raw, PhantomData<&'bound ()>);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
@@ -253,15 +298,15 @@ impl<'bound> Call<'bound> {
     pub fn new(executable: &Executable) -> Result<Self> {
         handle(|out| unsafe { kiln_call_create(executable.0, out) }).map(|raw| Call(raw, PhantomData))
     }
-    pub fn bind(&mut self, name: &str, array: &'bound Array) -> Result<()> {
+    pub fn bind(&mut self, name: &str, array: &'bound dyn Input) -> Result<()> {
         let slot = out(0, |out| unsafe { kiln_call_slot(self.0, name.as_ptr(), name.len() as u64, out) })?;
         check(unsafe { kiln_call_bind(self.0, slot, &array.lent()) })
     }
-    pub fn run(&mut self, input: &Array, output: &mut Array) -> Result<()> {
-        let data = output.values.as_mut_ptr();
-        let (x, y) = (input.lent(), output.tensor(data));
-        let args: [*const DLTensor; 2] = [&x, &y];
-        check(unsafe { kiln_call_run(self.0, args.as_ptr(), 2, ptr::null()) })
+    pub fn run(&mut self, inputs: &[&dyn Input], outputs: &mut [&mut dyn Output]) -> Result<()> {
+        let mut tensors: Vec<DLTensor> = inputs.iter().map(|input| input.lent()).collect();
+        tensors.extend(outputs.iter_mut().map(|output| output.lent_to_write()));
+        let args: Vec<*const DLTensor> = tensors.iter().map(|tensor| tensor as *const DLTensor).collect();
+        check(unsafe { kiln_call_run(self.0, args.as_ptr(), args.len() as u64, ptr::null()) })
     }
 }
 

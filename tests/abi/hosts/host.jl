@@ -1,13 +1,13 @@
 # A host of Kiln in Julia: what the ABI promises, seen from a language that only has a C interface to it.
 #
-#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER
+#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER ELEMENT_TYPE
 
 include("binding.jl")
 using .Kiln
 using .Kiln: INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED
 
 const PLUGIN, FOLDER = ARGS[1], ARGS[3]
-const GRAPH = read(ARGS[2], String)
+const GRAPH, ELEMENT_TYPE = read(ARGS[2], String), read(ARGS[4], String)
 const UUID = Vector{UInt8}("kiln.hosts.julia")
 const WEIGHT = Float32[1, -2, 0.5, 3]
 
@@ -120,6 +120,38 @@ function compiles_and_runs()
     finish(context, loaded, graph, executable, again, call; lent = [own])
 end
 
+# Elements of each type, and the numbers that they are.
+const ELEMENTS = [
+    ("f64", [1.0, -0.5, floatmax(Float64)], [1.0, -0.5, floatmax(Float64)]),
+    ("f32", Float32[1, -0.5, 3], [1.0, -0.5, 3.0]),
+    ("f16", Float16[1, -0.5, 65504], [1.0, -0.5, 65504.0]),
+    ("bf16", BFloat16.([0x3f80, 0xbf00, 0x4380]), [1.0, -0.5, 256.0]),
+    ("f8_e4m3fn", F8E4M3FN.([0x38, 0xb0, 0x7e]), [1.0, -0.5, 448.0]),
+    ("f8_e5m2", F8E5M2.([0x3c, 0xb8, 0x7b]), [1.0, -0.5, 57344.0]),
+    ("i64", Int64[1, -2, 2^62], [1.0, -2.0, 2.0^62]),
+    ("i32", Int32[1, -2, typemax(Int32)], [1.0, -2.0, 2147483647.0]),
+    ("i16", Int16[1, -2, 32767], [1.0, -2.0, 32767.0]),
+    ("i8", Int8[1, -2, 127], [1.0, -2.0, 127.0]),
+    ("u64", UInt64[1, 2, typemax(UInt64)], [1.0, 2.0, 2.0^64]),
+    ("u32", UInt32[1, 2, typemax(UInt32)], [1.0, 2.0, 4294967295.0]),
+    ("u16", UInt16[1, 2, 65535], [1.0, 2.0, 65535.0]),
+    ("u8", UInt8[1, 2, 255], [1.0, 2.0, 255.0]),
+    ("bool", [true, false, true], [1.0, 0.0, 1.0]),
+]
+
+function reads_and_writes_every_type()
+    for (dtype, elements, numbers) in ELEMENTS
+        context = Context(; cache = "off")
+        graph = parse_graph(context, replace(ELEMENT_TYPE, "DTYPE" => dtype))
+        executable, _ = compile(context, graph)
+        call, twice, number = Call(executable), similar(elements, 6), fill(NaN, 3)
+        run!(call, elements, twice, number)
+        expect((twice, number), ([elements; elements], numbers))
+        finish(context, call, executable, graph)
+    end
+    passed("reads and writes every element type in its own memory")
+end
+
 function caches_with_identity()
     for (lookup, runs) in (("MISS", 1), ("HIT", 0))
         own = Pass("drop_double_negation", drop_double_negation, UUID)
@@ -208,7 +240,7 @@ function outlives_its_context()
     passed("frees everything in any order: no handle lives, each destroy ran once")
 end
 
-for check in (parses_and_loads, compiles_and_runs, caches_with_identity, bypasses_without_identity,
+for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity, bypasses_without_identity,
               survives_an_exception, cancels_from_an_event, outlives_its_context)
     check()
 end

@@ -1,16 +1,17 @@
 """A host of Kiln in Python: what the ABI promises, seen from a language that only has a C interface to it.
 
-    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER
+    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE
 """
 
 import math
 import pathlib
 import sys
 
-from binding import (CANCELLED, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, KilnError, Listener,
-                     Pass, held, lib)
+from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, KilnError,
+                     Listener, Pass, held, lib)
 
 PLUGIN, GRAPH, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(), pathlib.Path(sys.argv[3])
+ELEMENT_TYPE = pathlib.Path(sys.argv[4]).read_text()
 UUID = bytes.fromhex("7b1e0c6a52d94f0e8f3a64c1d2b7a905")
 WEIGHT = Array([4], [1.0, -2.0, 0.5, 3.0])
 
@@ -126,6 +127,40 @@ def compiles_and_runs():
     end(context, loaded, graph, executable, again, call, lent=[own])
 
 
+# One, a small number and the largest of each type, as its array holds them and as numbers.
+ELEMENTS = {
+    "f64": ([1.0, -0.5, 1.7976931348623157e308], [1.0, -0.5, 1.7976931348623157e308]),
+    "f32": ([1.0, -0.5, 3.0], [1.0, -0.5, 3.0]),
+    "f16": ([0x3c00, 0xb800, 0x7bff], [1.0, -0.5, 65504.0]),
+    "bf16": ([0x3f80, 0xbf00, 0x7f7f], [1.0, -0.5, 255 * 2.0 ** 120]),
+    "f8_e4m3fn": ([0x38, 0xb0, 0x7e], [1.0, -0.5, 448.0]),
+    "f8_e5m2": ([0x3c, 0xb8, 0x7b], [1.0, -0.5, 57344.0]),
+    "i64": ([1, -2, 2 ** 62], [1.0, -2.0, 2.0 ** 62]),
+    "i32": ([1, -2, 2 ** 31 - 1], [1.0, -2.0, 2147483647.0]),
+    "i16": ([1, -2, 32767], [1.0, -2.0, 32767.0]),
+    "i8": ([1, -2, 127], [1.0, -2.0, 127.0]),
+    "u64": ([1, 2, 2 ** 64 - 1], [1.0, 2.0, 2.0 ** 64]),
+    "u32": ([1, 2, 2 ** 32 - 1], [1.0, 2.0, 4294967295.0]),
+    "u16": ([1, 2, 65535], [1.0, 2.0, 65535.0]),
+    "u8": ([1, 2, 255], [1.0, 2.0, 255.0]),
+    "bool": ([1, 0, 1], [1.0, 0.0, 1.0]),
+}
+
+
+def reads_and_writes_every_type():
+    expect(ELEMENTS.keys(), DTYPES.keys())
+    for dtype, (elements, numbers) in ELEMENTS.items():
+        context = Context(cache="off")
+        graph = context.parse(ELEMENT_TYPE.replace("DTYPE", dtype))
+        executable, _ = context.compile(graph)
+        call = Call(executable)
+        x, twice, number = Array([3], elements, dtype), Array([6], dtype=dtype), Array([3], dtype="f64")
+        call.run(x, twice, number)
+        expect((list(twice.values), list(number.values)), (elements * 2, numbers))
+        end(context, call, executable, graph)
+    passed("reads and writes every element type in its own memory")
+
+
 def caches_with_identity():
     for lookup, runs in (("MISS", 1), ("HIT", 0)):
         own = Pass("drop_double_negation", drop_double_negation, UUID)
@@ -208,6 +243,6 @@ def outlives_its_context():
     passed("frees everything in any order: no handle lives, each destroy ran once")
 
 
-for check in (parses_and_loads, compiles_and_runs, caches_with_identity, bypasses_without_identity,
+for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity, bypasses_without_identity,
               survives_an_exception, cancels_from_an_event, outlives_its_context):
     check()

@@ -1,6 +1,6 @@
 //! A host of Kiln in Rust: what the ABI promises, seen from a language that only has a C interface to it.
 //!
-//!     host PLUGIN GRAPH FOLDER
+//!     host PLUGIN GRAPH FOLDER ELEMENT_TYPE
 
 mod binding;
 mod ffi;
@@ -67,6 +67,7 @@ fn counted(rewrite: impl Fn(&Rewriter) -> Result<u64> + Send + Sync + 'static) -
 struct Session {
     plugin: String,
     graph: String,
+    element_type: String,
     folder: String,
 }
 
@@ -111,7 +112,7 @@ fn run_rows(call: &mut Call, rows: usize) -> Result<Vec<f32>> {
     let x = Array::new(&[rows as i64, 4], (0..rows * 4).map(|i| 0.25 * i as f32 - 1.0).collect());
     let mut y = Array::new(&[rows as i64, 4], vec![f32::NAN; rows * 4]);
     let memory = y.values.as_ptr();
-    call.run(&x, &mut y)?;
+    call.run(&[&x], &mut [&mut y])?;
     assert_eq!(y.values.as_ptr(), memory);
     for (ours, results) in x.values.chunks(4).zip(y.values.chunks(4)) {
         let scale = 2.0 / (ours.iter().map(|value| value * value).sum::<f32>() / 4.0 + 0.5).sqrt();
@@ -167,6 +168,43 @@ fn compiles_and_runs(session: &Session) -> Result<()> {
     passed("saves an artifact, loads it, runs to the same values");
     drop((loaded, graph, executable, again, call));
     end(context, &[&counts])
+}
+
+/// Some elements, twice, and as numbers.
+fn read_and_write<T>(session: &Session, elements: [T; 3], numbers: [f64; 3]) -> Result<()>
+where
+    T: Element + Default + PartialEq + std::fmt::Debug,
+{
+    let context = Context::new(&Options::new()?.text("cache", "off")?)?;
+    let graph = context.parse(&session.element_type.replace("DTYPE", T::NAME))?;
+    let (executable, _) = context.compile(&graph, &Options::new()?)?;
+    let x = Array::new(&[3], elements.to_vec());
+    let mut twice = Array::new(&[6], vec![T::default(); 6]);
+    let mut number = Array::new(&[3], vec![f64::NAN; 3]);
+    Call::new(&executable)?.run(&[&x], &mut [&mut twice, &mut number])?;
+    assert_eq!((twice.values, number.values), (elements.repeat(2), numbers.to_vec()), "{}", T::NAME);
+    drop((executable, graph));
+    end(context, &[])
+}
+
+fn reads_and_writes_every_type(session: &Session) -> Result<()> {
+    read_and_write(session, [1.0, -0.5, f64::MAX], [1.0, -0.5, f64::MAX])?;
+    read_and_write(session, [1.0f32, -0.5, 3.0], [1.0, -0.5, 3.0])?;
+    read_and_write(session, [F16(0x3c00), F16(0xb800), F16(0x7bff)], [1.0, -0.5, 65504.0])?;
+    read_and_write(session, [Bf16(0x3f80), Bf16(0xbf00), Bf16(0x4380)], [1.0, -0.5, 256.0])?;
+    read_and_write(session, [F8E4m3fn(0x38), F8E4m3fn(0xb0), F8E4m3fn(0x7e)], [1.0, -0.5, 448.0])?;
+    read_and_write(session, [F8E5m2(0x3c), F8E5m2(0xb8), F8E5m2(0x7b)], [1.0, -0.5, 57344.0])?;
+    read_and_write(session, [1i64, -2, 1 << 62], [1.0, -2.0, (1i64 << 62) as f64])?;
+    read_and_write(session, [1i32, -2, i32::MAX], [1.0, -2.0, i32::MAX as f64])?;
+    read_and_write(session, [1i16, -2, i16::MAX], [1.0, -2.0, 32767.0])?;
+    read_and_write(session, [1i8, -2, i8::MAX], [1.0, -2.0, 127.0])?;
+    read_and_write(session, [1u64, 2, u64::MAX], [1.0, 2.0, u64::MAX as f64])?;
+    read_and_write(session, [1u32, 2, u32::MAX], [1.0, 2.0, u32::MAX as f64])?;
+    read_and_write(session, [1u16, 2, u16::MAX], [1.0, 2.0, 65535.0])?;
+    read_and_write(session, [1u8, 2, u8::MAX], [1.0, 2.0, 255.0])?;
+    read_and_write(session, [true, false, true], [1.0, 0.0, 1.0])?;
+    passed("reads and writes every element type in its own memory");
+    Ok(())
 }
 
 fn caches_with_identity(session: &Session) -> Result<()> {
@@ -273,9 +311,11 @@ fn outlives_its_context(session: &Session) -> Result<()> {
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = env::args().collect();
-    let session = Session { plugin: args[1].clone(), graph: fs::read_to_string(&args[2])?, folder: args[3].clone() };
+    let (graph, element_type) = (fs::read_to_string(&args[2])?, fs::read_to_string(&args[4])?);
+    let session = Session { plugin: args[1].clone(), graph, element_type, folder: args[3].clone() };
     parses_and_loads(&session)?;
     compiles_and_runs(&session)?;
+    reads_and_writes_every_type(&session)?;
     caches_with_identity(&session)?;
     bypasses_without_identity(&session)?;
     survives_a_panic(&session)?;

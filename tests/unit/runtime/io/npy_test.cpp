@@ -91,7 +91,7 @@ TEST(Npy, WrittenTensorsReadBackAligned) {
   }
   EXPECT_EQ(
       write_npy({.name = "", .dtype = DType::bf16, .shape = {4}, .strides = {}, .bytes = data}).status().message(),
-      "npy has no bf16");
+      "npy has no type for bf16; .safetensors has one");
 }
 
 }  // namespace
