@@ -2,6 +2,7 @@
 #include "abi/src/convert.h"
 #include "abi/src/options.h"
 #include "jit/base/build_id.h"
+#include "jit/base/cpuid.h"
 #include "jit/base/json_writer.h"
 
 using namespace kiln;
@@ -40,7 +41,9 @@ kiln_error *kiln_build_report(kiln_report **out) {
     json.begin_object().member("version", KILN_VERSION_TEXT);
     json.key("abi").begin_object().member("major", KILN_ABI_MAJOR).member("minor", KILN_ABI_MINOR).end_object();
     json.member("build_id", build_id_text).member("compiler", __VERSION__);
-    json.member("target", Target::host().name()).end_object();
+    const Caches caches = Caches::of_host();
+    json.member("target", Target::host().name()).key("caches").begin_object();
+    json.member("l1", caches.l1).member("l2", caches.l2).member("l3", caches.l3).end_object().end_object();
     *out = make_report(json.text()).release();
     return {};
   });

@@ -13,7 +13,8 @@ namespace kiln::cli {
 
 inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
 inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference", "what runs the graph (cpu)"};
-inline constexpr Flag cpu_flag{"--cpu", "NAME", "generate code for x86-64, v3 or v4 (native: this machine)"};
+inline constexpr Flag cpu_flag{
+    "--cpu", "NAME", "generate code for x86-64, v3, v4 or these and more (v4+vnni-movbe; native: this machine)"};
 inline constexpr Flag arch_flag{"--arch", "NAME",
                                 "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};

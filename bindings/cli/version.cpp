@@ -7,6 +7,12 @@ namespace {
 
 constexpr Flag flags[] = {json_flag};
 
+// In KiB, or "none".
+std::string cache_text(const Report &report, const char *level) {
+  const int64_t bytes = report.i64(std::string("caches.") + level);
+  return bytes == 0 ? "none" : std::to_string(bytes / 1024) + " KiB";
+}
+
 int run(const Args &args) {
   const Report report = report_of(kiln_build_report);
   if (args.has("--json")) {
@@ -15,12 +21,15 @@ int run(const Args &args) {
   }
   print("kiln " + report.text("version") + "  ABI " + report.shown("abi.major") + "." + report.shown("abi.minor") +
         "  build " + report.text("build_id") + "  compiler " + report.text("compiler") + "  target " +
-        report.text("target") + "\n");
+        report.text("target") + "  caches " + cache_text(report, "l1") + " " + cache_text(report, "l2") + " " +
+        cache_text(report, "l3") + "\n");
   return 0;
 }
 
 }  // namespace
 
-const Command version_command{"version", "", "Tells the library's version, build and target.", 0, 0, flags, run};
+const Command version_command{
+    "version", "", "Tells the library's version and build, and what this machine is: target and caches of data.", 0, 0,
+    flags,     run};
 
 }  // namespace kiln::cli

@@ -39,7 +39,7 @@ Blocks choose_blocks(bool b_is_packed, const Target &target) {
   if (!b_is_packed) return {24, 256, 512};
   // Processors with AVX-512 have an L2 of 1 MiB and more. Sums that are complete after one block are never read again,
   // and A is packed once (0.68 to 0.74 of the peak at 1024^3).
-  if (target.level == Target::Level::v4) return {6, 1024, 1024};
+  if (target.vector_bytes() == 64) return {6, 1024, 1024};
   return {8, 256, 512};
 }
 
@@ -109,9 +109,9 @@ void schedule_loops(Kernel &kernel, const Target &target) {
 Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &target) {
   // AVX-512: 12x32 fills 24 of 32 registers and reaches 90 to 97 % of the peak; AVX2: 6x16 reaches the full FMA rate,
   // where 12x8 is bound by loads and 3x32 spills; 16 registers of 4 floats take 4x8.
-  Microkernel micro = target.level == Target::Level::v4   ? Microkernel{12, 32}
-                      : target.level == Target::Level::v3 ? Microkernel{6, 16}
-                                                          : Microkernel{4, 8};
+  Microkernel micro = target.vector_bytes() == 64   ? Microkernel{12, 32}
+                      : target.vector_bytes() == 32 ? Microkernel{6, 16}
+                                                    : Microkernel{4, 8};
   micro.nr = micro.nr * sizeof(float) / size_of(accumulator);  // as many registers
   if (m.is_integer()) micro.mr = static_cast<uint32_t>(std::clamp<int64_t>(m.integer(), 1, micro.mr));
   return micro;
@@ -120,7 +120,7 @@ Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &t
 void schedule(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   s.lanes = target.lanes_f32();
-  s.masked_tail = s.lanes > 1 && target.level != Target::Level::x86_64;
+  s.masked_tail = s.lanes > 1 && target.vector_bytes() > 16;
   if (!kernel.stages.front().contract)
     schedule_loops(kernel, target);
   else if (target.on_device())

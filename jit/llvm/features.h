@@ -1,12 +1,12 @@
-// What a feature level lets the emitter use, what LLVM is told about it, and the forms of access that may be emitted.
+// What a target lets the emitter use, what LLVM is told about it, and the forms of access that may be emitted.
 //
-// Vector accesses under a mask and to scattered addresses, by level (masked.cpp writes them, and nothing else does;
-// a test reads all IR for others):
+// Vector accesses under a mask and to scattered addresses, by the bytes of the widest vector (masked.cpp writes them,
+// and nothing else does; a test reads all IR for others):
 //
-//   level    masked loads and stores                         bits      elements    gathers, scatters
-//   x86-64   none                                                                  none
-//   v3       llvm.x86.avx.mask{load,store}.{ps,pd}           128, 256  4, 8 bytes  none
-//   v4       llvm.masked.{load,store}                        to 512    all         llvm.masked.{gather,scatter}, to 512
+//   bytes         masked loads and stores                    bits      elements    gathers, scatters
+//   16 (x86-64)   none                                                             none
+//   32 (v3)       llvm.x86.avx.mask{load,store}.{ps,pd}      128, 256  4, 8 bytes  none
+//   64 (v4)       llvm.masked.{load,store}                   to 512    all         llvm.masked.{gather,scatter}, to 512
 //                                                                                  bits of 4 or 8 byte elements
 //
 // What is wider is split by masked.cpp; what has no form goes lane by lane.
@@ -29,7 +29,7 @@
 // access as it is. InstCombine would make generic loads of them; it is not among our passes (optimize.cpp). On v4 lanes
 // of a mask are single bits in mask registers, of which nothing is ignored.
 #pragma once
-#include <string_view>
+#include <string>
 
 #include "jit/base/target.h"
 
@@ -38,12 +38,11 @@ namespace kiln::codegen {
 struct Features {
   enum class Masks : uint8_t { none, vectors, registers };  // the three rows of the table
 
-  Target::Level level;
-  std::string_view cpu;         // LLVM's name of the level
-  std::string_view attributes;  // LLVM's feature string
-  unsigned vector_bits;         // of the widest registers
-  bool fma;                     // fused multiply-add instructions
-  bool rounding;                // floor and round to even
+  std::string cpu;         // LLVM's name of the level
+  std::string attributes;  // LLVM's string of the features beyond it
+  unsigned vector_bits;    // of the widest registers
+  bool fma;                // fused multiply-add instructions
+  bool rounding;           // floor and round to even
   Masks masks;
 
   // Whether there are masked loads and stores of `width` elements, and gathers and scatters.
@@ -54,17 +53,24 @@ struct Features {
   bool has_scattered(unsigned element_bytes) const { return masks == Masks::registers && element_bytes >= 4; }
 };
 
-inline Features features_of(Target::Level level) {
-  switch (level) {
-    case Target::Level::v4:
-      return {level, "x86-64-v4", "", 512, true, true, Features::Masks::registers};
-    case Target::Level::v3:
-      return {level, "x86-64-v3", "", 256, true, true, Features::Masks::vectors};
-    case Target::Level::x86_64:
-    case Target::Level::device:  // no target of this module: Target::by_name names none
-      break;
-  }
-  return {Target::Level::x86_64, "x86-64", "", 128, false, false, Features::Masks::none};
+inline Features features_of(const Target &target) {
+  const FeatureSet &set = target.features, level = *FeatureSet::parse(set.level(), {});
+  std::string attributes;
+  const auto tell = [&](Feature feature, const char *llvm) {
+    if (set.has(feature) && !level.has(feature)) attributes.append(attributes.empty() ? "" : ",").append(llvm);
+  };
+#define FEATURE(id, name, llvm, ...) tell(Feature::id, llvm);
+#include "jit/base/features.def"
+#undef FEATURE
+  const uint32_t bytes = target.vector_bytes();
+  return {.cpu = set.level() == "x86-64" ? "x86-64" : str_cat("x86-64-", set.level()),
+          .attributes = std::move(attributes),
+          .vector_bits = bytes * 8,
+          .fma = set.has(Feature::fma),
+          .rounding = set.has(Feature::sse41),
+          .masks = bytes == 64   ? Features::Masks::registers
+                   : bytes == 32 ? Features::Masks::vectors
+                                 : Features::Masks::none};
 }
 
 }  // namespace kiln::codegen

@@ -122,7 +122,7 @@ class Batch {
   Status compile_with(uint64_t kernel, std::unique_ptr<Session> &session, Compiled &out) {
     if (!target_.ok()) return target_.status();
     if (!session) {
-      KILN_ASSIGN(session, Session::create(target_->level));
+      KILN_ASSIGN(session, Session::create(*target_));
     }
     KILN_ASSIGN(out, session->compile({request_.kernels[kernel], request_.kernel_sizes[kernel]}, request_.want));
     return {};

@@ -22,8 +22,8 @@ std::string ir_text(const llvm::Module &module) {
 Session::Session(const Features &features, std::unique_ptr<Linker> linker)
     : features_(features), linker_(std::move(linker)), optimizer_(linker_->machine()) {}
 
-Result<std::unique_ptr<Session>> Session::create(Target::Level level) {
-  const Features features = features_of(level);
+Result<std::unique_ptr<Session>> Session::create(const Target &target) {
+  const Features features = features_of(target);
   KILN_ASSIGN(std::unique_ptr<Linker> linker, Linker::create(features));
   return std::unique_ptr<Session>(new Session(features, std::move(linker)));
 }

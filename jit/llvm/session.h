@@ -19,7 +19,7 @@ struct Compiled {
 // Used by one thread.
 class Session {
  public:
-  static Result<std::unique_ptr<Session>> create(Target::Level level);
+  static Result<std::unique_ptr<Session>> create(const Target &target);
 
   // `kernel`: serialised (jit/kernel/kernel.h). `want`: KILN_CODEGEN_* bits.
   Result<Compiled> compile(ByteSpan kernel, uint32_t want);

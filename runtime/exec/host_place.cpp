@@ -61,9 +61,8 @@ Result<std::unique_ptr<const Place>> HostPlace::load(const Artifact &artifact) {
 
 Status HostPlace::map(const Artifact &artifact) {
   const Result<Target> target = Target::by_name(artifact.target);
-  if (!target.ok() || !target->runs_on_host())
-    return error(Code::incompatible, "the artifact is for ", artifact.target, ", this machine runs up to ",
-                 Target::host().name());
+  if (!target.ok()) return error(Code::incompatible, "the artifact's target: ", target.status().message());
+  KILN_TRY(target->check_host());
   if (!has_code(artifact)) return {};
   const std::string name = str_cat("kiln-", artifact.graph_key.hex().substr(0, 16));
   KILN_ASSIGN(const bool for_perf, perf_map_wanted());

@@ -149,7 +149,7 @@ Status check_forms(const Compiled &compiled, const CompileOptions &options) {
   if (!options.want_ir) return {};
   KILN_ASSIGN(const Target target, Target::by_name(options.cpu));
   for (const std::string &text : compiled.kernel_texts)
-    for (const std::string &name : forbidden_forms(text, target.level))
+    for (const std::string &name : forbidden_forms(text, target))
       return error(Code::internal, "a kernel for ", options.cpu, " calls ", name);
   return {};
 }

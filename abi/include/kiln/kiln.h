@@ -40,8 +40,9 @@ extern "C" {
 
 /* Of the library that runs: KILN_ABI_MAJOR << 16 | minor. */
 KILN_EXPORT uint32_t kiln_version(void);
-/* {"version", "abi": {"major", "minor"}, "build_id", "compiler", "target" (this machine's best feature level)}. The
- * caller owns *out. */
+/* {"version", "abi": {"major", "minor"}, "build_id", "compiler", "target" (what option cpu = "native" stands for:
+ * "v4+vnni"), "caches": {"l1", "l2", "l3"} (bytes for data, rounded down to powers of two; 0: none, or not known)}.
+ * The caller owns *out. */
 KILN_EXPORT kiln_error *kiln_build_report(kiln_report **out);
 /* Name ("f32"), bytes of an element, and DLPack's type (code | bits << 8 | lanes << 16); each `out` may be NULL.
  * Answers for numbers that a binding does not know yet; KILN_OUT_OF_RANGE for one that this library does not know. */
@@ -59,7 +60,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  *
  * Of a compile:
  * - backend text = "cpu": or "cuda", "reference"
- * - cpu text = "native": or "x86-64", "v3", "v4"; of "cpu" and "reference"
+ * - cpu text = "native" (all that this machine has): or "x86-64", "v3", "v4", then "+FEATURE" and "-FEATURE":
+ *   "v4+vnni-movbe"; docs/cpu.md. Of "cpu" and "reference"
  * - arch text = "native": or "sm_80", "sm_90", ...; of "cuda". "native" needs the GPU (else KILN_NO_DEVICE)
  * - code bool = true: false: kernels are made, but not compiled; the executable can be looked at, not called
  * - cache bool = true

@@ -12,10 +12,8 @@ namespace {
 
 const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
 
-Fused fused(const ProgramBuilder &b, bool fuse_all = true, Target::Level level = Target::Level::v4) {
-  Target target;
-  target.level = level;
-  Result<Fused> result = fuse(b.program, target, {.fuse = fuse_all});
+Fused fused(const ProgramBuilder &b, bool fuse_all = true, std::string_view level = "v4") {
+  Result<Fused> result = fuse(b.program, *Target::by_name(level), {.fuse = fuse_all});
   EXPECT_TRUE(result.ok()) << result.status().message();
   return std::move(result).value();
 }

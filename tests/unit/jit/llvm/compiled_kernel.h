@@ -52,20 +52,18 @@ inline Compiled compile(const Kernel &kernel, const Target &target, uint32_t wan
   return compile_all({serialize(kernel)}, target.name(), 1, want)[0];
 }
 
-// Every level, with what a schedule for it says.
+// Every level, and all that this machine has, where that is something else.
 inline std::vector<Target> all_targets() {
   std::vector<Target> targets;
-  for (Target::Level level : {Target::Level::x86_64, Target::Level::v3, Target::Level::v4}) {
-    Target target = Target::host();
-    target.level = level;
-    targets.push_back(target);
-  }
+  for (const char *level : {"x86-64", "v3", "v4"}) targets.push_back(*Target::by_name(level));
+  if (std::ranges::find(targets, Target::host().name(), &Target::name) == targets.end())
+    targets.push_back(Target::host());
   return targets;
 }
 
 inline void set_target(Kernel &kernel, const Target &target) {
   kernel.schedule.lanes = target.lanes_f32();
-  kernel.schedule.masked_tail = target.level != Target::Level::x86_64;
+  kernel.schedule.masked_tail = target.vector_bytes() > 16;
 }
 
 // A kernel in executable memory.

@@ -26,9 +26,7 @@ struct Micro {
   uint32_t mr, nr;
 };
 Micro micro_of(const Target &target) {
-  return target.level == Target::Level::v4   ? Micro{12, 32}
-         : target.level == Target::Level::v3 ? Micro{6, 16}
-                                             : Micro{4, 8};
+  return target.vector_bytes() == 64 ? Micro{12, 32} : target.vector_bytes() == 32 ? Micro{6, 16} : Micro{4, 8};
 }
 
 Kernel product_kernel(const Product &p, const Target &target, uint32_t m_panels = 3, uint32_t n_panels = 2,

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 // A module with `i32 kernel(ptr)`, filled in by `fill(builder, module)`, which gives the result.
 template <class Fill>
 Result<Image> link_with(Fill fill) {
-  Result<std::unique_ptr<Linker>> linker = Linker::create(features_of(Target::Level::x86_64));
+  Result<std::unique_ptr<Linker>> linker = Linker::create(features_of(Target()));
   if (!linker.ok()) return linker.take_status();
   std::unique_ptr<llvm::Module> module = (*linker)->make_module();
   llvm::IRBuilder<> b(module->getContext());
@@ -91,7 +91,7 @@ TEST(Image, RefusesAddressesInData) {
 }
 
 TEST(Image, ALinkerGoesOnAfterARefusal) {
-  Result<std::unique_ptr<Linker>> linker = Linker::create(features_of(Target::Level::x86_64));
+  Result<std::unique_ptr<Linker>> linker = Linker::create(features_of(Target()));
   ASSERT_TRUE(linker.ok());
   for (bool good : {false, true, false, true}) {
     std::unique_ptr<llvm::Module> module = (*linker)->make_module();

@@ -21,8 +21,8 @@ class JitFunction {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::orc::JITTargetMachineBuilder machine{llvm::Triple("x86_64-unknown-linux-gnu")};
-    machine.setCPU(std::string(features.cpu));
-    machine.addFeatures({std::string(features.attributes)});
+    machine.setCPU(features.cpu);
+    machine.addFeatures({features.attributes});
     machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
     auto target = llvm::cantFail(machine.createTargetMachine());
     auto context = std::make_unique<llvm::LLVMContext>();
@@ -52,19 +52,5 @@ class JitFunction {
   std::unique_ptr<llvm::orc::LLJIT> jit_;
   llvm::orc::ExecutorAddr address_;
 };
-
-inline bool runs_on_host(Target::Level level) {
-  switch (level) {
-    case Target::Level::v4:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
-    case Target::Level::v3:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case Target::Level::device:
-      return false;
-    case Target::Level::x86_64:
-      break;
-  }
-  return true;
-}
 
 }  // namespace kiln::codegen::test

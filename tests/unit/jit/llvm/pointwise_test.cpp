@@ -277,7 +277,7 @@ TEST(Pointwise, AccessesMemoryInTheFormsOfEachLevelAlone) {
         kernels.push_back(pad_kernel(type, 2));
       }
       for (const Kernel &kernel : kernels)
-        EXPECT_THAT(kiln::testing::forbidden_forms(ir_of(kernel, target), target.level), ::testing::IsEmpty());
+        EXPECT_THAT(kiln::testing::forbidden_forms(ir_of(kernel, target), target), ::testing::IsEmpty());
     }
   }
 }

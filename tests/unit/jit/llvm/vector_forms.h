@@ -1,5 +1,5 @@
-// The vector forms of memory access that the emitter may write at each level: the table of jit/llvm/features.h, said
-// again in terms of LLVM's text.
+// The vector forms of memory access that the emitter may write for each width of vectors: the table of
+// jit/llvm/features.h, said again in terms of LLVM's text.
 #pragma once
 #include <algorithm>
 #include <regex>
@@ -10,8 +10,8 @@
 
 namespace kiln::testing {
 
-// The intrinsics in a module's text that touch memory and that the level's table does not list.
-inline std::set<std::string> forbidden_forms(const std::string &ir, Target::Level level) {
+// The intrinsics in a module's text that touch memory and that the table does not list for the target.
+inline std::set<std::string> forbidden_forms(const std::string &ir, const Target &target) {
   static const std::regex called("call [^\n]*@(llvm\\.(?:masked|vp|x86|experimental)\\.[^(]*)\\("),
       of_target("llvm\\.x86\\.avx\\.mask(load|store)\\.p[sd](\\.256)?"),
       generic("llvm\\.masked\\.(load|store|gather|scatter)\\.v([0-9]+)[if]([0-9]+)\\.v?[0-9]*p0");
@@ -20,8 +20,8 @@ inline std::set<std::string> forbidden_forms(const std::string &ir, Target::Leve
     const std::string name = (*at)[1];
     std::smatch form;
     bool allowed = name == "llvm.x86.sse.sfence";
-    if (level == Target::Level::v3) allowed |= std::regex_match(name, of_target);
-    if (level == Target::Level::v4 && std::regex_match(name, form, generic)) {
+    if (target.vector_bytes() == 32) allowed |= std::regex_match(name, of_target);
+    if (target.vector_bytes() == 64 && std::regex_match(name, form, generic)) {
       const int lanes = std::stoi(form[2]), bits = std::stoi(form[3]);
       const bool side_by_side = form[1] == "load" || form[1] == "store";
       allowed |= lanes * bits <= 512 && (side_by_side || bits >= 32);

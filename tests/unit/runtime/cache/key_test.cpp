@@ -49,7 +49,7 @@ TEST(Key, IsTheSameForTheSameRequest) {
 
 TEST(Key, NamesTheComponentThatDiffers) {
   EXPECT_EQ(changed([](Request &r) { r.options[0].value = "false"; }), Names{"options"});
-  EXPECT_EQ(changed([](Request &r) { r.target.level = Target::Level::v4; }), Names{"target"});
+  EXPECT_EQ(changed([](Request &r) { r.target = *Target::by_name("v4"); }), Names{"target"});
   EXPECT_EQ(changed([](Request &r) { r.target = Target::device("sm_90"); }), Names{"target"});
   EXPECT_EQ(changed([](Request &r) { r.backend = "reference"; }), Names{"backend"});
   EXPECT_EQ(changed([](Request &r) { r.build = "b2"; }), Names{"build"});
@@ -131,9 +131,7 @@ TEST(Key, ReportsAPassWhoseFingerprintFails) {
 
 TEST(KernelKey, CoversKernelTargetLevelAndBuild) {
   const Bytes kernel = {1, 2, 3}, other = {1, 2, 4};
-  Target v3, v4;
-  v3.level = Target::Level::v3;
-  v4.level = Target::Level::v4;
+  const Target v3 = *Target::by_name("v3"), v4 = *Target::by_name("v4");
   const Digest key = kernel_key(kernel, "cpu", v3, "b");
   EXPECT_EQ(key, kernel_key(kernel, "cpu", v3, "b"));
   EXPECT_NE(key, kernel_key(other, "cpu", v3, "b"));

@@ -20,15 +20,18 @@ TEST(Executable, RefusesAnotherBuild) {
 TEST(Executable, RefusesATargetThatThisMachineIsNot) {
   Artifact a = example::add(4);
   a.target = "v9";
-  EXPECT_FALSE(example::try_load(std::move(a)).ok());
-  Artifact best = example::add(4);
-  best.target = "v4";
-  const auto loaded = example::try_load(std::move(best));
-  if (Target::by_name("v4")->runs_on_host()) {
-    EXPECT_TRUE(loaded.ok());
-  } else {
+  EXPECT_THAT(example::try_load(std::move(a)).status().message(),
+              StartsWith("the artifact's target: cpu 'v9' is unknown; expected native, "));
+  for (const char *name : {"v4", "native", "x86-64+amx", "v3+fp16"}) {
+    Artifact made = example::add(4);
+    made.target = name;
+    const auto loaded = example::try_load(std::move(made));
+    const FeatureSet host = FeatureSet::of_host(), wanted = Target::by_name(name)->features;
+    EXPECT_EQ(loaded.ok(), host.has(wanted)) << name;
+    if (loaded.ok()) continue;
     EXPECT_EQ(loaded.status().code(), Code::incompatible);
-    EXPECT_THAT(loaded.status().message(), StartsWith("the artifact is for v4, this machine runs up to "));
+    EXPECT_EQ(loaded.status().message(), str_cat("code for ", wanted.text(), " needs ", host.lacking(wanted),
+                                                 ", which this machine (", host.text(), ") lacks"));
   }
 }
 
