@@ -120,6 +120,8 @@ void samples_embedding(SampleSink &out) {
   sample("no_tokens", {5, 7}, {0}, 5);
   sample("one_row", {1, 33}, {7}, 1);
   sample("symbolic", {65, 32}, {sym("b"), sym("t")}, 65, {{"b", 2}, {"t", 17}});
+  sample("narrow_index", {33, 17}, {7}, 33);
+  out.back().inputs[1].dtype = DType::i32;
 }
 
 const Op records[] = {

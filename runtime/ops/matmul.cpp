@@ -188,6 +188,10 @@ void samples_linear(SampleSink &out) {
                  .sizes = {{"b", 9}},
                  .int_low = -128,
                  .int_high = 128});
+  out.push_back({.name = "unsigned_bytes",
+                 .inputs = {make_type(DType::u8, {7, 65}), make_type(DType::i8, {40, 65})},
+                 .int_low = 0,
+                 .int_high = 256});
   out.push_back({.name = "plain", .inputs = {f32({7, 33}), f32({17, 33})}});
   out.push_back({.name = "bias", .inputs = {f32({7, 33}), f32({17, 33}), f32({17})}});
   out.push_back({.name = "vector", .inputs = {f32({33}), f32({17, 33}), f32({17})}});

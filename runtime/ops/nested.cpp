@@ -101,6 +101,20 @@ Result<GraphPtr> sample_graph() {
   return edit.finish();
 }
 
+// x0, x1, ...: an input of each type, and each transposed.
+Result<GraphPtr> graph_of_all_types() {
+  Edit edit;
+  std::vector<GraphOutput> outputs;
+  for (int number = 1; number <= dtype_count; ++number) {
+    const TensorType type = make_type(static_cast<DType>(number), {2, 3});
+    KILN_ASSIGN(const ValueId x, edit.input(str_cat("x", number), type));
+    KILN_ASSIGN(const uint32_t y, edit.add(find_op("permute"), {&x, 1}, {{"dims", ints({1, 0})}}));
+    outputs.push_back({str_cat("y", number), {y, 0}});
+  }
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  return edit.finish();
+}
+
 void samples_call(SampleSink &out) {
   Result<GraphPtr> graph = sample_graph();
   assert(graph.ok());
@@ -110,6 +124,11 @@ void samples_call(SampleSink &out) {
                  .inputs = {i64({m + 1}), f32({m, 2 * m + 2}), f32({2 * m + 2})},
                  .attrs = {{"graph", *graph}},
                  .sizes = {{"m", 7}}});
+  graph = graph_of_all_types();
+  assert(graph.ok());
+  out.push_back({.name = "all_types", .attrs = {{"graph", *graph}}});
+  for (int number = 1; number <= dtype_count; ++number)
+    out.back().inputs.push_back(make_type(static_cast<DType>(number), {2, 3}));
 }
 
 const Op records[] = {

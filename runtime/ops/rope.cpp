@@ -104,6 +104,8 @@ void samples_rope(SampleSink &out) {
   sample("interleaved", {2, 3, 17, 32}, {{"interleaved", true}});
   sample("theta", {5, 16}, {{"theta", 500.0}});
   sample("one_pair", {9, 2});
+  sample("narrow_positions", {5, 16});
+  out.back().inputs[1].dtype = DType::i32;
   sample("no_rows", {3, 0, 8});
   sample("symbolic", {b, 4, t, 16}, {}, {{"b", 2}, {"t", 7}});
   sample("symbolic_one", {b, 2, t, 8}, {{"interleaved", true}}, {{"b", 1}, {"t", 1}});

@@ -160,9 +160,6 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   return results;
 }
 
-// The element types that random graphs draw.
-inline constexpr DType compiled_dtypes[] = {DType::f32, DType::i64, DType::boolean};
-
 // The sample with its f32 as another element type; nothing where the op does not take those.
 inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
   for (size_t k = 0; k < sample.inputs.size(); ++k) {

@@ -4,8 +4,22 @@
 namespace kiln::testing {
 namespace {
 
+// A third of the graphs are of f32, i64 and booleans; in the others all types come, a few in each.
+std::vector<DType> draw_types(Dice &dice) {
+  std::vector<DType> types = {DType::f32, DType::i64, DType::boolean};
+  if (dice.chance(0.35)) return types;
+  types = {dice.pick(std::vector<DType>{DType::f64, DType::f32, DType::f16, DType::bf16})};
+  if (dice.chance(0.3)) types = {static_cast<DType>(dice.between(1, dtype_count))};
+  for (int64_t more = dice.between(1, 4); more > 0; --more) {
+    const auto type = static_cast<DType>(dice.between(1, dtype_count));
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
 Palette draw_palette(Dice &dice) {
   Palette palette;
+  palette.types = draw_types(dice);
   const bool large = dice.chance(0.06);
   // Few, so that shapes meet again.
   palette.dims = {1};
@@ -57,6 +71,7 @@ const Op &draw_op(Dice &dice) {
 std::optional<Proposal> Proposer::call(const Op &op) {
   if (palette_.nested) return std::nullopt;
   Palette inner = draw_palette(dice_);
+  inner.types = palette_.types;
   inner.nested = true;
   inner.max_elements = 256;
   Drawing drawing(dice_, inner);

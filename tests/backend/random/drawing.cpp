@@ -49,13 +49,11 @@ Status Drawing::start() {
   for (const std::string &symbol : symbols) {
     Shape shape = proposer_.random_shape(2);
     shape.insert(shape.begin() + dice_.below(static_cast<int64_t>(shape.size()) + 1), Expr::symbol(symbol));
-    KILN_TRY(add_leaf(DType::f32, shape, {Expr::symbol(symbol)}));
+    KILN_TRY(add_leaf(palette_.type(dice_), shape, {Expr::symbol(symbol)}));
     if (dice_.chance(0.2)) KILN_TRY(declare(symbol));
   }
-  for (int64_t more = dice_.between(symbols.empty() ? 1 : 0, 2); more > 0; --more) {
-    const double kind = dice_.unit();
-    KILN_TRY(add_leaf(kind < 0.7 ? DType::f32 : kind < 0.88 ? DType::i64 : DType::boolean, proposer_.random_shape(4)));
-  }
+  for (int64_t more = dice_.between(symbols.empty() ? 1 : 0, 2); more > 0; --more)
+    KILN_TRY(add_leaf(palette_.type(dice_), proposer_.random_shape(4)));
   return {};
 }
 

@@ -11,11 +11,9 @@
 namespace kiln::testing {
 namespace {
 
-constexpr int pairs = 2;                   // of runs with opposite errors
-constexpr double error_part = 0.1;         // of an op's tolerance: 1e-6 where it is 1e-5, 16 units in the last place
-constexpr int coarse_bits = 19;            // of the run that rounds coarsely: errors of up to 1e-6 as well
-constexpr double tolerance_factor = 8;     // of the largest distance that was seen
-constexpr double last_rounding = 0x1p-22;  // of the result itself, relative
+constexpr int pairs = 2;                // of runs with opposite errors
+constexpr double error_part = 0.1;      // of an op's tolerance: 1e-6 where it is 1e-5, 16 units in the last place
+constexpr double tolerance_factor = 8;  // of the largest distance that was seen
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // How an op's results come to be, told from its lowering.
@@ -57,6 +55,29 @@ const Rounding &cached_rounding_of(const Op &op) {
   return at->second;
 }
 
+// What a type of floats that is computed in adds to that.
+struct Precision {
+  int coarse_bits;       // of the run that rounds coarsely: errors of up to error_part as well
+  double last_rounding;  // of the result itself, relative
+  double smallest;       // what is smaller may be 0
+};
+Precision precision_of(DType type) {
+  if (type == DType::f64) return {46, 0x1p-51, std::numeric_limits<double>::min()};
+  if (type == DType::f32) return {19, 0x1p-22, std::numeric_limits<float>::min()};
+  return {19, 0, type == DType::bf16 ? std::numeric_limits<float>::min() : 0};  // rounded by a convert, see disturb()
+}
+
+double error_of(const Rounding &rounding, DType type) {
+  return type == DType::f64 ? std::min(rounding.error, error_part * tolerance_of(Sample(), type)) : rounding.error;
+}
+
+// Whether a conversion rounds what was computed: its operand's error decides to which side.
+bool rounds_computed(const Graph &graph, const Node &node, const ReferenceContext &c) {
+  return node.op->name == "convert" && graph.find(node.inputs[0].node)->kind == Node::Kind::op &&
+         c.inputs[0]->is_float() && c.results[0].is_float() &&
+         size_of(c.results[0].dtype) < size_of(c.inputs[0]->dtype);
+}
+
 double largest_of(std::span<const RefTensor *const> tensors) {
   double largest = 0;
   for (const RefTensor *tensor : tensors)
@@ -65,21 +86,27 @@ double largest_of(std::span<const RefTensor *const> tensors) {
   return largest;
 }
 
-// To a whole number of steps, of which there are 2^coarse_bits to the power of two above x and `scale`.
-double rounded_coarsely(double x, double scale) {
+// To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`.
+double rounded_coarsely(double x, double scale, int bits) {
   int exponent = 0;
   std::frexp(std::max(std::abs(x), scale), &exponent);
-  const double step = std::ldexp(1.0, exponent - coarse_bits);
+  const double step = std::ldexp(1.0, exponent - bits);
   return std::isfinite(x) && step > 0 ? std::round(x / step) * step : x;
 }
 
-// Puts errors on what the op computes, and rounds it to f32. Both runs of a pair draw the same numbers.
-void disturb(const Op &op, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
-  const Rounding &rounding = cached_rounding_of(op);
+// Puts errors on what the op computes, and rounds it to its type. Both runs of a pair draw the same numbers.
+void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
+  const Op &op = op_of(node);
+  const bool narrows = rounds_computed(graph, node, c);
+  const DType type = narrows ? c.inputs[0]->dtype : c.results[0].dtype;
+  const Precision precision = precision_of(type);
+  const Rounding narrowing{error_part * tolerance_of(Sample(), type), true};
+  const Rounding &rounding = narrows ? narrowing : cached_rounding_of(op);
+  const double error = error_of(rounding, type);
   auto stray = [&](double x) {
     // Never much less than the whole error: one that all depends on is not to vanish by chance.
     const double part = 0.5 + 0.5 * dice.unit();
-    const double by = (dice.chance(0.5) ? sign : -sign) * part * rounding.error;
+    const double by = (dice.chance(0.5) ? sign : -sign) * part * error;
     return std::isfinite(x) ? x + by * std::abs(x) : x;
   };
   if (rounding.operands) {
@@ -94,9 +121,12 @@ void disturb(const Op &op, const ReferenceContext &c, Dice &dice, double sign, b
     (void)op.reference(again);  // it has run on these shapes and integers before
   }
   const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0
-  for (double &x : c.results[0].f) {
-    if (rounding.error > 0) x = coarsely ? rounded_coarsely(x, summed) : stray(x);
-    x = static_cast<float>(x);
+  for (double &x : c.results[0].f)
+    if (error > 0 && !narrows) x = coarsely ? rounded_coarsely(x, summed, precision.coarse_bits) : stray(x);
+  for (RefTensor &result : c.results) {
+    result.fit();
+    if (result.dtype == DType::f32)
+      for (double &x : result.f) x = static_cast<float>(x);
   }
 }
 
@@ -149,7 +179,7 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
     Dice dice(static_cast<uint64_t>(paired ? number / 2 : pairs));
     const double sign = !paired ? 0 : number % 2 ? -1 : 1;
     KILN_ASSIGN(Tensors results, run(*decomposed_, tensors, [&](const Node &node, const ReferenceContext &c) {
-                  disturb(op_of(node), c, dice, sign, coarsely);
+                  disturb(*decomposed_, node, c, dice, sign, coarsely);
                 }));
     for (size_t r = 0; r < results.size(); ++r) {
       const RefTensor &value = expected.values[r], &other = results[r];
@@ -170,8 +200,9 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
       ++expected.elements;
       expected.undetermined += std::isinf(t);
       if (!expected.values[r].is_float()) continue;
+      const Precision precision = precision_of(expected.values[r].dtype);
       if (const double value = expected.values[r].f[k]; std::isfinite(value))
-        t += last_rounding * std::abs(value) + std::numeric_limits<float>::min();
+        t += precision.last_rounding * std::abs(value) + precision.smallest;
     }
   }
   return expected;
@@ -188,7 +219,7 @@ std::string difference(const std::vector<TensorData> &got, const Expected &expec
       const double tolerance = expected.tolerance[r][k];
       bool fits = true;
       if (value.is_float()) {
-        const double rounded = static_cast<float>(value.f[k]);
+        const double rounded = value.dtype == DType::f32 ? static_cast<float>(value.f[k]) : value.f[k];
         fits = distance(now.f[k], rounded) <= tolerance || distance(now.f[k], value.f[k]) <= tolerance;
       } else {
         fits = now.i[k] == value.i[k] || std::isinf(tolerance);

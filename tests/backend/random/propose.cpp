@@ -96,12 +96,21 @@ std::optional<Operand> Proposer::operand_of(const TensorType &type, const Sample
 std::optional<Proposal> Proposer::propose(const Op &op) {
   if (dice_.chance(0.7))
     if (std::optional<Proposal> made = for_view(op)) return made;
-  const std::vector<Sample> &samples = samples_of(op);
-  if (samples.empty()) return std::nullopt;
-  const Sample &sample = dice_.pick(samples);
+  if (samples_of(op).empty()) return std::nullopt;
+  const Sample sample = sample_of(op);
   const double how = dice_.unit();
   if (how < 0.6) return from_values(op, sample);
   return from_pattern(op, sample, how < 0.9);
+}
+
+Sample Proposer::sample_of(const Op &op) {
+  const Sample &sample = dice_.pick(samples_of(op));
+  for (const DType type : {palette_.type(dice_), palette_.types[0]}) {
+    if (type == DType::f32) break;
+    if (std::optional<Sample> other = is_of(sample, DType::f32) ? retyped(op, sample, type) : std::nullopt)
+      return std::move(*other);
+  }
+  return sample;
 }
 
 // Values of the graph as they come, where their dtypes fit; for the last one some are tried until shapes fit, too.
@@ -219,7 +228,7 @@ AttrValue Proposer::varied(const Op &op, const AttrDef &attr, const AttrValue &n
     case AttrKind::f64:
       return dice_.pick(std::vector<double>{0, 1, -1.5, 0.5, 3});
     case AttrKind::dtype:
-      return dice_.pick(std::vector<DType>(std::begin(compiled_dtypes), std::end(compiled_dtypes)));
+      return palette_.type(dice_);
     case AttrKind::dim:
       return attr.is_list ? AttrValue(random_shape(3)) : AttrValue(dice_.pick(palette_.dims));
     case AttrKind::boolean:

@@ -35,10 +35,12 @@ struct Proposal {
 
 // What all proposals for one graph draw from.
 struct Palette {
+  std::vector<DType> types;        // the first is that of most values; no type twice
   std::vector<Dim> dims;           // sizes that new shapes are made of
   std::vector<SymbolSizes> calls;  // the symbols, at each call
   int64_t max_elements = 2048;     // of a tensor at any call
   bool nested = false;             // leaves are inputs and constants alone
+  DType type(Dice &dice) const { return dice.chance(0.6) ? types[0] : dice.pick(types); }
 };
 
 std::vector<int64_t> shape_of(const Shape &dims, const SymbolSizes &sizes);
@@ -59,6 +61,8 @@ class Proposer {
   std::vector<int64_t> random_order(size_t count);  // of 0 .. count - 1
 
   // ---- from the op's record: its samples are the patterns that operands and attributes follow
+  // One of the op's samples, of f32 or in another type of the palette.
+  Sample sample_of(const Op &op);
   std::optional<Proposal> from_values(const Op &op, const Sample &sample);
   std::optional<Proposal> from_pattern(const Op &op, const Sample &sample, bool adapt);
   bool shapes_fit(const Proposal &proposal, size_t last) const;  // with value `last` behind the proposal's operands
