@@ -37,6 +37,8 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(GraphPtr whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
   KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
 
+  KILN_ASSIGN(whole, inline_calls(std::move(whole), env.ops));
+
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
   KILN_ASSIGN(std::vector<Region> regions, partition(std::move(whole), options.backend));
   Region &region = regions.front();  // there is one

@@ -166,6 +166,24 @@ Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
   return {};
 }
 
+Status Edit::set_attr(uint32_t id, std::string_view name, AttrValue value) {
+  const Node *node = graph_.find(id);
+  if (!node || node->kind != Node::Kind::op)
+    return invalid("attribute '", name, "': node ", id, " is no op node of this graph");
+  AttrMap attrs = node->attrs;
+  attrs.insert_or_assign(std::string(name), std::move(value));
+  KILN_TRY(complete_attrs(*node->op, attrs));
+  std::vector<TensorType> types;
+  for (ValueId input : node->inputs) types.push_back(graph_.type(input));
+  KILN_ASSIGN(Inferred inferred, infer(*node->op, types, attrs));
+  if (!std::ranges::equal(inferred.results, node->results, &TensorType::same_value_type))
+    return error(Code::type_mismatch, "attribute '", name, "' of '", node->name, "' would change the node's results");
+  Node &changed = graph_.writable(id);
+  changed.attrs = std::move(attrs);
+  changed.equalities = std::move(inferred.equalities);
+  return {};
+}
+
 Status Edit::pop_scope() {
   if (scopes_.empty()) return invalid("no scope is open");
   scopes_.pop_back();

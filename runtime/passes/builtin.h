@@ -4,17 +4,17 @@
 
 namespace kiln {
 
-// pre_grad: every `call` node becomes the nodes of the graph that it calls, however deeply nested. The nested graph's
-// symbols become the caller's dimensions; its nodes inherit the call's annotations (their own win).
-Pass inline_calls_pass();
-
 // post_grad: nodes that compute the same become one: equal op, inputs, attributes and annotations (debug.* aside), and
 // constants of equal bytes. Ops that are random, have an effect or mutate stay as they are.
 Pass cse_pass();
 // The same for a region after its decompositions, which have much in common (each layer's tables of rope, say).
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
-// Not passes of the pipeline but steps of lowering a region, in this order.
+// Not passes of the pipeline but steps of lowering, in this order.
+
+// Every `call` node becomes the nodes of the graph that it calls, however deeply nested. The nested graph's symbols
+// become the caller's dimensions; its nodes inherit the call's annotations (their own win).
+Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops);
 
 // Small floats (16 bits and fewer) are computed with in f32: each op that does arithmetic on them gets its operands
 // converted, and its results converted back. So each value of the graph is rounded once, where its op ends, whatever

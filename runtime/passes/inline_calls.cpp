@@ -10,11 +10,13 @@ namespace {
 // That calls stand for: graphs that call one another twice each double with each level.
 constexpr uint64_t most_nodes = 500'000, far_too_many = uint64_t{1} << 40;
 
+bool is_call(const Node &node) { return node.op && node.op->name == "call"; }
+
 uint64_t nodes_of_calls(const Graph &graph, std::map<const Graph *, uint64_t> &known) {
   if (const auto found = known.find(&graph); found != known.end()) return found->second;
   uint64_t count = 0;
   for (const Node &node : graph.nodes()) {
-    if (!node.op || node.op->name != "call") continue;
+    if (!is_call(node)) continue;
     const Graph &body = *node.attrs.find("graph")->second.graph();
     count = std::min(count + body.nodes().size() + nodes_of_calls(body, known), far_too_many);
   }
@@ -84,7 +86,7 @@ class Inliner {
     }
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) inputs.push_back(values.at(input));
-    if (node.op->name == "call") {
+    if (is_call(node)) {
       KILN_ASSIGN(const std::vector<ValueId> results, splice(node, inputs, name));
       for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];
       return {};
@@ -109,56 +111,52 @@ class Inliner {
 // are equal by a check of the call's) are put in its terms. And what a call returns has storage of its own: a result
 // that an operand or another result already is, or is a view of, becomes a copy. Nodes of the call have ids from
 // `first_id` on.
-Status adapt(PassContext &context, const Node &call, uint32_t first_id, std::vector<ValueId> &results) {
-  Edit &edit = context.edit;
+Status adapt(Edit &edit, const OpTable &ops, const Node &call, uint32_t first_id, std::vector<ValueId> &results) {
   std::set<ValueId> taken;
   for (size_t i = 0; i < results.size(); ++i) {
     const ValueId root = edit.view().storage_of(results[i]);
     if (const Shape &dims = call.results[i].dims; edit.view().type(results[i]).dims != dims) {
-      KILN_ASSIGN(results[i].node, edit.add(context.ops.find("reshape"), std::span(&results[i], 1), {{"shape", dims}}));
+      KILN_ASSIGN(results[i].node, edit.add(ops.find("reshape"), std::span(&results[i], 1), {{"shape", dims}}));
       results[i].output = 0;
     }
     if (root.node >= first_id && taken.insert(root).second) continue;
-    KILN_ASSIGN(results[i].node, edit.add(context.ops.find("clone"), std::span(&results[i], 1)));
+    KILN_ASSIGN(results[i].node, edit.add(ops.find("clone"), std::span(&results[i], 1)));
     results[i].output = 0;
   }
   return {};
 }
 
-Status inline_call(PassContext &context, Inliner &inliner, Node call, std::map<ValueId, ValueId> &replaced) {
+Status inline_call(Edit &edit, const OpTable &ops, Inliner &inliner, Node call, std::map<ValueId, ValueId> &replaced) {
   for (ValueId &input : call.inputs) {
     if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
   }
-  const uint32_t first_id = context.edit.view().next_id();
+  const uint32_t first_id = edit.view().next_id();
   KILN_ASSIGN(std::vector<ValueId> results, inliner.splice(call, call.inputs, call.name));
-  KILN_TRY(adapt(context, call, first_id, results));
+  KILN_TRY(adapt(edit, ops, call, first_id, results));
   for (uint32_t i = 0; i < results.size(); ++i) {
-    KILN_TRY(context.edit.replace({call.id, i}, results[i]));
+    KILN_TRY(edit.replace({call.id, i}, results[i]));
     replaced[{call.id, i}] = results[i];
   }
   return {};
 }
 
-Status inline_calls(PassContext &context) {
-  if (std::map<const Graph *, uint64_t> known; nodes_of_calls(context.edit.view(), known) > most_nodes)
-    return invalid("the graph's calls stand for more than ", most_nodes, " nodes");
-  std::vector<Node> calls;
-  for (const Node &node : context.edit.view().nodes()) {
-    if (node.kind == Node::Kind::op && node.op->name == "call") calls.push_back(node);
-  }
-  Inliner inliner(context.edit, context.edit.view());
-  std::map<ValueId, ValueId> replaced;  // results of calls that are inlined by now
-  for (const Node &call : calls) {
-    Status status = inline_call(context, inliner, call, replaced);
-    if (!status.ok()) return std::move(status).with_prefix(str_cat("call '", call.name, "': "));
-  }
-  context.rewrites = calls.size();
-  context.done = true;
-  return {};
-}
-
 }  // namespace
 
-Pass inline_calls_pass() { return {.name = "inline_calls", .stage = Stage::pre_grad, .run = inline_calls}; }
+Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops) {
+  if (std::map<const Graph *, uint64_t> known; nodes_of_calls(*graph, known) > most_nodes)
+    return invalid("the graph's calls stand for more than ", most_nodes, " nodes");
+  std::vector<Node> calls;
+  for (const Node &node : graph->nodes())
+    if (is_call(node)) calls.push_back(node);
+  if (calls.empty()) return graph;
+  Edit edit(graph);
+  Inliner inliner(edit, *graph);
+  std::map<ValueId, ValueId> replaced;  // results of calls that are inlined by now
+  for (const Node &call : calls) {
+    Status status = inline_call(edit, ops, inliner, call, replaced);
+    if (!status.ok()) return std::move(status).with_prefix(str_cat("call '", call.name, "': "));
+  }
+  return edit.finish(false);
+}
 
 }  // namespace kiln

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/passes/builtin.h"
+#include "runtime/passes/nested_graphs.h"
 
 namespace kiln {
 
@@ -12,8 +13,7 @@ namespace {
 
 // The built-in passes: one line each, in the order in which they run within their stage.
 constexpr std::array built_in_passes = {
-    inline_calls_pass,  // pre_grad
-    cse_pass,           // post_grad
+    cse_pass,  // post_grad
 };
 
 #ifdef NDEBUG
@@ -30,6 +30,28 @@ Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &cont
   if (check) KILN_TRY(verify_same_signature(before, *after));
   // Built-in passes may let outputs share (cse does): the planner gives each a buffer of its own.
   if (!pass.built_in()) KILN_TRY(verify_same_sharing(before, *after));
+  return after;
+}
+
+// The pass on one graph, whose nested graphs it has been on. `where` is for messages: "in the graph of node 'a': ".
+Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const std::string &where,
+                        PassRun &run) {
+  const uint64_t nodes = graph->nodes().size();
+  ++run.runs;
+  run.nodes_before += nodes;
+  run.nodes_after += nodes;
+  Edit edit(graph);
+  PassContext context{.edit = edit, .ops = ops, .options = pass.options, .replacement = nullptr};
+  Status status = pass.run(context);
+  if (!status.ok() && pass.built_in()) return status;  // what the graph asks for cannot be done
+  if (!status.ok()) return blame_failure(pass, where + "failed", status);
+  const auto refuse = [&](std::string_view what) { return blame(pass, Code::plugin_failed, str_cat(where, what)); };
+  if (!context.done) return refuse("returned without saying that it is done (kiln_pass_done)");
+  if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
+  Result<GraphPtr> after = commit(pass, *graph, context);
+  if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
+  run.rewrites += context.rewrites;
+  run.nodes_after += (*after)->nodes().size() - nodes;
   return after;
 }
 
@@ -94,23 +116,12 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<cons
 
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run) {
   const auto start = std::chrono::steady_clock::now();
-  out_run = {.name = pass.name, .stage = std::string(name_of(pass.stage)), .runs = 1};
-  out_run.nodes_before = out_run.nodes_after = graph->nodes().size();
-
-  Edit edit(graph);
-  PassContext context{.edit = edit, .ops = ops, .options = pass.options, .replacement = nullptr};
-  Status status = pass.run(context);
-  if (!status.ok() && pass.built_in()) return status;  // what the graph asks for cannot be done
-  if (!status.ok()) return blame_failure(pass, "failed", status);
-  if (!context.done)
-    return blame(pass, Code::plugin_failed, "returned without saying that it is done (kiln_pass_done)");
-  if (edit.has_open_scope())
-    return blame(pass, Code::plugin_failed, "left a scope open (kiln_edit_scope with no annotations closes it)");
-  Result<GraphPtr> after = commit(pass, *graph, context);
-  if (!after.ok()) return blame(pass, Code::invariant, after.status().message(), after.status().info());
-
-  out_run.rewrites = context.rewrites;
-  out_run.nodes_after = (*after)->nodes().size();
+  out_run = {.name = pass.name, .stage = std::string(name_of(pass.stage))};
+  const auto on_nested = [&](const GraphPtr &nested, const std::string &where) {
+    return run_on(pass, nested, ops, str_cat("in the graph of ", where, ": "), out_run);
+  };
+  KILN_ASSIGN(const GraphPtr whole, rewrite_nested(graph, on_nested));
+  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, "", out_run));
   out_run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return after;
 }

@@ -35,8 +35,9 @@ class PassList {
   std::vector<std::shared_ptr<const Pass>> passes_;
 };
 
-// Runs one pass on `graph`: edit, done, verify, commit. On failure the error names plugin, pass, invariant and node,
-// and the caller still has the graph it gave.
+// Runs one pass on each graph nested in `graph`, once and innermost first, then on `graph`: edit, done, verify, commit.
+// On failure the error names plugin, pass, invariant and node, and the caller still has the graph it gave. The run's
+// counts are sums over these graphs.
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run);
 
 }  // namespace kiln

@@ -12,8 +12,7 @@ namespace kiln::testing {
 
 // Without calls and composite ops: what a region is lowered from.
 inline Result<GraphPtr> flat_and_decomposed(GraphPtr graph) {
-  PassRun run;
-  KILN_ASSIGN(graph, run_pass(inline_calls_pass(), graph, builtin_ops(), run));
+  KILN_ASSIGN(graph, inline_calls(graph, builtin_ops()));
   KILN_ASSIGN(graph, widen(graph, builtin_ops()));
   KILN_ASSIGN(graph, decompose(graph, builtin_ops()));
   KILN_TRY(verify(*graph));

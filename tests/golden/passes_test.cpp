@@ -7,10 +7,8 @@ namespace kiln {
 namespace {
 
 TEST(GoldenPass, InlineCalls) {
-  test::expect_pass("passes", "inline_calls", [](GraphPtr graph) {
-    PassRun run;
-    return run_pass(inline_calls_pass(), std::move(graph), builtin_ops(), run);
-  });
+  test::expect_pass("passes", "inline_calls",
+                    [](GraphPtr graph) { return inline_calls(std::move(graph), builtin_ops()); });
 }
 
 TEST(GoldenPass, Cse) {

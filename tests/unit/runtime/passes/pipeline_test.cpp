@@ -116,5 +116,75 @@ TEST(RunPass, TellsWhatItDid) {
   EXPECT_EQ(run.nodes_after, 2u);
 }
 
+// x -> block(block(x)), where block calls inner.
+constexpr std::string_view calls_of_calls = R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+    "nodes":[{"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"block"}},
+             {"name":"b","op":"call","inputs":["a"],"attrs":{"graph":"block"}}],
+    "outputs":[{"name":"y","value":"b"}],
+    "graphs":{
+      "inner":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+               "nodes":[{"name":"e","op":"exp","inputs":["u"]}],"outputs":[{"name":"v","value":"e"}]},
+      "block":{"inputs":[{"name":"z","type":{"dtype":"f32","shape":["m"]}}],
+               "nodes":[{"name":"c","op":"call","inputs":["z"],"attrs":{"graph":"inner"}}],
+               "outputs":[{"name":"w","value":"c"}]}}})";
+
+TEST(RunPass, VisitsEachNestedGraphOnceInnermostFirst) {
+  const GraphPtr graph = test::graph_of(calls_of_calls);
+  const auto pass = make_pass("exp_to_neg");
+  std::vector<std::string> visited;
+  pass->run = [&](PassContext &context) -> Status {
+    Edit &edit = context.edit;
+    visited.push_back(edit.view().find(edit.view().inputs()[0])->name);
+    if (const Node *found = edit.view().find("e")) {
+      KILN_ASSIGN(const uint32_t neg, edit.add(context.ops.find("neg"), found->inputs));
+      KILN_TRY(edit.replace({found->id, 0}, {neg, 0}));
+      context.rewrites = 1;
+    }
+    context.done = true;
+    return {};
+  };
+  PassRun run;
+  const Result<GraphPtr> after = run_pass(*pass, graph, builtin_ops(), run);
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  EXPECT_EQ(visited, (std::vector<std::string>{"u", "z", "x"}));
+  EXPECT_EQ(run.runs, 3u);
+  EXPECT_EQ(run.rewrites, 1u);
+  EXPECT_TRUE(verify(**after).ok()) << verify(**after).message();
+  const GraphPtr block = (*after)->find("a")->attrs.at("graph").graph();
+  EXPECT_EQ(block, (*after)->find("b")->attrs.at("graph").graph()) << "a graph that is used twice stays one";
+  EXPECT_NE(block->find("c")->attrs.at("graph").graph()->find("neg"), nullptr);
+  EXPECT_NE(graph->find("a")->attrs.at("graph").graph()->find("c")->attrs.at("graph").graph()->find("e"), nullptr)
+      << "the graph that was given is as it was";
+}
+
+TEST(RunPass, AFailureInANestedGraphNamesTheNodesThatCarryIt) {
+  const GraphPtr graph = test::graph_of(calls_of_calls);
+  const auto pass = make_pass("picky");
+  pass->run = [](PassContext &context) -> Status {
+    if (context.edit.view().find("e")) return invalid("no exp, please");
+    context.done = true;
+    return {};
+  };
+  PassRun run;
+  EXPECT_EQ(run_pass(*pass, graph, builtin_ops(), run).status().message(),
+            "pass 'picky' of a test: in the graph of node 'c' of node 'a': failed: no exp, please");
+}
+
+TEST(RunPass, TheSignatureOfANestedGraphStays) {
+  const GraphPtr graph = test::graph_of(calls_of_calls);
+  const auto pass = make_pass("adds_an_output");
+  pass->run = [](PassContext &context) -> Status {
+    const auto before = context.edit.view().outputs();
+    std::vector<GraphOutput> outputs(before.begin(), before.end());
+    outputs.push_back({"more", outputs[0].value});
+    context.done = true;
+    return context.edit.set_outputs(outputs);
+  };
+  PassRun run;
+  EXPECT_EQ(run_pass(*pass, graph, builtin_ops(), run).status().message(),
+            "pass 'adds_an_output' of a test: in the graph of node 'c' of node 'a': invariant 'signature' broken by the "
+            "graph: outputs were 1 and are 2");
+}
+
 }  // namespace
 }  // namespace kiln
