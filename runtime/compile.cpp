@@ -2,10 +2,8 @@
 
 #include "jit/base/build_id.h"
 #include "runtime/compile_steps.h"
-#include "runtime/passes/builtin.h"
 #include "runtime/plan/planner.h"
-#include "runtime/regions/lower.h"
-#include "runtime/regions/region.h"
+#include "runtime/regions/lower_graphs.h"
 
 namespace kiln {
 
@@ -37,25 +35,16 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(GraphPtr whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
   KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
 
-  KILN_ASSIGN(whole, inline_calls(std::move(whole), env.ops));
-
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
-  KILN_ASSIGN(std::vector<Region> regions, partition(std::move(whole), options.backend));
-  Region &region = regions.front();  // there is one
   KILN_TRY(phases.begin("lower"));
-  KILN_ASSIGN(region.graph, widen(std::move(region.graph), env.ops));
-  KILN_ASSIGN(region.graph, decompose(std::move(region.graph), env.ops));
-  KILN_ASSIGN(region.graph, split_concats(std::move(region.graph)));
-  KILN_ASSIGN(region.graph, merge_equal_nodes(std::move(region.graph)));
-  KILN_ASSIGN(const Lowered lowered, lower(*region.graph));
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, options.backend));
   KILN_TRY(phases.begin("fuse"));
-  KILN_ASSIGN(const kernel::Fused fused, kernel::fuse(lowered.program, target, {.fuse = options.fuse}));
-  report.materialised = fused.materialised;
-  KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered.program, fused, target));
+  KILN_ASSIGN(report.materialised, fuse(lowered, target, {.fuse = options.fuse}));
+  KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
 
   // 7 plan: order, slots, steps
   KILN_TRY(phases.begin("plan"));
-  KILN_ASSIGN(Planned planned, plan(*graph, *region.graph, lowered, fused, kernels.of_launch));
+  KILN_ASSIGN(Planned planned, plan(*graph, lowered, kernels.of_launch));
 
   // 8 artifact, loaded exactly as a hit would be; published in the background
   artifact.plan = std::move(planned.plan);

@@ -9,19 +9,33 @@
 namespace kiln {
 namespace {
 
+// Calls visit(launch, program) for each launch, in order.
+template <class Visit>
+void for_each_launch(const LoweredGraphs &graphs, Visit visit) {
+  for (const LoweredGraph &graph : graphs.graphs)
+    for (const LoweredRegion &region : graph.regions)
+      for (const kernel::Launch &launch : region.fused.launches) visit(launch, region.lowered.program);
+}
+
 // The distinct kernels, and which one each launch runs. Their images get their keys, and no code yet.
-Kernels distinct_kernels(const Work &work, const kernel::Fused &fused, const Target &target) {
+Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Target &target) {
   Kernels kernels;
+  std::map<Digest, uint32_t> by_key;  // regions are fused apart: equal kernels of two are two objects
   std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
-  for (const kernel::Launch &launch : fused.launches) {
+  for_each_launch(graphs, [&](const kernel::Launch &launch, const kernel::Program &) {
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
-      kernels.bytes.push_back(kernel::serialize(*launch.kernel));
-      kernels.images.emplace_back().kernel_key =
-          kernel_key(kernels.bytes.back(), work.options.backend, target, build_id());
+      Bytes bytes = kernel::serialize(*launch.kernel);
+      const Digest key = kernel_key(bytes, work.options.backend, target, build_id());
+      const auto [known, is_distinct] = by_key.try_emplace(key, number->second);
+      number->second = known->second;
+      if (is_distinct) {
+        kernels.images.emplace_back().kernel_key = key;
+        kernels.bytes.push_back(std::move(bytes));
+      }
     }
     kernels.of_launch.push_back(number->second);
-  }
+  });
   return kernels;
 }
 
@@ -66,13 +80,14 @@ Status compile_fresh(const Work &work, const Target &target, Kernels &kernels) {
 
 // A module takes what it cannot read for damage. Of bytes that were made here it is a bug of ours, in what these nodes
 // became.
-Status explained(Status status, const kernel::Program &program, const kernel::Fused &fused, const Kernels &kernels) {
+Status explained(Status status, const LoweredGraphs &graphs, const Kernels &kernels) {
   if (status.code() != Code::corrupt) return status;
-  for (size_t i = 0; i < kernels.of_launch.size(); ++i) {
-    if (kernel::parse(kernels.bytes[kernels.of_launch[i]]).ok()) continue;
-    return error(Code::internal, "kernel made from ", kernel::nodes_of(fused.launches[i], program),
-                 ": its bytes do not read back");
-  }
+  size_t i = 0;
+  for_each_launch(graphs, [&](const kernel::Launch &launch, const kernel::Program &program) {
+    if (status.code() != Code::corrupt || kernel::parse(kernels.bytes[kernels.of_launch[i++]]).ok()) return;
+    status =
+        error(Code::internal, "kernel made from ", kernel::nodes_of(launch, program), ": its bytes do not read back");
+  });
   return status;
 }
 
@@ -87,14 +102,13 @@ void share_equal_code(std::vector<Image> &images) {
 
 }  // namespace
 
-Result<Kernels> compile_kernels(Work &work, const kernel::Program &program, const kernel::Fused &fused,
-                                const Target &target) {
+Result<Kernels> compile_kernels(Work &work, const LoweredGraphs &graphs, const Target &target) {
   KILN_TRY(work.phases.begin("kernels"));
-  Kernels kernels = distinct_kernels(work, fused, target);
+  Kernels kernels = distinct_kernels(work, graphs, target);
   if (!work.options.code) return kernels;
   find_kernels(work, kernels);
   if (Status status = compile_fresh(work, target, kernels); !status.ok())
-    return explained(std::move(status), program, fused, kernels);
+    return explained(std::move(status), graphs, kernels);
   share_equal_code(kernels.images);
   work.report.kernels_compiled = static_cast<uint32_t>(kernels.fresh.size());
   work.report.kernels_from_cache = static_cast<uint32_t>(kernels.images.size() - kernels.fresh.size());

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/kernel/fuse.h"
 #include "runtime/compile.h"
 #include "runtime/phases.h"
+#include "runtime/regions/lower_graphs.h"
 
 namespace kiln {
 
@@ -47,15 +47,14 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
 
 // The images that a compile's launches run, each distinct kernel once.
 struct Kernels {
-  std::vector<Bytes> bytes;        // serialised kernels
-  std::vector<Image> images;       // one for each; empty under `code` = false
-  std::vector<std::string> texts;  // one for each, if wanted
-  std::vector<uint32_t> of_launch;
-  std::vector<uint32_t> fresh;  // numbers of those that were compiled now; the others were in the cache
+  std::vector<Bytes> bytes;         // serialised kernels
+  std::vector<Image> images;        // one for each; empty under `code` = false
+  std::vector<std::string> texts;   // one for each, if wanted
+  std::vector<uint32_t> of_launch;  // in the order of graphs, regions and launches
+  std::vector<uint32_t> fresh;      // numbers of those that were compiled now; the others were in the cache
 };
-// Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp). `fused` is of `program`.
-Result<Kernels> compile_kernels(Work &work, const kernel::Program &program, const kernel::Fused &fused,
-                                const Target &target);
+// Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp). The graphs are fused.
+Result<Kernels> compile_kernels(Work &work, const LoweredGraphs &graphs, const Target &target);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);

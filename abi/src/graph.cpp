@@ -149,6 +149,7 @@ kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out) {
 uint32_t kiln_node_kind(const kiln_graph *graph, kiln_node node) {
   return answer(0u, [&]() -> uint32_t {
     const Node *found = node_or_null(graph, node);
+    if (found && found->given_fixed) return KILN_NODE_PARAMETER;
     return found ? static_cast<uint32_t>(found->kind) + KILN_NODE_INPUT : 0;
   });
 }

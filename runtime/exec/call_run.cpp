@@ -28,29 +28,9 @@ Status Call::State::resolve() {
 
   KILN_TRY(sizes.resolve({current.data(), signature.inputs().end}));
   for (uint32_t p = 0; p < bound.size(); ++p) KILN_TRY(sizes.check(first_parameter + p, bound[p].array()));
-  KILN_TRY(check_bounds());
+  KILN_TRY(sizes.check_bounds());
   KILN_TRY(runner->place());
   resolved = true;
-  return {};
-}
-
-Status Call::State::check_bounds() const {
-  const Plan &plan = executable.plan();
-  const PlanSizes &numbers = executable.sizes();
-  const auto beyond = [](uint32_t slot, int64_t size, int64_t room) {
-    return error(Code::corrupt, "the plan is damaged: slot ", slot, " of ", size, " bytes lies in ", room, " bytes");
-  };
-  for (const PlanSizes::Use &use : numbers.uses) {
-    const int64_t size = sizes[numbers.slots[use.plan_slot]];
-    const auto room = static_cast<int64_t>(sizes.argument(use.argument).span_bytes);
-    if (size > room) return beyond(use.plan_slot, size, room);
-  }
-  for (size_t i = 0; i < numbers.bounds.size(); ++i) {
-    const int64_t size = sizes[numbers.bounds[i].left], room = sizes[numbers.bounds[i].right];
-    if (size <= room || (size <= 0 && plan.bounds[i].slot != Plan::Bound::no_slot)) continue;
-    if (plan.bounds[i].slot != Plan::Bound::no_slot) return beyond(plan.bounds[i].slot, size, room);
-    return error(Code::corrupt, "the plan is damaged: a kernel relies on ", size, " = ", room);
-  }
   return {};
 }
 

@@ -15,11 +15,10 @@ struct Call::State {
   explicit State(const Executable &executable);
 
   // ---- one run of what is in `current`, in this order
-  Status resolve();             // sizes and memory for them; only when the shapes of inputs differ from the last run's
-  Status check_bounds() const;  // of the plan, at these sizes
-  Status run();                 // the following, then the steps
-  Status provide_outputs();     // Kiln's memory for outputs that have none; the others' descriptors are checked
-  Status place_arrays();        // their addresses, when one has changed: null, alignment, overlap
+  Status resolve();          // sizes and memory for them; only when the shapes of inputs differ from the last run's
+  Status run();              // the following, then the steps
+  Status provide_outputs();  // Kiln's memory for outputs that have none; the others' descriptors are checked
+  Status place_arrays();     // their addresses, when one has changed: null, alignment, overlap
   Status place_prepared();
 
   bool inputs_match() const;  // the last run's sizes hold for the inputs in `current`

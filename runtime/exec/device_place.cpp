@@ -2,26 +2,12 @@
 
 #include <algorithm>
 
+#include "runtime/exec/device_body.h"
 #include "runtime/exec/device_steps.h"
 #include "runtime/exec/layout.h"
 
 namespace kiln {
 namespace {
-
-constexpr uint64_t block_alignment = 256;  // bytes: of all that lies in one block of the device's memory
-
-uint64_t device_address(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-// What lies at these offsets of a block, as kernels take addresses.
-std::vector<void *> addresses_at(uint64_t block, std::span<const uint64_t> offsets) {
-  std::vector<void *> addresses;
-  for (uint64_t offset : offsets) addresses.push_back(reinterpret_cast<void *>(static_cast<uintptr_t>(block + offset)));
-  return addresses;
-}
-
-void set_constants(const DeviceProgram &program, ReadySteps &steps) {
-  steps.set(Plan::Slot::Kind::constant, addresses_at(0, program.constants()));
-}
 
 class DeviceRunner final : public Runner {
  public:
@@ -30,59 +16,54 @@ class DeviceRunner final : public Runner {
       : executable_(executable),
         signature_(signature),
         sizes_(sizes),
-        program_(std::move(program)),
-        queue_(std::move(queue)),
-        memory_(queue_),
-        steps_(executable, executable.plan().steps, executable.sizes().steps) {
-    set_constants(*program_, steps_);
-  }
+        shared_{std::move(program), std::move(queue)},
+        memory_(shared_.queue),
+        body_(shared_, {executable.plan(), executable.sizes()}, signature, sizes) {}
 
   Status place() override {
-    KILN_TRY(steps_.resolve(sizes_));
-    Layout layout(block_alignment);
-    const std::vector<uint64_t> arena = layout.add(sizes_.bytes(executable_.sizes().arena));
+    KILN_TRY(body_.place());
+    Layout layout(device_alignment);
     const std::vector<uint64_t> inputs = layout.add(sizes_.bytes(signature_.inputs()));
     const std::vector<uint64_t> outputs = layout.add(sizes_.bytes(signature_.outputs()));
-    KILN_TRY(memory_.grow(layout.size_bytes(), "arena"));
+    KILN_TRY(memory_.grow(layout.size_bytes(), "inputs and outputs"));
     inputs_ = addresses_at(memory_.address(), inputs);
     outputs_ = addresses_at(memory_.address(), outputs);
-    steps_.set(Plan::Slot::Kind::arena, addresses_at(memory_.address(), arena));
-    steps_.set(Plan::Slot::Kind::input, inputs_);
-    steps_.set(Plan::Slot::Kind::output, outputs_);
+    for (uint32_t i = 0; i < inputs_.size(); ++i) body_.set_array(i, inputs_[i]);
+    for (uint32_t i = 0; i < outputs_.size(); ++i) body_.set_array(signature_.outputs().begin + i, outputs_[i]);
     return {};
   }
   void set_array(uint32_t, void *) override {}  // run() is told all of them
-  void set_prepared(const Prepared &prepared) override { steps_.set(prepared); }
+  void set_prepared(const Prepared &prepared) override { body_.set_prepared(prepared); }
   Status run(std::span<void *const> arrays) override {
     const Status given = give_run(arrays);
     // Also after a failure: what was given may still read and write the host's arrays.
-    Status finished = finish(steps_, *queue_);
+    Status finished = body_.finish();
     return given.ok() ? finished : given;
   }
-  uint64_t size_bytes() const override { return memory_.size_bytes(); }
+  uint64_t size_bytes() const override { return memory_.size_bytes() + body_.size_bytes(); }
 
  private:
   Status give_run(std::span<void *const> arrays) {
+    DeviceQueue &queue = *shared_.queue;
     const auto bytes = [&](uint32_t slot) { return sizes_.argument(slot).span_bytes; };
     for (uint32_t i = 0; i < inputs_.size(); ++i)
-      KILN_TRY(queue_->copy_in(device_address(inputs_[i]), arrays[i], bytes(i)));
-    KILN_TRY(give(steps_, *queue_, *program_));
+      KILN_TRY(queue.copy_in(device_address(inputs_[i]), arrays[i], bytes(i)));
+    KILN_TRY(body_.run());
     for (uint32_t i = 0; i < outputs_.size(); ++i) {
       const uint32_t slot = signature_.outputs().begin + i;
-      KILN_TRY(queue_->copy_out(arrays[slot], device_address(outputs_[i]), bytes(slot)));
+      KILN_TRY(queue.copy_out(arrays[slot], device_address(outputs_[i]), bytes(slot)));
     }
     for (uint32_t i : executable_.plan().written_inputs)
-      KILN_TRY(queue_->copy_out(arrays[i], device_address(inputs_[i]), bytes(i)));
+      KILN_TRY(queue.copy_out(arrays[i], device_address(inputs_[i]), bytes(i)));
     return {};
   }
 
   const Executable &executable_;
   const Signature &signature_;
   const ResolvedSizes &sizes_;
-  const std::shared_ptr<const DeviceProgram> program_;
-  const std::shared_ptr<DeviceQueue> queue_;
-  DeviceMemory memory_;
-  ReadySteps steps_;
+  DeviceRun shared_;
+  DeviceMemory memory_;  // of inputs and outputs
+  DeviceBody body_;
   std::vector<void *> inputs_, outputs_;  // where they are on the device
 };
 
@@ -111,7 +92,7 @@ Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signat
   KILN_ASSIGN(const std::shared_ptr<const DeviceProgram> loaded, program());
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   const auto memory = std::make_shared<DeviceMemory>(queue);
-  Layout layout(block_alignment);
+  Layout layout(device_alignment);
   const std::vector<uint64_t> uploaded = layout.add(sizes.bytes(signature.parameters()));
   const std::vector<uint64_t> storages = layout.add(sizes.bytes(executable.sizes().prepared));
   KILN_TRY(memory->grow(layout.size_bytes(), "parameters"));
@@ -124,13 +105,15 @@ Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signat
     KILN_TRY(queue->copy_in(device_address(prepared.parameters[p]), parameters[p], bytes));
   }
 
-  ReadySteps steps(executable, executable.plan().prepare, executable.sizes().prepare);
+  const Plan &plan = executable.plan();
+  ReadySteps steps(plan, executable.sizes(), plan.prepare, executable.sizes().prepare);
   KILN_TRY(steps.resolve(sizes));
   set_constants(*loaded, steps);
   steps.set(prepared);
   KILN_TRY(queue->follow(loaded->uploads()));
-  KILN_TRY(give(steps, *queue, *loaded));
-  KILN_TRY(finish(steps, *queue));
+  KILN_TRY(give(steps, *queue, *loaded, [](size_t) { return error(Code::internal, "prepare runs kernels alone"); }));
+  KILN_ASSIGN(const uint32_t error_bits, queue->finish());
+  if (error_bits) return error(Code::out_of_range, steps.error_text(error_bits));
   return prepared;
 }
 

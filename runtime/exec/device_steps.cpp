@@ -1,8 +1,11 @@
 #include "runtime/exec/device_steps.h"
 
+#include "runtime/exec/device_body.h"
+
 namespace kiln {
 
-Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program) {
+Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program,
+            const std::function<Status(size_t step)> &run_other) {
   const std::span<const ReadySteps::Step> steps = ready.steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     const ReadySteps::Step &step = steps[i];
@@ -28,15 +31,19 @@ Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &pr
       case Plan::Step::Kind::reference:
         status = error(Code::internal, "a reference step runs on no device");
         break;
+      case Plan::Step::Kind::call:
+      case Plan::Step::Kind::branch:
+      case Plan::Step::Kind::loop:
+        status = run_other(i);
+        break;
     }
     if (!status.ok()) return std::move(status).with_prefix(str_cat("step ", i, ": "));
   }
   return {};
 }
 
-Status finish(const ReadySteps &ready, DeviceQueue &queue) {
-  KILN_ASSIGN(const uint32_t error_bits, queue.finish());
-  return error_bits == 0 ? Status() : error(Code::out_of_range, ready.error_text(error_bits));
+void set_constants(const DeviceProgram &program, ReadySteps &steps) {
+  steps.set(Plan::Slot::Kind::constant, addresses_at(0, program.constants()));
 }
 
 }  // namespace kiln

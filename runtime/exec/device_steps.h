@@ -1,14 +1,18 @@
 // The plan's steps as work for a device's queue.
 #pragma once
+#include <functional>
+
 #include "jit/base/status.h"
 #include "runtime/exec/device.h"
 #include "runtime/exec/steps.h"
 
 namespace kiln {
 
-// Gives all steps to the queue, whose addresses they have.
-Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program);
-// Waits for them, and tells an error that a kernel found.
-Status finish(const ReadySteps &ready, DeviceQueue &queue);
+// Gives all launches and copies to the queue, whose addresses they have; of other steps it calls run_other with the
+// step's number.
+Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program,
+            const std::function<Status(size_t step)> &run_other);
+// The program's constants as the steps' operands.
+void set_constants(const DeviceProgram &program, ReadySteps &steps);
 
 }  // namespace kiln

@@ -1,10 +1,10 @@
 #include "runtime/exec/host_place.h"
 
 #include "jit/base/target.h"
+#include "runtime/exec/host_body.h"
 #include "runtime/exec/host_steps.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/perf_map.h"
-#include "runtime/exec/reference_step.h"
 
 namespace kiln {
 namespace {
@@ -14,41 +14,16 @@ class HostRunner final : public Runner {
  public:
   HostRunner(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Signature &signature,
              const ResolvedSizes &sizes)
-      : executable_(executable),
-        signature_(signature),
-        sizes_(sizes),
-        steps_(executable, kernels, executable.plan().steps, executable.sizes().steps),
-        plan_slots_(signature.count()) {
-    const std::vector<Plan::Slot> &slots = executable.plan().slots;
-    for (uint32_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].kind == Plan::Slot::Kind::input) plan_slots_[slots[i].index].push_back(i);
-      if (slots[i].kind == Plan::Slot::Kind::output)
-        plan_slots_[signature.outputs().begin + slots[i].index].push_back(i);
-    }
-  }
+      : body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes) {}
 
-  Status place() override {
-    KILN_TRY(steps_.resolve(sizes_));
-    KILN_TRY(arena_.resize(sizes_.bytes(executable_.sizes().arena), "arena"));
-    steps_.ready().set(Plan::Slot::Kind::arena, arena_.addresses());
-    return {};
-  }
-  void set_array(uint32_t slot, void *data) override {
-    for (uint32_t plan_slot : plan_slots_[slot]) steps_.ready().set(plan_slot, data);
-  }
-  void set_prepared(const Prepared &prepared) override { steps_.ready().set(prepared); }
-  Status run(std::span<void *const> arrays) override {
-    return steps_.run([&] { return run_reference_step(executable_, signature_, sizes_, arrays); });
-  }
-  uint64_t size_bytes() const override { return arena_.size_bytes() + steps_.scratch_bytes(); }
+  Status place() override { return body_.place(); }
+  void set_array(uint32_t slot, void *data) override { body_.set_array(slot, data); }
+  void set_prepared(const Prepared &prepared) override { body_.set_prepared(prepared); }
+  Status run(std::span<void *const>) override { return body_.run(); }
+  uint64_t size_bytes() const override { return body_.size_bytes(); }
 
  private:
-  const Executable &executable_;
-  const Signature &signature_;
-  const ResolvedSizes &sizes_;
-  HostSteps steps_;
-  std::vector<std::vector<uint32_t>> plan_slots_;  // of each input and output of the signature
-  Areas arena_;
+  HostBody body_;
 };
 
 }  // namespace
@@ -87,10 +62,12 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
                           .size_bytes = memory->size_bytes(),
                           .memory = memory};
 
-  HostSteps steps(executable, kernels_, executable.plan().prepare, executable.sizes().prepare);
-  KILN_TRY(steps.resolve(sizes));
+  const Plan &plan = executable.plan();
+  HostSteps steps(executable, kernels_, plan, executable.sizes(), plan.prepare, executable.sizes().prepare);
+  KILN_TRY(steps.ready().resolve(sizes));
+  KILN_TRY(steps.place_scratch());
   steps.ready().set(prepared);
-  KILN_TRY(steps.run([] { return error(Code::internal, "the reference has nothing to prepare"); }));
+  KILN_TRY(steps.run([](size_t) { return error(Code::internal, "prepare runs kernels alone"); }));
   return prepared;
 }
 

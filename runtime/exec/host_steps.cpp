@@ -23,9 +23,10 @@ void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
 
 }  // namespace
 
-HostSteps::HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels,
-                     std::span<const Plan::Step> steps, std::span<const PlanSizes::Step> numbers)
-    : ready_(executable, steps, numbers), pool_(executable.pool()) {
+HostSteps::HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Plan &plan,
+                     const PlanSizes &sizes, std::span<const Plan::Step> steps,
+                     std::span<const PlanSizes::Step> numbers)
+    : ready_(plan, sizes, steps, numbers), pool_(executable.pool()) {
   for (const Plan::Step &step : steps)
     entries_.push_back(step.kind == Plan::Step::Kind::launch ? kernels[step.kernel] : nullptr);
   std::vector<void *> constants;
@@ -34,8 +35,7 @@ HostSteps::HostSteps(const Executable &executable, std::span<const kiln_kernel_f
   ready_.set(Plan::Slot::Kind::constant, constants);
 }
 
-Status HostSteps::resolve(const ResolvedSizes &sizes) {
-  KILN_TRY(ready_.resolve(sizes));
+Status HostSteps::place_scratch() {
   uint64_t scratch = 0;
   for (const ReadySteps::Step &step : ready_.steps()) scratch = std::max(scratch, step.scratch_bytes);
   if (scratch == 0) return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/base/kernel_args.h"
+#include "runtime/exec/body.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/steps.h"
 
@@ -13,17 +14,18 @@ namespace kiln {
 
 class HostSteps {
  public:
-  // `kernels`: the entries, by the plan's numbers of kernels. Constants are set.
-  HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels, std::span<const Plan::Step> steps,
-            std::span<const PlanSizes::Step> numbers);
+  // `kernels`: the entries, by the artifact's numbers of kernels. `steps` and `numbers` are of `plan` and `sizes`,
+  // which outlive this. Constants are set.
+  HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Plan &plan,
+            const PlanSizes &sizes, std::span<const Plan::Step> steps, std::span<const PlanSizes::Step> numbers);
 
   ReadySteps &ready() { return ready_; }
-  // ReadySteps::resolve, and scratch for every worker. Errors also: out_of_memory.
-  Status resolve(const ResolvedSizes &sizes);
-  // Runs all steps but those of kind reference, for which it calls run_reference. An error of a kernel (an index out of
-  // range) is told after the last step.
-  template <class RunReference>
-  Status run(RunReference run_reference);
+  // Scratch for every worker, once the steps are resolved. code out_of_memory.
+  Status place_scratch();
+  // Runs all steps: launches and copies here, of the others it calls run_other with the step's number. An error of a
+  // kernel (an index out of range) is told after the last step, what else fails at once.
+  template <class RunOther>
+  Status run(RunOther run_other);
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
 
  private:
@@ -37,12 +39,11 @@ class HostSteps {
   uint32_t error_word_ = 0;              // or-ed by kernels
 };
 
-template <class RunReference>
-Status HostSteps::run(RunReference run_reference) {
-  constexpr size_t none = SIZE_MAX;
-  size_t failed = none;
-  error_word_ = 0;
+template <class RunOther>
+Status HostSteps::run(RunOther run_other) {
+  Status failed;
   const std::span<const ReadySteps::Step> steps = ready_.steps();
+  error_word_ = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const ReadySteps::Step &step = steps[i];
     switch (step.kind) {
@@ -53,12 +54,15 @@ Status HostSteps::run(RunReference run_reference) {
         if (step.bytes) std::memcpy(ready_.operands(step)[1], ready_.operands(step)[0], step.bytes);
         break;
       case Plan::Step::Kind::reference:
-        KILN_TRY(run_reference());
+      case Plan::Step::Kind::call:
+      case Plan::Step::Kind::branch:
+      case Plan::Step::Kind::loop:
+        KILN_TRY(first_of(failed, run_other(i)));
         break;
     }
-    if (error_word_ && failed == none) failed = i;
+    if (error_word_ && failed.ok()) failed = error_of(i);
   }
-  return failed == none ? Status() : error_of(failed);
+  return failed;
 }
 
 }  // namespace kiln

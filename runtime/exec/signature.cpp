@@ -64,8 +64,19 @@ Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
   const uint32_t first_output = signature_.outputs().begin;
   for (uint32_t slot = 0; slot < first_output; ++slot) KILN_TRY(resolve_argument(slot));
   for (uint32_t slot = 0; slot < inputs.size(); ++slot) KILN_TRY(check(slot, inputs[slot]));
+  return check_sizes();
+}
+
+Status ResolvedSizes::resolve(std::span<const int64_t> symbols) {
+  for (size_t i = 0; i < symbols.size(); ++i) KILN_TRY(bind(i, symbols[i]));
+  sizes_.sizes.evaluate(symbols_, values_);
+  for (uint32_t slot = 0; slot < signature_.outputs().begin; ++slot) KILN_TRY(resolve_argument(slot));
+  return check_sizes();
+}
+
+Status ResolvedSizes::check_sizes() {
   for (size_t i = 0; i < sizes_.checks.size(); ++i) KILN_TRY(check_equal(i));
-  for (uint32_t slot = first_output; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
+  for (uint32_t slot = signature_.outputs().begin; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
   return {};
 }
 
@@ -95,19 +106,40 @@ Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {
   for (size_t i = 0; i < plan_.symbols.size(); ++i) {
     const Plan::Symbol &s = plan_.symbols[i];
     const ArrayRef &array = inputs[s.input];
-    const auto fail = [&](const auto &...what) {
-      return error(Code::type_mismatch, signature_.describe(s.input), ": ", what...);
-    };
     if (const size_t rank = plan_.inputs[s.input].dims.size(); array.rank != rank || !array.shape)
-      return fail("rank is ", array.rank, ", expected ", rank);
-    const int64_t size = array.shape[s.dim];
-    const auto fail_size = [&](std::string_view expected, int64_t bound) {
-      return fail("dim ", s.dim, " is ", size, ", expected ", expected, bound, " (symbol '", s.name, "')");
-    };
-    if (size < std::max<int64_t>(s.min, 0)) return fail_size("at least ", std::max<int64_t>(s.min, 0));
-    if (size > s.max) return fail_size("at most ", s.max);
-    if (size % s.divisor != 0) return fail_size("a multiple of ", s.divisor);
-    symbols_[i] = size;
+      return error(Code::type_mismatch, signature_.describe(s.input), ": rank is ", array.rank, ", expected ", rank);
+    KILN_TRY(bind(i, array.shape[s.dim]));
+  }
+  return {};
+}
+
+Status ResolvedSizes::bind(size_t symbol, int64_t size) {
+  const Plan::Symbol &s = plan_.symbols[symbol];
+  const auto fail = [&](std::string_view expected, int64_t bound) {
+    return error(Code::type_mismatch, signature_.describe(s.input), ": dim ", s.dim, " is ", size, ", expected ",
+                 expected, bound, " (symbol '", s.name, "')");
+  };
+  if (size < std::max<int64_t>(s.min, 0)) return fail("at least ", std::max<int64_t>(s.min, 0));
+  if (size > s.max) return fail("at most ", s.max);
+  if (size % s.divisor != 0) return fail("a multiple of ", s.divisor);
+  symbols_[symbol] = size;
+  return {};
+}
+
+Status ResolvedSizes::check_bounds() const {
+  const auto beyond = [](uint32_t slot, int64_t size, int64_t room) {
+    return error(Code::corrupt, "the plan is damaged: slot ", slot, " of ", size, " bytes lies in ", room, " bytes");
+  };
+  for (const PlanSizes::Use &use : sizes_.uses) {
+    const int64_t size = values_[sizes_.slots[use.plan_slot]];
+    const auto room = static_cast<int64_t>(arguments_[use.argument].span_bytes);
+    if (size > room) return beyond(use.plan_slot, size, room);
+  }
+  for (size_t i = 0; i < sizes_.bounds.size(); ++i) {
+    const int64_t size = values_[sizes_.bounds[i].left], room = values_[sizes_.bounds[i].right];
+    if (size <= room || (size <= 0 && plan_.bounds[i].slot != Plan::Bound::no_slot)) continue;
+    if (plan_.bounds[i].slot != Plan::Bound::no_slot) return beyond(plan_.bounds[i].slot, size, room);
+    return error(Code::corrupt, "the plan is damaged: a kernel relies on ", size, " = ", room);
   }
   return {};
 }

@@ -50,8 +50,12 @@ class ResolvedSizes {
   // Binds the symbols from `inputs` (one array each), checks their ranges and the plan's checks, and evaluates all
   // sizes. On failure the values are those of no call.
   Status resolve(std::span<const ArrayRef> inputs);
+  // The same of a nested plan, whose symbols the plan that runs it knows.
+  Status resolve(std::span<const int64_t> symbols);
   // The message for an array that does not match; ok when it does.
   Status check(uint32_t slot, const ArrayRef &array) const;
+  // The plan's bounds, and its slots of arguments against these. code corrupt.
+  Status check_bounds() const;
 
   const ResolvedArgument &argument(uint32_t slot) const { return arguments_[slot]; }
   std::span<const int64_t> symbols() const { return symbols_; }
@@ -62,6 +66,8 @@ class ResolvedSizes {
 
  private:
   Status bind_symbols(std::span<const ArrayRef> inputs);
+  Status bind(size_t symbol, int64_t size);
+  Status check_sizes();  // the plan's checks, then the outputs
   Status resolve_argument(uint32_t slot);
   Status check_equal(size_t number) const;  // of the plan's checks
   std::string origins(std::initializer_list<Expr> sizes) const;

@@ -127,7 +127,10 @@ PlanSizes::PlanSizes(const Plan &plan) {
     return out;
   };
   const auto add_steps = [&](const std::vector<Plan::Step> &from, std::vector<Step> &to) {
-    for (const Plan::Step &s : from) to.push_back({number(s.tasks), number(s.scratch_bytes)});
+    for (const Plan::Step &s : from) {
+      Step &step = to.emplace_back(Step{number(s.tasks), number(s.scratch_bytes), {}});
+      for (const Plan::Nested &n : s.nested) step.nested.push_back(numbers(n.symbols));
+    }
   };
   for (const auto *list : {&plan.inputs, &plan.parameters, &plan.outputs})
     for (const Plan::Argument &a : *list) arguments.push_back({numbers(a.dims), numbers(a.strides)});
@@ -146,6 +149,7 @@ PlanSizes::PlanSizes(const Plan &plan) {
   for (const Plan::Storage &s : plan.prepared) prepared.push_back(number(s.size_bytes));
   add_steps(plan.prepare, prepare);
   add_steps(plan.steps, steps);
+  for (const Plan &p : plan.nested) nested.emplace_back(p);
 }
 
 }  // namespace kiln

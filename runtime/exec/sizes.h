@@ -45,6 +45,7 @@ struct PlanSizes {
   };
   struct Step {
     uint32_t tasks, scratch_bytes;
+    std::vector<std::vector<uint32_t>> nested;  // the symbols of each nested plan that it runs
   };
   struct Use {
     uint32_t plan_slot, argument;  // a slot of the plan, and what it stands for in the signature
@@ -56,6 +57,7 @@ struct PlanSizes {
   std::vector<uint32_t> slots, arena, prepared;  // bytes
   std::vector<Step> prepare, steps;
   std::vector<Use> uses;
+  std::vector<PlanSizes> nested;  // of the plan's nested plans
 };
 
 }  // namespace kiln

@@ -5,10 +5,20 @@
 #include "jit/base/kernel_args.h"
 
 namespace kiln {
+namespace {
 
-ReadySteps::ReadySteps(const Executable &executable, std::span<const Plan::Step> steps,
+// Of the plan and of those nested in it.
+void name_risks(const Plan &plan, uint32_t bit, std::vector<std::string> &nodes) {
+  for (const Plan::Risk &risk : plan.risks)
+    if (risk.bits & bit) nodes.push_back(risk.text());
+  for (const Plan &nested : plan.nested) name_risks(nested, bit, nodes);
+}
+
+}  // namespace
+
+ReadySteps::ReadySteps(const Plan &plan, const PlanSizes &sizes, std::span<const Plan::Step> steps,
                        std::span<const PlanSizes::Step> numbers)
-    : executable_(executable), plan_steps_(steps), numbers_(numbers), uses_(executable.plan().slots.size()) {
+    : plan_(plan), sizes_(sizes), plan_steps_(steps), numbers_(numbers), uses_(plan.slots.size()) {
   for (const Plan::Step &s : steps) {
     steps_.push_back({.kind = s.kind,
                       .first_operand = static_cast<uint32_t>(operands_.size()),
@@ -29,8 +39,7 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
     ready.scratch_bytes = static_cast<uint64_t>(std::max<int64_t>(sizes[numbers_[i].scratch_bytes], 0));
     for (size_t k = 0; k < s.symbols.size(); ++k) kernel_sizes_[ready.first_size + k] = sizes.symbols()[s.symbols[k]];
     if (s.kind != Plan::Step::Kind::copy) continue;
-    const PlanSizes &plan_sizes = executable_.sizes();
-    const int64_t from = sizes[plan_sizes.slots[s.slots[0]]], to = sizes[plan_sizes.slots[s.slots[1]]];
+    const int64_t from = sizes[sizes_.slots[s.slots[0]]], to = sizes[sizes_.slots[s.slots[1]]];
     if (from < 0 || from != to)
       return error(Code::internal, "step ", i, " copies ", from, " bytes to a slot of ", to, " bytes");
     ready.bytes = static_cast<uint64_t>(from);
@@ -39,7 +48,7 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
 }
 
 void ReadySteps::set(Plan::Slot::Kind kind, std::span<void *const> data) {
-  const std::vector<Plan::Slot> &slots = executable_.plan().slots;
+  const std::vector<Plan::Slot> &slots = plan_.slots;
   for (uint32_t slot = 0; slot < slots.size(); ++slot)
     if (slots[slot].kind == kind) set(slot, data[slots[slot].index]);
 }
@@ -54,8 +63,7 @@ std::string ReadySteps::error_text(uint32_t bits) const {
   const auto explain = [&](uint32_t bit, std::string_view what) -> std::string {
     if (!(bits & bit)) return "";
     std::vector<std::string> nodes;
-    for (const Plan::Risk &risk : executable_.plan().risks)
-      if (risk.bits & bit) nodes.push_back(risk.text());
+    name_risks(plan_, bit, nodes);
     const std::string_view where = nodes.empty() ? "" : nodes.size() == 1 ? " in " : " in one of ";
     return str_cat(what, where, join(nodes, ", ", [](const std::string &node) { return node; }));
   };

@@ -14,8 +14,9 @@ namespace kiln {
 
 class ReadySteps {
  public:
-  // `steps` are of the executable's plan, `numbers` their sizes; both outlive this.
-  ReadySteps(const Executable &executable, std::span<const Plan::Step> steps, std::span<const PlanSizes::Step> numbers);
+  // `steps` are of `plan`, `numbers` their sizes among `sizes`; all outlive this.
+  ReadySteps(const Plan &plan, const PlanSizes &sizes, std::span<const Plan::Step> steps,
+             std::span<const PlanSizes::Step> numbers);
 
   struct Step {
     Plan::Step::Kind kind;
@@ -38,12 +39,16 @@ class ReadySteps {
   std::span<const Step> steps() const { return steps_; }
   const Plan::Step &planned(size_t step) const { return plan_steps_[step]; }
   void *const *operands(const Step &step) const { return operands_.data() + step.first_operand; }
+  std::span<void *const> operands_of(size_t step) const {
+    return {operands(steps_[step]), plan_steps_[step].slots.size()};
+  }
   const int64_t *kernel_sizes(const Step &step) const { return kernel_sizes_.data() + step.first_size; }
   // What the KILN_ERROR_* bits of kernels mean in this plan.
   std::string error_text(uint32_t bits) const;
 
  private:
-  const Executable &executable_;
+  const Plan &plan_;
+  const PlanSizes &sizes_;
   std::span<const Plan::Step> plan_steps_;
   std::span<const PlanSizes::Step> numbers_;
   std::vector<Step> steps_;

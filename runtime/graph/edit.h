@@ -18,6 +18,8 @@ class Edit {
  public:
   explicit Edit(GraphPtr from = nullptr);
 
+  // Node::given_fixed.
+  void set_given_fixed(uint32_t input, bool fixed) { graph_.writable(input).given_fixed = fixed; }
   // Declares a symbol's properties; a symbol that is only used in shapes needs none.
   Status declare_symbol(std::string_view name, const SymbolInfo &info);
   // Names must be new in the graph, UTF-8, without control characters and ':'; type.layout becomes exact (row-major

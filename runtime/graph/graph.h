@@ -31,6 +31,9 @@ struct Node {
   AttrMap attrs;  // complete: defaults are filled in
   AttrMap annotations;
   TensorPtr constant;  // kind constant
+  // An input of a nested graph that is always given a parameter or a constant. Made when passes visit the graph
+  // (passes/nested_graphs.h): no part of what the graph is.
+  bool given_fixed = false;
   std::vector<TensorType> results;
   std::vector<Equality> equalities;  // to be checked at each call
 };

@@ -94,6 +94,7 @@ inline constexpr uint32_t mutates = 8;  // result 0 is operand 0, overwritten: c
 inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's storage
 // Results are elements of operands, or converted numbers: no arithmetic, which small floats would need f32 for.
 inline constexpr uint32_t moves = 32;
+inline constexpr uint32_t control = 64;  // chooses at run time which of its graphs run: cond, while
 }  // namespace op_flags
 
 // Where names of ops are looked up: the registry of runtime/ops, and what plugins add to a context.

@@ -1,4 +1,6 @@
-// Ops whose attribute is a graph.
+// Ops whose attributes are graphs.
+#include "runtime/ops/nested.h"
+
 #include <cassert>
 
 #include "runtime/ops/family.h"
@@ -9,15 +11,21 @@ namespace {
 // What a nested graph's symbols are, in terms of the caller's: the dims of the operands that bind them.
 class Bindings {
  public:
-  // Binds by the bare dims of the inputs, then checks all dims, symbol properties and equalities.
-  Status bind(InferContext &c, const Graph &graph) {
-    for (size_t k = 0; k < c.inputs.size(); ++k) KILN_TRY(bind_input(c, *graph.find(graph.inputs()[k]), c.inputs[k]));
-    for (size_t k = 0; k < c.inputs.size(); ++k) {
+  // Binds by the bare dims of the inputs, then checks all dims, symbol properties and equalities. `first` is the
+  // operand that the graph's first input is given.
+  Status bind(InferContext &c, const Graph &graph, size_t first = 0) {
+    if (!graph.parameters().empty())
+      return c.fail("the graph has parameters; a nested graph takes all it uses as inputs");
+    const std::span<const TensorType> operands = c.inputs.subspan(first);
+    if (graph.inputs().size() != operands.size())
+      return c.fail("the graph has ", graph.inputs().size(), " inputs, ", operands.size(), " operands are given");
+    for (size_t k = 0; k < operands.size(); ++k) KILN_TRY(bind_input(c, *graph.find(graph.inputs()[k]), operands[k]));
+    for (size_t k = 0; k < operands.size(); ++k) {
       const Node &input = *graph.find(graph.inputs()[k]);
-      for (size_t d = 0; d < c.inputs[k].rank(); ++d)
-        KILN_TRY(
-            c.require_equal(c.inputs[k].dims[d], outside(input.results[0].dims[d]),
-                            str_cat("dim ", d, " of operand ", k, " and of the graph's input '", input.name, "'")));
+      for (size_t d = 0; d < operands[k].rank(); ++d)
+        KILN_TRY(c.require_equal(
+            operands[k].dims[d], outside(input.results[0].dims[d]),
+            str_cat("dim ", d, " of operand ", k + first, " and of the graph's input '", input.name, "'")));
     }
     for (const auto &[name, dim] : dims_) {
       auto found = graph.symbols().find(name);
@@ -28,6 +36,18 @@ class Bindings {
         KILN_TRY(c.require_equal(outside(e.left), outside(e.right),
                                  str_cat("what node '", node.name, "' of the graph compares")));
     return {};
+  }
+
+  // The types of the graph's outputs, in the caller's terms.
+  std::vector<TensorType> outputs(const Graph &graph) const {
+    std::vector<TensorType> types;
+    for (const GraphOutput &output : graph.outputs()) {
+      const TensorType &type = graph.type(output.value);
+      Shape dims;
+      for (const Dim &dim : type.dims) dims.push_back(outside(dim));
+      types.push_back(make_type(type.dtype, std::move(dims)));
+    }
+    return types;
   }
 
   Dim outside(const Dim &inside) const {
@@ -61,24 +81,105 @@ class Bindings {
 
 Status infer_call(InferContext &c) {
   const Graph &graph = *c.attr("graph").graph();
-  if (!graph.parameters().empty())
-    return c.fail("the graph has parameters; a nested graph takes all it uses as inputs");
-  if (graph.inputs().size() != c.inputs.size())
-    return c.fail("the graph has ", graph.inputs().size(), " inputs, ", c.inputs.size(), " operands are given");
   Bindings bindings;
   KILN_TRY(bindings.bind(c, graph));
-  for (const GraphOutput &output : graph.outputs()) {
-    const TensorType &type = graph.type(output.value);
-    Shape dims;
-    for (const Dim &dim : type.dims) dims.push_back(bindings.outside(dim));
-    c.results.push_back(make_type(type.dtype, std::move(dims)));
+  c.results = bindings.outputs(graph);
+  return {};
+}
+
+// The outputs of one of a node's graphs, `found`, must be of these types.
+Status require_outputs(InferContext &c, std::string_view graph, std::span<const TensorType> found,
+                       std::span<const TensorType> expected, std::string_view of_what) {
+  if (found.size() != expected.size())
+    return c.fail(graph, " has ", found.size(), " outputs, expected ", expected.size(), ": ", of_what);
+  for (size_t k = 0; k < found.size(); ++k) {
+    const TensorType &a = found[k], &b = expected[k];
+    if (a.dtype != b.dtype || a.rank() != b.rank())
+      return c.fail("output ", k, " of ", graph, " is ", a.text(), ", expected ", b.text(), ": ", of_what);
+    for (size_t d = 0; d < a.rank(); ++d)
+      KILN_TRY(c.require_equal(a.dims[d], b.dims[d],
+                               str_cat("dim ", d, " of output ", k, " of ", graph, " and of ", of_what)));
   }
+  return {};
+}
+
+// A plan gives such a graph its operands where they are, row-major.
+Status require_row_major(InferContext &c, std::string_view attr) {
+  const Graph &graph = *c.attr(attr).graph();
+  for (uint32_t id : graph.inputs()) {
+    const Node &input = *graph.find(id);
+    if (input.results[0].strides != row_major_strides(input.results[0].dims))
+      return c.fail("input '", input.name, "' of ", attr, " has strides; expected row-major");
+  }
+  return {};
+}
+
+Status infer_cond(InferContext &c) {
+  if (c.inputs[0].rank() != 0) return c.fail("predicate is ", c.inputs[0].text(), ", expected bool[]");
+  for (std::string_view attr : {"then_graph", "else_graph"}) {
+    const Graph &graph = *c.attr(attr).graph();
+    KILN_TRY(require_row_major(c, attr));
+    Bindings bindings;
+    KILN_TRY(bindings.bind(c, graph, 1));
+    if (attr == "then_graph")
+      c.results = bindings.outputs(graph);
+    else
+      KILN_TRY(require_outputs(c, attr, bindings.outputs(graph), c.results, "then_graph's"));
+  }
+  return {};
+}
+
+size_t carried_of(const AttrMap &attrs, size_t operands) {
+  const int64_t carried = attrs.find("carried")->second.i64();
+  return carried < 0 ? operands : static_cast<size_t>(carried);
+}
+
+Status infer_while(InferContext &c) {
+  if (const int64_t carried = c.attr("carried").i64(); carried < -1 || carried > static_cast<int64_t>(c.inputs.size()))
+    return c.fail("carried is ", carried, ", expected -1 or at most the ", c.inputs.size(), " operands");
+  const size_t carried = carried_of(c.attrs, c.inputs.size());
+  for (std::string_view attr : {"cond_graph", "body_graph"}) {
+    const Graph &graph = *c.attr(attr).graph();
+    KILN_TRY(require_row_major(c, attr));
+    Bindings bindings;
+    KILN_TRY(bindings.bind(c, graph));
+    const std::vector<TensorType> outputs = bindings.outputs(graph);
+    if (attr == "cond_graph") {
+      const TensorType predicate = make_type(DType::boolean, {});
+      KILN_TRY(require_outputs(c, attr, outputs, {&predicate, 1}, "a condition"));
+    } else {
+      KILN_TRY(require_outputs(c, attr, outputs, c.inputs.first(carried), "the carried operands"));
+    }
+  }
+  for (const TensorType &type : c.inputs.first(carried)) c.results.push_back(make_type(type.dtype, type.dims));
   return {};
 }
 
 Status reference_call(ReferenceContext &c) {
   KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr("graph").graph(), c.inputs));
   std::move(results.begin(), results.end(), c.results.begin());
+  return {};
+}
+
+Status reference_cond(ReferenceContext &c) {
+  const std::string_view taken = c.inputs[0]->i[0] != 0 ? "then_graph" : "else_graph";
+  KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr(taken).graph(), c.inputs.subspan(1)));
+  std::move(results.begin(), results.end(), c.results.begin());
+  return {};
+}
+
+Status reference_while(ReferenceContext &c) {
+  const size_t carried = carried_of(c.attrs, c.inputs.size());
+  std::vector<RefTensor> state;
+  for (const RefTensor *operand : c.inputs.first(carried)) state.push_back(*operand);
+  std::vector<const RefTensor *> now(c.inputs.begin(), c.inputs.end());
+  for (;;) {
+    for (size_t k = 0; k < carried; ++k) now[k] = &state[k];
+    KILN_ASSIGN(const std::vector<RefTensor> go_on, c.run_graph(*c.attr("cond_graph").graph(), now));
+    if (go_on[0].i[0] == 0) break;
+    KILN_ASSIGN(state, c.run_graph(*c.attr("body_graph").graph(), now));
+  }
+  std::move(state.begin(), state.end(), c.results.begin());
   return {};
 }
 
@@ -131,14 +232,144 @@ void samples_call(SampleSink &out) {
     out.back().inputs.push_back(make_type(static_cast<DType>(number), {2, 3}));
 }
 
+// (x [n], y [n]) -> (x * y or x / y, the sum of x or of y)
+Result<GraphPtr> branch_graph(std::string_view op, size_t summed) {
+  Edit edit;
+  std::vector<ValueId> args;
+  for (std::string_view name : {"x", "y"}) {
+    KILN_ASSIGN(args.emplace_back(), edit.input(name, f32({sym("n")})));
+  }
+  KILN_ASSIGN(const uint32_t both, edit.add(find_op(op), args));
+  KILN_ASSIGN(const uint32_t sum, edit.add(find_op("sum"), {{args[summed]}}));
+  KILN_TRY(edit.set_outputs({{"both", {both, 0}}, {"sum", {sum, 0}}}));
+  return edit.finish();
+}
+
+// An array of each dtype.
+std::vector<TensorType> one_of_each() {
+  std::vector<TensorType> types;
+  for (int number = 1; number <= dtype_count; ++number) types.push_back(make_type(static_cast<DType>(number), {3}));
+  return types;
+}
+
+// What it is given. `more`: a bool comes first, which becomes false (turn), or is all that is yielded (go_on).
+enum class Passing : uint8_t { all, turn, go_on };
+Result<GraphPtr> passing_graph(Passing what) {
+  Edit edit;
+  std::vector<GraphOutput> outputs;
+  if (what != Passing::all) {
+    KILN_ASSIGN(const ValueId more, edit.input("more", make_type(DType::boolean, {})));
+    KILN_ASSIGN(const uint32_t no, edit.add(find_op("not"), {&more, 1}));
+    outputs.push_back({"more", what == Passing::turn ? ValueId{no, 0} : more});
+  }
+  for (const TensorType &type : one_of_each()) {
+    const std::string name(name_of(type.dtype));
+    KILN_ASSIGN(const ValueId input, edit.input(name, type));
+    if (what != Passing::go_on) outputs.push_back({name, input});
+  }
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  return edit.finish();
+}
+
+void samples_cond(SampleSink &out) {
+  Result<GraphPtr> then_graph = branch_graph("mul", 0), else_graph = branch_graph("sub", 1);
+  assert(then_graph.ok() && else_graph.ok());
+  const AttrMap attrs = {{"then_graph", *then_graph}, {"else_graph", *else_graph}};
+  const TensorType predicate = make_type(DType::boolean, {});
+  for (const bool taken : {true, false}) {
+    const std::string name = taken ? "then" : "else";
+    const std::map<size_t, TensorData> given = {{0, {DType::boolean, {}, {static_cast<uint8_t>(taken)}}}};
+    out.push_back({.name = name, .inputs = {predicate, f32({5}), f32({5})}, .attrs = attrs, .given = given});
+    out.push_back({.name = name + "_symbolic",
+                   .inputs = {predicate, f32({sym("m")}), f32({sym("m")})},
+                   .attrs = attrs,
+                   .sizes = {{"m", 70}},
+                   .given = given});
+  }
+  Result<GraphPtr> passing = passing_graph(Passing::all);
+  assert(passing.ok());
+  std::vector<TensorType> inputs = one_of_each();
+  inputs.insert(inputs.begin(), predicate);
+  out.push_back({.name = "every_dtype",
+                 .inputs = std::move(inputs),
+                 .attrs = {{"then_graph", *passing}, {"else_graph", *passing}}});
+}
+
+// i [], x [n], step [n]: while i > 0, (i - 1, x + step).
+Result<GraphPtr> turn_graph(bool body) {
+  Edit edit;
+  KILN_ASSIGN(const ValueId i, edit.input("i", i64({})));
+  KILN_ASSIGN(const ValueId x, edit.input("x", f32({sym("n")})));
+  KILN_ASSIGN(const ValueId step, edit.input("step", f32({sym("n")})));
+  auto number = [&](double value) -> Result<ValueId> {
+    KILN_ASSIGN(const uint32_t id, edit.add(find_op("full"), {},
+                                            {{"value", value}, {"dtype", DType::i64}, {"shape", AttrValue(Shape{})}}));
+    return ValueId{id, 0};
+  };
+  if (!body) {
+    KILN_ASSIGN(const ValueId zero, number(0));
+    KILN_ASSIGN(const uint32_t more, edit.add(find_op("gt"), {{i, zero}}));
+    KILN_TRY(edit.set_outputs({{"more", {more, 0}}}));
+    return edit.finish();
+  }
+  KILN_ASSIGN(const ValueId one, number(1));
+  KILN_ASSIGN(const uint32_t next, edit.add(find_op("sub"), {{i, one}}));
+  KILN_ASSIGN(const uint32_t moved, edit.add(find_op("add"), {{x, step}}));
+  KILN_TRY(edit.set_outputs({{"i", {next, 0}}, {"x", {moved, 0}}}));
+  return edit.finish();
+}
+
+void samples_while(SampleSink &out) {
+  Result<GraphPtr> cond_graph = turn_graph(false), body_graph = turn_graph(true);
+  assert(cond_graph.ok() && body_graph.ok());
+  const AttrMap attrs = {{"cond_graph", *cond_graph}, {"body_graph", *body_graph}, {"carried", 2}};
+  for (const uint8_t turns : {0, 1, 2, 5})  // an odd and an even number: results end in other memory
+    out.push_back({.name = str_cat("turns_", static_cast<int>(turns)),
+                   .inputs = {i64({}), f32({sym("m")}), f32({sym("m")})},
+                   .attrs = attrs,
+                   .sizes = {{"m", 7}},
+                   .given = {{0, {DType::i64, {}, {turns, 0, 0, 0, 0, 0, 0, 0}}}}});
+  Result<GraphPtr> go_on = passing_graph(Passing::go_on), turn = passing_graph(Passing::turn);
+  assert(go_on.ok() && turn.ok());
+  std::vector<TensorType> inputs = one_of_each();
+  inputs.insert(inputs.begin(), make_type(DType::boolean, {}));
+  out.push_back({.name = "every_dtype",
+                 .inputs = std::move(inputs),
+                 .attrs = {{"cond_graph", *go_on}, {"body_graph", *turn}},
+                 .given = {{0, {DType::boolean, {}, {1}}}}});
+}
+
 const Op records[] = {
     {{.name = "call",
-      .doc = "The outputs of a graph at these operands. It is inlined before anything is compiled.",
+      .doc = "The outputs of a graph at these operands. Passes see the graph; it is inlined after them.",
       .flags = op_flags::moves,
       .args = {{"args", "the graph's inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "graph", .doc = "what is called", .kind = AttrKind::graph, .required = true}},
       .infer = infer_call},
      {.reference = reference_call, .samples = samples_call}},
+    {{.name = "cond",
+      .doc = "The outputs of then_graph if the predicate is true, else of else_graph, at these operands. Only the one "
+             "runs. Both take all operands, and their outputs have the same types.",
+      .flags = op_flags::moves | op_flags::control,
+      .args = {{"predicate", "a scalar", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false},
+               {"args", "both graphs' inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
+      .attrs = {{.name = "then_graph", .doc = "what runs if it is true", .kind = AttrKind::graph, .required = true},
+                {.name = "else_graph", .doc = "what runs if it is false", .kind = AttrKind::graph, .required = true}},
+      .infer = infer_cond},
+     {.reference = reference_cond, .samples = samples_cond}},
+    {{.name = "while",
+      .doc =
+          "As long as cond_graph gives true, body_graph's outputs take the place of the carried operands; the result "
+          "is what these are then. Both graphs take all operands; those that are not carried stay what they are. "
+          "The types of the carried ones stay, too.",
+      .flags = op_flags::moves | op_flags::control,
+      .args = {{"args", "both graphs' inputs, in order; the carried ones first", any_type, Arity::variadic,
+                /*same_dtype=*/false}},
+      .attrs = {{.name = "cond_graph", .doc = "one output, bool[]: go on?", .kind = AttrKind::graph, .required = true},
+                {.name = "body_graph", .doc = "one turn", .kind = AttrKind::graph, .required = true},
+                {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1}},
+      .infer = infer_while},
+     {.reference = reference_while, .samples = samples_while}},
 };
 
 }  // namespace
@@ -146,3 +377,19 @@ const Op records[] = {
 std::span<const Op> nested_ops() { return records; }
 
 }  // namespace kiln::ops
+
+namespace kiln {
+
+std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &node) {
+  std::vector<std::pair<std::string_view, GraphPtr>> graphs;
+  for (const auto &[name, value] : node.attrs)
+    if (value.kind() == AttrKind::graph) graphs.emplace_back(name, value.graph());
+  return graphs;
+}
+
+uint32_t carried_count(const Node &node) {
+  if (!node.op || node.op->name != "while") return 0;
+  return static_cast<uint32_t>(ops::carried_of(node.attrs, node.inputs.size()));
+}
+
+}  // namespace kiln

@@ -104,26 +104,23 @@ std::vector<Contract::Equality> EqualSizes::among(std::span<const Contract::Symb
   return equalities;
 }
 
-Result<std::vector<Contract>> contracts_of(const kernel::Fused &fused, std::span<const uint32_t> images,
-                                           const Plan &signature) {
+Status ContractsMaker::add(const kernel::Fused &fused, std::span<const uint32_t> images, const Plan &signature) {
   const EqualSizes equal(signature.checks);
-  std::vector<Contract> contracts;
-  std::vector<bool> made;
   for (size_t i = 0; i < fused.launches.size(); ++i) {
     const kernel::Launch &launch = fused.launches[i];
     const uint32_t image = images[i];
-    if (image >= contracts.size()) {
-      contracts.resize(image + 1);
-      made.resize(image + 1);
+    if (image >= contracts_.size()) {
+      contracts_.resize(image + 1);
+      made_.resize(image + 1);
     }
     KILN_ASSIGN(std::vector<Contract::Symbol> symbols, symbols_of(launch, signature));
-    if (!made[image])
-      contracts[image] = contract_of(*launch.kernel, std::move(symbols), equal);
+    if (!made_[image])
+      contracts_[image] = contract_of(*launch.kernel, std::move(symbols), equal);
     else
-      weaken(contracts[image], symbols, equal);
-    made[image] = true;
+      weaken(contracts_[image], symbols, equal);
+    made_[image] = true;
   }
-  return contracts;
+  return {};
 }
 
 }  // namespace kiln

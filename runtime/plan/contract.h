@@ -54,8 +54,16 @@ class EqualSizes {
   std::vector<std::vector<Expr>> classes_;
 };
 
-// One contract for each image of a compile. `images` has the image of each launch; `signature` the symbols and checks.
-Result<std::vector<Contract>> contracts_of(const kernel::Fused &fused, std::span<const uint32_t> images,
-                                           const Plan &signature);
+// One contract for each image of a compile.
+class ContractsMaker {
+ public:
+  // `images` has the image of each launch, first of `fused`; `signature` the symbols and checks of their plan.
+  Status add(const kernel::Fused &fused, std::span<const uint32_t> images, const Plan &signature);
+  std::vector<Contract> finish() && { return std::move(contracts_); }
+
+ private:
+  std::vector<Contract> contracts_;
+  std::vector<bool> made_;
+};
 
 }  // namespace kiln

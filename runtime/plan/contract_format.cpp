@@ -1,5 +1,8 @@
 #include "runtime/plan/contract_format.h"
 
+#include <algorithm>
+#include <set>
+
 #include "runtime/plan/expr_table.h"
 
 namespace kiln {
@@ -38,6 +41,17 @@ std::vector<Expr> serialize(std::span<const Contract> contracts, ByteWriter &out
 Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> &table) {
   KILN_TRY(read_exprs(in, table));
   Status status;
+  // What a contract says is over its own symbols.
+  const auto check_symbols = [&](const Contract &c) {
+    std::set<std::string> used;
+    for (const Contract::Buffer &b : c.buffers) b.size_bytes.collect_symbols(used);
+    for (const Contract::Equality &e : c.equalities) e.left.collect_symbols(used), e.right.collect_symbols(used);
+    c.tasks.collect_symbols(used);
+    c.scratch_bytes.collect_symbols(used);
+    for (const std::string &name : used)
+      if (std::ranges::find(c.symbols, name, &Contract::Symbol::name) == c.symbols.end())
+        status = error(Code::corrupt, "symbol '", name, "' is used and is none of the kernel's");
+  };
   std::vector<Contract> contracts = read_list<Contract>(in, 32, [&](Contract &c) {
     c.symbols = read_list<Contract::Symbol>(in, 32, [&](Contract::Symbol &s) {
       s.name = in.text();
@@ -59,6 +73,7 @@ Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> 
     });
     c.tasks = read_expr(in, table);
     c.scratch_bytes = read_expr(in, table);
+    if (in.ok() && status.ok()) check_symbols(c);
   });
   KILN_TRY(status);
   if (!in.ok()) return error(Code::corrupt, "ends too early, or names an expression that is not there");

@@ -1,14 +1,28 @@
 #include "runtime/plan/node_names.h"
 
+#include <optional>
+
+#include "runtime/ops/nested.h"
+
 namespace kiln {
 namespace {
 
-// The graph that a call runs; null: the node is none.
-const Graph *called_graph(const Node &node) {
-  for (const auto &[name, value] : node.attrs)
-    if (const auto *graphs = std::get_if<std::vector<GraphPtr>>(&value.items); graphs && !graphs->empty())
-      return graphs->front().get();
-  return nullptr;
+// The graph of `node` that `rest`, what follows the node's name and a dot, speaks of, with its number; what of `rest`
+// is left is the name of a node in it. A node of several graphs says by attribute which one: "then_graph.y".
+struct Inner {
+  const Graph *graph;
+  uint32_t number;
+  std::string_view rest;
+};
+std::optional<Inner> inner_of(const Node &node, std::string_view rest) {
+  const auto graphs = nested_graphs(node);
+  if (graphs.size() == 1) return Inner{graphs[0].second.get(), 0, rest};
+  for (uint32_t i = 0; i < graphs.size(); ++i) {
+    const std::string_view attr = graphs[i].first;
+    if (rest.starts_with(attr) && rest.substr(attr.size()).starts_with("."))
+      return Inner{graphs[i].second.get(), i, rest.substr(attr.size() + 1)};
+  }
+  return std::nullopt;
 }
 
 bool find_path(const Graph &graph, std::string_view name, std::vector<uint32_t> &path) {
@@ -18,12 +32,13 @@ bool find_path(const Graph &graph, std::string_view name, std::vector<uint32_t> 
   }
   // A name may have dots of its own.
   for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
-    const Node *call = graph.find(name.substr(0, dot));
-    const Graph *called = call ? called_graph(*call) : nullptr;
-    if (!called) continue;
-    path.push_back(static_cast<uint32_t>(graph.position(call->id)));
-    if (find_path(*called, name.substr(dot + 1), path)) return true;
-    path.pop_back();
+    const Node *carrier = graph.find(name.substr(0, dot));
+    const std::optional<Inner> inner = carrier ? inner_of(*carrier, name.substr(dot + 1)) : std::nullopt;
+    if (!inner) continue;
+    path.push_back(static_cast<uint32_t>(graph.position(carrier->id)));
+    path.push_back(inner->number);
+    if (find_path(*inner->graph, inner->rest, path)) return true;
+    path.resize(path.size() - 2);
   }
   return false;
 }
@@ -31,26 +46,35 @@ bool find_path(const Graph &graph, std::string_view name, std::vector<uint32_t> 
 std::string name_at(const Graph &keyed, std::span<const uint32_t> path) {
   std::string name;
   const Graph *graph = &keyed;
-  for (const uint32_t position : path) {
-    if (!graph || position >= graph->nodes().size()) return "";  // of a record that was forged
-    const Node &node = graph->nodes()[position];
-    str_append(name, str_cat(name.empty() ? "" : ".", node.name));
-    graph = called_graph(node);
+  for (size_t i = 0; i < path.size(); i += 2) {
+    if (path[i] >= graph->nodes().size()) return "";  // of a record that was forged
+    const Node &node = graph->nodes()[path[i]];
+    str_append(name, node.name);
+    if (i + 1 == path.size()) return name;
+    const auto graphs = nested_graphs(node);
+    if (path[i + 1] >= graphs.size()) return "";
+    const auto &[attr, inner] = graphs[path[i + 1]];
+    str_append(name, graphs.size() == 1 ? "." : str_cat(".", attr, "."));
+    graph = inner.get();
   }
   return name;
 }
 
+void name_all(const Graph &keyed, Plan &plan) {
+  for (Plan::Check &check : plan.checks) check.node.name = name_at(keyed, check.node.path);
+  for (Plan::Risk &risk : plan.risks) risk.node.name = name_at(keyed, risk.node.path);
+  for (Plan &nested : plan.nested) name_all(keyed, nested);
+}
+
 }  // namespace
 
-Plan::NodeRef find_node(const Graph &keyed, std::string_view name) {
+Plan::NodeRef NodeNames::find(std::string_view name) const {
   Plan::NodeRef node;
-  if (find_path(keyed, name, node.path)) node.name = name;
+  const std::string full = str_cat(prefix, name);
+  if (find_path(keyed, full, node.path)) node.name = full;
   return node;
 }
 
-void name_nodes(const Graph &keyed, Plan &plan) {
-  for (Plan::Check &check : plan.checks) check.node.name = name_at(keyed, check.node.path);
-  for (Plan::Risk &risk : plan.risks) risk.node.name = name_at(keyed, risk.node.path);
-}
+void name_nodes(const Graph &keyed, Plan &plan) { name_all(keyed, plan); }
 
 }  // namespace kiln

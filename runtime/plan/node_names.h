@@ -7,9 +7,15 @@
 
 namespace kiln {
 
-// Where the node of that name is in `keyed`, or in the graph of a call in it: inlining names it "call.node". No path
-// when it is in neither: passes made it, and what they call it may come from a name that another graph does not have.
-Plan::NodeRef find_node(const Graph &keyed, std::string_view name);
+// Where nodes are in `keyed` or in graphs that its nodes carry: inlining names them "call.node", nodes of a cond are
+// "cond.then_graph.node".
+struct NodeNames {
+  const Graph &keyed;
+  std::string prefix;  // that the names which are asked for lack: "cond.then_graph."
+  // No path when it is nowhere: passes made it, and what they call it may come from a name that another graph does not
+  // have.
+  Plan::NodeRef find(std::string_view name) const;
+};
 
 // Puts the names of `keyed` into all messages. It has the key that the plan was made for.
 void name_nodes(const Graph &keyed, Plan &plan);

@@ -13,6 +13,8 @@
 
 namespace kiln {
 
+inline constexpr int deepest_plan = 33;  // plans in plans: a graph's own and 32 in it, as for graphs
+
 struct Plan {
   // A tensor of the signature. Layout is exact: strides in elements.
   struct Argument {
@@ -29,9 +31,10 @@ struct Plan {
   };
   // A node that messages name; runtime/plan/node_names.h keeps the name true.
   struct NodeRef {
-    std::vector<uint32_t> path;  // its position in the graph that the key was made of, then, for each call that it lies
-                                 // in, the position in that call's graph. Empty: passes made it
-    std::string name;            // empty with the path
+    // Its position in the graph that the key was made of. If it lies in a graph that a node carries, then that node's
+    // position, which of the node's graphs it is, and the position in there; and so on. Empty: passes made it.
+    std::vector<uint32_t> path;
+    std::string name;  // empty with the path
   };
   struct Check {  // must be equal at each call
     Expr left, right;
@@ -58,13 +61,28 @@ struct Plan {
     Expr size_bytes;
   };
 
+  // One of the nested plans, as a step runs it.
+  struct Nested {
+    uint32_t plan = 0;
+    std::vector<Expr> symbols = {};  // what each of its symbols is, over this plan's
+  };
+  // Nested plans read their inputs and write their outputs in slots of the plan that runs them.
   struct Step {
-    enum class Kind : uint8_t { launch = 1, copy, reference };
+    enum class Kind : uint8_t {
+      launch = 1,  // a kernel. slots: one for each of its buffers
+      copy,        // slots: from, to; dense, of the same size
+      reference,   // a graph on the reference kernels. slots: the plan's inputs, parameters, outputs
+      call,        // nested: one plan. slots: its inputs, its outputs
+      branch,      // nested: if true, if false. slots: a bool, their inputs, their outputs
+      loop,  // nested: whether to go on (to a bool), a turn. slots: their inputs, of which those that a turn makes
+             // anew come first; the results; as many again for every other turn
+    };
     Kind kind = Kind::launch;
-    uint32_t kernel = 0;                  // launch: index of the image
-    std::vector<uint32_t> slots = {};     // launch: one for each kernel buffer. copy: from, to (dense, same size).
-                                          // reference: inputs, parameters, then outputs of the artifact's graph
+    uint32_t kernel = 0;  // launch: index of the image
+    uint32_t graph = 0;   // reference: index of the artifact's graph
+    std::vector<uint32_t> slots = {};
     std::vector<uint32_t> symbols = {};   // launch: the plan's symbol for each of the kernel's sizes
+    std::vector<Nested> nested = {};      // call, branch, loop
     Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
   };
   // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.
@@ -84,6 +102,9 @@ struct Plan {
   std::vector<Step> prepare;  // run once per binding of all parameters
   std::vector<Step> steps;    // run at each call
   std::vector<Bound> bounds;  // what could not be told when the plan was loaded
+  // Plans that steps run. They have neither parameters nor anything to prepare, write no inputs, and take and yield
+  // arrays that are row-major.
+  std::vector<Plan> nested;
 };
 
 // `known`: the table of the contracts, which the plan's expressions go on from (contract_format.h).

@@ -1,5 +1,7 @@
 // The plan's bytes: a table of expressions (expr_table.h), then the plan with numbers into it.
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "runtime/plan/expr_table.h"
 #include "runtime/plan/plan.h"
@@ -43,6 +45,7 @@ class PlanWriter {
     list(p.prepared, [&](const Plan::Storage &s) { expr(s.size_bytes); });
     steps(p.prepare);
     steps(p.steps);
+    list(p.nested, [&](const Plan &nested) { plan(nested); });
   }
 
   void write_to(ByteWriter &out) const {
@@ -80,8 +83,13 @@ class PlanWriter {
     list(items, [&](const Plan::Step &s) {
       body_.put(static_cast<uint8_t>(s.kind));
       body_.put(s.kernel);
+      body_.put(s.graph);
       numbers(s.slots);
       numbers(s.symbols);
+      list(s.nested, [&](const Plan::Nested &nested) {
+        body_.put(nested.plan);
+        exprs(nested.symbols);
+      });
     });
   }
 
@@ -89,11 +97,64 @@ class PlanWriter {
   ExprTableWriter exprs_;
 };
 
+// ---- what the executor relies on
+
+Status check_arguments(std::string_view what, const std::vector<Plan::Argument> &arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Plan::Argument &a = arguments[i];
+    const auto dtype = static_cast<int>(a.dtype);
+    if (dtype < 1 || dtype > dtype_count) return error(Code::corrupt, what, " ", i, ": unknown dtype ", dtype);
+    if (a.dims.size() != a.strides.size())
+      return error(Code::corrupt, what, " ", i, " has ", a.dims.size(), " dims and ", a.strides.size(), " strides");
+  }
+  return {};
+}
+
+// `used`: the plan's expressions, by their numbers in `table`; in any order.
+Status check_symbols(const Plan &plan, std::vector<uint32_t> used, std::span<const Expr> table) {
+  std::set<std::string> names;
+  for (const Plan::Symbol &s : plan.symbols) {
+    if (!names.insert(s.name).second) return error(Code::corrupt, "symbol '", s.name, "' is bound twice");
+    if (s.input >= plan.inputs.size() || s.dim >= plan.inputs[s.input].dims.size())
+      return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input,
+                   ", which is not there");
+    if (plan.inputs[s.input].dims[s.dim] != Expr::symbol(s.name))
+      return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input, ", which is ",
+                   plan.inputs[s.input].dims[s.dim].text());
+    if (s.divisor < 1) return error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
+  }
+  std::ranges::sort(used);
+  used.erase(std::ranges::unique(used).begin(), used.end());
+  std::set<std::string> symbols;
+  for (const uint32_t number : used) table[number].collect_symbols(symbols);
+  for (const std::string &name : symbols)
+    if (!names.contains(name)) return error(Code::corrupt, "symbol '", name, "' is used and not bound");
+  return {};
+}
+
+Status check_plan(const Plan &plan, std::vector<uint32_t> used, std::span<const Expr> table) {
+  KILN_TRY(check_arguments("input", plan.inputs));
+  KILN_TRY(check_arguments("parameter", plan.parameters));
+  KILN_TRY(check_arguments("output", plan.outputs));
+  return check_symbols(plan, std::move(used), table);
+}
+
 class PlanReader {
  public:
   PlanReader(ByteReader &in, std::span<const Expr> table) : in_(in), table_(table) {}
 
-  Plan plan() {
+  // Its own part is checked where the bytes were all there.
+  Plan plan(int depth = 1) {
+    const std::vector<uint32_t> outer = std::exchange(used_, {});
+    Plan p = unchecked_plan(depth);
+    if (in_.ok() && status_.ok()) status_ = check_plan(p, used_, table_);
+    used_ = outer;
+    return p;
+  }
+  Status take_status() { return std::move(status_); }
+
+ private:
+  Plan unchecked_plan(int depth) {
     Plan p;
     p.inputs = arguments();
     p.parameters = arguments();
@@ -126,10 +187,17 @@ class PlanReader {
     p.prepared = storages();
     p.prepare = steps();
     p.steps = steps();
+    p.nested = list<Plan>(least_plan_bytes, [&](Plan &nested) {
+      if (depth < deepest_plan)
+        nested = plan(depth + 1);
+      else if (status_.ok())
+        status_ = error(Code::corrupt, "plans are nested deeper than ", deepest_plan);
+    });
     return p;
   }
 
- private:
+  static constexpr uint64_t least_plan_bytes = 12 * sizeof(uint64_t);  // the counts of its lists
+
   template <class T, class ReadOne>
   std::vector<T> list(uint64_t bytes, ReadOne read_one) {
     return read_list<T>(in_, bytes, read_one);
@@ -147,7 +215,11 @@ class PlanReader {
   std::vector<Expr> exprs() {
     return list<Expr>(4, [&](Expr &e) { e = expr(); });
   }
-  const Expr &expr() { return read_expr(in_, table_); }
+  const Expr &expr() {
+    const Expr &e = read_expr(in_, table_);
+    if (in_.ok()) used_.push_back(static_cast<uint32_t>(&e - table_.data()));
+    return e;
+  }
   std::vector<Plan::Argument> arguments() {
     return list<Plan::Argument>(25, [&](Plan::Argument &a) {
       a.name = in_.text();
@@ -160,49 +232,24 @@ class PlanReader {
     return list<Plan::Storage>(4, [&](Plan::Storage &s) { s.size_bytes = expr(); });
   }
   std::vector<Plan::Step> steps() {
-    return list<Plan::Step>(21, [&](Plan::Step &s) {
+    return list<Plan::Step>(33, [&](Plan::Step &s) {
       s.kind = static_cast<Plan::Step::Kind>(in_.get<uint8_t>());
       s.kernel = in_.get<uint32_t>();
+      s.graph = in_.get<uint32_t>();
       s.slots = numbers();
       s.symbols = numbers();
+      s.nested = list<Plan::Nested>(12, [&](Plan::Nested &nested) {
+        nested.plan = in_.get<uint32_t>();
+        nested.symbols = exprs();
+      });
     });
   }
 
   ByteReader &in_;
   const std::span<const Expr> table_;
+  std::vector<uint32_t> used_;  // numbers of the expressions of the plan that is being read
+  Status status_;
 };
-
-// ---- what the executor relies on
-
-Status check_arguments(std::string_view what, const std::vector<Plan::Argument> &arguments) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const Plan::Argument &a = arguments[i];
-    const auto dtype = static_cast<int>(a.dtype);
-    if (dtype < 1 || dtype > dtype_count) return error(Code::corrupt, what, " ", i, ": unknown dtype ", dtype);
-    if (a.dims.size() != a.strides.size())
-      return error(Code::corrupt, what, " ", i, " has ", a.dims.size(), " dims and ", a.strides.size(), " strides");
-  }
-  return {};
-}
-
-Status check_symbols(const Plan &plan, const std::vector<Expr> &expressions) {
-  std::set<std::string> names;
-  for (const Plan::Symbol &s : plan.symbols) {
-    if (!names.insert(s.name).second) return error(Code::corrupt, "symbol '", s.name, "' is bound twice");
-    if (s.input >= plan.inputs.size() || s.dim >= plan.inputs[s.input].dims.size())
-      return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input,
-                   ", which is not there");
-    if (plan.inputs[s.input].dims[s.dim] != Expr::symbol(s.name))
-      return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input, ", which is ",
-                   plan.inputs[s.input].dims[s.dim].text());
-    if (s.divisor < 1) return error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
-  }
-  std::set<std::string> used;
-  for (const Expr &e : expressions) e.collect_symbols(used);
-  for (const std::string &name : used)
-    if (!names.contains(name)) return error(Code::corrupt, "symbol '", name, "' is used and not bound");
-  return {};
-}
 
 }  // namespace
 
@@ -215,12 +262,10 @@ void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out) {
 Result<Plan> parse_plan(ByteReader &in, std::span<const Expr> known) {
   std::vector<Expr> table(known.begin(), known.end());
   KILN_TRY(read_exprs(in, table));
-  Plan plan = PlanReader(in, table).plan();
+  PlanReader reader(in, table);
+  Plan plan = reader.plan();
+  KILN_TRY(reader.take_status());
   if (!in.ok()) return error(Code::corrupt, "ends too early, or names an expression that is not there");
-  KILN_TRY(check_arguments("input", plan.inputs));
-  KILN_TRY(check_arguments("parameter", plan.parameters));
-  KILN_TRY(check_arguments("output", plan.outputs));
-  KILN_TRY(check_symbols(plan, table));
   return plan;
 }
 

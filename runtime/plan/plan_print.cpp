@@ -44,6 +44,28 @@ std::string slot_text(const Plan &plan, uint32_t slot) {
   }
 }
 
+// "if cond(plan 0 or plan 1)(x) -> y"
+std::string nested_text(const Plan &plan, const Plan::Step &s) {
+  const auto name = [&](uint32_t slot) { return slot_text(plan, slot); };
+  const auto run = [&](const Plan::Nested &nested) {
+    const auto &symbols = plan.nested[nested.plan].symbols;
+    std::string sizes;
+    for (size_t i = 0; i < symbols.size(); ++i)
+      str_append(sizes, str_cat(i ? ", " : " with ", symbols[i].name, " = ", nested.symbols[i].text()));
+    return str_cat("plan ", nested.plan, sizes);
+  };
+  const size_t first = s.kind == Plan::Step::Kind::branch ? 1 : 0;
+  const size_t results = first + plan.nested[s.nested.back().plan].inputs.size();
+  const std::span<const uint32_t> slots = s.slots;
+  const std::string operands = join(slots.subspan(first, results - first), ", ", name);
+  const std::string made = join(slots.subspan(results), ", ", name);
+  const std::string what = s.kind == Plan::Step::Kind::call ? run(s.nested[0])
+                           : first
+                               ? str_cat("if ", name(slots[0]), ": ", run(s.nested[0]), "; else: ", run(s.nested[1]))
+                               : str_cat("while ", run(s.nested[0]), ": ", run(s.nested[1]));
+  return str_cat(what, "; (", operands, ") -> (", made, ")");
+}
+
 void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan::Step> &steps, std::string &out) {
   const auto name = [&](uint32_t slot) { return slot_text(plan, slot); };
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -64,6 +86,11 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
         break;
       case Plan::Step::Kind::reference:
         str_append(out, "reference");
+        break;
+      case Plan::Step::Kind::call:
+      case Plan::Step::Kind::branch:
+      case Plan::Step::Kind::loop:
+        str_append(out, nested_text(plan, s));
         break;
     }
     str_append(out, "\n");
@@ -98,6 +125,15 @@ std::string print(const Plan &plan) {
     str_append(out, str_cat("prepared ", i, ": ", plan.prepared[i].size_bytes.text(), " bytes\n"));
   print_steps("prepare", plan, plan.prepare, out);
   print_steps("step", plan, plan.steps, out);
+  for (size_t i = 0; i < plan.nested.size(); ++i) {
+    str_append(out, str_cat("plan ", i, ":\n"));
+    const std::string text = print(plan.nested[i]);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at) + 1;
+      str_append(out, "  " + text.substr(at, end - at));
+      at = end;
+    }
+  }
   return out;
 }
 

@@ -8,7 +8,7 @@
 #include "runtime/graph/graph.h"
 #include "runtime/plan/contract.h"
 #include "runtime/plan/plan.h"
-#include "runtime/regions/lower.h"
+#include "runtime/regions/lower_graphs.h"
 
 namespace kiln {
 
@@ -19,10 +19,10 @@ struct Planned {
 };
 
 // `given` is the graph as the host gave it: its signature is the plan's, and what it requires of sizes is checked at
-// each call, also where passes have replaced the nodes that require it. `lowered` and `fused` are of the compiled
-// graph, `images[i]` is the image of launch i. Deterministic; near-linear in the number of launches.
-Result<Planned> plan(const Graph &given, const Graph &compiled, const Lowered &lowered, const kernel::Fused &fused,
-                     std::span<const uint32_t> images);
+// each call, also where passes have replaced the nodes that require it. `graphs` are of the compiled graph and fused;
+// `images` has the image of each launch, in the order of graphs, regions and launches. Deterministic; near-linear in
+// the number of launches.
+Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images);
 
 // The plan of the reference backend: one step that runs the graph as it is.
 Result<Plan> plan_reference(const Graph &graph);

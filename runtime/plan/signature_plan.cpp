@@ -3,8 +3,6 @@
 #include <map>
 #include <set>
 
-#include "runtime/plan/node_names.h"
-
 namespace kiln {
 namespace {
 
@@ -66,18 +64,18 @@ Expr span_bytes(DType dtype, const Shape &dims, const Shape &strides) {
   return span_elements(dims, strides) * Expr(static_cast<int64_t>(size_of(dtype)));
 }
 
-void add_checks(const Graph &graph, const Graph &keyed, Plan &plan) {
+void add_checks(const Graph &graph, const NodeNames &names, Plan &plan) {
   std::set<std::pair<Expr, Expr>> seen;
   for (const Plan::Check &check : plan.checks) seen.insert({check.left, check.right});
   for (const Node &node : graph.nodes()) {
     for (const auto &[left, right, what] : node.equalities) {
       if (left == right || !seen.insert({left, right}).second) continue;
-      plan.checks.push_back({left, right, str_cat("[", node.op->name, "] ", what), find_node(keyed, node.name)});
+      plan.checks.push_back({left, right, str_cat("[", node.op->name, "] ", what), names.find(node.name)});
     }
   }
 }
 
-Result<Plan> plan_of_signature(const Graph &graph) {
+Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names) {
   Plan plan;
   plan.inputs = arguments_of(graph, graph.inputs());
   plan.parameters = arguments_of(graph, graph.parameters());
@@ -89,7 +87,7 @@ Result<Plan> plan_of_signature(const Graph &graph) {
   add_slots(plan.inputs, Plan::Slot::Kind::input, plan);
   add_slots(plan.parameters, Plan::Slot::Kind::parameter, plan);
   add_slots(plan.outputs, Plan::Slot::Kind::output, plan);
-  add_checks(graph, graph, plan);
+  add_checks(graph, names, plan);
   return plan;
 }
 

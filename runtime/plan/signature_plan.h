@@ -3,17 +3,17 @@
 #include <string_view>
 
 #include "runtime/graph/graph.h"
+#include "runtime/plan/node_names.h"
 #include "runtime/plan/plan.h"
 
 namespace kiln {
 
 // Arguments, symbols with the place that binds each, checks (see add_checks), and a slot for each argument: inputs,
 // then parameters, then outputs. An error names a symbol that no input binds.
-Result<Plan> plan_of_signature(const Graph &graph);
+Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names);
 
-// Adds what the nodes of `graph`, which passes may have made of `keyed`, require of sizes, unless it is there already
-// or always true.
-void add_checks(const Graph &graph, const Graph &keyed, Plan &plan);
+// Adds what the nodes of `graph` require of sizes, unless it is there already or always true.
+void add_checks(const Graph &graph, const NodeNames &names, Plan &plan);
 
 // The error for a symbol whose value no input gives.
 Status unbound(std::string_view symbol);

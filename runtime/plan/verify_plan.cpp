@@ -31,6 +31,9 @@ class PlanVerifier {
     for (size_t i = 0; i < plan_.prepared.size(); ++i)
       if (!plan_.prepared[i].size_bytes.is_integer())
         return error(Code::corrupt, "prepared storage ", i, " depends on symbols");
+    for (size_t i = 0; i < plan_.nested.size(); ++i)
+      if (Status status = nested(plan_.nested[i]); !status.ok())
+        return std::move(status).with_prefix(str_cat("nested plan ", i, ": "));
     KILN_TRY(steps(plan_.prepare, true));
     return steps(plan_.steps, false);
   }
@@ -94,6 +97,115 @@ class PlanVerifier {
     return error(Code::corrupt, "of ", size.integer(), " bytes lies in ", room.integer(), " bytes");
   }
 
+  // ---- plans that steps run
+  Status nested(Plan &plan) const {
+    if (!plan.parameters.empty() || !plan.prepared.empty() || !plan.prepare.empty())
+      return error(Code::corrupt, "it has parameters, or something to prepare");
+    if (!plan.written_inputs.empty()) return error(Code::corrupt, "it writes its inputs");
+    for (const auto *arguments : {&plan.inputs, &plan.outputs})
+      for (const Plan::Argument &a : *arguments)
+        if (a.strides != row_major_strides(a.dims)) return error(Code::corrupt, "'", a.name, "' is not row-major");
+    return PlanVerifier(plan, contracts_, constants_).run();
+  }
+
+  // `count` arguments of a nested plan, as slots of the step from `first` on.
+  Status give(const Plan::Step &s, const SymbolMap &names, std::span<const Plan::Argument> arguments, size_t first) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Plan::Argument &a = arguments[i];
+      const uint32_t slot = s.slots[first + i];
+      KILN_TRY(same_dtype(str_cat("'", a.name, "'"), a.dtype, slot));
+      const Expr size = span_elements(a.dims, a.strides) * Expr(static_cast<int64_t>(size_of(a.dtype)));
+      KILN_TRY(fits(renamed(size, names), plan_.slots[slot].size_bytes, slot).with_prefix(str_cat("'", a.name, "' ")));
+    }
+    return {};
+  }
+
+  Status run_nested(Plan::Step &s) {
+    const bool is_loop = s.kind == Plan::Step::Kind::loop, is_branch = s.kind == Plan::Step::Kind::branch;
+    const size_t wanted = is_loop || is_branch ? 2 : 1;
+    if (s.nested.size() != wanted) return error(Code::corrupt, s.nested.size(), " nested plans, expected ", wanted);
+    std::vector<SymbolMap> names;
+    for (const Plan::Nested &n : s.nested) {
+      if (n.plan >= plan_.nested.size())
+        return error(Code::corrupt, "nested plan ", n.plan, ", expected below ", plan_.nested.size());
+      const std::vector<Plan::Symbol> &symbols = plan_.nested[n.plan].symbols;
+      if (n.symbols.size() != symbols.size())
+        return error(Code::corrupt, n.symbols.size(), " sizes for a nested plan of ", symbols.size(), " symbols");
+      SymbolMap &map = names.emplace_back();
+      for (size_t i = 0; i < symbols.size(); ++i) map.insert_or_assign(symbols[i].name, n.symbols[i]);
+    }
+    const Plan &last = plan_.nested[s.nested.back().plan];  // whose outputs are the results
+    const size_t first = is_branch ? 1 : 0, results = first + last.inputs.size(), count = last.outputs.size();
+    if (s.slots.size() != results + count * (is_loop ? 2 : 1))
+      return error(Code::corrupt, s.slots.size(), " slots, its nested plans have ", last.inputs.size(), " inputs and ",
+                   count, " outputs");
+    if (is_branch) KILN_TRY(predicate(s.slots[0]));
+    for (size_t i = 0; i < s.nested.size(); ++i) {
+      const Plan &plan = plan_.nested[s.nested[i].plan];
+      if (plan.inputs.size() != last.inputs.size())
+        return error(Code::corrupt, "nested plans of ", plan.inputs.size(), " and ", last.inputs.size(), " inputs");
+      KILN_TRY(give(s, names[i], plan.inputs, first));
+      if (is_loop && i == 0) {
+        if (plan.outputs.size() != 1 || plan.outputs[0].dtype != DType::boolean || !plan.outputs[0].dims.empty())
+          return error(Code::corrupt, "whether a loop goes on is not one bool");
+        continue;
+      }
+      if (plan.outputs.size() != count)
+        return error(Code::corrupt, "nested plans of ", plan.outputs.size(), " and ", count, " outputs");
+      KILN_TRY(give(s, names[i], plan.outputs, results));
+    }
+    if (is_loop) KILN_TRY(turns(s, names, results));
+    return distinct_results(s, results);
+  }
+
+  // What one turn leaves is what the next one reads, and what asks whether there is one.
+  Status turns(const Plan::Step &s, std::span<const SymbolMap> names, size_t results) {
+    const Plan &go_on = plan_.nested[s.nested[0].plan], &turn = plan_.nested[s.nested[1].plan];
+    const size_t count = turn.outputs.size();
+    if (count > turn.inputs.size())
+      return error(Code::corrupt, "a turn makes ", count, " arrays of ", turn.inputs.size());
+    for (const size_t first : {results, results + count}) {
+      KILN_TRY(give(s, names[0], std::span(go_on.inputs).first(count), first));
+      KILN_TRY(give(s, names[1], std::span(turn.inputs).first(count), first));
+      KILN_TRY(give(s, names[1], turn.outputs, first));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const DType made = turn.outputs[i].dtype;
+      for (const Plan *plan : {&go_on, &turn})
+        if (plan->inputs[i].dtype != made)
+          return error(Code::corrupt, "a turn makes ", name_of(made), " of '", plan->inputs[i].name, "', which is ",
+                       name_of(plan->inputs[i].dtype));
+    }
+    return {};
+  }
+
+  Status predicate(uint32_t slot) {
+    KILN_TRY(same_dtype("the predicate", DType::boolean, slot));
+    return fits(1, plan_.slots[slot].size_bytes, slot);
+  }
+
+  // What a step writes is writable, and no other operand of it.
+  Status distinct_results(const Plan::Step &s, size_t first) const {
+    for (size_t i = first; i < s.slots.size(); ++i) {
+      KILN_TRY(writable(s.slots[i], false));
+      for (size_t other = 0; other < s.slots.size(); ++other)
+        if (other != i && same_memory(plan_.slots[s.slots[i]], plan_.slots[s.slots[other]]))
+          return error(Code::corrupt, "slot ", s.slots[i], " is written and used as operand ", other, ", too");
+    }
+    return {};
+  }
+
+  // A slot of the arena has the type of whoever uses it.
+  Status same_dtype(const std::string &what, DType wanted, uint32_t number) const {
+    const Plan::Slot &slot = plan_.slots[number];
+    const Plan::Argument *argument = argument_of(slot);
+    const DType dtype = argument                      ? argument->dtype
+                        : slot.kind == Kind::constant ? constants_[slot.index].dtype
+                                                      : wanted;
+    if (dtype == wanted) return {};
+    return error(Code::corrupt, what, " of ", name_of(wanted), " is slot ", number, " of ", name_of(dtype));
+  }
+
   // ---- steps
   Status steps(std::vector<Plan::Step> &steps, bool prepare) {
     for (size_t i = 0; i < steps.size(); ++i)
@@ -119,6 +231,12 @@ class PlanVerifier {
       case Plan::Step::Kind::reference:
         KILN_TRY(reference(s, prepare));
         break;
+      case Plan::Step::Kind::call:
+      case Plan::Step::Kind::branch:
+      case Plan::Step::Kind::loop:
+        if (prepare) return error(Code::corrupt, "prepare cannot run a nested plan");
+        KILN_TRY(run_nested(s));
+        break;
       default:
         return error(Code::corrupt, "unknown kind ", static_cast<int>(s.kind));
     }
@@ -139,9 +257,21 @@ class PlanVerifier {
 
   Status reference(const Plan::Step &s, bool prepare) const {
     if (prepare) return error(Code::corrupt, "prepare cannot run the reference");
-    const size_t expected = plan_.inputs.size() + plan_.parameters.size() + plan_.outputs.size();
-    if (s.slots.size() == expected) return {};
-    return error(Code::corrupt, "a reference step of ", s.slots.size(), " slots, expected the signature's ", expected);
+    const size_t inputs = plan_.inputs.size(), parameters = plan_.parameters.size();
+    const size_t expected = inputs + parameters + plan_.outputs.size();
+    if (s.slots.size() != expected)
+      return error(Code::corrupt, "a reference step of ", s.slots.size(), " slots, expected the signature's ",
+                   expected);
+    for (size_t i = 0; i < expected; ++i) {
+      const auto [kind, first] = i < inputs                ? std::pair(Kind::input, size_t{0})
+                                 : i < inputs + parameters ? std::pair(Kind::parameter, inputs)
+                                                           : std::pair(Kind::output, inputs + parameters);
+      const Plan::Slot &slot = plan_.slots[s.slots[i]];
+      if (slot.kind != kind || slot.index != i - first)
+        return error(Code::corrupt, "operand ", i, " of a reference step is slot ", s.slots[i],
+                     ", which is not that of the signature");
+    }
+    return {};
   }
 
   Status copy(const Plan::Step &s, bool prepare) {
@@ -184,13 +314,7 @@ class PlanVerifier {
     const Contract::Buffer &wanted = c.buffers[number];
     const uint32_t slot = s.slots[number];
     const Plan::Slot &given = plan_.slots[slot];
-    const Plan::Argument *argument = argument_of(given);
-    const DType dtype = argument                       ? argument->dtype
-                        : given.kind == Kind::constant ? constants_[given.index].dtype
-                                                       : wanted.dtype;
-    if (dtype != wanted.dtype)
-      return error(Code::corrupt, "buffer ", number, " of ", name_of(wanted.dtype), " is slot ", slot, " of ",
-                   name_of(dtype));
+    KILN_TRY(same_dtype(str_cat("buffer ", number), wanted.dtype, slot));
     if (Status status = fits(size, given.size_bytes, slot); !status.ok())
       return std::move(status).with_prefix(str_cat("buffer ", number, " "));
     if (!wanted.written) return {};

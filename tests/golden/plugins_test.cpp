@@ -12,7 +12,7 @@ namespace kiln {
 namespace {
 
 // The one pass of a plugin, run as a compile runs it.
-Result<GraphPtr> run_plugin(std::string_view name, GraphPtr graph) {
+Result<GraphPtr> run_plugin(std::string_view name, GraphPtr graph, PassRun &run) {
   kiln_context *handle = nullptr;
   EXPECT_EQ(kiln_context_create(nullptr, nullptr, &handle), nullptr);
   const std::unique_ptr<kiln_context, void (*)(kiln_context *)> owned(handle, kiln_context_destroy);
@@ -20,7 +20,6 @@ Result<GraphPtr> run_plugin(std::string_view name, GraphPtr graph) {
   if (kiln_error *error = kiln_plugin_load(handle, path.data(), path.size(), nullptr)) return Status(error->info);
   const PassList passes = handle->context.passes();
   for (const auto &pass : passes.all()) {
-    PassRun run;
     if (pass->name == name) return run_pass(*pass, std::move(graph), builtin_ops(), run);
   }
   return error(Code::unknown_name, path, " has no pass '", name, "'");
@@ -60,15 +59,65 @@ void expect_same_results(const Graph &before, const Graph &after) {
   }
 }
 
+// A graph of the same signature that calls `graph`, whose parameters the nested graph takes as inputs.
+Result<GraphPtr> call_of(const Graph &graph) {
+  Edit nested, edit;
+  std::map<ValueId, ValueId> values;
+  std::vector<ValueId> operands;
+  for (const auto &[name, info] : graph.symbols()) {
+    KILN_TRY(nested.declare_symbol(name, info));
+    KILN_TRY(edit.declare_symbol(name, info));
+  }
+  for (std::span<const uint32_t> side : {graph.inputs(), graph.parameters()}) {
+    for (uint32_t id : side) {
+      const Node &node = *graph.find(id);
+      KILN_ASSIGN((values[{id, 0}]), nested.input(node.name, node.results[0]));
+      const bool is_input = node.kind == Node::Kind::input;
+      KILN_ASSIGN(operands.emplace_back(),
+                  is_input ? edit.input(node.name, node.results[0]) : edit.parameter(node.name, node.results[0]));
+    }
+  }
+  for (const Node &node : graph.nodes()) {
+    if (node.kind == Node::Kind::constant) {
+      KILN_ASSIGN((values[{node.id, 0}]), nested.constant(node.constant, node.name));
+    }
+    if (node.kind != Node::Kind::op) continue;
+    std::vector<ValueId> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(values.at(input));
+    KILN_ASSIGN(const uint32_t id, nested.add(node.op, inputs, node.attrs, node.name, node.annotations));
+    for (uint32_t k = 0; k < node.results.size(); ++k) values[{node.id, k}] = {id, k};
+  }
+  std::vector<GraphOutput> outputs;
+  for (const GraphOutput &output : graph.outputs()) outputs.push_back({output.name, values.at(output.value)});
+  KILN_TRY(nested.set_outputs(outputs));
+  KILN_ASSIGN(GraphPtr called, nested.finish());
+  KILN_ASSIGN(const uint32_t call, edit.add(find_op("call"), operands, {{"graph", called}}));
+  for (uint32_t k = 0; k < outputs.size(); ++k) outputs[k].value = {call, k};
+  KILN_TRY(edit.set_outputs(outputs));
+  return edit.finish();
+}
+
 class GoldenPlugin : public testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Plugin, GoldenPlugin, testing::Values("fuse_rms_norm", "fold_batch_norm", "template"),
                          [](const auto &test) { return test.param; });
 
 TEST_P(GoldenPlugin, RewritesAsWrittenAndComputesTheSame) {
-  const test::BeforeAndAfter graphs =
-      test::expect_pass("plugins", GetParam(), [](GraphPtr graph) { return run_plugin(GetParam(), std::move(graph)); });
+  const test::BeforeAndAfter graphs = test::expect_pass("plugins", GetParam(), [](GraphPtr graph) {
+    PassRun run;
+    return run_plugin(GetParam(), std::move(graph), run);
+  });
   ASSERT_NE(graphs.after, nullptr);
   expect_same_results(*graphs.before, *graphs.after);
+
+  PassRun alone, called;
+  ASSERT_TRUE(run_plugin(GetParam(), graphs.before, alone).ok());
+  const Result<GraphPtr> calling = call_of(*graphs.before);
+  ASSERT_TRUE(calling.ok()) << calling.status().message();
+  const Result<GraphPtr> after = run_plugin(GetParam(), *calling, called);
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  EXPECT_GT(alone.rewrites, 0u);
+  EXPECT_EQ(called.rewrites, alone.rewrites) << "a pass finds in a call what it finds outside";
+  expect_same_results(**calling, **after);
 }
 
 }  // namespace

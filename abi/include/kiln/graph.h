@@ -63,7 +63,8 @@ KILN_EXPORT kiln_error *kiln_graph_find(const kiln_graph *graph, const char *nam
  * to the view of an edit. */
 KILN_EXPORT void kiln_graph_destroy(kiln_graph *graph);
 
-/* KILN_NODE_*. */
+/* KILN_NODE_*. A nested graph has inputs alone; where a pass sees one that every node which carries the graph gives a
+ * parameter or a constant, its kind is KILN_NODE_PARAMETER: no call changes it. */
 KILN_EXPORT uint32_t kiln_node_kind(const kiln_graph *graph, kiln_node node);
 /* Unique in its graph, never empty; for people, unless it is an input's or a parameter's (see kiln_pass). *out is a
  * view of `graph`. KILN_OUT_OF_RANGE when the graph has no such node. */

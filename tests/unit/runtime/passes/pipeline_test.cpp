@@ -181,9 +181,10 @@ TEST(RunPass, TheSignatureOfANestedGraphStays) {
     return context.edit.set_outputs(outputs);
   };
   PassRun run;
-  EXPECT_EQ(run_pass(*pass, graph, builtin_ops(), run).status().message(),
-            "pass 'adds_an_output' of a test: in the graph of node 'c' of node 'a': invariant 'signature' broken by the "
-            "graph: outputs were 1 and are 2");
+  EXPECT_EQ(
+      run_pass(*pass, graph, builtin_ops(), run).status().message(),
+      "pass 'adds_an_output' of a test: in the graph of node 'c' of node 'a': invariant 'signature' broken by the "
+      "graph: outputs were 1 and are 2");
 }
 
 }  // namespace

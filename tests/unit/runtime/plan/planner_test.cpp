@@ -15,13 +15,15 @@ using Step = Plan::Step;
 
 // The plan of a graph, each launch with an image of its own.
 Planned planned(const GraphPtr &graph, bool fuse) {
-  Result<Lowered> lowered = lower(*graph);
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), "cpu");
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
-  Result<kernel::Fused> fused = kernel::fuse(lowered->program, *Target::by_name("v3"), {.fuse = fuse});
-  EXPECT_TRUE(fused.ok()) << fused.status().message();
-  std::vector<uint32_t> images(fused->launches.size());
+  EXPECT_TRUE(kiln::fuse(*lowered, *Target::by_name("v3"), {.fuse = fuse}).ok());
+  size_t launches = 0;
+  for (const LoweredGraph &g : lowered->graphs)
+    for (const LoweredRegion &region : g.regions) launches += region.fused.launches.size();
+  std::vector<uint32_t> images(launches);
   std::iota(images.begin(), images.end(), 0u);
-  Result<Planned> made = plan(*graph, *graph, *lowered, *fused, images);
+  Result<Planned> made = plan(*graph, *lowered, images);
   EXPECT_TRUE(made.ok()) << made.status().message();
   return made.ok() ? std::move(made).value() : Planned{};
 }
@@ -202,11 +204,11 @@ TEST(Planner, AKernelOfTwoLaunchesReliesOnWhatHoldsForBoth) {
       "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"y","type":{"dtype":"f32","shape":["m"]}}],
       "nodes":[{"name":"a","op":"exp","inputs":["x"]},{"name":"b","op":"exp","inputs":["y"]}],
       "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"}]})");
-  const Result<Lowered> lowered = lower(*graph);
-  const Result<kernel::Fused> fused = kernel::fuse(lowered->program, *Target::by_name("v3"), {});
-  ASSERT_EQ(fused->launches.size(), 2u);
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), "cpu");
+  ASSERT_TRUE(fuse(*lowered, *Target::by_name("v3"), {}).ok());
+  ASSERT_EQ(lowered->graphs[0].regions[0].fused.launches.size(), 2u);
   const uint32_t one_image[] = {0, 0};
-  Result<Planned> made = plan(*graph, *graph, *lowered, *fused, one_image);
+  Result<Planned> made = plan(*graph, *lowered, one_image);
   ASSERT_TRUE(made.ok()) << made.status().message();
   ASSERT_EQ(made->contracts.size(), 1u);
   const Contract::Symbol &s = made->contracts[0].symbols.at(0);
@@ -250,6 +252,48 @@ TEST(Planner, PlansTenThousandNodes) {
   const Plan p = planned(graph_of(f32_graph("x", R"("n")", chain(10000), "n9999")), false).plan;
   EXPECT_EQ(p.steps.size(), 10000u);
   EXPECT_EQ(p.arena.size(), 2u);
+}
+
+// x -> exp -> while (divide by two, at least 1) -> neg
+constexpr std::string_view loop = R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+    "nodes":[{"name":"e","op":"exp","inputs":["x"]},
+             {"name":"w","op":"while","inputs":["e"],"attrs":{"cond_graph":"cond","body_graph":"body"}},
+             {"name":"y","op":"neg","inputs":["w"]}],
+    "outputs":[{"name":"y","value":"y"}],
+    "graphs":{
+      "cond":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+              "nodes":[{"name":"most","op":"max","inputs":["u"]},
+                       {"name":"one","op":"full","inputs":[],"attrs":{"value":1,"dtype":"f32","shape":[]}},
+                       {"name":"more","op":"gt","inputs":["most","one"]}],
+              "outputs":[{"name":"more","value":"more"}]},
+      "body":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+              "nodes":[{"name":"half","op":"full","inputs":[],"attrs":{"value":0.5,"dtype":"f32","shape":[]}},
+                       {"name":"next","op":"mul","inputs":["u","half"]}],
+              "outputs":[{"name":"next","value":"next"}]}}})";
+
+TEST(Planner, ALoopIsAStepOverNestedPlans) {
+  const Plan p = planned(graph_of(loop), true).plan;
+  ASSERT_EQ(p.steps.size(), 3u);
+  const Step &step = p.steps[1];
+  ASSERT_EQ(step.kind, Step::Kind::loop);
+  ASSERT_EQ(step.slots.size(), 3u) << "the operand, the result, and where every other turn leaves it";
+  EXPECT_EQ(std::set<uint32_t>(step.slots.begin(), step.slots.end()).size(), 3u);
+  ASSERT_EQ(step.nested.size(), 2u);
+  ASSERT_EQ(p.nested.size(), 2u);
+  for (const Plan::Nested &nested : step.nested) EXPECT_EQ(nested.symbols, std::vector<Expr>{Expr::symbol("n")});
+  EXPECT_EQ(p.nested[step.nested[1].plan].steps.size(), 1u);
+  EXPECT_EQ(p.nested[step.nested[0].plan].outputs[0].dtype, DType::boolean);
+}
+
+TEST(Planner, AGraphThatTwoNodesCarryIsPlannedOnce) {
+  std::string twice(loop);
+  const std::string first = R"({"name":"y","op":"neg","inputs":["w"]})";
+  twice.replace(twice.find(first), first.size(),
+                R"({"name":"y","op":"while","inputs":["w"],"attrs":{"cond_graph":"cond","body_graph":"body"}})");
+  const Planned made = planned(graph_of(twice), true);
+  ASSERT_EQ(made.plan.steps.size(), 3u);
+  EXPECT_EQ(made.plan.nested.size(), 2u);
+  EXPECT_EQ(made.plan.steps[1].nested[1].plan, made.plan.steps[2].nested[1].plan);
 }
 
 }  // namespace

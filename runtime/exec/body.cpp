@@ -1,0 +1,133 @@
+#include "runtime/exec/body.h"
+
+#include <utility>
+
+namespace kiln {
+
+struct Body::Nested {
+  explicit Nested(PlanPart part) : signature(part.plan), sizes(part.plan, signature, part.numbers) {}
+
+  void set_inputs(std::span<void *const> data) const {
+    for (uint32_t i = 0; i < data.size(); ++i) body->set_array(i, data[i]);
+  }
+  void set_outputs(std::span<void *const> data) const {
+    for (uint32_t i = 0; i < data.size(); ++i) body->set_array(signature.outputs().begin + i, data[i]);
+  }
+  // Runs on operands that are inputs, then outputs.
+  Status run(std::span<void *const> operands) const {
+    set_inputs(operands.first(signature.inputs().end));
+    set_outputs(operands.subspan(signature.inputs().end));
+    return body->run();
+  }
+
+  const Signature signature;
+  ResolvedSizes sizes;
+  std::unique_ptr<Body> body;
+};
+
+Body::Body(PlanPart part, const Signature &signature, const ResolvedSizes &sizes)
+    : part_(part), signature_(signature), sizes_(sizes), plan_slots_(signature.count()) {
+  const std::vector<Plan::Slot> &slots = part.plan.slots;
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind == Plan::Slot::Kind::input) plan_slots_[slots[i].index].push_back(i);
+    if (slots[i].kind == Plan::Slot::Kind::output) plan_slots_[signature.outputs().begin + slots[i].index].push_back(i);
+  }
+}
+
+Body::~Body() = default;
+
+void Body::make_all_nested() {
+  for (const Plan::Step &step : part_.plan.steps) {
+    auto &all = nested_.emplace_back();
+    for (const Plan::Nested &n : step.nested) {
+      const PlanPart part{part_.plan.nested[n.plan], part_.numbers.nested[n.plan]};
+      Nested &made = *all.emplace_back(std::make_unique<Nested>(part));
+      made.body = make_nested(part, made.signature, made.sizes);
+    }
+  }
+}
+
+Status Body::place() {
+  KILN_TRY(ready().resolve(sizes_));
+  KILN_TRY(place_memory());
+  std::vector<int64_t> symbols;
+  for (size_t step = 0; step < nested_.size(); ++step) {
+    for (size_t k = 0; k < nested_[step].size(); ++k) {
+      symbols.clear();
+      for (const uint32_t number : part_.numbers.steps[step].nested[k]) symbols.push_back(sizes_[number]);
+      Nested &n = *nested_[step][k];
+      KILN_TRY(n.sizes.resolve(symbols));
+      KILN_TRY(n.sizes.check_bounds());
+      KILN_TRY(n.body->place());
+    }
+  }
+  return {};
+}
+
+void Body::set_array(uint32_t slot, void *data) {
+  for (const uint32_t plan_slot : plan_slots_[slot]) ready().set(plan_slot, data);
+}
+
+uint64_t Body::size_bytes() const {
+  uint64_t bytes = own_bytes();
+  for (const auto &step : nested_)
+    for (const auto &n : step) bytes += n->body->size_bytes();
+  return bytes;
+}
+
+Status Body::run_nested(size_t step) {
+  switch (part_.plan.steps[step].kind) {
+    case Plan::Step::Kind::call:
+      return nested_[step][0]->run(ready().operands_of(step));
+    case Plan::Step::Kind::branch:
+      return branch(step);
+    case Plan::Step::Kind::loop:
+      return loop(step);
+    case Plan::Step::Kind::launch:
+    case Plan::Step::Kind::copy:
+    case Plan::Step::Kind::reference:
+      break;
+  }
+  return error(Code::internal, "step ", step, " runs no nested plan");
+}
+
+Status Body::branch(size_t step) {
+  const std::span<void *const> operands = ready().operands_of(step);
+  KILN_ASSIGN(const bool taken, read(operands[0]));
+  return nested_[step][taken ? 0 : 1]->run(operands.subspan(1));
+}
+
+// What is carried lies by turns in the results and in as many spare arrays.
+Status Body::loop(size_t step) {
+  const std::span<void *const> operands = ready().operands_of(step);
+  const Nested &go_on = *nested_[step][0], &turn = *nested_[step][1];
+  const uint32_t inputs = turn.signature.inputs().end;
+  const uint32_t carried = turn.signature.count() - inputs;
+  const std::span<void *const> fixed = operands.subspan(carried, inputs - carried);
+  const std::span<void *const> results = operands.subspan(inputs, carried), spare = operands.subspan(inputs + carried);
+  const auto copy_all = [&](std::span<void *const> from, std::span<void *const> to) -> Status {
+    for (uint32_t i = 0; i < carried; ++i) KILN_TRY(copy(to[i], from[i], turn.sizes.argument(i).span_bytes));
+    return {};
+  };
+  for (const Nested *n : {&go_on, &turn})
+    for (uint32_t i = 0; i < fixed.size(); ++i) n->body->set_array(carried + i, fixed[i]);
+  void *const more = flag();
+  go_on.set_outputs({&more, 1});
+
+  KILN_TRY(copy_all(operands, results));
+  Status failed;
+  std::span<void *const> now = results, next = spare;
+  for (;; std::swap(now, next)) {
+    go_on.set_inputs(now);
+    KILN_TRY(first_of(failed, go_on.body->run()));
+    KILN_ASSIGN(const bool goes_on, read(more));
+    if (!goes_on) break;
+    turn.set_inputs(now);
+    turn.set_outputs(next);
+    KILN_TRY(first_of(failed, turn.body->run()));
+  }
+  if (now.data() != results.data()) KILN_TRY(copy_all(now, results));
+  return failed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,73 @@
+// A plan being run: what all places share of it. Its steps are run by the place (host_body.h, device_body.h); which
+// nested plans a step runs, how often and on which arrays, is said here.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/exec/place.h"
+#include "runtime/exec/signature.h"
+#include "runtime/exec/steps.h"
+
+namespace kiln {
+
+// One plan of an executable, with the numbers of its sizes.
+struct PlanPart {
+  const Plan &plan;
+  const PlanSizes &numbers;
+};
+
+// One thread at a time.
+class Body {
+ public:
+  // `sizes` are the plan's; all outlive this. The sizes need not be resolved yet.
+  Body(PlanPart part, const Signature &signature, const ResolvedSizes &sizes);
+  Body(const Body &) = delete;
+  Body &operator=(const Body &) = delete;
+  virtual ~Body();
+
+  // Memory for a run at these sizes, also of nested plans. Errors: out_of_memory; corrupt, internal for a damaged plan.
+  Status place();
+  void set_array(uint32_t slot, void *data);  // of an input or output of the signature, where the place has it
+  // Runs all steps. out_of_range: what a kernel found, told after the last step; outputs are defined even then. A
+  // device tells it when it is waited for.
+  virtual Status run() = 0;
+  uint64_t size_bytes() const;  // of memory that it holds, with nested ones
+
+ protected:
+  // A body of a nested plan.
+  virtual std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) = 0;
+  virtual ReadySteps &ready() = 0;
+  virtual Status place_memory() = 0;
+  virtual uint64_t own_bytes() const = 0;
+  virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
+  // Of a bool that the steps so far make, which the place has.
+  virtual Result<bool> read(const void *flag) = 0;
+  virtual void *flag() = 0;  // one byte of the place's memory, each body's own
+
+  // Makes nested_: the last thing that a constructor of a derived class does.
+  void make_all_nested();
+  Status run_nested(size_t step);  // a call, branch or loop
+
+  const PlanPart part_;
+  const Signature &signature_;
+  const ResolvedSizes &sizes_;
+
+ private:
+  struct Nested;
+  Status branch(size_t step);
+  Status loop(size_t step);
+
+  std::vector<std::vector<uint32_t>> plan_slots_;             // of each input and output of the signature
+  std::vector<std::vector<std::unique_ptr<Nested>>> nested_;  // by step, as it numbers them
+};
+
+// Notes the first error that a kernel found; anything else that failed is returned.
+inline Status first_of(Status &found, Status status) {
+  if (status.ok() || status.code() != Code::out_of_range) return status;
+  if (found.ok()) found = std::move(status);
+  return {};
+}
+
+}  // namespace kiln

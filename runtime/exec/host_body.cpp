@@ -1,0 +1,41 @@
+#include "runtime/exec/host_body.h"
+
+#include <cstring>
+
+#include "runtime/exec/reference_step.h"
+
+namespace kiln {
+
+HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
+                   const Signature &signature, const ResolvedSizes &sizes)
+    : Body(part, signature, sizes),
+      executable_(executable),
+      kernels_(kernels),
+      steps_(executable, kernels, part.plan, part.numbers, part.plan.steps, part.numbers.steps) {
+  make_all_nested();
+}
+
+std::unique_ptr<Body> HostBody::make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) {
+  return std::make_unique<HostBody>(executable_, kernels_, part, signature, sizes);
+}
+
+Status HostBody::place_memory() {
+  KILN_TRY(steps_.place_scratch());
+  KILN_TRY(arena_.resize(sizes_.bytes(part_.numbers.arena), "arena"));
+  steps_.ready().set(Plan::Slot::Kind::arena, arena_.addresses());
+  return {};
+}
+
+Status HostBody::run() {
+  return steps_.run([this](size_t step) {
+    if (part_.plan.steps[step].kind != Plan::Step::Kind::reference) return run_nested(step);
+    return run_reference_step(executable_, signature_, sizes_, steps_.ready().operands_of(step));
+  });
+}
+
+Status HostBody::copy(void *to, const void *from, uint64_t bytes) {
+  if (bytes) std::memcpy(to, from, bytes);
+  return {};
+}
+
+}  // namespace kiln

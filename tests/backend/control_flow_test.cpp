@@ -1,0 +1,169 @@
+// cond and while, alone and in each other, on every backend: values, errors of kernels in them, and records.
+#include <gtest/gtest.h>
+
+#include "runtime/graph/json.h"
+#include "runtime/ops/samples.h"
+#include "tests/backend/backends.h"
+#include "tests/backend/cuda_backend.h"
+#include "tests/temporary_folder.h"
+
+namespace kiln::testing {
+namespace {
+
+using ops::f32_data;
+using ops::i64_data;
+
+// Halves x, i times; on its way, if i is even, adds w. What surrounds the loop is code of its own, w is a parameter,
+// and the symbol of the nested graphs has another name.
+constexpr std::string_view cond_in_while = R"({"kiln":1,
+  "inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+  "parameters":[{"name":"w","type":{"dtype":"f32","shape":["n"]}}],
+  "nodes":[{"name":"e","op":"tanh","inputs":["x"]},
+           {"name":"loop","op":"while","inputs":["i","e","w"],
+            "attrs":{"cond_graph":"more","body_graph":"turn","carried":2}},
+           {"name":"y","op":"mul","inputs":["loop:1","x"]}],
+  "outputs":[{"name":"y","value":"y"},{"name":"left","value":"loop:0"},{"name":"raw","value":"loop:1"}],
+  "graphs":{
+    "more":{"inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"x","type":{"dtype":"f32","shape":["m"]}},
+                      {"name":"w","type":{"dtype":"f32","shape":["m"]}}],
+            "nodes":[{"name":"zero","op":"full","inputs":[],"attrs":{"value":0,"dtype":"i64","shape":[]}},
+                     {"name":"more","op":"gt","inputs":["i","zero"]}],
+            "outputs":[{"name":"more","value":"more"}]},
+    "turn":{"inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"x","type":{"dtype":"f32","shape":["m"]}},
+                      {"name":"w","type":{"dtype":"f32","shape":["m"]}}],
+            "nodes":[{"name":"one","op":"full","inputs":[],"attrs":{"value":1,"dtype":"i64","shape":[]}},
+                     {"name":"next","op":"sub","inputs":["i","one"]},
+                     {"name":"two","op":"full","inputs":[],"attrs":{"value":2,"dtype":"i64","shape":[]}},
+                     {"name":"odd","op":"remainder","inputs":["i","two"]},
+                     {"name":"is_even","op":"lt","inputs":["odd","one"]},
+                     {"name":"half","op":"full","inputs":[],"attrs":{"value":0.5,"dtype":"f32","shape":[]}},
+                     {"name":"halved","op":"mul","inputs":["x","half"]},
+                     {"name":"c","op":"cond","inputs":["is_even","halved","w"],
+                      "attrs":{"then_graph":"plus","else_graph":"first"}}],
+            "outputs":[{"name":"i","value":"next"},{"name":"x","value":"c"}]},
+    "plus":{"inputs":[{"name":"a","type":{"dtype":"f32","shape":["k"]}},{"name":"b","type":{"dtype":"f32","shape":["k"]}}],
+            "nodes":[{"name":"s","op":"add","inputs":["a","b"]}],"outputs":[{"name":"s","value":"s"}]},
+    "first":{"inputs":[{"name":"a","type":{"dtype":"f32","shape":["k"]}},{"name":"b","type":{"dtype":"f32","shape":["k"]}}],
+             "nodes":[],"outputs":[{"name":"a","value":"a"}]}}})";
+
+// In the branch that is taken for i > 0, i divides; and views, constants and arguments are outputs of branches.
+constexpr std::string_view divides_in_a_branch = R"({"kiln":1,
+  "inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"i","type":{"dtype":"i64","shape":[2,3]}}],
+  "nodes":[{"name":"c","op":"cond","inputs":["p","i"],"attrs":{"then_graph":"divide","else_graph":"turn"}},
+           {"name":"y","op":"neg","inputs":["c:0"]}],
+  "outputs":[{"name":"y","value":"y"},{"name":"z","value":"c:1"}],
+  "graphs":{
+    "divide":{"inputs":[{"name":"i","type":{"dtype":"i64","shape":[2,3]}}],
+              "nodes":[{"name":"d","op":"div","inputs":["i","i"]},
+                       {"name":"q","op":"permute","inputs":["d"],"attrs":{"dims":[1,0]}}],
+              "outputs":[{"name":"q","value":"q"},{"name":"i","value":"i"}]},
+    "turn":{"inputs":[{"name":"i","type":{"dtype":"i64","shape":[2,3]}}],
+            "constants":[{"name":"k","type":{"dtype":"i64","shape":[2,3]},"data":[1,2,3,4,5,6]}],
+            "nodes":[{"name":"t","op":"permute","inputs":["i"],"attrs":{"dims":[1,0]}}],
+            "outputs":[{"name":"t","value":"t"},{"name":"k","value":"k"}]}}})";
+
+GraphPtr graph_of(std::string_view json) {
+  Result<GraphPtr> graph = read_json(json, builtin_ops());
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return graph.ok() ? *graph : nullptr;
+}
+
+TensorData flag(bool value) { return {DType::boolean, {}, {static_cast<uint8_t>(value)}}; }
+
+std::vector<TensorData> loop_arguments(int64_t turns, int64_t n) {
+  std::vector<float> x, w;
+  for (int64_t i = 0; i < n; ++i) {
+    x.push_back(static_cast<float>(i) / 8 - 1);
+    w.push_back(static_cast<float>(i % 5) / 4);
+  }
+  return {i64_data({}, {turns}), f32_data({n}, x), f32_data({n}, w)};
+}
+
+void expect_as_reference(const Backend &backend, const GraphPtr &graph, std::vector<TensorData> arguments,
+                         SymbolSizes sizes = {}) {
+  Case made;
+  made.graph = graph;
+  made.sizes = std::move(sizes);
+  made.arguments = std::move(arguments);
+  made.tolerances.assign(graph->outputs().size(), 1e-5);
+  EXPECT_EQ(check(backend, made), "") << backend.name;
+}
+
+std::vector<Backend> all_backends() {
+  std::vector<Backend> all = compiled_backends();
+  if (standin::has_compiler()) all.push_back(cuda_on_standins());
+  return all;
+}
+
+TEST(ControlFlow, ACondInAWhileIsWhatTheReferenceMakesOfIt) {
+  const GraphPtr graph = graph_of(cond_in_while);
+  for (const Backend &backend : all_backends())
+    for (const int64_t turns : {0, 1, 4, 7})
+      expect_as_reference(backend, graph, loop_arguments(turns, 37), {{"n", 37}});
+}
+
+TEST(ControlFlow, SizesMayBeZero) {
+  const GraphPtr graph = graph_of(cond_in_while);
+  for (const Backend &backend : all_backends()) expect_as_reference(backend, graph, loop_arguments(3, 0), {{"n", 0}});
+}
+
+TEST(ControlFlow, BranchesMayYieldViewsConstantsAndArguments) {
+  const GraphPtr graph = graph_of(divides_in_a_branch);
+  for (const Backend &backend : all_backends())
+    for (const bool taken : {true, false})
+      expect_as_reference(backend, graph, {flag(taken), i64_data({2, 3}, {1, -2, 3, 4, 5, 6})});
+}
+
+TEST(ControlFlow, AnErrorOfAKernelInABranchNamesItsNodeWhereTheBranchIsTaken) {
+  const GraphPtr graph = graph_of(divides_in_a_branch);
+  for (const Backend &backend : all_backends()) {
+    Case made;
+    made.graph = graph;
+    made.arguments = {flag(true), i64_data({2, 3}, {1, 2, 0, 4, 5, 6})};
+    const Status status = backend.run(made).status();
+    EXPECT_EQ(status.code(), Code::out_of_range) << backend.name << ": " << status.message();
+    EXPECT_NE(status.message().find("an integer is divided by zero in node 'c.then_graph.d' [div]"), std::string::npos)
+        << backend.name << ": " << status.message();
+    made.arguments[0] = flag(false);
+    EXPECT_TRUE(backend.run(made).ok()) << backend.name;
+  }
+}
+
+TEST(ControlFlow, ARecordServesTheNextProcessWithoutAPassOrACompiler) {
+  const test::TemporaryFolder folder;
+  static const PassList passes = PassList::built_in();
+  for (const int turn : {0, 1}) {
+    Cache cache(folder.path(), 0);
+    const CompileEnvironment environment{
+        .ops = builtin_ops(), .passes = passes, .cache = &cache, .pool = std::make_shared<ThreadPool>(2)};
+    CompileReport report;
+    Result<Compiled> compiled = compile(environment, graph_of(cond_in_while), {}, report);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(report.lookup, turn ? Outcome::hit : Outcome::miss) << report.reason;
+    EXPECT_EQ(report.passes.empty(), turn == 1);
+    EXPECT_EQ(report.kernels_compiled > 0, turn == 0);
+    EXPECT_EQ(compiled->executable->plan().nested.size(), 2u);
+  }
+}
+
+TEST(ControlFlow, EqualKernelsOfTwoBranchesAreCompiledOnce) {
+  std::string json(divides_in_a_branch);
+  const std::string other = R"("else_graph":"turn")";
+  json.replace(json.find(other), other.size(), R"("else_graph":"same")");
+  const size_t at = json.find(R"("turn":{)");
+  ASSERT_NE(at, std::string::npos);
+  json.replace(at, std::string::npos, R"("same":{"inputs":[{"name":"j","type":{"dtype":"i64","shape":[2,3]}}],
+      "nodes":[{"name":"d","op":"div","inputs":["j","j"]},
+               {"name":"q","op":"permute","inputs":["d"],"attrs":{"dims":[1,0]}}],
+      "outputs":[{"name":"q","value":"q"},{"name":"j","value":"j"}]}}})");
+  CompileOptions options;
+  options.code = false;
+  const Result<Compiled> compiled = compile_alone(graph_of(json), options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const Plan &plan = compiled->executable->plan();
+  ASSERT_EQ(plan.nested.size(), 2u);
+  EXPECT_EQ(plan.nested[0].steps[0].kernel, plan.nested[1].steps[0].kernel);
+}
+
+}  // namespace
+}  // namespace kiln::testing

@@ -1,0 +1,131 @@
+// Plans in plans: what verify_plan() refuses of them.
+#include "runtime/plan/verify_plan.h"
+#include "tests/unit/runtime/example_artifact.h"
+#include "tests/unit/runtime/graphs.h"
+
+namespace kiln {
+namespace {
+
+using Kind = Plan::Slot::Kind;
+using StepKind = Plan::Step::Kind;
+
+// out = in + in, f32[k].
+Plan turn() {
+  const Expr k = Expr::symbol("k");
+  Plan p;
+  p.inputs = {example::argument("in", {k})};
+  p.outputs = {example::argument("out", {k})};
+  p.symbols = {{.name = "k", .input = 0, .dim = 0}};
+  p.slots = {{Kind::input, 0, 4 * k}, {Kind::output, 0, 4 * k}};
+  p.steps = {example::launch(0, {0, 0, 1}, {0})};
+  return p;
+}
+// more = a constant, bool[].
+Plan go_on() {
+  Plan p = turn();
+  p.outputs = {example::argument("more", {}, DType::boolean)};
+  p.slots = {{Kind::input, 0, 4 * Expr::symbol("k")}, {Kind::constant, 0, 1}, {Kind::output, 0, 1}};
+  p.steps = {{.kind = StepKind::copy, .slots = {1, 2}}};
+  return p;
+}
+
+// z is what a loop makes of x, then, if p, twice that; f32[n].
+Artifact example() {
+  const Expr n = Expr::symbol("n");
+  Plan p;
+  p.inputs = {example::argument("x", {n}), example::argument("p", {}, DType::boolean)};
+  p.outputs = {example::argument("z", {n})};
+  p.symbols = {{.name = "n", .input = 0, .dim = 0}};
+  p.slots = {{Kind::input, 0, 4 * n},
+             {Kind::input, 1, 1},
+             {Kind::output, 0, 4 * n},
+             {Kind::arena, 0, 4 * n},
+             {Kind::arena, 1, 4 * n}};
+  p.arena = {{4 * n}, {4 * n}};
+  p.nested = {go_on(), turn()};
+  p.steps = {{.kind = StepKind::loop, .slots = {0, 3, 4}, .nested = {{0, {n}}, {1, {n}}}},
+             {.kind = StepKind::branch, .slots = {1, 3, 2}, .nested = {{1, {n}}, {1, {n}}}}};
+  Contract add = example::contract(2, Expr::symbol("s"));
+  Artifact a = example::artifact_of(std::move(p), {example::add_kernel()}, {add});
+  a.constants = {{DType::boolean, {}, {0}}};
+  return a;
+}
+
+std::string message_after(void (*damage)(Plan &)) {
+  Artifact a = example();
+  damage(a.plan);
+  const Status status = verify_plan(a.plan, a.contracts, a.constants);
+  EXPECT_TRUE(status.ok() || status.code() == Code::corrupt);
+  return std::string(status.ok() ? "accepted" : status.message());
+}
+
+TEST(VerifyNested, AcceptsTheExampleAndTakesTasksOver) {
+  Artifact a = example();
+  ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok())
+      << verify_plan(a.plan, a.contracts, a.constants).message();
+  EXPECT_EQ(a.plan.nested[1].steps[0].tasks, Expr::symbol("k"));
+}
+
+TEST(VerifyNested, RefusesPlansThatAreNotThereOrHaveOtherArguments) {
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].nested[1].plan = 2; }), "step 0: nested plan 2, expected below 2");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested.pop_back(); }), "step 1: 1 nested plans, expected 2");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested[0].symbols.clear(); }),
+            "step 1: 0 sizes for a nested plan of 1 symbols");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots.pop_back(); }),
+            "step 0: 2 slots, its nested plans have 1 inputs and 1 outputs");
+  EXPECT_EQ(message_after([](Plan &p) { p.prepare = {p.steps[1]}; }),
+            "prepare step 0: prepare cannot run a nested plan");
+}
+
+TEST(VerifyNested, RefusesArgumentsOfOtherTypesOrSizes) {
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested[0].plan = 0; }), "step 1: 'more' of bool is slot 2 of f32");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[0] = 0; }), "step 1: the predicate of bool is slot 0 of f32");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[0] = 1; }), "step 0: 'in' of f32 is slot 1 of bool");
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[0].outputs[0] = example::argument("more", {2}, DType::boolean); }),
+            "step 0: whether a loop goes on is not one bool");
+  // What depends on symbols is left to a call.
+  Artifact a = example();
+  a.plan.steps[1].nested[0].symbols[0] = Expr::symbol("n") + 1;
+  ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
+  const Expr size = 4 * Expr::symbol("n") + 4, room = 4 * Expr::symbol("n");
+  EXPECT_TRUE(
+      std::ranges::any_of(a.plan.bounds, [&](const Plan::Bound &b) { return b.size == size && b.room == room; }));
+}
+
+TEST(VerifyNested, RefusesResultsThatAreReadOrCannotBeWritten) {
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[2] = 3; }),
+            "step 0: slot 3 is written and used as operand 2, too");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[2] = 3; }),
+            "step 1: slot 3 is written and used as operand 1, too");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[2] = 0; }), "step 1: slot 0 of kind 1 cannot be written");
+}
+
+TEST(VerifyNested, HoldsNestedPlansToTheirContracts) {
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].steps[0].slots.pop_back(); }),
+            "nested plan 1: step 0: 2 slots for a kernel of 3 buffers");
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].steps[0].slots[2] = 0; }),
+            "nested plan 1: step 0: slot 0 of kind 1 cannot be written");
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].written_inputs = {0}; }), "nested plan 1: it writes its inputs");
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].parameters = {example::argument("w", {1})}; }),
+            "nested plan 1: it has parameters, or something to prepare");
+  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].inputs[0].strides = {2}; }),
+            "nested plan 1: 'in' is not row-major");
+}
+
+TEST(VerifyNested, PlansAreNestedNoDeeperThanGraphs) {
+  Plan plan = turn();
+  for (int i = 0; i < deepest_plan; ++i) {
+    Plan outer = turn();
+    outer.nested = {std::move(plan)};
+    plan = std::move(outer);
+  }
+  ByteWriter out;
+  serialize(plan, {}, out);
+  const Bytes bytes = out.take();
+  ByteReader in(bytes);
+  const Result<Plan> read = parse_plan(in, {});
+  EXPECT_EQ(read.status().message(), "plans are nested deeper than 33");
+}
+
+}  // namespace
+}  // namespace kiln
