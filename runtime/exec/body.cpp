@@ -23,9 +23,11 @@ struct Body::Nested {
   const Signature signature;
   ResolvedSizes sizes;
   std::unique_ptr<Body> body;
+  std::vector<int64_t> symbols;  // that it was placed for
+  bool placed = false;
 };
 
-Body::Body(PlanPart part, const Signature &signature, const ResolvedSizes &sizes)
+Body::Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes)
     : part_(part), signature_(signature), sizes_(sizes), plan_slots_(signature.count()) {
   const std::vector<Plan::Slot> &slots = part.plan.slots;
   for (uint32_t i = 0; i < slots.size(); ++i) {
@@ -50,15 +52,23 @@ void Body::make_all_nested() {
 Status Body::place() {
   KILN_TRY(ready().resolve(sizes_));
   KILN_TRY(place_memory());
+  return place_nested();
+}
+
+Status Body::place_nested() {
   std::vector<int64_t> symbols;
   for (size_t step = 0; step < nested_.size(); ++step) {
     for (size_t k = 0; k < nested_[step].size(); ++k) {
       symbols.clear();
       for (const uint32_t number : part_.numbers.steps[step].nested[k]) symbols.push_back(sizes_[number]);
       Nested &n = *nested_[step][k];
+      if (n.placed && n.symbols == symbols) continue;
+      n.placed = false;
       KILN_TRY(n.sizes.resolve(symbols));
       KILN_TRY(n.sizes.check_bounds());
       KILN_TRY(n.body->place());
+      n.symbols = symbols;
+      n.placed = true;
     }
   }
   return {};
@@ -75,7 +85,7 @@ uint64_t Body::size_bytes() const {
   return bytes;
 }
 
-Status Body::run_nested(size_t step) {
+Status Body::run_control(size_t step) {
   switch (part_.plan.steps[step].kind) {
     case Plan::Step::Kind::call:
       return nested_[step][0]->run(ready().operands_of(step));
@@ -83,17 +93,34 @@ Status Body::run_nested(size_t step) {
       return branch(step);
     case Plan::Step::Kind::loop:
       return loop(step);
+    case Plan::Step::Kind::resolve:
+      return resolve(step);
     case Plan::Step::Kind::launch:
     case Plan::Step::Kind::copy:
     case Plan::Step::Kind::reference:
       break;
   }
-  return error(Code::internal, "step ", step, " runs no nested plan");
+  return error(Code::internal, "step ", step, " is not for a body to run");
+}
+
+Result<bool> Body::is_true(const void *flag) {
+  uint8_t value = 0;
+  KILN_TRY(read(&value, flag, sizeof value));
+  return value != 0;
+}
+
+// The arena was laid out for the largest size: what follows alone is told the one that it is.
+Status Body::resolve(size_t step) {
+  int64_t size = 0;
+  KILN_TRY(read(&size, ready().operands_of(step)[0], sizeof size));
+  KILN_TRY(sizes_.set(part_.plan.steps[step].symbols[0], size));
+  KILN_TRY(ready().resolve(sizes_));
+  return place_nested();
 }
 
 Status Body::branch(size_t step) {
   const std::span<void *const> operands = ready().operands_of(step);
-  KILN_ASSIGN(const bool taken, read(operands[0]));
+  KILN_ASSIGN(const bool taken, is_true(operands[0]));
   return nested_[step][taken ? 0 : 1]->run(operands.subspan(1));
 }
 
@@ -120,7 +147,7 @@ Status Body::loop(size_t step) {
   for (;; std::swap(now, next)) {
     go_on.set_inputs(now);
     KILN_TRY(first_of(failed, go_on.body->run()));
-    KILN_ASSIGN(const bool goes_on, read(more));
+    KILN_ASSIGN(const bool goes_on, is_true(more));
     if (!goes_on) break;
     turn.set_inputs(now);
     turn.set_outputs(next);

@@ -21,8 +21,8 @@ struct PlanPart {
 // One thread at a time.
 class Body {
  public:
-  // `sizes` are the plan's; all outlive this. The sizes need not be resolved yet.
-  Body(PlanPart part, const Signature &signature, const ResolvedSizes &sizes);
+  // `sizes` are the plan's, and steps resolve some of them; all outlive this. They need not be resolved yet.
+  Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes);
   Body(const Body &) = delete;
   Body &operator=(const Body &) = delete;
   virtual ~Body();
@@ -37,25 +37,28 @@ class Body {
 
  protected:
   // A body of a nested plan.
-  virtual std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) = 0;
+  virtual std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) = 0;
   virtual ReadySteps &ready() = 0;
   virtual Status place_memory() = 0;
   virtual uint64_t own_bytes() const = 0;
   virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
-  // Of a bool that the steps so far make, which the place has.
-  virtual Result<bool> read(const void *flag) = 0;
+  // What the steps so far make, out of the place's memory.
+  virtual Status read(void *to, const void *from, uint64_t bytes) = 0;
   virtual void *flag() = 0;  // one byte of the place's memory, each body's own
 
   // Makes nested_: the last thing that a constructor of a derived class does.
   void make_all_nested();
-  Status run_nested(size_t step);  // a call, branch or loop
+  Status run_control(size_t step);  // a call, branch, loop or resolve
 
   const PlanPart part_;
   const Signature &signature_;
-  const ResolvedSizes &sizes_;
+  ResolvedSizes &sizes_;
 
  private:
   struct Nested;
+  Result<bool> is_true(const void *flag);
+  Status place_nested();
+  Status resolve(size_t step);
   Status branch(size_t step);
   Status loop(size_t step);
 

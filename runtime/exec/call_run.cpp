@@ -38,15 +38,18 @@ Status Call::State::provide_outputs() {
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) {
     const ResolvedArgument &a = sizes.argument(slot);
     ArrayRef &array = current[slot];
+    if (a.late && array.data)
+      return invalid(signature.describe(slot), ": its size is known when the run has ended; leave its memory to Kiln");
+    const uint64_t bytes = a.late ? a.most_bytes : a.span_bytes;
     if (array.data) {
       if (!a.matches(array)) return sizes.check(slot, array);
       owned[slot].reset();
       continue;
     }
     // What the last run left here nobody has taken: it is overwritten where it fits.
-    if (!owned[slot] || owned[slot]->memory.size_bytes() < a.span_bytes) {
+    if (!owned[slot] || owned[slot]->memory.size_bytes() < bytes) {
       owned[slot].reset();
-      auto acquired = executable.outputs().acquire(a.span_bytes);
+      auto acquired = executable.outputs().acquire(bytes);
       if (!acquired.ok()) return acquired.take_status().with_prefix(str_cat(signature.describe(slot), ": "));
       owned[slot] = std::move(acquired).value();
     }
@@ -78,7 +81,7 @@ Status Call::State::place_arrays() {
 
 Status Call::State::check_address(uint32_t slot) const {
   const ResolvedArgument &a = sizes.argument(slot);
-  if (a.span_bytes == 0) return {};
+  if (a.span_bytes == 0 || a.late) return {};
   if (!addresses[slot]) return invalid(signature.describe(slot), ": data is null");
   if (reinterpret_cast<uintptr_t>(addresses[slot]) % size_of(a.dtype) != 0)
     return invalid(signature.describe(slot), ": data is not aligned to its element of ", size_of(a.dtype), " bytes");
@@ -89,7 +92,7 @@ Status Call::State::check_address(uint32_t slot) const {
 Status Call::State::check_overlap(uint32_t slot) const {
   const auto begin = reinterpret_cast<uintptr_t>(addresses[slot]);
   const uintptr_t end = begin + sizes.argument(slot).span_bytes;
-  if (begin == end) return {};
+  if (begin == end || sizes.argument(slot).late) return {};  // Kiln's memory overlaps nothing
   for (uint32_t other = 0; other < signature.count(); ++other) {
     const auto other_begin = reinterpret_cast<uintptr_t>(addresses[other]);
     const uintptr_t other_end = other_begin + sizes.argument(other).span_bytes;

@@ -11,7 +11,7 @@ std::vector<void *> addresses_at(uint64_t block, std::span<const uint64_t> offse
   return addresses;
 }
 
-DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, const ResolvedSizes &sizes)
+DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes)
     : Body(part, signature, sizes),
       shared_(shared),
       memory_(shared.queue),
@@ -20,7 +20,7 @@ DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signat
   make_all_nested();
 }
 
-std::unique_ptr<Body> DeviceBody::make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) {
+std::unique_ptr<Body> DeviceBody::make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) {
   return std::make_unique<DeviceBody>(shared_, part, signature, sizes);
 }
 
@@ -35,7 +35,8 @@ Status DeviceBody::place_memory() {
 }
 
 Status DeviceBody::run() {
-  return give(steps_, *shared_.queue, *shared_.program, [this](size_t step) { return run_nested(step); });
+  sizes_.begin_run();
+  return give(steps_, *shared_.queue, *shared_.program, [this](size_t step) { return run_control(step); });
 }
 
 Status DeviceBody::finish() {
@@ -48,12 +49,11 @@ Status DeviceBody::copy(void *to, const void *from, uint64_t bytes) {
   return shared_.queue->copy(device_address(to), device_address(from), bytes);
 }
 
-Result<bool> DeviceBody::read(const void *flag) {
-  uint8_t value = 0;
-  KILN_TRY(shared_.queue->copy_out(&value, device_address(flag), sizeof value));
+Status DeviceBody::read(void *to, const void *from, uint64_t bytes) {
+  KILN_TRY(shared_.queue->copy_out(to, device_address(from), bytes));
   KILN_ASSIGN(const uint32_t bits, shared_.queue->finish());
   shared_.error_bits |= bits;
-  return value != 0;
+  return {};
 }
 
 }  // namespace kiln

@@ -23,7 +23,7 @@ inline uint64_t device_address(const void *pointer) { return reinterpret_cast<ui
 
 class DeviceBody final : public Body {
  public:
-  DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, const ResolvedSizes &sizes);
+  DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes);
 
   void set_prepared(const Prepared &prepared) { steps_.set(prepared); }
   // Gives all steps to the queue, waiting for it only where it must.
@@ -32,12 +32,12 @@ class DeviceBody final : public Body {
   Status finish();
 
  private:
-  std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) override;
+  std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) override;
   ReadySteps &ready() override { return steps_; }
   Status place_memory() override;
   uint64_t own_bytes() const override { return memory_.size_bytes(); }
   Status copy(void *to, const void *from, uint64_t bytes) override;
-  Result<bool> read(const void *flag) override;
+  Status read(void *to, const void *from, uint64_t bytes) override;
   void *flag() override { return flag_; }
 
   DeviceRun &shared_;

@@ -12,7 +12,7 @@ namespace {
 class DeviceRunner final : public Runner {
  public:
   DeviceRunner(const Executable &executable, std::shared_ptr<const DeviceProgram> program,
-               std::shared_ptr<DeviceQueue> queue, const Signature &signature, const ResolvedSizes &sizes)
+               std::shared_ptr<DeviceQueue> queue, const Signature &signature, ResolvedSizes &sizes)
       : executable_(executable),
         signature_(signature),
         sizes_(sizes),
@@ -60,7 +60,7 @@ class DeviceRunner final : public Runner {
 
   const Executable &executable_;
   const Signature &signature_;
-  const ResolvedSizes &sizes_;
+  ResolvedSizes &sizes_;
   DeviceRun shared_;
   DeviceMemory memory_;  // of inputs and outputs
   DeviceBody body_;
@@ -79,7 +79,7 @@ Result<std::shared_ptr<const DeviceProgram>> DevicePlace::program() const {
 }
 
 Result<std::unique_ptr<Runner>> DevicePlace::make_runner(const Executable &executable, const Signature &signature,
-                                                         const ResolvedSizes &sizes) const {
+                                                         ResolvedSizes &sizes) const {
   KILN_ASSIGN(std::shared_ptr<const DeviceProgram> loaded, program());
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   KILN_TRY(queue->follow(loaded->uploads()));

@@ -7,7 +7,7 @@
 namespace kiln {
 
 HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
-                   const Signature &signature, const ResolvedSizes &sizes)
+                   const Signature &signature, ResolvedSizes &sizes)
     : Body(part, signature, sizes),
       executable_(executable),
       kernels_(kernels),
@@ -15,7 +15,7 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
   make_all_nested();
 }
 
-std::unique_ptr<Body> HostBody::make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) {
+std::unique_ptr<Body> HostBody::make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) {
   return std::make_unique<HostBody>(executable_, kernels_, part, signature, sizes);
 }
 
@@ -27,8 +27,9 @@ Status HostBody::place_memory() {
 }
 
 Status HostBody::run() {
+  sizes_.begin_run();
   return steps_.run([this](size_t step) {
-    if (part_.plan.steps[step].kind != Plan::Step::Kind::reference) return run_nested(step);
+    if (part_.plan.steps[step].kind != Plan::Step::Kind::reference) return run_control(step);
     return run_reference_step(executable_, signature_, sizes_, steps_.ready().operands_of(step));
   });
 }

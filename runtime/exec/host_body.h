@@ -13,18 +13,18 @@ class HostBody final : public Body {
  public:
   // `kernels`: the entries, by the artifact's numbers of kernels.
   HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
-           const Signature &signature, const ResolvedSizes &sizes);
+           const Signature &signature, ResolvedSizes &sizes);
 
   void set_prepared(const Prepared &prepared) { steps_.ready().set(prepared); }
   Status run() override;
 
  private:
-  std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, const ResolvedSizes &sizes) override;
+  std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) override;
   ReadySteps &ready() override { return steps_.ready(); }
   Status place_memory() override;
   uint64_t own_bytes() const override { return arena_.size_bytes() + steps_.scratch_bytes(); }
   Status copy(void *to, const void *from, uint64_t bytes) override;
-  Result<bool> read(const void *flag) override { return *static_cast<const uint8_t *>(flag) != 0; }
+  Status read(void *to, const void *from, uint64_t bytes) override { return copy(to, from, bytes); }
   void *flag() override { return &flag_; }
 
   const Executable &executable_;

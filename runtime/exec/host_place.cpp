@@ -13,7 +13,7 @@ namespace {
 class HostRunner final : public Runner {
  public:
   HostRunner(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Signature &signature,
-             const ResolvedSizes &sizes)
+             ResolvedSizes &sizes)
       : body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes) {}
 
   Status place() override { return body_.place(); }
@@ -49,7 +49,7 @@ Status HostPlace::map(const Artifact &artifact) {
 }
 
 Result<std::unique_ptr<Runner>> HostPlace::make_runner(const Executable &executable, const Signature &signature,
-                                                       const ResolvedSizes &sizes) const {
+                                                       ResolvedSizes &sizes) const {
   return std::unique_ptr<Runner>(std::make_unique<HostRunner>(executable, kernels_, signature, sizes));
 }
 

@@ -52,7 +52,7 @@ class Place {
 
   // For a call; what it refers to outlives it. The sizes need not be resolved yet.
   virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                                      const ResolvedSizes &sizes) const = 0;
+                                                      ResolvedSizes &sizes) const = 0;
   // Runs the plan's prepare steps. `parameters`: the host's addresses, which must stay as long as the result.
   virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
                                    std::span<void *const> parameters) const = 0;

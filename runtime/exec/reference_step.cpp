@@ -53,7 +53,7 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
 
 }  // namespace
 
-Status run_reference_step(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+Status run_reference_step(const Executable &executable, const Signature &signature, ResolvedSizes &sizes,
                           std::span<void *const> data) {
   std::vector<RefTensor> operands;
   for (uint32_t slot = 0; slot < signature.outputs().begin; ++slot)
@@ -62,17 +62,21 @@ Status run_reference_step(const Executable &executable, const Signature &signatu
   for (const RefTensor &operand : operands) pointers.push_back(&operand);
 
   std::map<size_t, RefTensor> copied;
+  std::map<std::string, int64_t> symbols;
   Result<std::vector<RefTensor>> ran = error(Code::out_of_memory, "no stack for the reference, and no thread with one");
   std::exception_ptr thrown;
   (void)on_deep_stack([&] {
     try {
-      ran = run_reference(*executable.reference_graph(), pointers, &copied);
+      ran = run_reference(*executable.reference_graph(), pointers, &copied, {}, &symbols);
     } catch (...) {
       thrown = std::current_exception();
     }
   });
   if (thrown) std::rethrow_exception(thrown);
   KILN_ASSIGN(const std::vector<RefTensor> results, std::move(ran));
+  const std::vector<Plan::Symbol> &declared = executable.plan().symbols;
+  for (uint32_t i = 0; i < declared.size(); ++i)
+    if (declared[i].resolved) KILN_TRY(sizes.set(i, symbols.at(declared[i].name)));
   for (uint32_t i = 0; i < results.size(); ++i) {
     const uint32_t slot = signature.outputs().begin + i;
     KILN_TRY(write_argument(results[i], sizes.argument(slot), signature.describe(slot), data[slot]));

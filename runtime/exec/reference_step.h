@@ -8,8 +8,8 @@
 namespace kiln {
 
 // `data` has one address for each slot of the signature; reads inputs and parameters, writes outputs and written
-// inputs.
-Status run_reference_step(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+// inputs. Tells `sizes` what nodes of the graph resolve.
+Status run_reference_step(const Executable &executable, const Signature &signature, ResolvedSizes &sizes,
                           std::span<void *const> data);
 
 }  // namespace kiln

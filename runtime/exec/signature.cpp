@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/ops/reference.h"
+
 namespace kiln {
 namespace {
 
@@ -16,6 +18,10 @@ int64_t row_major_stride(std::span<const int64_t> dims, size_t d) {
   int64_t stride = 1;
   for (size_t i = d + 1; i < dims.size(); ++i) stride *= dims[i];
   return stride;
+}
+
+Status beyond(uint32_t slot, int64_t size, int64_t room) {
+  return error(Code::corrupt, "the plan is damaged: slot ", slot, " of ", size, " bytes lies in ", room, " bytes");
 }
 
 }  // namespace
@@ -49,7 +55,9 @@ ResolvedSizes::ResolvedSizes(const Plan &plan, const Signature &signature, const
       sizes_(sizes),
       symbols_(plan.symbols.size()),
       values_(sizes.sizes.count()),
+      known_(plan.symbols.size()),
       arguments_(signature.count()) {
+  if (std::ranges::any_of(plan.symbols, &Plan::Symbol::resolved)) ranges_.resize(sizes.sizes.count());
   for (uint32_t slot = 0; slot < signature.count(); ++slot) {
     arguments_[slot].dtype = signature.argument(slot).dtype;
     arguments_[slot].dims.resize(signature.argument(slot).dims.size());
@@ -59,7 +67,7 @@ ResolvedSizes::ResolvedSizes(const Plan &plan, const Signature &signature, const
 
 Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
   KILN_TRY(bind_symbols(inputs));
-  sizes_.sizes.evaluate(symbols_, values_);
+  evaluate();
   // What the nodes ask comes before the outputs: it explains an output that would have a negative size.
   const uint32_t first_output = signature_.outputs().begin;
   for (uint32_t slot = 0; slot < first_output; ++slot) KILN_TRY(resolve_argument(slot));
@@ -69,14 +77,84 @@ Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
 
 Status ResolvedSizes::resolve(std::span<const int64_t> symbols) {
   for (size_t i = 0; i < symbols.size(); ++i) KILN_TRY(bind(i, symbols[i]));
-  sizes_.sizes.evaluate(symbols_, values_);
+  evaluate();
   for (uint32_t slot = 0; slot < signature_.outputs().begin; ++slot) KILN_TRY(resolve_argument(slot));
   return check_sizes();
 }
 
+// Until they are resolved, symbols are as large as they can be.
+void ResolvedSizes::evaluate() {
+  if (!ranges_.empty()) {
+    std::vector<Sizes::Range> symbols;
+    for (size_t i = 0; i < symbols_.size(); ++i) symbols.push_back({symbols_[i], symbols_[i]});
+    for (size_t i = 0; i < symbols_.size(); ++i) {
+      const Plan::Symbol &s = plan_.symbols[i];
+      if (!s.resolved) continue;
+      symbols[i] = {};  // its bound speaks of earlier ones alone
+      sizes_.sizes.evaluate(symbols, ranges_);
+      const int64_t least = std::max<int64_t>(s.min, 0);
+      symbols[i] = {least, std::max(least, std::min(s.max, ranges_[sizes_.symbol_bounds[i]].high))};
+      symbols_[i] = symbols[i].high;
+    }
+    sizes_.sizes.evaluate(symbols, ranges_);
+  }
+  sizes_.sizes.evaluate(symbols_, values_);
+}
+
 Status ResolvedSizes::check_sizes() {
-  for (size_t i = 0; i < sizes_.checks.size(); ++i) KILN_TRY(check_equal(i));
-  for (uint32_t slot = signature_.outputs().begin; slot < signature_.count(); ++slot) KILN_TRY(resolve_argument(slot));
+  using Kind = PlanSizes::Late::Kind;
+  for (uint32_t i = 0; i < sizes_.checks.size(); ++i)
+    if (!sizes_.is_late(Kind::check, i)) KILN_TRY(check_equal(i));
+  for (uint32_t slot = signature_.outputs().begin; slot < signature_.count(); ++slot) {
+    ResolvedArgument &a = arguments_[slot];
+    a.late = sizes_.is_late(Kind::argument, slot);
+    if (!a.late) {
+      KILN_TRY(resolve_argument(slot));
+      continue;
+    }
+    a.most_bytes = 0;
+    for (const PlanSizes::Use &use : sizes_.uses)
+      if (use.argument == slot)
+        a.most_bytes =
+            std::max(a.most_bytes, static_cast<uint64_t>(std::max<int64_t>(most(sizes_.slots[use.plan_slot]), 0)));
+  }
+  return {};
+}
+
+bool ResolvedSizes::is_complete() const {
+  for (size_t i = 0; i < plan_.symbols.size(); ++i)
+    if (plan_.symbols[i].resolved && !known_[i]) return false;
+  return true;
+}
+
+Status ResolvedSizes::set(uint32_t symbol, int64_t size) {
+  const Plan::Symbol &s = plan_.symbols[symbol];
+  const int64_t least = std::max<int64_t>(s.min, 0), largest = std::min(s.max, values_[sizes_.symbol_bounds[symbol]]);
+  if (size < least || size > largest || size % s.divisor != 0)
+    return error(Code::type_mismatch, s.node.path.empty() ? std::string() : str_cat("node '", s.node.name, "': "),
+                 resolved_size_error(s.name, size, least, largest, s.divisor));
+  symbols_[symbol] = size;
+  known_[symbol] = true;
+  sizes_.sizes.evaluate(symbols_, values_);
+  for (const PlanSizes::Late &item : sizes_.late) {
+    const bool is_next = std::ranges::find(item.symbols, symbol) != item.symbols.end() &&
+                         std::ranges::all_of(item.symbols, [&](uint32_t other) { return known_[other]; });
+    if (!is_next) continue;
+    switch (item.kind) {
+      case PlanSizes::Late::Kind::check:
+        KILN_TRY(check_equal(item.number));
+        break;
+      case PlanSizes::Late::Kind::bound:
+        KILN_TRY(check_bound(item.number));
+        break;
+      case PlanSizes::Late::Kind::use:
+        KILN_TRY(check_use(item.number));
+        break;
+      case PlanSizes::Late::Kind::argument:
+        KILN_TRY(resolve_argument(item.number));
+        break;
+    }
+  }
   return {};
 }
 
@@ -92,19 +170,21 @@ Status ResolvedSizes::check_equal(size_t number) const {
 
 std::vector<uint64_t> ResolvedSizes::bytes(std::span<const uint32_t> numbers) const {
   std::vector<uint64_t> bytes;
-  for (uint32_t number : numbers) bytes.push_back(static_cast<uint64_t>(std::max<int64_t>(values_[number], 0)));
+  for (uint32_t number : numbers) bytes.push_back(static_cast<uint64_t>(std::max<int64_t>(most(number), 0)));
   return bytes;
 }
 
 std::vector<uint64_t> ResolvedSizes::bytes(SlotRange slots) const {
   std::vector<uint64_t> bytes;
-  for (uint32_t slot = slots.begin; slot < slots.end; ++slot) bytes.push_back(arguments_[slot].span_bytes);
+  for (uint32_t slot = slots.begin; slot < slots.end; ++slot)
+    bytes.push_back(arguments_[slot].late ? arguments_[slot].most_bytes : arguments_[slot].span_bytes);
   return bytes;
 }
 
 Status ResolvedSizes::bind_symbols(std::span<const ArrayRef> inputs) {
   for (size_t i = 0; i < plan_.symbols.size(); ++i) {
     const Plan::Symbol &s = plan_.symbols[i];
+    if (s.resolved) continue;
     const ArrayRef &array = inputs[s.input];
     if (const size_t rank = plan_.inputs[s.input].dims.size(); array.rank != rank || !array.shape)
       return error(Code::type_mismatch, signature_.describe(s.input), ": rank is ", array.rank, ", expected ", rank);
@@ -127,21 +207,27 @@ Status ResolvedSizes::bind(size_t symbol, int64_t size) {
 }
 
 Status ResolvedSizes::check_bounds() const {
-  const auto beyond = [](uint32_t slot, int64_t size, int64_t room) {
-    return error(Code::corrupt, "the plan is damaged: slot ", slot, " of ", size, " bytes lies in ", room, " bytes");
-  };
-  for (const PlanSizes::Use &use : sizes_.uses) {
-    const int64_t size = values_[sizes_.slots[use.plan_slot]];
-    const auto room = static_cast<int64_t>(arguments_[use.argument].span_bytes);
-    if (size > room) return beyond(use.plan_slot, size, room);
-  }
-  for (size_t i = 0; i < sizes_.bounds.size(); ++i) {
-    const int64_t size = values_[sizes_.bounds[i].left], room = values_[sizes_.bounds[i].right];
-    if (size <= room || (size <= 0 && plan_.bounds[i].slot != Plan::Bound::no_slot)) continue;
-    if (plan_.bounds[i].slot != Plan::Bound::no_slot) return beyond(plan_.bounds[i].slot, size, room);
-    return error(Code::corrupt, "the plan is damaged: a kernel relies on ", size, " = ", room);
-  }
+  using Kind = PlanSizes::Late::Kind;
+  for (uint32_t i = 0; i < sizes_.uses.size(); ++i)
+    if (!sizes_.is_late(Kind::use, i)) KILN_TRY(check_use(i));
+  for (uint32_t i = 0; i < sizes_.bounds.size(); ++i)
+    if (!sizes_.is_late(Kind::bound, i)) KILN_TRY(check_bound(i));
   return {};
+}
+
+Status ResolvedSizes::check_use(size_t number) const {
+  const PlanSizes::Use &use = sizes_.uses[number];
+  const int64_t size = values_[sizes_.slots[use.plan_slot]];
+  const auto room = static_cast<int64_t>(arguments_[use.argument].span_bytes);
+  return size > room ? beyond(use.plan_slot, size, room) : Status();
+}
+
+Status ResolvedSizes::check_bound(size_t number) const {
+  const Plan::Bound &bound = plan_.bounds[number];
+  const int64_t size = values_[sizes_.bounds[number].left], room = values_[sizes_.bounds[number].right];
+  if (size <= room || (size <= 0 && bound.slot != Plan::Bound::no_slot)) return {};
+  if (bound.slot != Plan::Bound::no_slot) return beyond(bound.slot, size, room);
+  return error(Code::corrupt, "the plan is damaged: a kernel relies on ", size, " = ", room);
 }
 
 Status ResolvedSizes::resolve_argument(uint32_t slot) {
@@ -181,6 +267,7 @@ std::string ResolvedSizes::origins(std::initializer_list<Expr> sizes) const {
   for (const Expr &size : sizes) size.collect_symbols(used);
   return join(used, "; ", [&](const std::string &name) {
     const auto s = std::ranges::find(plan_.symbols, name, &Plan::Symbol::name);
+    if (s->resolved) return str_cat("symbol '", name, "', resolved by node '", s->node.name, "'");
     return str_cat("symbol '", name, "', bound by ", signature_.describe(s->input), " dim ", s->dim);
   });
 }

@@ -37,7 +37,10 @@ struct ResolvedArgument {
   std::vector<int64_t> dims, strides;  // strides in elements
   int64_t elements = 0;                // product of dims
   uint64_t span_bytes = 0;             // from the first to past the last element; 0: empty
-  bool row_major = true;               // NULL strides mean these
+  // Of an output whose size the run resolves: what it takes at most, and until then the rest is of an earlier run.
+  bool late = false;
+  uint64_t most_bytes = 0;
+  bool row_major = true;  // NULL strides mean these
 
   // The hot path's check. Strides of dims of one element, and of empty arrays, say nothing and are not compared.
   bool matches(const ArrayRef &array) const;
@@ -50,8 +53,13 @@ class ResolvedSizes {
   // Binds the symbols from `inputs` (one array each), checks their ranges and the plan's checks, and evaluates all
   // sizes. On failure the values are those of no call.
   Status resolve(std::span<const ArrayRef> inputs);
-  // The same of a nested plan, whose symbols the plan that runs it knows.
+  // The same of a nested plan, whose inputs' symbols the plan that runs it knows.
   Status resolve(std::span<const int64_t> symbols);
+  // A run begins: what steps resolve is not known any more.
+  void begin_run() { known_.assign(known_.size(), false); }
+  // A step resolved a symbol: sizes that all of whose symbols are known are checked, outputs get their shapes. code
+  // type_mismatch for a size that is beyond the symbol's bound or properties, and for what its check finds.
+  Status set(uint32_t symbol, int64_t size);
   // The message for an array that does not match; ok when it does.
   Status check(uint32_t slot, const ArrayRef &array) const;
   // The plan's bounds, and its slots of arguments against these. code corrupt.
@@ -60,14 +68,22 @@ class ResolvedSizes {
   const ResolvedArgument &argument(uint32_t slot) const { return arguments_[slot]; }
   std::span<const int64_t> symbols() const { return symbols_; }
   int64_t operator[](uint32_t number) const { return values_[number]; }
-  // The numbered sizes, in bytes; and those of the arguments of a part of the signature.
+  // At most, whatever steps resolve.
+  int64_t most(uint32_t number) const { return ranges_.empty() ? values_[number] : ranges_[number].high; }
+  // Whether all symbols are known. Before, sizes are those of some run.
+  bool is_complete() const;
+  // The numbered sizes, in bytes, and those of the arguments of a part of the signature; at most, whatever steps
+  // resolve.
   std::vector<uint64_t> bytes(std::span<const uint32_t> numbers) const;
   std::vector<uint64_t> bytes(SlotRange slots) const;
 
  private:
   Status bind_symbols(std::span<const ArrayRef> inputs);
   Status bind(size_t symbol, int64_t size);
+  void evaluate();
   Status check_sizes();  // the plan's checks, then the outputs
+  Status check_use(size_t number) const;
+  Status check_bound(size_t number) const;
   Status resolve_argument(uint32_t slot);
   Status check_equal(size_t number) const;  // of the plan's checks
   std::string origins(std::initializer_list<Expr> sizes) const;
@@ -77,6 +93,8 @@ class ResolvedSizes {
   const Signature &signature_;
   const PlanSizes &sizes_;
   std::vector<int64_t> symbols_, values_;
+  std::vector<bool> known_;           // of the symbols, in the run at hand; those of inputs always are
+  std::vector<Sizes::Range> ranges_;  // empty: steps resolve nothing
   std::vector<ResolvedArgument> arguments_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -119,6 +120,54 @@ void Sizes::evaluate(std::span<const int64_t> symbols, std::span<int64_t> out) c
   }
 }
 
+void Sizes::evaluate(std::span<const Range> symbols, std::span<Range> out) const {
+  const auto hull = [](std::initializer_list<int64_t> values) { return Range{std::min(values), std::max(values)}; };
+  const auto magnitude = [](const Range &r) { return std::max(r.high, r.low == lowest ? highest : -r.low); };
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    const Operation &o = operations_[i];
+    const Range &a = o.kind == Kind::symbol ? symbols[o.a] : out[o.a];
+    const Range &b = out[o.b];
+    switch (o.kind) {
+      case Kind::constant:
+        out[i] = {o.immediate, o.immediate};
+        break;
+      case Kind::symbol:
+        out[i] = a;
+        break;
+      case Kind::add:
+        out[i] = {saturating_add(a.low, b.low), saturating_add(a.high, b.high)};
+        break;
+      case Kind::multiply:
+        out[i] = hull({saturating_multiply(a.low, b.low), saturating_multiply(a.low, b.high),
+                       saturating_multiply(a.high, b.low), saturating_multiply(a.high, b.high)});
+        break;
+      case Kind::floor_div:
+        if (b.low > 0)
+          out[i] = hull({floor_divide(a.low, b.low), floor_divide(a.low, b.high), floor_divide(a.high, b.low),
+                         floor_divide(a.high, b.high)});
+        else
+          out[i] = {-magnitude(a), magnitude(a)};
+        break;
+      case Kind::mod:
+        if (b.low > 0)
+          out[i] = a.low >= 0 && a.high < b.low ? a : Range{0, b.high - 1};
+        else
+          out[i] = {-magnitude(b), magnitude(b)};
+        break;
+      case Kind::min:
+        out[i] = {std::min(a.low, b.low), std::min(a.high, b.high)};
+        break;
+      case Kind::max:
+        out[i] = {std::max(a.low, b.low), std::max(a.high, b.high)};
+        break;
+    }
+  }
+}
+
+bool PlanSizes::is_late(Late::Kind kind, uint32_t number) const {
+  return std::ranges::any_of(late, [&](const Late &l) { return l.kind == kind && l.number == number; });
+}
+
 PlanSizes::PlanSizes(const Plan &plan) {
   const auto number = [&](const Expr &e) { return sizes.add(e, plan.symbols); };
   const auto numbers = [&](const Shape &shape) {
@@ -150,6 +199,37 @@ PlanSizes::PlanSizes(const Plan &plan) {
   add_steps(plan.prepare, prepare);
   add_steps(plan.steps, steps);
   for (const Plan &p : plan.nested) nested.emplace_back(p);
+
+  for (const Plan::Symbol &s : plan.symbols) symbol_bounds.push_back(s.resolved ? number(s.bound) : 0);
+  if (std::ranges::none_of(plan.symbols, &Plan::Symbol::resolved)) return;
+  const auto note = [&](Late::Kind kind, size_t which, std::initializer_list<const Shape *> shapes) {
+    std::set<std::string> used;
+    for (const Shape *shape : shapes)
+      for (const Expr &e : *shape) e.collect_symbols(used);
+    Late item{kind, static_cast<uint32_t>(which), {}};
+    for (uint32_t s = 0; s < plan.symbols.size(); ++s)
+      if (plan.symbols[s].resolved && used.contains(plan.symbols[s].name)) item.symbols.push_back(s);
+    if (!item.symbols.empty()) late.push_back(std::move(item));
+  };
+  for (size_t i = 0; i < plan.checks.size(); ++i) {
+    const Shape sides = {plan.checks[i].left, plan.checks[i].right};
+    note(Late::Kind::check, i, {&sides});
+  }
+  for (size_t i = 0; i < plan.bounds.size(); ++i) {
+    const Shape sides = {plan.bounds[i].size, plan.bounds[i].room};
+    note(Late::Kind::bound, i, {&sides});
+  }
+  // Arguments before the uses that are held against them.
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    note(Late::Kind::argument, first_output + i, {&plan.outputs[i].dims, &plan.outputs[i].strides});
+  for (size_t i = 0; i < uses.size(); ++i) {
+    Shape sides = {plan.slots[uses[i].plan_slot].size_bytes};
+    if (uses[i].argument >= first_output) {
+      const Plan::Argument &a = plan.outputs[uses[i].argument - first_output];
+      sides.insert(sides.end(), a.dims.begin(), a.dims.end());
+    }
+    note(Late::Kind::use, i, {&sides});
+  }
 }
 
 }  // namespace kiln

@@ -19,6 +19,11 @@ class Sizes {
   size_t count() const { return operations_.size(); }
   // One value for each symbol in; one for each number out. `out` has count() elements.
   void evaluate(std::span<const int64_t> symbols, std::span<int64_t> out) const;
+  // The least and the most that each can be, for symbols that are anywhere from `low` to `high`: these, or beyond.
+  struct Range {
+    int64_t low = 0, high = 0;
+  };
+  void evaluate(std::span<const Range> symbols, std::span<Range> out) const;
 
  private:
   enum class Kind : uint8_t { constant, symbol, add, multiply, floor_div, mod, min, max };
@@ -47,6 +52,12 @@ struct PlanSizes {
     uint32_t tasks, scratch_bytes;
     std::vector<std::vector<uint32_t>> nested;  // the symbols of each nested plan that it runs
   };
+  // A check, bound, argument or use that speaks of symbols which steps resolve, and these.
+  struct Late {
+    enum class Kind : uint8_t { check, bound, use, argument } kind;
+    uint32_t number;
+    std::vector<uint32_t> symbols;
+  };
   struct Use {
     uint32_t plan_slot, argument;  // a slot of the plan, and what it stands for in the signature
   };
@@ -57,6 +68,9 @@ struct PlanSizes {
   std::vector<uint32_t> slots, arena, prepared;  // bytes
   std::vector<Step> prepare, steps;
   std::vector<Use> uses;
+  std::vector<uint32_t> symbol_bounds;  // of those that steps resolve; 0 for the others
+  std::vector<Late> late;
+  bool is_late(Late::Kind kind, uint32_t number) const;
   std::vector<PlanSizes> nested;  // of the plan's nested plans
 };
 

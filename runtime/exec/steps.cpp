@@ -36,13 +36,13 @@ Status ReadySteps::resolve(const ResolvedSizes &sizes) {
     const Plan::Step &s = plan_steps_[i];
     Step &ready = steps_[i];
     ready.tasks = sizes[numbers_[i].tasks];
-    ready.scratch_bytes = static_cast<uint64_t>(std::max<int64_t>(sizes[numbers_[i].scratch_bytes], 0));
+    ready.scratch_bytes = static_cast<uint64_t>(std::max<int64_t>(sizes.most(numbers_[i].scratch_bytes), 0));
     for (size_t k = 0; k < s.symbols.size(); ++k) kernel_sizes_[ready.first_size + k] = sizes.symbols()[s.symbols[k]];
     if (s.kind != Plan::Step::Kind::copy) continue;
     const int64_t from = sizes[sizes_.slots[s.slots[0]]], to = sizes[sizes_.slots[s.slots[1]]];
-    if (from < 0 || from != to)
+    if ((from < 0 || from != to) && sizes.is_complete())
       return error(Code::internal, "step ", i, " copies ", from, " bytes to a slot of ", to, " bytes");
-    ready.bytes = static_cast<uint64_t>(from);
+    ready.bytes = static_cast<uint64_t>(std::max<int64_t>(std::min(from, to), 0));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "runtime/graph/edit.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "jit/base/utf8.h"
 
@@ -62,6 +63,23 @@ std::string Edit::fresh_name(std::string_view stem) {
   std::string candidate = count == 0 ? name : str_cat(name, "_", count);
   while (graph_.find(candidate)) candidate = str_cat(name, "_", ++count);
   return candidate;
+}
+
+// Letters, digits and '_' of the stem, and a number where that is taken.
+std::string Edit::fresh_symbol(std::string_view stem) const {
+  std::string name = "_";
+  for (char c : stem) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  std::string candidate = name;
+  for (int n = 1; graph_.symbols_.contains(candidate); ++n) candidate = str_cat(name, "_", n);
+  return candidate;
+}
+
+bool Edit::is_bound(const std::string &symbol) const {
+  if (graph_.resolver(symbol)) return true;
+  return std::ranges::any_of(graph_.inputs_, [&](uint32_t id) {
+    return std::ranges::find(graph_.find(id)->results[0].dims, Expr::symbol(symbol)) !=
+           graph_.find(id)->results[0].dims.end();
+  });
 }
 
 uint32_t Edit::append(Node node) {
@@ -143,7 +161,15 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   }
   KILN_TRY(check_operands(*op, types));
   KILN_TRY(complete_attrs(*op, attrs));
+  if (op->flags & op_flags::resolves && attrs.find("symbol")->second.text_value().empty())
+    attrs.find("symbol")->second = fresh_symbol(node.name);
   KILN_ASSIGN(Inferred inferred, infer(*op, types, attrs));
+  for (const ResolvedSymbol &symbol : inferred.symbols) {
+    if (is_bound(symbol.name))
+      return invalid("[", op->name, "] symbol '", symbol.name, "' is bound already; name another, or none");
+    graph_.symbols_.try_emplace(symbol.name);
+  }
+  node.symbols = std::move(inferred.symbols);
   node.inputs.assign(inputs.begin(), inputs.end());
   node.attrs = std::move(attrs);
   node.results = std::move(inferred.results);

@@ -67,6 +67,8 @@ class Edit {
   Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
   uint32_t append(Node node);
   std::string fresh_name(std::string_view stem);
+  std::string fresh_symbol(std::string_view stem) const;
+  bool is_bound(const std::string &symbol) const;        // by an input or a node
   std::vector<size_t> sorted_ops(bool live_only) const;  // positions
   void renumber();
   Status check_no_cycle(ValueId from, ValueId to);

@@ -12,6 +12,14 @@ std::vector<size_t> Edit::sorted_ops(bool live_only) const {
   auto is_pinned = [](const Node &n) { return n.op && (n.op->flags & (op_flags::mutates | op_flags::effect)) != 0; };
   auto mutates = [](const Node &n) { return n.op && (n.op->flags & op_flags::mutates) != 0; };
 
+  // The positions of what must come before a node: its operands, and what resolves symbols that it speaks of.
+  const auto needs = [&](size_t at) {
+    std::vector<size_t> before;
+    for (ValueId value : nodes[at].inputs) before.push_back(graph_.position(value.node));
+    for (const Node *resolver : graph_.resolvers_for(nodes[at])) before.push_back(graph_.position(resolver->id));
+    return before;
+  };
+
   std::vector<bool> live(nodes.size(), !live_only);
   if (live_only) {
     std::vector<size_t> open;
@@ -26,30 +34,38 @@ std::vector<size_t> Edit::sorted_ops(bool live_only) const {
     while (!open.empty()) {
       size_t at = open.back();
       open.pop_back();
-      for (ValueId value : nodes[at].inputs) reach(graph_.position(value.node));
+      for (const size_t before : needs(at)) reach(before);
     }
   }
 
   std::vector<size_t> order;
   std::vector<bool> placed(nodes.size(), false);
   struct Visit {
-    size_t at, next_operand;
+    size_t at;
+    std::vector<size_t> before;  // that are still to be placed, the first one last
+  };
+  const auto visit = [&](size_t at) {
+    std::vector<size_t> before = needs(at);
+    std::ranges::reverse(before);
+    return Visit{at, std::move(before)};
   };
   auto place = [&](size_t root) {
     if (placed[root]) return;
     placed[root] = true;
-    std::vector<Visit> stack{{root, 0}};
+    std::vector<Visit> stack;
+    stack.push_back(visit(root));
     while (!stack.empty()) {
-      auto &[at, next] = stack.back();
-      if (next == nodes[at].inputs.size()) {
+      auto &[at, before] = stack.back();
+      if (before.empty()) {
         if (nodes[at].kind == Node::Kind::op) order.push_back(at);
         stack.pop_back();
         continue;
       }
-      size_t operand = graph_.position(nodes[at].inputs[next++].node);
+      const size_t operand = before.back();
+      before.pop_back();
       if (placed[operand]) continue;
       placed[operand] = true;
-      stack.push_back({operand, 0});
+      stack.push_back(visit(operand));
     }
   };
   for (bool epilogue : {false, true})  // what writes inputs comes after all that reads them
@@ -84,6 +100,9 @@ Result<GraphPtr> Edit::finish(bool verify_all) {
   graph->parameters_ = graph_.parameters_;
   graph->outputs_ = graph_.outputs_;
   graph->symbols_ = graph_.symbols_;
+  std::erase_if(graph->symbols_, [&](const auto &symbol) {  // of nodes that are left out
+    return graph_.resolver(symbol.first) && !graph->resolver(symbol.first);
+  });
   graph->next_id_ = graph_.next_id_;  // an id that was left out is not used again
   if (verify_all) {
     KILN_TRY(verify(*graph));

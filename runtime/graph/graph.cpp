@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -31,6 +32,7 @@ void Graph::index(const Node &node) {
     std::vector<uint32_t> &users = users_[position(value.node)];
     if (users.empty() || users.back() != node.id) users.push_back(node.id);  // it is the last node: order stays
   }
+  for (const ResolvedSymbol &symbol : node.symbols) resolvers_.try_emplace(symbol.name, node.id);
   next_id_ = std::max(next_id_, node.id + 1);
 }
 
@@ -67,6 +69,25 @@ void Graph::use_instead(ValueId from, ValueId to) {
 
 const Node *Graph::find(uint32_t id) const {
   return id < position_.size() && position_[id] != absent ? nodes_[position_[id]].get() : nullptr;
+}
+
+const Node *Graph::resolver(const std::string &symbol) const {
+  const auto found = resolvers_.find(symbol);
+  return found == resolvers_.end() ? nullptr : find(found->second);
+}
+
+std::vector<const Node *> Graph::resolvers_for(const Node &node) const {
+  if (resolvers_.empty()) return {};
+  std::set<std::string> used;
+  for (const TensorType &type : node.results)
+    for (const Dim &dim : type.dims) dim.collect_symbols(used);
+  for (const auto &[name, value] : node.attrs)
+    if (value.kind() == AttrKind::dim)
+      for (const Dim &dim : value.dim_list()) dim.collect_symbols(used);
+  std::vector<const Node *> nodes;
+  for (const std::string &symbol : used)
+    if (const Node *found = resolver(symbol); found && found->id != node.id) nodes.push_back(found);
+  return nodes;
 }
 
 const Node *Graph::find(std::string_view name) const {

@@ -36,6 +36,7 @@ struct Node {
   bool given_fixed = false;
   std::vector<TensorType> results;
   std::vector<Equality> equalities;  // to be checked at each call
+  std::vector<ResolvedSymbol> symbols;
 };
 
 struct SymbolInfo {
@@ -69,6 +70,10 @@ class Graph {
   std::vector<uint32_t> users(ValueId value) const;  // ids of op nodes, ascending position, distinct
   // The value whose storage `value` lies in, through all views (and copy_): itself when it has its own.
   ValueId storage_of(ValueId value) const;
+  // The node that resolves a symbol; null: an input binds it, or nothing does.
+  const Node *resolver(const std::string &symbol) const;
+  // Those that a run resolves and that shapes or attributes of the node speak of; its own aside.
+  std::vector<const Node *> resolvers_for(const Node &node) const;
   uint32_t next_id() const { return next_id_; }
   bool is_verified() const { return verified_; }  // verify() found nothing when it was made
 
@@ -87,6 +92,7 @@ class Graph {
   std::vector<uint32_t> inputs_, parameters_;
   std::vector<GraphOutput> outputs_;
   std::map<std::string, SymbolInfo> symbols_;
+  std::map<std::string, uint32_t> resolvers_;  // ids, by symbol
   uint32_t next_id_ = 1;
   bool verified_ = false;
   std::vector<uint32_t> position_;                          // by id; absent: none

@@ -151,7 +151,7 @@ Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, c
     if (Status status = check_type(type); !status.ok())
       return std::move(status).with_prefix(str_cat("[", op.name, "] result: "));
   }
-  return Inferred{std::move(context.results), std::move(context.equalities)};
+  return Inferred{std::move(context.results), std::move(context.equalities), std::move(context.symbols)};
 }
 
 std::string InferContext::arg_name(size_t input) const {

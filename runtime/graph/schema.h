@@ -38,6 +38,13 @@ struct Equality {
   bool operator==(const Equality &) const = default;
 };
 
+// A size that a node tells: the symbol is the value of its last result, an i64 scalar, and at most `bound`.
+struct ResolvedSymbol {
+  std::string name;
+  Dim bound;
+  bool operator==(const ResolvedSymbol &) const = default;
+};
+
 struct OpSchema;
 
 // Inputs and attributes (complete: defaults filled in, kinds checked) of the node that is being inferred.
@@ -47,6 +54,7 @@ struct InferContext {
   const AttrMap &attrs;
   std::vector<TensorType> results;   // to fill
   std::vector<Equality> equalities;  // to be checked at each call
+  std::vector<ResolvedSymbol> symbols = {};
 
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   // The name of operand `input`; of one of several that a variadic argument takes, with its number.
@@ -85,6 +93,7 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs);
 struct Inferred {
   std::vector<TensorType> results;  // layout free
   std::vector<Equality> equalities;
+  std::vector<ResolvedSymbol> symbols;
 };
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs);
 
@@ -94,7 +103,8 @@ inline constexpr uint32_t mutates = 8;  // result 0 is operand 0, overwritten: c
 inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's storage
 // Results are elements of operands, or converted numbers: no arithmetic, which small floats would need f32 for.
 inline constexpr uint32_t moves = 32;
-inline constexpr uint32_t control = 64;  // chooses at run time which of its graphs run: cond, while
+inline constexpr uint32_t control = 64;    // steps of a plan of their own: cond, while, resolve
+inline constexpr uint32_t resolves = 128;  // binds the symbol that its attribute "symbol" names; "": a fresh one
 }  // namespace op_flags
 
 // Where names of ops are looked up: the registry of runtime/ops, and what plugins add to a context.

@@ -45,6 +45,11 @@ Status check_order(const Graph &g) {
       if (g.position(operand->id) >= g.position(node.id))
         return broken_at(node, "order", "operand ", i, ", '", operand->name, "', comes after it");
     }
+    if (node.kind != Node::Kind::op) continue;
+    for (const Node *resolver : g.resolvers_for(node))
+      if (g.position(resolver->id) >= g.position(node.id))
+        return broken_at(node, "order", "'", resolver->name,
+                         "', which resolves a symbol that it speaks of, comes after it");
   }
   return {};
 }
@@ -103,6 +108,8 @@ Status check_types(const Graph &g) {
                          inferred->results[i].text());
     if (inferred->equalities != node.equalities)
       return broken_at(node, "types", "recorded equalities are not the inferred ones");
+    if (inferred->symbols != node.symbols)
+      return broken_at(node, "types", "recorded symbols are not the inferred ones");
   }
   return {};
 }
@@ -161,6 +168,11 @@ Status check_symbols(const Graph &g) {
   for (uint32_t id : g.inputs())
     for (const Dim &dim : g.find(id)->results[0].dims)
       if (dim.kind() == Expr::Kind::symbol) bound.insert(dim.symbol_name());
+  const std::set<std::string> by_inputs = bound;
+  for (const Node &node : g.nodes())
+    for (const ResolvedSymbol &symbol : node.symbols)
+      if (!bound.insert(symbol.name).second)
+        return broken_at(node, "symbols", "symbol '", symbol.name, "' is bound already");
   for (const auto &[name, info] : g.symbols())
     if (!bound.contains(name))
       return broken("symbols", "by symbol '", name, "': no input has it as a dimension, so nothing binds it");
@@ -172,8 +184,10 @@ Status check_symbols(const Graph &g) {
     }
     for (const auto &[name, value] : node.attrs)
       if (value.kind() == AttrKind::dim) collect(value.dim_list(), used);
+    // What a run resolves, arguments cannot speak of; nodes can, where order allows it.
+    const std::set<std::string> &known = node.kind == Node::Kind::op ? bound : by_inputs;
     for (const std::string &name : used)
-      if (!g.symbols().contains(name))
+      if (!known.contains(name) || !g.symbols().contains(name))
         return broken_at(node, "symbols", "no input has symbol '", name, "' as a dimension, so nothing binds it");
   }
   return {};
@@ -204,6 +218,13 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done) {
 }
 
 // ---- the signature
+
+// Without those that a run resolves.
+std::map<std::string, SymbolInfo> argument_symbols(const Graph &g) {
+  std::map<std::string, SymbolInfo> symbols = g.symbols();
+  std::erase_if(symbols, [&](const auto &symbol) { return g.resolver(symbol.first); });
+  return symbols;
+}
 
 Status changed(std::string_view what) { return broken("signature", "by the graph: ", what); }
 
@@ -248,7 +269,7 @@ Status verify(const Graph &graph) {
 Status verify_same_signature(const Graph &before, const Graph &after) {
   KILN_TRY(check_same_arguments(before, after, before.inputs(), after.inputs(), "input"));
   KILN_TRY(check_same_arguments(before, after, before.parameters(), after.parameters(), "parameter"));
-  if (before.symbols() != after.symbols()) return changed("the symbols or their ranges are others");
+  if (argument_symbols(before) != argument_symbols(after)) return changed("the symbols or their ranges are others");
   const std::set<std::string_view> written_before = written_inputs(before), written = written_inputs(after);
   for (std::string_view name : written)
     if (!written_before.contains(name)) return changed(str_cat("input '", name, "' is written, and was not"));

@@ -1,7 +1,9 @@
 // Ops whose attributes are graphs.
 #include "runtime/ops/nested.h"
 
+#include <algorithm>
 #include <cassert>
+#include <set>
 
 #include "runtime/ops/family.h"
 
@@ -33,21 +35,34 @@ class Bindings {
     }
     for (const Node &node : graph.nodes())
       for (const Equality &e : node.equalities)
-        KILN_TRY(c.require_equal(outside(e.left), outside(e.right),
-                                 str_cat("what node '", node.name, "' of the graph compares")));
+        if (tells(e.left) && tells(e.right))  // of others the graph's own run is asked
+          KILN_TRY(c.require_equal(outside(e.left), outside(e.right),
+                                   str_cat("what node '", node.name, "' of the graph compares")));
     return {};
   }
 
   // The types of the graph's outputs, in the caller's terms.
-  std::vector<TensorType> outputs(const Graph &graph) const {
+  Result<std::vector<TensorType>> outputs(const InferContext &c, const Graph &graph) const {
     std::vector<TensorType> types;
     for (const GraphOutput &output : graph.outputs()) {
       const TensorType &type = graph.type(output.value);
       Shape dims;
-      for (const Dim &dim : type.dims) dims.push_back(outside(dim));
+      for (const Dim &dim : type.dims) {
+        if (!tells(dim))
+          return c.fail("output '", output.name, "' of the graph is ", type.text(),
+                        "; sizes that a node of a nested graph resolves cannot leave it");
+        dims.push_back(outside(dim));
+      }
       types.push_back(make_type(type.dtype, std::move(dims)));
     }
     return types;
+  }
+
+  // Whether the operands tell what `inside` is.
+  bool tells(const Dim &inside) const {
+    std::set<std::string> used;
+    inside.collect_symbols(used);
+    return std::ranges::all_of(used, [&](const std::string &name) { return dims_.contains(name); });
   }
 
   Dim outside(const Dim &inside) const {
@@ -83,7 +98,7 @@ Status infer_call(InferContext &c) {
   const Graph &graph = *c.attr("graph").graph();
   Bindings bindings;
   KILN_TRY(bindings.bind(c, graph));
-  c.results = bindings.outputs(graph);
+  KILN_ASSIGN(c.results, bindings.outputs(c, graph));
   return {};
 }
 
@@ -121,10 +136,11 @@ Status infer_cond(InferContext &c) {
     KILN_TRY(require_row_major(c, attr));
     Bindings bindings;
     KILN_TRY(bindings.bind(c, graph, 1));
+    KILN_ASSIGN(std::vector<TensorType> outputs, bindings.outputs(c, graph));
     if (attr == "then_graph")
-      c.results = bindings.outputs(graph);
+      c.results = std::move(outputs);
     else
-      KILN_TRY(require_outputs(c, attr, bindings.outputs(graph), c.results, "then_graph's"));
+      KILN_TRY(require_outputs(c, attr, outputs, c.results, "then_graph's"));
   }
   return {};
 }
@@ -143,7 +159,7 @@ Status infer_while(InferContext &c) {
     KILN_TRY(require_row_major(c, attr));
     Bindings bindings;
     KILN_TRY(bindings.bind(c, graph));
-    const std::vector<TensorType> outputs = bindings.outputs(graph);
+    KILN_ASSIGN(const std::vector<TensorType> outputs, bindings.outputs(c, graph));
     if (attr == "cond_graph") {
       const TensorType predicate = make_type(DType::boolean, {});
       KILN_TRY(require_outputs(c, attr, outputs, {&predicate, 1}, "a condition"));
@@ -230,6 +246,30 @@ void samples_call(SampleSink &out) {
   out.push_back({.name = "all_types", .attrs = {{"graph", *graph}}});
   for (int number = 1; number <= dtype_count; ++number)
     out.back().inputs.push_back(make_type(static_cast<DType>(number), {2, 3}));
+}
+
+Status infer_resolve(InferContext &c) {
+  if (c.inputs[0].rank() != 0) return c.fail("count is ", c.inputs[0].text(), ", expected i64[]");
+  const std::string &symbol = c.attr("symbol").text_value();
+  const Result<Expr> parsed = Expr::parse(symbol);
+  if (!parsed.ok() || parsed->kind() != Expr::Kind::symbol || parsed->symbol_name() != symbol)
+    return c.fail("symbol is '", symbol, "', expected a letter or '_', then letters, digits, '_' or '.'");
+  const Dim &bound = c.attr("bound").dim();
+  if (bound.is_integer() && bound.integer() < 0) return c.fail("bound is ", bound.text(), ", expected at least 0");
+  c.symbols = {{symbol, bound}};
+  c.results = {make_type(DType::i64, {})};
+  return {};
+}
+
+Status reference_resolve(ReferenceContext &c) {
+  c.results[0] = *c.inputs[0];  // which run_reference() holds to the bound
+  return {};
+}
+
+// What shapes make of it, resolved_sizes_test shows.
+void samples_resolve(SampleSink &out) {
+  out.push_back({.name = "none", .inputs = {i64({})}, .attrs = {{"bound", Dim(0)}}, .int_low = 0, .int_high = 1});
+  out.push_back({.name = "count", .inputs = {i64({})}, .attrs = {{"bound", Dim(5)}}, .int_low = 0, .int_high = 6});
 }
 
 // (x [n], y [n]) -> (x * y or x / y, the sum of x or of y)
@@ -370,6 +410,20 @@ const Op records[] = {
                 {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_while},
      {.reference = reference_while, .samples = samples_while}},
+    {{.name = "resolve",
+      .doc =
+          "count, as what `symbol` is in shapes and dims from here on: a size that only a run can tell. A run in which "
+          "it is less than 0 or more than `bound` ends there (TYPE_MISMATCH). Memory is laid out for `bound`.",
+      .flags = op_flags::moves | op_flags::control | op_flags::resolves,
+      .args = {{"count", "a scalar", dtypes(DType::i64)}},
+      .result_names = {"count"},
+      .attrs = {{.name = "bound", .doc = "the most that it can be", .kind = AttrKind::dim, .required = true},
+                {.name = "symbol",
+                 .doc = "bound by this node alone; empty: a fresh one",
+                 .kind = AttrKind::text,
+                 .fallback = ""}},
+      .infer = infer_resolve},
+     {.reference = reference_resolve, .samples = samples_resolve}},
 };
 
 }  // namespace

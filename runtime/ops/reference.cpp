@@ -142,6 +142,7 @@ class Run {
     return {};
   }
 
+  const Sizes &sizes() const { return sizes_; }
   std::vector<RefTensor> outputs() {
     std::vector<RefTensor> all;
     for (const GraphOutput &output : graph_.outputs()) all.push_back(values_.at(output.value));
@@ -187,11 +188,21 @@ class Run {
                                }};
       KILN_TRY(op.reference(context));
       for (RefTensor &result : results) result.fit();
+      for (const ResolvedSymbol &symbol : node.symbols) KILN_TRY(resolve(symbol, results.back().i[0]));
       if (on_results_) on_results_(node, context);
     }
     for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);
     for (ValueId input : node.inputs)
       if (++used_[input] == graph_.use_count(input)) values_.erase(input);
+    return {};
+  }
+
+  Status resolve(const ResolvedSymbol &symbol, int64_t size) {
+    const SymbolInfo &info = graph_.symbols().at(symbol.name);
+    const int64_t most = std::min(evaluate(symbol.bound, sizes_), info.max);
+    if (size < info.min || size > most || size % info.divisor != 0)
+      return error(Code::type_mismatch, resolved_size_error(symbol.name, size, info.min, most, info.divisor));
+    sizes_[symbol.name] = size;
     return {};
   }
 
@@ -209,11 +220,18 @@ class Run {
 
 }  // namespace
 
+std::string resolved_size_error(std::string_view symbol, int64_t size, int64_t min, int64_t max, int64_t divisor) {
+  return str_cat("the size is ", size, ", expected ", min, " to ", max,
+                 divisor == 1 ? "" : str_cat(" in steps of ", divisor), " (symbol '", symbol, "')");
+}
+
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
-                                             std::map<size_t, RefTensor> *copied, const OnResults &on_results) {
+                                             std::map<size_t, RefTensor> *copied, const OnResults &on_results,
+                                             std::map<std::string, int64_t> *sizes) {
   Run run(graph, on_results);
   KILN_TRY(run.bind(inputs));
   KILN_TRY(run.run(copied));
+  if (sizes) *sizes = run.sizes();
   return run.outputs();
 }
 

@@ -18,9 +18,12 @@ TensorData from_reference(const RefTensor &tensor);
 using OnResults = std::function<void(const Node &, const ReferenceContext &)>;
 // Inputs, then parameters, in order of the signature (shapes are checked against the types, symbols bound from them).
 // Returns the outputs; for each copy_ epilogue the new value of its input is in `*copied` (by input position), if
-// given.
+// given; what the graph's symbols are is in `*sizes`, if given.
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
                                              std::map<size_t, RefTensor> *copied = nullptr,
-                                             const OnResults &on_results = {});
+                                             const OnResults &on_results = {},
+                                             std::map<std::string, int64_t> *sizes = nullptr);
+// The message for a size that a node resolves and that is out of range.
+std::string resolved_size_error(std::string_view symbol, int64_t size, int64_t min, int64_t max, int64_t divisor);
 
 }  // namespace kiln

@@ -77,7 +77,8 @@ class Inliner {
     }
   }
 
-  Status add(const Node &node, const Symbols &symbols, const std::string &prefix, std::map<ValueId, ValueId> &values) {
+  // `symbols` gets those that the node resolves: a copy of it resolves a fresh one.
+  Status add(const Node &node, Symbols &symbols, const std::string &prefix, std::map<ValueId, ValueId> &values) {
     if (node.kind == Node::Kind::input) return {};
     const std::string name = str_cat(prefix, ".", node.name);
     if (node.kind == Node::Kind::constant) {
@@ -91,8 +92,11 @@ class Inliner {
       for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];
       return {};
     }
-    KILN_ASSIGN(const uint32_t id,
-                edit_.add(node.op, inputs, substituted(node.attrs, symbols), unique(name), node.annotations));
+    AttrMap attrs = substituted(node.attrs, symbols);
+    if (node.op->flags & op_flags::resolves) attrs.insert_or_assign("symbol", "");
+    KILN_ASSIGN(const uint32_t id, edit_.add(node.op, inputs, std::move(attrs), unique(name), node.annotations));
+    for (size_t k = 0; k < node.symbols.size(); ++k)
+      symbols[node.symbols[k].name] = Expr::symbol(edit_.view().find(id)->symbols[k].name);
     for (uint32_t i = 0; i < node.results.size(); ++i) values[{node.id, i}] = {id, i};
     return {};
   }

@@ -23,18 +23,23 @@ struct Plan {
     Shape dims, strides;
     bool operator==(const Argument &) const = default;
   };
-  struct Symbol {  // bound from the first input that has it as a bare dimension
-    std::string name;
-    uint32_t input = 0, dim = 0;
-    int64_t min = 0, max = INT64_MAX, divisor = 1;
-    bool operator==(const Symbol &) const = default;
-  };
   // A node that messages name; runtime/plan/node_names.h keeps the name true.
   struct NodeRef {
     // Its position in the graph that the key was made of. If it lies in a graph that a node carries, then that node's
     // position, which of the node's graphs it is, and the position in there; and so on. Empty: passes made it.
     std::vector<uint32_t> path;
     std::string name;  // empty with the path
+    bool operator==(const NodeRef &) const = default;
+  };
+  // Bound from the first input that has it as a bare dimension, or by a step (resolve), whose node it names.
+  struct Symbol {
+    std::string name;
+    uint32_t input = 0, dim = 0;
+    int64_t min = 0, max = INT64_MAX, divisor = 1;
+    bool resolved = false;  // by a step; then it is at most `bound`, too
+    Expr bound = {};
+    NodeRef node = {};
+    bool operator==(const Symbol &) const = default;
   };
   struct Check {  // must be equal at each call
     Expr left, right;
@@ -74,8 +79,9 @@ struct Plan {
       reference,   // a graph on the reference kernels. slots: the plan's inputs, parameters, outputs
       call,        // nested: one plan. slots: its inputs, its outputs
       branch,      // nested: if true, if false. slots: a bool, their inputs, their outputs
-      loop,  // nested: whether to go on (to a bool), a turn. slots: their inputs, of which those that a turn makes
-             // anew come first; the results; as many again for every other turn
+      loop,     // nested: whether to go on (to a bool), a turn. slots: their inputs, of which those that a turn makes
+                // anew come first; the results; as many again for every other turn
+      resolve,  // slots: an i64. symbols: the one that it is from here on
     };
     Kind kind = Kind::launch;
     uint32_t kernel = 0;  // launch: index of the image
@@ -94,6 +100,7 @@ struct Plan {
 
   std::vector<Argument> inputs, parameters, outputs;
   std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes; in the bytes with the contracts
+  // Those of inputs, then those that steps resolve, in the order of these steps. A step that speaks of one comes after.
   std::vector<Symbol> symbols;
   std::vector<Check> checks;
   std::vector<Risk> risks;

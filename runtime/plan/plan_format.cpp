@@ -24,6 +24,9 @@ class PlanWriter {
       body_.put(s.min);
       body_.put(s.max);
       body_.put(s.divisor);
+      body_.put(static_cast<uint8_t>(s.resolved));
+      expr(s.bound);
+      node(s.node);
     });
     list(p.checks, [&](const Plan::Check &c) {
       expr(c.left);
@@ -115,13 +118,14 @@ Status check_symbols(const Plan &plan, std::vector<uint32_t> used, std::span<con
   std::set<std::string> names;
   for (const Plan::Symbol &s : plan.symbols) {
     if (!names.insert(s.name).second) return error(Code::corrupt, "symbol '", s.name, "' is bound twice");
+    if (s.divisor < 1) return error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
+    if (s.resolved) continue;
     if (s.input >= plan.inputs.size() || s.dim >= plan.inputs[s.input].dims.size())
       return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input,
                    ", which is not there");
     if (plan.inputs[s.input].dims[s.dim] != Expr::symbol(s.name))
       return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input, ", which is ",
                    plan.inputs[s.input].dims[s.dim].text());
-    if (s.divisor < 1) return error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
   }
   std::ranges::sort(used);
   used.erase(std::ranges::unique(used).begin(), used.end());
@@ -159,13 +163,16 @@ class PlanReader {
     p.inputs = arguments();
     p.parameters = arguments();
     p.outputs = arguments();
-    p.symbols = list<Plan::Symbol>(40, [&](Plan::Symbol &s) {
+    p.symbols = list<Plan::Symbol>(61, [&](Plan::Symbol &s) {
       s.name = in_.text();
       s.input = in_.get<uint32_t>();
       s.dim = in_.get<uint32_t>();
       s.min = in_.get<int64_t>();
       s.max = in_.get<int64_t>();
       s.divisor = in_.get<int64_t>();
+      s.resolved = in_.get<uint8_t>() != 0;
+      s.bound = expr();
+      s.node = node();
     });
     p.checks = list<Plan::Check>(32, [&](Plan::Check &c) {
       c.left = expr();

@@ -92,6 +92,9 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
       case Plan::Step::Kind::loop:
         str_append(out, nested_text(plan, s));
         break;
+      case Plan::Step::Kind::resolve:
+        str_append(out, str_cat(plan.symbols[s.symbols[0]].name, " = ", name(s.slots[0])));
+        break;
     }
     str_append(out, "\n");
   }
@@ -112,7 +115,9 @@ std::string print(const Plan &plan) {
   print_arguments("output", plan.outputs, out);
   for (uint32_t input : plan.written_inputs) str_append(out, str_cat("writes input ", plan.inputs[input].name, "\n"));
   for (const Plan::Symbol &s : plan.symbols) {
-    str_append(out, str_cat("symbol ", s.name, " = ", plan.inputs[s.input].name, " dim ", s.dim, ", at least ", s.min));
+    const std::string where =
+        s.resolved ? str_cat("resolved, at most ", s.bound.text()) : str_cat(plan.inputs[s.input].name, " dim ", s.dim);
+    str_append(out, str_cat("symbol ", s.name, " = ", where, ", at least ", s.min));
     if (s.max != INT64_MAX) str_append(out, str_cat(", at most ", s.max));
     if (s.divisor != 1) str_append(out, str_cat(", a multiple of ", s.divisor));
     str_append(out, "\n");

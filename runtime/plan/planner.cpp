@@ -145,6 +145,13 @@ class Planner {
 
   Status add_control(const Region &region, const std::string &prefix) {
     const Node &node = *lowered_.graph->find(region.node);
+    if (node.op->flags & op_flags::resolves) {
+      Item item{.step = {.kind = StepKind::resolve}, .tensors = {tensor_of(region.inputs[0])}, .written = {false}};
+      for (const ResolvedSymbol &symbol : node.symbols) item.step.symbols.push_back(symbol_number_.at(symbol.name));
+      yielded_[region.outputs[0]] = item.tensors[0];  // the count itself
+      items_.push_back(std::move(item));
+      return {};
+    }
     const bool is_loop = node.op->name == "while";
     Item item{.step = {.kind = is_loop ? StepKind::loop : StepKind::branch}};
     for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
@@ -280,6 +287,7 @@ Result<Plan> plan_graph(Shared &shared, size_t number, const std::string &prefix
   const LoweredGraph &lowered = shared.graphs.graphs[number];
   const NodeNames names{shared.keyed, prefix};
   KILN_ASSIGN(Plan signature, plan_of_signature(number == 0 ? shared.keyed : *lowered.given, names));
+  add_resolved_symbols(*lowered.graph, names, signature);
   add_checks(*lowered.graph, names, signature);
   for (const LoweredRegion &region : lowered.regions)
     for (const Lowered::Risk &risk : region.lowered.risks)
@@ -322,7 +330,9 @@ Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<
 }
 
 Result<Plan> plan_reference(const Graph &graph) {
-  KILN_ASSIGN(Plan plan, plan_of_signature(graph, {graph, ""}));
+  const NodeNames names{graph, ""};
+  KILN_ASSIGN(Plan plan, plan_of_signature(graph, names));
+  add_resolved_symbols(graph, names, plan);  // which the step resolves on its way
   Plan::Step step{.kind = StepKind::reference};
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) step.slots.push_back(slot);
   plan.steps.push_back(std::move(step));

@@ -48,7 +48,7 @@ Status bind_symbols(const Graph &graph, Plan &plan) {
     }
   }
   for (const std::string &name : used) {
-    if (!bound.contains(name)) return unbound(name);
+    if (!bound.contains(name) && !graph.resolver(name)) return unbound(name);
   }
   for (auto &[name, symbol] : bound) plan.symbols.push_back(std::move(symbol));
   return {};
@@ -71,6 +71,21 @@ void add_checks(const Graph &graph, const NodeNames &names, Plan &plan) {
     for (const auto &[left, right, what] : node.equalities) {
       if (left == right || !seen.insert({left, right}).second) continue;
       plan.checks.push_back({left, right, str_cat("[", node.op->name, "] ", what), names.find(node.name)});
+    }
+  }
+}
+
+void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan) {
+  for (const Node &node : graph.nodes()) {
+    for (const ResolvedSymbol &symbol : node.symbols) {
+      const SymbolInfo &info = graph.symbols().at(symbol.name);
+      plan.symbols.push_back({.name = symbol.name,
+                              .min = info.min,
+                              .max = info.max,
+                              .divisor = info.divisor,
+                              .resolved = true,
+                              .bound = symbol.bound,
+                              .node = names.find(node.name)});
     }
   }
 }

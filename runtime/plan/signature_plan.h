@@ -12,6 +12,9 @@ namespace kiln {
 // then parameters, then outputs. An error names a symbol that no input binds.
 Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names);
 
+// Adds the symbols that nodes of `graph` resolve, in their order.
+void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan);
+
 // Adds what the nodes of `graph` require of sizes, unless it is there already or always true.
 void add_checks(const Graph &graph, const NodeNames &names, Plan &plan);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -179,6 +180,39 @@ class PlanVerifier {
     return {};
   }
 
+  // ---- sizes that steps resolve
+  // What a step's sizes depend on is known when it runs: what bounds say is checked as soon as it is.
+  Status is_resolved(const Plan::Step &s) const {
+    std::set<std::string> used;
+    for (const uint32_t slot : s.slots) plan_.slots[slot].size_bytes.collect_symbols(used);
+    for (const Plan::Nested &n : s.nested)
+      for (const Expr &e : n.symbols) e.collect_symbols(used);
+    if (s.kind == Plan::Step::Kind::launch)
+      for (const uint32_t symbol : s.symbols) used.insert(plan_.symbols[symbol].name);
+    if (s.kind == Plan::Step::Kind::reference) return {};  // it resolves them on its way
+    for (const Plan::Symbol &symbol : plan_.symbols)
+      if (symbol.resolved && !resolved_.contains(symbol.name) && used.contains(symbol.name))
+        return error(Code::corrupt, "it speaks of symbol '", symbol.name, "' before that is resolved");
+    return {};
+  }
+
+  Status resolve(const Plan::Step &s, bool prepare) {
+    if (prepare) return error(Code::corrupt, "prepare cannot resolve a symbol");
+    if (s.slots.size() != 1 || s.symbols.size() != 1)
+      return error(Code::corrupt, "resolves ", s.symbols.size(), " symbols from ", s.slots.size(),
+                   " slots, expected 1");
+    const Plan::Symbol &symbol = plan_.symbols[s.symbols[0]];
+    if (!symbol.resolved || !resolved_.insert(symbol.name).second)
+      return error(Code::corrupt, "symbol '", symbol.name, "' is bound already");
+    std::set<std::string> used;
+    symbol.bound.collect_symbols(used);
+    for (const Plan::Symbol &other : plan_.symbols)
+      if (other.resolved && used.contains(other.name) && (other.name == symbol.name || !resolved_.contains(other.name)))
+        return error(Code::corrupt, "the bound of symbol '", symbol.name, "' is not known");
+    KILN_TRY(same_dtype("the size", DType::i64, s.slots[0]));
+    return fits(8, plan_.slots[s.slots[0]].size_bytes, s.slots[0]);
+  }
+
   Status predicate(uint32_t slot) {
     KILN_TRY(same_dtype("the predicate", DType::boolean, slot));
     return fits(1, plan_.slots[slot].size_bytes, slot);
@@ -221,6 +255,7 @@ class PlanVerifier {
     for (uint32_t symbol : s.symbols)
       if (symbol >= plan_.symbols.size())
         return error(Code::corrupt, "symbol ", symbol, ", expected below ", plan_.symbols.size());
+    KILN_TRY(is_resolved(s));
     switch (s.kind) {
       case Plan::Step::Kind::launch:
         KILN_TRY(launch(s, prepare));
@@ -230,6 +265,9 @@ class PlanVerifier {
         break;
       case Plan::Step::Kind::reference:
         KILN_TRY(reference(s, prepare));
+        break;
+      case Plan::Step::Kind::resolve:
+        KILN_TRY(resolve(s, prepare));
         break;
       case Plan::Step::Kind::call:
       case Plan::Step::Kind::branch:
@@ -360,6 +398,7 @@ class PlanVerifier {
   const std::span<const Contract> contracts_;
   const std::span<const TensorData> constants_;
   const EqualSizes equal_;
+  std::set<std::string> resolved_;  // by the steps so far
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ class Partitioner {
     for (const Node &node : graph_.nodes()) {
       uint32_t level = 0;
       for (ValueId input : node.inputs) level = std::max(level, levels_.at(input.node));
+      for (const Node *resolver : graph_.resolvers_for(node)) level = std::max(level, levels_.at(resolver->id));
       if (is_control(node) != (level % 2 == 1)) ++level;
       levels_[node.id] = level;
       last_ = std::max(last_, level);

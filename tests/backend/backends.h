@@ -64,7 +64,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
             return results;
           },
           {{"cond", "control flow is steps of a plan, no kernel"},
-           {"while", "control flow is steps of a plan, no kernel"}}};
+           {"while", "control flow is steps of a plan, no kernel"},
+           {"resolve", "a step of a plan, no kernel"}}};
 }
 
 // ---- the cpu backend: what a host gets

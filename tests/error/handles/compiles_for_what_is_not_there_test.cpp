@@ -17,7 +17,8 @@ TEST(Handles, CompilesForWhatIsNotThere) {
   EXPECT_REFUSED(compile_with("backend", "tpu"), "UNKNOWN_NAME",
                  "backend 'tpu' is not known; there are cpu, cuda, reference");
   EXPECT_REFUSED(compile_with("cpu", "z80"), "UNKNOWN_NAME",
-                 "cpu 'z80' is unknown; expected native, x86-64, v3 (avx2) or v4 (avx512)");
+                 "cpu 'z80' is unknown; expected native, x86-64, v3 (avx2) or v4 (avx512), then +FEATURE and "
+                 "-FEATURE");
   const host::Compiled compiled = host::compile(context.get(), graph.get());
   kiln_blob *blob = nullptr;
   EXPECT_REFUSED(host::take(kiln_executable_text(compiled.executable.get(), "ptx", 3, &blob)), "UNKNOWN_NAME",

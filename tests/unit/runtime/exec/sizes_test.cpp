@@ -37,6 +37,34 @@ TEST(Sizes, AgreeWithTheExpressions) {
       }
 }
 
+TEST(Sizes, RangesHoldAllThatTheSymbolsMakeOfThem) {
+  const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
+  const Expr expressions[] = {7,
+                              2 * n + m - 3,
+                              9 - n,
+                              (n - 4) * (m - 2),
+                              floor_div(n - 5, 3),
+                              floor_div(10, m + 1),
+                              floor_div(n - 3, m),
+                              mod(n - 5, 3),
+                              mod(n, m + 1),
+                              mod(n, m),
+                              min(n, m) + max(n, 2 * m)};
+  const Sizes::Range of_n{2, 9}, of_m{0, 4};
+  for (const Expr &e : expressions) {
+    Sizes sizes;
+    const uint32_t number = sizes.add(e, symbols);
+    std::vector<Sizes::Range> ranges(sizes.count());
+    sizes.evaluate(std::vector{of_n, of_m}, ranges);
+    for (int64_t a = of_n.low; a <= of_n.high; ++a) {
+      for (int64_t b = of_m.low; b <= of_m.high; ++b) {
+        EXPECT_LE(ranges[number].low, value_of(e, a, b)) << e.text() << " at " << a << ", " << b;
+        EXPECT_GE(ranges[number].high, value_of(e, a, b)) << e.text() << " at " << a << ", " << b;
+      }
+    }
+  }
+}
+
 TEST(Sizes, SaturateInsteadOfWrapping) {
   const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
   EXPECT_EQ(value_of(n * m, INT64_MAX, 3), INT64_MAX);

@@ -127,5 +127,48 @@ TEST(VerifyNested, PlansAreNestedNoDeeperThanGraphs) {
   EXPECT_EQ(read.status().message(), "plans are nested deeper than 33");
 }
 
+// ---- sizes that steps resolve: y is the first k elements of x, f32[n]
+
+Artifact resolving() {
+  const Expr n = Expr::symbol("n"), k = Expr::symbol("k");
+  Plan p;
+  p.inputs = {example::argument("x", {n}), example::argument("c", {}, DType::i64)};
+  p.outputs = {example::argument("y", {k})};
+  p.symbols = {{.name = "n", .input = 0, .dim = 0}, {.name = "k", .resolved = true, .bound = n}};
+  p.slots = {{Kind::input, 0, 4 * n}, {Kind::input, 1, 8}, {Kind::arena, 0, 4 * k}, {Kind::output, 0, 4 * k}};
+  p.arena = {{4 * k}};
+  p.steps = {{.kind = StepKind::resolve, .slots = {1}, .symbols = {1}}, {.kind = StepKind::copy, .slots = {2, 3}}};
+  return example::artifact_of(std::move(p), {}, {});
+}
+
+std::string message_after_resolving(void (*damage)(Plan &)) {
+  Artifact a = resolving();
+  damage(a.plan);
+  const Status status = verify_plan(a.plan, a.contracts, a.constants);
+  return std::string(status.ok() ? "accepted" : status.message());
+}
+
+TEST(VerifyResolved, RefusesStepsThatSpeakOfASymbolBeforeItIsResolved) {
+  EXPECT_EQ(message_after_resolving([](Plan &) {}), "accepted");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { std::swap(p.steps[0], p.steps[1]); }),
+            "step 0: it speaks of symbol 'k' before that is resolved");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.steps.erase(p.steps.begin()); }),
+            "step 0: it speaks of symbol 'k' before that is resolved");
+}
+
+TEST(VerifyResolved, RefusesSymbolsThatAreBoundAlreadyAndBoundsThatAreNotKnown) {
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.steps[0].symbols[0] = 0; }), "step 0: symbol 'n' is bound already");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.steps.push_back(p.steps[0]); }),
+            "step 2: symbol 'k' is bound already");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.symbols[1].bound = Expr::symbol("k"); }),
+            "step 0: the bound of symbol 'k' is not known");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.steps[0].slots[0] = 0; }),
+            "step 0: the size of i64 is slot 0 of f32");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.steps[0].slots.clear(); }),
+            "step 0: resolves 1 symbols from 0 slots, expected 1");
+  EXPECT_EQ(message_after_resolving([](Plan &p) { p.prepare = {p.steps[0]}; }),
+            "prepare step 0: prepare cannot resolve a symbol");
+}
+
 }  // namespace
 }  // namespace kiln

@@ -1,0 +1,184 @@
+// Sizes that a run tells: symbols that nodes resolve.
+#include <gtest/gtest.h>
+
+#include "runtime/graph/json.h"
+#include "runtime/ops/samples.h"
+#include "tests/backend/backends.h"
+#include "tests/backend/cuda_backend.h"
+
+namespace kiln::testing {
+namespace {
+
+// The first k elements of x, doubled, where k is how many elements of m are not 0; and their sum.
+constexpr std::string_view leading = R"({"kiln":1,
+  "inputs":[{"name":"m","type":{"dtype":"i64","shape":["n"]}},{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+  "nodes":[{"name":"zero","op":"full","inputs":[],"attrs":{"value":0,"dtype":"i64","shape":["n"]}},
+           {"name":"is","op":"ne","inputs":["m","zero"]},
+           {"name":"ones","op":"convert","inputs":["is"],"attrs":{"dtype":"i64"}},
+           {"name":"count","op":"sum","inputs":["ones"]},
+           {"name":"r","op":"resolve","inputs":["count"],"attrs":{"bound":"n","symbol":"k"}},
+           {"name":"first","op":"slice","inputs":["x"],"attrs":{"dim":0,"end":"k"}},
+           {"name":"y","op":"add","inputs":["first","first"]},
+           {"name":"s","op":"sum","inputs":["y"]},
+           {"name":"half","op":"full","inputs":[],"attrs":{"value":0.5,"dtype":"f32","shape":["k + 1"]}}],
+  "outputs":[{"name":"y","value":"y"},{"name":"s","value":"s"},{"name":"half","value":"half"},
+             {"name":"k","value":"r"}]})";
+
+// x without its first i elements, where i is an input; then a branch on it.
+constexpr std::string_view rest = R"({"kiln":1,
+  "inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"p","type":{"dtype":"bool","shape":[]}},
+            {"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"other","type":{"dtype":"f32","shape":["m"]}}],
+  "nodes":[{"name":"r","op":"resolve","inputs":["i"],"attrs":{"bound":"n"}},
+           {"name":"y","op":"slice","inputs":["x"],"attrs":{"dim":0,"start":"_r","end":"n"}},
+           {"name":"c","op":"cond","inputs":["p","y"],"attrs":{"then_graph":"twice","else_graph":"same"}},
+           {"name":"z","op":"mul","inputs":["c","other"]}],
+  "outputs":[{"name":"z","value":"z"}],
+  "graphs":{
+    "twice":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+             "nodes":[{"name":"v","op":"add","inputs":["u","u"]}],"outputs":[{"name":"v","value":"v"}]},
+    "same":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],"nodes":[],
+            "outputs":[{"name":"v","value":"u"}]}}})";
+
+class ResolvedSizes : public ::testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override {
+    options_.backend = GetParam();
+    if (options_.backend != "cuda") return;
+    if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+    (void)cuda_on_standins();
+    options_ = cuda_options();
+  }
+
+  std::unique_ptr<Call> call_of(std::string_view json) {
+    Result<GraphPtr> graph = read_json(json, builtin_ops());
+    EXPECT_TRUE(graph.ok()) << graph.status().message();
+    if (!graph.ok()) return nullptr;
+    Result<Compiled> compiled = compile_alone(*graph, options_);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    if (!compiled.ok()) return nullptr;
+    Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+    EXPECT_TRUE(call.ok()) << call.status().message();
+    return call.ok() ? std::move(*call) : nullptr;
+  }
+
+  CompileOptions options_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, ResolvedSizes, ::testing::Values("cpu", "reference", "cuda"),
+                         [](const auto &test) { return std::string(test.param); });
+
+template <class T>
+ArrayRef array(std::vector<T> &data, DType dtype, const int64_t &size) {
+  return {data.data(), dtype, 1, &size, nullptr};
+}
+
+std::vector<float> floats(const Call::Taken &taken) {
+  int64_t count = 1;
+  for (int64_t dim : taken.shape) count *= dim;
+  const auto *first = static_cast<const float *>(taken.data);
+  return {first, first + count};
+}
+
+TEST_P(ResolvedSizes, OutputsHaveTheShapesThatTheRunTells) {
+  const std::unique_ptr<Call> call = call_of(leading);
+  ASSERT_TRUE(call);
+  std::vector<float> x = {1, 2, 3, 4, 5, 6, 7};
+  const int64_t n = 7;
+  for (const auto &mask : {std::vector<int64_t>{1, 0, 0, 5, 0, 1, 0}, {0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1}}) {
+    std::vector<int64_t> m = mask;
+    const int64_t k = 7 - std::ranges::count(m, 0);
+    const Status status = call->run(std::vector{array(m, DType::i64, n), array(x, DType::f32, n)});
+    ASSERT_TRUE(status.ok()) << status.message();
+    const Result<std::span<const int64_t>> dims = call->dims(2);
+    ASSERT_TRUE(dims.ok()) << dims.status().message();
+    EXPECT_EQ((*dims)[0], k);
+    const Result<Call::Taken> y = call->take(2), s = call->take(3), half = call->take(4);
+    ASSERT_TRUE(y.ok() && s.ok() && half.ok());
+    std::vector<float> expected;
+    float sum = 0;
+    for (int64_t i = 0; i < k; ++i) expected.push_back(2 * x[static_cast<size_t>(i)]), sum += expected.back();
+    EXPECT_EQ(floats(*y), expected);
+    EXPECT_EQ(floats(*s), std::vector{sum});
+    EXPECT_EQ(floats(*half), std::vector<float>(static_cast<size_t>(k) + 1, 0.5F));
+  }
+}
+
+TEST_P(ResolvedSizes, FlowIntoNestedGraphsAndChecks) {
+  const std::unique_ptr<Call> call = call_of(rest);
+  ASSERT_TRUE(call);
+  std::vector<float> x = {1, 2, 3, 4, 5}, other = {10, 100};
+  const int64_t n = 5, m = 2;
+  std::vector<int64_t> i = {3};
+  uint8_t p = 1;
+  const auto run = [&] {
+    return call->run(std::vector{ArrayRef{i.data(), DType::i64, 0, nullptr, nullptr},
+                                 ArrayRef{&p, DType::boolean, 0, nullptr, nullptr}, array(x, DType::f32, n),
+                                 array(other, DType::f32, m)});
+  };
+  ASSERT_TRUE(run().ok()) << run().message();
+  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{80, 1000}));
+  p = 0;
+  ASSERT_TRUE(run().ok());
+  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{40, 500}));
+  i = {2};  // three elements by two
+  EXPECT_EQ(run().code(), Code::type_mismatch);
+  i = {3};
+  ASSERT_TRUE(run().ok()) << "a run that failed leaves nothing behind";
+  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{40, 500}));
+}
+
+TEST_P(ResolvedSizes, ASizeBeyondItsBoundEndsTheRun) {
+  const std::unique_ptr<Call> call = call_of(rest);
+  ASSERT_TRUE(call);
+  std::vector<float> x = {1, 2, 3, 4, 5}, other = {10, 100};
+  const int64_t n = 5, m = 2;
+  uint8_t p = 1;
+  for (int64_t i : {int64_t{6}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    const Status status = call->run(std::vector{ArrayRef{&i, DType::i64, 0, nullptr, nullptr},
+                                                ArrayRef{&p, DType::boolean, 0, nullptr, nullptr},
+                                                array(x, DType::f32, n), array(other, DType::f32, m)});
+    EXPECT_EQ(status.code(), Code::type_mismatch);
+    EXPECT_NE(status.message().find(str_cat("the size is ", i, ", expected 0 to 5 (symbol '_r')")), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("'r'"), std::string::npos) << status.message();
+  }
+}
+
+TEST_P(ResolvedSizes, MemoryOfSuchAnOutputIsKilns) {
+  const std::unique_ptr<Call> call = call_of(leading);
+  ASSERT_TRUE(call);
+  std::vector<float> x = {1, 2}, y = {0, 0};
+  std::vector<int64_t> m = {1, 0};
+  const int64_t n = 2;
+  EXPECT_EQ(call->run(std::vector{array(m, DType::i64, n), array(x, DType::f32, n), array(y, DType::f32, n)}).message(),
+            "output 'y': its size is known when the run has ended; leave its memory to Kiln");
+}
+
+// A graph whose calls resolve: each copy has a symbol of its own.
+TEST_P(ResolvedSizes, EachCallOfAGraphResolvesASymbolOfItsOwn) {
+  const std::unique_ptr<Call> call = call_of(R"({"kiln":1,
+    "inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"j","type":{"dtype":"i64","shape":[]}},
+              {"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+    "nodes":[{"name":"a","op":"call","inputs":["i","x"],"attrs":{"graph":"head"}},
+             {"name":"b","op":"call","inputs":["j","x"],"attrs":{"graph":"head"}},
+             {"name":"y","op":"sub","inputs":["a","b"]}],
+    "outputs":[{"name":"y","value":"y"}],
+    "graphs":{"head":{"inputs":[{"name":"c","type":{"dtype":"i64","shape":[]}},
+                                {"name":"u","type":{"dtype":"f32","shape":["m"]}}],
+      "nodes":[{"name":"r","op":"resolve","inputs":["c"],"attrs":{"bound":"m"}},
+               {"name":"h","op":"slice","inputs":["u"],"attrs":{"dim":0,"end":"_r"}},
+               {"name":"s","op":"sum","inputs":["h"]}],
+      "outputs":[{"name":"s","value":"s"}]}}})");
+  ASSERT_TRUE(call);
+  std::vector<float> x = {1, 2, 4, 8};
+  const int64_t n = 4, i = 3, j = 1;
+  const auto scalar = [](const int64_t &v) {
+    return ArrayRef{const_cast<int64_t *>(&v), DType::i64, 0, nullptr, nullptr};
+  };
+  const Status status = call->run(std::vector{scalar(i), scalar(j), array(x, DType::f32, n)});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(floats(*call->take(3)), std::vector<float>{6});
+}
+
+}  // namespace
+}  // namespace kiln::testing
