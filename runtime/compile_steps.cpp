@@ -43,7 +43,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
 void name_as(const Graph &graph, Artifact &artifact) {
   name_nodes(graph, artifact.plan);
-  if (!artifact.graph_json.empty()) artifact.graph_json = write_json(graph);
+  if (!artifact.graphs.empty()) artifact.graphs = {write_json(graph)};  // the oracle's: the graph itself
 }
 
 // Whether a load failed for what the record holds, rather than for what this process lacks.
@@ -147,7 +147,7 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
 
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact) {
   KILN_TRY(work.phases.begin("plan"));
-  artifact.graph_json = write_json(graph);
+  artifact.graphs = {write_json(graph)};
   KILN_ASSIGN(artifact.plan, plan_reference(graph));
   return finish(work, std::move(artifact), {});
 }

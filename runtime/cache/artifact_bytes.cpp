@@ -95,6 +95,13 @@ Bytes write_constants(std::span<const TensorData> constants) {
   return out.take();
 }
 
+Bytes write_graphs(std::span<const std::string> graphs) {
+  ByteWriter out;
+  out.put<uint64_t>(graphs.size());
+  for (const std::string &graph : graphs) out.text(graph);
+  return out.take();
+}
+
 // ---- reading: the same order. A reader that ran past its end is reported once, by read_section.
 
 Digest get_digest(ByteReader &in) {
@@ -188,6 +195,12 @@ Status parse_constants(ByteReader &in, std::vector<TensorData> &out) {
   return {};
 }
 
+Status parse_graphs(ByteReader &in, std::vector<std::string> &out) {
+  const uint64_t count = in.count(8);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) out.push_back(in.text());
+  return {};
+}
+
 // Reads one section whole. Whatever is wrong in it is damage: the message says where.
 template <class Parse>
 Status read_section(const RecordReader &record, SectionKind kind, Parse parse) {
@@ -225,8 +238,8 @@ Bytes write_artifact(const Artifact &artifact) {
   record.add(SectionKind::contracts, std::move(contracts));
   record.add(SectionKind::kernels, write_kernels(artifact.kernels));
   record.add(SectionKind::constants, write_constants(artifact.constants));
-  const ByteSpan graph = bytes_of(artifact.graph_json), report = bytes_of(artifact.report_json);
-  record.add(SectionKind::graph, Bytes(graph.begin(), graph.end()));
+  record.add(SectionKind::graph, write_graphs(artifact.graphs));
+  const ByteSpan report = bytes_of(artifact.report_json);
   record.add(SectionKind::report, Bytes(report.begin(), report.end()));
   return record.finish(artifact.graph_key);
 }
@@ -265,7 +278,7 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
     a.plan.written_inputs = std::move(contracts.written_inputs);
     return verify_plan(a.plan, a.contracts, a.constants);
   }));
-  KILN_TRY(read_text(record, SectionKind::graph, a.graph_json));
+  KILN_TRY(read_section(record, SectionKind::graph, [&](ByteReader &in) { return parse_graphs(in, a.graphs); }));
   KILN_TRY(read_text(record, SectionKind::report, a.report_json));
   // It is handed on as it is; whoever wants the graph parses it.
   if (!is_utf8(a.report_json))

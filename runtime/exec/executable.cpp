@@ -19,24 +19,34 @@ bool same_types(const std::vector<Plan::Argument> &a, const std::vector<Plan::Ar
   });
 }
 
-// The graph of a reference step. Its kernels rely on the types and sizes that the graph has: the plan must say the
-// same.
-Result<GraphPtr> read_reference_graph(const Artifact &artifact, const OpTable &ops) {
-  const Plan &plan = artifact.plan;
-  const auto is_reference = [](const Plan::Step &s) { return s.kind == Plan::Step::Kind::reference; };
-  if (std::ranges::none_of(plan.steps, is_reference)) return GraphPtr();
-  Result<GraphPtr> read = read_json(artifact.graph_json, ops);
-  if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
-  if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
-  const GraphPtr graph = std::move(read).value();
-  KILN_ASSIGN(const Plan expected, plan_reference(*graph));
-  const EqualSizes checked(plan.checks);
-  const auto is_checked = [&](const Plan::Check &c) { return checked.contains(c.left, c.right); };
-  if (!same_types(plan.inputs, expected.inputs) || !same_types(plan.parameters, expected.parameters) ||
-      !same_types(plan.outputs, expected.outputs) || plan.symbols != expected.symbols ||
-      plan.written_inputs != expected.written_inputs || !std::ranges::all_of(expected.checks, is_checked))
-    return error(Code::corrupt, "the artifact's graph and its plan have different signatures");
-  return graph;
+Result<std::vector<GraphPtr>> read_graphs(const Artifact &artifact, const OpTable &ops) {
+  std::vector<GraphPtr> graphs;
+  for (const std::string &json : artifact.graphs) {
+    Result<GraphPtr> read = read_json(json, ops);
+    if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
+    if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
+    graphs.push_back(std::move(read).value());
+  }
+  return graphs;
+}
+
+// The kernels of a graph that a step runs on the reference rely on the types and sizes that the graph has: the step's
+// plan must say the same.
+Status check_reference_steps(const Plan &plan, std::span<const GraphPtr> graphs) {
+  for (const Plan::Step &step : plan.steps) {
+    if (step.kind != Plan::Step::Kind::reference) continue;
+    if (step.graph >= graphs.size())
+      return error(Code::corrupt, "a step runs graph ", step.graph, ", expected below ", graphs.size());
+    KILN_ASSIGN(const Plan expected, plan_reference(*graphs[step.graph]));
+    const EqualSizes checked(plan.checks);
+    const auto is_checked = [&](const Plan::Check &c) { return checked.contains(c.left, c.right); };
+    if (!same_types(plan.inputs, expected.inputs) || !same_types(plan.parameters, expected.parameters) ||
+        !same_types(plan.outputs, expected.outputs) || plan.symbols != expected.symbols ||
+        plan.written_inputs != expected.written_inputs || !std::ranges::all_of(expected.checks, is_checked))
+      return error(Code::corrupt, "the artifact's graph and its plan have different signatures");
+  }
+  for (const Plan &nested : plan.nested) KILN_TRY(check_reference_steps(nested, graphs));
+  return {};
 }
 
 }  // namespace
@@ -58,7 +68,8 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   } else {
     KILN_ASSIGN(executable->place_, HostPlace::load(*artifact));
   }
-  KILN_ASSIGN(executable->graph_, read_reference_graph(*artifact, ops));
+  KILN_ASSIGN(executable->graphs_, read_graphs(*artifact, ops));
+  KILN_TRY(check_reference_steps(artifact->plan, executable->graphs_));
   executable->sizes_ = std::make_shared<const PlanSizes>(artifact->plan);
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);

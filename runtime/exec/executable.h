@@ -32,10 +32,10 @@ class Executable {
   const Artifact &artifact() const { return *artifact_; }
   const Plan &plan() const { return artifact_->plan; }
   ThreadPool &pool() const { return *pool_; }
-  const Graph *reference_graph() const { return graph_.get(); }  // null when no step is of kind reference
-  const PlanSizes &sizes() const { return *sizes_; }             // sizes.h
-  BufferRecycler &outputs() const { return *outputs_; }          // memory.h
-  const Place &place() const { return *place_; }                 // where its kernels run
+  const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }  // of a step of kind reference
+  const PlanSizes &sizes() const { return *sizes_; }                              // sizes.h
+  BufferRecycler &outputs() const { return *outputs_; }                           // memory.h
+  const Place &place() const { return *place_; }                                  // where its kernels run
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
 
@@ -43,7 +43,7 @@ class Executable {
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
-  GraphPtr graph_;
+  std::vector<GraphPtr> graphs_;  // the artifact's
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
 };

@@ -29,8 +29,10 @@ Status HostBody::place_memory() {
 Status HostBody::run() {
   sizes_.begin_run();
   return steps_.run([this](size_t step) {
-    if (part_.plan.steps[step].kind != Plan::Step::Kind::reference) return run_control(step);
-    return run_reference_step(executable_, signature_, sizes_, steps_.ready().operands_of(step));
+    const Plan::Step &planned = part_.plan.steps[step];
+    if (planned.kind != Plan::Step::Kind::reference) return run_control(step);
+    return run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
+                              steps_.ready().operands_of(step));
   });
 }
 

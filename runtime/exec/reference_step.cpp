@@ -53,7 +53,7 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
 
 }  // namespace
 
-Status run_reference_step(const Executable &executable, const Signature &signature, ResolvedSizes &sizes,
+Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
                           std::span<void *const> data) {
   std::vector<RefTensor> operands;
   for (uint32_t slot = 0; slot < signature.outputs().begin; ++slot)
@@ -67,21 +67,21 @@ Status run_reference_step(const Executable &executable, const Signature &signatu
   std::exception_ptr thrown;
   (void)on_deep_stack([&] {
     try {
-      ran = run_reference(*executable.reference_graph(), pointers, &copied, {}, &symbols);
+      ran = run_reference(graph, pointers, &copied, {}, &symbols);
     } catch (...) {
       thrown = std::current_exception();
     }
   });
   if (thrown) std::rethrow_exception(thrown);
   KILN_ASSIGN(const std::vector<RefTensor> results, std::move(ran));
-  const std::vector<Plan::Symbol> &declared = executable.plan().symbols;
+  const std::vector<Plan::Symbol> &declared = plan.symbols;
   for (uint32_t i = 0; i < declared.size(); ++i)
     if (declared[i].resolved) KILN_TRY(sizes.set(i, symbols.at(declared[i].name)));
   for (uint32_t i = 0; i < results.size(); ++i) {
     const uint32_t slot = signature.outputs().begin + i;
     KILN_TRY(write_argument(results[i], sizes.argument(slot), signature.describe(slot), data[slot]));
   }
-  for (uint32_t input : executable.plan().written_inputs)
+  for (uint32_t input : plan.written_inputs)
     if (const auto value = copied.find(input); value != copied.end())
       KILN_TRY(write_argument(value->second, sizes.argument(input), signature.describe(input), data[input]));
   return {};

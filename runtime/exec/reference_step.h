@@ -1,4 +1,4 @@
-// The step that runs the artifact's whole graph on the reference kernels.
+// The step that runs a graph on the reference kernels.
 #pragma once
 #include <span>
 
@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-// `data` has one address for each slot of the signature; reads inputs and parameters, writes outputs and written
-// inputs. Tells `sizes` what nodes of the graph resolve.
-Status run_reference_step(const Executable &executable, const Signature &signature, ResolvedSizes &sizes,
+// `graph` has the signature of `plan`, and `data` one address for each of its slots: reads inputs and parameters,
+// writes outputs and written inputs. Tells `sizes` what nodes of the graph resolve.
+Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
                           std::span<void *const> data);
 
 }  // namespace kiln

@@ -47,7 +47,7 @@ struct Artifact {
   std::vector<Contract> contracts;  // what each image relies on
   std::vector<Bytes> kernels;       // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
-  std::string graph_json;   // what steps of kind reference run; empty when there are none
+  std::vector<std::string> graphs;  // as JSON: what steps of kind reference run
   std::string report_json;  // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
 };
 

@@ -126,7 +126,7 @@ inline Artifact everything() {
   const float values[] = {10, 20, 30, 40};
   c.bytes.assign(reinterpret_cast<const uint8_t *>(values), reinterpret_cast<const uint8_t *>(values + 4));
   a.constants = {c};
-  a.graph_json = R"({"kiln": 1})";
+  a.graphs = {R"({"kiln": 1})"};
   return a;
 }
 

@@ -29,7 +29,7 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(*back->images[1].code, *a.images[1].code);
   EXPECT_EQ(back->images[1].kernel_key, a.images[1].kernel_key);
   EXPECT_EQ(back->constants, a.constants);
-  EXPECT_EQ(back->graph_json, a.graph_json);
+  EXPECT_EQ(back->graphs, a.graphs);
 }
 
 TEST(Artifact, ReadsItsIdentityAlone) {

@@ -44,7 +44,7 @@ TEST(Executable, RefusesABackendThatThisBuildDoesNotHave) {
 TEST(Executable, RefusesAReferenceStepWhoseGraphIsBroken) {
   Artifact a = example::add(4);
   a.plan.steps[0].kind = Plan::Step::Kind::reference;
-  a.graph_json = "{";
+  a.graphs = {"{"};
   EXPECT_FALSE(example::try_load(std::move(a)).ok());
 }
 

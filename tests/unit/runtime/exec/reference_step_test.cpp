@@ -31,11 +31,11 @@ Artifact subtract(bool column_major) {
   p.steps = {step};
   Artifact a = example::artifact_of(std::move(p), {}, {});
   a.backend = "reference";
-  a.graph_json = R"({"kiln": 1,
+  a.graphs = {R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n", 2]}}],
     "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [2]}}],
     "nodes": [{"name": "d", "op": "sub", "inputs": ["x", "w"]}, {"name": "c", "op": "copy_", "inputs": ["x", "d"]}],
-    "outputs": [{"name": "z", "value": "d"}]})";
+    "outputs": [{"name": "z", "value": "d"}]})"};
   return a;
 }
 
@@ -83,7 +83,7 @@ TEST(ReferenceStep, AGraphOfAnotherSignatureDoesNotLoad) {
         .message();
   };
   const auto replaced = [](Artifact &a, std::string_view from, std::string_view to) {
-    a.graph_json.replace(a.graph_json.find(from), from.size(), to);
+    a.graphs[0].replace(a.graphs[0].find(from), from.size(), to);
   };
   EXPECT_EQ(message_after([](Artifact &) {}), "");
   const std::string refused = "the artifact's graph and its plan have different signatures";
@@ -107,6 +107,64 @@ TEST(ReferenceStep, AGraphOfAnotherSignatureDoesNotLoad) {
   };
   EXPECT_EQ(with_check(true), "");
   EXPECT_EQ(with_check(false), refused);
+}
+
+// z = -(x + x), by way of the arena: two nested plans, whose one step runs a graph of its own.
+Artifact calls() {
+  using Kind = Plan::Slot::Kind;
+  const Expr n = Expr::symbol("n"), k = Expr::symbol("k");
+  Plan inner;
+  inner.inputs = {example::argument("u", {k})};
+  inner.outputs = {example::argument("v", {k})};
+  inner.symbols = {{.name = "k", .input = 0, .dim = 0}};
+  inner.slots = {{Kind::input, 0, 4 * k}, {Kind::output, 0, 4 * k}};
+  inner.steps = {{.kind = Plan::Step::Kind::reference, .slots = {0, 1}}};
+  Plan twice = inner;
+  twice.steps[0].graph = 1;
+  Plan p;
+  p.inputs = {example::argument("x", {n})};
+  p.outputs = {example::argument("z", {n})};
+  p.symbols = {{.name = "n", .input = 0, .dim = 0}};
+  p.slots = {{Kind::input, 0, 4 * n}, {Kind::arena, 0, 4 * n}, {Kind::output, 0, 4 * n}};
+  p.arena = {{4 * n}};
+  p.nested = {inner, twice};
+  p.steps = {{.kind = Plan::Step::Kind::call, .slots = {0, 1}, .nested = {{1, {n}}}},
+             {.kind = Plan::Step::Kind::call, .slots = {1, 2}, .nested = {{0, {n}}}}};
+  Artifact a = example::artifact_of(std::move(p), {}, {});
+  const auto graph = [](std::string_view node) {
+    return str_cat(R"({"kiln":1,"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],"nodes":[)", node,
+                   R"(],"outputs":[{"name":"v","value":"r"}]})");
+  };
+  a.graphs = {graph(R"({"name":"r","op":"neg","inputs":["u"]})"),
+              graph(R"({"name":"r","op":"add","inputs":["u","u"]})")};
+  return a;
+}
+
+TEST(ReferenceStep, RunsAGraphOnSlotsOfThePlanThatCallsIt) {
+  const Result<Artifact> read = read_artifact(write_artifact(calls()));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  auto call = call_of(*read);
+  for (const int64_t n : {3, 1, 4}) {
+    Floats x({n}, 1), z({n});
+    const Status status = run(*call, x, z);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < z.values.size(); ++i) EXPECT_EQ(z.values[i], -2 * x.values[i]);
+  }
+}
+
+TEST(ReferenceStep, GraphsOfNestedPlansAreHeldToTheirSignatures) {
+  const auto message_after = [](auto change) {
+    Artifact a = calls();
+    change(a);
+    return Executable::load(std::make_shared<const Artifact>(std::move(a)), builtin_ops(),
+                            std::make_shared<ThreadPool>(1), example::build)
+        .status()
+        .message();
+  };
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.nested[1].steps[0].graph = 2; }),
+            "a step runs graph 2, expected below 2");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.nested[0].outputs[0].dtype = DType::i32; }),
+            "the artifact's graph and its plan have different signatures");
 }
 
 }  // namespace
