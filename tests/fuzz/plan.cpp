@@ -114,6 +114,7 @@ class Arrays {
     const int64_t bytes = empty ? 0 : (last + 1) * size_of(dtype(slot));
     if (bytes > largest) return false;
     a.data = std::make_unique<uint8_t[]>(static_cast<size_t>(bytes));
+    if (a.dims.empty() && !all.empty()) a.data[0] = static_cast<uint8_t>(all[0]);  // a size, or whether to go on
     return true;
   }
 
@@ -157,6 +158,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   const auto artifact = std::make_shared<const Artifact>(std::move(*read));
   fuzz::running = &artifact->contracts;
+  fuzz::launches_left = 1000;
   static const auto pool = std::make_shared<ThreadPool>(1);
   Result<std::shared_ptr<const Executable>> executable =
       Executable::load(artifact, builtin_ops(), pool, artifact->build_id);

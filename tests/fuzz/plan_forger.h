@@ -48,6 +48,10 @@ class PlanForger {
   }
 
   void forge_once() {
+    if (Plan *nested = any(plan_.nested); nested && below(3) == 0) {
+      PlanForger(*nested, static_cast<uint32_t>(random_())).forge_once();
+      return;
+    }
     switch (below(12)) {
       case 0:
       case 1:
@@ -86,9 +90,16 @@ class PlanForger {
     std::vector<Step> &steps = below(4) == 0 ? plan_.prepare : plan_.steps;
     Step *step = any(steps);
     if (!step) return;
-    switch (below(7)) {
+    switch (below(9)) {
       case 0:
         step->kernel = number(4);
+        break;
+      case 7:
+        if (Plan::Nested *nested = any(step->nested)) nested->plan = number(plan_.nested.size());
+        break;
+      case 8:
+        if (Plan::Nested *nested = any(step->nested))
+          if (Expr *symbol = any(nested->symbols)) *symbol = size();
         break;
       case 1:
       case 2:
@@ -101,7 +112,7 @@ class PlanForger {
         if (below(2))
           step->slots.push_back(number(plan_.slots.size()));
         else
-          step->kind = static_cast<Step::Kind>(below(5));
+          step->kind = static_cast<Step::Kind>(below(9));
         break;
       case 5:
         steps.push_back(Step(*step));
@@ -114,9 +125,15 @@ class PlanForger {
   void forge_symbol() {
     Plan::Symbol *s = any(plan_.symbols);
     if (!s) return;
-    switch (below(4)) {
+    switch (below(6)) {
       case 0:
         s->min = static_cast<int64_t>(below(4)) - 1;
+        break;
+      case 4:
+        s->resolved = !s->resolved;
+        break;
+      case 5:
+        s->bound = size();
         break;
       case 1:
         s->max = below(2) ? INT64_MAX : below(100);

@@ -18,6 +18,9 @@ namespace kiln::fuzz {
 // Of the artifact that runs now. One thread.
 inline const std::vector<Contract> *running = nullptr;
 
+// Launches that are left before code writes zeros: a forged loop that goes on for ever ends then.
+inline int launches_left = 0;
+
 // Stands for the code of image `number`.
 inline int32_t touch_all(const kiln_kernel_args *args, uint32_t number) {
   const Contract &c = (*running)[number];
@@ -36,10 +39,12 @@ inline int32_t touch_all(const kiln_kernel_args *args, uint32_t number) {
     if (value(e.left) != value(e.right)) std::abort();
   if (args->begin < 0 || args->begin > args->end || args->end > value(c.tasks)) std::abort();
   static volatile uint8_t sink = 0;
+  const int fill = launches_left > 0 ? 0x5a : 0;
+  if (launches_left > 0) --launches_left;
   for (size_t b = 0; b < c.buffers.size(); ++b) {
     const int64_t bytes = value(c.buffers[b].size_bytes);
     auto *data = static_cast<uint8_t *>(args->buffers[b]);
-    if (bytes > 0 && c.buffers[b].written) std::memset(data, 0x5a, static_cast<size_t>(bytes));
+    if (bytes > 0 && c.buffers[b].written) std::memset(data, fill, static_cast<size_t>(bytes));
     for (int64_t i = 0; i < bytes; ++i) sink = sink ^ data[i];
   }
   if (const int64_t scratch = value(c.scratch_bytes); scratch > 0)
@@ -100,8 +105,30 @@ inline const std::vector<Artifact> &samples() {
                    {"name":"t","op":"exp","inputs":["x"]},{"name":"q","op":"softmax","inputs":["t"],"attrs":{"dim":0}},
                    {"name":"u","op":"copy_","inputs":["y","q"]}],
           "outputs":[{"name":"g","value":"g"},{"name":"s","value":"s"},{"name":"x2","value":"x"}]})";
+  // A size that a scalar tells, and a branch and a loop on what has it.
+  constexpr std::string_view nested =
+      R"({"kiln":1,"inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"p","type":{"dtype":"bool","shape":[]}},
+                    {"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+          "constants":[{"name":"c","type":{"dtype":"f32","shape":[1]},"data":[1]}],
+          "nodes":[{"name":"r","op":"resolve","inputs":["i"],"attrs":{"bound":"n","symbol":"k"}},
+                   {"name":"h","op":"slice","inputs":["x"],"attrs":{"dim":0,"end":"k"}},
+                   {"name":"b","op":"cond","inputs":["p","h"],"attrs":{"then_graph":"twice","else_graph":"same"}},
+                   {"name":"l","op":"while","inputs":["p","b"],"attrs":{"cond_graph":"go_on","body_graph":"turn"}},
+                   {"name":"y","op":"exp","inputs":["l:1"]}],
+          "outputs":[{"name":"y","value":"y"}],
+          "graphs":{
+            "twice":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["m"]}}],
+                     "nodes":[{"name":"v","op":"add","inputs":["u","u"]},{"name":"w","op":"softmax","inputs":["v"]}],
+                     "outputs":[{"name":"w","value":"w"}]},
+            "same":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["m"]}}],"nodes":[],
+                    "outputs":[{"name":"v","value":"u"}]},
+            "go_on":{"inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"u","type":{"dtype":"f32","shape":["m"]}}],
+                     "nodes":[],"outputs":[{"name":"p","value":"p"}]},
+            "turn":{"inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"u","type":{"dtype":"f32","shape":["m"]}}],
+                    "nodes":[{"name":"q","op":"not","inputs":["p"]},{"name":"v","op":"neg","inputs":["u"]}],
+                    "outputs":[{"name":"q","value":"q"},{"name":"v","value":"v"}]}}})";
   static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols),
-                                            sample_of(symbols, "reference")};
+                                            sample_of(symbols, "reference"), sample_of(nested)};
   return all;
 }
 
