@@ -12,12 +12,16 @@ std::vector<size_t> Edit::sorted_ops(bool live_only) const {
   auto is_pinned = [](const Node &n) { return n.op && (n.op->flags & (op_flags::mutates | op_flags::effect)) != 0; };
   auto mutates = [](const Node &n) { return n.op && (n.op->flags & op_flags::mutates) != 0; };
 
-  // The positions of what must come before a node: its operands, and what resolves symbols that it speaks of.
-  const auto needs = [&](size_t at) {
-    std::vector<size_t> before;
-    for (ValueId value : nodes[at].inputs) before.push_back(graph_.position(value.node));
-    for (const Node *resolver : graph_.resolvers_for(nodes[at])) before.push_back(graph_.position(resolver->id));
-    return before;
+  // What must come before a node: its operands, then what resolves symbols that it speaks of.
+  std::vector<std::vector<size_t>> resolvers(graph_.resolvers_.empty() ? 0 : nodes.size());
+  for (size_t at = 0; at < resolvers.size(); ++at)
+    for (const Node *resolver : graph_.resolvers_for(nodes[at])) resolvers[at].push_back(graph_.position(resolver->id));
+  const auto count_before = [&](size_t at) {
+    return nodes[at].inputs.size() + (resolvers.empty() ? 0 : resolvers[at].size());
+  };
+  const auto before = [&](size_t at, size_t k) {
+    const std::vector<ValueId> &inputs = nodes[at].inputs;
+    return k < inputs.size() ? graph_.position(inputs[k].node) : resolvers[at][k - inputs.size()];
   };
 
   std::vector<bool> live(nodes.size(), !live_only);
@@ -34,38 +38,30 @@ std::vector<size_t> Edit::sorted_ops(bool live_only) const {
     while (!open.empty()) {
       size_t at = open.back();
       open.pop_back();
-      for (const size_t before : needs(at)) reach(before);
+      for (size_t k = 0; k < count_before(at); ++k) reach(before(at, k));
     }
   }
 
   std::vector<size_t> order;
   std::vector<bool> placed(nodes.size(), false);
   struct Visit {
-    size_t at;
-    std::vector<size_t> before;  // that are still to be placed, the first one last
-  };
-  const auto visit = [&](size_t at) {
-    std::vector<size_t> before = needs(at);
-    std::ranges::reverse(before);
-    return Visit{at, std::move(before)};
+    size_t at, next;
   };
   auto place = [&](size_t root) {
     if (placed[root]) return;
     placed[root] = true;
-    std::vector<Visit> stack;
-    stack.push_back(visit(root));
+    std::vector<Visit> stack{{root, 0}};
     while (!stack.empty()) {
-      auto &[at, before] = stack.back();
-      if (before.empty()) {
+      auto &[at, next] = stack.back();
+      if (next == count_before(at)) {
         if (nodes[at].kind == Node::Kind::op) order.push_back(at);
         stack.pop_back();
         continue;
       }
-      const size_t operand = before.back();
-      before.pop_back();
+      const size_t operand = before(at, next++);
       if (placed[operand]) continue;
       placed[operand] = true;
-      stack.push_back(visit(operand));
+      stack.push_back({operand, 0});
     }
   };
   for (bool epilogue : {false, true})  // what writes inputs comes after all that reads them

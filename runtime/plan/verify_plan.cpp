@@ -183,6 +183,7 @@ class PlanVerifier {
   // ---- sizes that steps resolve
   // What a step's sizes depend on is known when it runs: what bounds say is checked as soon as it is.
   Status is_resolved(const Plan::Step &s) const {
+    if (!resolves_) return {};
     std::set<std::string> used;
     for (const uint32_t slot : s.slots) plan_.slots[slot].size_bytes.collect_symbols(used);
     for (const Plan::Nested &n : s.nested)
@@ -398,6 +399,7 @@ class PlanVerifier {
   const std::span<const Contract> contracts_;
   const std::span<const TensorData> constants_;
   const EqualSizes equal_;
+  const bool resolves_ = std::ranges::any_of(plan_.symbols, &Plan::Symbol::resolved);
   std::set<std::string> resolved_;  // by the steps so far
 };
 
