@@ -86,13 +86,13 @@ def main():
         fit(name, quotient, lambda r: r**2 * mp.exp(-r) + TINY, -half_ln2, half_ln2, degree, bits)
 
     tanh = series_near_zero(lambda z: (mp.tanh(root(z)) / root(z) - 1) / z, lambda z: -mp.mpf(1) / 3 + 2 * z / 15, 1e-14)
-    for name, degree, bits in ("tanh_f32", 4, 24), ("tanh_f64", 10, 53):
-        fit(name, tanh, lambda z: z / (1 + z * tanh(z)) + TINY, 0, mp.mpf("0.5625") ** 2, degree, bits)
+    for name, limit, degree, bits in ("tanh_f32", "0.91", 6, 24), ("tanh_f64", "0.5625", 10, 53):
+        fit(name, tanh, lambda z: z / (1 + z * tanh(z)) + TINY, 0, mp.mpf(limit) ** 2, degree, bits)
 
     erf = series_near_zero(lambda z: mp.erf(root(z)) / root(z) - 1, lambda z: 2 / root(mp.pi) * (1 - z / 3) - 1, 1e-12)
     for name, degree, bits in ("erf_small_f32", 6, 24), ("erf_small_f64", 11, 53):
         fit(name, erf, lambda z: 1 / (1 + erf(z)), 0, mp.mpf("0.95") ** 2, degree, bits)
-    for name, centre, limit, degree, bits in ("log_erfc_f32", 0, 4, 7, 24), ("log_erfc_f64", 2.5, 6, 22, 53):
+    for name, centre, limit, degree, bits in ("log_erfc_f32", 0.9375, 4, 7, 24), ("log_erfc_f64", 0.9375, 6, 22, 53):
         fit(name, lambda t: mp.log(mp.erfc(t + centre)), lambda t: mp.erfc(t + centre) / mp.erf(t + centre),
             mp.mpf("0.92") - centre, limit - centre, degree, bits)
 
@@ -108,13 +108,13 @@ def main():
                              lambda z: sum(mp.mpf(2) / (2 * k + 5) * z**k for k in range(8)), 1e-8)
     fit("atanh_tail", atanh, lambda z: z * z / 2 + TINY, 0, 0.02948, 7, 53)
 
-    eighth_turn = (mp.pi / 4 * mp.mpf("1.0001")) ** 2
+    eighth_turn = {24: (mp.pi / 4 * mp.mpf("1.008")) ** 2, 53: (mp.pi / 4 * mp.mpf("1.0001")) ** 2}
     sin = series_near_zero(lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: -mp.mpf(1) / 6 + z / 120, 1e-14)
     for name, degree, bits in ("sin_f32", 3, 24), ("sin_f64", 6, 53):
-        fit(name, sin, lambda z: z / (1 + z * sin(z)) + TINY, 0, eighth_turn, degree, bits)
+        fit(name, sin, lambda z: z / (1 + z * sin(z)) + TINY, 0, eighth_turn[bits], degree, bits)
     cos = series_near_zero(lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: mp.mpf(1) / 24 - z / 720, 1e-14)
     for name, degree, bits in ("cos_f32", 2, 24), ("cos_f64", 6, 53):
-        fit(name, cos, lambda z: z**2 / mp.cos(root(z)) + TINY, 0, eighth_turn, degree, bits)
+        fit(name, cos, lambda z: z**2 / mp.cos(root(z)) + TINY, 0, eighth_turn[bits], degree, bits)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,29 @@ Num trunc(const Num &x) {
   return copysign(floor(abs(x)), x);
 }
 
+Double2 two_product(const Num &a, const Num &b) {
+  Num product = a * b;
+  if (a.builder().fma) return {product, multiply_add(a, b, 0.0 - product)};
+  auto halves = [](const Num &x) {  // Veltkamp's splitting: 26 bits each
+    Num big = x * 134217729.0;
+    Num high = big - (big - x);
+    return Double2{high, x - high};
+  };
+  Double2 x = halves(a), y = halves(b);
+  return {product, x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low)};
+}
+
+// The root halves the quotient's error, which division would leave whole: at most 1 ulp together, for 1.5. Of f32 the
+// argument is scaled, so that the quotient is a normal number.
+Num rsqrt(const Num &x) {
+  if (x.is_double()) return 1.0 / sqrt(x);
+  Num small = abs(x) < 1.0;
+  Num quotient = 1.0 / (x * select(small, 0x1p26, x.literal(0x1p-26)));
+  Num root = sqrt(quotient) * select(small, 0x1p13, x.literal(0x1p-13));
+  Num with_signs = select(x == 0.0, quotient, root);  // an infinity's
+  return select(x < 0.0, not_a_number, with_signs);   // of -infinity, too
+}
+
 llvm::Value *any(const Num &condition) {
   auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(condition.type());
   if (!vector) return condition.value();
@@ -66,7 +89,7 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
     case Core::rem:
       return math::remainder(x, {b, y}).value();
     case Core::rsqrt:
-      return (1.0 / sqrt(x)).value();  // two correctly rounded steps: at most 1 ulp
+      return math::rsqrt(x).value();
     case Core::floor:
       return math::floor(x).value();
     case Core::ceil:

@@ -9,7 +9,7 @@ namespace {
 struct ExpConstants {
   double ln2_high, ln2_low;          // ln2_high has few bits: n * ln2_high is exact
   double lowest, highest;            // beyond these exp is 0 and infinity
-  double tanh_limit;                 // tanh is 1 above
+  double tanh_split, tanh_limit;     // where its formula changes; above the limit it is 1
   std::span<const double> quotient;  // (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2
 };
 
@@ -20,13 +20,13 @@ constexpr double exp_quotient_f64[] = {
     0.00019841269906222426, 2.4801587629793734e-05, 2.7557225276822637e-06, 2.755697890680847e-07,
     2.5115289656536822e-08, 2.101425284664273e-09};
 // clang-format on
-constexpr ExpConstants exp_f32{0.693359375, -2.1219444005469058e-4, -104, 89, 10, exp_quotient_f32};
-constexpr ExpConstants exp_f64{0x1.62e42feep-1, 1.9082149292705877e-10, -746, 710, 20, exp_quotient_f64};
+constexpr ExpConstants exp_f32{0.693359375, -2.1219444005469058e-4, -104, 89, 0.9, 10, exp_quotient_f32};
+constexpr ExpConstants exp_f64{0x1.62e42feep-1, 1.9082149292705877e-10, -746, 710, 0.55, 20, exp_quotient_f64};
 const ExpConstants &exp_constants(const Num &x) { return x.is_double() ? exp_f64 : exp_f32; }
 
 struct ExpReduced {
-  Num n;            // integer
-  Num r_minus_one;  // exp(r) - 1
+  Num n;               // integer
+  Num r, r_minus_one;  // r; exp(r) - 1
 };
 
 ExpReduced reduce(const Num &x) {
@@ -36,11 +36,12 @@ ExpReduced reduce(const Num &x) {
   Num n = shifted - magic;
   Num r = multiply_add(n, -constants.ln2_high, x);
   r = multiply_add(n, -constants.ln2_low, r);
-  return {integer_of(shifted), exp_minus_one(r)};
+  return {integer_of(shifted), r, exp_minus_one(r)};
 }
 
-// (tanh(x) - x) / x^3 in x^2, for |x| < 0.5625.
-constexpr double tanh_f32[] = {-0.33333313, 0.13332437, -0.053835757, 0.021000387, -0.0061696586};
+// (tanh(x) - x) / x^3 in x^2, for |x| < 0.91 and |x| < 0.5625.
+constexpr double tanh_f32[] = {-0.333333194,   0.133329034,   -0.0539228097,  0.0216379184,
+                               -0.00821381342, 0.00253358041, -0.000436989445};
 // clang-format off
 constexpr double tanh_f64[] = {
     -0.33333333333333276, 0.13333333333322822, -0.05396825396154737, 0.021869488322296876,
@@ -49,7 +50,7 @@ constexpr double tanh_f64[] = {
 // clang-format on
 
 // erf(x) = x + x P(x^2) below `split`; above it 1 - exp(Q(x - centre)) with Q = log(erfc), up to `limit`, where it
-// is 1.
+// is 1. The centre lies where erfc is largest, and Q's rounding errors count most.
 struct ErfConstants {
   double split, centre, limit;
   std::span<const double> small, log_erfc;
@@ -59,22 +60,22 @@ struct ErfConstants {
 constexpr double erf_small_f32[] = {
     0.12837917, -0.3761263, 0.11283626, -0.02685574, 0.005192461, -0.0008050815, 8.002837e-05};
 constexpr double log_erfc_f32[] = {
-    0.00017468202, -1.1295149, -0.63334686, -0.10828022, 0.025119573, -0.004171148, 0.00043448774,
-    -2.1098012e-05};
+    -1.68795311, -2.53407621, -0.835074067, -0.0441525877, 0.0106869843, -0.00211656163, 0.000296025624,
+    -2.10948838e-05};
 constexpr double erf_small_f64[] = {
     0.12837916709551256, -0.37612638903183676, 0.11283791670951067, -0.02686617064430023,
     0.005223977616627179, -0.0008548326470235415, 0.00012055310905897899, -1.49250683047763e-05,
     1.6451823759938217e-06, -1.6244672940237267e-07, 1.3888027984209879e-08, -8.132061135615377e-10};
 constexpr double log_erfc_f64[] = {
-    -7.806815272727264, -5.352680750986391, -0.9438937335241391, -0.010858072738538676, 0.0021654768989562735,
-    -0.00042093256146888316, 7.703080560857907e-05, -1.2755838854987479e-05, 1.7689806996978426e-06,
-    -1.5597059143932887e-07, -1.2606890126801894e-08, 1.0934574970091753e-08, -3.5132838192841097e-09,
-    8.394781100513798e-10, -1.6256244140301238e-10, 2.4117051502536605e-11, -1.1409491110286109e-12,
-    -5.528145423136413e-13, 1.1791843837733033e-13, -7.832190928573282e-14, 3.874100196502139e-14,
-    -2.1044289837346915e-15, -1.0252185112455563e-15};
+    -1.6879531262569289, -2.5340761022135818, -0.83507450007975659, -0.044147959525678328, 0.01066557122895345,
+    -0.0020643548280922406, 0.000222659975039581, 4.1247142768793884e-05, -3.2885787718021814e-05,
+    1.0852279035352745e-05, -2.0494543434802979e-06, -1.7741565855693599e-08, 1.9274243735329786e-07,
+    -9.034962080547805e-08, 2.6772522219932119e-08, -5.5875595425763737e-09, 7.5155948970824455e-10,
+    -2.8674914256784049e-11, -1.3609644994746892e-11, 3.6548742111929308e-12, -4.7039461951039175e-13,
+    3.3137457340331307e-14, -1.0252185112455563e-15};
 // clang-format on
-constexpr ErfConstants erf_f32{0.93, 0, 4, erf_small_f32, log_erfc_f32};
-constexpr ErfConstants erf_f64{0.93, 2.5, 6, erf_small_f64, log_erfc_f64};
+constexpr ErfConstants erf_f32{0.93, 0.9375, 4, erf_small_f32, log_erfc_f32};
+constexpr ErfConstants erf_f64{0.93, 0.9375, 6, erf_small_f64, log_erfc_f64};
 
 }  // namespace
 
@@ -89,18 +90,23 @@ Num times_power_of_two(const Num &x, const Num &n) {
 Num exp(const Num &x) {
   const ExpConstants &constants = exp_constants(x);
   ExpReduced reduced = reduce(at_least(at_most(x, constants.highest), constants.lowest));
-  return times_power_of_two(reduced.r_minus_one + 1, reduced.n);
+  const Num &r = reduced.r;
+  // exp(r) by Horner's rule to its end, which rounds less than exp(r) - 1 and 1, where products are not rounded.
+  Num power = x.builder().fma ? multiply_add(r, multiply_add(r, polynomial(r, constants.quotient), 1.0), 1.0)
+                              : reduced.r_minus_one + 1;
+  return times_power_of_two(power, reduced.n);
 }
 
-// tanh(x) = x + x^3 P(x^2) while that is below 1/2, then 1 - 2 / (exp(2x) + 1).
+// tanh(x) = x + x^3 P(x^2), then 1 - 2 / (exp(2x) + 1), of which f32 keeps all but 1 ulp only where the quotient is
+// small.
 Num tanh(const Num &x) {
   Num magnitude = abs(x), square = x * x;
   Num small = x.is_double() ? polynomial(square, tanh_f64) : polynomial(square, tanh_f32);
   small = multiply_add(magnitude * square, small, magnitude);
   ExpReduced reduced = reduce(at_most(magnitude, exp_constants(x).tanh_limit) * 2);
   Num scale = power_of_two(reduced.n, x);
-  Num large = 1.0 - 2.0 / (multiply_add(scale, reduced.r_minus_one, scale) + 1);
-  return copysign(select(magnitude < 0.55, small, large), x);
+  Num large = 1.0 - 2.0 / multiply_add(scale, reduced.r_minus_one, scale + 1);  // exp(2x) + 1, rounded once
+  return copysign(select(magnitude < exp_constants(x).tanh_split, small, large), x);
 }
 
 Num erf(const Num &x) {
@@ -109,7 +115,8 @@ Num erf(const Num &x) {
   Num small = multiply_add(polynomial(x * x, constants.small), x, x);
   Num log_erfc = polynomial(at_most(magnitude, constants.limit) - constants.centre, constants.log_erfc);
   ExpReduced reduced = reduce(log_erfc);
-  Num large = 1.0 - (reduced.r_minus_one + 1) * power_of_two(reduced.n, x);
+  Num scale = power_of_two(reduced.n, x);
+  Num large = (1.0 - scale) - scale * reduced.r_minus_one;  // the first difference is exact
   return select(magnitude < constants.split, small, copysign(large, x));
 }
 

@@ -1,6 +1,5 @@
 // pow: |x|^y = 2^(y log2|x|). For f32 all of it is in f64; for f64 the logarithm and its product with y are
-// double-double (unevaluated sums of two f64, after Dekker, "A floating-point technique for extending the available
-// precision"). Polynomials are minimax (Remez), fitted by coefficients.py.
+// double-double. Polynomials are minimax (Remez), fitted by coefficients.py.
 #include "jit/llvm/math_value.h"
 
 namespace kiln::codegen::math {
@@ -49,26 +48,6 @@ Num pow_f32(const Num &x32, const Num &y32) {
 
 // ---- f64
 
-struct Double2 {
-  Num high, low;
-};
-
-Double2 two_product(const Num &a, const Num &b) {
-  Num product = a * b;
-  if (a.builder().fma) return {product, multiply_add(a, b, 0.0 - product)};
-  auto halves = [](const Num &x) {  // Veltkamp's splitting: 26 bits each
-    Num big = x * 134217729.0;
-    Num high = big - (big - x);
-    return Double2{high, x - high};
-  };
-  Double2 x = halves(a), y = halves(b);
-  return {product, x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low)};
-}
-// For |a| >= |b|, or a = 0.
-Double2 quick_sum(const Num &a, const Num &b) {
-  Num sum = a + b;
-  return {sum, b - (sum - a)};
-}
 Double2 product(const Double2 &a, const Double2 &b) {
   Double2 result = two_product(a.high, b.high);
   return {result.high, result.low + (a.high * b.low + a.low * b.high)};

@@ -1,11 +1,16 @@
-// sin and cos: x = n pi/2 + r with |r| <= pi/4, then a minimax polynomial of r, chosen and signed by n mod 4. The
-// reduction is in f64, for f32 too: by Cody and Waite's method for |x| < 2^18, else by that of Payne and Hanek ("Radian
-// reduction for trigonometric functions"), in a block of its own which runs when any lane is that large. Polynomials
-// are minimax (Remez), fitted by coefficients.py.
+// sin and cos: x = n pi/2 + r with |r| <= pi/4 (and a little), then a minimax polynomial of r, chosen and signed by n
+// mod
+// 4. The reduction is by Cody and Waite's method for |x| < 2^18, else by that of Payne and Hanek ("Radian reduction for
+// trigonometric functions") in f64, in a block of its own which runs when any lane is that large. Polynomials are
+// minimax (Remez), fitted by coefficients.py.
+//
+// f32 with fused multiply-add keeps what r loses by rounding, for an error below 1 ulp. Without, the near reduction of
+// f32 is in f64, and doing the same would take a quarter more time: docs/accuracy.md.
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <cmath>
+#include <optional>
 
 #include "jit/llvm/math_value.h"
 
@@ -13,8 +18,8 @@ namespace kiln::codegen::math {
 namespace {
 
 // (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4, in r^2.
-constexpr double sin_f32[] = {-0.16666667, 0.008333379, -0.00019853064, 2.8325142e-06};
-constexpr double cos_f32[] = {0.041666646, -0.001388731, 2.4432324e-05};
+constexpr double sin_f32[] = {-0.166666672, 0.00833337847, -0.000198525624, 2.82633619e-06};
+constexpr double cos_f32[] = {0.0416666456, -0.00138873002, 2.4430532e-05};
 // clang-format off
 constexpr double sin_f64[] = {
     -0.16666666666666666, 0.008333333333333042, -0.00019841269840960743, 2.7557319072739935e-06,
@@ -40,15 +45,33 @@ constexpr double largest_near = 0x1p18;
 struct TrigReduced {
   Num n;  // as n + magic
   Num r;
+  std::optional<Num> rest = {};  // what r leaves, where that is kept
 };
 
-// pi / 2 in parts of 33, 33 and 53 bits: products with n are exact but for the last.
-TrigReduced reduce_near(const Num &x) {
+// Of f64, for f32 too where there is no fma. pi / 2 in parts, the first of which, of 33 bits, leaves an exact
+// difference. The others are subtracted such that r is rounded once, unless it is so small that nothing follows.
+TrigReduced reduce_near(const Num &x, bool from_f32) {
   Num shifted = multiply_add(x, 0.63661977236758134, binary64.magic);
   Num n = shifted - binary64.magic;
-  Num r = multiply_add(n, -1.5707963267341256, x);
-  r = multiply_add(n, -6.077100506303966e-11, r);
-  return {shifted, multiply_add(n, -2.0222662487959506e-21, r)};
+  Num first = multiply_add(n, -1.5707963267341256, x);
+  if (x.builder().fma)
+    return {shifted, multiply_add(n, -3.5215598651832e-27, multiply_add(n, -6.077100506506192e-11, first))};
+  Num product = n * 6.077100506303966e-11, small = n * 2.0222662487959506e-21;  // of 33 bits: exact; of 53
+  if (from_f32) return {shifted, (first - product) - small};
+  auto [sum, rest] = quick_sum(product, small);
+  return {shifted, (first - sum) - rest};
+}
+
+// f32, with fma: pi / 2 in three parts of 24 bits. The first difference is exact; what the second product and its sum
+// lose is kept.
+TrigReduced reduce_near_f32(const Num &x) {
+  Num shifted = multiply_add(x, 0x1.45f306p-1, binary32.magic);
+  Num n = shifted - binary32.magic;
+  Num first = multiply_add(n, -0x1.921fb6p+0, x);
+  Num product = n * 0x1.777a5cp-25, product_rest = multiply_add(n, 0x1.777a5cp-25, 0.0 - product);
+  Num r = first + product, back = r - first;
+  Num lost = (first - (r - back)) + (product - back);  // Knuth's two-sum
+  return {shifted, r, lost + multiply_add(n, 0x1.ee59dap-50, product_rest)};
 }
 
 // The digits as f64, in the read-only data of the module: one table, whoever asks first.
@@ -117,12 +140,24 @@ TrigReduced reduce_far(const Num &x, bool from_f32) {
   }
   ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt64(from_f32 ? digits_f32 : digits_f64)), loop, after);
   ir.SetInsertPoint(after);
-  return {sum.n + binary64.magic, (sum.fraction + sum.rest) * 1.5707963267948966};
+  Double2 turns = quick_sum(sum.fraction, sum.rest), r = two_product(turns.high, x.literal(1.5707963267948966));
+  Num rest = r.low + multiply_add(turns.low, 1.5707963267948966, turns.high * 6.123233995736766e-17);
+  return {sum.n + binary64.magic, r.high + rest};
+}
+
+Num narrowed(const Num &x) { return x.with(x.ir().CreateFPTrunc(x.value(), x.type_of(x.ir().getFloatTy()))); }
+Num widened(const Num &x) { return x.with(x.ir().CreateFPExt(x.value(), x.type_of(x.ir().getDoubleTy()))); }
+
+// reduce_far in the terms of reduce_near_f32.
+TrigReduced reduce_far_f32(const Num &x) {
+  TrigReduced far = reduce_far(widened(x), true);
+  Num n = narrowed(far.n - binary64.magic), r = narrowed(far.r);
+  return {n + binary32.magic, r, narrowed(far.r - widened(r))};
 }
 
 TrigReduced reduce(const Num &x, bool from_f32) {
   llvm::IRBuilder<> &ir = x.ir();
-  TrigReduced near = reduce_near(x);
+  TrigReduced near = x.is_double() ? reduce_near(x, from_f32) : reduce_near_f32(x);
   Num large = abs(x) >= largest_near;
   llvm::BasicBlock *start = ir.GetInsertBlock();
   llvm::Function *function = start->getParent();
@@ -131,8 +166,9 @@ TrigReduced reduce(const Num &x, bool from_f32) {
   llvm::MDBuilder metadata(ir.getContext());
   ir.CreateCondBr(any(large), slow, join, metadata.createUnlikelyBranchWeights());
   ir.SetInsertPoint(slow);
-  TrigReduced far = reduce_far(x, from_f32);
+  TrigReduced far = x.is_double() ? reduce_far(x, from_f32) : reduce_far_f32(x);
   Num n = select(large, far.n, near.n), r = select(large, far.r, near.r);
+  const std::optional<Num> rest = near.rest ? std::optional(select(large, *far.rest, *near.rest)) : std::nullopt;
   llvm::BasicBlock *slow_end = ir.GetInsertBlock();
   ir.CreateBr(join);
   ir.SetInsertPoint(join);
@@ -142,27 +178,33 @@ TrigReduced reduce(const Num &x, bool from_f32) {
     phi->addIncoming(in_near.value(), start);
     return x.with(phi);
   };
-  Num chosen_n = choose(n, near.n);
-  return {chosen_n, choose(r, near.r)};
+  TrigReduced chosen{choose(n, near.n), choose(r, near.r)};
+  if (rest) chosen.rest = choose(*rest, *near.rest);
+  return chosen;
 }
 
 // sin(x + quarter_turns pi/2).
 Num shifted_sin(const Num &x, int quarter_turns) {
   llvm::IRBuilder<> &ir = x.ir();
   const bool wide = x.is_double();
-  Num x64 = wide ? x : x.with(ir.CreateFPExt(x.value(), x.type_of(ir.getDoubleTy())));
-  TrigReduced reduced = reduce(x64, !wide);
+  TrigReduced reduced = reduce(wide || x.builder().fma ? x : widened(x), !wide);
   Num quadrant = bits_of(reduced.n), r = reduced.r;
-  if (!wide) {
+  if (!wide && r.is_double()) {
     quadrant = quadrant.with(ir.CreateTrunc(quadrant.value(), x.type_of(ir.getInt32Ty())));
-    r = r.with(ir.CreateFPTrunc(r.value(), x.type()));
+    r = narrowed(r);
   }
   quadrant = quadrant + quarter_turns;
 
   Num square = r * r;
-  Num sine = multiply_add(r * square, wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32), r);
-  Num cosine = multiply_add(square * square, wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32),
-                            multiply_add(square, -0.5, 1.0));
+  Num sine_tail = wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32);
+  Num cosine_tail = wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32);
+  Num cosine_head = multiply_add(square, -0.5, 1.0);
+  // Of r + rest: each is a large term and a small one, so that little but the last rounding counts.
+  Num sine = reduced.rest ? multiply_add(r * square, sine_tail, *reduced.rest * cosine_head) + r
+                          : multiply_add(r * square, sine_tail, r);
+  Num cosine = reduced.rest ? multiply_add(square * square, cosine_tail, 0.0 - r * *reduced.rest) +
+                                  multiply_add(square, -0.5, 1.0 - cosine_head) + cosine_head
+                            : multiply_add(square * square, cosine_tail, cosine_head);
   Num odd = quadrant.with(ir.CreateTrunc(quadrant.value(), quadrant.type_of(ir.getInt1Ty())));
   Num sign = (quadrant & quadrant.literal(2)) << (format_of(x).bits - 2);
   return float_of(bits_of(select(odd, cosine, sine)) ^ sign, x);

@@ -137,7 +137,19 @@ inline Num power_of_two(const Num &n, const Num &like) {
   return float_of((n + format.exponent_bias) << format.mantissa_bits, like);
 }
 
+// An unevaluated sum of two f64, after Dekker, "A floating-point technique for extending the available precision".
+struct Double2 {
+  Num high, low;
+};
+// For |a| >= |b|, or a = 0.
+inline Double2 quick_sum(const Num &a, const Num &b) {
+  Num sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
 // math.cpp
+Double2 two_product(const Num &a, const Num &b);  // of f64
+Num rsqrt(const Num &x);
 Num floor(const Num &x);
 Num round_even(const Num &x);
 // math_exp.cpp

@@ -9,74 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "tests/unit/jit/llvm/jit_function.h"
+#include "tests/unit/jit/llvm/math_functions.h"
 
 namespace kiln::codegen::test {
 namespace {
-
-using kernel::Core;
-
-template <class Float>
-struct Function {
-  const char *name;
-  Core op;
-  Float (*reference)(Float x, Float y);  // in the wider type
-  bool binary = false;
-};
-
-template <class F>
-F remainder_of(F x, F y) {
-  const F rest = std::fmod(x, y);
-  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-}
-
-template <class F>
-constexpr Function<F> functions[] = {
-    {"exp", Core::exp, [](F x, F) { return std::exp(x); }},
-    {"log", Core::log, [](F x, F) { return std::log(x); }},
-    {"tanh", Core::tanh, [](F x, F) { return std::tanh(x); }},
-    {"erf", Core::erf, [](F x, F) { return std::erf(x); }},
-    {"sin", Core::sin, [](F x, F) { return std::sin(x); }},
-    {"cos", Core::cos, [](F x, F) { return std::cos(x); }},
-    {"rsqrt", Core::rsqrt, [](F x, F) { return 1 / std::sqrt(x); }},
-    {"floor", Core::floor, [](F x, F) { return std::floor(x); }},
-    {"ceil", Core::ceil, [](F x, F) { return std::ceil(x); }},
-    {"trunc", Core::trunc, [](F x, F) { return std::trunc(x); }},
-    {"round", Core::round, [](F x, F) { return std::nearbyint(x); }},
-    {"pow", Core::pow, [](F x, F y) { return std::pow(x, y); }, true},
-    {"rem", Core::rem, remainder_of<F>, true},
-};
-
-// void f(const F *x, const F *y, F *out, int64_t count): count is a multiple of lanes.
-void emit_map(llvm::Module &module, const Features &features, Core op, bool is_double, unsigned lanes) {
-  llvm::LLVMContext &context = module.getContext();
-  llvm::IRBuilder<> ir(context);
-  llvm::Type *pointer = ir.getPtrTy(), *i64 = ir.getInt64Ty();
-  auto *type = llvm::FunctionType::get(ir.getVoidTy(), {pointer, pointer, pointer, i64}, false);
-  auto *function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", module);
-  llvm::Type *scalar = is_double ? ir.getDoubleTy() : ir.getFloatTy();
-  llvm::Type *value = lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, lanes);
-  auto *entry = llvm::BasicBlock::Create(context, "", function);
-  auto *loop = llvm::BasicBlock::Create(context, "", function);
-  auto *end = llvm::BasicBlock::Create(context, "", function);
-  ir.SetInsertPoint(entry);
-  ir.CreateBr(loop);
-  ir.SetInsertPoint(loop);
-  auto *i = ir.CreatePHI(i64, 2);
-  auto at = [&](unsigned argument) { return ir.CreateGEP(scalar, function->getArg(argument), i); };
-  MathBuilder b{ir, features.fma, features.rounding};
-  llvm::Value *x = ir.CreateAlignedLoad(value, at(0), llvm::Align(4));
-  llvm::Value *y = op == Core::pow || op == Core::rem ? ir.CreateAlignedLoad(value, at(1), llvm::Align(4)) : nullptr;
-  ir.CreateAlignedStore(emit_math(b, op, x, y), at(2), llvm::Align(4));
-  auto *next = ir.CreateAdd(i, ir.getInt64(lanes));
-  i->addIncoming(ir.getInt64(0), entry);
-  i->addIncoming(next, ir.GetInsertBlock());
-  ir.CreateCondBr(ir.CreateICmpULT(next, function->getArg(3)), loop, end);
-  ir.SetInsertPoint(end);
-  ir.CreateRetVoid();
-}
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class F>
 std::vector<F> special_values() {
@@ -95,10 +31,10 @@ std::vector<F> special_values() {
   return values;
 }
 
-// Every stride-th bit pattern, and near multiples of pi/2.
+// Every 4,099th number (`./dev accuracy` takes them all), and near multiples of pi/2.
 std::vector<float> samples(float) {
   std::vector<float> values = special_values<float>();
-  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 1009)
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 4099)
     values.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   for (int i = -50000; i < 50000; i++) values.push_back(static_cast<float>(i * 1.5707963267948966));
   for (int i = -100000; i < 100000; i++) values.push_back(static_cast<float>(i) * 1e-4f);
@@ -136,28 +72,8 @@ void pair_up(std::vector<F> &x, std::vector<F> &y) {
   }
 }
 
-// Where both are finite, the distance in units in the last place of the exact result; a mere sign of zero is not free.
-template <class F, class Wide>
-double error_in_ulp(F got, Wide exact) {
-  const F rounded = static_cast<F>(exact);
-  if (std::isnan(rounded)) return std::isnan(got) ? 0 : infinity;
-  if (rounded == got)
-    return std::signbit(rounded) == std::signbit(got)
-               ? static_cast<double>(std::isinf(got) || got == 0 ? 0 : 1) *
-                     static_cast<double>(
-                         std::abs(static_cast<Wide>(got) - exact) /
-                         std::ldexp(Wide(1), std::max(std::ilogb(exact), std::numeric_limits<F>::min_exponent - 1) -
-                                                 std::numeric_limits<F>::digits + 1))
-               : infinity;
-  if (std::isnan(got)) return infinity;
-  using Limits = std::numeric_limits<F>;
-  const int exponent = std::max(exact == 0 ? Limits::min_exponent - 1 : std::ilogb(exact), Limits::min_exponent - 1);
-  const Wide limit = std::ldexp(Wide(1), Limits::max_exponent);
-  const Wide value = std::isinf(got) ? std::copysign(limit, static_cast<Wide>(got)) : static_cast<Wide>(got);
-  const Wide wanted = std::clamp(exact, -limit, limit);
-  return static_cast<double>(std::abs(value - wanted) /
-                             std::ldexp(Wide(1), std::min(exponent, Limits::max_exponent - 1) - Limits::digits + 1));
-}
+// Of f32 without fma, which would take a quarter more time to be as near.
+bool is_trigonometric(Core op) { return op == Core::sin || op == Core::cos; }
 
 template <class F, class Wide>
 void measure(std::string_view level, double bound) {
@@ -183,18 +99,19 @@ void measure(std::string_view level, double bound) {
         if (double error = error_in_ulp(out[i], exact[i]); error > largest) largest = error, worst = i;
       printf("%-6s f%zu lanes %2u %7.3f ulp at %a%s\n", function.name, 8 * sizeof(F), lanes, largest,
              static_cast<double>(x[worst]), function.binary ? (" ^ " + std::to_string(y[worst])).c_str() : "");
-      EXPECT_LE(largest, bound) << function.name << "(" << x[worst] << ", " << y[worst] << ") = " << out[worst]
-                                << ", not " << static_cast<F>(exact[worst]) << " (" << lanes << " lanes)";
+      EXPECT_LE(largest, features.fma || sizeof(F) == 8 || !is_trigonometric(function.op) ? bound : 1.6)
+          << function.name << "(" << x[worst] << ", " << y[worst] << ") = " << out[worst] << ", not "
+          << static_cast<F>(exact[worst]) << " (" << lanes << " lanes)";
     }
   }
 }
 
-TEST(Math, F32IsWithinTwoUlpOnPlainX86) { measure<float, double>("x86-64", 2); }
-TEST(Math, F32IsWithinTwoUlpOnV3) { measure<float, double>("v3", 2); }
-TEST(Math, F32IsWithinTwoUlpOnV4) { measure<float, double>("v4", 2); }
-TEST(Math, F64IsWithinFourUlpOnPlainX86) { measure<double, long double>("x86-64", 4); }
-TEST(Math, F64IsWithinFourUlpOnV3) { measure<double, long double>("v3", 4); }
-TEST(Math, F64IsWithinFourUlpOnV4) { measure<double, long double>("v4", 4); }
+TEST(Math, F32IsNearOneUlpOnPlainX86) { measure<float, double>("x86-64", 1.1); }
+TEST(Math, F32IsWithinOneUlpOnV3) { measure<float, double>("v3", 1); }
+TEST(Math, F32IsWithinOneUlpOnV4) { measure<float, double>("v4", 1); }
+TEST(Math, F64IsWithinTwoUlpOnPlainX86) { measure<double, long double>("x86-64", 2); }
+TEST(Math, F64IsWithinTwoUlpOnV3) { measure<double, long double>("v3", 2); }
+TEST(Math, F64IsWithinTwoUlpOnV4) { measure<double, long double>("v4", 2); }
 
 }  // namespace
 }  // namespace kiln::codegen::test

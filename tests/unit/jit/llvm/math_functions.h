@@ -1,0 +1,100 @@
+// The functions of jit/llvm/math.h as functions of this process, and what their results are held against: for unit
+// tests and for the program that measures them.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "jit/llvm/math.h"
+#include "tests/unit/jit/llvm/jit_function.h"
+
+namespace kiln::codegen::test {
+
+using kernel::Core;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+template <class Float>
+struct Function {
+  const char *name;
+  Core op;
+  Float (*reference)(Float x, Float y);  // in the wider type
+  bool binary = false;
+};
+
+template <class F>
+F remainder_of(F x, F y) {
+  const F rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+template <class F>
+inline constexpr Function<F> functions[] = {
+    {"exp", Core::exp, [](F x, F) { return std::exp(x); }},
+    {"log", Core::log, [](F x, F) { return std::log(x); }},
+    {"tanh", Core::tanh, [](F x, F) { return std::tanh(x); }},
+    {"erf", Core::erf, [](F x, F) { return std::erf(x); }},
+    {"sin", Core::sin, [](F x, F) { return std::sin(x); }},
+    {"cos", Core::cos, [](F x, F) { return std::cos(x); }},
+    {"rsqrt", Core::rsqrt, [](F x, F) { return 1 / std::sqrt(x); }},
+    {"floor", Core::floor, [](F x, F) { return std::floor(x); }},
+    {"ceil", Core::ceil, [](F x, F) { return std::ceil(x); }},
+    {"trunc", Core::trunc, [](F x, F) { return std::trunc(x); }},
+    {"round", Core::round, [](F x, F) { return std::nearbyint(x); }},
+    {"pow", Core::pow, [](F x, F y) { return std::pow(x, y); }, true},
+    {"rem", Core::rem, remainder_of<F>, true},
+};
+
+// void f(const F *x, const F *y, F *out, int64_t count): count is a multiple of lanes.
+inline void emit_map(llvm::Module &module, const Features &features, Core op, bool is_double, unsigned lanes) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> ir(context);
+  llvm::Type *pointer = ir.getPtrTy(), *i64 = ir.getInt64Ty();
+  auto *type = llvm::FunctionType::get(ir.getVoidTy(), {pointer, pointer, pointer, i64}, false);
+  auto *function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", module);
+  llvm::Type *scalar = is_double ? ir.getDoubleTy() : ir.getFloatTy();
+  llvm::Type *value = lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, lanes);
+  auto *entry = llvm::BasicBlock::Create(context, "", function);
+  auto *loop = llvm::BasicBlock::Create(context, "", function);
+  auto *end = llvm::BasicBlock::Create(context, "", function);
+  ir.SetInsertPoint(entry);
+  ir.CreateBr(loop);
+  ir.SetInsertPoint(loop);
+  auto *i = ir.CreatePHI(i64, 2);
+  auto at = [&](unsigned argument) { return ir.CreateGEP(scalar, function->getArg(argument), i); };
+  MathBuilder b{ir, features.fma, features.rounding};
+  llvm::Value *x = ir.CreateAlignedLoad(value, at(0), llvm::Align(4));
+  llvm::Value *y = op == Core::pow || op == Core::rem ? ir.CreateAlignedLoad(value, at(1), llvm::Align(4)) : nullptr;
+  ir.CreateAlignedStore(emit_math(b, op, x, y), at(2), llvm::Align(4));
+  auto *next = ir.CreateAdd(i, ir.getInt64(lanes));
+  i->addIncoming(ir.getInt64(0), entry);
+  i->addIncoming(next, ir.GetInsertBlock());
+  ir.CreateCondBr(ir.CreateICmpULT(next, function->getArg(3)), loop, end);
+  ir.SetInsertPoint(end);
+  ir.CreateRetVoid();
+}
+
+// Where both are finite, the distance in units in the last place of the exact result; a mere sign of zero is not free.
+template <class F, class Wide>
+double error_in_ulp(F got, Wide exact) {
+  const F rounded = static_cast<F>(exact);
+  if (std::isnan(rounded)) return std::isnan(got) ? 0 : infinity;
+  if (rounded == got)
+    return std::signbit(rounded) == std::signbit(got)
+               ? static_cast<double>(std::isinf(got) || got == 0 ? 0 : 1) *
+                     static_cast<double>(
+                         std::abs(static_cast<Wide>(got) - exact) /
+                         std::ldexp(Wide(1), std::max(std::ilogb(exact), std::numeric_limits<F>::min_exponent - 1) -
+                                                 std::numeric_limits<F>::digits + 1))
+               : infinity;
+  if (std::isnan(got)) return infinity;
+  using Limits = std::numeric_limits<F>;
+  const int exponent = std::max(exact == 0 ? Limits::min_exponent - 1 : std::ilogb(exact), Limits::min_exponent - 1);
+  const Wide limit = std::ldexp(Wide(1), Limits::max_exponent);
+  const Wide value = std::isinf(got) ? std::copysign(limit, static_cast<Wide>(got)) : static_cast<Wide>(got);
+  const Wide wanted = std::clamp(exact, -limit, limit);
+  return static_cast<double>(std::abs(value - wanted) /
+                             std::ldexp(Wide(1), std::min(exponent, Limits::max_exponent - 1) - Limits::digits + 1));
+}
+
+}  // namespace kiln::codegen::test
