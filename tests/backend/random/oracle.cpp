@@ -167,6 +167,11 @@ Result<Oracle> Oracle::of(GraphPtr graph) {
   return Oracle(std::move(graph), std::move(decomposed));
 }
 
+bool Oracle::adds_up() const {
+  return std::ranges::any_of(decomposed_->nodes(),
+                             [](const Node &node) { return node.op && cached_rounding_of(op_of(node)).operands; });
+}
+
 Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const {
   Tensors tensors;
   for (const TensorData &argument : arguments) tensors.push_back(to_reference(argument));

@@ -64,7 +64,8 @@ class CrashReport {
 struct Variant {
   std::string name;
   CompileOptions options;
-  bool all_outputs = false;  // every value is an output, which cuts fusion everywhere
+  bool all_outputs = false;   // every value is an output, which cuts fusion everywhere
+  bool both_fusions = false;  // and in the other fusion, too, to the same bits unless floats are added up
   std::vector<Setting> settings;
 };
 
@@ -72,6 +73,7 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   Variant made{str_cat("cpu ", level, fuse ? "" : ", not fused", all_outputs ? ", every value an output" : ""),
                {},
                all_outputs,
+               /*both_fusions=*/false,
                all_settings()};
   made.options.cpu = level;
   made.options.fuse = fuse;
@@ -80,8 +82,8 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   return made;
 }
 
-// Two that the seed draws, each compiled once and called by one thread and by two; in a soak all there are, those
-// without all outputs first.
+// Two that the seed draws, or one in both fusions; each is compiled once and called by one thread and by two. In a soak
+// all there are, those without all outputs first.
 std::vector<Variant> variants_of(uint64_t seed) {
   static const std::vector<const char *> levels = [] {
     std::vector<const char *> all;
@@ -92,20 +94,24 @@ std::vector<Variant> variants_of(uint64_t seed) {
   if (test::soak()) {
     std::vector<Variant> all;
     for (const bool all_outputs : {false, true})
-      for (const bool fuse : {true, false})
-        for (const char *level : levels) all.push_back(variant_of(level, fuse, all_outputs));
+      for (const char *level : levels) {
+        all.push_back(variant_of(level, true, all_outputs));
+        all.back().both_fusions = true;
+      }
     return all;
   }
   Dice dice(~seed);
   const bool all_outputs = dice.chance(0.25), fuse = dice.chance(0.7);
-  std::vector<Variant> two = {variant_of(dice.pick(levels), fuse, all_outputs),
-                              variant_of(dice.pick(levels), dice.chance(0.7), all_outputs)};
-  while (two[1].name == two[0].name) two[1] = variant_of(dice.pick(levels), dice.chance(0.7), all_outputs);
-  for (Variant &variant : two) {
+  std::vector<Variant> drawn = {variant_of(dice.pick(levels), fuse, all_outputs)};
+  drawn[0].both_fusions = dice.chance(0.5);
+  if (!drawn[0].both_fusions) drawn.push_back(variant_of(dice.pick(levels), dice.chance(0.7), all_outputs));
+  while (drawn.back().name == drawn[0].name && drawn.size() > 1)
+    drawn[1] = variant_of(dice.pick(levels), dice.chance(0.7), all_outputs);
+  for (Variant &variant : drawn) {
     variant.settings = {{1, GuardedBytes::Place::end}, {2, GuardedBytes::Place::begin}};
     if (dice.chance(0.5)) std::swap(variant.settings[0].place, variant.settings[1].place);
   }
-  return two;
+  return drawn;
 }
 
 Result<RandomCase> with_all_outputs(RandomCase made) {
@@ -129,27 +135,48 @@ Result<RandomCase> with_all_outputs(RandomCase made) {
 struct Expectation {
   RandomCase made;
   std::vector<Expected> calls;  // empty: the reference fails once its operands are rounded
+  bool adds_up = false;         // Oracle's
 };
 Result<Expectation> expectation_of(RandomCase made) {
   KILN_ASSIGN(const Oracle oracle, Oracle::of(made.graph));
-  Expectation all{std::move(made), {}};
+  Expectation all{std::move(made), {}, oracle.adds_up()};
   for (const GraphCall &call : all.made.calls) {
     Result<Expected> result = oracle.expect(call.arguments);
-    if (!result.ok()) return Expectation{std::move(all.made), {}};
+    if (!result.ok()) return Expectation{std::move(all.made), {}, all.adds_up};
     all.calls.push_back(std::move(result).value());
   }
   return all;
 }
 
+// Where two compilations of a graph part, or "".
+std::string other_bits(const std::vector<Results> &got, const std::vector<Results> &expected) {
+  for (size_t call = 0; call < got.size(); ++call)
+    for (size_t r = 0; r < got[call].size(); ++r)
+      if (got[call][r] != expected[call][r])
+        return str_cat("call ", call, ": result ", r,
+                       " is not the same bits in both fusions: ", difference(got[call][r], expected[call][r], 0));
+  return "";
+}
+
 // What is wrong, or "".
 std::string check(const Expectation &expected, const Variant &variant) {
   if (expected.calls.empty()) return "";
-  const Result<std::vector<Results>> results =
-      run_guarded(expected.made.graph, expected.made.calls, variant.options, variant.settings);
-  if (!results.ok()) return results.status().message();
-  for (size_t k = 0; k < expected.calls.size(); ++k) {
-    const std::string parts = difference((*results)[k], expected.calls[k]);
-    if (!parts.empty()) return str_cat("call ", k, ": ", parts);
+  std::vector<Results> first;
+  for (const bool fuse : {variant.options.fuse, !variant.options.fuse}) {
+    CompileOptions options = variant.options;
+    options.fuse = fuse;
+    Result<std::vector<Results>> results =
+        run_guarded(expected.made.graph, expected.made.calls, options, variant.settings);
+    if (!results.ok()) return results.status().message();
+    for (size_t k = 0; k < expected.calls.size(); ++k) {
+      const std::string parts = difference((*results)[k], expected.calls[k]);
+      if (!parts.empty()) return str_cat(fuse ? "" : "not fused, ", "call ", k, ": ", parts);
+    }
+    if (!variant.both_fusions) return "";
+    if (first.empty())
+      first = std::move(*results);
+    else if (!expected.adds_up)
+      return other_bits(*results, first);
   }
   return "";
 }
