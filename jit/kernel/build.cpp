@@ -17,7 +17,9 @@ class Builder {
   Builder(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
           const std::vector<bool> &needed)
       : group_(group), items_(items), tensors_(tensors), needed_(needed) {
-    for (uint32_t i : group.items) makers_[items[i].result] = &items[i];
+    for (uint32_t i : group.items) {
+      for (uint32_t tensor : items[i].results) makers_[tensor] = &items[i];
+    }
   }
 
   Built run() {
@@ -100,11 +102,10 @@ class Builder {
       std::vector<int32_t> yields;
       for (int32_t y : item->compute.body.yields) yields.push_back(ids[static_cast<size_t>(y)]);
       if (item->is_map()) {
-        made[item->result] = yields[0];
-        if (const auto buffer = buffer_of_.find(item->result); buffer != buffer_of_.end()) {
-          stage.stores.push_back(
-              {store_access(*item, kernel_axes(*item)), static_cast<int32_t>(stage.body.yields.size())});
-          stage.body.yields.push_back(yields[0]);
+        for (size_t r = 0; r < item->results.size(); ++r) {
+          const int32_t value = yields[static_cast<size_t>(item->compute.results[r].value)];
+          made[item->results[r]] = value;
+          store_yield(stage, *item, item->results[r], value, kernel_axes(*item));
         }
         continue;
       }
@@ -114,7 +115,11 @@ class Builder {
       if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});  // over one element
       stage.body.yields = std::move(yields);
       stage.carriers = item->compute.carriers;
-      stage.stores.push_back({store_access(*item, kernel_axes(*item)), item->compute.result_carrier});
+      for (size_t r = 0; r < item->results.size(); ++r) {
+        if (buffer_of_.contains(item->results[r]))
+          stage.stores.push_back(
+              {store_access(*item, item->results[r], kernel_axes(*item)), item->compute.results[r].value});
+      }
     }
     prune(stage.body);
     return stage;
@@ -170,16 +175,17 @@ class Builder {
                       .access = {},
                       .expr = {}};
     const int sum = append(stage.body, accumulator);
-    made[item.result] = BodyBuilder(stage.body).convert(sum, c.dtype);
+    made[item.results[0]] = BodyBuilder(stage.body).convert(sum, c.results[0].dtype);
     for (uint32_t i : group_.items) {
       const Item &each = items_[i];
       if (&each != &item) {
         const std::vector<int> ids = copy_into(stage.body, each.compute.body, each, axes, made);
-        made[each.result] = ids[static_cast<size_t>(each.compute.body.yields[0])];
+        for (size_t r = 0; r < each.results.size(); ++r) {
+          const auto yield = static_cast<size_t>(each.compute.results[r].value);
+          made[each.results[r]] = ids[static_cast<size_t>(each.compute.body.yields[yield])];
+        }
       }
-      if (!buffer_of_.contains(each.result)) continue;
-      stage.stores.push_back({store_access(each, axes), static_cast<int32_t>(stage.body.yields.size())});
-      stage.body.yields.push_back(made[each.result]);
+      for (uint32_t tensor : each.results) store_yield(stage, each, tensor, made[tensor], axes);
     }
     prune(stage.body);
     kernel_.stages.push_back(std::move(stage));
@@ -212,12 +218,19 @@ class Builder {
     });
   }
 
-  Access store_access(const Item &item, const AxisMap &axes) const {
+  // A map's result, if it has memory.
+  void store_yield(Stage &stage, const Item &item, uint32_t tensor, int32_t value, const AxisMap &axes) const {
+    if (!buffer_of_.contains(tensor)) return;
+    stage.stores.push_back({store_access(item, tensor, axes), static_cast<int32_t>(stage.body.yields.size())});
+    stage.body.yields.push_back(value);
+  }
+
+  Access store_access(const Item &item, uint32_t tensor, const AxisMap &axes) const {
     std::vector<Expr> index;
     for (uint32_t axis = 0; axis < item.compute.dims.size(); ++axis) {
       index.push_back(item.compute.dims[axis].is(1) ? Expr(0) : *axes(axis));
     }
-    return {.buffer = buffer_of_.at(item.result), .index = {offset_of(item.result, index)}, .valid = -1, .fill = 0};
+    return {.buffer = buffer_of_.at(tensor), .index = {offset_of(tensor, index)}, .valid = -1, .fill = 0};
   }
 
   Expr offset_of(uint32_t tensor, const std::vector<Expr> &index) const {
@@ -250,15 +263,17 @@ class Builder {
       }
     }
     for (uint32_t i : group_.items) {
-      const uint32_t tensor = items_[i].result;
-      if (needed_[tensor]) add(tensor, Buffer::Space::out, span_of(tensor));
+      for (uint32_t tensor : items_[i].results) {
+        if (needed_[tensor]) add(tensor, Buffer::Space::out, span_of(tensor));
+      }
     }
     for (const StagePlan &plan : plans) {
       for (const Item *item : plan.items) {
-        if (needed_[item->result] || !crosses_stages(item->result, plan, plans)) continue;
         Expr inner = 1;
         for (size_t d = group_.rows; d < item->domain.size(); ++d) inner *= item->compute.dims[item->domain[d]];
-        add(item->result, Buffer::Space::row_local, inner);
+        for (uint32_t tensor : item->results) {
+          if (!needed_[tensor] && crosses_stages(tensor, plan, plans)) add(tensor, Buffer::Space::row_local, inner);
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
-// A compute says what one tensor is: an SSA body over the axes of its result (and reduce axes), whose loads address
-// other tensors by one index expression per dimension. It is what an op lowers to, and what fusion takes: inlining a
-// producer is substituting its axes. The style of description is that of tensor expressions (Halide, TVM).
+// A compute says what one tensor is, or several of the same dimensions: an SSA body over the axes of the result (and
+// reduce axes), whose loads address other tensors by one index expression per dimension. It is what an op lowers to,
+// and what fusion takes: inlining a producer is substituting its axes. The style of description is that of tensor
+// expressions (Halide, TVM).
 #pragma once
 #include <span>
 #include <vector>
@@ -15,12 +16,15 @@ enum class ContractRole : uint8_t { batch, m, n };
 // Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the
 // compute.
 struct Compute {
-  DType dtype = DType::f32;
-  Shape dims;                // of the result
+  struct Output {
+    DType dtype = DType::f32;
+    int32_t value = 0;  // which yield of the body (map) or which carrier (reduction); a contraction has one output
+  };
+  std::vector<Output> results{{}};
+  Shape dims;                // of each result
   std::vector<Expr> reduce;  // extents of the reduce axes
-  Body body;                 // map: one yield. Reduction: the carriers' inputs. Contraction: unused
+  Body body;                 // map: what results name. Reduction: the carriers' inputs. Contraction: unused
   Carriers carriers;
-  int32_t result_carrier = 0;        // reduction: the carrier that is the result
   std::optional<Contract> contract;  // bodies a and b over result axes and one reduce axis (k)
   // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
   // index. `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.

@@ -42,11 +42,15 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
   std::vector<uint32_t> group_of(fused.tensors.size(), UINT32_MAX);
   std::vector<bool> needed(fused.tensors.size());
   for (uint32_t g = 0; g < groups.size(); ++g) {
-    for (uint32_t i : groups[g].items) group_of[items[i].result] = g;
+    for (uint32_t i : groups[g].items) {
+      for (uint32_t tensor : items[i].results) group_of[tensor] = g;
+    }
   }
   for (uint32_t g = 0; g < groups.size(); ++g) {
     for (uint32_t i : groups[g].items) {
-      if (fused.tensors[items[i].result].is_output) needed[items[i].result] = true;
+      for (uint32_t tensor : items[i].results) {
+        if (fused.tensors[tensor].is_output) needed[tensor] = true;
+      }
       for (uint32_t operand : items[i].operands) {
         if (group_of[operand] != g) needed[operand] = true;
       }
@@ -78,7 +82,7 @@ std::string nodes_of(const Launch &launch, const Program &program) {
   }
   std::vector<std::string> names;
   for (const Program::Def &def : std::views::reverse(program.defs)) {
-    if (!computed[def.result]) continue;
+    if (std::ranges::none_of(def.results, [&](uint32_t tensor) { return computed[tensor]; })) continue;
     names.push_back(str_cat("'", def.node, "' [", def.op, "]"));
     for (uint32_t operand : def.operands) {
       if (!read[operand]) computed[operand] = true;

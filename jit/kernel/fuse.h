@@ -22,7 +22,7 @@ struct Tensor {
 struct Program {  // computes in topological order
   std::vector<Tensor> tensors;
   struct Def {
-    uint32_t result;
+    std::vector<uint32_t> results;  // tensors, one for each of the compute's
     std::vector<uint32_t> operands;
     Compute compute;
     std::string_view node = {}, op = {};  // of the graph, for messages; views of what the program was lowered from

@@ -9,7 +9,7 @@ namespace kiln::kernel {
 
 // A compute that gets memory (or a place in a kernel that does): its producers that cost nothing are in its bodies.
 struct Item {
-  uint32_t result = 0;             // tensor
+  std::vector<uint32_t> results;   // tensors, one for each of the compute's
   std::vector<uint32_t> operands;  // tensors; what Access::buffer of the bodies numbers
   Compute compute;
   std::vector<uint32_t> domain;  // result axes whose extent is not 1; the others read as 0

@@ -50,8 +50,10 @@ class Grouper {
                            .rows = item.domain.size(),
                            .cost = size_of_body(item)});
       }
-      item_of_[item.result] = i;
-      group_of_[item.result] = g;
+      for (uint32_t tensor : item.results) {
+        item_of_[tensor] = i;
+        group_of_[tensor] = g;
+      }
     }
     return std::move(groups_);
   }

@@ -30,7 +30,9 @@ class Inliner {
     maker_.assign(n, UINT32_MAX);
     inlined_.assign(n, false);
     readers_.assign(n, 0);
-    for (uint32_t d = 0; d < program.defs.size(); ++d) maker_[program.defs[d].result] = d;
+    for (uint32_t d = 0; d < program.defs.size(); ++d) {
+      for (uint32_t tensor : program.defs[d].results) maker_[tensor] = d;
+    }
     count_readers();
     find_constant();
     find_summed();
@@ -41,13 +43,13 @@ class Inliner {
     items_.resize(program_.defs.size());
     for (uint32_t d = 0; d < program_.defs.size(); ++d) {
       items_[d] = make(program_.defs[d]);
-      inlined_[items_[d].result] = decide(d);
+      for (uint32_t tensor : items_[d].results) inlined_[tensor] = decide(items_[d], tensor);
     }
     // What no output needs is dropped.
     std::vector<bool> live(program_.tensors.size());
     for (size_t d = items_.size(); d-- > 0;) {
-      const uint32_t tensor = items_[d].result;
-      if (!live[tensor] && !program_.tensors[tensor].is_output) continue;
+      keep_results(items_[d], [&](uint32_t tensor) { return live[tensor] || program_.tensors[tensor].is_output; });
+      if (items_[d].results.empty()) continue;
       for (uint32_t operand : items_[d].operands) live[operand] = true;
       kept.push_back(std::move(items_[d]));
     }
@@ -61,8 +63,9 @@ class Inliner {
     uses_.resize(program_.tensors.size());
     for (size_t d = program_.defs.size(); d-- > 0;) {
       const Program::Def &def = program_.defs[d];
-      const uint32_t weight =
-          def.compute.view ? std::max(1u, readers_[def.result] + program_.tensors[def.result].is_output) : 1;
+      uint32_t weight = 1;
+      if (def.compute.view)
+        weight = std::max(1u, readers_[def.results[0]] + program_.tensors[def.results[0]].is_output);
       for (auto operand = def.operands.begin(); operand != def.operands.end(); ++operand) {
         if (std::find(def.operands.begin(), operand, *operand) == operand) readers_[*operand] += weight;
       }
@@ -86,8 +89,9 @@ class Inliner {
     for (const Tensor &tensor : program_.tensors) constant_.push_back(tensor.prepared);
     for (const Program::Def &def : program_.defs) {
       const bool folds_away = !def.operands.empty() || is_free(def.compute.body);
-      constant_[def.result] = std::ranges::all_of(def.operands, [&](uint32_t t) { return constant_[t]; }) &&
-                              folds_away && !program_.tensors[def.result].is_output && !has_symbols(def.compute);
+      const bool is_constant = std::ranges::all_of(def.operands, [&](uint32_t t) { return constant_[t]; }) &&
+                               folds_away && !any_output(def.results) && !has_symbols(def.compute);
+      for (uint32_t tensor : def.results) constant_[tensor] = is_constant;
     }
   }
 
@@ -102,8 +106,8 @@ class Inliner {
     for (size_t d = program_.defs.size(); d-- > 0;) {
       const Program::Def &def = program_.defs[d];
       const bool sums = def.compute.contract || !def.compute.carriers.types.empty();
-      const bool passes_on =
-          summed_[def.result] && !program_.tensors[def.result].is_output && is_free(def.compute.body);
+      const bool passes_on = std::ranges::all_of(def.results, [&](uint32_t t) { return summed_[t]; }) &&
+                             !any_output(def.results) && is_free(def.compute.body);
       for (const uint32_t operand : def.operands) {
         const bool picks = std::ranges::all_of(uses_[operand], [&](const Use &use) {
           return use.def != d || std::ranges::any_of(use.access->index, &Expr::depends_on_value);
@@ -115,7 +119,7 @@ class Inliner {
 
   Item make(const Program::Def &def) {
     Item item;
-    item.result = def.result;
+    item.results = def.results;
     item.compute = def.compute;
     for (uint32_t d = 0; d < def.compute.dims.size(); ++d) {
       if (!def.compute.dims[d].is(1)) item.domain.push_back(d);
@@ -144,7 +148,7 @@ class Inliner {
       item.compute.contract->b = inlined(def.compute.contract->b);
     }
     drop_unused_operands(item);
-    item.prepared = !program_.tensors[item.result].is_output && !item.operands.empty() && !has_symbols(item.compute) &&
+    item.prepared = !any_output(item.results) && !item.operands.empty() && !has_symbols(item.compute) &&
                     std::ranges::all_of(item.operands, [&](uint32_t t) { return prepared(t); });
     return item;
   }
@@ -153,7 +157,8 @@ class Inliner {
   int place_load(Item &item, Body &body, Value load, uint32_t tensor) {
     if (inlined_[tensor]) {
       Item &producer = items_[maker_[tensor]];
-      if (const std::optional<int> value = compose(item, body, load, producer)) return *value;
+      if (const std::optional<int> value = compose(item, body, load, producer, yield_of(producer, tensor)))
+        return *value;
       inlined_[tensor] = false;  // from here on; what has it already keeps it
       producer.over_budget = true;
     }
@@ -167,9 +172,41 @@ class Inliner {
     return static_cast<uint16_t>(number);
   }
 
+  // Which yield of a map is `tensor`.
+  static size_t yield_of(const Item &item, uint32_t tensor) {
+    const auto number = static_cast<size_t>(std::ranges::find(item.results, tensor) - item.results.begin());
+    return static_cast<size_t>(item.compute.results[number].value);
+  }
+
+  // Drops the other results, and of a map what computes them.
+  template <class Fn>
+  static void keep_results(Item &item, Fn is_kept) {
+    if (std::ranges::all_of(item.results, is_kept)) return;
+    Compute &c = item.compute;
+    const bool is_map = item.is_map();
+    std::vector<uint32_t> results;
+    std::vector<Compute::Output> outputs;
+    std::vector<int32_t> yields;
+    for (size_t r = 0; r < item.results.size(); ++r) {
+      if (!is_kept(item.results[r])) continue;
+      results.push_back(item.results[r]);
+      outputs.push_back(c.results[r]);
+      if (is_map) {
+        yields.push_back(c.body.yields[static_cast<size_t>(c.results[r].value)]);
+        outputs.back().value = static_cast<int32_t>(yields.size()) - 1;
+      }
+    }
+    item.results = std::move(results);
+    c.results = std::move(outputs);
+    if (!is_map || item.results.empty()) return;
+    c.body.yields = std::move(yields);
+    prune(c.body);
+    drop_unused_operands(item);
+  }
+
   // What `producer` computes at the index of `load`, at the end of `body`. Nullopt, with nothing changed: the item
   // would grow past a limit, more than by a load in the producer's place.
-  static std::optional<int> compose(Item &item, Body &body, const Value &load, const Item &producer) {
+  static std::optional<int> compose(Item &item, Body &body, const Value &load, const Item &producer, size_t yield) {
     const size_t values = body.values.size(), operands = item.operands.size();
     const int guard = load.access.valid;
     const std::vector<Expr> &index = load.access.index;
@@ -191,7 +228,7 @@ class Inliner {
       item.operands.resize(operands);
       return {};
     }
-    const int result = ids[static_cast<size_t>(producer.compute.body.yields[0])];
+    const int result = ids[static_cast<size_t>(producer.compute.body.yields[yield])];
     if (guard < 0) return result;
     Value fill = make_value(Core::constant, load.type, -1, -1);
     fill.immediate = load.access.fill;
@@ -230,10 +267,8 @@ class Inliner {
            (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b)));
   }
 
-  // Whether def d, a map whose own producers are in its body by now, is to be computed by its readers.
-  bool decide(uint32_t d) const {
-    const Item &item = items_[d];
-    const uint32_t tensor = item.result;
+  // Whether result `tensor` of a map whose own producers are in its body by now is to be computed by its readers.
+  bool decide(const Item &item, uint32_t tensor) const {
     if (!item.is_map() || program_.tensors[tensor].is_output || uses_[tensor].empty()) return false;
     if (!options_.fuse) return item.compute.view && item.compute.body.values.size() == 1;
     if (item.compute.body.values.size() > max_values / 2 || item.operands.size() > max_operands / 2) return false;
@@ -244,7 +279,7 @@ class Inliner {
     for (const Use &use : uses_[tensor]) {
       // The error word must not hear of elements that a guard leaves out.
       if (use.access->valid >= 0 && checks) return false;
-      const bool reader_prepared = constant_[program_.defs[use.def].result];
+      const bool reader_prepared = constant_[program_.defs[use.def].results[0]];
       if (item.prepared && !reader_prepared && cost > 0) return false;  // computed once a binding, not at each call
     }
     if (cost <= free_cost && !checks) return true;
@@ -265,9 +300,9 @@ class Inliner {
       const Tensor &tensor = program_.tensors[t];
       return product_of(tensor.dims) * static_cast<int64_t>(size_of(tensor.dtype));
     };
-    Expr read = 0;
+    Expr read = 0, written = 0;
     for (uint32_t operand : item.operands) read += bytes(operand);
-    const Expr written = bytes(item.result);
+    for (uint32_t result : item.results) written += bytes(result);
     return read.is_integer() && written.is_integer() && read.integer() < written.integer() && !item.operands.empty() &&
            cost_of(item.compute.body) <= unpacking_cost &&
            std::ranges::none_of(
@@ -303,6 +338,10 @@ class Inliner {
       return true;
     }
     return std::ranges::any_of(use.access->index, [](const Expr &e) { return e.depends_on_value(); });
+  }
+
+  bool any_output(std::span<const uint32_t> tensors) const {
+    return std::ranges::any_of(tensors, [&](uint32_t t) { return program_.tensors[t].is_output; });
   }
 
   bool identity(const Access &access, const Shape &dims) const {

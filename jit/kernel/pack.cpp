@@ -42,11 +42,12 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   const Expr n_extent = extent_of(item, n_axes), width = static_cast<int64_t>(panel);
 
   Item packing;
-  packing.result = static_cast<uint32_t>(tensors.size());
+  packing.results = {static_cast<uint32_t>(tensors.size())};
   packing.operands = item.operands;
   packing.prepared = true;
   Compute &p = packing.compute;
-  p.dtype = c.contract->accumulator;
+  const DType dtype = c.contract->accumulator;
+  p.results = {{dtype}};
   for (uint32_t axis : batch_axes) p.dims.push_back(c.dims[axis]);
   p.dims.insert(p.dims.end(), {ceil_div(n_extent, width), k_extent, width});
   for (uint32_t d = 0; d < p.dims.size(); ++d) {
@@ -78,13 +79,13 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
       load.access.valid = inside;
     return append(to, load);
   });
-  const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], p.dtype);
-  builder.yield(builder.op(Core::select, inside, value, builder.constant(p.dtype, 0)));
+  const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], dtype);
+  builder.yield(builder.op(Core::select, inside, value, builder.constant(dtype, 0)));
   prune(p.body);
   drop_unused_operands(packing);
 
   tensors.push_back(
-      {.dtype = p.dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
+      {.dtype = dtype, .dims = p.dims, .strides = row_major_strides(p.dims), .is_output = false, .prepared = true});
 
   // The contraction reads the panels: flattened n as the axes say it.
   Expr flat = 0;
@@ -95,8 +96,8 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   index.insert(index.end(), {floor_div(flat, width), k, mod(flat, width)});
   Body read;
   BodyBuilder reader(read);
-  item.operands.push_back(packing.result);
-  reader.yield(reader.load(static_cast<uint16_t>(item.operands.size() - 1), p.dtype, std::move(index)));
+  item.operands.push_back(packing.results[0]);
+  reader.yield(reader.load(static_cast<uint16_t>(item.operands.size() - 1), dtype, std::move(index)));
   c.contract->b = std::move(read);
   c.contract->panel = panel;
   drop_unused_operands(item);
@@ -111,7 +112,7 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
   for (size_t t = 0; t < tensors.size(); ++t) prepared[t] = tensors[t].prepared;
   std::vector<Item> all;
   for (Item &item : items) {
-    prepared[item.result] = item.prepared;
+    for (uint32_t tensor : item.results) prepared[tensor] = item.prepared;
     if (item.compute.contract && !item.prepared) {
       const Body &b = item.compute.contract->b;
       bool packable = has(b, Core::load);

@@ -20,11 +20,12 @@ namespace kiln {
 // record.
 struct Op;
 
-// ---- lowering to kernel IR: fills `compute` (result dims and dtype are set already)
+// ---- lowering to kernel IR: fills `compute` (its dims are set already, and for each result the dtype and, as what it
+// names, the yield or carrier of its number)
 struct LowerContext {
   const Op &op;
   std::span<const TensorType> inputs;
-  const TensorType &result;
+  const TensorType &result;  // the first; all have its dims
   const AttrMap &attrs;
   kernel::Compute &compute;
   kernel::BodyBuilder body;  // of compute.body

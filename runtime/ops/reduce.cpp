@@ -85,7 +85,7 @@ Status lower_argmax(LowerContext &c) {
   reduced[dim] = true;
   const std::vector<Expr> index = reduce_index(c, reduced);
   c.compute.carriers = kernel::argmax_carriers(c.inputs[0].dtype);
-  c.compute.result_carrier = 1;
+  c.compute.results[0].value = 1;
   c.body.yield(c.load(0, index));
   c.body.yield(c.body.index(index[dim]));
   return {};

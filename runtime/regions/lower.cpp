@@ -16,7 +16,7 @@ using kernel::Compute;
 // A map over the axes of `dims`, with its body to be filled.
 Compute empty_map(DType dtype, const Shape &dims) {
   Compute compute;
-  compute.dtype = dtype;
+  compute.results[0].dtype = dtype;
   compute.dims = dims;
   return compute;
 }
@@ -89,10 +89,14 @@ class Lowering {
     return tensor;
   }
 
+  // Gives the first of the result's tensors; the others follow it.
   uint32_t add_def(std::vector<uint32_t> operands, Compute compute, std::string_view node, std::string_view op) {
-    const uint32_t result = add_tensor(compute.dtype, compute.dims, row_major_strides(compute.dims));
-    out_.program.defs.push_back({result, std::move(operands), std::move(compute), node, op});
-    return result;
+    std::vector<uint32_t> results;
+    for (const Compute::Output &output : compute.results)
+      results.push_back(add_tensor(output.dtype, compute.dims, row_major_strides(compute.dims)));
+    const uint32_t first = results[0];
+    out_.program.defs.push_back({std::move(results), std::move(operands), std::move(compute), node, op});
+    return first;
   }
 
   // A constant of one element is worth no memory: it becomes part of the kernels that read it.
@@ -111,9 +115,11 @@ class Lowering {
 
   Status op(const Node &node) {
     const Op &op = op_of(node);
-    if (node.results.size() != 1)
-      return error(Code::unimplemented, "[", op.name, "] has ", node.results.size(), " results; lowering takes one");
     const TensorType &result = node.results[0];
+    for (const TensorType &other : node.results)
+      if (other.dims != result.dims)
+        return error(Code::unimplemented, "[", op.name, "] has results of different shapes, ", text_of(result.dims),
+                     " and ", text_of(other.dims), "; lowering takes one shape");
     std::vector<TensorType> types;
     types.reserve(node.inputs.size());
     std::vector<uint32_t> operands;
@@ -123,6 +129,8 @@ class Lowering {
       operands.push_back(tensors_.at(input));
     }
     Compute compute = empty_map(result.dtype, result.dims);
+    for (size_t r = 1; r < node.results.size(); ++r)
+      compute.results.push_back({node.results[r].dtype, static_cast<int32_t>(r)});
     if (op.view) {
       KILN_TRY(lower_view(node, types[0], compute));
     } else if (op.lower) {
@@ -132,7 +140,8 @@ class Lowering {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
     if (const uint32_t bits = risks_of(compute.body)) out_.risks.push_back({node.name, std::string(op.name), bits});
-    tensors_[{node.id, 0}] = add_def(std::move(operands), std::move(compute), node.name, op.name);
+    const uint32_t first = add_def(std::move(operands), std::move(compute), node.name, op.name);
+    for (uint32_t r = 0; r < node.results.size(); ++r) tensors_[{node.id, r}] = first + r;
     return {};
   }
 

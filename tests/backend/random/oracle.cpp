@@ -36,7 +36,7 @@ Rounding rounding_of(const Op &op) {
     const Result<Inferred> inferred = infer(op, sample.inputs, attrs);
     if (!inferred.ok()) continue;
     kernel::Compute compute;
-    compute.dtype = inferred->results[0].dtype;
+    compute.results[0].dtype = inferred->results[0].dtype;
     compute.dims = inferred->results[0].dims;
     LowerContext context{op, sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
     if (!op.lower(context).ok()) continue;

@@ -44,6 +44,43 @@ void expect_same_as_unfused(const ProgramBuilder &b, const Sizes &sizes) {
   }
 }
 
+TEST(Fuse, GivesResultsOfOneComputeOneStageWithAStoreForEachThatIsNeeded) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t});
+  const uint32_t moments = b.moments_last(x);
+  b.output(moments);
+  b.output(b.map(Core::div, x, static_cast<int32_t>(moments + 1)));
+  const uint32_t waves = b.sine_and_cosine(x);
+  b.output(waves + 1);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 2u);
+  const Kernel &rows = *f.launches[0].kernel, &cosine = *f.launches[1].kernel;
+  ASSERT_EQ(rows.stages.size(), 2u) << print(rows);
+  ASSERT_EQ(rows.stages[0].stores.size(), 2u) << print(rows);
+  EXPECT_EQ(rows.stages[0].stores[0].value, 0);
+  EXPECT_EQ(rows.stages[0].stores[1].value, 1);
+  EXPECT_EQ(rows.buffers[rows.stages[0].stores[0].to.buffer].space, Buffer::Space::out);
+  EXPECT_EQ(rows.buffers[rows.stages[0].stores[1].to.buffer].space, Buffer::Space::row_local);
+  ASSERT_EQ(cosine.stages[0].stores.size(), 1u) << print(cosine);  // nobody reads the sine: it is not computed
+  EXPECT_EQ(cosine.stages[0].body.values.size(), 2u) << print(cosine);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
+TEST(Fuse, FoldsEachResultOfACheapMapIntoItsOwnReader) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t});
+  const uint32_t waves = b.sine_and_cosine(x);
+  b.output(b.reduce_last(Core::add, waves));
+  b.output(b.reduce_last(Core::add, waves + 1));
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 2u);
+  for (const Launch &launch : f.launches) {
+    EXPECT_EQ(launch.kernel->stages.size(), 1u) << print(*launch.kernel);
+    EXPECT_EQ(launch.kernel->stages[0].body.values.size(), 2u) << print(*launch.kernel);  // the other wave is not there
+  }
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
 TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, 8, t});

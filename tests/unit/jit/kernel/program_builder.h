@@ -1,5 +1,6 @@
 // Small programs of computes for the tests of fusion: what op records would lower to, without the ops.
 #pragma once
+#include <array>
 #include <random>
 
 #include "jit/kernel/fuse.h"
@@ -41,16 +42,36 @@ class ProgramBuilder {
   // Over the last axis, which is kept with extent 1.
   uint32_t reduce_last(Core combine, uint32_t a) {
     Compute c;
-    c.dims = program.tensors[a].dims;
-    const Expr extent = c.dims.back();
-    c.dims.back() = 1;
-    c.reduce = {extent};
-    std::vector<Expr> index;
-    for (uint32_t d = 0; d + 1 < c.dims.size(); ++d) index.push_back(Expr::axis(d, c.dims[d]));
-    index.push_back(Expr::axis(static_cast<uint32_t>(c.dims.size()), extent));
     BodyBuilder body(c.body);
-    body.yield(body.load(0, DType::f32, index));
+    body.yield(load_last(c, body, a));
     c.carriers = carriers_of(combine, DType::f32);
+    return define(std::move(c), {a});
+  }
+  // The same, of two results: the sum, and the sum of squares.
+  uint32_t moments_last(uint32_t a) {
+    Compute c;
+    BodyBuilder body(c.body);
+    const int x = load_last(c, body, a);
+    body.yield(x);
+    body.yield(body.op(Core::mul, x, x));
+    c.carriers.types = {DType::f32, DType::f32};
+    c.carriers.identities = {0, 0};
+    BodyBuilder combine(c.carriers.combine);
+    std::array<int, 4> sides{};
+    for (uint32_t i = 0; i < 4; ++i) sides[i] = combine.carrier(DType::f32, i);
+    for (size_t i = 0; i < 2; ++i) combine.yield(combine.op(Core::add, sides[i], sides[i + 2]));
+    c.results = {{DType::f32, 0}, {DType::f32, 1}};
+    return define(std::move(c), {a});
+  }
+  // Pointwise, of two results: sine and cosine.
+  uint32_t sine_and_cosine(uint32_t a) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    BodyBuilder body(c.body);
+    const int x = body.load(0, DType::f32, axes(c.dims));
+    body.yield(body.op(Core::sin, x));
+    body.yield(body.op(Core::cos, x));
+    c.results = {{DType::f32, 0}, {DType::f32, 1}};
     return define(std::move(c), {a});
   }
   // A view: result index -> operand index.
@@ -81,10 +102,16 @@ class ProgramBuilder {
     b.yield(b.load(1, DType::f32, {all.back(), k}));
     return define(std::move(c), {x, w});
   }
+  // Gives the first result; the others follow it.
   uint32_t define(Compute c, std::vector<uint32_t> operands) {
-    program.tensors.push_back({DType::f32, c.dims, row_major_strides(c.dims), false, false});
-    program.defs.push_back({last(), std::move(operands), std::move(c)});
-    return last();
+    std::vector<uint32_t> results;
+    for (const Compute::Output &output : c.results) {
+      program.tensors.push_back({output.dtype, c.dims, row_major_strides(c.dims), false, false});
+      results.push_back(last());
+    }
+    const uint32_t first = results[0];
+    program.defs.push_back({std::move(results), std::move(operands), std::move(c)});
+    return first;
   }
   void output(uint32_t tensor) { program.tensors[tensor].is_output = true; }
 
@@ -95,6 +122,16 @@ class ProgramBuilder {
   }
 
  private:
+  // An element of `a`; c's dims become its, with the last axis reduced.
+  int load_last(Compute &c, BodyBuilder &body, uint32_t a) const {
+    c.dims = program.tensors[a].dims;
+    c.reduce = {c.dims.back()};
+    c.dims.back() = 1;
+    std::vector<Expr> index = axes(c.dims);
+    index.back() = Expr::axis(static_cast<uint32_t>(c.dims.size()), c.reduce[0]);
+    return body.load(0, DType::f32, index);
+  }
+
   static std::vector<Expr> broadcast(const Shape &to, const Shape &from) {
     std::vector<Expr> index;
     for (size_t d = 0; d < from.size(); ++d) {
@@ -106,7 +143,8 @@ class ProgramBuilder {
   uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
 };
 
-// Maps, reductions, views and linear layers over tensors with the symbols n and t, in a shape that the seed decides.
+// Maps, reductions (some of two results), views and linear layers over tensors with the symbols n and t, in a shape
+// that the seed decides.
 inline ProgramBuilder random_program(unsigned seed) {
   const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
   std::mt19937 random(seed);
@@ -124,7 +162,7 @@ inline ProgramBuilder random_program(unsigned seed) {
     const Shape ad = b.program.tensors[a].dims, cd = b.program.tensors[c].dims;
     bool fits = ad.size() == cd.size();
     for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         b.map(Core::tanh, a);
         break;
@@ -138,6 +176,12 @@ inline ProgramBuilder random_program(unsigned seed) {
         if (ad.size() == 3)
           b.view(a, {ad[1], ad[0], ad[2]},
                  [](const std::vector<Expr> &i) { return std::vector<Expr>{i[1], i[0], i[2]}; });
+        break;
+      case 4:
+        b.sine_and_cosine(a);
+        break;
+      case 5:
+        b.map(Core::tanh, b.moments_last(a) + below(2));
         break;
       default:
         if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));

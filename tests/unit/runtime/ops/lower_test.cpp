@@ -57,7 +57,7 @@ kernel::Compute lowered(std::string_view op, const std::vector<TensorType> &inpu
     ADD_FAILURE() << node.status().message();
     return compute;
   }
-  compute.dtype = node->results[0].dtype;
+  compute.results[0].dtype = node->results[0].dtype;
   compute.dims = node->results[0].dims;
   LowerContext context{*find_op(op), inputs, node->results[0], node->attrs, compute, kernel::BodyBuilder(compute.body)};
   EXPECT_TRUE(find_op(op)->lower(context).ok());
@@ -113,7 +113,7 @@ TEST(LowerIndexing, GuardsTheLoadAtALoadedIndex) {
 TEST(LowerReduce, GivesAScalarOneStepToReduce) {
   EXPECT_EQ(lowered("sum", {f32({})}).reduce.size(), 1u);
   EXPECT_EQ(lowered("sum", {f32({3, 4, 5})}, {{"dims", ints({0, 2})}}).reduce.size(), 2u);
-  EXPECT_EQ(lowered("argmax", {f32({3, 4})}).result_carrier, 1);
+  EXPECT_EQ(lowered("argmax", {f32({3, 4})}).results[0].value, 1);
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ TEST(Lower, EachOpIsOneComputeOverItsOperands) {
                                       "b"));
   ASSERT_EQ(l.program.defs.size(), 2u);
   EXPECT_EQ(l.program.defs[0].operands, (std::vector<uint32_t>{l.inputs[0], l.inputs[1]}));
-  EXPECT_EQ(l.program.defs[1].operands, (std::vector<uint32_t>(2, l.program.defs[0].result)));
-  EXPECT_EQ(l.outputs, std::vector<uint32_t>{l.program.defs[1].result});
+  EXPECT_EQ(l.program.defs[1].operands, (std::vector<uint32_t>(2, l.program.defs[0].results[0])));
+  EXPECT_EQ(l.outputs, std::vector<uint32_t>{l.program.defs[1].results[0]});
   EXPECT_TRUE(l.program.tensors[l.outputs[0]].is_output);
-  EXPECT_FALSE(l.program.tensors[l.program.defs[0].result].is_output);
+  EXPECT_FALSE(l.program.tensors[l.program.defs[0].results[0]].is_output);
 }
 
 TEST(Lower, AViewIsOneLoadAtTheMappedIndex) {
