@@ -106,6 +106,71 @@ KILN_INLINE bool kiln_in_range(kiln_i64 index, kiln_i64 extent, unsigned *error)
   if (!inside) atomicOr(error, 2u);
   return inside;
 }
+
+// What stores combine by. Integers wrap.
+struct kiln_add {
+  template <class T> KILN_INLINE T of(T a, T b) { return T((kiln_u64)a + (kiln_u64)b); }
+  KILN_INLINE float of(float a, float b) { return a + b; }
+  KILN_INLINE double of(double a, double b) { return a + b; }
+};
+struct kiln_mul {
+  template <class T> KILN_INLINE T of(T a, T b) { return T((kiln_u64)a * (kiln_u64)b); }
+  KILN_INLINE float of(float a, float b) { return a * b; }
+  KILN_INLINE double of(double a, double b) { return a * b; }
+};
+struct kiln_least { template <class T> KILN_INLINE T of(T a, T b) { return kiln_min(a, b); } };
+struct kiln_greatest { template <class T> KILN_INLINE T of(T a, T b) { return kiln_max(a, b); } };
+struct kiln_and { template <class T> KILN_INLINE T of(T a, T b) { return T(a & b); } };
+struct kiln_or { template <class T> KILN_INLINE T of(T a, T b) { return T(a | b); } };
+template <class OP, class T> KILN_INLINE void kiln_combine(T *at, T value) { *at = OP::of(*at, value); }
+template <unsigned BYTES> struct kiln_word { typedef unsigned type; };
+template <> struct kiln_word<8> { typedef unsigned long long type; };
+template <class OP, class T> KILN_INLINE void kiln_combine_atomically(T *at, T value) {
+  typedef typename kiln_word<sizeof(T)>::type word;
+  union { word bits; T value; } seen, next;
+  word found = *(volatile word *)at;
+  do {
+    seen.bits = found;
+    next.value = OP::of(seen.value, value);
+    found = atomicCAS((word *)at, seen.bits, next.bits);
+  } while (found != seen.bits);
+}
+
+// The order of sorts and searches: NaN last, in either direction.
+struct kiln_plain { template <class T> KILN_INLINE T of(T x) { return x; } };
+template <int EXPONENT, int MANTISSA, bool FINITE> struct kiln_small {
+  KILN_INLINE float of(unsigned x) { return kiln_from_small<EXPONENT, MANTISSA, FINITE>(x); }
+};
+template <bool DESCENDING, class T> KILN_INLINE bool kiln_precedes(T a, T b) {
+  return a != a || b != b ? a == a : DESCENDING ? a > b : a < b;
+}
+template <class KEY, bool DESCENDING, class T> KILN_INLINE bool kiln_before(T a, T b) {
+  return kiln_precedes<DESCENDING>(KEY::of(a), KEY::of(b));
+}
+// How many of the row's elements come before the key or, UPPER, do not come after it.
+template <class KEY, bool DESCENDING, bool UPPER, class T>
+KILN_INLINE kiln_i64 kiln_search(const T *row, kiln_i64 step, kiln_i64 count, T key) {
+  kiln_i64 found = 0;
+  while (count > 0) {
+    const kiln_i64 half = count / 2;
+    const T element = row[(found + half) * step];
+    if (UPPER ? !kiln_before<KEY, DESCENDING>(key, element) : kiln_before<KEY, DESCENDING>(element, key)) {
+      found += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return found;
+}
+// Where element `at` lies when pairs of runs of `length` are merged: equal elements of the left run come first.
+template <class KEY, bool DESCENDING, class T>
+KILN_INLINE kiln_i64 kiln_merged(const T *keys, kiln_i64 at, kiln_i64 length, kiln_i64 count) {
+  const kiln_i64 begin = at / (2 * length) * (2 * length);
+  const kiln_i64 middle = kiln_min(begin + length, count), end = kiln_min(middle + length, count);
+  if (at < middle) return at + kiln_search<KEY, DESCENDING, false>(keys + middle, 1, end - middle, keys[at]);
+  return begin + (at - middle) + kiln_search<KEY, DESCENDING, true>(keys + begin, 1, middle - begin, keys[at]);
+}
 )";
 }
 

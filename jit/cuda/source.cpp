@@ -23,26 +23,70 @@ bool constant_and_small(const Kernel &kernel) {
   return elements <= thread_local_elements;
 }
 
+// A combination that is exact in any order, of what the device has atomic words for.
+bool is_atomic(const Store &store, DType type) {
+  const bool exact = !dtype_info(type).is_float || store.mode == Store::Mode::min || store.mode == Store::Mode::max;
+  return store.combines() && exact && size_of(type) >= 4;
+}
+
+std::string_view name_of(Store::Mode mode) {
+  switch (mode) {
+    case Store::Mode::add:
+      return "kiln_add";
+    case Store::Mode::mul:
+      return "kiln_mul";
+    case Store::Mode::min:
+      return "kiln_least";
+    case Store::Mode::max:
+      return "kiln_greatest";
+    case Store::Mode::bit_and:
+      return "kiln_and";
+    case Store::Mode::bit_or:
+      return "kiln_or";
+    case Store::Mode::plain:  // combines nothing
+      break;
+  }
+  return "";
+}
+
 class SourceEmitter {
  public:
   SourceEmitter(const Kernel &kernel, std::string_view name)
-      : kernel_(kernel), name_(name), block_(mapping_of(kernel) == Mapping::block) {}
+      : kernel_(kernel), name_(name), block_(mapping_of(kernel) == Mapping::block) {
+    for (uint32_t id = 0; id < rows(); ++id)
+      if (!kernel.parallel[id].extent.is(1)) points_.push_back(id);
+    for (const Stage &stage : kernel.stages) {
+      for (const Store &store : stage.stores)
+        points_in_order_ |= space_of(store) == Buffer::Space::out && needs_order(store, points_);
+    }
+  }
 
   std::string run() {
     signature();
     buffers();
     if (block_) shared_memory();
-    line(block_ ? "for (kiln_i64 point = blockIdx.x; point < args.points; point += gridDim.x) {"
-                : "for (kiln_i64 point = blockIdx.x * (kiln_i64)blockDim.x + threadIdx.x; point < args.points; point "
-                  "+= (kiln_i64)gridDim.x * blockDim.x) {");
+    if (points_in_order_) line(block_ ? "if (blockIdx.x == 0)" : "if (blockIdx.x == 0 && threadIdx.x == 0)");
+    line(points_in_order_ ? "for (kiln_i64 point = 0; point < args.points; ++point) {"
+         : block_         ? "for (kiln_i64 point = blockIdx.x; point < args.points; point += gridDim.x) {"
+                  : "for (kiln_i64 point = blockIdx.x * (kiln_i64)blockDim.x + threadIdx.x; point < args.points; point "
+                    "+= (kiln_i64)gridDim.x * blockDim.x) {");
     ++indent_;
     delinearise("point", kernel_.parallel, 0);
     if (!block_) thread_locals();
-    for (const Stage &stage : kernel_.stages) {
+    for (size_t number = 0; number < kernel_.stages.size(); ++number) {
+      const Stage &stage = kernel_.stages[number];
+      if (stage.in_blocks() && (number == 0 || !kernel_.stages[number - 1].in_blocks())) {
+        line(str_cat(loop_text(rows(), stage.axes[0].extent), " {"));
+        ++indent_;
+      }
       line("{");
       ++indent_;
       if (stage.contract)
         contraction(stage);
+      else if (stage.sort)
+        sort(stage);
+      else if (stage.scans())
+        scan(stage);
       else if (stage.carriers.types.empty())
         map(stage);
       else if (block_)
@@ -52,6 +96,10 @@ class SourceEmitter {
       --indent_;
       line("}");
       if (block_) line("__syncthreads();");
+      if (stage.in_blocks() && number + 1 == end_of_blocks(kernel_, number)) {
+        --indent_;
+        line("}");
+      }
     }
     --indent_;
     line("}");
@@ -62,6 +110,14 @@ class SourceEmitter {
 
  private:
   uint32_t rows() const { return static_cast<uint32_t>(kernel_.parallel.size()); }
+  // A stage's own axes: all but a block axis; and the first one's id.
+  uint32_t first_axis(const Stage &stage) const { return rows() + (stage.in_blocks() ? 1 : 0); }
+  static std::span<const Axis> own_axes(const Stage &stage) {
+    return std::span(stage.axes).subspan(stage.in_blocks() ? 1 : 0);
+  }
+  static std::string loop_text(size_t id, const Expr &extent) {
+    return str_cat("for (kiln_i64 i", id, " = 0; i", id, " < ", expr_text(extent), "; ++i", id, ")");
+  }
   void line(const std::string &text) { out_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
 
   void signature() {
@@ -131,23 +187,65 @@ class SourceEmitter {
     return text.yields();
   }
 
-  void stores(const Stage &stage, std::span<const std::string> values) {
+  Buffer::Space space_of(const Store &store) const { return kernel_.buffers[store.to.buffer].space; }
+  DType type_of(const Store &store) const { return kernel_.buffers[store.to.buffer].type; }
+  // Whether the order shows in which points of `axes` store: two of them may meet, and not as atoms.
+  bool needs_order(const Store &store, const std::vector<uint32_t> &axes) const {
+    const bool meets = (store.combines() || store.scatters()) && !separates(store.to.index[0], axes);
+    return meets && !is_atomic(store, type_of(store));
+  }
+  // Of a stage at one point.
+  bool is_in_order(const Stage &stage) const {
+    return std::ranges::any_of(stage.stores, [&](const Store &s) { return needs_order(s, loops_of(stage)); });
+  }
+  std::vector<uint32_t> loops_of(const Stage &stage) const {
+    std::vector<uint32_t> loops;
+    for (uint32_t a = 0; a < stage.axes.size(); ++a)
+      if (stage.axes[a].role == Axis::Role::loop && !stage.axes[a].extent.is(1)) loops.push_back(rows() + a);
+    return loops;
+  }
+
+  // `results`: what yields or carriers are called.
+  void stores(const Stage &stage, std::span<const std::string> results) {
+    if (std::ranges::any_of(stage.stores, &Store::scatters)) {
+      for (size_t r = 0; r < results.size(); ++r) line(str_cat("const kiln_i64 r", r, " = ", results[r], ";"));
+    }
     for (const Store &s : stage.stores) {
-      line(str_cat("b", s.to.buffer, "[", expr_text(s.to.index[0]), "] = ", values[static_cast<size_t>(s.value)], ";"));
+      const std::string guard = s.to.valid < 0 ? "" : str_cat("if (", results[static_cast<size_t>(s.to.valid)], ") "),
+                        place = str_cat("b", s.to.buffer, "[", expr_text(s.to.index[0], "r"), "]");
+      const std::string &value = results[static_cast<size_t>(s.value)];
+      if (!s.combines()) {
+        line(str_cat(guard, place, " = ", value, ";"));
+        continue;
+      }
+      const bool shared = space_of(s) == Buffer::Space::out || block_;  // by threads
+      std::vector<uint32_t> axes = loops_of(stage);
+      if (space_of(s) == Buffer::Space::out) axes.insert(axes.end(), points_.begin(), points_.end());
+      const bool atomic = shared && is_atomic(s, type_of(s)) && !separates(s.to.index[0], axes);
+      line(str_cat(guard, atomic ? "kiln_combine_atomically<" : "kiln_combine<", name_of(s.mode), ">(&", place, ", (",
+                   memory_type(type_of(s)), ")", value, ");"));
     }
   }
 
-  // The threads of a block share the loop axes; a thread alone walks them all.
+  // Walks `axes`, whose point is `name`: the threads of a block share them, a thread alone walks them all; so does the
+  // first thread of a block, where the order shows.
+  void walk(const std::string &name, std::span<const Axis> axes, bool in_order) {
+    if (block_ && in_order) line("if (threadIdx.x == 0)");
+    const bool shared = block_ && !in_order;
+    line(str_cat("for (kiln_i64 ", name, " = ", shared ? "threadIdx.x" : "0", "; ", name, " < ", points_of(axes), "; ",
+                 name, " += ", shared ? "blockDim.x" : "1", ") {"));
+  }
+
   void map(const Stage &stage) {
-    if (stage.axes.empty()) {
+    const std::span<const Axis> axes = own_axes(stage);
+    if (axes.empty()) {
       if (block_) line("if (threadIdx.x == 0) {");
     } else {
-      line(str_cat("for (kiln_i64 at = ", block_ ? "threadIdx.x" : "0", "; at < ", points_of(stage.axes),
-                   "; at += ", block_ ? "blockDim.x" : "1", ") {"));
+      walk("at", axes, is_in_order(stage));
     }
-    const bool braces = block_ || !stage.axes.empty();
+    const bool braces = block_ || !axes.empty();
     indent_ += braces;
-    delinearise("at", stage.axes, rows());
+    delinearise("at", axes, first_axis(stage));
     stores(stage, body(stage.body, "v"));
     indent_ -= braces;
     if (braces) line("}");
@@ -158,7 +256,7 @@ class SourceEmitter {
   };
   static Split split(const Stage &stage) {
     Split s;
-    for (const Axis &axis : stage.axes) (axis.role == Axis::Role::loop ? s.loops : s.reduces).push_back(axis);
+    for (const Axis &axis : own_axes(stage)) (axis.role == Axis::Role::loop ? s.loops : s.reduces).push_back(axis);
     return s;
   }
 
@@ -188,7 +286,7 @@ class SourceEmitter {
                   const std::string &step) {
     line(str_cat("for (kiln_i64 at = ", first, "; at < ", points_of(axes.reduces), "; at += ", step, ") {"));
     ++indent_;
-    delinearise("at", axes.reduces, rows() + static_cast<uint32_t>(axes.loops.size()));
+    delinearise("at", axes.reduces, first_axis(stage) + static_cast<uint32_t>(axes.loops.size()));
     combine(stage.carriers, names, body(stage.body, "v"));
     --indent_;
     line("}");
@@ -198,10 +296,64 @@ class SourceEmitter {
     const Split axes = split(stage);
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;
-    delinearise("loop", axes.loops, rows());
+    delinearise("loop", axes.loops, first_axis(stage));
     const std::vector<std::string> names = begin_carriers(stage.carriers);
     accumulate(stage, axes, names, "0", "1");
     stores(stage, names);
+    --indent_;
+    line("}");
+  }
+
+  // The scan axis goes in order, at each point of the loop axes.
+  void scan(const Stage &stage) {
+    const Split axes = split(stage);
+    const size_t id = first_axis(stage) + axes.loops.size();
+    walk("loop", axes.loops, is_in_order(stage));
+    ++indent_;
+    delinearise("loop", axes.loops, first_axis(stage));
+    const std::vector<std::string> names = begin_carriers(stage.carriers);
+    const std::string extent = expr_text(stage.axes.back().extent);
+    line(str_cat("for (kiln_i64 at = 0; at < ", extent, "; ++at) {"));
+    ++indent_;
+    line(str_cat("const kiln_i64 i", id, " = ", stage.carriers.reverse ? str_cat("(", extent, ") - 1 - at") : "at",
+                 ";"));
+    const std::vector<std::string> yields = body(stage.body, "v");
+    std::vector<std::string> results = names;
+    for (size_t c = 0; stage.carriers.exclusive && c < names.size(); ++c) {
+      line(str_cat("const ", value_type(stage.carriers.types[c]), " before", c, " = ", names[c], ";"));
+      results[c] = str_cat("before", c);
+    }
+    const auto further = yields.begin() + static_cast<ptrdiff_t>(names.size());
+    combine(stage.carriers, names, {yields.begin(), further});
+    results.insert(results.end(), further, yields.end());
+    stores(stage, results);
+    --indent_;
+    line("}");
+    --indent_;
+    line("}");
+  }
+
+  // Runs merge in pairs; each element finds its own place, by a search in the other run of its pair.
+  void sort(const Stage &stage) {
+    const Sort &s = *stage.sort;
+    const std::string count = expr_text(stage.axes.back().extent);
+    const uint16_t keys = s.columns[0].buffer;
+    line(str_cat("for (kiln_i64 length = ", expr_text(s.runs), "; length < ", count, "; length *= 2) {"));
+    ++indent_;
+    for (bool back : {false, true}) {
+      walk("at", own_axes(stage), false);
+      ++indent_;
+      if (!back) {
+        line(str_cat("const kiln_i64 to = kiln_merged<", order_text(kernel_.buffers[keys].type, s.descending), ">(b",
+                     keys, ", at, length, ", count, ");"));
+      }
+      for (const Sort::Column &c : s.columns)
+        line(back ? str_cat("b", c.buffer, "[at] = b", c.spare, "[at];")
+                  : str_cat("b", c.spare, "[to] = b", c.buffer, "[at];"));
+      --indent_;
+      line("}");
+      if (block_) line("__syncthreads();");
+    }
     --indent_;
     line("}");
   }
@@ -232,7 +384,7 @@ class SourceEmitter {
     }
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;
-    delinearise("loop", axes.loops, rows());
+    delinearise("loop", axes.loops, first_axis(stage));
     const std::vector<std::string> names = begin_carriers(stage.carriers);
     accumulate(stage, axes, names, "threadIdx.x", "blockDim.x");
     for (size_t c = 0; c < names.size(); ++c) line(str_cat("shared", c, "[threadIdx.x] = c", c, ";"));
@@ -259,13 +411,17 @@ class SourceEmitter {
     line("}");
   }
 
-  // One thread for each (m, n): a plain loop over k.
+  // One thread for each (m, n), which are points or the last loop axes: a plain loop over k.
   void contraction(const Stage &stage) {
     const Contract &c = *stage.contract;
-    const std::string type(value_type(c.accumulator));
-    line(str_cat(type, " sum = 0;"));
-    line(str_cat("for (kiln_i64 i", rows(), " = 0; i", rows(), " < ", expr_text(stage.axes[0].extent), "; ++i", rows(),
-                 ") {"));
+    const Split axes = split(stage);
+    if (!axes.loops.empty()) {
+      walk("loop", axes.loops, is_in_order(stage));
+      ++indent_;
+      delinearise("loop", axes.loops, first_axis(stage));
+    }
+    line(str_cat(value_type(c.accumulator), " sum = 0;"));
+    line(str_cat(loop_text(first_axis(stage) + axes.loops.size(), stage.axes.back().extent), " {"));
     ++indent_;
     const std::string a = body(c.a, "a")[0], b = body(c.b, "b_")[0];
     line(str_cat("sum += ", a, " * ", b, ";"));
@@ -273,11 +429,16 @@ class SourceEmitter {
     line("}");
     const std::string sum[] = {"sum"};
     stores(stage, body(stage.body, "v", sum));
+    if (axes.loops.empty()) return;
+    --indent_;
+    line("}");
   }
 
   const Kernel &kernel_;
   std::string_view name_;
   bool block_;
+  std::vector<uint32_t> points_;  // the parallel axes
+  bool points_in_order_ = false;  // one block, or thread, takes them one after the other
   std::string out_;
   int indent_ = 0;
 };
@@ -285,7 +446,7 @@ class SourceEmitter {
 }  // namespace
 
 Mapping mapping_of(const Kernel &kernel) {
-  const bool alone = kernel.stages.front().contract || kernel.schedule.vector == Schedule::Vector::parallel;
+  const bool alone = is_tiled_contraction(kernel) || kernel.schedule.vector == Schedule::Vector::parallel;
   return alone && constant_and_small(kernel) ? Mapping::thread : Mapping::block;
 }
 

@@ -122,6 +122,13 @@ std::string odd_text(const std::string &value, DType from) {
   return size_of(from) == 4 ? str_cat("kiln_to_odd((double)", value, ")") : str_cat("(float)", value);
 }
 
+std::string search_text(const Value &v, const std::string &key, DType type, const std::string &prefix) {
+  return str_cat("kiln_search<", order_text(type, v.immediate & search_descending), ", ",
+                 v.immediate & search_upper ? "true" : "false", ">(b", v.access.buffer, " + (",
+                 expr_text(v.access.index[0], prefix), "), ", expr_text(v.access.index[1], prefix), ", ",
+                 expr_text(v.expr, prefix), ", (", memory_type(type), ")", key, ")");
+}
+
 std::string convert_text(const std::string &value, DType from, DType to) {
   if (from == to) return value;
   if (is_small_float(from))
@@ -141,6 +148,11 @@ std::string convert_text(const std::string &value, DType from, DType to) {
 }
 
 }  // namespace
+
+std::string order_text(DType type, bool descending) {
+  return str_cat(is_small_float(type) ? str_cat("kiln_small", format_text(type)) : "kiln_plain", ", ",
+                 descending ? "true" : "false");
+}
 
 std::string BodyText::text_of(const Value &v) const {
   std::string a = name(v.args[0]);  // may be returned
@@ -165,6 +177,12 @@ std::string BodyText::text_of(const Value &v) const {
       return v.access.valid < 0
                  ? value
                  : str_cat(name(v.access.valid), " ? ", value, " : ", immediate_text(v.type, v.access.fill));
+    }
+    case Core::search: {
+      const std::string found = search_text(v, a, operand, prefix_);
+      return v.access.valid < 0
+                 ? found
+                 : str_cat(name(v.access.valid), " ? ", found, " : ", immediate_text(v.type, v.access.fill));
     }
     case Core::index:
       return expr_text(v.expr, prefix_);

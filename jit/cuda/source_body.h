@@ -13,6 +13,8 @@ std::string_view value_type(DType type);   // "float"; booleans are bool
 std::string_view memory_type(DType type);  // as stored: booleans are unsigned char
 std::string expr_text(const Expr &e, std::string_view value_prefix = "v");
 std::string immediate_text(DType type, uint64_t immediate);
+// The template arguments that are the order of kernel::Sort.
+std::string order_text(DType type, bool descending);
 
 // One statement for each value, named PREFIX0, PREFIX1, ...
 class BodyText {

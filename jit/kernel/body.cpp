@@ -11,8 +11,8 @@ bool same(const Access &a, const Access &b) {
 
 bool same(const Value &a, const Value &b) {
   if (a.op != b.op || a.type != b.type || a.args != b.args || a.immediate != b.immediate) return false;
-  if (a.op == Core::load) return same(a.access, b.access);
-  return a.op != Core::index || a.expr == b.expr;
+  if (reads_memory(a.op) && !same(a.access, b.access)) return false;
+  return (a.op != Core::index && a.op != Core::search) || a.expr == b.expr;
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ std::vector<int> copy_body(const Body &from, Body &to, const AxisMap &axes, cons
   for (const Value &old : from.values) {
     Value value = old;
     for (int32_t &arg : value.args) arg = renamed(arg);
-    if (value.op == Core::index) value.expr = translate(value.expr, axes, ids);
-    if (value.op != Core::load) {
+    if (value.op == Core::index || value.op == Core::search) value.expr = translate(value.expr, axes, ids);
+    if (!reads_memory(value.op)) {
       ids.push_back(append(to, value));
       continue;
     }
@@ -70,8 +70,8 @@ void prune(Body &body) {
     for (int32_t arg : v.args) {
       if (arg >= 0) live[static_cast<size_t>(arg)] = true;
     }
-    if (v.op == Core::index) mark_expr(v.expr);
-    if (v.op != Core::load) continue;
+    if (v.op == Core::index || v.op == Core::search) mark_expr(v.expr);
+    if (!reads_memory(v.op)) continue;
     for (const Expr &e : v.access.index) mark_expr(e);
     if (v.access.valid >= 0) live[static_cast<size_t>(v.access.valid)] = true;
   }
@@ -107,8 +107,8 @@ bool has(const Body &body, Core op) {
 
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
   for (Value &v : body.values) {
-    if (v.op == Core::index) fn(v.expr);
-    if (v.op == Core::load) {
+    if (v.op == Core::index || v.op == Core::search) fn(v.expr);
+    if (reads_memory(v.op)) {
       for (Expr &e : v.access.index) fn(e);
     }
   }

@@ -35,7 +35,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;  // one reduction, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one reduction or scan, or maps with one set of loop axes
     std::vector<Expr> loops;
   };
 
@@ -55,7 +55,7 @@ class Builder {
     for (uint32_t i : group_.items) {
       const Item &item = items_[i];
       std::vector<Expr> loops;
-      for (size_t d = group_.rows; d < item.domain.size(); ++d) loops.push_back(item.compute.dims[item.domain[d]]);
+      for (size_t d = group_.rows; d < item.row_axes(); ++d) loops.push_back(item.compute.dims[item.domain[d]]);
       if (plans.empty() || !item.is_map() || !plans.back().items.front()->is_map() || plans.back().loops != loops ||
           !in_step(item, plans.back())) {
         plans.push_back({{}, std::move(loops)});
@@ -69,10 +69,10 @@ class Builder {
   bool in_step(const Item &item, const StagePlan &plan) const {
     const std::vector<Expr> axes = domain_axes(item);
     return std::ranges::all_of(item.compute.body.values, [&](const Value &v) {
-      if (v.op != Core::load) return true;
+      if (!reads_memory(v.op)) return true;
       const auto maker = makers_.find(item.operands[v.access.buffer]);
       if (maker == makers_.end() || std::ranges::find(plan.items, maker->second) == plan.items.end()) return true;
-      return reads_in_step(v.access, maker->second->domain, axes, axes.size());
+      return v.op == Core::load && reads_in_step(v.access, maker->second->domain, axes, axes.size());
     });
   }
 
@@ -111,6 +111,9 @@ class Builder {
       }
       for (const Expr &extent : item->compute.reduce) {
         if (!extent.is(1)) stage.axes.push_back({extent, Axis::Role::reduce});
+      }
+      if (item->compute.scan >= 0) {
+        stage.axes.push_back({item->compute.dims[static_cast<size_t>(item->compute.scan)], Axis::Role::scan});
       }
       if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});  // over one element
       stage.body.yields = std::move(yields);
@@ -214,6 +217,9 @@ class Builder {
       if (const auto value = made.find(tensor); value != made.end()) return value->second;
       load.access.buffer = buffer_of_.at(tensor);
       load.access.index = {offset_of(tensor, load.access.index)};
+      if (load.op == Core::search)
+        load.access.index.push_back(
+            local(tensor) || tensors_[tensor].strides.empty() ? 1 : tensors_[tensor].strides.back());
       return append(body, load);
     });
   }

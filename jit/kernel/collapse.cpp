@@ -61,13 +61,14 @@ bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<S
 void collapse_axes(Kernel &kernel) {
   std::vector<Stage *> all;
   for (Stage &stage : kernel.stages) all.push_back(&stage);
-  const bool contraction = kernel.stages.front().contract.has_value();
+  const bool contraction = is_tiled_contraction(kernel);
   // The last two parallel axes of a contraction are m and n, and stay.
   for (size_t keep = contraction ? 2 : 0, i = kernel.parallel.size() - keep; i-- > 1;) {
     merge(kernel.parallel, 0, i - 1, all);
   }
   if (contraction) return;
   for (Stage &stage : kernel.stages) {
+    if (stage.contract) continue;  // its last axes are m, n and k
     Stage *one[] = {&stage};
     for (size_t i = stage.axes.size(); i-- > 1;) {
       if (stage.axes[i - 1].role == stage.axes[i].role) {

@@ -59,6 +59,16 @@ int BodyBuilder::carrier(DType type, uint32_t which) {
   return push({.op = Core::carrier, .type = type, .args = {-1, -1, -1}, .immediate = which, .access = {}, .expr = {}});
 }
 
+int BodyBuilder::search(int value, uint16_t operand, std::vector<Expr> index, Expr count, uint64_t flags, int valid,
+                        uint64_t fill) {
+  return push({.op = Core::search,
+               .type = DType::i64,
+               .args = {value, -1, -1},
+               .immediate = flags,
+               .access = {.buffer = operand, .index = std::move(index), .valid = valid, .fill = fill},
+               .expr = std::move(count)});
+}
+
 int BodyBuilder::op(Core core, int a, int b, int c) {
   const CoreGroup group = core_info(core).group;
   const bool asks = group == CoreGroup::compare || group == CoreGroup::in_range;

@@ -18,12 +18,13 @@ enum class ContractRole : uint8_t { batch, m, n };
 struct Compute {
   struct Output {
     DType dtype = DType::f32;
-    int32_t value = 0;  // which yield of the body (map) or which carrier (reduction); a contraction has one output
+    int32_t value = 0;  // which yield of the body (map) or carrier (reduction, scan); a contraction has one output
   };
   std::vector<Output> results{{}};
   Shape dims;                // of each result
   std::vector<Expr> reduce;  // extents of the reduce axes
-  Body body;                 // map: what results name. Reduction: the carriers' inputs. Contraction: unused
+  int32_t scan = -1;         // a scan: the result axis that it goes along
+  Body body;                 // map: what results name. Reduction, scan: the carriers' inputs. Contraction: unused
   Carriers carriers;
   std::optional<Contract> contract;  // bodies a and b over result axes and one reduce axis (k)
   // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
@@ -42,6 +43,9 @@ class BodyBuilder {
   int load(uint16_t operand, DType type, std::vector<Expr> index, int valid = -1, uint64_t fill = 0);
   int convert(int value, DType to);
   int carrier(DType type, uint32_t which);
+  // `index`: of the first element of a row, which goes along the last dimension; flags: of SearchFlags.
+  int search(int value, uint16_t operand, std::vector<Expr> index, Expr count, uint64_t flags, int valid = -1,
+             uint64_t fill = 0);
   int op(Core core, int a, int b = -1, int c = -1);  // type of the result: from the operands
   void yield(int value) { body_.yields.push_back(value); }
   DType type(int value) const { return body_.values[static_cast<size_t>(value)].type; }

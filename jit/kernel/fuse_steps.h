@@ -12,11 +12,16 @@ struct Item {
   std::vector<uint32_t> results;   // tensors, one for each of the compute's
   std::vector<uint32_t> operands;  // tensors; what Access::buffer of the bodies numbers
   Compute compute;
-  std::vector<uint32_t> domain;  // result axes whose extent is not 1; the others read as 0
+  std::vector<uint32_t> domain;  // result axes whose extent is not 1, that of a scan last; the others read as 0
   bool prepared = false;         // depends on parameters alone
   bool over_budget = false;      // has memory only because a reader would have grown past a limit with it inside
 
   bool is_map() const { return !compute.contract && compute.carriers.types.empty(); }
+  // How many of the domain's axes may be a kernel's rows.
+  size_t row_axes() const {
+    const bool scans = compute.scan >= 0 && !compute.dims[static_cast<size_t>(compute.scan)].is(1);
+    return domain.size() - (scans ? 1 : 0);
+  }
 };
 
 // Items that become one kernel, in order.

@@ -47,7 +47,7 @@ class Grouper {
         g = static_cast<uint32_t>(groups_.size());
         groups_.push_back({.items = {i},
                            .contraction = item.compute.contract.has_value(),
-                           .rows = item.domain.size(),
+                           .rows = item.row_axes(),
                            .cost = size_of_body(item)});
       }
       for (uint32_t tensor : item.results) {
@@ -80,17 +80,17 @@ class Grouper {
     };
     if (group.contraction) {
       if (!item.is_map() || item.compute.dims != first.compute.dims) return false;
-      return for_loads(item, [&](const Access &load) {
-        const Item *m = member(item.operands[load.buffer]);
-        return !m || reads_in_step(load, m->domain, axes, axes.size());
+      return for_reads(item, [&](const Value &read) {
+        const Item *m = member(item.operands[read.access.buffer]);
+        return !m || (read.op == Core::load && reads_in_step(read.access, m->domain, axes, axes.size()));
       });
     }
 
     // The longest row prefix that every read of the group keeps in step.
-    size_t rows = std::min(group.rows, item.domain.size());
-    for_loads(item, [&](const Access &load) {
-      if (const Item *m = member(item.operands[load.buffer])) {
-        while (rows > 0 && !reads_in_step(load, m->domain, axes, rows)) --rows;
+    size_t rows = std::min(group.rows, item.row_axes());
+    for_reads(item, [&](const Value &read) {
+      if (const Item *m = member(item.operands[read.access.buffer])) {
+        while (rows > 0 && !reads_in_step(read.access, m->domain, axes, rows)) --rows;
       }
       return true;
     });
@@ -98,12 +98,12 @@ class Grouper {
     for (size_t d = 0; d < rows; ++d) {
       if (first.compute.dims[first.domain[d]] != item.compute.dims[item.domain[d]]) return false;
     }
-    // Reductions over other than the innermost axes run across columns, in a kernel of their own.
-    if (!item.compute.carriers.types.empty() && item.domain.size() > rows) return false;
+    // Reductions and scans over other than the innermost axes run across columns, in a kernel of their own.
+    if (!item.compute.carriers.types.empty() && item.row_axes() > rows) return false;
     if (!small_rows(item, rows)) return false;
     for (uint32_t m : group.items) {
       const Item &other = items_[m];
-      if (!other.compute.carriers.types.empty() && other.domain.size() > rows) return false;
+      if (!other.compute.carriers.types.empty() && other.row_axes() > rows) return false;
       if (!small_rows(other, rows)) return false;
     }
     group.rows = rows;
@@ -115,9 +115,8 @@ class Grouper {
   }
 
   template <class Fn>
-  static bool for_loads(const Item &item, Fn fn) {
-    return std::ranges::all_of(item.compute.body.values,
-                               [&](const Value &v) { return v.op != Core::load || fn(v.access); });
+  static bool for_reads(const Item &item, Fn fn) {
+    return std::ranges::all_of(item.compute.body.values, [&](const Value &v) { return !reads_memory(v.op) || fn(v); });
   }
 
   // What one point of the rows holds: at most max_inner elements, as far as that is known.

@@ -21,6 +21,7 @@ struct Use {
   uint32_t def;
   enum class Where : uint8_t { body, a, b } where;
   const Access *access;
+  bool searches;  // a row of it, which therefore has memory
 };
 
 class Inliner {
@@ -71,8 +72,9 @@ class Inliner {
       }
       const auto collect = [&](const Body &body, Use::Where where) {
         for (const Value &v : body.values) {
-          if (v.op == Core::load)
-            uses_[def.operands[v.access.buffer]].push_back({static_cast<uint32_t>(d), where, &v.access});
+          if (reads_memory(v.op))
+            uses_[def.operands[v.access.buffer]].push_back(
+                {static_cast<uint32_t>(d), where, &v.access, v.op == Core::search});
         }
       };
       collect(def.compute.body, Use::Where::body);
@@ -124,6 +126,9 @@ class Inliner {
     for (uint32_t d = 0; d < def.compute.dims.size(); ++d) {
       if (!def.compute.dims[d].is(1)) item.domain.push_back(d);
     }
+    if (item.row_axes() != item.domain.size())
+      std::ranges::stable_partition(item.domain,
+                                    [&](uint32_t d) { return static_cast<int32_t>(d) != def.compute.scan; });
     const auto unit_axes = [&](uint32_t axis) -> std::optional<Expr> {
       if (axis < def.compute.dims.size() && def.compute.dims[axis].is(1)) return Expr(0);
       const size_t r = axis - def.compute.dims.size();
@@ -257,8 +262,9 @@ class Inliner {
 
   static bool has_symbols(const Body &body) {
     return std::ranges::any_of(body.values, [](const Value &v) {
-      return (v.op == Core::index && v.expr.depends_on_symbol()) ||
-             (v.op == Core::load && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
+      const bool counts = v.op == Core::index || v.op == Core::search;
+      return (counts && v.expr.depends_on_symbol()) ||
+             (reads_memory(v.op) && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
     });
   }
   static bool has_symbols(const Compute &compute) {
@@ -270,6 +276,7 @@ class Inliner {
   // Whether result `tensor` of a map whose own producers are in its body by now is to be computed by its readers.
   bool decide(const Item &item, uint32_t tensor) const {
     if (!item.is_map() || program_.tensors[tensor].is_output || uses_[tensor].empty()) return false;
+    if (std::ranges::any_of(uses_[tensor], &Use::searches)) return false;
     if (!options_.fuse) return item.compute.view && item.compute.body.values.size() == 1;
     if (item.compute.body.values.size() > max_values / 2 || item.operands.size() > max_operands / 2) return false;
     const int cost = cost_of(item.compute.body);
@@ -385,7 +392,7 @@ void drop_unused_operands(Item &item) {
   std::vector<uint32_t> kept;
   const auto visit = [&](Body &body) {
     for (Value &v : body.values) {
-      if (v.op != Core::load) continue;
+      if (!reads_memory(v.op)) continue;
       int &number = renumbered[v.access.buffer];
       if (number < 0) {
         number = static_cast<int>(kept.size());

@@ -14,6 +14,71 @@ const CoreInfo &core_info(Core op) {
   return table[static_cast<size_t>(op)];
 }
 
+Core core_of(Store::Mode mode, DType type) {
+  switch (mode) {
+    case Store::Mode::mul:
+      return Core::mul;
+    case Store::Mode::min:
+      return Core::min;
+    case Store::Mode::max:
+      return Core::max;
+    case Store::Mode::bit_and:
+      return type == DType::boolean ? Core::logical_and : Core::bit_and;
+    case Store::Mode::bit_or:
+      return type == DType::boolean ? Core::logical_or : Core::bit_or;
+    case Store::Mode::plain:  // no operation
+    case Store::Mode::add:
+      break;
+  }
+  return Core::add;
+}
+
+namespace {
+
+// Neither axes nor values: the same at all points.
+bool is_constant(const Expr &e) {
+  bool constant = true;
+  e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    constant = constant && leaf.kind() == Expr::Kind::symbol;
+    return {};
+  });
+  return constant;
+}
+
+}  // namespace
+
+bool separates(const Expr &index, std::vector<uint32_t> axes) {
+  Expr rest = index;
+  while (!axes.empty()) {
+    bool found = false;
+    for (size_t i = 0; i < axes.size() && !found; ++i) {
+      const std::optional<Expr> stride = rest.coefficient(axes[i]);
+      if (!stride || stride->is(0) || !is_constant(*stride)) continue;
+      const Expr inner = rest.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+        if (leaf.kind() == Expr::Kind::axis && leaf.id() == axes[i]) return Expr(0);
+        return {};
+      });
+      if (!floor_div(inner, *stride).is(0)) continue;
+      rest = inner;
+      axes.erase(axes.begin() + static_cast<ptrdiff_t>(i));
+      found = true;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+bool is_tiled_contraction(const Kernel &kernel) {
+  return kernel.stages.size() == 1 && kernel.stages[0].contract && kernel.stages[0].axes.size() == 1;
+}
+
+size_t end_of_blocks(const Kernel &kernel, size_t first) {
+  size_t end = first + 1;
+  if (!kernel.stages[first].in_blocks()) return end;
+  while (end < kernel.stages.size() && kernel.stages[end].in_blocks()) ++end;
+  return end;
+}
+
 Expr task_count(const Kernel &kernel) {
   Expr count = 1;
   for (size_t i = 0; i < kernel.parallel.size(); ++i) {
@@ -37,7 +102,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     if (buffer.space != Buffer::Space::row_local) continue;
     layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
   }
-  if (!kernel.stages.empty() && kernel.stages.front().contract && s.mr != 0) {
+  if (is_tiled_contraction(kernel) && s.mr != 0) {
     const Contract &c = *kernel.stages.front().contract;
     const int64_t element = size_of(c.accumulator);
     auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };

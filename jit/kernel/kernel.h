@@ -3,12 +3,19 @@
 // A kernel walks the flattened tiles of its parallel axes; for each point it runs its stages in order. Axis ids: the
 // parallel axes are 0 .. P-1; the axes of each stage go on from P (so ids are reused from stage to stage). A stage is
 //   - a map:         for each point of its loop axes: body, then stores of its yields;
-//   - a reduction:   (carriers present) loop axes outside, reduce axes inside: the body's yields are combined into the
-//                    carriers, in the order that the schedule sets; then stores, whose `value` names a carrier;
-//   - a contraction: (contract present; then it is the only stage) the last two parallel axes are m and n, its one axis
-//                    is k (reduce): accumulator(m, n) = sum over k of a(m, k) * b(k, n), where a and b are bodies with
-//                    one yield each (a may not depend on n, nor b on m); then body, the epilogue, runs once for each
-//                    (m, n) and reads it through Core::accumulator; then stores.
+//   - a reduction:   (carriers and reduce axes) loop axes outside, reduce axes inside: the body's yields are combined
+//                    into the carriers, in the order that the schedule sets;
+//                    then stores of the carriers;
+//   - a scan:        (carriers and a scan axis) loop axes outside, the scan axis inside: point after point the body's
+//                    first yields are combined into the carriers, and stores write them, and its further yields;
+//   - a sort:        (sort present) its one axis, a scan axis, counts the elements of row_local buffers;
+//   - a contraction: (contract present) accumulator(m, n) = sum over k of a(m, k) * b(k, n), where a and b are bodies
+//                    with one yield each (a may not depend on n, nor b on m); then body, the epilogue, runs for each
+//                    (m, n) and reads it through Core::accumulator; then stores. As a kernel's only stage with one
+//                    axis, k (reduce), it has the last two parallel axes for m and n, in tiles; among other stages its
+//                    last loop axes are m and n, its reduce axis k, and the sum is a plain loop in order.
+// Stages that follow one another and begin with a block axis, of one extent, run together: all of them for the first
+// block, then for the next. What they leave in row_local buffers they find there again in the next block.
 // Stages pass values to later stages through row_local buffers, which live for one point of the parallel axes.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
@@ -48,6 +55,7 @@ enum class CoreGroup : uint8_t {
   logical,   // booleans; boolean
   select,    // a boolean and two of the result's type
   in_range,  // two i64; boolean
+  search,    // one of any type, which is the buffer's; i64
 };
 // What an operation does to floats, and how much code that is.
 enum class CoreClass : uint8_t {
@@ -66,7 +74,8 @@ struct CoreInfo {
 const CoreInfo &core_info(Core op);
 
 // `index` has one expression per dimension while a compute is built (compute.h), and exactly one, the offset in
-// elements, in a kernel. Where value `valid` (a boolean of the same body; -1: always) is false, `fill` is read.
+// elements, in a kernel; of a search two, the offset of the row's first element and the step to the next one. Where
+// value `valid` (a boolean of the same body; -1: always) is false, `fill` is read.
 struct Access {
   uint16_t buffer = 0;
   std::vector<Expr> index;
@@ -78,10 +87,12 @@ struct Value {
   Core op = Core::constant;
   DType type = DType::f32;
   std::array<int32_t, 3> args{-1, -1, -1};  // earlier values of the same body
-  uint64_t immediate = 0;                   // constant, carrier
-  Access access;                            // load
-  Expr expr;                                // index
+  uint64_t immediate = 0;                   // constant, carrier; search: bits of SearchFlags
+  Access access;                            // load, search
+  Expr expr;                                // index; search: how many elements the row has
 };
+enum SearchFlags : uint64_t { search_upper = 1, search_descending = 2 };
+inline bool reads_memory(Core op) { return op == Core::load || op == Core::search; }
 
 struct Body {
   std::vector<Value> values;
@@ -89,7 +100,7 @@ struct Body {
 };
 
 struct Axis {
-  enum class Role : uint8_t { parallel, loop, reduce };
+  enum class Role : uint8_t { parallel, loop, reduce, scan, block };
   Expr extent;
   Role role = Role::parallel;
 };
@@ -98,11 +109,45 @@ struct Carriers {
   std::vector<DType> types;
   std::vector<uint64_t> identities;  // immediates
   Body combine;                      // of 2n Core::carrier values; yields n
+  // Of a scan: what is stored at a point are the carriers before that point, not with it; points go from last to first.
+  bool exclusive = false, reverse = false;
 };
 
+// A stage's results are what its stores write, and what their indices and guards may name: of a map or a contraction
+// the body's yields; of a reduction the carriers; of a scan the carriers, then the yields beyond them. `to.index` reads
+// them as Expr::value, `to.valid` is the number of a boolean one: where it is false, nothing is written. `to.fill` is
+// unused.
+//
+// Stores happen in the order of points, so that of two to one element the later one holds, and sums are the same in
+// every run. Whatever may run at once keeps out of each other's way: a store to memory that combines, or whose index
+// reads results, either has a stride for each parallel axis that shows that no two points of these share an element
+// (separates()), or its kernel is one task. Devices have no such order: there what is exact in any order is atomic, and
+// for the rest one thread does it all.
 struct Store {
-  Access to;          // `valid` and `fill` unused
-  int32_t value = 0;  // which of the body's yields (map, contraction) or carriers (reduction)
+  enum class Mode : uint8_t { plain, add, mul, min, max, bit_and, bit_or };  // else: with what lies there, on the left
+  Access to;
+  int32_t value = 0;  // the number of a result
+  Mode mode = Mode::plain;
+
+  bool combines() const { return mode != Mode::plain; }
+  bool scatters() const { return to.index[0].depends_on_value(); }
+};
+// The operation of a combining store, of `type`.
+Core core_of(Store::Mode mode, DType type);
+// Whether `index` is an element of its own for each point of `axes`, whatever else it depends on: for one axis after
+// the other, stride * axis + rest, where the rest is less than the stride.
+bool separates(const Expr &index, std::vector<uint32_t> axes);
+
+// Sorts row_local buffers in place: the first column by its values, the others along with it. Equal elements keep their
+// order; NaN are equal, and come last in either direction; so are 0 and -0. `spare` is as large as `buffer`; what it
+// holds is lost.
+struct Sort {
+  struct Column {
+    uint16_t buffer = 0, spare = 0;
+  };
+  std::vector<Column> columns;
+  bool descending = false;
+  Expr runs = 1;  // the elements come in sorted runs of this many, which are merged: so tiles become a row
 };
 
 struct Contract {
@@ -121,6 +166,10 @@ struct Stage {
   Body body;
   Carriers carriers;  // types empty: none
   std::vector<Store> stores;
+  std::optional<Sort> sort;
+
+  bool scans() const { return !axes.empty() && axes.back().role == Axis::Role::scan; }  // a scan, or a sort
+  bool in_blocks() const { return !axes.empty() && axes.front().role == Axis::Role::block; }
 };
 
 struct Buffer {
@@ -170,6 +219,11 @@ std::string print(const Kernel &kernel);
 
 // The number of tasks (flattened tiles), over Kernel::symbols.
 Expr task_count(const Kernel &kernel);
+
+// Whether its one stage is a contraction in tiles of m and n.
+bool is_tiled_contraction(const Kernel &kernel);
+// The end of the stages that run together with stage `first`, block after block; without a block axis: first + 1.
+size_t end_of_blocks(const Kernel &kernel, size_t first);
 
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {

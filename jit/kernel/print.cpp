@@ -27,6 +27,10 @@ std::string print_body(const Body &body, std::string_view indent) {
     if (v.op == Core::carrier) out += str_cat(" ", v.immediate);
     if (v.op == Core::load) out += str_cat(" ", access(v.access, v.type));
     if (v.op == Core::index) out += str_cat(" ", v.expr.text());
+    if (v.op == Core::search) {
+      out += str_cat(v.immediate & search_descending ? " descending" : "", v.immediate & search_upper ? " upper" : "",
+                     " in ", v.expr.text(), " of ", access(v.access, v.type));
+    }
     out += "\n";
   }
   if (!body.yields.empty())
@@ -37,7 +41,9 @@ std::string print_body(const Body &body, std::string_view indent) {
 }  // namespace
 
 std::string print(const Kernel &kernel) {
-  constexpr std::string_view spaces[] = {"in", "out", "row_local"}, roles[] = {"parallel", "loop", "reduce"};
+  constexpr std::string_view spaces[] = {"in", "out", "row_local"},
+                             roles[] = {"parallel", "loop", "reduce", "scan", "block"},
+                             modes[] = {"=", "+=", "*=", "min=", "max=", "&=", "|="};
   std::string out = "kernel(" + join(kernel.symbols, ", ", [](const std::string &s) { return s; }) + ")\n";
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const Buffer &b = kernel.buffers[i];
@@ -56,7 +62,11 @@ std::string print(const Kernel &kernel) {
   if (s.stream_bytes) out += str_cat(", outputs of ", s.stream_bytes, " bytes and more past the caches");
   out += '\n';
   for (const Stage &stage : kernel.stages) {
-    out += stage.contract ? "  contraction\n" : stage.carriers.types.empty() ? "  map\n" : "  reduction\n";
+    out += stage.contract                 ? "  contraction\n"
+           : stage.sort                   ? "  sort\n"
+           : stage.carriers.types.empty() ? "  map\n"
+           : stage.scans()                ? "  scan\n"
+                                          : "  reduction\n";
     for (size_t a = 0; a < stage.axes.size(); ++a) {
       out += str_cat("    ", roles[static_cast<size_t>(stage.axes[a].role)], " i", id + a, " < ",
                      stage.axes[a].extent.text(), "\n");
@@ -71,16 +81,27 @@ std::string print(const Kernel &kernel) {
       out += "    epilogue:\n";
     }
     out += print_body(stage.body, "    ");
+    if (stage.sort) {
+      out += str_cat("    ", stage.sort->descending ? "descending" : "ascending", " runs of ", stage.sort->runs.text(),
+                     ":");
+      for (const Sort::Column &column : stage.sort->columns) out += str_cat(" b", column.buffer, " by b", column.spare);
+      out += "\n";
+    }
     if (!stage.carriers.types.empty()) {
-      out += "    combine from ";
+      out += stage.carriers.exclusive ? "    exclusive" : "   ";
+      out += stage.carriers.reverse ? " reverse" : "";
+      out += " combine from ";
       for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
         out += str_cat(c ? ", " : "", immediate(stage.carriers.types[c], stage.carriers.identities[c]));
       }
       out += ":\n" + print_body(stage.carriers.combine, "      ");
     }
     for (const Store &store : stage.stores) {
-      const bool carrier = !stage.carriers.types.empty();
-      out += str_cat("    ", access(store.to, DType::i64), " = ", carrier ? "carrier " : "yield ", store.value, "\n");
+      const size_t carriers = stage.carriers.types.size(), value = static_cast<size_t>(store.value);
+      out += str_cat("    b", store.to.buffer, "[", store.to.index[0].text(), "] ",
+                     modes[static_cast<size_t>(store.mode)], value < carriers ? " carrier " : " yield ", value);
+      if (store.to.valid >= 0) out += str_cat(" if v", store.to.valid);
+      out += "\n";
     }
   }
   return out;

@@ -84,7 +84,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, 64));
     work = std::max(work, points);
     has_axes |= !stage.axes.empty();
-    if (!stage.axes.empty())
+    if (!stage.axes.empty() && !stage.scans())  // which goes along its last axis one by one
       along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
@@ -121,7 +121,7 @@ void schedule(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   s.lanes = target.lanes_f32();
   s.masked_tail = s.lanes > 1 && target.vector_bytes() > 16;
-  if (!kernel.stages.front().contract)
+  if (!is_tiled_contraction(kernel))
     schedule_loops(kernel, target);
   else if (target.on_device())
     schedule_contraction_on_device(kernel);

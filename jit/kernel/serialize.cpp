@@ -8,7 +8,7 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr uint32_t format_version = 1;
+constexpr uint32_t format_version = 2;
 
 struct Writer {
   ByteWriter out;
@@ -109,8 +109,8 @@ void walk(V &v, T &x, const Value *) {
   v.field(x.type);
   for (auto &arg : x.args) v.field(arg);
   v.field(x.immediate);
-  if (x.op == Core::load) v.field(x.access);
-  if (x.op == Core::index) v.field(x.expr);
+  if (reads_memory(x.op)) v.field(x.access);
+  if (x.op == Core::index || x.op == Core::search) v.field(x.expr);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Body *) {
@@ -127,11 +127,25 @@ void walk(V &v, T &x, const Carriers *) {
   v.field(x.types);
   v.field(x.identities);
   v.field(x.combine);
+  v.field(x.exclusive);
+  v.field(x.reverse);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Store *) {
   v.field(x.to);
   v.field(x.value);
+  v.field(x.mode);
+}
+template <class V, class T>
+void walk(V &v, T &x, const Sort::Column *) {
+  v.field(x.buffer);
+  v.field(x.spare);
+}
+template <class V, class T>
+void walk(V &v, T &x, const Sort *) {
+  v.field(x.columns);
+  v.field(x.descending);
+  v.field(x.runs);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Contract *) {
@@ -154,6 +168,7 @@ void walk(V &v, T &x, const Stage *) {
   v.field(x.body);
   v.field(x.carriers);
   v.field(x.stores);
+  v.field(x.sort);
   if constexpr (requires { v.scope; }) v.scope.resize(outer);
 }
 template <class V, class T>

@@ -28,9 +28,8 @@ class StageVerifier {
 
   Status run() const {
     KILN_TRY(axes());
-    KILN_TRY(stage_.contract ? contraction() : loops());
-    for (const Store &store : stage_.stores) KILN_TRY(stores(store));
-    return {};
+    KILN_TRY(stage_.sort ? sort() : stage_.contract ? contraction() : loops());
+    return stores();
   }
 
  private:
@@ -38,8 +37,11 @@ class StageVerifier {
     bool reduces = false;
     for (size_t i = 0; i < stage_.axes.size(); ++i) {
       const Axis &axis = stage_.axes[i];
-      if (axis.role != Axis::Role::loop && axis.role != Axis::Role::reduce)
-        return broken("stage ", number_, ": an axis is neither loop nor reduce");
+      if (axis.role == Axis::Role::parallel || axis.role > Axis::Role::block)
+        return broken("stage ", number_, ": an axis is neither loop, reduce, scan nor block");
+      if (axis.role == Axis::Role::block && i > 0) return broken("stage ", number_, ": a block axis comes first");
+      if (axis.role == Axis::Role::scan && (i + 1 != stage_.axes.size() || reduces))
+        return broken("stage ", number_, ": a scan axis comes last, behind loop axes");
       if (reduces && axis.role == Axis::Role::loop)
         return broken("stage ", number_, ": loop axes come before reduce axes");
       reduces |= axis.role == Axis::Role::reduce;
@@ -48,18 +50,22 @@ class StageVerifier {
     return {};
   }
 
-  // A map or a reduction.
+  // A map, a reduction or a scan.
   Status loops() const {
     const Carriers &c = stage_.carriers;
     const size_t n = c.types.size();
-    if (reduced_.empty() != (n == 0)) return broken("stage ", number_, ": reduce axes and carriers go together");
+    if ((reduced_.empty() && !stage_.scans()) != (n == 0))
+      return broken("stage ", number_, ": reduce or scan axes and carriers go together");
     KILN_TRY(verify_body({kernel_, axes_}, {}, stage_.body));
+    if ((c.exclusive || c.reverse) && !stage_.scans())
+      return broken("stage ", number_, " is exclusive or reverse, and no scan");
     if (n == 0) {
       if (!c.identities.empty() || !c.combine.values.empty() || !c.combine.yields.empty())
         return broken("stage ", number_, " combines without carriers");
       return {};
     }
-    if (stage_.body.yields.size() != n || c.identities.size() != n || c.combine.yields.size() != n)
+    const size_t yielded = stage_.body.yields.size();
+    if ((stage_.scans() ? yielded < n : yielded != n) || c.identities.size() != n || c.combine.yields.size() != n)
       return broken("stage ", number_, " has ", n, " carriers, but not as many yields, identities or results");
     if (!std::ranges::all_of(c.types, is_type)) return broken("stage ", number_, " has a carrier without a type");
     std::vector<DType> both = c.types;  // the left side's, then the right side's
@@ -72,19 +78,57 @@ class StageVerifier {
     return {};
   }
 
+  Status sort() const {
+    const Sort &s = *stage_.sort;
+    const bool alone = !stage_.contract && stage_.carriers.types.empty() && stage_.carriers.identities.empty() &&
+                       stage_.carriers.combine.values.empty() && stage_.carriers.combine.yields.empty() &&
+                       !stage_.carriers.exclusive && !stage_.carriers.reverse && stage_.body.values.empty() &&
+                       stage_.body.yields.empty() && stage_.stores.empty();
+    if (!alone || stage_.axes.size() != 1u + stage_.in_blocks() || !stage_.scans() || s.columns.empty())
+      return broken("stage ", number_, ": a sort is columns and one scan axis, nothing else");
+    const Expr &extent = stage_.axes.back().extent;
+    std::vector<uint16_t> used;
+    for (const Sort::Column &column : s.columns) {
+      for (uint16_t number : {column.buffer, column.spare}) {
+        if (number >= kernel_.buffers.size() || kernel_.buffers[number].space != Buffer::Space::row_local)
+          return broken("stage ", number_, " sorts buffer ", number, ", which is not row_local");
+        if (std::ranges::find(used, number) != used.end())
+          return broken("stage ", number_, " sorts by buffer ", number, " twice");
+        if (kernel_.buffers[number].size != extent)
+          return broken("stage ", number_, " sorts ", extent.text(), " elements of buffer ", number, ", which has ",
+                        kernel_.buffers[number].size.text());
+        used.push_back(number);
+      }
+      const DType type = kernel_.buffers[column.buffer].type, spare = kernel_.buffers[column.spare].type;
+      if (type != spare) return broken("stage ", number_, ": a spare of ", name_of(spare), " for ", name_of(type));
+    }
+    KILN_TRY(verify_size(kernel_, s.runs, "runs of stage", number_));
+    if (s.runs.lower_bound().value_or(0) < 1)
+      return broken("stage ", number_, ": runs of ", s.runs.text(), " elements, expected at least 1");
+    return {};
+  }
+
   Status contraction() const {
     const Contract &c = *stage_.contract;
-    if (kernel_.stages.size() != 1 || kernel_.parallel.size() < 2 || stage_.axes.size() != 1 || reduced_.empty() ||
+    const bool tiled = is_tiled_contraction(kernel_);
+    const size_t outer = tiled ? kernel_.parallel.size() : stage_.axes.size() - 1 - stage_.in_blocks();
+    if (reduced_.size() != 1 || stage_.axes.back().role != Axis::Role::reduce || outer < 2 ||
         !stage_.carriers.types.empty())
-      return broken("a contraction is a kernel's only stage, over m, n and one k");
+      return broken(
+          "a contraction is over m, n and one k: as the only stage, with the last parallel axes; else with "
+          "loop axes");
     if (c.a.yields.size() != 1 || c.b.yields.size() != 1) return broken("operands yield one value");
     if (!is_type(c.accumulator)) return broken("stage ", number_, ": the accumulator has no type");
-    const auto n = static_cast<uint32_t>(kernel_.parallel.size()) - 1, m = n - 1;
+    const auto n = static_cast<uint32_t>(axes_.size()) - 2, m = n - 1;
     KILN_TRY(verify_body({kernel_, axes_, {&n, 1}}, {}, c.a));
     KILN_TRY(verify_body({kernel_, axes_, {&m, 1}}, {}, c.b));
     KILN_TRY(yields(c.a, 0, c.accumulator, "operand a"));
     KILN_TRY(yields(c.b, 0, c.accumulator, "operand b"));
-    KILN_TRY(verify_body({kernel_, kernel_.parallel}, {.accumulator = c.accumulator}, stage_.body));
+    KILN_TRY(verify_body({kernel_, axes_, reduced_}, {.accumulator = c.accumulator}, stage_.body));
+    if (!tiled)
+      return c.panel == 0 && c.packed_buffer == 0 && c.packed_offset.is(0)
+                 ? Status()
+                 : broken("stage ", number_, ": only a kernel's one contraction has packed panels");
     for (const Buffer &buffer : kernel_.buffers)
       if (buffer.space == Buffer::Space::row_local) return broken("a contraction has no row_local buffers");
     return panels(m, n);
@@ -116,22 +160,59 @@ class StageVerifier {
                   name_of(type));
   }
 
-  // Once a point of the loop axes: what is reduced is gone.
-  Status stores(const Store &store) const {
-    const bool carried = !stage_.carriers.types.empty();
-    const size_t values = carried ? stage_.carriers.types.size() : stage_.body.yields.size();
-    if (store.value < 0 || static_cast<size_t>(store.value) >= values)
-      return broken("store of value ", store.value, " of ", values);
-    if (store.to.valid != -1 || store.to.fill != 0) return broken("a store has no guard");
-    KILN_TRY(verify_access({kernel_, axes_, reduced_}, store.to, {}));
-    const Buffer &buffer = kernel_.buffers[store.to.buffer];
-    if (buffer.space == Buffer::Space::in) return broken("store to an input");
-    const auto value = static_cast<size_t>(store.value);
-    const DType type = carried ? stage_.carriers.types[value]
-                               : stage_.body.values[static_cast<size_t>(stage_.body.yields[value])].type;
-    if (type != buffer.type)
-      return broken("store of ", name_of(type), " to buffer ", store.to.buffer, " of ", name_of(buffer.type));
+  // What stores may name: values of the results' types.
+  std::vector<Value> results() const {
+    std::vector<Value> results;
+    const auto add = [&](DType type) {
+      results.push_back(
+          {.op = Core::constant, .type = type, .args = {-1, -1, -1}, .immediate = 0, .access = {}, .expr = {}});
+    };
+    for (DType type : stage_.carriers.types) add(type);
+    for (size_t i = results.size(); i < stage_.body.yields.size(); ++i)
+      add(stage_.body.values[static_cast<size_t>(stage_.body.yields[i])].type);
+    return results;
+  }
+
+  // Once a point of the loop axes, and of a scan's: what is reduced is gone.
+  Status stores() const {
+    const std::vector<Value> values = results();
+    for (const Store &store : stage_.stores) {
+      if (store.value < 0 || static_cast<size_t>(store.value) >= values.size())
+        return broken("store of value ", store.value, " of ", values.size());
+      if (store.to.fill != 0) return broken("a store has no fill");
+      KILN_TRY(verify_access({kernel_, axes_, reduced_}, store.to, values));
+      const Buffer &buffer = kernel_.buffers[store.to.buffer];
+      if (buffer.space == Buffer::Space::in) return broken("store to an input");
+      const DType type = values[static_cast<size_t>(store.value)].type;
+      if (type != buffer.type)
+        return broken("store of ", name_of(type), " to buffer ", store.to.buffer, " of ", name_of(buffer.type));
+      KILN_TRY(combination(store, type));
+    }
     return {};
+  }
+
+  Status combination(const Store &store, DType type) const {
+    if (store.mode > Store::Mode::bit_or) return broken("a store combines in no known way");
+    const bool bits = store.mode == Store::Mode::bit_and || store.mode == Store::Mode::bit_or;
+    const bool fits = bits ? !dtype_info(type).is_float : type != DType::boolean && !is_small_float(type);
+    if (store.combines() && !fits)
+      return broken("a store combines ", name_of(type), " by ", core_info(core_of(store.mode, type)).name);
+    const bool shared = kernel_.buffers[store.to.buffer].space == Buffer::Space::out;
+    if (!shared || (!store.combines() && !store.scatters()) || one_task()) return {};
+    std::vector<uint32_t> axes;
+    for (uint32_t id = 0; id < kernel_.parallel.size(); ++id)
+      if (!kernel_.parallel[id].extent.is(1)) axes.push_back(id);
+    if (separates(store.to.index[0], std::move(axes))) return {};
+    return broken("tasks may meet in b", store.to.buffer, "[", store.to.index[0].text(),
+                  "]: it combines or scatters, and needs a stride for each parallel axis, or one task");
+  }
+
+  bool one_task() const {
+    for (size_t i = 0; i < kernel_.parallel.size(); ++i) {
+      const Expr &extent = kernel_.parallel[i].extent;
+      if (!extent.is_integer() || extent.integer() > kernel_.schedule.tiles[i]) return false;
+    }
+    return true;
   }
 
   const Kernel &kernel_;
@@ -186,6 +267,12 @@ Status verify(const Kernel &kernel) {
   KILN_TRY(verify_schedule(kernel));
   if (kernel.stages.empty()) return broken("no stages");
   for (size_t i = 0; i < kernel.stages.size(); ++i) KILN_TRY(StageVerifier(kernel, kernel.stages[i], i).run());
+  for (size_t i = 1; i < kernel.stages.size(); ++i) {
+    const Stage &before = kernel.stages[i - 1], &after = kernel.stages[i];
+    if (before.in_blocks() && after.in_blocks() && before.axes[0].extent != after.axes[0].extent)
+      return broken("stages ", i - 1, " and ", i, " run together, in ", before.axes[0].extent.text(), " and ",
+                    after.axes[0].extent.text(), " blocks");
+  }
   return {};
 }
 

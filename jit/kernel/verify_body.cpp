@@ -58,6 +58,8 @@ class BodyVerifier {
         if (!leaves_.memory) return broken("v", i, " reads memory in a combine body");
         KILN_TRY(verify_access(scope_, v.access, std::span(body_.values).first(i)));
         return is_of(scope_.kernel.buffers[v.access.buffer].type);
+      case Core::search:
+        return search(i);
       case Core::index:
         KILN_TRY(verify_expr(scope_, v.expr, i));
         KILN_TRY(verify_integers(v.expr, body_.values));
@@ -74,6 +76,27 @@ class BodyVerifier {
     }
   }
 
+  Status search(size_t i) const {
+    const Value &v = body_.values[i];
+    if (!leaves_.memory) return broken("v", i, " reads memory in a combine body");
+    const std::span<const Value> before = std::span(body_.values).first(i);
+    if (v.access.index.size() != 2)
+      return broken("a search has a first element and a step in a kernel, not ", v.access.index.size(), " indices");
+    Access first = v.access;
+    const Expr step = first.index.back();
+    first.index.pop_back();
+    KILN_TRY(verify_access(scope_, first, before));
+    for (const Expr *e : {&step, &v.expr}) {
+      KILN_TRY(verify_expr(scope_, *e, i));
+      KILN_TRY(verify_integers(*e, body_.values));
+    }
+    if (v.immediate > (search_upper | search_descending)) return broken("search v", i, " has unknown flags");
+    const DType type = scope_.kernel.buffers[v.access.buffer].type,
+                key = body_.values[static_cast<size_t>(v.args[0])].type;
+    if (type != key) return wrong_type(i, str_cat("operand 0 is ", name_of(key), ", the buffer holds ", name_of(type)));
+    return v.type == DType::i64 ? Status() : wrong_type(i, "expected i64");
+  }
+
   Status types(size_t i) const {
     const Value &v = body_.values[i];
     const auto operand = [&](size_t a) { return body_.values[static_cast<size_t>(v.args[a])].type; };
@@ -88,6 +111,7 @@ class BodyVerifier {
     switch (core_info(v.op).group) {
       case CoreGroup::leaf:
       case CoreGroup::convert:
+      case CoreGroup::search:  // whose leaf() has looked at it
         return {};
       case CoreGroup::number:
         return operands_are(v.type);

@@ -60,6 +60,7 @@ llvm::Value *emit_floor(KernelState &state, llvm::Value *x) {
 }
 
 llvm::Value *emit_multiply_add(KernelState &state, llvm::Value *a, llvm::Value *b, llvm::Value *c) {
+  if (!c->getType()->isFPOrFPVectorTy()) return state.b.CreateAdd(state.b.CreateMul(a, b), c);
   MathBuilder math = math_builder(state);
   return emit_multiply_add(math, a, b, c);
 }

@@ -22,6 +22,10 @@ llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kern
       llvm::Value *valid = value.access.valid < 0 ? nullptr : done[static_cast<size_t>(value.access.valid)];
       return emit_load(state, value.access, emit_index(state, value.access.index[0], point, done), point, valid);
     }
+    case Core::search: {
+      llvm::Value *valid = value.access.valid < 0 ? nullptr : done[static_cast<size_t>(value.access.valid)];
+      return emit_search(state, value, done[static_cast<size_t>(value.args[0])], point, valid, done);
+    }
     default:
       break;
   }
@@ -45,9 +49,8 @@ Values emit_body(KernelState &state, const kernel::Body &body, const Point &poin
   return yields;
 }
 
-void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &values, const Point &point) {
-  for (const kernel::Store &store : stores)
-    emit_store(state, store.to, values[static_cast<size_t>(store.value)], point);
+void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point) {
+  for (const kernel::Store &store : stores) emit_store(state, store, results, point);
 }
 
 }  // namespace kiln::codegen

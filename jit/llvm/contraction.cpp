@@ -159,7 +159,7 @@ class ContractionEmitter {
       prefetch(b_row);
       for (int64_t r = 0; r < rows; ++r) {
         llvm::Value *a = b_.CreateVectorSplat(lanes_, load(element_, at(a_column, r)));
-        for (llvm::Value *b : b_vectors) next.push_back(multiply_add(a, b, carried[next.size()]));
+        for (llvm::Value *b : b_vectors) next.push_back(emit_multiply_add(state_, a, b, carried[next.size()]));
       }
       return next;
     });
@@ -178,10 +178,6 @@ class ContractionEmitter {
     }
   }
 
-  llvm::Value *multiply_add(llvm::Value *x, llvm::Value *y, llvm::Value *sum) {
-    if (element_->isFloatingPointTy()) return emit_multiply_add(state_, x, y, sum);
-    return b_.CreateAdd(b_.CreateMul(x, y), sum);
-  }
   llvm::Value *c_offset(llvm::Value *i, llvm::Value *j) {
     llvm::Value *row = b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(c_columns_));
     return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, one_block_ ? columns_begin_ : n_.begin));

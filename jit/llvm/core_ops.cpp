@@ -110,6 +110,7 @@ class CoreEmitter {
       case Core::select:
       case Core::constant:
       case Core::load:
+      case Core::search:
       case Core::index:
       case Core::carrier:
       case Core::accumulator:

@@ -111,8 +111,8 @@ llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &poin
 // `valid`: uniform or varying i1, or null. Gives a uniform value where the address and `valid` are uniform.
 llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const LaneIndex &at, const Point &point,
                        llvm::Value *valid);
-// Stores an element (uniform or varying), in active lanes only.
-void emit_store(KernelState &state, const kernel::Access &access, llvm::Value *value, const Point &point);
+// Does a store, in active lanes only. `results`: of the stage, uniform or varying.
+void emit_store(KernelState &state, const kernel::Store &store, const Values &results, const Point &point);
 
 // ---- masked.cpp: for pointers to vectors of elements that lie side by side (in memory a bool is an i8), `mask` is
 // <width x i1>, and lanes where it is false touch no memory and give `otherwise`. Where Features::has_masked holds.
@@ -132,8 +132,8 @@ struct Leaves {
 };
 // Emits a body at a point; gives its yields, uniform or varying.
 Values emit_body(KernelState &state, const kernel::Body &body, const Point &point, const Leaves &leaves = {});
-// `values`: yields or carriers, by Store::value.
-void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &values, const Point &point);
+// `results`: yields or carriers, by number.
+void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point);
 
 // ---- arithmetic.cpp
 llvm::Type *type_of(KernelState &state, DType type);  // of a scalar in registers
@@ -141,7 +141,8 @@ llvm::Type *memory_type_of(KernelState &state, DType type);
 llvm::Constant *constant_of(KernelState &state, DType type, uint64_t immediate);
 llvm::Value *splat(KernelState &state, llvm::Value *value, unsigned width);  // a vector, or width 1: `value` as it is
 inline MathBuilder math_builder(KernelState &state) { return {state.b, state.features.fma, state.features.rounding}; }
-llvm::Value *emit_floor(KernelState &state, llvm::Value *x);  // these two: scalars and vectors of f32 and f64
+llvm::Value *emit_floor(KernelState &state, llvm::Value *x);  // a scalar or a vector of f32 or f64
+// a * b + c; of floats rounded once where the level has such an instruction.
 llvm::Value *emit_multiply_add(KernelState &state, llvm::Value *a, llvm::Value *b, llvm::Value *c);
 // Sets an error bit if `bad` (uniform or varying) is true in a lane of `active` (as Point::active).
 void emit_error(KernelState &state, llvm::Value *bad, llvm::Value *active, uint32_t bit);
@@ -155,7 +156,17 @@ llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, con
                        llvm::Value *active);
 llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to);
 
-// ---- stages.cpp, reduce.cpp
+// ---- sort.cpp, search.cpp: the order of kernel::Sort
+// i1, or a vector of it: whether x comes before y. Both are of `type`, both uniform or both varying.
+llvm::Value *emit_before(KernelState &state, DType type, llvm::Value *x, llvm::Value *y, bool descending);
+// The number of bits that a number (i64 >= 0, or a vector of it) needs.
+llvm::Value *emit_bit_count(KernelState &state, llvm::Value *number);
+void emit_sort(KernelState &state, const kernel::Stage &stage, const Point &point);
+// `valid`: as emit_load's. `values`: as emit_index's.
+llvm::Value *emit_search(KernelState &state, const kernel::Value &search, llvm::Value *key, const Point &point,
+                         llvm::Value *valid, std::span<llvm::Value *const> values);
+
+// ---- stages.cpp, reduce.cpp, scan.cpp
 // How to run along one axis, `width` lanes at a time.
 struct LanePlan {
   size_t axis;        // its id
@@ -182,10 +193,16 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
 // Whether it is so for all values of its symbols.
 bool is_multiple(const Expr &expr, int64_t divisor);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
-// One stage at one point, or `width` points, of the parallel axes.
-void emit_stage(KernelState &state, const kernel::Stage &stage, const Point &point);
+// All stages at one point, or `width` points, of the parallel axes.
+void emit_stages(KernelState &state, const Point &point);
 // A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
+// A scan at one point of its loop axes.
+void emit_scan(KernelState &state, const kernel::Stage &stage, const Point &point);
+// Carriers of `width` lanes: at the start, and combined.
+Values emit_identities(KernelState &state, const kernel::Carriers &carriers, unsigned width);
+Values emit_combination(KernelState &state, const kernel::Carriers &carriers, const Values &left, const Values &right,
+                        unsigned width);
 
 // ---- contraction.cpp: the tile m x n of a kernel's one stage. `point` has the batch axes set and is scalar.
 void emit_contraction(KernelState &state, const Point &point, Range m, Range n);

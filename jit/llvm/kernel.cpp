@@ -93,9 +93,15 @@ class KernelEmitter {
   void choose_streams() {
     const auto is_read = [&](size_t buffer) {
       return std::ranges::any_of(kernel_.stages, [&](const kernel::Stage &stage) {
-        return std::ranges::any_of(stage.body.values, [&](const kernel::Value &value) {
-          return value.op == kernel::Core::load && value.access.buffer == buffer;
-        });
+        const auto reads = [&](const kernel::Body &body) {
+          return std::ranges::any_of(body.values, [&](const kernel::Value &value) {
+            return kernel::reads_memory(value.op) && value.access.buffer == buffer;
+          });
+        };
+        return reads(stage.body) || (stage.contract && (reads(stage.contract->a) || reads(stage.contract->b))) ||
+               std::ranges::any_of(stage.stores, [&](const kernel::Store &store) {
+                 return store.to.buffer == buffer && (store.combines() || store.scatters());
+               });
       });
     };
     state_.streams.resize(kernel_.buffers.size());
@@ -157,12 +163,9 @@ class KernelEmitter {
 
   void emit_axes(size_t axis, const Point &point) {
     const size_t count = kernel_.parallel.size();
-    if (kernel_.stages[0].contract && axis + 2 == count)
+    if (is_tiled_contraction(kernel_) && axis + 2 == count)
       return emit_contraction(state_, point, ranges_[axis], ranges_[axis + 1]);
-    if (axis == count) {
-      for (const kernel::Stage &stage : kernel_.stages) emit_stage(state_, stage, point);
-      return;
-    }
+    if (axis == count) return emit_stages(state_, point);
     const Schedule &schedule = kernel_.schedule;
     const bool vectors = axis + 1 == count && schedule.vector == Schedule::Vector::parallel;
     const unsigned width = vectors ? schedule.lanes : 1;
@@ -186,7 +189,7 @@ class KernelEmitter {
 Status emit_kernel(const Kernel &kernel, const Features &features, llvm::Module &module) {
   if (!std::has_single_bit(kernel.schedule.lanes))
     return error(Code::unimplemented, "a schedule of ", kernel.schedule.lanes, " lanes: expected a power of two");
-  if (kernel.stages.front().contract && kernel.schedule.mr == 0)
+  if (is_tiled_contraction(kernel) && kernel.schedule.mr == 0)
     return error(Code::unimplemented, "a contraction without a microkernel: it was scheduled for a device");
   return KernelEmitter(kernel, features, module).emit();
 }

@@ -3,6 +3,9 @@
 // A lane that must not touch memory is kept from it in one of two ways: by a masked instruction where the level has one
 // (the table in features.h), otherwise by sending its address to a safe place (the argument block), so that no branch
 // is needed. Masked stores without instructions are branches; loops avoid them by scalar tails.
+//
+// A store that combines is a load, an operation and a store: of vectors where lanes lie side by side, lane by lane in
+// their order where two of them may meet. Scattered lanes that meet are written in their order as well.
 #include "jit/base/kernel_args.h"
 #include "jit/llvm/emitter.h"
 
@@ -44,22 +47,27 @@ class ElementAccess {
     return decode(elements);
   }
 
-  void store(llvm::Value *value) {
-    llvm::Value *elements = encode(value);
-    if (at_.uniform()) {
-      if (elements->getType()->isVectorTy()) elements = b_.CreateExtractElement(elements, uint64_t{0});
-      b_.CreateAlignedStore(elements, address(), alignment());
-      return;
+  // `valid`: as for a load.
+  void store(llvm::Value *value, kernel::Store::Mode mode, llvm::Value *valid) {
+    const bool combines = mode != kernel::Store::Mode::plain;
+    const auto varies = [](llvm::Value *v) { return v && v->getType()->isVectorTy(); };
+    if (!point_.is_vector() || (at_.uniform() && !combines && !varies(value) && !varies(valid))) {
+      const auto store_one = [&] { store_at(address(), value, mode); };
+      if (valid) return emit_if(state_, valid, store_one);
+      return store_one();
     }
-    elements = splat(state_, elements, width());
+    value = splat(state_, value, width());
+    if (valid) active_ = mask_with(valid);
+    const bool whole = !valid && point_.whole;  // what `whole` says of the lanes holds
+    if (at_.contiguous() && combines) value = combined(load(nullptr), value, mode);
     if (at_.contiguous() && active_) {
-      store_masked(elements);
+      store_masked(encode(value), whole);
     } else if (at_.contiguous()) {
-      store_vector(elements);
-    } else if (state_.features.has_scattered(size_of(type_))) {
-      emit_scatter(state_, elements, addresses(), active_ ? active_ : all_lanes());
+      store_vector(encode(value));
+    } else if (!combines && !at_.uniform() && state_.features.has_scattered(size_of(type_))) {
+      emit_scatter(state_, encode(value), addresses(), active_ ? active_ : all_lanes());
     } else {
-      store_lanes(elements);
+      store_lanes(value, mode);
     }
   }
 
@@ -71,6 +79,7 @@ class ElementAccess {
 
   llvm::Value *address(unsigned lane) {
     llvm::Value *index;
+    if (at_.uniform()) return address();
     if (at_.contiguous()) return b_.CreateGEP(element_, address(), b_.getInt64(lane));
     if (at_.lanes) {
       index = b_.CreateExtractElement(at_.lanes, uint64_t{lane});
@@ -134,11 +143,17 @@ class ElementAccess {
     return elements;
   }
 
-  void store_lanes(llvm::Value *elements) {
+  llvm::Value *combined(llvm::Value *old, llvm::Value *value, kernel::Store::Mode mode) {
+    return emit_core(state_, kernel::core_of(mode, type_), {type_, type_}, {old, value}, nullptr);
+  }
+  void store_at(llvm::Value *pointer, llvm::Value *value, kernel::Store::Mode mode) {
+    if (mode != kernel::Store::Mode::plain) value = combined(decode(load_at(pointer, element_)), value, mode);
+    b_.CreateAlignedStore(encode(value), pointer, alignment());
+  }
+
+  void store_lanes(llvm::Value *values, kernel::Store::Mode mode) {
     for (unsigned lane = 0; lane < width(); ++lane) {
-      const auto store_lane = [&] {
-        b_.CreateAlignedStore(b_.CreateExtractElement(elements, uint64_t{lane}), address(lane), alignment());
-      };
+      const auto store_lane = [&] { store_at(address(lane), b_.CreateExtractElement(values, uint64_t{lane}), mode); };
       if (active_)
         emit_if(state_, b_.CreateExtractElement(active_, uint64_t{lane}), store_lane);
       else
@@ -147,15 +162,15 @@ class ElementAccess {
   }
 
   // Without mask registers some processors store under a mask in microcode: only where there is need.
-  void store_masked(llvm::Value *elements) {
+  void store_masked(llvm::Value *elements, bool may_be_whole) {
     const auto masked = [&] {
       if (has_masked())
         emit_masked_store(state_, elements, address(), active_);
       else
-        store_lanes(elements);
+        store_lanes(decode(elements), kernel::Store::Mode::plain);
     };
     const bool streams = state_.streams[access_.buffer];
-    if (!point_.whole || (state_.features.masks == Features::Masks::registers && !streams)) return masked();
+    if (!may_be_whole || (state_.features.masks == Features::Masks::registers && !streams)) return masked();
     emit_if_else(state_, point_.whole, [&] { store_vector(elements); }, masked);
   }
 
@@ -228,8 +243,10 @@ llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const L
   return ElementAccess(state, access, at, point).load(valid);
 }
 
-void emit_store(KernelState &state, const kernel::Access &access, llvm::Value *value, const Point &point) {
-  ElementAccess(state, access, emit_index(state, access.index[0], point), point).store(value);
+void emit_store(KernelState &state, const kernel::Store &store, const Values &results, const Point &point) {
+  llvm::Value *valid = store.to.valid < 0 ? nullptr : results[static_cast<size_t>(store.to.valid)];
+  ElementAccess(state, store.to, emit_index(state, store.to.index[0], point, results), point)
+      .store(results[static_cast<size_t>(store.value)], store.mode, valid);
 }
 
 }  // namespace kiln::codegen

@@ -20,8 +20,8 @@ class Reduction {
     choose_plan(point);
     Values carried;
     const unsigned width = plan_.width > 1 ? plan_.width : point.width;
-    for (unsigned i = 0; i < sets_; ++i) carried.append(identities(width));
-    if (own_rest_) carried.append(identities(1));
+    for (unsigned i = 0; i < sets_; ++i) carried.append(emit_identities(state_, stage_.carriers, width));
+    if (own_rest_) carried.append(emit_identities(state_, stage_.carriers, 1));
     carried = emit_axes(first, point, carried);
     result_ = across_lanes(across_sets(carried));
     if (own_rest_) result_ = combine(result_, set(carried, sets_), 1);
@@ -54,23 +54,8 @@ class Reduction {
     std::copy(with.begin(), with.end(), carried.begin() + static_cast<long>(number * with.size()));
   }
 
-  Values identities(unsigned width) {
-    Values values;
-    for (size_t i = 0; i < stage_.carriers.types.size(); ++i) {
-      llvm::Value *identity = constant_of(state_, stage_.carriers.types[i], stage_.carriers.identities[i]);
-      values.push_back(splat(state_, identity, width));
-    }
-    return values;
-  }
-
   Values combine(const Values &left, const Values &right, unsigned width) {
-    Point lanes;
-    lanes.width = width;
-    Values both = left;
-    both.append(right);
-    Values result = emit_body(state_, stage_.carriers.combine, lanes, {.carriers = both});
-    for (llvm::Value *&value : result) value = splat(state_, value, width);
-    return result;
+    return emit_combination(state_, stage_.carriers, left, right, width);
   }
 
   // One set of carriers takes up the elements of a point.
@@ -161,6 +146,24 @@ class Reduction {
 };
 
 }  // namespace
+
+Values emit_identities(KernelState &state, const kernel::Carriers &carriers, unsigned width) {
+  Values values;
+  for (size_t i = 0; i < carriers.types.size(); ++i)
+    values.push_back(splat(state, constant_of(state, carriers.types[i], carriers.identities[i]), width));
+  return values;
+}
+
+Values emit_combination(KernelState &state, const kernel::Carriers &carriers, const Values &left, const Values &right,
+                        unsigned width) {
+  Point lanes;
+  lanes.width = width;
+  Values both = left;
+  both.append(right);
+  Values result = emit_body(state, carriers.combine, lanes, {.carriers = both});
+  for (llvm::Value *&value : result) value = splat(state, value, width);
+  return result;
+}
 
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point) {
   const Reduction reduction(state, stage, first, point);

@@ -8,16 +8,36 @@ using kernel::Axis;
 using kernel::Schedule;
 using kernel::Stage;
 
+// A contraction at one point of its loop axes: a sum over k, in order.
+void emit_sum_of_products(KernelState &state, const Stage &stage, const Point &point) {
+  const kernel::Contract &contract = *stage.contract;
+  const size_t id = state.kernel.parallel.size() + stage.axes.size() - 1;
+  const Values zero{splat(state, constant_of(state, contract.accumulator, 0), point.width)};
+  const Values sum = emit_loop(state, stage_range(state, stage.axes.back(), point), 1, zero,
+                               [&](llvm::Value *k, const Values &before) {
+                                 Point inside = point;
+                                 inside.set_axis(id, k);
+                                 llvm::Value *a = splat(state, emit_body(state, contract.a, inside)[0], point.width);
+                                 llvm::Value *b = splat(state, emit_body(state, contract.b, inside)[0], point.width);
+                                 return Values{emit_multiply_add(state, a, b, before[0])};
+                               });
+  Leaves leaves;
+  leaves.accumulator = sum[0];
+  emit_stores(state, stage.stores, emit_body(state, stage.body, point, leaves), point);
+}
+
 // The loop axes from number n on, and inside them the stage's work.
 void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &point) {
-  if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::reduce) return emit_reduction(state, stage, n, point);
+  if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::reduce)
+    return stage.contract ? emit_sum_of_products(state, stage, point) : emit_reduction(state, stage, n, point);
+  if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::scan) return emit_scan(state, stage, point);
   if (n == stage.axes.size()) {
     emit_stores(state, stage.stores, emit_body(state, stage.body, point), point);
     return;
   }
   const size_t id = state.kernel.parallel.size() + n;
   const Schedule &schedule = state.kernel.schedule;
-  const bool innermost = n + 1 == stage.axes.size();
+  const bool innermost = n + (stage.contract ? 2 : 1) == stage.axes.size();
   const unsigned width = innermost && schedule.vector == Schedule::Vector::inner ? schedule.lanes : 1;
   const LanePlan plan = make_plan(state, {&stage, 1}, id, width, width);
   emit_over_lanes(state, plan, stage_range(state, stage.axes[n], point), point,
@@ -95,7 +115,7 @@ LanePlan make_plan(const KernelState &state, std::span<const Stage> stages, size
     for (const kernel::Store &store : stage.stores) plan.masked = plan.masked && has_mask(state, store.to, axis);
     for (const kernel::Value &value : stage.body.values) {
       length += instructions_of(value);
-      loads = loads && (value.op != kernel::Core::load || has_mask(state, value.access, axis));
+      loads = loads && (!kernel::reads_memory(value.op) || has_mask(state, value.access, axis));
     }
   }
   plan.single = plan.masked && loads && length > 20;
@@ -128,6 +148,29 @@ Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   return range;
 }
 
-void emit_stage(KernelState &state, const Stage &stage, const Point &point) { emit_axes(state, stage, 0, point); }
+void emit_stages(KernelState &state, const Point &point) {
+  const std::vector<Stage> &stages = state.kernel.stages;
+  for (size_t first = 0, end = 0; first < stages.size(); first = end) {
+    end = kernel::end_of_blocks(state.kernel, first);
+    const bool blocks = stages[first].in_blocks();
+    const auto emit_all = [&](const Point &inside) {
+      for (size_t s = first; s < end; ++s) {
+        if (stages[s].sort)
+          emit_sort(state, stages[s], inside);
+        else
+          emit_axes(state, stages[s], blocks ? 1 : 0, inside);
+      }
+    };
+    if (!blocks) {
+      emit_all(point);
+      continue;
+    }
+    emit_loop(state, stage_range(state, stages[first].axes[0], point), 1, [&](llvm::Value *block) {
+      Point inside = point;
+      inside.set_axis(state.kernel.parallel.size(), block);
+      emit_all(inside);
+    });
+  }
+}
 
 }  // namespace kiln::codegen

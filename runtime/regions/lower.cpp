@@ -27,7 +27,7 @@ uint32_t risks_of(const kernel::Body &body) {
   for (const kernel::Value &value : body.values) {
     const bool divides = value.op == kernel::Core::div || value.op == kernel::Core::rem;
     if (divides && !dtype_info(value.type).is_float) bits |= KILN_ERROR_DIVISION_BY_ZERO;
-    const bool indexes = value.op == kernel::Core::load &&
+    const bool indexes = kernel::reads_memory(value.op) &&
                          std::ranges::any_of(value.access.index, [](const Expr &e) { return e.depends_on_value(); });
     if (indexes) bits |= KILN_ERROR_INDEX_OUT_OF_RANGE;
   }

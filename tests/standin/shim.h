@@ -28,6 +28,11 @@ extern "C" __attribute__((visibility("default"))) kiln_shim_state *kiln_shim_add
 static inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 static inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 static inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+template <class T>
+static inline T atomicCAS(T *address, T expected, T value) {
+  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 static inline unsigned atomicOr(unsigned *address, unsigned value) {
   return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }

@@ -81,6 +81,36 @@ TEST(Fuse, FoldsEachResultOfACheapMapIntoItsOwnReader) {
   expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
 }
 
+// A running maximum is sorted: what is searched, a row of it, has memory where the kernel is.
+TEST(Fuse, ScansARowAndSearchesItInOneKernel) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t}), y = b.input({n, t});
+  const uint32_t rising = b.running_max(b.map(Core::exp, x), 1);
+  b.output(b.place_in(b.map(Core::exp, y), rising));
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  const Kernel &k = *f.launches[0].kernel;
+  ASSERT_EQ(k.stages.size(), 2u) << print(k);
+  EXPECT_TRUE(k.stages[0].scans()) << print(k);
+  EXPECT_EQ(k.buffers[k.stages[0].stores[0].to.buffer].space, Buffer::Space::row_local);
+  EXPECT_EQ(k.schedule.vector, Schedule::Vector::inner);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
+TEST(Fuse, ScansDownColumnsWithVectorsAcrossThem) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 4, t});
+  b.output(b.map(Core::neg, b.running_max(x, 0)));
+  b.output(b.running_max(x, 1));
+  const Fused f = fused(b);
+  ASSERT_GE(f.launches.size(), 2u);
+  for (const Launch &launch : f.launches) {
+    if (!launch.kernel->stages[0].scans()) continue;
+    EXPECT_EQ(launch.kernel->schedule.vector, Schedule::Vector::parallel) << print(*launch.kernel);
+  }
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
 TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, 8, t});

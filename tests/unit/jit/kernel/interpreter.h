@@ -2,10 +2,12 @@
 // against, and what emitters can be. Tiles, vectors and packing blocks are ignored: they may not change the result's
 // meaning.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -40,7 +42,17 @@ class Interpreter {
       }
       std::vector<Array *> buffers = memory_;
       for (Array &a : local) buffers.push_back(&a);
-      for (const Stage &stage : kernel_.stages) run_stage(stage, point, buffers);
+      const std::vector<Stage> &stages = kernel_.stages;
+      for (size_t first = 0, end = 0; first < stages.size(); first = end) {
+        end = end_of_blocks(kernel_, first);
+        const auto run_all = [&] {
+          for (size_t s = first; s < end; ++s) run_stage(stages[s], point, buffers);
+        };
+        if (stages[first].in_blocks())
+          walk({stages[first].axes[0]}, 0, point, run_all);
+        else
+          run_all();
+      }
     });
   }
 
@@ -266,6 +278,12 @@ class Interpreter {
           else
             r = buffers.at(value.access.buffer)->at(static_cast<size_t>(eval(value.access.index[0], point, &v)));
           break;
+        case Core::search:
+          if (value.access.valid >= 0 && !v.at(static_cast<size_t>(value.access.valid)).i)
+            r = immediate(value.access.fill);
+          else
+            r.i = search(value, arg(0), operand, point, buffers, v);
+          break;
         case Core::index:
           r.i = eval(value.expr, point, &v);
           break;
@@ -293,29 +311,91 @@ class Interpreter {
     return yields;
   }
 
+  // The order of sorts.
+  static bool before(Scalar a, Scalar b, DType type, bool descending) {
+    if (is_float(type) && (std::isnan(a.f) || std::isnan(b.f))) return !std::isnan(a.f);
+    return compare(descending ? Core::gt : Core::lt, a, b, type);
+  }
+
+  int64_t search(const Value &value, Scalar key, DType type, const std::vector<int64_t> &point,
+                 const std::vector<Array *> &buffers, const Values &v) const {
+    const int64_t start = eval(value.access.index[0], point, &v), step = eval(value.access.index[1], point, &v),
+                  count = eval(value.expr, point, &v);
+    const bool descending = value.immediate & search_descending, upper = value.immediate & search_upper;
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const Scalar element = buffers.at(value.access.buffer)->at(static_cast<size_t>(start + i * step));
+      found += upper ? !before(key, element, type, descending) : before(element, key, type, descending);
+    }
+    return found;
+  }
+
+  // `results`: yields or carriers, by number.
   void store(const Stage &stage, const std::vector<int64_t> &point, const std::vector<Array *> &buffers,
-             const Values &values) const {
+             const Values &results) const {
     for (const Store &s : stage.stores) {
-      buffers.at(s.to.buffer)->at(static_cast<size_t>(eval(s.to.index[0], point, nullptr))) =
-          values.at(static_cast<size_t>(s.value));
+      if (s.to.valid >= 0 && !results.at(static_cast<size_t>(s.to.valid)).i) continue;
+      Scalar &element = buffers.at(s.to.buffer)->at(static_cast<size_t>(eval(s.to.index[0], point, &results)));
+      const Scalar value = results.at(static_cast<size_t>(s.value));
+      const DType type = kernel_.buffers[s.to.buffer].type;
+      element = s.combines() ? compute(core_of(s.mode, type), element, value, type, type) : value;
+    }
+  }
+
+  void sort(const Stage &stage, const std::vector<int64_t> &point, const std::vector<Array *> &buffers) const {
+    const Sort &s = *stage.sort;
+    const auto count = static_cast<size_t>(eval(stage.axes.back().extent, point, nullptr));
+    const Array keys = *buffers.at(s.columns[0].buffer);
+    const DType type = kernel_.buffers[s.columns[0].buffer].type;
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return before(keys[a], keys[b], type, s.descending); });
+    for (const Sort::Column &column : s.columns) {
+      const Array old = *buffers.at(column.buffer);
+      for (size_t i = 0; i < count; ++i) buffers.at(column.buffer)->at(i) = old.at(order[i]);
+    }
+  }
+
+  void contract(const Stage &stage, const std::vector<Axis> &k, std::vector<int64_t> &point,
+                const std::vector<Array *> &buffers) const {
+    const DType type = stage.contract->accumulator;
+    Scalar sum = immediate_as(type, immediate_of(type, 0));
+    walk(k, 0, point, [&] {
+      const Scalar a = run_body(stage.contract->a, point, buffers, {}, {})[0];
+      const Scalar b = run_body(stage.contract->b, point, buffers, {}, {})[0];
+      sum = compute(Core::add, sum, compute(Core::mul, a, b, type, type), type, type);
+    });
+    store(stage, point, buffers, run_body(stage.body, point, buffers, sum, {}));
+  }
+
+  void scan(const Stage &stage, std::vector<int64_t> &point, const std::vector<Array *> &buffers) const {
+    const Carriers &c = stage.carriers;
+    const size_t n = c.types.size();
+    Values state;
+    for (uint64_t identity : c.identities) state.push_back(immediate(identity));
+    const int64_t count = eval(stage.axes.back().extent, point, nullptr);
+    for (int64_t i = 0; i < count; ++i) {
+      point.push_back(c.reverse ? count - 1 - i : i);
+      const Values yields = run_body(stage.body, point, buffers, {}, {});
+      Values both = state, results = state;
+      both.insert(both.end(), yields.begin(), yields.begin() + static_cast<long>(n));
+      state = run_body(c.combine, point, buffers, {}, both);
+      if (!c.exclusive) results = state;
+      results.insert(results.end(), yields.begin() + static_cast<long>(n), yields.end());
+      store(stage, point, buffers, results);
+      point.pop_back();
     }
   }
 
   void run_stage(const Stage &stage, std::vector<int64_t> &point, const std::vector<Array *> &buffers) const {
-    if (stage.contract) {
-      const DType type = stage.contract->accumulator;
-      Scalar sum = immediate_as(type, immediate_of(type, 0));
-      walk(stage.axes, 0, point, [&] {
-        const Scalar a = run_body(stage.contract->a, point, buffers, {}, {})[0];
-        const Scalar b = run_body(stage.contract->b, point, buffers, {}, {})[0];
-        sum = compute(Core::add, sum, compute(Core::mul, a, b, type, type), type, type);
-      });
-      store(stage, point, buffers, run_body(stage.body, point, buffers, sum, {}));
-      return;
-    }
+    if (stage.sort) return sort(stage, point, buffers);
     std::vector<Axis> loops, reduces;
-    for (const Axis &axis : stage.axes) (axis.role == Axis::Role::loop ? loops : reduces).push_back(axis);
+    for (const Axis &axis : stage.axes)
+      if (axis.role != Axis::Role::block) (axis.role == Axis::Role::loop ? loops : reduces).push_back(axis);
     walk(loops, 0, point, [&] {
+      if (stage.contract) return contract(stage, reduces, point, buffers);
+      if (stage.scans()) return scan(stage, point, buffers);
       if (reduces.empty()) return store(stage, point, buffers, run_body(stage.body, point, buffers, {}, {}));
       Values state;
       for (uint64_t identity : stage.carriers.identities) state.push_back(immediate(identity));

@@ -63,6 +63,27 @@ class ProgramBuilder {
     c.results = {{DType::f32, 0}, {DType::f32, 1}};
     return define(std::move(c), {a});
   }
+  // The running maximum along an axis.
+  uint32_t running_max(uint32_t a, uint32_t along) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    c.scan = static_cast<int32_t>(along);
+    BodyBuilder body(c.body);
+    body.yield(body.load(0, DType::f32, axes(c.dims)));
+    c.carriers = carriers_of(Core::max, DType::f32);
+    return define(std::move(c), {a});
+  }
+  // How many elements of the last row's order come before each of `a`: [.., n] in [.., t] sorted.
+  uint32_t place_in(uint32_t a, uint32_t rows) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    std::vector<Expr> first = axes(program.tensors[rows].dims);
+    first.back() = 0;
+    BodyBuilder body(c.body);
+    const int x = body.load(0, DType::f32, axes(c.dims));
+    body.yield(body.convert(body.search(x, 1, first, program.tensors[rows].dims.back(), 0), DType::f32));
+    return define(std::move(c), {a, rows});
+  }
   // Pointwise, of two results: sine and cosine.
   uint32_t sine_and_cosine(uint32_t a) {
     Compute c;
@@ -143,8 +164,8 @@ class ProgramBuilder {
   uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
 };
 
-// Maps, reductions (some of two results), views and linear layers over tensors with the symbols n and t, in a shape
-// that the seed decides.
+// Maps, reductions (some of two results), scans, views and linear layers over tensors with the symbols n and t, in a
+// shape that the seed decides.
 inline ProgramBuilder random_program(unsigned seed) {
   const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
   std::mt19937 random(seed);
@@ -162,7 +183,7 @@ inline ProgramBuilder random_program(unsigned seed) {
     const Shape ad = b.program.tensors[a].dims, cd = b.program.tensors[c].dims;
     bool fits = ad.size() == cd.size();
     for (size_t i = 0; fits && i < ad.size(); ++i) fits = ad[i] == cd[i] || ad[i].is(1) || cd[i].is(1);
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         b.map(Core::tanh, a);
         break;
@@ -182,6 +203,9 @@ inline ProgramBuilder random_program(unsigned seed) {
         break;
       case 5:
         b.map(Core::tanh, b.moments_last(a) + below(2));
+        break;
+      case 6:
+        b.running_max(a, below(ad.size()));
         break;
       default:
         if (fits) b.map(below(2) ? Core::add : Core::mul, a, static_cast<int32_t>(c));

@@ -1,20 +1,17 @@
 // Every refusal of verify(): a kernel that it accepts, one thing changed, and the message.
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "jit/kernel/compute.h"
-#include "jit/kernel/kernel.h"
+#include "tests/unit/jit/kernel/refusal.h"
 
 namespace kiln::kernel {
 namespace {
 
+using testing::expect_refused;
+using testing::Refusal;
+using testing::store_at;
+using testing::value;
 using Space = Buffer::Space;
 using Role = Axis::Role;
-
-Store store_at(uint16_t buffer, Expr index) {
-  return {{.buffer = buffer, .index = {std::move(index)}, .valid = -1, .fill = 0}, 0};
-}
 
 // b2[i, j] = y[j] / sum of y, where y[j] = min(x, exp(x)) and x = b0[b1[i], j], or 0 where b1[i] is no row.
 Kernel rows_kernel() {
@@ -84,15 +81,9 @@ Kernel product_kernel() {
   return kernel;
 }
 
-Value &value(Kernel &kernel, size_t stage, size_t number) { return kernel.stages[stage].body.values[number]; }
 Contract &contract(Kernel &kernel) { return *kernel.stages[0].contract; }
 constexpr auto no_core = static_cast<Core>(200);
 constexpr auto no_type = static_cast<DType>(200);
-
-struct Refusal {
-  std::string_view message;  // without "kernel: "
-  std::function<void(Kernel &)> change;
-};
 
 const std::vector<Refusal> refusals_of_rows = {
     // symbols, buffers, axes
@@ -111,8 +102,8 @@ const std::vector<Refusal> refusals_of_rows = {
     {"extent of axis 0: unknown symbol m", [](Kernel &k) { k.parallel[0].extent = Expr::symbol("m"); }},
     {"extent of axis 1: axis i0 is not in scope",
      [](Kernel &k) { k.stages[0].axes[0].extent = Expr::axis(0, Expr::symbol("s0")); }},
-    {"stage 1: an axis is neither loop nor reduce", [](Kernel &k) { k.stages[1].axes[0].role = Role::parallel; }},
-    {"stage 0: an axis is neither loop nor reduce", [](Kernel &k) { k.stages[0].axes[0].role = static_cast<Role>(9); }},
+    {"stage 1: an axis is neither loop, reduce, scan nor block", [](Kernel &k) { k.stages[1].axes[0].role = Role::parallel; }},
+    {"stage 0: an axis is neither loop, reduce, scan nor block", [](Kernel &k) { k.stages[0].axes[0].role = static_cast<Role>(9); }},
     {"stage 1: loop axes come before reduce axes", [](Kernel &k) { k.stages[1].axes.push_back({2, Role::loop}); }},
     // schedule
     {"vectors run along no known axis", [](Kernel &k) { k.schedule.vector = static_cast<Schedule::Vector>(2); }},
@@ -124,8 +115,8 @@ const std::vector<Refusal> refusals_of_rows = {
     {"a tile of 4294967295, expected 1 to 16777216", [](Kernel &k) { k.schedule.tiles[0] = UINT32_MAX; }},
     // stages
     {"no stages", [](Kernel &k) { k.stages.clear(); }},
-    {"stage 1: reduce axes and carriers go together", [](Kernel &k) { k.stages[1].axes.clear(); }},
-    {"stage 0: reduce axes and carriers go together",
+    {"stage 1: reduce or scan axes and carriers go together", [](Kernel &k) { k.stages[1].axes.clear(); }},
+    {"stage 0: reduce or scan axes and carriers go together",
      [](Kernel &k) { k.stages[0].carriers = carriers_of(Core::add, DType::f32); }},
     {"stage 0 combines without carriers", [](Kernel &k) { k.stages[0].carriers.identities = {0}; }},
     {"stage 1 has 1 carriers, but not as many yields, identities or results",
@@ -210,9 +201,11 @@ const std::vector<Refusal> refusals_of_rows = {
     {"store of value 1 of 1", [](Kernel &k) { k.stages[2].stores[0].value = 1; }},
     {"store of value -1 of 1", [](Kernel &k) { k.stages[1].stores[0].value = -1; }},
     {"store to an input", [](Kernel &k) { k.stages[2].stores[0].to.buffer = 0; }},
-    {"a store has no guard", [](Kernel &k) { k.stages[2].stores[0].to.valid = 0; }},
-    {"a store has no guard", [](Kernel &k) { k.stages[2].stores[0].to.fill = 1; }},
-    {"index uses value v0 before it is made", [](Kernel &k) { k.stages[2].stores[0].to.index[0] = Expr::value(0); }},
+    {"an access is guarded by v0, which is no bool", [](Kernel &k) { k.stages[2].stores[0].to.valid = 0; }},
+    {"an access is guarded by v1, which is not before it", [](Kernel &k) { k.stages[2].stores[0].to.valid = 1; }},
+    {"a store has no fill", [](Kernel &k) { k.stages[2].stores[0].to.fill = 1; }},
+    {"index uses value v1 before it is made", [](Kernel &k) { k.stages[2].stores[0].to.index[0] = Expr::value(1); }},
+    {"index uses v0 of type f32, expected i64", [](Kernel &k) { k.stages[2].stores[0].to.index[0] = Expr::value(0); }},
     {"axis i1 is not in scope",
      [](Kernel &k) { k.stages[1].stores[0].to.index[0] = Expr::axis(1, Expr::symbol("s1")); }},
     {"access to buffer 77 of 5", [](Kernel &k) { k.stages[2].stores[0].to.buffer = 77; }},
@@ -224,15 +217,15 @@ const std::vector<Refusal> refusals_of_rows = {
      }},
 };
 
+constexpr std::string_view no_contraction =
+    "a contraction is over m, n and one k: as the only stage, with the last parallel axes; else with loop axes";
+
 const std::vector<Refusal> refusals_of_products = {
-    {"a contraction is a kernel's only stage, over m, n and one k", [](Kernel &k) { k.stages.push_back(k.stages[0]); }},
-    {"a contraction is a kernel's only stage, over m, n and one k",
-     [](Kernel &k) { k.stages[0].axes.push_back({2, Role::reduce}); }},
-    {"a contraction is a kernel's only stage, over m, n and one k",
-     [](Kernel &k) { k.stages[0].axes[0].role = Role::loop; }},
-    {"a contraction is a kernel's only stage, over m, n and one k",
-     [](Kernel &k) { k.stages[0].carriers = carriers_of(Core::add, DType::f32); }},
-    {"a contraction is a kernel's only stage, over m, n and one k",
+    {no_contraction, [](Kernel &k) { k.stages.push_back(k.stages[0]); }},
+    {no_contraction, [](Kernel &k) { k.stages[0].axes.push_back({2, Role::reduce}); }},
+    {no_contraction, [](Kernel &k) { k.stages[0].axes[0].role = Role::loop; }},
+    {no_contraction, [](Kernel &k) { k.stages[0].carriers = carriers_of(Core::add, DType::f32); }},
+    {no_contraction,
      [](Kernel &k) {
        k.parallel.pop_back();
        k.schedule.tiles.pop_back();
@@ -274,23 +267,8 @@ const std::vector<Refusal> refusals_of_products = {
      [](Kernel &k) { contract(k).packed_offset = 5; }},
 };
 
-void expect_refused(const Kernel &valid, const Refusal &refusal) {
-  Kernel kernel = valid;
-  refusal.change(kernel);
-  const Status status = verify(kernel);
-  ASSERT_FALSE(status.ok()) << refusal.message << "\n" << print(valid);
-  EXPECT_EQ(status.code(), Code::corrupt);
-  EXPECT_EQ(status.message(), str_cat("kernel: ", refusal.message));
-}
-
 TEST(VerifyKernel, AcceptsTheKernelsThatTheCasesChange) {
-  for (const Kernel &kernel : {rows_kernel(), product_kernel()}) {
-    const Status status = verify(kernel);
-    ASSERT_TRUE(status.ok()) << status.message() << "\n" << print(kernel);
-    const Result<Kernel> read = parse(serialize(kernel));
-    ASSERT_TRUE(read.ok()) << read.status().message();
-    EXPECT_EQ(print(*read), print(kernel));
-  }
+  for (const Kernel &kernel : {rows_kernel(), product_kernel()}) testing::expect_accepted(kernel);
 }
 
 TEST(VerifyKernel, RefusesEachBrokenRuleOfStagesByItsOwnMessage) {

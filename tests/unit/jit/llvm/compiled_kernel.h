@@ -14,12 +14,14 @@
 #include "jit/kernel/compute.h"
 #include "jit/kernel/kernel.h"
 #include "tests/unit/jit/codegen_request.h"
+#include "tests/unit/jit/kernel/by_hand.h"
 
 extern "C" const kiln_codegen_table *kiln_codegen_entry(void);
 
 namespace kiln::codegen::testing {
 
 using namespace kiln::kernel;
+using namespace kiln::kernel::testing;
 
 struct Compiled {
   Bytes image;
@@ -132,17 +134,6 @@ void at_every_level(Test test) {
 }
 
 // ---- kernels by hand
-inline Buffer in(DType type, Expr size = 0) { return {type, Buffer::Space::in, std::move(size)}; }
-inline Buffer out(DType type, Expr size = 0) { return {type, Buffer::Space::out, std::move(size)}; }
-inline Buffer row_local(DType type, Expr size) { return {type, Buffer::Space::row_local, std::move(size)}; }
-inline Axis parallel(Expr extent) { return {std::move(extent), Axis::Role::parallel}; }
-inline Axis loop(Expr extent) { return {std::move(extent), Axis::Role::loop}; }
-inline Axis reduce(Expr extent) { return {std::move(extent), Axis::Role::reduce}; }
-inline Expr axis(uint32_t id, Expr extent) { return Expr::axis(id, std::move(extent)); }
-inline Store store_at(uint16_t buffer, Expr index, int32_t value = 0) {
-  return {{.buffer = buffer, .index = {std::move(index)}, .valid = -1, .fill = 0}, value};
-}
-
 // out[i] = value(x[i]) of f32 over n points: value(builder, id of x[i]) gives the id of the result.
 template <class Fn>
 Kernel map_kernel(const Target &target, Fn value) {

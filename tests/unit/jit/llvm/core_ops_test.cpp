@@ -36,7 +36,8 @@ bool takes(Core op, DType type) {
     case CoreGroup::select:
       return true;
     case CoreGroup::leaf:
-    case CoreGroup::convert:  // has a loop of its own
+    case CoreGroup::convert:  // these two have loops of their own
+    case CoreGroup::search:
       return false;
   }
   return false;
