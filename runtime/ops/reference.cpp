@@ -183,13 +183,13 @@ class Run {
                         *inputs[0], results[0]));
     } else {
       ReferenceContext context{op, inputs, results, attrs,
-                               [](const Graph &graph, std::span<const RefTensor *const> arguments) {
-                                 return run_reference(graph, arguments);
+                               [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
+                                 return run_reference(graph, arguments, nullptr, on_results_);
                                }};
       KILN_TRY(op.reference(context));
       for (RefTensor &result : results) result.fit();
       for (const ResolvedSymbol &symbol : node.symbols) KILN_TRY(resolve(symbol, results.back().i[0]));
-      if (on_results_) on_results_(node, context);
+      if (on_results_) on_results_(graph_, node, context);
     }
     for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);
     for (ValueId input : node.inputs)

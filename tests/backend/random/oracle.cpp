@@ -183,8 +183,9 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
     const bool paired = number >= 0, coarsely = number == -1;
     Dice dice(static_cast<uint64_t>(paired ? number / 2 : pairs));
     const double sign = !paired ? 0 : number % 2 ? -1 : 1;
-    KILN_ASSIGN(Tensors results, run(*decomposed_, tensors, [&](const Node &node, const ReferenceContext &c) {
-                  disturb(*decomposed_, node, c, dice, sign, coarsely);
+    KILN_ASSIGN(Tensors results,
+                run(*decomposed_, tensors, [&](const Graph &graph, const Node &node, const ReferenceContext &c) {
+                  disturb(graph, node, c, dice, sign, coarsely);
                 }));
     for (size_t r = 0; r < results.size(); ++r) {
       const RefTensor &value = expected.values[r], &other = results[r];
