@@ -254,7 +254,7 @@ TEST(Reference, LetsItsCallerChangeWhatANodeHasComputed) {
   const std::vector<const RefTensor *> inputs = {&a};
   std::vector<std::string> seen;
   const Result<std::vector<RefTensor>> results =
-      run_reference(*graph, inputs, nullptr, [&](const Node &node, const ReferenceContext &c) {
+      run_reference(*graph, inputs, nullptr, [&](const Graph &, const Node &node, const ReferenceContext &c) {
         seen.push_back(node.name);
         EXPECT_EQ(c.inputs.size(), 1u);
         if (node.name == "neg") c.results[0].f = {-5, -6};
