@@ -16,7 +16,7 @@ CpuidWords cpuid(uint32_t leaf, uint32_t subleaf) {
   return words;
 }
 
-bool cpuid_has(const CpuidBit &bit) { return (cpuid(bit.leaf, bit.subleaf).*bit.word >> bit.bit & 1) != 0; }
+bool cpuid_has(const CpuidBit &bit) { return bit.is_set(cpuid(bit.leaf, bit.subleaf)); }
 
 uint64_t kept_state() {
   constexpr CpuidBit osxsave{1, 0, &CpuidWords::ecx, 27};

@@ -12,6 +12,8 @@ struct CpuidBit {
   uint32_t leaf, subleaf;
   uint32_t CpuidWords::*word;
   int bit;
+
+  bool is_set(const CpuidWords &words) const { return (words.*word >> bit & 1) != 0; }  // words: of the leaf
 };
 // All 0 for a leaf that the processor does not have.
 CpuidWords cpuid(uint32_t leaf, uint32_t subleaf);

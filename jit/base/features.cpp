@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
+#include <utility>
 
 #include "jit/base/cpuid.h"
 
@@ -136,8 +138,14 @@ FeatureSet FeatureSet::of_host() {
   static const FeatureSet host = [] {
     uint64_t bits = 0;
     const uint64_t kept = kept_state();
-    for (size_t i = 0; i < count; ++i)
-      if (cpuid_has(rows[i].bit) && (rows[i].state & ~kept) == 0) bits |= uint64_t{1} << i;
+    // Each leaf once: under a hypervisor a question takes microseconds.
+    std::map<std::pair<uint32_t, uint32_t>, CpuidWords> leaves;
+    for (size_t i = 0; i < count; ++i) {
+      const CpuidBit &bit = rows[i].bit;
+      const auto [leaf, is_new] = leaves.try_emplace({bit.leaf, bit.subleaf});
+      if (is_new) leaf->second = cpuid(bit.leaf, bit.subleaf);
+      if (bit.is_set(leaf->second) && (rows[i].state & ~kept) == 0) bits |= uint64_t{1} << i;
+    }
     return FeatureSet(without_unmet(bits));
   }();
   return host;
