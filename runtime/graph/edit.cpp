@@ -202,7 +202,8 @@ Status Edit::set_attr(uint32_t id, std::string_view name, AttrValue value) {
   std::vector<TensorType> types;
   for (ValueId input : node->inputs) types.push_back(graph_.type(input));
   KILN_ASSIGN(Inferred inferred, infer(*node->op, types, attrs));
-  if (!std::ranges::equal(inferred.results, node->results, &TensorType::same_value_type))
+  if (!std::ranges::equal(inferred.results, node->results, &TensorType::same_value_type) ||
+      inferred.symbols != node->symbols)
     return error(Code::type_mismatch, "attribute '", name, "' of '", node->name, "' would change the node's results");
   Node &changed = graph_.writable(id);
   changed.attrs = std::move(attrs);

@@ -32,8 +32,8 @@ class Edit {
   Result<uint32_t> add(const OpSchema *op, std::span<const ValueId> inputs, AttrMap attrs = {},
                        std::string_view name = {}, AttrMap annotations = {});
   Status annotate(uint32_t node, std::string_view key, AttrValue value);  // kinds i64 f64 text dtype bool
-  // Gives an op node's attribute another value, and infers again: a failure, or results of another type, changes
-  // nothing.
+  // Gives an op node's attribute another value, and infers again: a failure, or results of another type, or another
+  // symbol that it resolves, changes nothing.
   Status set_attr(uint32_t node, std::string_view name, AttrValue value);
   void push_scope(AttrMap annotations) { scopes_.push_back(std::move(annotations)); }
   Status pop_scope();

@@ -42,15 +42,19 @@ Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> 
   KILN_TRY(read_exprs(in, table));
   Status status;
   // What a contract says is over its own symbols.
+  const std::set<std::string> all = symbols_of(table);
   const auto check_symbols = [&](const Contract &c) {
+    const auto is_own = [&](const std::string &name) {
+      return std::ranges::find(c.symbols, name, &Contract::Symbol::name) != c.symbols.end();
+    };
+    if (std::ranges::all_of(all, is_own)) return;
     std::set<std::string> used;
     for (const Contract::Buffer &b : c.buffers) b.size_bytes.collect_symbols(used);
     for (const Contract::Equality &e : c.equalities) e.left.collect_symbols(used), e.right.collect_symbols(used);
     c.tasks.collect_symbols(used);
     c.scratch_bytes.collect_symbols(used);
     for (const std::string &name : used)
-      if (std::ranges::find(c.symbols, name, &Contract::Symbol::name) == c.symbols.end())
-        status = error(Code::corrupt, "symbol '", name, "' is used and is none of the kernel's");
+      if (!is_own(name)) status = error(Code::corrupt, "symbol '", name, "' is used and is none of the kernel's");
   };
   std::vector<Contract> contracts = read_list<Contract>(in, 32, [&](Contract &c) {
     c.symbols = read_list<Contract::Symbol>(in, 32, [&](Contract::Symbol &s) {

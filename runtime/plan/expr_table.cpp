@@ -47,6 +47,12 @@ Status read_exprs(ByteReader &in, std::vector<Expr> &table) {
   return {};
 }
 
+std::set<std::string> symbols_of(std::span<const Expr> exprs) {
+  std::set<std::string> symbols;
+  for (const Expr &e : exprs) e.collect_symbols(symbols);
+  return symbols;
+}
+
 const Expr &read_expr(ByteReader &in, std::span<const Expr> table) {
   static const Expr nothing;
   const auto number = in.get<uint32_t>();

@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "jit/base/bytes.h"
@@ -28,6 +30,9 @@ class ExprTableWriter {
 
 // Appends what write_to() wrote to `table`. code corrupt.
 Status read_exprs(ByteReader &in, std::vector<Expr> &table);
+
+// The symbols of all of them: one look at a table settles most questions about what uses it.
+std::set<std::string> symbols_of(std::span<const Expr> exprs);
 
 // Reads a number; one that is not in the table makes `in` fail.
 const Expr &read_expr(ByteReader &in, std::span<const Expr> table);

@@ -113,8 +113,14 @@ Status check_arguments(std::string_view what, const std::vector<Plan::Argument> 
   return {};
 }
 
+// The expressions that plans share, and the symbols of all of them.
+struct ExprTable {
+  std::span<const Expr> exprs;
+  std::set<std::string> symbols = symbols_of(exprs);
+};
+
 // `used`: the plan's expressions, by their numbers in `table`; in any order.
-Status check_symbols(const Plan &plan, std::vector<uint32_t> used, std::span<const Expr> table) {
+Status check_symbols(const Plan &plan, std::vector<uint32_t> used, const ExprTable &table) {
   std::set<std::string> names;
   for (const Plan::Symbol &s : plan.symbols) {
     if (!names.insert(s.name).second) return error(Code::corrupt, "symbol '", s.name, "' is bound twice");
@@ -127,16 +133,18 @@ Status check_symbols(const Plan &plan, std::vector<uint32_t> used, std::span<con
       return error(Code::corrupt, "symbol '", s.name, "' is bound by dim ", s.dim, " of input ", s.input, ", which is ",
                    plan.inputs[s.input].dims[s.dim].text());
   }
+  if (std::ranges::includes(names, table.symbols)) return {};
+  // Plans in plans have symbols of their own.
   std::ranges::sort(used);
   used.erase(std::ranges::unique(used).begin(), used.end());
   std::set<std::string> symbols;
-  for (const uint32_t number : used) table[number].collect_symbols(symbols);
+  for (const uint32_t number : used) table.exprs[number].collect_symbols(symbols);
   for (const std::string &name : symbols)
     if (!names.contains(name)) return error(Code::corrupt, "symbol '", name, "' is used and not bound");
   return {};
 }
 
-Status check_plan(const Plan &plan, std::vector<uint32_t> used, std::span<const Expr> table) {
+Status check_plan(const Plan &plan, std::vector<uint32_t> used, const ExprTable &table) {
   KILN_TRY(check_arguments("input", plan.inputs));
   KILN_TRY(check_arguments("parameter", plan.parameters));
   KILN_TRY(check_arguments("output", plan.outputs));
@@ -145,7 +153,7 @@ Status check_plan(const Plan &plan, std::vector<uint32_t> used, std::span<const 
 
 class PlanReader {
  public:
-  PlanReader(ByteReader &in, std::span<const Expr> table) : in_(in), table_(table) {}
+  PlanReader(ByteReader &in, std::span<const Expr> table) : in_(in), table_{.exprs = table} {}
 
   // Its own part is checked where the bytes were all there.
   Plan plan(int depth = 1) {
@@ -223,8 +231,8 @@ class PlanReader {
     return list<Expr>(4, [&](Expr &e) { e = expr(); });
   }
   const Expr &expr() {
-    const Expr &e = read_expr(in_, table_);
-    if (in_.ok()) used_.push_back(static_cast<uint32_t>(&e - table_.data()));
+    const Expr &e = read_expr(in_, table_.exprs);
+    if (in_.ok()) used_.push_back(static_cast<uint32_t>(&e - table_.exprs.data()));
     return e;
   }
   std::vector<Plan::Argument> arguments() {
@@ -253,7 +261,7 @@ class PlanReader {
   }
 
   ByteReader &in_;
-  const std::span<const Expr> table_;
+  const ExprTable table_;
   std::vector<uint32_t> used_;  // numbers of the expressions of the plan that is being read
   Status status_;
 };
