@@ -12,7 +12,7 @@ bool same(const Access &a, const Access &b) {
 bool same(const Value &a, const Value &b) {
   if (a.op != b.op || a.type != b.type || a.args != b.args || a.immediate != b.immediate) return false;
   if (reads_memory(a.op) && !same(a.access, b.access)) return false;
-  return (a.op != Core::index && a.op != Core::search) || a.expr == b.expr;
+  return !has_expr(a.op) || a.expr == b.expr;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<int> copy_body(const Body &from, Body &to, const AxisMap &axes, cons
   for (const Value &old : from.values) {
     Value value = old;
     for (int32_t &arg : value.args) arg = renamed(arg);
-    if (value.op == Core::index || value.op == Core::search) value.expr = translate(value.expr, axes, ids);
+    if (has_expr(value.op)) value.expr = translate(value.expr, axes, ids);
     if (!reads_memory(value.op)) {
       ids.push_back(append(to, value));
       continue;
@@ -70,7 +70,7 @@ void prune(Body &body) {
     for (int32_t arg : v.args) {
       if (arg >= 0) live[static_cast<size_t>(arg)] = true;
     }
-    if (v.op == Core::index || v.op == Core::search) mark_expr(v.expr);
+    if (has_expr(v.op)) mark_expr(v.expr);
     if (!reads_memory(v.op)) continue;
     for (const Expr &e : v.access.index) mark_expr(e);
     if (v.access.valid >= 0) live[static_cast<size_t>(v.access.valid)] = true;
@@ -107,7 +107,7 @@ bool has(const Body &body, Core op) {
 
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
   for (Value &v : body.values) {
-    if (v.op == Core::index || v.op == Core::search) fn(v.expr);
+    if (has_expr(v.op)) fn(v.expr);
     if (reads_memory(v.op)) {
       for (Expr &e : v.access.index) fn(e);
     }

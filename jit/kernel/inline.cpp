@@ -262,7 +262,7 @@ class Inliner {
 
   static bool has_symbols(const Body &body) {
     return std::ranges::any_of(body.values, [](const Value &v) {
-      const bool counts = v.op == Core::index || v.op == Core::search;
+      const bool counts = has_expr(v.op);
       return (counts && v.expr.depends_on_symbol()) ||
              (reads_memory(v.op) && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
     });

@@ -92,6 +92,7 @@ struct Value {
   Expr expr;                                // index; search: how many elements the row has
 };
 enum SearchFlags : uint64_t { search_upper = 1, search_descending = 2 };
+inline bool has_expr(Core op) { return op == Core::index || op == Core::search; }  // in Value::expr
 inline bool reads_memory(Core op) { return op == Core::load || op == Core::search; }
 
 struct Body {

@@ -110,7 +110,7 @@ void walk(V &v, T &x, const Value *) {
   for (auto &arg : x.args) v.field(arg);
   v.field(x.immediate);
   if (reads_memory(x.op)) v.field(x.access);
-  if (x.op == Core::index || x.op == Core::search) v.field(x.expr);
+  if (has_expr(x.op)) v.field(x.expr);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Body *) {
