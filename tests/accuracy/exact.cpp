@@ -29,37 +29,25 @@ class Number {
   mpfr_t number_;
 };
 
+int rsqrt(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t rounding) {
+  mpfr_sqrt(result, x, rounding);
+  return mpfr_ui_div(result, 1, result, rounding);
+}
+
+// The functions of one argument.
+struct Function {
+  Core op;
+  int (*compute)(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t rounding);
+};
+constexpr Function functions[] = {{Core::exp, mpfr_exp}, {Core::log, mpfr_log}, {Core::tanh, mpfr_tanh},
+                                  {Core::erf, mpfr_erf}, {Core::sin, mpfr_sin}, {Core::cos, mpfr_cos},
+                                  {Core::rsqrt, rsqrt}};
+
 void compute(Number &result, Core op, Number &x, Number &y) {
-  switch (op) {
-    case Core::exp:
-      mpfr_exp(result, x, MPFR_RNDN);
-      break;
-    case Core::log:
-      mpfr_log(result, x, MPFR_RNDN);
-      break;
-    case Core::tanh:
-      mpfr_tanh(result, x, MPFR_RNDN);
-      break;
-    case Core::erf:
-      mpfr_erf(result, x, MPFR_RNDN);
-      break;
-    case Core::sin:
-      mpfr_sin(result, x, MPFR_RNDN);
-      break;
-    case Core::cos:
-      mpfr_cos(result, x, MPFR_RNDN);
-      break;
-    case Core::rsqrt:
-      mpfr_sqrt(result, x, MPFR_RNDN);
-      mpfr_ui_div(result, 1, result, MPFR_RNDN);
-      break;
-    case Core::pow:
-      mpfr_pow(result, x, y, MPFR_RNDN);
-      break;
-    default:
-      mpfr_set_nan(result);
-      break;
-  }
+  mpfr_set_nan(result);
+  if (op == Core::pow) mpfr_pow(result, x, y, MPFR_RNDN);
+  for (const Function &function : functions)
+    if (function.op == op) function.compute(result, x, MPFR_RNDN);
 }
 
 }  // namespace

@@ -5,9 +5,12 @@
 #include "runtime/ops/samples.h"
 #include "tests/backend/backends.h"
 #include "tests/backend/cuda_backend.h"
+#include "tests/unit/runtime/exec/example_call.h"
 
 namespace kiln::testing {
 namespace {
+
+using example::floats_of;
 
 // The first k elements of x, doubled, where k is how many elements of m are not 0; and their sum.
 constexpr std::string_view leading = R"({"kiln":1,
@@ -72,13 +75,6 @@ ArrayRef array(std::vector<T> &data, DType dtype, const int64_t &size) {
   return {data.data(), dtype, 1, &size, nullptr};
 }
 
-std::vector<float> floats(const Call::Taken &taken) {
-  int64_t count = 1;
-  for (int64_t dim : taken.shape) count *= dim;
-  const auto *first = static_cast<const float *>(taken.data);
-  return {first, first + count};
-}
-
 TEST_P(ResolvedSizes, OutputsHaveTheShapesThatTheRunTells) {
   const std::unique_ptr<Call> call = call_of(leading);
   ASSERT_TRUE(call);
@@ -97,9 +93,9 @@ TEST_P(ResolvedSizes, OutputsHaveTheShapesThatTheRunTells) {
     std::vector<float> expected;
     float sum = 0;
     for (int64_t i = 0; i < k; ++i) expected.push_back(2 * x[static_cast<size_t>(i)]), sum += expected.back();
-    EXPECT_EQ(floats(*y), expected);
-    EXPECT_EQ(floats(*s), std::vector{sum});
-    EXPECT_EQ(floats(*half), std::vector<float>(static_cast<size_t>(k) + 1, 0.5F));
+    EXPECT_EQ(floats_of(*y), expected);
+    EXPECT_EQ(floats_of(*s), std::vector{sum});
+    EXPECT_EQ(floats_of(*half), std::vector<float>(static_cast<size_t>(k) + 1, 0.5F));
   }
 }
 
@@ -116,15 +112,15 @@ TEST_P(ResolvedSizes, FlowIntoNestedGraphsAndChecks) {
                                  array(other, DType::f32, m)});
   };
   ASSERT_TRUE(run().ok()) << run().message();
-  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{80, 1000}));
+  EXPECT_EQ(floats_of(*call->take(4)), (std::vector<float>{80, 1000}));
   p = 0;
   ASSERT_TRUE(run().ok());
-  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{40, 500}));
+  EXPECT_EQ(floats_of(*call->take(4)), (std::vector<float>{40, 500}));
   i = {2};  // three elements by two
   EXPECT_EQ(run().code(), Code::type_mismatch);
   i = {3};
   ASSERT_TRUE(run().ok()) << "a run that failed leaves nothing behind";
-  EXPECT_EQ(floats(*call->take(4)), (std::vector<float>{40, 500}));
+  EXPECT_EQ(floats_of(*call->take(4)), (std::vector<float>{40, 500}));
 }
 
 TEST_P(ResolvedSizes, ASizeBeyondItsBoundEndsTheRun) {
@@ -177,7 +173,7 @@ TEST_P(ResolvedSizes, EachCallOfAGraphResolvesASymbolOfItsOwn) {
   };
   const Status status = call->run(std::vector{scalar(i), scalar(j), array(x, DType::f32, n)});
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(floats(*call->take(3)), std::vector<float>{6});
+  EXPECT_EQ(floats_of(*call->take(3)), std::vector<float>{6});
 }
 
 }  // namespace

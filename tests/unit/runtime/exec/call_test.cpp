@@ -11,18 +11,12 @@ namespace kiln {
 namespace {
 
 using example::Floats;
+using example::floats_of;
 using example::run;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Expr n = Expr::symbol("n");
-
-std::vector<float> floats_of(const Call::Taken &taken) {
-  int64_t count = 1;
-  for (int64_t dim : taken.shape) count *= dim;
-  const auto *data = static_cast<const float *>(taken.data);
-  return {data, data + count};
-}
 
 TEST(Call, RunsOnArraysThatAreGiven) {
   auto call = example::call_of(example::add(4));

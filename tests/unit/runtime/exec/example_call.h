@@ -43,6 +43,14 @@ struct Floats {
   std::vector<float> values;
 };
 
+// The elements of a dense f32 output.
+inline std::vector<float> floats_of(const Call::Taken &taken) {
+  int64_t count = 1;
+  for (int64_t dim : taken.shape) count *= dim;
+  const auto *data = static_cast<const float *>(taken.data);
+  return {data, data + count};
+}
+
 template <class... Arrays>
 Status run(Call &call, Arrays &&...arrays) {
   const std::vector<ArrayRef> refs{ArrayRef(arrays)...};
