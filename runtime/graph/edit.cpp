@@ -1,7 +1,6 @@
 #include "runtime/graph/edit.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "jit/base/utf8.h"
 
@@ -65,10 +64,12 @@ std::string Edit::fresh_name(std::string_view stem) {
   return candidate;
 }
 
-// Letters, digits and '_' of the stem, and a number where that is taken.
+// The stem with '_' for what no symbol may have, and a number where that is taken. Keys have the name: the host's
+// locale is not asked what a letter is.
 std::string Edit::fresh_symbol(std::string_view stem) const {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   std::string name = "_";
-  for (char c : stem) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  for (char c : stem) name += fits(c) ? c : '_';
   std::string candidate = name;
   for (int n = 1; graph_.symbols_.contains(candidate); ++n) candidate = str_cat(name, "_", n);
   return candidate;

@@ -18,7 +18,7 @@ class Edit {
  public:
   explicit Edit(GraphPtr from = nullptr);
 
-  // Node::given_fixed.
+  // Says of an input of a nested graph whether it is always given a parameter or a constant (Node::given_fixed).
   void set_given_fixed(uint32_t input, bool fixed) { graph_.writable(input).given_fixed = fixed; }
   // Declares a symbol's properties; a symbol that is only used in shapes needs none.
   Status declare_symbol(std::string_view name, const SymbolInfo &info);

@@ -31,6 +31,11 @@ TEST_F(ResolvedSymbols, GetAFreshNameUnlessOneIsGiven) {
   const Result<uint32_t> fresh = resolve("", "size of it");
   ASSERT_TRUE(fresh.ok()) << fresh.status().message();
   EXPECT_EQ(edit_.view().find(*fresh)->attrs.at("symbol"), AttrValue("_size_of_it"));
+  const Result<uint32_t> accented = resolve("",
+                                            "gr\xc3\xb6\xc3\x9f"
+                                            "e");
+  ASSERT_TRUE(accented.ok()) << accented.status().message();
+  EXPECT_EQ(edit_.view().find(*accented)->attrs.at("symbol"), AttrValue("_gr____e"));
   EXPECT_TRUE(edit_.view().symbols().contains("k"));
   EXPECT_EQ(edit_.view().resolver("_size_of_it")->id, *fresh);
 }
