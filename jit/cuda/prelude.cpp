@@ -147,6 +147,18 @@ template <bool DESCENDING, class T> KILN_INLINE bool kiln_precedes(T a, T b) {
 template <class KEY, bool DESCENDING, class T> KILN_INLINE bool kiln_before(T a, T b) {
   return kiln_precedes<DESCENDING>(KEY::of(a), KEY::of(b));
 }
+// A power of two: as many partial results as have a point, `most` at most. And the bits of such a number, reversed.
+KILN_INLINE unsigned kiln_partials(kiln_i64 points, unsigned most) {
+  unsigned count = 1;
+  while (count < most && count < points) count *= 2;
+  return count;
+}
+KILN_INLINE unsigned kiln_reversed(unsigned number, unsigned count) {
+  unsigned reversed = 0;
+  for (; count > 1; count /= 2, number /= 2) reversed = 2 * reversed + number % 2;
+  return reversed;
+}
+
 // How many of the row's elements come before the key or, UPPER, do not come after it.
 template <class KEY, bool DESCENDING, bool UPPER, class T>
 KILN_INLINE kiln_i64 kiln_search(const T *row, kiln_i64 step, kiln_i64 count, T key) {

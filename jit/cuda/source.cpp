@@ -270,15 +270,16 @@ class SourceEmitter {
     }
     return names;
   }
-  void combine(const Carriers &carriers, std::span<const std::string> names, const std::vector<std::string> &right) {
-    std::vector<std::string> both(names.begin(), names.end());
+  void combine(const Carriers &carriers, std::span<const std::string> left, std::span<const std::string> right,
+               std::span<const std::string> to) {
+    std::vector<std::string> both(left.begin(), left.end());
     both.insert(both.end(), right.begin(), right.end());
     line("{");
     ++indent_;
     const std::vector<std::string> results = body(carriers.combine, "m", both);
     for (size_t c = 0; c < results.size(); ++c)
       line(str_cat("const ", value_type(carriers.types[c]), " n", c, " = ", results[c], ";"));
-    for (size_t c = 0; c < results.size(); ++c) line(str_cat(names[c], " = n", c, ";"));
+    for (size_t c = 0; c < results.size(); ++c) line(str_cat(to[c], " = n", c, ";"));
     --indent_;
     line("}");
   }
@@ -287,7 +288,7 @@ class SourceEmitter {
     line(str_cat("for (kiln_i64 at = ", first, "; at < ", points_of(axes.reduces), "; at += ", step, ") {"));
     ++indent_;
     delinearise("at", axes.reduces, first_axis(stage) + static_cast<uint32_t>(axes.loops.size()));
-    combine(stage.carriers, names, body(stage.body, "v"));
+    combine(stage.carriers, names, body(stage.body, "v"), names);
     --indent_;
     line("}");
   }
@@ -298,8 +299,39 @@ class SourceEmitter {
     ++indent_;
     delinearise("loop", axes.loops, first_axis(stage));
     const std::vector<std::string> names = begin_carriers(stage.carriers);
-    accumulate(stage, axes, names, "0", "1");
+    if (is_ordered(stage))
+      thread_sum(stage, axes, names);
+    else
+      accumulate(stage, axes, names, "0", "1");
     stores(stage, names);
+    --indent_;
+    line("}");
+  }
+
+  bool is_ordered(const Stage &stage) const { return kernel_.schedule.ordered && rounds(stage.carriers.combine); }
+
+  // One thread adds up what the threads of a block would, in the same order: partial results one after the other, the
+  // two of a pair next to each other, and pairs as soon as they are complete. Partials without a point are left out.
+  void thread_sum(const Stage &stage, const Split &axes, std::span<const std::string> names) {
+    const Carriers &carriers = stage.carriers;
+    std::vector<std::string> waiting;
+    for (size_t c = 0; c < names.size(); ++c) {
+      line(str_cat(value_type(carriers.types[c]), " waiting", c, "[", std::bit_width(device_partials), "];"));
+      waiting.push_back(str_cat("waiting", c, "[level]"));
+    }
+    line(str_cat("const unsigned partials = kiln_partials(", points_of(axes.reduces), ", ", device_partials, ");"));
+    line("for (unsigned number = 0; number < partials; ++number) {");
+    ++indent_;
+    for (size_t c = 0; c < names.size(); ++c)
+      line(str_cat(names[c], " = ", immediate_text(carriers.types[c], carriers.identities[c]), ";"));
+    accumulate(stage, axes, names, "kiln_reversed(number, partials)", std::to_string(device_partials));
+    line("unsigned level = 0;");
+    line("for (; number >> level & 1; ++level) {");
+    ++indent_;
+    combine(carriers, waiting, names, names);
+    --indent_;
+    line("}");
+    for (size_t c = 0; c < names.size(); ++c) line(str_cat(waiting[c], " = ", names[c], ";"));
     --indent_;
     line("}");
   }
@@ -324,7 +356,7 @@ class SourceEmitter {
       results[c] = str_cat("before", c);
     }
     const auto further = yields.begin() + static_cast<ptrdiff_t>(names.size());
-    combine(stage.carriers, names, {yields.begin(), further});
+    combine(stage.carriers, names, {yields.begin(), further}, names);
     results.insert(results.end(), further, yields.end());
     stores(stage, results);
     --indent_;
@@ -361,6 +393,8 @@ class SourceEmitter {
   // Of a value for each thread of a block, in shared memory.
   static size_t shared_words(DType type) { return std::max<size_t>(size_of(type), sizeof(float)) * block_threads / 8; }
 
+  static_assert(block_threads == device_partials);
+
   // The stages use it one after the other.
   void shared_memory() {
     size_t most = 0;
@@ -372,38 +406,42 @@ class SourceEmitter {
     if (most > 0) line(str_cat("__shared__ kiln_i64 shared[", most, "];"));
   }
 
-  // Each thread reduces every blockDim-th element; then halves meet in shared memory, so that the order depends on the
-  // size of the block alone.
+  // Partial results in shared memory, then halves of them, in one order whatever the size of the block.
   void block_reduction(const Stage &stage) {
     const Split axes = split(stage);
     size_t words = 0;
+    std::vector<std::string> low, high;
     for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
       const std::string_view type = value_type(stage.carriers.types[c]);
       line(str_cat(type, " *const shared", c, " = (", type, " *)(shared + ", words, ");"));
       words += shared_words(stage.carriers.types[c]);
+      low.push_back(str_cat("shared", c, "[partial]"));
+      high.push_back(str_cat("shared", c, "[partial + half]"));
     }
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;
     delinearise("loop", axes.loops, first_axis(stage));
+    line(str_cat("for (unsigned partial = threadIdx.x; partial < ", device_partials, "; partial += blockDim.x) {"));
+    ++indent_;
     const std::vector<std::string> names = begin_carriers(stage.carriers);
-    accumulate(stage, axes, names, "threadIdx.x", "blockDim.x");
-    for (size_t c = 0; c < names.size(); ++c) line(str_cat("shared", c, "[threadIdx.x] = c", c, ";"));
-    line("for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {   // blockDim.x is a power of two");
+    accumulate(stage, axes, names, "partial", std::to_string(device_partials));
+    for (size_t c = 0; c < names.size(); ++c) line(str_cat(low[c], " = c", c, ";"));
+    --indent_;
+    line("}");
+    line(str_cat("for (unsigned half = ", device_partials / 2, "; half > 0; half /= 2) {"));
     ++indent_;
     line("__syncthreads();");
-    line("if (threadIdx.x < half) {");
+    line("for (unsigned partial = threadIdx.x; partial < half; partial += blockDim.x) {");
     ++indent_;
-    std::vector<std::string> right;
-    for (size_t c = 0; c < names.size(); ++c) right.push_back(str_cat("shared", c, "[threadIdx.x + half]"));
-    combine(stage.carriers, names, right);
-    for (size_t c = 0; c < names.size(); ++c) line(str_cat("shared", c, "[threadIdx.x] = c", c, ";"));
+    combine(stage.carriers, low, high, low);
     --indent_;
     line("}");
     --indent_;
     line("}");
     line("if (threadIdx.x == 0) {");
     ++indent_;
-    stores(stage, names);
+    line("const unsigned partial = 0;");
+    stores(stage, low);
     --indent_;
     line("}");
     line("__syncthreads();");
@@ -411,7 +449,7 @@ class SourceEmitter {
     line("}");
   }
 
-  // One thread for each (m, n), which are points or the last loop axes: a plain loop over k.
+  // One thread for each (m, n), which are points or the last loop axes: sums over sum_depth of k, one after the other.
   void contraction(const Stage &stage) {
     const Contract &c = *stage.contract;
     const Split axes = split(stage);
@@ -420,11 +458,21 @@ class SourceEmitter {
       ++indent_;
       delinearise("loop", axes.loops, first_axis(stage));
     }
+    const size_t k = first_axis(stage) + axes.loops.size();
+    const std::string extent = expr_text(stage.axes.back().extent);
     line(str_cat(value_type(c.accumulator), " sum = 0;"));
-    line(str_cat(loop_text(first_axis(stage) + axes.loops.size(), stage.axes.back().extent), " {"));
+    line(str_cat("for (kiln_i64 begin = 0; begin < ", extent, "; begin += ", sum_depth, ") {"));
+    ++indent_;
+    line(str_cat(value_type(c.accumulator), " part = 0;"));
+    line(str_cat("const kiln_i64 end = begin + ", sum_depth, " < ", extent, " ? begin + ", sum_depth, " : ", extent,
+                 ";"));
+    line(str_cat("for (kiln_i64 i", k, " = begin; i", k, " < end; ++i", k, ") {"));
     ++indent_;
     const std::string a = body(c.a, "a")[0], b = body(c.b, "b_")[0];
-    line(str_cat("sum += ", a, " * ", b, ";"));
+    line(str_cat("part += ", a, " * ", b, ";"));
+    --indent_;
+    line("}");
+    line("sum += part;");
     --indent_;
     line("}");
     const std::string sum[] = {"sum"};

@@ -20,8 +20,10 @@ void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn)
   for (Store &store : stage.stores) fn(store.to.index[0]);
 }
 
-// Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible.
-bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<Stage *const> stages) {
+// Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible, for
+// some access does not walk the two as one. `anyhow`: then it has to divide.
+bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<Stage *const> stages,
+           bool anyhow = false) {
   const uint32_t a = first_id + static_cast<uint32_t>(outer);
   const Expr inner_extent = axes[outer + 1].extent, extent = axes[outer].extent * inner_extent;
   const Expr merged = Expr::axis(a, extent);
@@ -42,7 +44,7 @@ bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<S
         return;
       }
       Expr r = e.substitute(replace);
-      possible = !r.depends_on_axis(a) || r.coefficient(a).has_value();
+      possible = anyhow || !r.depends_on_axis(a) || r.coefficient(a).has_value();
       results.push_back(std::move(r));
     });
     if (!possible) return false;
@@ -75,6 +77,13 @@ void collapse_axes(Kernel &kernel) {
         merge(stage.axes, static_cast<uint32_t>(kernel.parallel.size()), i - 1, one);
       }
     }
+  }
+}
+
+void flatten_reduction(Stage &stage, uint32_t rows) {
+  Stage *one[] = {&stage};
+  for (size_t i = stage.axes.size(); i-- > 1;) {
+    if (stage.axes[i - 1].role == Axis::Role::reduce) merge(stage.axes, rows, i - 1, one, true);
   }
 }
 

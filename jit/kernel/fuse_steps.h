@@ -50,6 +50,8 @@ Built build_launch(const Group &group, const std::vector<Item> &items, const std
                    const std::vector<bool> &needed);
 // collapse.cpp: merges adjacent axes that every access walks as one, and names symbols s0, s1, ...
 void collapse_axes(Kernel &kernel);
+// Makes one axis of a stage's reduce axes, whatever its accesses become. `rows`: the number of parallel axes.
+void flatten_reduction(Stage &stage, uint32_t rows);
 std::vector<std::string> rename_symbols(Kernel &kernel);
 // schedule.cpp
 void schedule(Kernel &kernel, const Target &target);

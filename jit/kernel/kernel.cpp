@@ -1,6 +1,8 @@
 #include "jit/kernel/kernel.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 namespace kiln::kernel {
 
@@ -68,6 +70,30 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
   return true;
 }
 
+bool rounds(const Body &body) {
+  return std::ranges::any_of(body.values, [](const Value &v) {
+    return dtype_info(v.type).is_float && core_info(v.op).kind != CoreClass::exact;
+  });
+}
+
+Expr reduced_points(const Stage &stage) {
+  Expr count = 1;
+  for (const Axis &axis : stage.axes)
+    if (axis.role == Axis::Role::reduce) count *= axis.extent;
+  return count;
+}
+
+int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
+  const Schedule &s = kernel.schedule;
+  if (s.vector != Schedule::Vector::parallel || !s.ordered || s.lanes == 1 || stage.scans()) return 0;
+  if (!rounds(stage.carriers.combine)) return 0;
+  const int64_t all = int64_t{sum_sets} * s.lanes;
+  const Expr points = reduced_points(stage);
+  if (!points.is_integer() || points.integer() >= all) return all;
+  const auto few = static_cast<uint64_t>(std::max<int64_t>(points.integer(), 1));
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(few)), s.lanes);
+}
+
 bool is_tiled_contraction(const Kernel &kernel) {
   return kernel.stages.size() == 1 && kernel.stages[0].contract && kernel.stages[0].axes.size() == 1;
 }
@@ -102,6 +128,13 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     if (buffer.space != Buffer::Space::row_local) continue;
     layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
   }
+  int64_t partials = 0;
+  for (const Stage &stage : kernel.stages) {
+    int64_t bytes = 0;
+    for (DType type : stage.carriers.types) bytes += size_of(type);
+    partials = std::max(partials, bytes * partials_in_scratch(kernel, stage) * lanes);
+  }
+  layout.partials = area(partials);
   if (is_tiled_contraction(kernel) && s.mr != 0) {
     const Contract &c = *kernel.stages.front().contract;
     const int64_t element = size_of(c.accumulator);

@@ -4,8 +4,7 @@
 // parallel axes are 0 .. P-1; the axes of each stage go on from P (so ids are reused from stage to stage). A stage is
 //   - a map:         for each point of its loop axes: body, then stores of its yields;
 //   - a reduction:   (carriers and reduce axes) loop axes outside, reduce axes inside: the body's yields are combined
-//                    into the carriers, in the order that the schedule sets;
-//                    then stores of the carriers;
+//                    into the carriers; then stores of the carriers;
 //   - a scan:        (carriers and a scan axis) loop axes outside, the scan axis inside: point after point the body's
 //                    first yields are combined into the carriers, and stores write them, and its further yields;
 //   - a sort:        (sort present) its one axis, a scan axis, counts the elements of row_local buffers;
@@ -17,6 +16,17 @@
 // Stages that follow one another and begin with a block axis, of one extent, run together: all of them for the first
 // block, then for the next. What they leave in row_local buffers they find there again in the next block.
 // Stages pass values to later stages through row_local buffers, which live for one point of the parallel axes.
+//
+// The order of sums. Where a combination rounds, its order shows. It is a function of the extents of the reduce axes
+// and of the target's features, so that a sum is the same bits whatever else a kernel does, and however it is
+// scheduled:
+//   - a reduction numbers the N points of its reduce axes in row-major order, and has sum_sets sets of L partial
+//     results, L being Schedule::lanes. As long as whole blocks of sum_sets * L points last, point i belongs to
+//     partial i % L of set i / L % sum_sets; after them to partial i % L of set 0. Each partial takes its points in
+//     order, beginning with the identity. Then the sets are combined in order, and halves, quarters, ... of the
+//     partials, the lower one on the left. On a device there is one set, of device_partials;
+//   - a contraction sums its products in order, apart for each sum_depth of k, and adds those sums up in order.
+// Schedule::ordered false frees it.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
 #include <array>
@@ -99,6 +109,11 @@ struct Body {
   std::vector<Value> values;
   std::vector<int32_t> yields;
 };
+
+// Whether a value of it is a rounded float, so that the order of such combinations shows.
+bool rounds(const Body &body);
+
+inline constexpr uint32_t sum_sets = 4, device_partials = 256, sum_depth = 1024;  // see "The order of sums"
 
 struct Axis {
   enum class Role : uint8_t { parallel, loop, reduce, scan, block };
@@ -191,6 +206,7 @@ struct Schedule {
   uint32_t lanes = 1;  // of the widest vectors used, in elements of 4 bytes
   std::vector<uint32_t> tiles;
   bool masked_tail = false;  // the target has masks; otherwise tails are scalar
+  bool ordered = true;       // sums are in the order that is told above; false: as it is fastest
   // From this many bytes on, an out buffer that the kernel does not read is written past the caches; 0: never. Known at
   // the call, for the size may be symbolic.
   uint64_t stream_bytes = 0;
@@ -221,6 +237,11 @@ std::string print(const Kernel &kernel);
 // The number of tasks (flattened tiles), over Kernel::symbols.
 Expr task_count(const Kernel &kernel);
 
+// How many partial results a reduction keeps in scratch, for each carrier and point: where lanes are points, and the
+// order shows. 0: none. At most sum_sets * lanes, fewer where its extent is known to be small.
+int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
+// The number of points of a stage's reduce axes, over Kernel::symbols.
+Expr reduced_points(const Stage &stage);
 // Whether its one stage is a contraction in tiles of m and n.
 bool is_tiled_contraction(const Kernel &kernel);
 // The end of the stages that run together with stage `first`, block after block; without a block axis: first + 1.
@@ -231,6 +252,7 @@ struct ScratchLayout {
   std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
   Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
                                   // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
+  Expr partials;                  // of sums at several points side by side: [carrier][set][partial][point]
   Expr size_bytes;
 };
 ScratchLayout scratch_layout(const Kernel &kernel);

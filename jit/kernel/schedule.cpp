@@ -10,6 +10,7 @@ namespace {
 
 // Larger outputs would leave the caches before anyone reads them: written past them, they spare a read of each line.
 constexpr uint64_t stream_bytes = 32 << 20;
+constexpr int64_t small_window = 64;  // points of a sum over several axes: too few for what a vector along them costs
 constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
@@ -36,11 +37,11 @@ struct Blocks {
 };
 Blocks choose_blocks(bool b_is_packed, const Target &target) {
   // Each task packs b anew: for more rows (130 to 143 GFLOP/s at 1024^3).
-  if (!b_is_packed) return {24, 256, 512};
+  if (!b_is_packed) return {24, sum_depth, 512};
   // Processors with AVX-512 have an L2 of 1 MiB and more. Sums that are complete after one block are never read again,
   // and A is packed once (0.68 to 0.74 of the peak at 1024^3).
-  if (target.vector_bytes() == 64) return {6, 1024, 1024};
-  return {8, 256, 512};
+  if (target.vector_bytes() == 64) return {6, sum_depth, 1024};
+  return {8, sum_depth, 512};
 }
 
 void schedule_contraction(Kernel &kernel, const Target &target) {
@@ -73,10 +74,16 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
 // A device has threads enough for each point, and splits its own work: tasks are points, nothing is blocked.
 void schedule_contraction_on_device(Kernel &kernel) { kernel.schedule.tiles.assign(kernel.parallel.size(), 1); }
 
+// Whether lanes along its last axis would not see the points of a sum in their order.
+bool needs_flattening(const Stage &stage) {
+  return rounds(stage.carriers.combine) && stage.axes.size() > 1 &&
+         stage.axes[stage.axes.size() - 2].role == Axis::Role::reduce;
+}
+
 void schedule_loops(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
-  bool has_axes = false;
+  bool has_axes = false, windows = false;
   int along_inner = 0, along_rows = 0;
   int64_t work = 1;  // per point of the parallel axes, as far as it is known
   for (const Stage &stage : kernel.stages) {
@@ -84,12 +91,17 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, 64));
     work = std::max(work, points);
     has_axes |= !stage.axes.empty();
+    windows |= needs_flattening(stage) && constant_or(reduced_points(stage), INT64_MAX) <= small_window;
     if (!stage.axes.empty() && !stage.scans())  // which goes along its last axis one by one
       along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
-  const bool inner = rows == 0 || (has_axes && along_inner >= along_rows);
+  const bool inner = rows == 0 || (has_axes && along_inner >= along_rows && !windows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
+  if (inner && s.ordered && !target.on_device()) {
+    for (Stage &stage : kernel.stages)
+      if (needs_flattening(stage)) flatten_reduction(stage, rows);
+  }
   s.tiles.assign(rows, 1);
   if (target.on_device()) return;
   // The innermost parallel axes fill a task, as long as their extents are known.

@@ -8,7 +8,7 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr uint32_t format_version = 2;
+constexpr uint32_t format_version = 3;
 
 struct Writer {
   ByteWriter out;
@@ -183,6 +183,7 @@ void walk(V &v, T &x, const Schedule *) {
   v.field(x.lanes);
   v.field(x.tiles);
   v.field(x.masked_tail);
+  v.field(x.ordered);
   v.field(x.stream_bytes);
   v.field(x.mr);
   v.field(x.nr);

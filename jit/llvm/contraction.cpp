@@ -136,7 +136,7 @@ class ContractionEmitter {
     return schedule_.mr;
   }
 
-  // c_tile[i.., j..] += rows x columns. `a_rows` has mr elements for each k, of which the first `rows` are used.
+  // c_tile[i.., j..] += rows x columns, a sum of its own. `a_rows` has mr elements for each k, of which the first `rows` are used.
   void emit_microkernel(int64_t rows, llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *a_rows,
                         llvm::Value *columns) {
     const int64_t vectors = schedule_.nr / lanes_;
@@ -146,10 +146,7 @@ class ContractionEmitter {
       const auto r = static_cast<int64_t>(sum) / vectors, v = static_cast<int64_t>(sum) % vectors;
       return at(c, r * c_columns_ + v * lanes_);
     };
-    Values sums;
-    for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
-      sums.push_back(one_block_ ? llvm::Constant::getNullValue(vector_) : load(vector_, place(sum)));
-
+    Values sums(static_cast<size_t>(rows * vectors), llvm::Constant::getNullValue(vector_));
     const Range depth{integer(0), b_.CreateNSWSub(k.end, k.begin), k.count};
     sums = emit_loop(state_, depth, 1, sums, [&](llvm::Value *step, const Values &carried) {
       llvm::Value *b_row = at(columns, b_.CreateNSWMul(step, integer(schedule_.nr)));
@@ -163,7 +160,14 @@ class ContractionEmitter {
       }
       return next;
     });
-    for (size_t sum = 0; sum < sums.size(); ++sum) store(sums[sum], place(sum));
+    for (size_t sum = 0; sum < sums.size(); ++sum) {
+      if (!one_block_) sums[sum] = added(load(vector_, place(sum)), sums[sum]);
+      store(sums[sum], place(sum));
+    }
+  }
+
+  llvm::Value *added(llvm::Value *x, llvm::Value *y) {
+    return emit_core(state_, kernel::Core::add, {contract_.accumulator, contract_.accumulator}, {x, y}, nullptr);
   }
 
   // A packed panel may come from far: ask for what is read some steps later.

@@ -166,7 +166,7 @@ void emit_sort(KernelState &state, const kernel::Stage &stage, const Point &poin
 llvm::Value *emit_search(KernelState &state, const kernel::Value &search, llvm::Value *key, const Point &point,
                          llvm::Value *valid, std::span<llvm::Value *const> values);
 
-// ---- stages.cpp, reduce.cpp, scan.cpp
+// ---- stages.cpp, reduce.cpp, partial_sums.cpp, scan.cpp
 // How to run along one axis, `width` lanes at a time.
 struct LanePlan {
   size_t axis;        // its id
@@ -197,6 +197,8 @@ Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &poi
 void emit_stages(KernelState &state, const Point &point);
 // A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
+// The carriers that it ends with, where its lanes are points and its partial results lie in scratch (partial_sums.cpp).
+Values emit_partial_sums(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
 // A scan at one point of its loop axes.
 void emit_scan(KernelState &state, const kernel::Stage &stage, const Point &point);
 // Carriers of `width` lanes: at the start, and combined.

@@ -1,6 +1,6 @@
-// Reductions. Where the innermost reduce axis is vectorised, each lane has partial carriers of its own; at the end the
+// Reductions along vectors: each lane has partial carriers of its own, in the order that kernel.h tells. At the end the
 // combine body runs on halves, quarters, ... of the vectors down to one lane. Points beyond the last whole vector are
-// combined under a mask, or into carriers of their own that come last. So the order depends on the schedule alone.
+// combined under a mask or, where there is none, one by one into the lane that would be theirs.
 #include <algorithm>
 
 #include "jit/llvm/emitter.h"
@@ -11,7 +11,7 @@ namespace {
 using kernel::Axis;
 using kernel::Schedule;
 
-constexpr unsigned interleaved = 4;
+constexpr unsigned most_sets = kernel::sum_sets;
 
 class Reduction {
  public:
@@ -21,10 +21,8 @@ class Reduction {
     Values carried;
     const unsigned width = plan_.width > 1 ? plan_.width : point.width;
     for (unsigned i = 0; i < sets_; ++i) carried.append(emit_identities(state_, stage_.carriers, width));
-    if (own_rest_) carried.append(emit_identities(state_, stage_.carriers, 1));
     carried = emit_axes(first, point, carried);
     result_ = across_lanes(across_sets(carried));
-    if (own_rest_) result_ = combine(result_, set(carried, sets_), 1);
   }
 
   const Values &result() const { return result_; }
@@ -33,19 +31,20 @@ class Reduction {
   void choose_plan(const Point &point) {
     const Schedule &schedule = state_.kernel.schedule;
     plan_.axis = state_.kernel.parallel.size() + stage_.axes.size() - 1;
-    if (schedule.vector != Schedule::Vector::inner || point.is_vector()) return;
+    if (schedule.vector != Schedule::Vector::inner || point.is_vector() || schedule.lanes == 1) return;
     const Expr &extent = stage_.axes.back().extent;
-    const int64_t count = extent.is_integer() ? extent.integer() : INT64_MAX;
+    count_ = extent.is_integer() ? extent.integer() : INT64_MAX;
     const int64_t lanes = schedule.lanes;
-    if (!schedule.masked_tail && count < lanes) return;
+    const bool ordered = schedule.ordered && kernel::rounds(stage_.carriers.combine);
+    if (!ordered && !schedule.masked_tail && count_ < lanes) return;
     plan_ = make_plan(state_, {&stage_, 1}, plan_.axis, schedule.lanes, lanes);
-    own_rest_ = lanes > 1 && !plan_.masked && !(extent.is_integer() && count % lanes == 0);
-    // A short body waits for its carriers' latency: several chains hide it.
-    const bool is_short = stage_.body.values.size() + stage_.carriers.combine.values.size() <= 12;
-    if (lanes > 1 && is_short && count >= 2 * interleaved * lanes) sets_ = interleaved;
+    // A short body waits for its carriers' latency: several chains hide it. A long one is there once, whatever the
+    // order: then the sets take turns.
+    turns_ = stage_.body.values.size() + stage_.carriers.combine.values.size() > 12;
+    if (ordered ? count_ >= most_sets * lanes : !turns_ && count_ >= 2 * most_sets * lanes) sets_ = most_sets;
   }
 
-  // Carried values are sets of carriers: sets_ of vectors, then, if own_rest_, one of scalars.
+  // Carried values are sets_ sets of carriers.
   Values set(const Values &carried, size_t number) const {
     const auto size = static_cast<long>(stage_.carriers.types.size()), at = static_cast<long>(number) * size;
     return Values(carried.begin() + at, carried.begin() + at + size);
@@ -77,38 +76,68 @@ class Reduction {
     });
   }
 
+  // Whole blocks of all sets, then whole vectors and what is left of one, into set 0.
   Values emit_over_lanes_of(const Range &range, const Point &point, Values carried) {
-    if (plan_.single && range.has_rest(plan_.width)) return emit_masked(range, point, carried);
     Range left = range;
+    llvm::Value *turning = nullptr;  // up to where the sets take turns; null: nowhere
     if (sets_ > 1) {
-      const auto [blocks, rest] = split_range(state_, left, plan_.width * sets_);
-      carried = emit_loop(state_, blocks, plan_.width * sets_, carried, [&](llvm::Value *i, Values now) {
-        for (unsigned k = 0; k < sets_; ++k)
-          now = step(at_lanes(plan_, point, b_.CreateNSWAdd(i, b_.getInt64(k * plan_.width))), now, k);
-        return now;
-      });
-      left = rest;
+      const auto [blocks, rest] = split_range(state_, range, plan_.width * sets_);
+      if (turns_) {
+        turning = blocks.end;
+        only_blocks_ = rest.count == 0;
+      } else {
+        carried = emit_loop(state_, blocks, plan_.width * sets_, carried, [&](llvm::Value *i, Values now) {
+          for (unsigned k = 0; k < sets_; ++k)
+            now = step(at_lanes(plan_, point, b_.CreateNSWAdd(i, b_.getInt64(k * plan_.width))), now, k);
+          return now;
+        });
+        left = rest;
+      }
     }
+    if (plan_.single && left.has_rest(plan_.width)) return emit_masked(left, point, carried, turning);
     const auto [vectors, rest] = split_range(state_, left, plan_.width);
-    carried = emit_loop(state_, vectors, plan_.width, carried,
-                        [&](llvm::Value *i, const Values &now) { return step(at_lanes(plan_, point, i), now, 0); });
-    return own_rest_ ? emit_own_rest(rest, point, carried) : emit_masked(rest, point, carried);
+    carried = emit_loop(state_, vectors, plan_.width, carried, [&](llvm::Value *i, const Values &now) {
+      return turned(step(at_lanes(plan_, point, i), now, 0), i, turning);
+    });
+    return plan_.masked ? emit_masked(rest, point, carried, nullptr) : emit_one_by_one(rest, point, carried);
   }
 
-  Values emit_own_rest(const Range &rest, const Point &point, const Values &carried) {
-    return emit_loop(state_, rest, 1, carried,
-                     [&](llvm::Value *i, const Values &now) { return step(at_scalar(plan_, point, i), now, sets_); });
+  // The next set becomes number 0 while there are whole blocks, after which all are back in their places.
+  Values turned(const Values &carried, llvm::Value *i, llvm::Value *turning) {
+    if (!turning) return carried;
+    Values next = carried;
+    std::ranges::rotate(next, next.begin() + static_cast<long>(stage_.carriers.types.size()));
+    if (only_blocks_) return next;
+    return emit_if(state_, b_.CreateICmpSLT(i, turning), carried, [&] { return next; });
   }
 
-  Values emit_masked(const Range &range, const Point &point, const Values &carried) {
+  // Into the lanes that a vector would have them in.
+  Values emit_one_by_one(const Range &rest, const Point &point, const Values &carried) {
+    llvm::SmallVector<llvm::Constant *, 16> iota;
+    for (unsigned lane = 0; lane < plan_.width; ++lane) iota.push_back(b_.getInt32(lane));
+    return emit_loop(state_, rest, 1, carried, [&](llvm::Value *i, const Values &now) {
+      Values element = emit_body(state_, stage_.body, at_scalar(plan_, point, i));
+      for (llvm::Value *&value : element) value = splat(state_, value, plan_.width);
+      llvm::Value *lane = b_.CreateTrunc(b_.CreateNSWSub(i, rest.begin), b_.getInt32Ty());
+      llvm::Value *is_lane = b_.CreateICmpEQ(llvm::ConstantVector::get(iota), splat(state_, lane, plan_.width));
+      return chosen(is_lane, combine(set(now, 0), element, plan_.width), now);
+    });
+  }
+
+  Values emit_masked(const Range &range, const Point &point, const Values &carried, llvm::Value *turning) {
     return emit_loop(state_, range, plan_.width, carried, [&](llvm::Value *i, const Values &now) {
       const Point inside = at_masked(state_, plan_, point, i, range.end);
-      const Values before = set(now, 0);
-      Values next = step(inside, now, 0), after = set(next, 0);
-      for (size_t k = 0; k < after.size(); ++k) after[k] = b_.CreateSelect(inside.active, after[k], before[k]);
-      replace_set(next, 0, after);
-      return next;
+      return turned(chosen(inside.active, set(step(inside, now, 0), 0), now), i, turning);
     });
+  }
+
+  // Set 0 is `after` in the lanes of `mask`.
+  Values chosen(llvm::Value *mask, Values after, const Values &carried) {
+    const Values before = set(carried, 0);
+    for (size_t k = 0; k < after.size(); ++k) after[k] = b_.CreateSelect(mask, after[k], before[k]);
+    Values next = carried;
+    replace_set(next, 0, after);
+    return next;
   }
 
   Values across_sets(const Values &carried) {
@@ -118,7 +147,12 @@ class Reduction {
   }
 
   Values across_lanes(Values lanes) {
-    for (unsigned width = plan_.width / 2; width >= 1; width /= 2) {
+    unsigned width = plan_.width;
+    while (width > 1 && width / 2 >= count_) width /= 2;  // the others hold identities
+    if (width < plan_.width) {
+      for (llvm::Value *&vector : lanes) vector = part(vector, 0, width);
+    }
+    for (width /= 2; width >= 1; width /= 2) {
       Values low, high;
       for (llvm::Value *vector : lanes) {
         low.push_back(part(vector, 0, width));
@@ -140,8 +174,10 @@ class Reduction {
   llvm::IRBuilder<> &b_;
   const kernel::Stage &stage_;
   LanePlan plan_{0, 1, false, false, 1};
-  unsigned sets_ = 1;      // of vector carriers
-  bool own_rest_ = false;  // the points beyond whole vectors have scalar carriers
+  int64_t count_ = INT64_MAX;  // of the last axis, where it is known
+  unsigned sets_ = 1;          // of carriers
+  bool turns_ = false;         // one copy of the body serves all sets
+  bool only_blocks_ = false;   // all points are in whole blocks
   Values result_;
 };
 
@@ -166,6 +202,8 @@ Values emit_combination(KernelState &state, const kernel::Carriers &carriers, co
 }
 
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point) {
+  if (kernel::partials_in_scratch(state.kernel, stage) > 0)
+    return emit_stores(state, stage.stores, emit_partial_sums(state, stage, first, point), point);
   const Reduction reduction(state, stage, first, point);
   emit_stores(state, stage.stores, reduction.result(), point);
 }

@@ -8,19 +8,31 @@ using kernel::Axis;
 using kernel::Schedule;
 using kernel::Stage;
 
-// A contraction at one point of its loop axes: a sum over k, in order.
+// A contraction at one point of its loop axes: sums over sum_depth of k, in order, and their sum.
 void emit_sum_of_products(KernelState &state, const Stage &stage, const Point &point) {
+  auto &b = state.b;
   const kernel::Contract &contract = *stage.contract;
   const size_t id = state.kernel.parallel.size() + stage.axes.size() - 1;
   const Values zero{splat(state, constant_of(state, contract.accumulator, 0), point.width)};
-  const Values sum = emit_loop(state, stage_range(state, stage.axes.back(), point), 1, zero,
-                               [&](llvm::Value *k, const Values &before) {
-                                 Point inside = point;
-                                 inside.set_axis(id, k);
-                                 llvm::Value *a = splat(state, emit_body(state, contract.a, inside)[0], point.width);
-                                 llvm::Value *b = splat(state, emit_body(state, contract.b, inside)[0], point.width);
-                                 return Values{emit_multiply_add(state, a, b, before[0])};
-                               });
+  const Range k = stage_range(state, stage.axes.back(), point);
+  const auto sum_over = [&](const Range &range) {
+    return emit_loop(state, range, 1, zero, [&](llvm::Value *at, const Values &before) {
+      Point inside = point;
+      inside.set_axis(id, at);
+      llvm::Value *left = splat(state, emit_body(state, contract.a, inside)[0], point.width);
+      llvm::Value *right = splat(state, emit_body(state, contract.b, inside)[0], point.width);
+      return Values{emit_multiply_add(state, left, right, before[0])};
+    });
+  };
+  const bool one_block = k.count && *k.count <= int64_t{kernel::sum_depth};
+  const Values sum =
+      one_block ? sum_over(k)
+                : emit_loop(state, k, kernel::sum_depth, zero, [&](llvm::Value *begin, const Values &before) {
+                    llvm::Value *end = b.CreateBinaryIntrinsic(
+                        llvm::Intrinsic::smin, b.CreateNSWAdd(begin, b.getInt64(kernel::sum_depth)), k.end);
+                    return Values{emit_core(state, kernel::Core::add, {contract.accumulator, contract.accumulator},
+                                            {before[0], sum_over({begin, end})[0]}, nullptr)};
+                  });
   Leaves leaves;
   leaves.accumulator = sum[0];
   emit_stores(state, stage.stores, emit_body(state, stage.body, point, leaves), point);

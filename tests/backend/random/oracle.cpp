@@ -22,12 +22,6 @@ struct Rounding {
   bool operands = false;  // its operands have the error, too: what is added up may cancel
 };
 
-bool rounds(const kernel::Body &body) {
-  return std::ranges::any_of(body.values, [](const kernel::Value &v) {
-    return dtype_info(v.type).is_float && kernel::core_info(v.op).kind != kernel::CoreClass::exact;
-  });
-}
-
 Rounding rounding_of(const Op &op) {
   Rounding all;
   for (const Sample &sample : samples_of(op)) {
@@ -40,8 +34,8 @@ Rounding rounding_of(const Op &op) {
     compute.dims = inferred->results[0].dims;
     LowerContext context{op, sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
     if (!op.lower(context).ok()) continue;
-    const bool adds_up = compute.contract || rounds(compute.carriers.combine);
-    if (!adds_up && !rounds(compute.body)) continue;
+    const bool adds_up = compute.contract || kernel::rounds(compute.carriers.combine);
+    if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
   }
@@ -165,11 +159,6 @@ double average_of(std::span<const double> all) {
 Result<Oracle> Oracle::of(GraphPtr graph) {
   KILN_ASSIGN(GraphPtr decomposed, flat_and_decomposed(graph));
   return Oracle(std::move(graph), std::move(decomposed));
-}
-
-bool Oracle::adds_up() const {
-  return std::ranges::any_of(decomposed_->nodes(),
-                             [](const Node &node) { return node.op && cached_rounding_of(op_of(node)).operands; });
 }
 
 Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const {

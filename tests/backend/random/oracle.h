@@ -30,8 +30,6 @@ class Oracle {
  public:
   static Result<Oracle> of(GraphPtr graph);
   Result<Expected> expect(const std::vector<TensorData> &arguments) const;
-  // Whether floats are added up somewhere, in an order that depends on the kernel.
-  bool adds_up() const;
 
  private:
   Oracle(GraphPtr graph, GraphPtr decomposed) : graph_(std::move(graph)), decomposed_(std::move(decomposed)) {}
