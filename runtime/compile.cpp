@@ -37,9 +37,10 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
   KILN_TRY(phases.begin("lower"));
-  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, options.backend));
+  const bool ordered = options.rounding == Rounding::strict;
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, {.backend = options.backend, .round_all = ordered}));
   KILN_TRY(phases.begin("fuse"));
-  KILN_ASSIGN(report.materialised, fuse(lowered, target, {.fuse = options.fuse}));
+  KILN_ASSIGN(report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
   KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
 
   // 7 plan: order, slots, steps

@@ -18,6 +18,12 @@
 
 namespace kiln {
 
+// strict: each 16-bit value of the graph is rounded where its op ends, and sums have one order, so that results do not
+// depend on how a graph is cut, fused and scheduled. relaxed: 16-bit values that only other ops of the graph read may
+// stay f32, and sums are added up as it is fastest.
+enum class Rounding : uint8_t { strict, relaxed };
+inline std::string_view name_of(Rounding rounding) { return rounding == Rounding::strict ? "strict" : "relaxed"; }
+
 struct CompileOptions {
   std::string backend = "cpu";  // runtime/regions/backend.h lists them
   std::string cpu = "native";   // Target::by_name
@@ -29,6 +35,7 @@ struct CompileOptions {
   std::vector<std::string> passes = {};  // empty: all; else exact names of those to run
   std::vector<std::string> disable_passes = {};
   bool fuse = true;
+  Rounding rounding = Rounding::strict;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked)
 };

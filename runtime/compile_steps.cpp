@@ -102,7 +102,8 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
     work.report.lookup = Outcome::bypass;
     return artifact;
   }
-  const KeyOption options[] = {{"fuse", str_cat(work.options.fuse)}};
+  const KeyOption options[] = {{"fuse", str_cat(work.options.fuse)},
+                               {"rounding", std::string(name_of(work.options.rounding))}};
   KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
   artifact.graph_key = work.report.key = graph_key(artifact.components);
   return artifact;

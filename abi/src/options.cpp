@@ -21,7 +21,7 @@ const AttrMap &compile_schema() {
       {"backend", "cpu"},     {"cpu", "native"},      {"arch", "native"},
       {"code", true},         {"cache", true},        {"strict", false},
       {"require_hit", false}, {"passes", no_texts()}, {"disable_passes", no_texts()},
-      {"fuse", true},         {"compile_threads", 0},
+      {"fuse", true},         {"rounding", "strict"}, {"compile_threads", 0},
   };
   return schema;
 }
@@ -93,6 +93,10 @@ Result<CompileOptions> compile_options(const kiln_options *options) {
   out.passes = texts(values, "passes");
   out.disable_passes = texts(values, "disable_passes");
   out.fuse = truth("fuse");
+  const std::string &rounding = values.find("rounding")->second.text_value();
+  if (rounding != "strict" && rounding != "relaxed")
+    return invalid("option 'rounding' is '", rounding, "', expected 'strict' or 'relaxed'");
+  out.rounding = rounding == "strict" ? Rounding::strict : Rounding::relaxed;
   KILN_ASSIGN(out.compile_threads, in_range<uint32_t>(values, "compile_threads"));
   return out;
 }

@@ -16,6 +16,7 @@ constexpr Flag flags[] = {
     backend_flag,
     cpu_flag,
     arch_flag,
+    rounding_flag,
     threads_flag,
     stats_flag,
 };

@@ -23,6 +23,7 @@ constexpr Flag flags[] = {
     backend_flag,
     cpu_flag,
     arch_flag,
+    rounding_flag,
     threads_flag,
     cache_flag,
     strict_flag,

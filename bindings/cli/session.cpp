@@ -99,6 +99,7 @@ Options compile_options(const Args &args, std::optional<std::string_view> implie
     if (backend != "cuda") throw Usage("--arch is for --backend cuda");
     options.set("arch", *arch);
   }
+  if (const auto rounding = args.get(rounding_flag.name)) options.set("rounding", *rounding);
   if (args.has(strict_flag.name)) options.set("strict", true);
   return options;
 }
@@ -165,7 +166,7 @@ Subject load(const Session &session, const std::string &path) {
 }
 
 void refuse_compile_flags(const Args &args) {
-  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, arch_flag, strict_flag}) {
+  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, arch_flag, rounding_flag, strict_flag}) {
     if (args.has(flag.name)) {
       throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
     }

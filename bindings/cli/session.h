@@ -17,6 +17,7 @@ inline constexpr Flag cpu_flag{
     "--cpu", "NAME", "generate code for x86-64, v3, v4 or these and more (v4+vnni-movbe; native: this machine)"};
 inline constexpr Flag arch_flag{"--arch", "NAME",
                                 "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
+inline constexpr Flag rounding_flag{"--rounding", "strict|relaxed", "whether results may depend on fusion (strict)"};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};
 inline constexpr Flag cache_flag{"--cache", "DIR|off", "the cache's folder (the user's cache folder)"};
 inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be bypassed"};
@@ -45,8 +46,8 @@ class Session {
   Context context_;
 };
 
-// The options that --backend (or the backend that another flag implies), --cpu, --arch and --strict ask for. Their
-// values are not checked here: the compile refuses a backend, CPU or architecture that it does not know.
+// The options that --backend (or the backend that another flag implies), --cpu, --arch, --rounding and --strict ask
+// for. Their values are not checked here: the compile refuses a backend, CPU or architecture that it does not know.
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).

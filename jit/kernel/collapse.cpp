@@ -20,8 +20,8 @@ void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn)
   for (Store &store : stage.stores) fn(store.to.index[0]);
 }
 
-// Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible, for
-// some access does not walk the two as one. `anyhow`: then it has to divide.
+// Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible,
+// for some access does not walk the two as one. `anyhow`: then it has to divide.
 bool merge(std::vector<Axis> &axes, uint32_t first_id, size_t outer, std::span<Stage *const> stages,
            bool anyhow = false) {
   const uint32_t a = first_id + static_cast<uint32_t>(outer);

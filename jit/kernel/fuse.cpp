@@ -62,7 +62,7 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     auto [kernel, launch] = build_launch(group, items, fused.tensors, needed);
     collapse_axes(kernel);
     launch.symbols = rename_symbols(kernel);
-    schedule(kernel, target);
+    schedule(kernel, target, options);
     const auto [distinct, is_new] = kernels.add(std::move(kernel));
     launch.kernel = distinct;
     if (Status status = is_new ? verify(*distinct) : Status(); !status.ok())

@@ -46,7 +46,8 @@ struct Fused {
 };
 
 struct FuseOptions {
-  bool fuse = true;  // false: one kernel a compute (tests compare both)
+  bool fuse = true;     // false: one kernel a compute (tests compare both)
+  bool ordered = true;  // Schedule::ordered
 };
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options);
 

@@ -54,7 +54,7 @@ void collapse_axes(Kernel &kernel);
 void flatten_reduction(Stage &stage, uint32_t rows);
 std::vector<std::string> rename_symbols(Kernel &kernel);
 // schedule.cpp
-void schedule(Kernel &kernel, const Target &target);
+void schedule(Kernel &kernel, const Target &target, const FuseOptions &options);
 // The microkernel that the target and a contraction of m rows (perhaps symbolic) get.
 struct Microkernel {
   uint32_t mr, nr;

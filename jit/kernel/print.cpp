@@ -59,6 +59,7 @@ std::string print(const Kernel &kernel) {
   out += str_cat("  vector ", s.vector == Schedule::Vector::inner ? "inner" : "parallel", " x", s.lanes);
   if (s.mr) out += str_cat(", microkernel ", s.mr, "x", s.nr, ", kc ", s.kc, s.vector_m ? ", epilogue along m" : "");
   out += s.masked_tail ? ", masked tail" : ", scalar tail";
+  if (!s.ordered) out += ", sums in any order";
   if (s.stream_bytes) out += str_cat(", outputs of ", s.stream_bytes, " bytes and more past the caches");
   out += '\n';
   for (const Stage &stage : kernel.stages) {

@@ -129,9 +129,10 @@ Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &t
   return micro;
 }
 
-void schedule(Kernel &kernel, const Target &target) {
+void schedule(Kernel &kernel, const Target &target, const FuseOptions &options) {
   Schedule &s = kernel.schedule;
   s.lanes = target.lanes_f32();
+  s.ordered = options.ordered;
   s.masked_tail = s.lanes > 1 && target.vector_bytes() > 16;
   if (!is_tiled_contraction(kernel))
     schedule_loops(kernel, target);

@@ -18,8 +18,9 @@ Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops);
 
 // Small floats (16 bits and fewer) are computed with in f32: each op that does arithmetic on them gets its operands
 // converted, and its results converted back. So each value of the graph is rounded once, where its op ends, whatever
-// it is then decomposed into, fused with or cut from.
-Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops);
+// it is then decomposed into, fused with or cut from. Not `round_all`: an op takes what another one computed as it is,
+// in f32, and only what outputs, views and other readers see is rounded.
+Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops, bool round_all = true);
 
 // Replaces every node whose op has a decomposition, until none is left. All that is added for a node has its
 // annotations.

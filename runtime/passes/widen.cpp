@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "runtime/ops/op.h"
 #include "runtime/passes/builtin.h"
@@ -15,7 +16,8 @@ bool is_widened(const Graph &graph, const Node &node) {
 
 class Widening {
  public:
-  Widening(const GraphPtr &graph, const OpTable &ops) : edit_(graph), convert_(ops.find("convert")) {}
+  Widening(const GraphPtr &graph, const OpTable &ops, bool round_all)
+      : edit_(graph), convert_(ops.find("convert")), round_all_(round_all) {}
 
   // The node in its dtypes' `computes_as`, between conversions.
   Status widen(const Node &original) {
@@ -32,6 +34,7 @@ class Widening {
     KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
     for (uint32_t k = 0; k < node.results.size(); ++k) {
       KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));
+      if (!round_all_) unrounded_.emplace(result, ValueId{id, k});
       KILN_TRY(edit_.replace({node.id, k}, result));
     }
     return edit_.pop_scope();
@@ -41,6 +44,7 @@ class Widening {
 
  private:
   Result<ValueId> wide(ValueId value) {
+    if (const auto known = unrounded_.find(value); known != unrounded_.end()) return known->second;
     return converted(value, dtype_info(edit_.view().type(value).dtype).computes_as);
   }
   Result<ValueId> converted(ValueId value, DType dtype) {
@@ -51,14 +55,16 @@ class Widening {
 
   Edit edit_;
   const OpSchema *convert_;
+  const bool round_all_;
+  std::map<ValueId, ValueId> unrounded_;  // by what they are rounded to; empty where all is rounded
 };
 
 }  // namespace
 
-Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops) {
+Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops, bool round_all) {
   const auto is_one = [&](const Node &node) { return is_widened(*graph, node); };
   if (std::ranges::none_of(graph->nodes(), is_one)) return graph;
-  Widening widening(graph, ops);
+  Widening widening(graph, ops, round_all);
   for (const Node &node : graph->nodes())
     if (is_one(node)) KILN_TRY(widening.widen(node).with_prefix(str_cat("widening '", node.name, "': ")));
   return widening.finish();

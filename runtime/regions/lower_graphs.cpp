@@ -6,14 +6,14 @@
 namespace kiln {
 namespace {
 
-Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const std::string &backend) {
+Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
   LoweredGraph out{.given = graph};
   KILN_ASSIGN(graph, inline_calls(std::move(graph), ops));
-  KILN_ASSIGN(graph, widen(std::move(graph), ops));
+  KILN_ASSIGN(graph, widen(std::move(graph), ops, options.round_all));
   KILN_ASSIGN(graph, decompose(std::move(graph), ops));
   KILN_ASSIGN(graph, split_concats(std::move(graph)));
   KILN_ASSIGN(out.graph, merge_equal_nodes(std::move(graph)));
-  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, backend));
+  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend));
   for (Region &region : regions) {
     LoweredRegion &made = out.regions.emplace_back(LoweredRegion{.region = std::move(region)});
     if (made.region.kind != Region::Kind::code) continue;
@@ -24,12 +24,12 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const std::st
 
 }  // namespace
 
-Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const std::string &backend) {
+Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options) {
   LoweredGraphs out;
   std::vector<GraphPtr> open{graph};
   out.numbers[graph.get()] = 0;
   for (size_t i = 0; i < open.size(); ++i) {
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(open[i], ops, backend));
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(open[i], ops, options));
     for (const Node &node : lowered.graph->nodes()) {
       if (!is_control(node)) continue;
       for (const auto &[name, nested] : nested_graphs(node))

@@ -31,7 +31,11 @@ struct LoweredGraphs {
 
 // Inlines calls, widens, decomposes, partitions and lowers `graph` and, each once, the graphs that are nested in it.
 // Not fused yet.
-Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const std::string &backend);
+struct LowerOptions {
+  std::string backend;
+  bool round_all = true;  // 16-bit values that nothing but ops reads, too
+};
+Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options);
 
 // Fuses all regions of code. Returns the sum of their kernel::Fused::materialised.
 Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel::FuseOptions &options);

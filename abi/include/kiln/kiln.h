@@ -70,6 +70,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - passes text[]: exact names of those to run; empty: all
  * - disable_passes text[]: exact names of those to leave out
  * - fuse bool = true
+ * - rounding text = "strict": each 16-bit value is rounded where its op ends, and sums have one order, however the
+ *   graph is cut, fused and run; or "relaxed": values that only ops read may stay f32, sums are as it is fastest
  * - compile_threads i64 = 0: 0: one per usable core
  *
  * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */

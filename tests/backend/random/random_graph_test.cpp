@@ -65,7 +65,7 @@ struct Variant {
   std::string name;
   CompileOptions options;
   bool all_outputs = false;   // every value is an output, which cuts fusion everywhere
-  bool both_fusions = false;  // and in the other fusion, too, to the same bits unless floats are added up
+  bool both_fusions = false;  // and in the other fusion, too, to the same bits
   std::vector<Setting> settings;
 };
 

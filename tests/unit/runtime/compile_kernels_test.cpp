@@ -10,7 +10,7 @@ namespace {
 TEST(CompileKernels, CallsAKernelThatItMadeAndCannotReadABugInTheKernelOfTheseNodes) {
   const Target target = *Target::by_name("x86-64");
   const GraphPtr graph = test::graph_of(test::f32_graph("x", "4", R"({"name":"y","op":"neg","inputs":["x"]})", "y"));
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), "cpu");
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   ASSERT_TRUE(fuse(*lowered, target, {}).ok());
   kernel::Launch &launch = lowered->graphs[0].regions[0].fused.launches[0];

@@ -15,7 +15,7 @@ using Step = Plan::Step;
 
 // The plan of a graph, each launch with an image of its own.
 Planned planned(const GraphPtr &graph, bool fuse) {
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), "cpu");
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
   EXPECT_TRUE(kiln::fuse(*lowered, *Target::by_name("v3"), {.fuse = fuse}).ok());
   size_t launches = 0;
@@ -204,7 +204,7 @@ TEST(Planner, AKernelOfTwoLaunchesReliesOnWhatHoldsForBoth) {
       "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"y","type":{"dtype":"f32","shape":["m"]}}],
       "nodes":[{"name":"a","op":"exp","inputs":["x"]},{"name":"b","op":"exp","inputs":["y"]}],
       "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"}]})");
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), "cpu");
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
   ASSERT_TRUE(fuse(*lowered, *Target::by_name("v3"), {}).ok());
   ASSERT_EQ(lowered->graphs[0].regions[0].fused.launches.size(), 2u);
   const uint32_t one_image[] = {0, 0};

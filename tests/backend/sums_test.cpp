@@ -1,0 +1,223 @@
+// The order of sums: their bits follow from the numbers, the extents that are summed over and the target's features,
+// whatever the layout, the other extents, fusion, the number of threads, and whether sizes are known.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "jit/kernel/kernel.h"
+#include "runtime/graph/json.h"
+#include "runtime/ops/samples.h"
+#include "tests/backend/backends.h"
+#include "tests/backend/guarded_run.h"
+
+namespace kiln::testing {
+namespace {
+
+using ops::f32_data;
+
+// Of very different sizes, so that each order has bits of its own.
+std::vector<float> numbers(int64_t count) {
+  std::vector<float> all;
+  uint32_t state = 1;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 1664525 + 1013904223;
+    const float size = std::ldexp(1.0F, static_cast<int>(state >> 28) - 8);
+    all.push_back((static_cast<float>(state >> 8 & 0xffff) / 0x1p16F - 0.5F) * size);
+  }
+  return all;
+}
+
+// As jit/kernel/kernel.h tells it.
+float sum_in_order(const std::vector<float> &all, size_t lanes) {
+  constexpr size_t sets = kernel::sum_sets;
+  std::vector<std::vector<float>> partials(sets, std::vector<float>(lanes));
+  const size_t in_blocks = all.size() / (sets * lanes) * (sets * lanes);
+  for (size_t i = 0; i < all.size(); ++i) partials[i < in_blocks ? i / lanes % sets : 0][i % lanes] += all[i];
+  std::vector<float> sum = partials[0];
+  for (size_t set = 1; set < sets; ++set)
+    for (size_t lane = 0; lane < lanes; ++lane) sum[lane] += partials[set][lane];
+  for (size_t half = lanes / 2; half > 0; half /= 2)
+    for (size_t lane = 0; lane < half; ++lane) sum[lane] += sum[lane + half];
+  return sum[0];
+}
+
+float product_in_order(const std::vector<float> &a, const std::vector<float> &b, bool fused) {
+  float sum = 0;
+  for (size_t begin = 0; begin < a.size(); begin += kernel::sum_depth) {
+    float part = 0;
+    for (size_t k = begin; k < std::min<size_t>(a.size(), begin + kernel::sum_depth); ++k) {
+      const float product = a[k] * b[k];
+      part = fused ? std::fma(a[k], b[k], part) : part + product;
+    }
+    sum += part;
+  }
+  return sum;
+}
+
+std::vector<float> floats_in(const TensorData &data) {
+  std::vector<float> all(data.bytes.size() / sizeof(float));
+  std::memcpy(all.data(), data.bytes.data(), data.bytes.size());
+  return all;
+}
+
+std::string shape_text(std::string_view dims) { return str_cat(R"({"dtype":"f32","shape":[)", dims, "]}"); }
+
+// One graph, with what its one result should be, each element the same.
+struct Sum {
+  std::string inputs, parameters, nodes;  // JSON; the result is node "y"
+  GraphCall call;
+  float expected;
+};
+
+void expect_sum(const Sum &sum, const std::string &level) {
+  const std::string text = str_cat(R"({"kiln":1,"inputs":[)", sum.inputs, R"(],"parameters":[)", sum.parameters,
+                                   R"(],"nodes":[)", sum.nodes, R"(],"outputs":[{"name":"y","value":"y"}]})");
+  const Result<GraphPtr> graph = read_json(text, builtin_ops());
+  ASSERT_TRUE(graph.ok()) << graph.status().message() << text;
+  for (bool fuse : {true, false}) {
+    CompileOptions options;
+    options.cpu = level;
+    options.fuse = fuse;
+    const Setting settings[] = {{1}, {most_threads}};
+    const Result<std::vector<Results>> results = run_guarded(*graph, {&sum.call, 1}, options, settings);
+    ASSERT_TRUE(results.ok()) << results.status().message() << text;
+    for (float value : floats_in(results->at(0)[0]))
+      ASSERT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(sum.expected))
+          << value << ", expected " << sum.expected << ", fuse " << fuse << ": " << text;
+  }
+}
+
+// Each row of [rows, N], or each column of [N, rows], has the same numbers.
+std::vector<float> repeated(const std::vector<float> &all, int64_t times, bool as_columns) {
+  std::vector<float> out;
+  for (size_t i = 0; i < all.size() * static_cast<size_t>(times); ++i)
+    out.push_back(all[as_columns ? i / static_cast<size_t>(times) : i % all.size()]);
+  return out;
+}
+
+class Sums : public ::testing::TestWithParam<std::string> {
+ protected:
+  static Target target() { return *Target::by_name(GetParam()); }
+};
+
+TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
+  for (int64_t n : {1, 3, 9, 15, 16, 17, 40, 64, 67, 129, 1000}) {
+    const std::vector<float> all = numbers(n);
+    const float expected = sum_in_order(all, target().lanes_f32());
+    for (bool columns : {false, true}) {
+      for (bool known : {false, true}) {
+        const std::string extent = known ? std::to_string(n) : "\"n\"", rows = known ? "\"r\"" : "37";
+        Sum sum{.inputs = str_cat(R"({"name":"x","type":)",
+                                  shape_text(columns ? extent + "," + rows : rows + "," + extent), "}"),
+                .parameters = "",
+                .nodes = str_cat(R"({"name":"y","op":"sum","inputs":["x"],"attrs":{"dims":[)", columns ? 0 : 1, "]}}"),
+                .call = {},
+                .expected = expected};
+        sum.call.sizes = {{"n", n}, {"r", 37}};
+        if (known) sum.call.sizes.erase("n");
+        if (!known) sum.call.sizes.erase("r");
+        const std::vector<int64_t> shape = columns ? std::vector<int64_t>{n, 37} : std::vector<int64_t>{37, n};
+        sum.call.arguments = {f32_data(shape, repeated(all, 37, columns))};
+        expect_sum(sum, GetParam());
+      }
+    }
+  }
+}
+
+// The same numbers in the same order of dims, though memory has them in another: the first of two sums walks them as
+// one axis, the second cannot.
+TEST_P(Sums, OverSeveralDimsAreInTheirRowMajorOrderWhateverTheStrides) {
+  const int64_t a = 7, b = 27;
+  const std::vector<float> all = numbers(a * b);
+  std::vector<float> transposed(all.size());
+  for (int64_t i = 0; i < a; ++i)
+    for (int64_t j = 0; j < b; ++j) transposed[static_cast<size_t>(j * a + i)] = all[static_cast<size_t>(i * b + j)];
+  const float expected = sum_in_order(all, target().lanes_f32());
+  const std::string sum = R"("op":"sum","attrs":{"dims":[]})";
+  expect_sum({.inputs = str_cat(R"({"name":"x","type":)", shape_text("7,27"), "}"),
+              .parameters = "",
+              .nodes = str_cat(R"({"name":"y","inputs":["x"],)", sum, "}"),
+              .call = {{}, {f32_data({a, b}, all)}},
+              .expected = expected},
+             GetParam());
+  expect_sum({.inputs = str_cat(R"({"name":"x","type":)", shape_text("27,7"), "}"),
+              .parameters = "",
+              .nodes = str_cat(R"({"name":"t","op":"permute","inputs":["x"],"attrs":{"dims":[1,0]}},)",
+                               R"({"name":"y","inputs":["t"],)", sum, "}"),
+              .call = {{}, {f32_data({b, a}, transposed)}},
+              .expected = expected},
+             GetParam());
+}
+
+// Bodies of a few operations and of many are added up by different code.
+TEST_P(Sums, OfLongBodiesHaveTheSameOrder) {
+  for (int64_t n : {5, 64, 100, 333}) {
+    std::vector<float> all = numbers(n);
+    const float expected = sum_in_order(all, target().lanes_f32());
+    for (bool known : {false, true}) {
+      const std::string extent = known ? std::to_string(n) : "\"n\"";
+      std::string nodes, last = "x";  // x * 2 / 2, often: the same numbers
+      for (int i = 0; i < 12; ++i) {
+        nodes += str_cat(R"({"name":"m)", i, R"(","op":")", i % 2 ? "div" : "mul", R"(","inputs":[")", last,
+                         R"(","two"]},)");
+        last = str_cat("m", i);
+      }
+      Sum sum{.inputs = str_cat(R"({"name":"x","type":)", shape_text("3," + extent), R"(},{"name":"two","type":)",
+                                shape_text(""), "}"),
+              .parameters = "",
+              .nodes = str_cat(nodes, R"({"name":"y","op":"sum","inputs":[")", last, R"("],"attrs":{"dims":[1]}})"),
+              .call = {},
+              .expected = expected};
+      if (!known) sum.call.sizes = {{"n", n}};
+      sum.call.arguments = {f32_data({3, n}, repeated(all, 3, false)), f32_data({}, {2})};
+      expect_sum(sum, GetParam());
+    }
+  }
+}
+
+TEST_P(Sums, OfProductsAreAddedUpPer1024OfTheirDepth) {
+  const Target cpu = target();
+  const bool fused = GetParam() != "x86-64";
+  for (int64_t k : {1, 7, 1024, 1025, 3000}) {
+    const std::vector<float> a = numbers(k);
+    std::vector<float> b = numbers(k + 1);
+    b.erase(b.begin());
+    const float expected = product_in_order(a, b, fused);
+    for (bool packed : {false, true}) {
+      for (bool known : {false, true}) {
+        const std::string depth = known ? std::to_string(k) : "\"k\"";
+        for (const int64_t m : {1, 14}) {
+          const int64_t n = m == 1 ? 33 : 3;
+          const std::string right = str_cat(R"({"name":"b","type":)", shape_text(str_cat(depth, ",", n)), "}");
+          const std::string left = str_cat(R"({"name":"a","type":)", shape_text(str_cat(m, ",", depth)), "}");
+          Sum sum{.inputs = packed ? left : str_cat(left, ",", right),
+                  .parameters = packed ? right : "",
+                  .nodes = R"({"name":"y","op":"matmul","inputs":["a","b"]})",
+                  .call = {},
+                  .expected = expected};
+          if (!known) sum.call.sizes = {{"k", k}};
+          sum.call.arguments = {f32_data({m, k}, repeated(a, m, false)), f32_data({k, n}, repeated(b, n, true))};
+          expect_sum(sum, GetParam());
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::string> levels() {
+  std::vector<std::string> all;
+  for (const char *level : {"x86-64", "v3", "v4"})
+    if (Target::by_name(level)->runs_on_host()) all.emplace_back(level);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Sums, ::testing::ValuesIn(levels()), [](const auto &level) {
+  std::string name = level.param;
+  std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+  return name;
+});
+
+}  // namespace
+}  // namespace kiln::testing
