@@ -9,7 +9,7 @@
 #include "jit/kernel/kernel.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/samples.h"
-#include "tests/backend/backends.h"
+#include "tests/backend/cuda_backend.h"
 #include "tests/backend/guarded_run.h"
 
 namespace kiln::testing {
@@ -30,8 +30,7 @@ std::vector<float> numbers(int64_t count) {
 }
 
 // As jit/kernel/kernel.h tells it.
-float sum_in_order(const std::vector<float> &all, size_t lanes) {
-  constexpr size_t sets = kernel::sum_sets;
+float sum_in_order(const std::vector<float> &all, size_t lanes, size_t sets = kernel::sum_sets) {
   std::vector<std::vector<float>> partials(sets, std::vector<float>(lanes));
   const size_t in_blocks = all.size() / (sets * lanes) * (sets * lanes);
   for (size_t i = 0; i < all.size(); ++i) partials[i < in_blocks ? i / lanes % sets : 0][i % lanes] += all[i];
@@ -71,22 +70,25 @@ struct Sum {
   float expected;
 };
 
-void expect_sum(const Sum &sum, const std::string &level) {
+void expect_sum(const Sum &sum, CompileOptions options) {
   const std::string text = str_cat(R"({"kiln":1,"inputs":[)", sum.inputs, R"(],"parameters":[)", sum.parameters,
                                    R"(],"nodes":[)", sum.nodes, R"(],"outputs":[{"name":"y","value":"y"}]})");
   const Result<GraphPtr> graph = read_json(text, builtin_ops());
   ASSERT_TRUE(graph.ok()) << graph.status().message() << text;
   for (bool fuse : {true, false}) {
-    CompileOptions options;
-    options.cpu = level;
     options.fuse = fuse;
-    const Setting settings[] = {{1}, {most_threads}};
+    const Setting settings[] = {{1}, {options.backend == "cpu" ? most_threads : 1}};
     const Result<std::vector<Results>> results = run_guarded(*graph, {&sum.call, 1}, options, settings);
     ASSERT_TRUE(results.ok()) << results.status().message() << text;
     for (float value : floats_in(results->at(0)[0]))
       ASSERT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(sum.expected))
           << value << ", expected " << sum.expected << ", fuse " << fuse << ": " << text;
   }
+}
+void expect_sum(const Sum &sum, const std::string &level) {
+  CompileOptions options;
+  options.cpu = level;
+  expect_sum(sum, options);
 }
 
 // Each row of [rows, N], or each column of [N, rows], has the same numbers.
@@ -97,6 +99,21 @@ std::vector<float> repeated(const std::vector<float> &all, int64_t times, bool a
   return out;
 }
 
+// The sum of each of 37 rows or columns; what is not summed over is a symbol where the other is known.
+Sum sum_of_each(const std::vector<float> &all, bool columns, bool known, float expected) {
+  constexpr int64_t times = 37;
+  const auto n = static_cast<int64_t>(all.size());
+  const std::string extent = known ? std::to_string(n) : "\"n\"", others = known ? "\"r\"" : std::to_string(times);
+  const std::vector<int64_t> shape = columns ? std::vector{n, times} : std::vector{times, n};
+  return {.inputs = str_cat(R"({"name":"x","type":)",
+                            shape_text(columns ? str_cat(extent, ",", others) : str_cat(others, ",", extent)), "}"),
+          .parameters = "",
+          .nodes = str_cat(R"({"name":"y","op":"sum","inputs":["x"],"attrs":{"dims":[)", columns ? 0 : 1, "]}}"),
+          .call = {known ? SymbolSizes{{"r", times}} : SymbolSizes{{"n", n}},
+                   {f32_data(shape, repeated(all, times, columns))}},
+          .expected = expected};
+}
+
 class Sums : public ::testing::TestWithParam<std::string> {
  protected:
   static Target target() { return *Target::by_name(GetParam()); }
@@ -105,24 +122,9 @@ class Sums : public ::testing::TestWithParam<std::string> {
 TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
   for (int64_t n : {1, 3, 9, 15, 16, 17, 40, 64, 67, 129, 1000}) {
     const std::vector<float> all = numbers(n);
-    const float expected = sum_in_order(all, target().lanes_f32());
-    for (bool columns : {false, true}) {
-      for (bool known : {false, true}) {
-        const std::string extent = known ? std::to_string(n) : "\"n\"", rows = known ? "\"r\"" : "37";
-        Sum sum{.inputs = str_cat(R"({"name":"x","type":)",
-                                  shape_text(columns ? extent + "," + rows : rows + "," + extent), "}"),
-                .parameters = "",
-                .nodes = str_cat(R"({"name":"y","op":"sum","inputs":["x"],"attrs":{"dims":[)", columns ? 0 : 1, "]}}"),
-                .call = {},
-                .expected = expected};
-        sum.call.sizes = {{"n", n}, {"r", 37}};
-        if (known) sum.call.sizes.erase("n");
-        if (!known) sum.call.sizes.erase("r");
-        const std::vector<int64_t> shape = columns ? std::vector<int64_t>{n, 37} : std::vector<int64_t>{37, n};
-        sum.call.arguments = {f32_data(shape, repeated(all, 37, columns))};
-        expect_sum(sum, GetParam());
-      }
-    }
+    for (bool columns : {false, true})
+      for (bool known : {false, true})
+        expect_sum(sum_of_each(all, columns, known, sum_in_order(all, target().lanes_f32())), GetParam());
   }
 }
 
@@ -204,6 +206,68 @@ TEST_P(Sums, OfProductsAreAddedUpPer1024OfTheirDepth) {
       }
     }
   }
+}
+
+// Rows are the work of a block of threads, columns that of a thread each; a block has as many threads as it can get.
+TEST(SumsOnADevice, HaveOneOrderInBlocksOfAnySizeAndInOneThread) {
+  if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+  (void)cuda_on_standins();
+  for (int threads : {4, 32}) {
+    standin::use_driver()->reset({.max_threads = threads});
+    for (int64_t n : {5, 1000}) {
+      const std::vector<float> all = numbers(n);
+      for (bool columns : {false, true})
+        expect_sum(sum_of_each(all, columns, false, sum_in_order(all, kernel::device_partials, 1)), cuda_options());
+    }
+  }
+}
+
+// 2048 + 1 is 2048 in f16, and 2049 in f32.
+TEST(RelaxedRounding, KeepsValuesBetweenOpsInThirtyTwoBits) {
+  const Result<GraphPtr> graph = read_json(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f16","shape":["n"]}},
+        {"name":"one","type":{"dtype":"f16","shape":[]}}],
+      "nodes":[{"name":"s","op":"add","inputs":["x","one"]},{"name":"y","op":"sub","inputs":["s","x"]}],
+      "outputs":[{"name":"y","value":"y"}]})",
+                                           builtin_ops());
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const auto f16 = [](std::vector<int64_t> shape, std::vector<uint16_t> bits) {
+    std::vector<uint8_t> bytes(bits.size() * 2);
+    std::memcpy(bytes.data(), bits.data(), bytes.size());
+    return TensorData{DType::f16, std::move(shape), bytes};
+  };
+  constexpr uint16_t one = 0x3c00, large = 0x6800;  // 1 and 2048
+  const GraphCall call{{{"n", 3}}, {f16({3}, {large, one, large}), f16({}, {one})}};
+  const Setting settings[] = {{1}};
+  for (const auto &[rounding, difference] : {std::pair{Rounding::strict, uint16_t{0}}, {Rounding::relaxed, one}}) {
+    CompileOptions options;
+    options.rounding = rounding;
+    const Result<std::vector<Results>> results = run_guarded(*graph, {&call, 1}, options, settings);
+    ASSERT_TRUE(results.ok()) << results.status().message();
+    EXPECT_EQ(results->at(0)[0].bytes, f16({3}, {difference, one, difference}).bytes) << name_of(rounding);
+  }
+}
+
+TEST(RelaxedRounding, IsAnotherKey) {
+  const test::TemporaryFolder folder;
+  Cache cache{folder.path(), 0};
+  const Result<GraphPtr> graph = read_json(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+      "nodes":[{"name":"y","op":"sum","inputs":["x"]}],"outputs":[{"name":"y","value":"y"}]})",
+                                           builtin_ops());
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const PassList passes;
+  const auto lookup = [&](Rounding rounding) {
+    CompileOptions options;
+    options.rounding = rounding;
+    CompileReport report;
+    const CompileEnvironment env{.ops = builtin_ops(), .passes = passes, .cache = &cache, .pool = nullptr};
+    const Result<Compiled> made = compile(env, *graph, options, report);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return report.lookup;
+  };
+  EXPECT_EQ(lookup(Rounding::strict), Outcome::miss);
+  EXPECT_EQ(lookup(Rounding::relaxed), Outcome::miss);
+  EXPECT_EQ(lookup(Rounding::relaxed), Outcome::hit);
+  EXPECT_EQ(lookup(Rounding::strict), Outcome::hit);
 }
 
 std::vector<std::string> levels() {
