@@ -18,7 +18,6 @@ struct Target {
 
   bool on_device() const { return is_device; }
   uint32_t vector_bytes() const;  // of the widest registers: 4 on a device
-  uint32_t lanes_f32() const { return vector_bytes() / 4; }
   std::string name() const { return on_device() ? arch : features.text(); }  // "v4+vnni"; `arch`
 
   static Target host();  // all that this machine has

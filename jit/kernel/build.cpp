@@ -168,6 +168,7 @@ class Builder {
       to->yields.push_back(BodyBuilder(*to).convert(ids[static_cast<size_t>(from->yields[0])], contract.accumulator));
       prune(*to);
     }
+    set_factors(contract, {c.contract->a_factor, c.contract->b_factor, c.contract->group});
     if (c.contract->panel) set_packed(contract, c.contract->panel);
 
     std::map<uint32_t, int> made;
@@ -194,10 +195,11 @@ class Builder {
     kernel_.stages.push_back(std::move(stage));
   }
 
-  // Body b is one load of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.
+  // Body b has one load, of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.
   void set_packed(Contract &contract, uint32_t panel) {
     const uint32_t n_axis = static_cast<uint32_t>(kernel_.parallel.size()) - 1, k_axis = n_axis + 1;
-    const Value &load = contract.b.values[static_cast<size_t>(contract.b.yields[0])];
+    const auto load_of = std::ranges::find(contract.b.values, Core::load, &Value::op);
+    const Value &load = *load_of;
     contract.panel = panel;
     contract.packed_buffer = load.access.buffer;
     contract.packed_offset = translate(load.access.index[0],

@@ -60,6 +60,13 @@ struct Microkernel {
   uint32_t mr, nr;
 };
 Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &target);
+// What panels of its operands hold best: their elements before they are widened, where that gives the same sums.
+struct Factors {
+  DType a = DType::none, b = DType::none;  // as Contract's
+  uint32_t group = 1;
+};
+Factors choose_factors(const Contract &contract, const Target &target);
+void set_factors(Contract &contract, const Factors &factors);
 
 // Whether `load`, of a tensor whose domain is `domain`, reads at axes[0], axes[1], ... in its first `count` domain
 // axes.

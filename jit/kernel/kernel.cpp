@@ -85,17 +85,21 @@ Expr reduced_points(const Stage &stage) {
 
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
   const Schedule &s = kernel.schedule;
-  if (s.vector != Schedule::Vector::parallel || !s.ordered || s.lanes == 1 || stage.scans()) return 0;
+  if (s.vector != Schedule::Vector::parallel || !s.ordered || s.lanes() == 1 || stage.scans()) return 0;
   if (!rounds(stage.carriers.combine)) return 0;
-  const int64_t all = int64_t{sum_sets} * s.lanes;
+  const int64_t all = int64_t{sum_sets} * s.lanes();
   const Expr points = reduced_points(stage);
   if (!points.is_integer() || points.integer() >= all) return all;
   const auto few = static_cast<uint64_t>(std::max<int64_t>(points.integer(), 1));
-  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(few)), s.lanes);
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(few)), s.lanes());
 }
 
 bool is_tiled_contraction(const Kernel &kernel) {
   return kernel.stages.size() == 1 && kernel.stages[0].contract && kernel.stages[0].axes.size() == 1;
+}
+
+int64_t k_step(const Contract &contract, const Schedule &schedule) {
+  return int64_t{contract.group} * (schedule.products == Schedule::Products::tiles ? 16 : 1);
 }
 
 size_t end_of_blocks(const Kernel &kernel, size_t first) {
@@ -123,7 +127,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     return begin;
   };
   const Schedule &s = kernel.schedule;
-  const int64_t lanes = s.vector == Schedule::Vector::parallel ? s.lanes : 1;
+  const int64_t lanes = s.vector == Schedule::Vector::parallel ? s.lanes() : 1;
   for (const Buffer &buffer : kernel.buffers) {
     if (buffer.space != Buffer::Space::row_local) continue;
     layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
@@ -137,12 +141,11 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
   layout.partials = area(partials);
   if (is_tiled_contraction(kernel) && s.mr != 0) {
     const Contract &c = *kernel.stages.front().contract;
-    const int64_t element = size_of(c.accumulator);
     auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };
     const int64_t mc = up(s.tiles[s.tiles.size() - 2], s.mr), nc = up(s.tiles.back(), s.nr);
-    layout.a_panel = area(mc * s.kc * element);
-    if (c.panel == 0) layout.b_panel = area(int64_t{s.kc} * s.nr * element);
-    layout.c_tile = area(mc * nc * element);
+    layout.a_panel = area(mc * s.kc * size_of(c.a_type()));
+    if (c.panel == 0) layout.b_panel = area(int64_t{s.kc} * s.nr * size_of(c.b_type()));
+    layout.c_tile = area(mc * nc * size_of(c.accumulator));
   }
   return layout;
 }

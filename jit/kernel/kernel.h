@@ -21,7 +21,7 @@
 // and of the target's features, so that a sum is the same bits whatever else a kernel does, and however it is
 // scheduled:
 //   - a reduction numbers the N points of its reduce axes in row-major order, and has sum_sets sets of L partial
-//     results, L being Schedule::lanes. As long as whole blocks of sum_sets * L points last, point i belongs to
+//     results, L being Schedule::lanes(). As long as whole blocks of sum_sets * L points last, point i belongs to
 //     partial i % L of set i / L % sum_sets; after them to partial i % L of set 0. Each partial takes its points in
 //     order, beginning with the identity. Then the sets are combined in order, and halves, quarters, ... of the
 //     partials, the lower one on the left. On a device there is one set, of device_partials;
@@ -29,6 +29,7 @@
 // Schedule::ordered false frees it.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -169,11 +170,20 @@ struct Sort {
 struct Contract {
   Body a, b;
   DType accumulator = DType::f32;
+  // What the panels of a microkernel hold, packed anew in scratch or lying packed in a buffer: what the bodies yield,
+  // or, where a type is given, what the conversion takes that the body ends in. The elements of `group` (1, 2 or 4)
+  // consecutive k stand together, zero beyond K.
+  DType a_factor = DType::none, b_factor = DType::none;
+  uint32_t group = 1;
   // Not 0: b lies packed in buffer `packed_buffer`, in panels of this many columns: element (k, n) is at
-  // packed_offset + ((n / panel) * K + k) * panel + n % panel, zero beyond N; body b says the same by loads.
+  // packed_offset + ((n / panel) * ceil(K / group) + k / group) * panel * group + (n % panel) * group + k % group,
+  // zero beyond K and N; body b says the same by loads. For tiles K is rounded up to whole ones, of 16 groups.
   uint32_t panel = 0;
   uint16_t packed_buffer = 0;
   Expr packed_offset;  // over symbols and the batch axes
+
+  DType a_type() const { return a_factor == DType::none ? accumulator : a_factor; }  // of an element in a panel
+  DType b_type() const { return b_factor == DType::none ? accumulator : b_factor; }
 };
 
 struct Stage {
@@ -199,11 +209,11 @@ struct Buffer {
 struct Schedule {
   enum class Vector : uint8_t {
     inner,     // each stage's innermost axis (stages without axes are scalar code)
-    parallel,  // the last parallel axis; stage axes are sequential. row_local buffers then hold `lanes` values an
+    parallel,  // the last parallel axis; stage axes are sequential. row_local buffers then hold lanes() values an
                // element
   };
   Vector vector = Vector::parallel;
-  uint32_t lanes = 1;  // of the widest vectors used, in elements of 4 bytes
+  uint32_t vector_bytes = 4;  // of the widest vectors used
   std::vector<uint32_t> tiles;
   bool masked_tail = false;  // the target has masks; otherwise tails are scalar
   bool ordered = true;       // sums are in the order that is told above; false: as it is fastest
@@ -213,7 +223,18 @@ struct Schedule {
   // Contraction: microkernel rows and columns, and the depth of a packed block. All 0: no microkernel, a plain loop
   // over k for each (m, n).
   uint32_t mr = 0, nr = 0, kc = 0;
+  // How a microkernel multiplies. Sums of integers are the same in each way. Those of bf16 are rounded once a product
+  // when it is widened; otherwise as the instruction does it, which takes denormals for zeros and gives none.
+  enum class Products : uint8_t {
+    widened,  // both factors as the accumulator's type, in the order of k
+    dot,      // a group of k at once: i8 or u8 by i8 in groups of 4, bf16 by bf16 in groups of 2
+    tiles,    // the same in tile registers, of 16 rows by 64 bytes: 16 groups of k at once, mr and nr 16 or 32
+  } products = Products::widened;
   bool vector_m = false;  // contraction: the epilogue runs along m (a store has unit stride there), not n
+
+  // How many elements of a size a vector holds. So many points of an axis run side by side, whatever types their
+  // bodies mix: as many as elements of 4 bytes.
+  uint32_t lanes(uint32_t element_bytes = 4) const { return std::max(vector_bytes / element_bytes, 1u); }
 };
 
 struct Kernel {
@@ -244,6 +265,8 @@ int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
 Expr reduced_points(const Stage &stage);
 // Whether its one stage is a contraction in tiles of m and n.
 bool is_tiled_contraction(const Kernel &kernel);
+// How many k a step of its microkernel takes, which stand together in a row of a's panels: a group, or a tile's 16.
+int64_t k_step(const Contract &contract, const Schedule &schedule);
 // The end of the stages that run together with stage `first`, block after block; without a block axis: first + 1.
 size_t end_of_blocks(const Kernel &kernel, size_t first);
 

@@ -1,6 +1,7 @@
 // Packing of weights. A contraction whose right operand depends on parameters alone reads it from panels of nr columns,
-//   packed[batch.., p, k, j] = b(batch.., k, n = p*nr + j), 0 beyond N,
-// made by an ordinary map of its own. Being made of parameters alone, that map runs in `prepare`, once per binding.
+//   packed[batch.., p, q, j, r] = b(batch.., k = q*group + r, n = p*nr + j), 0 beyond N and K,
+// made by an ordinary map of its own, in the type of Contract::b_factor. Being made of parameters alone, that map runs
+// in `prepare`, once per binding.
 #include <algorithm>
 
 #include "jit/kernel/body.h"
@@ -31,7 +32,7 @@ bool reads_axis(const Body &body, uint32_t axis) {
 }
 
 // The item that packs operand b of `item`; rewrites b to read what it packs.
-Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
+Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel, const Factors &factors) {
   Compute &c = item.compute;
   const Body b = std::move(c.contract->b);
   const Expr k_extent = c.reduce[0];
@@ -39,17 +40,18 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
   std::vector<uint32_t> batch_axes = axes_of_role(item, ContractRole::batch);
   std::erase_if(batch_axes, [&](uint32_t axis) { return !reads_axis(b, axis); });
-  const Expr n_extent = extent_of(item, n_axes), width = static_cast<int64_t>(panel);
+  const Expr n_extent = extent_of(item, n_axes), width = static_cast<int64_t>(panel),
+             group = static_cast<int64_t>(factors.group);
 
   Item packing;
   packing.results = {static_cast<uint32_t>(tensors.size())};
   packing.operands = item.operands;
   packing.prepared = true;
   Compute &p = packing.compute;
-  const DType dtype = c.contract->accumulator;
+  const DType dtype = factors.b == DType::none ? c.contract->accumulator : factors.b;
   p.results = {{dtype}};
   for (uint32_t axis : batch_axes) p.dims.push_back(c.dims[axis]);
-  p.dims.insert(p.dims.end(), {ceil_div(n_extent, width), k_extent, width});
+  p.dims.insert(p.dims.end(), {ceil_div(n_extent, width), ceil_div(k_extent, group), width, group});
   for (uint32_t d = 0; d < p.dims.size(); ++d) {
     if (!p.dims[d].is(1)) packing.domain.push_back(d);
   }
@@ -57,11 +59,16 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   const auto packed_axis = [&](size_t d) {
     return p.dims[d].is(1) ? Expr(0) : Expr::axis(static_cast<uint32_t>(d), p.dims[d]);
   };
-  const Expr n = packed_axis(rank - 3) * width + packed_axis(rank - 1);
+  const Expr n = packed_axis(rank - 4) * width + packed_axis(rank - 2),
+             k = packed_axis(rank - 3) * group + packed_axis(rank - 1);
   BodyBuilder builder(p.body);
-  const int inside = builder.op(Core::lt, builder.index(n), builder.index(n_extent));
+  int inside = builder.op(Core::lt, builder.index(n), builder.index(n_extent));
+  if (!mod(k_extent, group).is(0)) {
+    const int in_depth = builder.op(Core::lt, builder.index(k), builder.index(k_extent));
+    inside = builder.op(Core::logical_and, inside, in_depth);
+  }
   const AxisMap at_packed = [&](uint32_t axis) -> std::optional<Expr> {
-    if (axis == k_axis) return packed_axis(rank - 2);
+    if (axis == k_axis) return k;
     if (const auto batch = std::ranges::find(batch_axes, axis); batch != batch_axes.end()) {
       return packed_axis(static_cast<size_t>(batch - batch_axes.begin()));
     }
@@ -79,7 +86,9 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
       load.access.valid = inside;
     return append(to, load);
   });
-  const int value = builder.convert(ids[static_cast<size_t>(b.yields[0])], dtype);
+  const Value &yield = b.values[static_cast<size_t>(b.yields[0])];
+  const int32_t factor = factors.b == DType::none ? b.yields[0] : yield.args[0];
+  const int value = builder.convert(ids[static_cast<size_t>(factor)], dtype);
   builder.yield(builder.op(Core::select, inside, value, builder.constant(dtype, 0)));
   prune(p.body);
   drop_unused_operands(packing);
@@ -92,14 +101,16 @@ Item pack(Item &item, std::vector<Tensor> &tensors, uint32_t panel) {
   for (uint32_t axis : n_axes) flat = flat * c.dims[axis] + Expr::axis(axis, c.dims[axis]);
   std::vector<Expr> index;
   for (uint32_t axis : batch_axes) index.push_back(Expr::axis(axis, c.dims[axis]));
-  const Expr k = k_extent.is(1) ? Expr(0) : Expr::axis(k_axis, k_extent);
-  index.insert(index.end(), {floor_div(flat, width), k, mod(flat, width)});
+  const Expr at_k = k_extent.is(1) ? Expr(0) : Expr::axis(k_axis, k_extent);
+  index.insert(index.end(), {floor_div(flat, width), floor_div(at_k, group), mod(flat, width), mod(at_k, group)});
   Body read;
   BodyBuilder reader(read);
   item.operands.push_back(packing.results[0]);
-  reader.yield(reader.load(static_cast<uint16_t>(item.operands.size() - 1), dtype, std::move(index)));
+  const int packed = reader.load(static_cast<uint16_t>(item.operands.size() - 1), dtype, std::move(index));
+  reader.yield(reader.convert(packed, c.contract->accumulator));
   c.contract->b = std::move(read);
   c.contract->panel = panel;
+  set_factors(*c.contract, factors);
   drop_unused_operands(item);
   return packing;
 }
@@ -122,7 +133,7 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
       if (packable && !symbolic) {
         const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)),
                                                      item.compute.contract->accumulator, target);
-        all.push_back(pack(item, tensors, micro.nr));
+        all.push_back(pack(item, tensors, micro.nr, choose_factors(*item.compute.contract, target)));
       }
     }
     all.push_back(std::move(item));

@@ -56,8 +56,13 @@ std::string print(const Kernel &kernel) {
     out += str_cat("  parallel i", id, " < ", axis.extent.text(), " by ", s.tiles[id], "\n");
     ++id;
   }
-  out += str_cat("  vector ", s.vector == Schedule::Vector::inner ? "inner" : "parallel", " x", s.lanes);
-  if (s.mr) out += str_cat(", microkernel ", s.mr, "x", s.nr, ", kc ", s.kc, s.vector_m ? ", epilogue along m" : "");
+  out += str_cat("  vector ", s.vector == Schedule::Vector::inner ? "inner" : "parallel", " of ", s.vector_bytes,
+                 " bytes");
+  constexpr std::string_view products[] = {"", ", dot products", ", products of tiles"};
+  if (s.mr) {
+    out += str_cat(", microkernel ", s.mr, "x", s.nr, ", kc ", s.kc, products[static_cast<size_t>(s.products)],
+                   s.vector_m ? ", epilogue along m" : "");
+  }
   out += s.masked_tail ? ", masked tail" : ", scalar tail";
   if (!s.ordered) out += ", sums in any order";
   if (s.stream_bytes) out += str_cat(", outputs of ", s.stream_bytes, " bytes and more past the caches");
@@ -75,6 +80,11 @@ std::string print(const Kernel &kernel) {
     if (stage.contract) {
       out +=
           "    a:\n" + print_body(stage.contract->a, "      ") + "    b:\n" + print_body(stage.contract->b, "      ");
+      const Contract &c = *stage.contract;
+      if (c.a_type() != c.accumulator || c.b_type() != c.accumulator || c.group != 1) {
+        out += str_cat("    panels of ", name_of(c.a_type()), " and ", name_of(c.b_type()), " in groups of ", c.group,
+                       "\n");
+      }
       if (stage.contract->panel) {
         out += str_cat("    b packed in b", stage.contract->packed_buffer, " by ", stage.contract->panel, " at ",
                        stage.contract->packed_offset.text(), "\n");

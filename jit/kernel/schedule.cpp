@@ -48,13 +48,19 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   const size_t rank = kernel.parallel.size();
   const Expr &m = kernel.parallel[rank - 2].extent, &n = kernel.parallel[rank - 1].extent;
-  const Stage &stage = kernel.stages.front();
-  const Microkernel micro = choose_microkernel(m, stage.contract->accumulator, target);
+  Stage &stage = kernel.stages.front();
+  Contract &contract = *stage.contract;
+  // Packed anew for each tile, halves are as well widened there.
+  if (const Factors factors = choose_factors(contract, target); contract.panel == 0 && factors.group > 1)
+    set_factors(contract, factors);
+  const Microkernel micro = choose_microkernel(m, contract.accumulator, target);
   s.vector = Schedule::Vector::inner;
   s.mr = micro.mr;
   s.nr = micro.nr;
-  const Blocks blocks = choose_blocks(stage.contract->panel != 0, target);
+  const Blocks blocks = choose_blocks(contract.panel != 0, target);
   s.kc = static_cast<uint32_t>(std::clamp<int64_t>(constant_or(stage.axes[0].extent, blocks.kc), 1, blocks.kc));
+  s.kc = (s.kc + contract.group - 1) / contract.group * contract.group;
+  if (contract.group == 4) s.products = Schedule::Products::dot;
   // Tiles of a known extent are balanced: no thin one is left over.
   const auto tile = [](const Expr &extent, int64_t step, int64_t limit) {
     int64_t wanted = limit;
@@ -106,7 +112,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   if (target.on_device()) return;
   // The innermost parallel axes fill a task, as long as their extents are known.
   int64_t left = std::max<int64_t>(1, task_elements / work);
-  if (!inner) left = std::max<int64_t>(left, 4 * s.lanes);
+  if (!inner) left = std::max<int64_t>(left, 4 * s.lanes());
   for (size_t i = rows; i-- > 0 && left > 1;) {
     const int64_t extent = constant_or(kernel.parallel[i].extent, INT64_MAX);
     s.tiles[i] = static_cast<uint32_t>(std::clamp<int64_t>(extent, 1, left));
@@ -129,11 +135,31 @@ Microkernel choose_microkernel(const Expr &m, DType accumulator, const Target &t
   return micro;
 }
 
+Factors choose_factors(const Contract &contract, const Target &target) {
+  const auto converted = [](const Body &body) {
+    const Value &yield = body.values[static_cast<size_t>(body.yields[0])];
+    return yield.op == Core::convert ? body.values[static_cast<size_t>(yield.args[0])].type : DType::none;
+  };
+  const DType a = converted(contract.a), b = converted(contract.b);
+  if (contract.accumulator == DType::i32 && (a == DType::i8 || a == DType::u8) && b == DType::i8) return {a, b, 4};
+  // Halves are widened in registers, which hides behind the products (an instruction or two for each vector of
+  // columns); without F16C it would not.
+  const bool widens = b == DType::bf16 || (b == DType::f16 && target.features.has(Feature::f16c));
+  if (contract.accumulator == DType::f32 && widens) return {DType::none, b, 1};
+  return {};
+}
+
+void set_factors(Contract &contract, const Factors &factors) {
+  contract.a_factor = factors.a;
+  contract.b_factor = factors.b;
+  contract.group = factors.group;
+}
+
 void schedule(Kernel &kernel, const Target &target, const FuseOptions &options) {
   Schedule &s = kernel.schedule;
-  s.lanes = target.lanes_f32();
+  s.vector_bytes = target.vector_bytes();
   s.ordered = options.ordered;
-  s.masked_tail = s.lanes > 1 && target.vector_bytes() > 16;
+  s.masked_tail = s.vector_bytes > 16;
   if (!is_tiled_contraction(kernel))
     schedule_loops(kernel, target);
   else if (target.on_device())

@@ -152,6 +152,9 @@ void walk(V &v, T &x, const Contract *) {
   v.field(x.a);
   v.field(x.b);
   v.field(x.accumulator);
+  v.field(x.a_factor);
+  v.field(x.b_factor);
+  v.field(x.group);
   v.field(x.panel);
   v.field(x.packed_buffer);
   v.field(x.packed_offset);
@@ -180,7 +183,7 @@ void walk(V &v, T &x, const Buffer *) {
 template <class V, class T>
 void walk(V &v, T &x, const Schedule *) {
   v.field(x.vector);
-  v.field(x.lanes);
+  v.field(x.vector_bytes);
   v.field(x.tiles);
   v.field(x.masked_tail);
   v.field(x.ordered);
@@ -188,6 +191,7 @@ void walk(V &v, T &x, const Schedule *) {
   v.field(x.mr);
   v.field(x.nr);
   v.field(x.kc);
+  v.field(x.products);
   v.field(x.vector_m);
 }
 template <class V, class T>

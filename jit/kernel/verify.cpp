@@ -7,7 +7,7 @@ namespace kiln::kernel {
 namespace {
 
 // More than any schedule chooses, and little enough that an emitter's code and a task's scratch stay small.
-constexpr uint32_t max_lanes = 64, max_tile = 1 << 24, max_mr = 64, max_nr = 256, max_kc = 1 << 16;
+constexpr uint32_t max_vector_bytes = 256, max_tile = 1 << 24, max_mr = 64, max_nr = 256, max_kc = 1 << 16;
 
 // An extent or a size: what is known before a kernel runs.
 Status verify_size(const Kernel &kernel, const Expr &size, std::string_view what, size_t number) {
@@ -125,13 +125,54 @@ class StageVerifier {
     KILN_TRY(yields(c.a, 0, c.accumulator, "operand a"));
     KILN_TRY(yields(c.b, 0, c.accumulator, "operand b"));
     KILN_TRY(verify_body({kernel_, axes_, reduced_}, {.accumulator = c.accumulator}, stage_.body));
+    const bool plain = c.a_factor == DType::none && c.b_factor == DType::none && c.group == 1;
     if (!tiled)
-      return c.panel == 0 && c.packed_buffer == 0 && c.packed_offset.is(0)
+      return plain && c.panel == 0 && c.packed_buffer == 0 && c.packed_offset.is(0)
                  ? Status()
-                 : broken("stage ", number_, ": only a kernel's one contraction has packed panels");
+                 : broken("stage ", number_, ": only a kernel's one contraction has panels");
     for (const Buffer &buffer : kernel_.buffers)
       if (buffer.space == Buffer::Space::row_local) return broken("a contraction has no row_local buffers");
+    if (kernel_.schedule.mr == 0 && !plain) return broken("types and groups are of panels, which a microkernel has");
+    KILN_TRY(factors());
+    KILN_TRY(products());
     return panels(m, n);
+  }
+
+  // What the conversion takes that `body` ends in; the yield where panels hold that.
+  static const Value *factor_of(const Body &body, DType factor) {
+    const Value &yield = body.values[static_cast<size_t>(body.yields[0])];
+    if (factor == DType::none) return &yield;
+    if (yield.op != Core::convert) return nullptr;
+    const Value &value = body.values[static_cast<size_t>(yield.args[0])];
+    return value.type == factor && factor != DType::boolean ? &value : nullptr;
+  }
+
+  Status factors() const {
+    const Contract &c = *stage_.contract;
+    if (c.group != 1 && c.group != 2 && c.group != 4)
+      return broken("panels in groups of ", c.group, ", expected 1, 2 or 4");
+    if (!factor_of(c.a, c.a_factor)) return broken("operand a ends in no conversion from what its panels hold");
+    if (!factor_of(c.b, c.b_factor)) return broken("operand b ends in no conversion from what its panels hold");
+    const int64_t step = k_step(c, kernel_.schedule);
+    if (kernel_.schedule.kc % step != 0)
+      return broken("a block of ", kernel_.schedule.kc, " k is not in steps of ", step);
+    return {};
+  }
+
+  Status products() const {
+    const Contract &c = *stage_.contract;
+    const Schedule &s = kernel_.schedule;
+    if (s.products == Schedule::Products::widened) return {};
+    const bool bytes = (c.a_type() == DType::i8 || c.a_type() == DType::u8) && c.b_type() == DType::i8 &&
+                       c.accumulator == DType::i32 && c.group == 4;
+    const bool halves =
+        c.a_type() == DType::bf16 && c.b_type() == DType::bf16 && c.accumulator == DType::f32 && c.group == 2;
+    if (!bytes && !halves)
+      return broken("no dot products of ", name_of(c.a_type()), " by ", name_of(c.b_type()), " in ",
+                    name_of(c.accumulator), " in groups of ", c.group);
+    if (s.products == Schedule::Products::tiles && ((s.mr != 16 && s.mr != 32) || (s.nr != 16 && s.nr != 32)))
+      return broken("a microkernel of tiles is ", s.mr, "x", s.nr, ", expected 16 or 32 rows and columns");
+    return {};
   }
 
   Status panels(uint32_t m, uint32_t n) const {
@@ -142,11 +183,12 @@ class StageVerifier {
     if (s.tiles.back() % s.nr != 0) return broken("a tile ends inside a packed panel");
     const uint32_t hidden[] = {m, n};
     KILN_TRY(verify_expr({kernel_, kernel_.parallel, hidden}, c.packed_offset));
-    const Value &read = c.b.values[static_cast<size_t>(c.b.yields[0])];
+    const Value &read = *factor_of(c.b, c.b_factor);
     const auto axis = [&](uint32_t id) { return axes_[id].extent.is(1) ? Expr(0) : Expr::axis(id, axes_[id].extent); };
-    const Expr width = static_cast<int64_t>(c.panel), k = axis(n + 1);
-    const Expr place =
-        c.packed_offset + (floor_div(axis(n), width) * axes_[n + 1].extent + k) * width + mod(axis(n), width);
+    const Expr width = static_cast<int64_t>(c.panel), k = axis(n + 1), group = static_cast<int64_t>(c.group),
+               step = k_step(c, s), groups = ceil_div(axes_[n + 1].extent, step) * (k_step(c, s) / c.group);
+    const Expr place = c.packed_offset + (floor_div(axis(n), width) * groups + floor_div(k, group)) * width * group +
+                       mod(axis(n), width) * group + mod(k, group);
     if (read.op != Core::load || read.access.valid >= 0 || read.access.buffer != c.packed_buffer ||
         read.access.index[0] != place)
       return broken("operand b does not read the packed panels: expected b", c.packed_buffer, "[", place.text(), "]");
@@ -227,10 +269,12 @@ Status verify_schedule(const Kernel &kernel) {
   if (s.vector != Schedule::Vector::inner && s.vector != Schedule::Vector::parallel)
     return broken("vectors run along no known axis");
   if (s.tiles.size() != kernel.parallel.size()) return broken("tiles and parallel axes differ in number");
-  if (s.lanes > max_lanes || !std::has_single_bit(s.lanes))
-    return broken(s.lanes, " lanes, expected a power of two up to ", max_lanes);
+  if (s.vector_bytes < 4 || s.vector_bytes > max_vector_bytes || !std::has_single_bit(s.vector_bytes))
+    return broken("vectors of ", s.vector_bytes, " bytes, expected a power of two from 4 to ", max_vector_bytes);
   for (uint32_t tile : s.tiles)
     if (tile == 0 || tile > max_tile) return broken("a tile of ", tile, ", expected 1 to ", max_tile);
+  if (s.products > Schedule::Products::tiles) return broken("products are made in no known way");
+  if (s.mr == 0 && s.products != Schedule::Products::widened) return broken("dot products are a microkernel's");
   if ((s.mr == 0) != (s.nr == 0) || (s.mr == 0) != (s.kc == 0))
     return broken("a contraction's microkernel needs all of mr, nr and kc, or none");
   if (s.mr > max_mr || s.nr > max_nr || s.kc > max_kc)

@@ -8,11 +8,23 @@
 #include <algorithm>
 #include <numeric>
 
+#include "jit/kernel/body.h"
 #include "jit/llvm/emitter.h"
 #include "jit/llvm/panel.h"
+#include "jit/llvm/products.h"
+#include "jit/llvm/tiles.h"
 
 namespace kiln::codegen {
 namespace {
+
+// The body of what panels of it hold.
+kernel::Body factor_body(const kernel::Body &body, DType factor) {
+  kernel::Body copy = body;
+  if (factor == DType::none) return copy;
+  copy.yields[0] = copy.values[static_cast<size_t>(copy.yields[0])].args[0];
+  kernel::prune(copy);
+  return copy;
+}
 
 class ContractionEmitter {
  public:
@@ -27,8 +39,14 @@ class ContractionEmitter {
         n_(n),
         m_axis_(state.kernel.parallel.size() - 2),
         element_(type_of(state, contract_.accumulator)),
-        lanes_(std::gcd(schedule_.nr, state.features.vector_bits / 8 / size_of(contract_.accumulator))),
+        lanes_(std::gcd(schedule_.nr, schedule_.lanes(size_of(contract_.accumulator)))),
         vector_(llvm::FixedVectorType::get(element_, lanes_)),
+        a_body_(factor_body(contract_.a, contract_.a_factor)),
+        b_body_(factor_body(contract_.b, contract_.b_factor)),
+        a_element_(memory_type_of(state, contract_.a_type())),
+        b_element_(memory_type_of(state, contract_.b_type())),
+        k_step_(kernel::k_step(contract_, schedule_)),
+        products_(state, contract_, lanes_),
         k_(stage_range(state, stage_.axes.front(), point)),
         one_block_(k_.count && *k_.count <= schedule_.kc),
         c_columns_(one_block_ ? schedule_.nr : round_up(schedule_.tiles[m_axis_ + 1], schedule_.nr)),
@@ -38,8 +56,15 @@ class ContractionEmitter {
         c_tile_(area(state.layout.c_tile)) {}
 
   void emit() {
-    if (is_packed() && state_.kernel.buffers[contract_.packed_buffer].type != contract_.accumulator)
-      return state_.fail(error(Code::internal, "packed panels are not of the accumulator's type"));
+    if (in_tiles()) emit_tiles_begin(state_);
+    emit_blocks();
+    if (in_tiles()) emit_tiles_end(state_);
+  }
+
+ private:
+  bool in_tiles() const { return schedule_.products == kernel::Schedule::Products::tiles; }
+
+  void emit_blocks() {
     if (one_block_) return emit_block(k_);
     clear_sums();
     // At least once, so that the epilogue runs where k is empty.
@@ -48,7 +73,6 @@ class ContractionEmitter {
               [&](llvm::Value *begin) { emit_block(block_at(begin)); });
   }
 
- private:
   static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
   llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   llvm::Value *at(llvm::Value *base, llvm::Value *index) { return b_.CreateGEP(element_, base, index); }
@@ -85,8 +109,9 @@ class ContractionEmitter {
   }
 
   void emit_block(const Range &k) {
-    const PanelSource a{contract_.a, m_axis_, contract_.accumulator, schedule_.mr};
-    const PanelSource b{contract_.b, m_axis_ + 1, contract_.accumulator, schedule_.nr};
+    const auto step = static_cast<unsigned>(k_step_);
+    const PanelSource a{a_body_, m_axis_, contract_.a_type(), schedule_.mr, step, step, products_.above_by_128()};
+    const PanelSource b{b_body_, m_axis_ + 1, contract_.b_type(), schedule_.nr, contract_.group, step};
     emit_loop(state_, m_, schedule_.mr,
               [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
@@ -96,6 +121,7 @@ class ContractionEmitter {
         columns = packed_panel(j, k.begin);
       else
         emit_panel(state_, b, point_, {j, n_.end}, k, columns);
+      begin_sums(k, columns);
       emit_loop(state_, m_, schedule_.mr, [&](llvm::Value *i) { emit_rows(i, j, k, columns); });
       // The panel's sums are still near; storing results while the next panel is computed hides the stores.
       if (one_block_) return emit_epilogue(columns_at(j));
@@ -104,27 +130,61 @@ class ContractionEmitter {
   }
 
   llvm::Value *a_panel_of(llvm::Value *i) {
-    return at(a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(schedule_.kc)));
+    return b_.CreateGEP(a_element_, a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(schedule_.kc)));
   }
 
   bool is_packed() const { return contract_.panel != 0; }
-  // j is a multiple of nr, the panel's width: (j / nr * K + k) * nr = j * K + k * nr.
+  // j is a multiple of nr, the panel's width, and k one of the group: (j / nr * K + k) * nr = j * K + k * nr.
   llvm::Value *packed_panel(llvm::Value *j, llvm::Value *k) {
     llvm::Value *offset = emit_scalar(state_, contract_.packed_offset, point_);
-    offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(j, k_.end));
+    offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(j, b_.CreateNSWMul(steps_of(k_), integer(k_step_))));
     offset = b_.CreateNSWAdd(offset, b_.CreateNSWMul(k, integer(schedule_.nr)));
-    return at(state_.buffers[contract_.packed_buffer], offset);
+    return b_.CreateGEP(b_element_, state_.buffers[contract_.packed_buffer], offset);
+  }
+  // How many steps the microkernel takes for a range of k.
+  llvm::Value *steps_of(const Range &k) {
+    llvm::Value *count = b_.CreateNSWSub(k.end, k.begin);
+    if (k_step_ == 1) return count;
+    return b_.CreateUDiv(b_.CreateNSWAdd(count, integer(k_step_ - 1)), integer(k_step_));
+  }
+  Range depth_of(const Range &k) {
+    const auto steps = [&](int64_t count) { return (count + k_step_ - 1) / k_step_; };
+    return {integer(0), steps_of(k), k.count ? std::optional(steps(*k.count)) : std::nullopt};
+  }
+
+  // What sums over a block of k begin with, by vectors of a panel's columns.
+  void begin_sums(const Range &k, llvm::Value *columns) {
+    first_sums_.assign(schedule_.nr / lanes_, llvm::Constant::getNullValue(vector_));
+    if (!products_.above_by_128()) return;
+    const Values row = products_.by_128();
+    first_sums_ = emit_loop(state_, depth_of(k), 1, first_sums_, [&](llvm::Value *step, const Values &carried) {
+      llvm::Value *line = line_of(columns, step);
+      Values next;
+      for (llvm::Value *sum : carried) next.push_back(products_.multiply_add(row, vector_of(line, next.size()), sum));
+      return next;
+    });
+    for (llvm::Value *&sum : first_sums_) sum = b_.CreateNeg(sum);
+  }
+  // A panel's columns in a step, and those of one vector.
+  llvm::Value *line_of(llvm::Value *columns, llvm::Value *step) {
+    return b_.CreateGEP(b_element_, columns, b_.CreateNSWMul(step, integer(schedule_.nr * contract_.group)));
+  }
+  Values vector_of(llvm::Value *line, size_t vector) {
+    const int64_t offset = static_cast<int64_t>(vector) * lanes_ * contract_.group;
+    return products_.columns(b_.CreateGEP(b_element_, line, integer(offset)));
   }
 
   // The microkernel for a panel of rows from i on; the last one may be thin, and then goes in smaller steps.
   void emit_rows(llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *columns) {
     const int64_t mr = schedule_.mr, few = few_rows();
+    if (in_tiles()) return emit_tiles(i, j, k, columns);
     if (few == mr || (m_.count && *m_.count % mr == 0)) return emit_microkernel(mr, i, j, k, a_panel_of(i), columns);
     llvm::Value *left = b_.CreateNSWSub(m_.end, i);
     const auto all_rows = [&] { emit_microkernel(mr, i, j, k, a_panel_of(i), columns); };
     const auto thin = [&] {
       emit_loop(state_, {integer(0), left}, few, [&](llvm::Value *row) {
-        emit_microkernel(few, b_.CreateNSWAdd(i, row), j, k, at(a_panel_of(i), row), columns);
+        emit_microkernel(few, b_.CreateNSWAdd(i, row), j, k,
+                         b_.CreateGEP(a_element_, a_panel_of(i), b_.CreateNSWMul(row, integer(k_step_))), columns);
       });
     };
     emit_if_else(state_, b_.CreateICmpSGT(left, integer(mr - few)), all_rows, thin);
@@ -136,7 +196,14 @@ class ContractionEmitter {
     return schedule_.mr;
   }
 
-  // c_tile[i.., j..] += rows x columns, a sum of its own. `a_rows` has mr elements for each k, of which the first `rows` are used.
+  // The same with tiles, which take their time for rows that do not exist.
+  void emit_tiles(llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *columns) {
+    const TileBlock block{a_panel_of(i), columns, at(c_tile_, c_offset(i, j)), c_columns_, one_block_};
+    emit_tile_products(state_, contract_, block, depth_of(k));
+  }
+
+  // c_tile[i.., j..] += rows x columns, a sum of its own. `a_rows` has mr groups for each step, of which the first
+  // `rows` are used.
   void emit_microkernel(int64_t rows, llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *a_rows,
                         llvm::Value *columns) {
     const int64_t vectors = schedule_.nr / lanes_;
@@ -146,17 +213,20 @@ class ContractionEmitter {
       const auto r = static_cast<int64_t>(sum) / vectors, v = static_cast<int64_t>(sum) % vectors;
       return at(c, r * c_columns_ + v * lanes_);
     };
-    Values sums(static_cast<size_t>(rows * vectors), llvm::Constant::getNullValue(vector_));
-    const Range depth{integer(0), b_.CreateNSWSub(k.end, k.begin), k.count};
-    sums = emit_loop(state_, depth, 1, sums, [&](llvm::Value *step, const Values &carried) {
-      llvm::Value *b_row = at(columns, b_.CreateNSWMul(step, integer(schedule_.nr)));
-      llvm::Value *a_column = at(a_rows, b_.CreateNSWMul(step, integer(schedule_.mr)));
-      Values b_vectors, next;
-      for (int64_t v = 0; v < vectors; ++v) b_vectors.push_back(load(vector_, at(b_row, v * lanes_)));
-      prefetch(b_row);
+    Values sums;
+    for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
+      sums.push_back(first_sums_[sum % static_cast<size_t>(vectors)]);
+
+    sums = emit_loop(state_, depth_of(k), 1, sums, [&](llvm::Value *step, const Values &carried) {
+      llvm::Value *line = line_of(columns, step);
+      llvm::Value *a_column = b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(step, integer(schedule_.mr * k_step_)));
+      llvm::SmallVector<Values, 4> b_vectors;
+      Values next;
+      for (size_t v = 0; v < static_cast<size_t>(vectors); ++v) b_vectors.push_back(vector_of(line, v));
+      prefetch(line);
       for (int64_t r = 0; r < rows; ++r) {
-        llvm::Value *a = b_.CreateVectorSplat(lanes_, load(element_, at(a_column, r)));
-        for (llvm::Value *b : b_vectors) next.push_back(emit_multiply_add(state_, a, b, carried[next.size()]));
+        const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * k_step_)));
+        for (const Values &b : b_vectors) next.push_back(products_.multiply_add(a, b, carried[next.size()]));
       }
       return next;
     });
@@ -173,7 +243,7 @@ class ContractionEmitter {
   // A packed panel may come from far: ask for what is read some steps later.
   void prefetch(llvm::Value *b_row) {
     constexpr int64_t distance_bytes = 1024, line_bytes = 64;
-    const int64_t row_bytes = int64_t{schedule_.nr} * size_of(contract_.accumulator);
+    const int64_t row_bytes = int64_t{schedule_.nr} * contract_.group * size_of(contract_.b_type());
     if (!is_packed()) return;
     for (int64_t offset = 0; offset < row_bytes; offset += line_bytes) {
       llvm::Value *line = b_.CreateConstGEP1_64(b_.getInt8Ty(), b_row, static_cast<uint64_t>(distance_bytes + offset));
@@ -191,8 +261,8 @@ class ContractionEmitter {
     const size_t inner = schedule_.vector_m ? m_axis_ : m_axis_ + 1, outer = schedule_.vector_m ? m_axis_ + 1 : m_axis_;
     const Range &lanes_range = schedule_.vector_m ? m_ : columns, &other_range = schedule_.vector_m ? columns : m_;
     const int64_t step = schedule_.vector_m ? schedule_.tiles[inner] : std::gcd(schedule_.tiles[inner], schedule_.nr);
-    const int64_t width = schedule_.lanes;
-    LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes, step % width == 0 ? width : 1);
+    const int64_t width = schedule_.lanes();
+    LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes(), step % width == 0 ? width : 1);
     if (schedule_.vector_m) plan.single = false;  // sums down a column are loaded lane by lane
     emit_loop(state_, other_range, 1, [&](llvm::Value *i) {
       Point line = point_;
@@ -231,6 +301,11 @@ class ContractionEmitter {
   llvm::Type *element_;
   const unsigned lanes_;  // of the microkernel's vectors
   llvm::Type *vector_;
+  const kernel::Body a_body_, b_body_;  // of what panels hold
+  llvm::Type *a_element_, *b_element_;
+  const int64_t k_step_;
+  Products products_;
+  Values first_sums_;
   const Range k_;
   const bool one_block_;              // of k: sums are complete when they leave the registers, and used at once
   const int64_t c_columns_, c_rows_;  // of c_tile, which then has one panel of columns

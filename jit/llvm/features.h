@@ -40,6 +40,7 @@ struct Features {
 
   std::string cpu;         // LLVM's name of the level
   std::string attributes;  // LLVM's string of the features beyond it
+  FeatureSet set;          // all of them
   unsigned vector_bits;    // of the widest registers
   bool fma;                // fused multiply-add instructions
   bool rounding;           // floor and round to even
@@ -65,6 +66,7 @@ inline Features features_of(const Target &target) {
   const uint32_t bytes = target.vector_bytes();
   return {.cpu = set.level() == "x86-64" ? "x86-64" : str_cat("x86-64-", set.level()),
           .attributes = std::move(attributes),
+          .set = set,
           .vector_bits = bytes * 8,
           .fma = set.has(Feature::fma),
           .rounding = set.has(Feature::sse41),

@@ -2,7 +2,6 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 
 #include "jit/base/kernel_args.h"
@@ -155,7 +154,7 @@ class KernelEmitter {
     if (size == 1) return {begin, end, 1};
     if (extent.is_integer() && extent.integer() % size == 0) return {begin, end, size};
     if (extent.is_integer() && extent.integer() < size) return {begin, extents_[axis], extent.integer()};
-    const int64_t lanes = kernel_.schedule.lanes;
+    const int64_t lanes = kernel_.schedule.lanes();
     const bool whole = size % lanes == 0 && is_multiple(extent, lanes);
     return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt,
             whole ? lanes : 1};
@@ -168,7 +167,7 @@ class KernelEmitter {
     if (axis == count) return emit_stages(state_, point);
     const Schedule &schedule = kernel_.schedule;
     const bool vectors = axis + 1 == count && schedule.vector == Schedule::Vector::parallel;
-    const unsigned width = vectors ? schedule.lanes : 1;
+    const unsigned width = vectors ? schedule.lanes() : 1;
     const LanePlan plan = make_plan(state_, kernel_.stages, axis, width, schedule.tiles[axis] % width == 0 ? width : 1);
     Point inside = point;
     inside.row_local_lanes = width;
@@ -187,8 +186,6 @@ class KernelEmitter {
 }  // namespace
 
 Status emit_kernel(const Kernel &kernel, const Features &features, llvm::Module &module) {
-  if (!std::has_single_bit(kernel.schedule.lanes))
-    return error(Code::unimplemented, "a schedule of ", kernel.schedule.lanes, " lanes: expected a power of two");
   if (is_tiled_contraction(kernel) && kernel.schedule.mr == 0)
     return error(Code::unimplemented, "a contraction without a microkernel: it was scheduled for a device");
   return KernelEmitter(kernel, features, module).emit();

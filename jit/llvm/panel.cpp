@@ -1,5 +1,5 @@
 // Packing runs along whichever axis memory does: along k, `lanes` steps of a few rows at a time, transposed in
-// registers; or along the panel's rows, which then are copied.
+// registers; or along the panel's rows, which then are copied. What is moved are words: the elements of one group.
 #include "jit/llvm/panel.h"
 
 #include <algorithm>
@@ -22,17 +22,23 @@ class PanelEmitter {
         k_(k),
         target_(target),
         k_axis_(state.kernel.parallel.size()),
-        lanes_(state.kernel.schedule.lanes),
-        element_(type_of(state, source.type)) {}
+        lanes_(state.kernel.schedule.lanes()),
+        bits_(size_of(source.type) * 8),
+        word_(source.group == 1 ? type_of(state, source.type) : b_.getIntNTy(bits_ * source.group)) {}
 
   void emit() {
-    if (walks(k_axis_))
+    if (source_.group > widest_word)
+      row_by_row();
+    else if (walks(k_axis_))
       along_k();
     else
       along_rows();
+    if (source_.step > source_.group) clear_rest();
   }
 
  private:
+  static constexpr unsigned widest_word = 4;  // elements; in more of them there is nothing to transpose
+
   llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   llvm::Align alignment() const { return llvm::Align(size_of(source_.type)); }
 
@@ -45,12 +51,22 @@ class PanelEmitter {
     });
   }
 
+  // Where the word of a row stands that begins with k.
   llvm::Value *slot(llvm::Value *k, llvm::Value *row) {
-    llvm::Value *line = b_.CreateNSWMul(b_.CreateNSWSub(k, k_.begin), integer(source_.rows));
-    return b_.CreateGEP(element_, target_, b_.CreateNSWAdd(line, row));
+    llvm::Value *line = b_.CreateNSWMul(words_before(k), integer(source_.rows));
+    return b_.CreateGEP(word_, target_, b_.CreateNSWAdd(line, row));
   }
-  llvm::Value *slot(llvm::Value *base, int64_t k, int64_t row) {
-    return b_.CreateGEP(element_, base, integer(k * source_.rows + row));
+  llvm::Value *slot(llvm::Value *base, int64_t words, int64_t row) {
+    return b_.CreateGEP(word_, base, integer(words * source_.rows + row));
+  }
+  llvm::Value *words_before(llvm::Value *k) {
+    llvm::Value *elements = b_.CreateNSWSub(k, k_.begin);
+    return source_.group == 1 ? elements : b_.CreateLShr(elements, std::countr_zero(source_.group));
+  }
+  llvm::Value *rounded_up(llvm::Value *k, unsigned step) {
+    if (step == 1) return k;
+    llvm::Value *elements = b_.CreateNSWAdd(b_.CreateNSWSub(k, k_.begin), integer(step - 1));
+    return b_.CreateNSWAdd(k_.begin, b_.CreateAnd(elements, integer(-int64_t{step})));
   }
   void store(llvm::Value *value, llvm::Value *to) { b_.CreateAlignedStore(value, to, alignment()); }
 
@@ -58,16 +74,69 @@ class PanelEmitter {
   // Rows go in groups of 4, 2 or 1, as many as divide the panel. Those beyond the end are copies of the last.
   void along_k() {
     const unsigned group = source_.rows % 4 == 0 ? 4 : source_.rows % 2 == 0 ? 2 : 1;
-    const auto [vectors, rest] = split_range(state_, k_, lanes_);
+    const unsigned width = lanes_ * source_.group;
+    const auto [vectors, rest] = split_range(state_, k_, width);
     emit_loop(state_, {integer(0), integer(source_.rows)}, group, [&](llvm::Value *row) {
-      emit_loop(state_, vectors, lanes_, [&](llvm::Value *k) { transpose(group, k, row); });
-      emit_loop(state_, rest, 1, [&](llvm::Value *k) {
+      emit_loop(state_, vectors, width, [&](llvm::Value *k) { transpose(group, k, row); });
+      emit_loop(state_, rest, source_.group, [&](llvm::Value *k) {
         for (unsigned r = 0; r < group; ++r) {
           llvm::Value *number = b_.CreateNSWAdd(row, integer(r));
-          store(evaluate(point_at(number, k)), slot(k, number));
+          store(word_at(point_at(number, k), k), slot(k, number));
         }
       });
     });
+  }
+
+  // The word that begins with k, of one row or of each lane; beyond the last k it holds zeros.
+  llvm::Value *word_at(Point point, llvm::Value *k) {
+    if (source_.group == 1) {
+      point.set_axis(k_axis_, k);
+      return splat(state_, evaluate(point), point.width);
+    }
+    llvm::Value *last = b_.CreateNSWSub(k_.end, integer(1)), *word = nullptr;
+    for (unsigned e = 0; e < source_.group; ++e) {
+      llvm::Value *number = b_.CreateNSWAdd(k, integer(e));
+      point.set_axis(k_axis_, e == 0 ? k : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number, last));
+      llvm::Value *bits = splat(state_, evaluate(point), point.width);
+      bits = b_.CreateBitCast(bits, bits->getType()->getWithNewType(b_.getIntNTy(bits_)));
+      if (e > 0)
+        bits = b_.CreateSelect(b_.CreateICmpSLE(number, last), bits, llvm::Constant::getNullValue(bits->getType()));
+      bits = b_.CreateZExt(bits, bits->getType()->getWithNewType(word_));
+      word = e == 0 ? bits : b_.CreateOr(word, b_.CreateShl(bits, uint64_t{e} * bits_));
+    }
+    return word;
+  }
+
+  void clear_rest() {
+    const Range rest{rounded_up(k_.end, source_.group), rounded_up(k_.end, source_.step)};
+    emit_loop(state_, rest, source_.group, [&](llvm::Value *k) {
+      emit_loop(state_, {integer(0), integer(source_.rows)}, 1,
+                [&](llvm::Value *row) { store(llvm::Constant::getNullValue(word_), slot(k, row)); });
+    });
+  }
+
+  // ---- row by row: what stands together is a vector and more, as memory has it or gathered.
+  void row_by_row() {
+    llvm::Type *element = b_.getIntNTy(bits_);
+    const auto [vectors, rest] = split_range(state_, k_, source_.group);
+    emit_loop(state_, {integer(0), integer(source_.rows)}, 1, [&](llvm::Value *row) {
+      emit_loop(state_, vectors, source_.group, [&](llvm::Value *k) {
+        store(splat(state_, evaluate(along(point_at(row, k), source_.group)), source_.group), slot(k, row));
+      });
+      llvm::Value *last = slot(rest.begin, row);
+      emit_loop(state_, {rest.begin, rounded_up(k_.end, source_.group)}, 1, [&](llvm::Value *k) {
+        store(llvm::Constant::getNullValue(element), b_.CreateGEP(element, last, b_.CreateNSWSub(k, rest.begin)));
+      });
+      emit_loop(state_, rest, 1, [&](llvm::Value *k) {
+        store(evaluate(point_at(row, k)), b_.CreateGEP(element, last, b_.CreateNSWSub(k, rest.begin)));
+      });
+    });
+  }
+
+  Point along(Point point, unsigned width) const {
+    point.vector_axis = static_cast<int>(k_axis_);
+    point.width = width;
+    return point;
   }
 
   Point point_at(llvm::Value *row, llvm::Value *k) {
@@ -79,14 +148,13 @@ class PanelEmitter {
     return point;
   }
 
-  // `group` rows of `lanes` steps of k become `lanes` pieces of `group` elements.
+  // `group` rows of `lanes` words along k become `lanes` pieces of `group` words.
   void transpose(unsigned group, llvm::Value *k, llvm::Value *row) {
     Values rows;
     for (unsigned r = 0; r < group; ++r) {
-      Point point = point_at(b_.CreateNSWAdd(row, integer(r)), k);
-      point.vector_axis = static_cast<int>(k_axis_);
-      point.width = lanes_;
-      rows.push_back(splat(state_, evaluate(point), lanes_));
+      const unsigned width = lanes_ * source_.group;
+      llvm::Value *elements = evaluate(along(point_at(b_.CreateNSWAdd(row, integer(r)), k), width));
+      rows.push_back(b_.CreateBitCast(splat(state_, elements, width), llvm::FixedVectorType::get(word_, lanes_)));
     }
     llvm::Value *base = slot(k, row);
     const Values columns = group == 4 ? interleave_four(rows) : group == 2 ? interleave_two(rows) : rows;
@@ -152,18 +220,17 @@ class PanelEmitter {
 
   // What scratch holds could be subnormal numbers, which are slow to compute with.
   void clear(unsigned width) {
-    llvm::Type *type = width == 1 ? element_ : llvm::FixedVectorType::get(element_, width);
-    llvm::Value *size = b_.CreateNSWMul(b_.CreateNSWSub(k_.end, k_.begin), integer(source_.rows));
+    llvm::Type *type = width == 1 ? word_ : llvm::FixedVectorType::get(word_, width);
+    llvm::Value *size = b_.CreateNSWMul(words_before(rounded_up(k_.end, source_.group)), integer(source_.rows));
     emit_loop(state_, {integer(0), size}, width,
-              [&](llvm::Value *i) { store(llvm::Constant::getNullValue(type), b_.CreateGEP(element_, target_, i)); });
+              [&](llvm::Value *i) { store(llvm::Constant::getNullValue(type), b_.CreateGEP(word_, target_, i)); });
   }
 
   void copy_pieces(const std::vector<Point> &pieces) {
-    emit_loop(state_, k_, 1, [&](llvm::Value *k) {
-      for (Point piece : pieces) {
+    emit_loop(state_, k_, source_.group, [&](llvm::Value *k) {
+      for (const Point &piece : pieces) {
         llvm::Value *row = b_.CreateNSWSub(piece.axes[source_.axis], along_.begin);
-        piece.set_axis(k_axis_, k);
-        store_piece(splat(state_, evaluate(piece), piece.width), slot(k, row));
+        store_piece(word_at(piece, k), slot(k, row));
       }
     });
   }
@@ -173,7 +240,7 @@ class PanelEmitter {
     const unsigned width = type ? type->getNumElements() : 1, count = std::min(width, source_.rows);
     if (count == width) {
       store(values, to);
-    } else if (state_.features.has_masked(size_of(source_.type), width)) {
+    } else if (state_.features.has_masked(size_of(source_.type) * source_.group, width)) {
       emit_masked_store(state_, values, to, first_lanes(count, width));
     } else {
       for (unsigned lane = 0; lane < count; ++lane) store(part(values, lane, 1), slot(to, 0, lane));
@@ -186,7 +253,11 @@ class PanelEmitter {
     return llvm::ConstantVector::get(mask);
   }
 
-  llvm::Value *evaluate(const Point &point) { return emit_body(state_, source_.body, point)[0]; }
+  llvm::Value *evaluate(const Point &point) {
+    llvm::Value *value = emit_body(state_, source_.body, point)[0];
+    if (!source_.above_by_128) return value;
+    return b_.CreateXor(value, llvm::ConstantInt::get(value->getType(), 128));
+  }
 
   KernelState &state_;
   llvm::IRBuilder<> &b_;
@@ -195,8 +266,9 @@ class PanelEmitter {
   const Range &along_, &k_;
   llvm::Value *target_;
   const size_t k_axis_;
-  const unsigned lanes_;
-  llvm::Type *element_;
+  const unsigned lanes_;  // of words
+  const unsigned bits_;   // of an element
+  llvm::Type *word_;
 };
 
 }  // namespace

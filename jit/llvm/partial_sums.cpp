@@ -13,7 +13,7 @@ class PartialSums {
         stage_(stage),
         carriers_(stage.carriers),
         point_(point),
-        lanes_(state.kernel.schedule.lanes),
+        lanes_(state.kernel.schedule.lanes()),
         count_(kernel::partials_in_scratch(state.kernel, stage)),
         points_(kernel::reduced_points(stage)) {
     llvm::Value *area = emit_scalar(state_, state_.layout.partials, {});

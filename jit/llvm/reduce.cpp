@@ -31,13 +31,13 @@ class Reduction {
   void choose_plan(const Point &point) {
     const Schedule &schedule = state_.kernel.schedule;
     plan_.axis = state_.kernel.parallel.size() + stage_.axes.size() - 1;
-    if (schedule.vector != Schedule::Vector::inner || point.is_vector() || schedule.lanes == 1) return;
+    if (schedule.vector != Schedule::Vector::inner || point.is_vector() || schedule.lanes() == 1) return;
     const Expr &extent = stage_.axes.back().extent;
     count_ = extent.is_integer() ? extent.integer() : INT64_MAX;
-    const int64_t lanes = schedule.lanes;
+    const int64_t lanes = schedule.lanes();
     const bool ordered = schedule.ordered && kernel::rounds(stage_.carriers.combine);
     if (!ordered && !schedule.masked_tail && count_ < lanes) return;
-    plan_ = make_plan(state_, {&stage_, 1}, plan_.axis, schedule.lanes, lanes);
+    plan_ = make_plan(state_, {&stage_, 1}, plan_.axis, schedule.lanes(), lanes);
     // A short body waits for its carriers' latency: several chains hide it. A long one is there once, whatever the
     // order: then the sets take turns.
     turns_ = stage_.body.values.size() + stage_.carriers.combine.values.size() > 12;

@@ -50,7 +50,7 @@ void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &po
   const size_t id = state.kernel.parallel.size() + n;
   const Schedule &schedule = state.kernel.schedule;
   const bool innermost = n + (stage.contract ? 2 : 1) == stage.axes.size();
-  const unsigned width = innermost && schedule.vector == Schedule::Vector::inner ? schedule.lanes : 1;
+  const unsigned width = innermost && schedule.vector == Schedule::Vector::inner ? schedule.lanes() : 1;
   const LanePlan plan = make_plan(state, {&stage, 1}, id, width, width);
   emit_over_lanes(state, plan, stage_range(state, stage.axes[n], point), point,
                   [&](const Point &inside) { emit_axes(state, stage, n + 1, inside); });
@@ -67,7 +67,7 @@ size_t instructions_of(const kernel::Value &value) {
 bool has_mask(const KernelState &state, const kernel::Access &access, size_t axis) {
   if (state.features.masks == Features::Masks::registers) return true;
   const kernel::Buffer &buffer = state.kernel.buffers[access.buffer];
-  if (!state.features.has_masked(size_of(buffer.type), state.kernel.schedule.lanes)) return false;
+  if (!state.features.has_masked(size_of(buffer.type), state.kernel.schedule.lanes())) return false;
   if (buffer.space == kernel::Buffer::Space::row_local) return true;
   const std::optional<Expr> step = access.index[0].coefficient(static_cast<uint32_t>(axis));
   return step && (step->is(1) || step->is(0));
@@ -156,7 +156,7 @@ bool is_multiple(const Expr &expr, int64_t divisor) { return mod(expr, Expr(divi
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
-  if (is_multiple(axis.extent, state.kernel.schedule.lanes)) range.multiple = state.kernel.schedule.lanes;
+  if (is_multiple(axis.extent, state.kernel.schedule.lanes())) range.multiple = state.kernel.schedule.lanes();
   return range;
 }
 

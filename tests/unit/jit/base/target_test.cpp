@@ -21,7 +21,7 @@ FeatureSet features(std::string_view text) {
 TEST(Target, HasTheWidestVectorsThatItsFeaturesAllow) {
   EXPECT_EQ(Target::by_name("x86-64")->vector_bytes(), 16u);
   EXPECT_EQ(Target::by_name("v3-avx2")->vector_bytes(), 16u);
-  EXPECT_EQ(Target::by_name("v3")->lanes_f32(), 8u);
+  EXPECT_EQ(Target::by_name("v3")->vector_bytes(), 32u);
   EXPECT_EQ(Target::by_name("v4-avx512vl")->vector_bytes(), 32u);
   EXPECT_EQ(Target::by_name("v4-movbe")->vector_bytes(), 64u);
   EXPECT_EQ(Target::device("sm_90").vector_bytes(), 4u);

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "tests/unit/jit/cuda/standin_device.h"
-#include "tests/unit/jit/kernel/contraction_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
+#include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
 
 namespace kiln::cuda {
@@ -21,8 +21,9 @@ struct Emitted {
 
 Emitted emit_all() {
   Emitted all;
-  for (const auto &forms : {kernel::testing::store_forms(), kernel::testing::scan_forms(),
-                            kernel::testing::order_forms(), kernel::testing::contraction_forms()}) {
+  for (const auto &forms :
+       {kernel::testing::store_forms(), kernel::testing::scan_forms(), kernel::testing::order_forms(),
+        kernel::testing::contraction_forms(), kernel::testing::panel_forms()}) {
     for (const Form &form : forms) {
       all.forms.push_back(form);
       all.names.push_back(str_cat("f", all.names.size()));

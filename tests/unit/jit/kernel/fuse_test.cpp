@@ -343,7 +343,7 @@ TEST(Fuse, OnADeviceEachPointIsATaskAndNothingIsPackedOrBlocked) {
   for (const Launch &launch : result->launches) {
     const Kernel &kernel = *launch.kernel;
     EXPECT_FALSE(launch.prepared);
-    EXPECT_EQ(kernel.schedule.lanes, 1u);
+    EXPECT_EQ(kernel.schedule.lanes(), 1u);
     EXPECT_EQ(kernel.schedule.mr, 0u);
     Expr points = 1;
     for (const Axis &axis : kernel.parallel) points *= axis.extent;

@@ -1,6 +1,6 @@
 // What verify() refuses of stores, scans, searches and sorts.
-#include "tests/unit/jit/kernel/contraction_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
+#include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/refusal.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
 
@@ -19,7 +19,7 @@ Kernel ordered_kernel() {
                     out(DType::i64, rows * 8), row_local(DType::f32, 8), row_local(DType::f32, 8),
                     row_local(DType::i64, 8),  row_local(DType::i64, 8)};
   kernel.parallel = {parallel(rows)};
-  kernel.schedule = {.vector = Schedule::Vector::inner, .lanes = 8, .tiles = {4}};
+  kernel.schedule = {.vector = Schedule::Vector::inner, .vector_bytes = 32, .tiles = {4}};
   kernel.stages.resize(4);
 
   Stage &compact = kernel.stages[0];
@@ -159,13 +159,56 @@ const std::vector<Refusal> refusals_of_blocks = {
     {"axis i3 is not in scope", [](Kernel &k) { k.stages[3].contract->a.values[0].access.index[0] = axis(3, 5); }},
     {"axis i2 is not in scope", [](Kernel &k) { k.stages[3].contract->b.values[0].access.index[0] = axis(2, 4); }},
     {"axis i4 is not in scope", [](Kernel &k) { store(k, 3).to.index[0] = axis(4, 19); }},
-    {"stage 3: only a kernel's one contraction has packed panels", [](Kernel &k) { k.stages[3].contract->panel = 8; }},
+    {"stage 3: only a kernel's one contraction has panels", [](Kernel &k) { k.stages[3].contract->panel = 8; }},
 };
 
 TEST(VerifyForms, RefusesEachBrokenRuleOfBlocksByItsOwnMessage) {
   const Kernel kernel = attention_form(DType::f32, 1).kernel;
   expect_accepted(kernel);
   for (const Refusal &refusal : refusals_of_blocks) expect_refused(kernel, refusal);
+}
+
+Contract &contract_of(Kernel &k) { return *k.stages[0].contract; }
+
+const std::vector<Refusal> refusals_of_panels = {
+    {"panels in groups of 3, expected 1, 2 or 4", [](Kernel &k) { contract_of(k).group = 3; }},
+    {"panels in groups of 0, expected 1, 2 or 4", [](Kernel &k) { contract_of(k).group = 0; }},
+    {"operand a ends in no conversion from what its panels hold",
+     [](Kernel &k) { contract_of(k).a_factor = DType::u8; }},
+    {"operand a ends in no conversion from what its panels hold",
+     [](Kernel &k) {
+       contract_of(k).a.values.resize(1);
+       contract_of(k).a.yields = {0};
+       contract_of(k).a.values[0].type = k.buffers[0].type = DType::i32;
+     }},
+    {"operand b ends in no conversion from what its panels hold",
+     [](Kernel &k) { contract_of(k).b_factor = DType::boolean; }},
+    {"operand b ends in no conversion from what its panels hold",
+     [](Kernel &k) { contract_of(k).b_factor = static_cast<DType>(200); }},
+    {"a block of 18 k is not in steps of 4", [](Kernel &k) { k.schedule.kc = 18; }},
+    {"a block of 16 k is not in steps of 64", [](Kernel &k) { k.schedule.products = Schedule::Products::tiles; }},
+    {"a microkernel of tiles is 6x16, expected 16 or 32 rows and columns",
+     [](Kernel &k) {
+       k.schedule.products = Schedule::Products::tiles;
+       k.schedule.kc = 64;
+     }},
+    {"products are made in no known way", [](Kernel &k) { k.schedule.products = static_cast<Schedule::Products>(3); }},
+    {"dot products are a microkernel's", [](Kernel &k) { k.schedule.mr = k.schedule.nr = k.schedule.kc = 0; }},
+    {"types and groups are of panels, which a microkernel has",
+     [](Kernel &k) {
+       k.schedule.mr = k.schedule.nr = k.schedule.kc = 0;
+       k.schedule.products = Schedule::Products::widened;
+     }},
+    {"no dot products of i8 by i32 in i32 in groups of 4", [](Kernel &k) { contract_of(k).b_factor = DType::none; }},
+    {"no dot products of i8 by i8 in i32 in groups of 2", [](Kernel &k) { contract_of(k).group = 2; }},
+    {"operand b does not read the packed panels: expected b1[64*(i3 // 4) + 640*(i2 // 16) + 4*(i2 % 16) + i3 % 4 + 5]",
+     [](Kernel &k) { contract_of(k).packed_offset = 5; }},
+};
+
+TEST(VerifyForms, RefusesEachBrokenRuleOfPanelsByItsOwnMessage) {
+  const Kernel kernel = panel_form({DType::i8, DType::i8, DType::i32, 4, Schedule::Products::dot}).kernel;
+  expect_accepted(kernel);
+  for (const Refusal &refusal : refusals_of_panels) expect_refused(kernel, refusal);
 }
 
 TEST(VerifyForms, LetsPointsMeetInOneTaskAndInBuffersOfTheirOwn) {
@@ -194,7 +237,7 @@ TEST(VerifyForms, LetsPointsMeetInOneTaskAndInBuffersOfTheirOwn) {
 }
 
 TEST(VerifyForms, ReadsEachFormBackAsItWas) {
-  for (const auto &forms : {store_forms(), scan_forms(), order_forms(), contraction_forms()})
+  for (const auto &forms : {store_forms(), scan_forms(), order_forms(), contraction_forms(), panel_forms()})
     for (const Form &form : forms) expect_accepted(form.kernel);
 }
 

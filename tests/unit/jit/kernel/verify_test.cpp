@@ -25,7 +25,7 @@ Kernel rows_kernel() {
                     {DType::f32, Space::row_local, columns},
                     {DType::f32, Space::row_local, 1}};
   kernel.parallel = {{rows, Role::parallel}};
-  kernel.schedule = {.vector = Schedule::Vector::inner, .lanes = 8, .tiles = {4}};
+  kernel.schedule = {.vector = Schedule::Vector::inner, .vector_bytes = 32, .tiles = {4}};
   kernel.stages.resize(3);
 
   Stage &choose = kernel.stages[0];
@@ -64,7 +64,7 @@ Kernel product_kernel() {
                     {DType::f32, Space::in, 48},
                     {DType::f32, Space::out, rows * 48}};
   kernel.parallel = {{rows, Role::parallel}, {48, Role::parallel}};
-  kernel.schedule = {.vector = Schedule::Vector::inner, .lanes = 8, .tiles = {12, 48}, .mr = 6, .nr = 16, .kc = 20};
+  kernel.schedule = {.vector = Schedule::Vector::inner, .vector_bytes = 32, .tiles = {12, 48}, .mr = 6, .nr = 16, .kc = 20};
   Stage &stage = kernel.stages.emplace_back();
   stage.axes = {{20, Role::reduce}};
   Contract &contract = stage.contract.emplace();
@@ -108,9 +108,10 @@ const std::vector<Refusal> refusals_of_rows = {
     // schedule
     {"vectors run along no known axis", [](Kernel &k) { k.schedule.vector = static_cast<Schedule::Vector>(2); }},
     {"tiles and parallel axes differ in number", [](Kernel &k) { k.schedule.tiles.push_back(1); }},
-    {"0 lanes, expected a power of two up to 64", [](Kernel &k) { k.schedule.lanes = 0; }},
-    {"12 lanes, expected a power of two up to 64", [](Kernel &k) { k.schedule.lanes = 12; }},
-    {"128 lanes, expected a power of two up to 64", [](Kernel &k) { k.schedule.lanes = 128; }},
+    {"vectors of 0 bytes, expected a power of two from 4 to 256", [](Kernel &k) { k.schedule.vector_bytes = 0; }},
+    {"vectors of 2 bytes, expected a power of two from 4 to 256", [](Kernel &k) { k.schedule.vector_bytes = 2; }},
+    {"vectors of 48 bytes, expected a power of two from 4 to 256", [](Kernel &k) { k.schedule.vector_bytes = 48; }},
+    {"vectors of 512 bytes, expected a power of two from 4 to 256", [](Kernel &k) { k.schedule.vector_bytes = 512; }},
     {"a tile of 0, expected 1 to 16777216", [](Kernel &k) { k.schedule.tiles[0] = 0; }},
     {"a tile of 4294967295, expected 1 to 16777216", [](Kernel &k) { k.schedule.tiles[0] = UINT32_MAX; }},
     // stages

@@ -64,7 +64,7 @@ inline std::vector<Target> all_targets() {
 }
 
 inline void set_target(Kernel &kernel, const Target &target) {
-  kernel.schedule.lanes = target.lanes_f32();
+  kernel.schedule.vector_bytes = target.vector_bytes();
   kernel.schedule.masked_tail = target.vector_bytes() > 16;
 }
 

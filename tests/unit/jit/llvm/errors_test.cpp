@@ -148,7 +148,7 @@ TEST(Errors, AKernelThatCannotBeEmittedIsAnErrorThatNamesTheOperation) {
   set_target(kernel, Target::host());
   EXPECT_EQ(compile(kernel, Target::host()).error, "core op add of f16");
   kernel = binary_kernel(Core::add, DType::f32);
-  kernel.schedule.lanes = 12;
+  kernel.schedule.vector_bytes = 48;
   EXPECT_NE(compile(kernel, Target::host()).error.find("power of two"), std::string::npos);
 }
 

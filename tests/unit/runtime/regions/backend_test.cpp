@@ -38,7 +38,7 @@ TEST(Backend, RefusesTheOptionOfAnotherKind) {
 TEST(Target, OfADeviceKnowsNothingOfThisProcessor) {
   const Target device = Target::device("sm_90");
   EXPECT_EQ(device.name(), "sm_90");
-  EXPECT_EQ(device.lanes_f32(), 1u);
+  EXPECT_EQ(device.vector_bytes(), 4u);
   EXPECT_FALSE(device.runs_on_host());
 }
 
