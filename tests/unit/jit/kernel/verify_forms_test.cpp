@@ -201,7 +201,7 @@ const std::vector<Refusal> refusals_of_panels = {
      }},
     {"no dot products of i8 by i32 in i32 in groups of 4", [](Kernel &k) { contract_of(k).b_factor = DType::none; }},
     {"no dot products of i8 by i8 in i32 in groups of 2", [](Kernel &k) { contract_of(k).group = 2; }},
-    {"operand b does not read the packed panels: expected b1[64*(i3 // 4) + 640*(i2 // 16) + 4*(i2 % 16) + i3 % 4 + 5]",
+    {"operand b does not read the packed panels: expected b1[640*(i2 // 16) + 64*(i3 // 4) + 4*(i2 % 16) + i3 % 4 + 5]",
      [](Kernel &k) { contract_of(k).packed_offset = 5; }},
 };
 
