@@ -12,7 +12,7 @@ Products::Products(KernelState &state, const kernel::Contract &contract, unsigne
     : state_(state), b_(state.b), contract_(contract), lanes_(lanes), way_(choose()) {}
 
 Products::Way Products::choose() {
-  if (state_.kernel.schedule.products == Schedule::Products::widened) return Way::widened;
+  if (state_.kernel.schedule.products != Schedule::Products::dot) return Way::widened;
   const FeatureSet &set = state_.features.set;
   const unsigned bits = lanes_ * 32;
   const bool is_vector = bits >= 128 && bits <= state_.features.vector_bits;

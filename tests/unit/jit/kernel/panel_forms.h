@@ -24,7 +24,7 @@ inline std::string name_of(const PanelForm &p) {
 // out[z, m, n] = sum over k of a[z, m, k] * b[z, k, n], of two products with 21 columns. Bytes take all their values,
 // the least and the greatest more often than others.
 inline Form panel_form(const PanelForm &p) {
-  constexpr int64_t products = 2, columns = 21;
+  constexpr int64_t products = 2, columns = 19;
   const Expr rows = Expr::symbol("s0"), z = axis(0, products), m = axis(1, rows), n = axis(2, columns),
              k = axis(3, p.depth);
   Form form{name_of(p), {}, {p.rows}};
@@ -89,7 +89,7 @@ inline std::vector<Form> panel_forms() {
   for (DType a : {DType::i8, DType::u8}) {
     const PanelForm dot{a, DType::i8, DType::i32, 4, Products::dot};
     add(dot);
-    for (const auto &[depth, kc] : {std::pair<int64_t, int64_t>{67, 68}, {3, 4}, {200, 64}, {0, 4}}) {
+    for (const auto &[depth, kc] : {std::pair<int64_t, int64_t>{67, 68}, {3, 4}, {90, 64}, {0, 4}}) {
       PanelForm p = dot;
       p.depth = depth;
       p.kc = kc;
@@ -103,8 +103,8 @@ inline std::vector<Form> panel_forms() {
       p.packed = false;
       p.transpose_a = layout % 2 != 0;
       p.transpose_b = layout >= 2;
-      p.depth = 83;
-      p.kc = 80;
+      p.depth = 73;
+      p.kc = 68;
       add(p);
     }
     PanelForm thin = dot;
