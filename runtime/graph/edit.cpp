@@ -270,6 +270,11 @@ Status Edit::replace(ValueId from, ValueId to) {
   return {};
 }
 
+void Edit::retire(uint32_t id) {
+  const std::string name = graph_.find(id)->name;
+  graph_.retire(id, fresh_name(name));
+}
+
 Status Edit::set_outputs(std::vector<GraphOutput> outputs) {
   std::set<std::string_view> names;
   for (const GraphOutput &output : outputs) {

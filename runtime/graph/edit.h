@@ -42,6 +42,8 @@ class Edit {
   // annotations of from's node; two different values for one key are an error unless the added node set it itself.
   // A failure changes nothing.
   Status replace(ValueId from, ValueId to);
+  // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
+  void retire(uint32_t node);
   Status set_outputs(std::vector<GraphOutput> outputs);
   Status set_output_values(std::span<const ValueId> values);  // names kept where there are some, else "output0", ...
 

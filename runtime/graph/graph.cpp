@@ -67,6 +67,15 @@ void Graph::use_instead(ValueId from, ValueId to) {
     if (output.value == from) output.value = to;
 }
 
+void Graph::retire(uint32_t id, std::string name) {
+  Node &node = writable(id);
+  by_name_.erase(node.name);
+  node.name = std::move(name);
+  by_name_.emplace(node.name, id);
+  for (const ResolvedSymbol &symbol : node.symbols) resolvers_.erase(symbol.name);
+  node.symbols.clear();
+}
+
 const Node *Graph::find(uint32_t id) const {
   return id < position_.size() && position_[id] != absent ? nodes_[position_[id]].get() : nullptr;
 }

@@ -86,6 +86,7 @@ class Graph {
   Node &writable(uint32_t id);
   void share_all() { shared_.assign(nodes_.size(), true); }
   void use_instead(ValueId from, ValueId to);
+  void retire(uint32_t id, std::string name);  // it resolves nothing any more
 
   std::vector<std::shared_ptr<Node>> nodes_;
   std::vector<bool> shared_;  // by position: perhaps in another graph, too

@@ -28,6 +28,18 @@ Status require_dtype(const InferContext &c, DType dtype, DTypes set) {
   return c.fail("dtype is ", name_of(dtype), "; expected one of ", expected);
 }
 
+AttrDef accumulation_dtype() {
+  return {.name = "dtype",
+          .doc = "of the result, to which elements are converted first; none: x's",
+          .kind = AttrKind::dtype,
+          .fallback = DType::none};
+}
+
+Status accumulate_as_asked(InferContext &c) {
+  if (const DType asked = c.attr("dtype").dtype(); asked != DType::none) c.results[0].dtype = asked;
+  return require_dtype(c, c.results[0].dtype, numeric_types);
+}
+
 Result<DType> product_dtype(const InferContext &c, size_t a, size_t b) {
   const DType left = c.inputs[a].dtype, right = c.inputs[b].dtype;
   if (right == DType::i8 && (left == DType::i8 || left == DType::u8)) return DType::i32;

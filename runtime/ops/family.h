@@ -22,6 +22,7 @@ std::span<const Op> activation_ops();
 std::span<const Op> binary_ops();
 std::span<const Op> comparison_ops();
 std::span<const Op> reduce_ops();
+std::span<const Op> ordered_ops();
 std::span<const Op> view_ops();
 std::span<const Op> reshape_ops();
 std::span<const Op> joining_ops();
@@ -35,6 +36,7 @@ std::span<const Op> attention_ops();
 std::span<const Op> rope_ops();
 std::span<const Op> quantization_ops();
 std::span<const Op> nested_ops();
+std::span<const Op> resolving_ops();
 
 // ---- the dtypes that ops take
 inline constexpr DTypes float_types = dtypes(DType::f64, DType::f32, DType::f16, DType::bf16);
@@ -51,6 +53,9 @@ inline constexpr DTypes any_type = comparable_types | dtypes(DType::f8_e4m3fn, D
 Status infer_same(InferContext &c);
 // Two or more inputs are broadcast together; the result has the dtype of the last.
 Status infer_broadcast(InferContext &c);
+// The attribute of what adds up elements, and the dtype that it gives result 0.
+AttrDef accumulation_dtype();
+Status accumulate_as_asked(InferContext &c);
 // `dtype` names an attribute's value: an error unless it is one of `set`.
 Status require_dtype(const InferContext &c, DType dtype, DTypes set);
 // What products of operands `a` and `b` are summed in, and result in: floats of one dtype in that; i8 or u8 by i8 in
@@ -163,6 +168,13 @@ template <class Fn>
 auto dispatch(const RefTensor &t, Fn fn) {
   if (t.is_float()) return fn(double{});
   return dtype_info(t.dtype).is_signed ? fn(int64_t{}) : fn(uint64_t{});
+}
+// Element k of x, converted to a dtype whose elements are T.
+template <class T>
+T converted(const RefTensor &x, size_t k, DType to) {
+  if (!x.is_float())
+    return dtype_info(x.dtype).is_signed ? static_cast<T>(x.i[k]) : static_cast<T>(static_cast<uint64_t>(x.i[k]));
+  return std::is_integral_v<T> ? static_cast<T>(to_integer(x.f[k], to)) : static_cast<T>(x.f[k]);
 }
 // Copies the input at broadcast indices to the result.
 void copy_broadcast(const RefTensor &from, RefTensor &to);

@@ -248,30 +248,6 @@ void samples_call(SampleSink &out) {
     out.back().inputs.push_back(make_type(static_cast<DType>(number), {2, 3}));
 }
 
-Status infer_resolve(InferContext &c) {
-  if (c.inputs[0].rank() != 0) return c.fail("count is ", c.inputs[0].text(), ", expected i64[]");
-  const std::string &symbol = c.attr("symbol").text_value();
-  const Result<Expr> parsed = Expr::parse(symbol);
-  if (!parsed.ok() || parsed->kind() != Expr::Kind::symbol || parsed->symbol_name() != symbol)
-    return c.fail("symbol is '", symbol, "', expected a letter or '_', then letters, digits, '_' or '.'");
-  const Dim &bound = c.attr("bound").dim();
-  if (bound.is_integer() && bound.integer() < 0) return c.fail("bound is ", bound.text(), ", expected at least 0");
-  c.symbols = {{symbol, bound}};
-  c.results = {make_type(DType::i64, {})};
-  return {};
-}
-
-Status reference_resolve(ReferenceContext &c) {
-  c.results[0] = *c.inputs[0];  // which run_reference() holds to the bound
-  return {};
-}
-
-// What shapes make of it, resolved_sizes_test shows.
-void samples_resolve(SampleSink &out) {
-  out.push_back({.name = "none", .inputs = {i64({})}, .attrs = {{"bound", Dim(0)}}, .int_low = 0, .int_high = 1});
-  out.push_back({.name = "count", .inputs = {i64({})}, .attrs = {{"bound", Dim(5)}}, .int_low = 0, .int_high = 6});
-}
-
 // (x [n], y [n]) -> (x * y or x / y, the sum of x or of y)
 Result<GraphPtr> branch_graph(std::string_view op, size_t summed) {
   Edit edit;
@@ -410,20 +386,6 @@ const Op records[] = {
                 {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_while},
      {.reference = reference_while, .samples = samples_while}},
-    {{.name = "resolve",
-      .doc =
-          "count, as what `symbol` is in shapes and dims from here on: a size that only a run can tell. A run in which "
-          "it is less than 0 or more than `bound` ends there (TYPE_MISMATCH). Memory is laid out for `bound`.",
-      .flags = op_flags::moves | op_flags::control | op_flags::resolves,
-      .args = {{"count", "a scalar", dtypes(DType::i64)}},
-      .result_names = {"count"},
-      .attrs = {{.name = "bound", .doc = "the most that it can be", .kind = AttrKind::dim, .required = true},
-                {.name = "symbol",
-                 .doc = "bound by this node alone; empty: a fresh one",
-                 .kind = AttrKind::text,
-                 .fallback = ""}},
-      .infer = infer_resolve},
-     {.reference = reference_resolve, .samples = samples_resolve}},
 };
 
 }  // namespace

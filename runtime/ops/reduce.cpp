@@ -43,9 +43,7 @@ Status infer_reduce(InferContext &c) {
 
 Status infer_accumulation(InferContext &c) {
   KILN_TRY(infer_reduce(c));
-  DType &dtype = c.results[0].dtype;
-  if (c.attr("dtype").dtype() != DType::none) dtype = c.attr("dtype").dtype();
-  return require_dtype(c, dtype, numeric_types);
+  return accumulate_as_asked(c);
 }
 
 Status infer_argmax(InferContext &c) {
@@ -114,14 +112,6 @@ std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::v
   for (size_t d = 0; d < kept.size(); ++d)
     if (reduced[d]) strides[d] = 0;
   return strides;
-}
-
-// Element k of x, converted to a dtype whose elements are T.
-template <class T>
-T converted(const RefTensor &x, size_t k, DType to) {
-  if (!x.is_float())
-    return dtype_info(x.dtype).is_signed ? static_cast<T>(x.i[k]) : static_cast<T>(static_cast<uint64_t>(x.i[k]));
-  return std::is_integral_v<T> ? static_cast<T>(to_integer(x.f[k], to)) : static_cast<T>(x.f[k]);
 }
 
 // Combines the elements of x into the result, which begins as `identity` (of doubles) or `integer_identity`.
@@ -278,10 +268,7 @@ Op reduction(std::string_view name, std::string_view doc, DTypes types, std::vec
 // One whose result may have another dtype, in which it is then computed.
 Op accumulation(std::string_view name, std::string_view doc, OpMeaning meaning) {
   std::vector<AttrDef> attrs = reduce_attrs;
-  attrs.push_back({.name = "dtype",
-                   .doc = "of the result, to which elements are converted first; none: x's",
-                   .kind = AttrKind::dtype,
-                   .fallback = DType::none});
+  attrs.push_back(accumulation_dtype());
   return reduction(name, doc, comparable_types, std::move(attrs), infer_accumulation, meaning);
 }
 

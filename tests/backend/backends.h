@@ -65,7 +65,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
           },
           {{"cond", "control flow is steps of a plan, no kernel"},
            {"while", "control flow is steps of a plan, no kernel"},
-           {"resolve", "a step of a plan, no kernel"}}};
+           {"resolve", "a step of a plan, no kernel"},
+           {"nonzero", "a step of a plan lies between its kernels"}}};
 }
 
 // ---- the cpu backend: what a host gets

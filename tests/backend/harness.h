@@ -178,9 +178,7 @@ inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
   }
   for (auto &[name, value] : sample.attrs)
     if (value.kind() == AttrKind::dtype && value.dtype() == DType::f32) value = type;
-  AttrMap attrs = sample.attrs;
-  if (!check_operands(op, sample.inputs).ok() || !complete_attrs(op, attrs).ok()) return std::nullopt;
-  if (!infer(op, sample.inputs, attrs).ok()) return std::nullopt;
+  if (!make_case(op, sample, 0).ok()) return std::nullopt;
   sample.tolerance = 0;
   return sample;
 }

@@ -1,6 +1,8 @@
 // Sizes that a run tells: symbols that nodes resolve.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "runtime/graph/json.h"
 #include "runtime/ops/samples.h"
 #include "tests/backend/backends.h"
@@ -11,6 +13,7 @@ namespace kiln::testing {
 namespace {
 
 using example::floats_of;
+using example::integers_of;
 
 // The first k elements of x, doubled, where k is how many elements of m are not 0; and their sum.
 constexpr std::string_view leading = R"({"kiln":1,
@@ -174,6 +177,104 @@ TEST_P(ResolvedSizes, EachCallOfAGraphResolvesASymbolOfItsOwn) {
   const Status status = call->run(std::vector{scalar(i), scalar(j), array(x, DType::f32, n)});
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(floats_of(*call->take(3)), std::vector<float>{6});
+}
+
+// The columns in which x is not 0 pick rows of a table, and where these indices are not 0 is asked again; what a called
+// graph finds stays in it.
+constexpr std::string_view found = R"({"kiln":1,
+  "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n","m"]}},
+            {"name":"table","type":{"dtype":"f32","shape":["m",2]}}],
+  "nodes":[{"name":"at","op":"nonzero","inputs":["x"],"attrs":{"symbol":"k"}},
+           {"name":"columns","op":"slice","inputs":["at"],"attrs":{"dim":1,"start":1,"end":2}},
+           {"name":"flat","op":"reshape","inputs":["columns"],"attrs":{"shape":["k"]}},
+           {"name":"rows","op":"embedding","inputs":["table","flat"]},
+           {"name":"again","op":"nonzero","inputs":["at"],"attrs":{"max":"k + 3"}},
+           {"name":"all","op":"sum","inputs":["again"],"attrs":{"dims":[0]}},
+           {"name":"inside","op":"call","inputs":["x"],"attrs":{"graph":"sums"}},
+           {"name":"inside_too","op":"call","inputs":["table"],"attrs":{"graph":"sums"}}],
+  "outputs":[{"name":"at","value":"at"},{"name":"k","value":"at:1"},{"name":"rows","value":"rows"},
+             {"name":"all","value":"all"},{"name":"inside","value":"inside"},{"name":"inside_too","value":"inside_too"}],
+  "graphs":{"sums":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["a","b"]}}],
+    "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f"],"attrs":{"dims":[0]}}],
+    "outputs":[{"name":"s","value":"s"}]}}})";
+
+TEST_P(ResolvedSizes, WhatIsNotZeroTellsSizesOfWhatFollows) {
+  const std::unique_ptr<Call> call = call_of(found);
+  ASSERT_TRUE(call);
+  const auto run = [&](std::vector<float> x, int64_t n, std::vector<float> table) {
+    const std::array<int64_t, 2> dims = {n, 3}, table_dims = {3, 2};
+    return call->run(std::vector{ArrayRef{x.data(), DType::f32, 2, dims.data(), nullptr},
+                                 ArrayRef{table.data(), DType::f32, 2, table_dims.data(), nullptr}});
+  };
+  Status status = run({0, 5, -0.F, 0, NAN, 1}, 2, {1, 10, 2, 20, 3, 0});  // [0, 1], [1, 1], [1, 2]
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(integers_of(*call->take(2)), (std::vector<int64_t>{0, 1, 1, 1, 1, 2}));
+  EXPECT_EQ(integers_of(*call->take(3)), std::vector<int64_t>{3});
+  EXPECT_EQ(floats_of(*call->take(4)), (std::vector<float>{2, 20, 2, 20, 3, 0}));
+  EXPECT_EQ(integers_of(*call->take(5)), (std::vector<int64_t>{0 + 1 + 1 + 2 + 2, 1 + 0 + 1 + 0 + 1}));
+  EXPECT_EQ(integers_of(*call->take(6)), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(integers_of(*call->take(7)), (std::vector<int64_t>{0 + 0 + 1 + 1 + 2, 0 + 1 + 0 + 1 + 0}));
+  for (const int64_t n : {1, 0}) {  // nothing is found, or there is nothing
+    status = run(std::vector<float>(static_cast<size_t>(n) * 3), n, {0, 0, 0, 0, 0, 0});
+    ASSERT_TRUE(status.ok()) << status.message();
+    const Result<std::span<const int64_t>> dims = call->dims(2);
+    ASSERT_TRUE(dims.ok()) << dims.status().message();
+    EXPECT_EQ(std::vector(dims->begin(), dims->end()), (std::vector<int64_t>{0, 2}));
+    EXPECT_EQ(integers_of(*call->take(5)), (std::vector<int64_t>{0, 0}));
+  }
+}
+
+TEST_P(ResolvedSizes, WhatIsNotZeroInABranchOrALoopStaysThere) {
+  const std::unique_ptr<Call> call = call_of(R"({"kiln":1,
+    "inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"x","type":{"dtype":"i64","shape":["n"]}}],
+    "nodes":[{"name":"c","op":"cond","inputs":["p","x"],"attrs":{"then_graph":"indices","else_graph":"plain"}},
+             {"name":"w","op":"while","inputs":["x"],"attrs":{"cond_graph":"any","body_graph":"less"}}],
+    "outputs":[{"name":"c","value":"c"},{"name":"w","value":"w"}],
+    "graphs":{
+      "indices":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
+        "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f"]}],
+        "outputs":[{"name":"s","value":"s"}]},
+      "plain":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
+        "nodes":[{"name":"s","op":"sum","inputs":["u"]}],"outputs":[{"name":"s","value":"s"}]},
+      "any":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
+        "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},
+                 {"name":"one","op":"full","attrs":{"value":1,"dtype":"i64","shape":[]}},
+                 {"name":"m","op":"gt","inputs":["f:1","one"]}],"outputs":[{"name":"m","value":"m"}]},
+      "less":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
+        "nodes":[{"name":"one","op":"full","attrs":{"value":1,"dtype":"i64","shape":[]}},
+                 {"name":"none","op":"full","attrs":{"value":0,"dtype":"i64","shape":[]}},
+                 {"name":"d","op":"sub","inputs":["u","one"]},{"name":"y","op":"maximum","inputs":["d","none"]}],
+        "outputs":[{"name":"y","value":"y"}]}}})");
+  ASSERT_TRUE(call);
+  std::vector<int64_t> x = {0, 4, 0, 1, 3, 0};
+  const int64_t n = 6;
+  for (uint8_t p : {1, 0}) {
+    const Status status =
+        call->run(std::vector{ArrayRef{&p, DType::boolean, 0, nullptr, nullptr}, array(x, DType::i64, n)});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(integers_of(*call->take(2)), std::vector<int64_t>{8}) << "of indices 1, 3, 4, or of elements";
+    EXPECT_EQ(integers_of(*call->take(3)), (std::vector<int64_t>{0, 1, 0, 0, 0, 0}));
+  }
+}
+
+TEST_P(ResolvedSizes, MoreThanTheMaximumThatIsNotZeroEndsTheRun) {
+  const std::unique_ptr<Call> call = call_of(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"i64","shape":["n"]}}],
+    "nodes":[{"name":"inner","op":"call","inputs":["x"],"attrs":{"graph":"two"}}],
+    "outputs":[{"name":"y","value":"inner"}],
+    "graphs":{"two":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
+      "nodes":[{"name":"at","op":"nonzero","inputs":["u"],"attrs":{"max":2}},
+               {"name":"s","op":"sum","inputs":["at"]}],"outputs":[{"name":"s","value":"s"}]}}})");
+  ASSERT_TRUE(call);
+  std::vector<int64_t> x = {7, 0, 7, 7};
+  const int64_t n = 4;
+  const Status status = call->run(std::vector{array(x, DType::i64, n)});
+  EXPECT_EQ(status.code(), Code::type_mismatch);
+  EXPECT_NE(status.message().find("the size is 3, expected 0 to 2"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("node 'inner"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("at'"), std::string::npos) << status.message();
+  x = {7, 0, 0, 7};
+  ASSERT_TRUE(call->run(std::vector{array(x, DType::i64, n)}).ok());
+  EXPECT_EQ(integers_of(*call->take(1)), std::vector<int64_t>{3});
 }
 
 }  // namespace

@@ -43,13 +43,16 @@ struct Floats {
   std::vector<float> values;
 };
 
-// The elements of a dense f32 output.
-inline std::vector<float> floats_of(const Call::Taken &taken) {
+// The elements of a dense output of f32, or of i64.
+template <class T>
+std::vector<T> elements_of(const Call::Taken &taken) {
   int64_t count = 1;
   for (int64_t dim : taken.shape) count *= dim;
-  const auto *data = static_cast<const float *>(taken.data);
+  const auto *data = static_cast<const T *>(taken.data);
   return {data, data + count};
 }
+inline std::vector<float> floats_of(const Call::Taken &taken) { return elements_of<float>(taken); }
+inline std::vector<int64_t> integers_of(const Call::Taken &taken) { return elements_of<int64_t>(taken); }
 
 template <class... Arrays>
 Status run(Call &call, Arrays &&...arrays) {

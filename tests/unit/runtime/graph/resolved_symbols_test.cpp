@@ -69,6 +69,23 @@ TEST_F(ResolvedSymbols, OfNodesThatAreLeftOutAreGone) {
   EXPECT_FALSE((*graph)->symbols().contains("k"));
 }
 
+TEST_F(ResolvedSymbols, OfARetiredNodeAreFreeForOnesThatTakeItsPlace) {
+  const uint32_t old = *resolve("k", "r"), user = full(sym("k"));
+  ASSERT_TRUE(edit_.set_outputs({{"y", {user, 0}}, {"count", {old, 0}}}).ok());
+  edit_.retire(old);
+  EXPECT_EQ(edit_.view().resolver("k"), nullptr);
+  EXPECT_EQ(edit_.view().find("r"), nullptr);
+  const Result<uint32_t> taking = resolve("k", "r");
+  ASSERT_TRUE(taking.ok()) << taking.status().message();
+  ASSERT_TRUE(edit_.replace({old, 0}, {*taking, 0}).ok());
+  const Result<GraphPtr> graph = edit_.finish();
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ((*graph)->resolver("k")->id, *taking);
+  EXPECT_EQ((*graph)->find("r")->id, *taking);
+  EXPECT_EQ((*graph)->find(old), nullptr);
+  EXPECT_LT((*graph)->position(*taking), (*graph)->position(user));
+}
+
 TEST_F(ResolvedSymbols, AnInputCannotSpeakOfThem) {
   ASSERT_TRUE(edit_.input("late", f32({2 * sym("k")})).ok());
   ASSERT_TRUE(resolve("k").ok());

@@ -1,0 +1,183 @@
+// Ops whose results tell sizes: symbols that a run resolves.
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+const AttrDef symbol_attr = {
+    .name = "symbol", .doc = "bound by this node alone; empty: a fresh one", .kind = AttrKind::text, .fallback = ""};
+
+// The attribute "symbol" names what the last result is from here on.
+Status resolve_at_most(InferContext &c, const Dim &bound) {
+  const std::string &symbol = c.attr("symbol").text_value();
+  const Result<Expr> parsed = Expr::parse(symbol);
+  if (!parsed.ok() || parsed->kind() != Expr::Kind::symbol || parsed->symbol_name() != symbol)
+    return c.fail("symbol is '", symbol, "', expected a letter or '_', then letters, digits, '_' or '.'");
+  c.symbols = {{symbol, bound}};
+  return {};
+}
+
+// ---- resolve
+
+Status infer_resolve(InferContext &c) {
+  if (c.inputs[0].rank() != 0) return c.fail("count is ", c.inputs[0].text(), ", expected i64[]");
+  const Dim &bound = c.attr("bound").dim();
+  if (bound.is_integer() && bound.integer() < 0) return c.fail("bound is ", bound.text(), ", expected at least 0");
+  c.results = {make_type(DType::i64, {})};
+  return resolve_at_most(c, bound);
+}
+
+Status reference_resolve(ReferenceContext &c) {
+  c.results[0] = *c.inputs[0];  // which run_reference() holds to the bound
+  return {};
+}
+
+// What shapes make of it, resolved_sizes_test shows.
+void samples_resolve(SampleSink &out) {
+  out.push_back({.name = "none", .inputs = {i64({})}, .attrs = {{"bound", Dim(0)}}, .int_low = 0, .int_high = 1});
+  out.push_back({.name = "count", .inputs = {i64({})}, .attrs = {{"bound", Dim(5)}}, .int_low = 0, .int_high = 6});
+}
+
+// ---- nonzero
+
+Dim elements_of(const TensorType &type) {
+  Dim elements = 1;
+  for (const Dim &dim : type.dims) elements *= dim;
+  return elements;
+}
+
+Status infer_nonzero(InferContext &c) {
+  const Dim &max = c.attr("max").dim(), elements = elements_of(c.inputs[0]);
+  if (max.is_integer() && max.integer() < -1) return c.fail("max is ", max.text(), ", expected at least 0, or -1");
+  KILN_TRY(resolve_at_most(c, max.is(-1) ? elements : min(elements, max)));
+  const Dim count = Expr::symbol(c.symbols[0].name);
+  c.results = {make_type(DType::i64, {count, static_cast<int64_t>(c.inputs[0].rank())}), make_type(DType::i64, {})};
+  return {};
+}
+
+// The i-th element that is not 0 stands where i such elements come before it: a search in their running count. A row of
+// the result is its number in row-major order, divided by the strides.
+Status decompose_nonzero(DecomposeContext &c) {
+  const TensorType x = c.type(c.node.inputs[0]);
+  const Dim elements = elements_of(x);
+  KILN_ASSIGN(const ValueId is, c.add("convert", c.node.inputs, {{"dtype", DType::boolean}}));
+  KILN_ASSIGN(const ValueId flat, c.add("reshape", {is}, {{"shape", AttrValue(Shape{elements})}}));
+  KILN_ASSIGN(const ValueId total, c.add("sum", {flat}, {{"dtype", DType::i64}}));
+  // It takes the node's place, by name and symbol: what a run finds is said of the node.
+  const ResolvedSymbol &symbol = c.node.symbols[0];
+  c.edit.retire(c.node.id);
+  KILN_ASSIGN(const uint32_t resolver, c.edit.add(c.ops.find("resolve"), {&total, 1},
+                                                  {{"bound", symbol.bound}, {"symbol", symbol.name}}, c.node.name));
+  const Dim count = Expr::symbol(symbol.name);
+  if (x.rank() == 0) {
+    KILN_ASSIGN(const ValueId none,
+                c.add("full", {}, {{"dtype", DType::i64}, {"shape", AttrValue(c.node.results[0].dims)}}));
+    c.results = {none, {resolver, 0}};
+    return {};
+  }
+  KILN_ASSIGN(const ValueId counts, c.add("cumsum", {flat}, {{"dim", 0}, {"dtype", DType::i64}}));
+  KILN_ASSIGN(const ValueId numbers, c.add("iota", {}, {{"shape", AttrValue(Shape{count})}}));
+  KILN_ASSIGN(const ValueId at, c.add("searchsorted", {counts, numbers}, {{"right", true}}));
+  KILN_ASSIGN(ValueId index, c.add("unsqueeze", {at}, {{"dims", ints({1})}}));
+  if (x.rank() > 1) {
+    std::vector<ValueId> strides, sizes;
+    for (const auto &[dims, values] : {std::pair{row_major_strides(x.dims), &strides}, std::pair{x.dims, &sizes}}) {
+      for (const Dim &dim : dims) {
+        KILN_ASSIGN(const ValueId value, c.count(DType::i64, dim));
+        KILN_ASSIGN(values->emplace_back(), c.add("unsqueeze", {value}, {{"dims", ints({0})}}));
+      }
+    }
+    KILN_ASSIGN(const ValueId stride, c.add("concat", strides, {{"dim", 0}}));
+    KILN_ASSIGN(const ValueId size, c.add("concat", sizes, {{"dim", 0}}));
+    KILN_ASSIGN(index, c.add("div", {index, stride}));
+    KILN_ASSIGN(index, c.add("remainder", {index, size}));
+  }
+  c.results = {index, {resolver, 0}};
+  return {};
+}
+
+Status reference_nonzero(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &index = c.results[0];
+  const size_t rank = x.shape.size();
+  std::vector<std::vector<int64_t>> strides(rank, std::vector<int64_t>(rank, 0));
+  std::vector<int64_t> at(rank, 0);
+  for (int64_t k = 0; k < x.size(); ++k) {
+    const auto element = static_cast<size_t>(k);
+    if (x.is_float() ? x.f[element] != 0 : x.i[element] != 0) {
+      index.i.insert(index.i.end(), at.begin(), at.end());
+      ++c.results[1].i[0];
+    }
+    for (size_t d = rank; d-- > 0; at[d] = 0)
+      if (++at[d] < x.shape[d]) break;
+  }
+  index.shape[0] = c.results[1].i[0];
+  return {};
+}
+
+void samples_nonzero(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  auto sample = [&](const char *name, TensorType x, std::map<std::string, int64_t> sizes = {}, AttrMap attrs = {}) {
+    out.push_back({.name = name,
+                   .inputs = {std::move(x)},
+                   .attrs = std::move(attrs),
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = 3});
+  };
+  sample("vector", i64({257}));
+  sample("matrix", i64({7, 33}));
+  sample("three_dims", boolean({3, 5, 7}));
+  sample("columns_of_one", i64({9, 1}));
+  sample("empty", i64({3, 0}));
+  sample("at_most", i64({65}), {}, {{"max", Dim(65)}});
+  sample("at_most_more_than_there_are", i64({5}), {}, {{"max", Dim(1000)}});
+  sample("symbolic", i64({n, m}), {{"n", 5}, {"m", 33}});
+  sample("symbolic_none", i64({n, m}), {{"n", 3}, {"m", 0}});
+  sample("symbolic_at_most", i64({n}), {{"n", 33}, {"m", 40}}, {{"max", m}});
+  const auto given = [&](const char *name, std::vector<int64_t> shape, std::vector<float> values) {
+    Sample made{.name = name, .inputs = {f32(Shape(shape.begin(), shape.end()))}};
+    made.given = {{0, f32_data(std::move(shape), values)}};
+    out.push_back(std::move(made));
+  };
+  given("edges", {2, 4}, {0.f, -0.f, 1e-40f, NAN, INFINITY, -3.f, 0.f, 2.f});
+  given("none_at_all", {2, 3}, {0.f, -0.f, 0.f, 0.f, 0.f, 0.f});
+  given("all", {5}, {1.f, 2.f, -1.f, 3.f, 5.f});
+  given("scalar", {}, {2.f});
+  given("scalar_zero", {}, {0.f});
+}
+
+const Op records[] = {
+    {{.name = "resolve",
+      .doc =
+          "count, as what `symbol` is in shapes and dims from here on: a size that only a run can tell. A run in which "
+          "it is less than 0 or more than `bound` ends there (TYPE_MISMATCH). Memory is laid out for `bound`.",
+      .flags = op_flags::moves | op_flags::control | op_flags::resolves,
+      .args = {{"count", "a scalar", dtypes(DType::i64)}},
+      .result_names = {"count"},
+      .attrs = {{.name = "bound", .doc = "the most that it can be", .kind = AttrKind::dim, .required = true},
+                symbol_attr},
+      .infer = infer_resolve},
+     {.reference = reference_resolve, .samples = samples_resolve}},
+
+    {{.name = "nonzero",
+      .doc = "The indices of the elements that are not 0 (NaN is not, -0 is), in row-major order: [symbol, rank]; and "
+             "how many they are, which is `symbol` from here on. A run that finds more than `max` ends there "
+             "(TYPE_MISMATCH). Memory is laid out for `max`.",
+      .flags = op_flags::moves | op_flags::resolves,
+      .args = {{"x", "any shape", any_type}},
+      .result_names = {"index", "count"},
+      .attrs = {{.name = "max",
+                 .doc = "the most that there can be; -1, and at most: as many as x has",
+                 .kind = AttrKind::dim,
+                 .fallback = Dim(-1)},
+                symbol_attr},
+      .infer = infer_nonzero},
+     {.decompose = decompose_nonzero, .reference = reference_nonzero, .samples = samples_nonzero}},
+};
+
+}  // namespace
+
+std::span<const Op> resolving_ops() { return records; }
+
+}  // namespace kiln::ops
