@@ -61,9 +61,8 @@ void samples_cumsum(SampleSink &out) {
   sample("symbolic", {n, m}, 1, {{"n", 5}, {"m", 33}});
   sample("symbolic_none", {n, m}, 0, {{"n", 0}, {"m", 7}});
   out.push_back({.name = "integers", .inputs = {i64({5, 17})}, .attrs = {{"dim", 0}}});
-  out.push_back({.name = "booleans_counted",
-                 .inputs = {boolean({9, 33})},
-                 .attrs = {{"dim", 1}, {"dtype", DType::i64}}});
+  out.push_back(
+      {.name = "booleans_counted", .inputs = {boolean({9, 33})}, .attrs = {{"dim", 1}, {"dtype", DType::i64}}});
   out.push_back({.name = "bytes_that_wrap",
                  .inputs = {make_type(DType::u8, {65})},
                  .attrs = {{"dim", 0}},
@@ -98,8 +97,8 @@ Status reference_searchsorted(ReferenceContext &c) {
   const RefTensor &sorted = *c.inputs[0], &values = *c.inputs[1];
   const bool right = c.attr("right").boolean();
   const auto count = static_cast<size_t>(sorted.shape.back());
-  const size_t per_row = sorted.shape.size() == 1 ? values.i.size() + values.f.size()
-                                                  : static_cast<size_t>(values.shape.back());
+  const size_t per_row =
+      sorted.shape.size() == 1 ? values.i.size() + values.f.size() : static_cast<size_t>(values.shape.back());
   return dispatch(values, [&](auto zero) -> Status {
     using T = decltype(zero);
     const auto before = [](T a, T b) { return is_nan(b) ? !is_nan(a) : a < b; };  // NaN comes last
@@ -107,7 +106,8 @@ Status reference_searchsorted(ReferenceContext &c) {
     for (size_t k = 0; k < y.size(); ++k) {
       const auto row = elements<T>(sorted).subspan(k / per_row * count, count);
       const T value = elements<T>(values)[k];
-      const auto end = right ? std::ranges::upper_bound(row, value, before) : std::ranges::lower_bound(row, value, before);
+      const auto end =
+          right ? std::ranges::upper_bound(row, value, before) : std::ranges::lower_bound(row, value, before);
       y[k] = end - row.begin();
     }
     return {};

@@ -185,17 +185,17 @@ constexpr std::string_view found = R"({"kiln":1,
   "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n","m"]}},
             {"name":"table","type":{"dtype":"f32","shape":["m",2]}}],
   "nodes":[{"name":"at","op":"nonzero","inputs":["x"],"attrs":{"symbol":"k"}},
-           {"name":"columns","op":"slice","inputs":["at"],"attrs":{"dim":1,"start":1,"end":2}},
+           {"name":"columns","op":"slice","inputs":["at:0"],"attrs":{"dim":1,"start":1,"end":2}},
            {"name":"flat","op":"reshape","inputs":["columns"],"attrs":{"shape":["k"]}},
            {"name":"rows","op":"embedding","inputs":["table","flat"]},
-           {"name":"again","op":"nonzero","inputs":["at"],"attrs":{"max":"k + 3"}},
-           {"name":"all","op":"sum","inputs":["again"],"attrs":{"dims":[0]}},
+           {"name":"again","op":"nonzero","inputs":["at:0"],"attrs":{"max":"k + 3"}},
+           {"name":"all","op":"sum","inputs":["again:0"],"attrs":{"dims":[0]}},
            {"name":"inside","op":"call","inputs":["x"],"attrs":{"graph":"sums"}},
            {"name":"inside_too","op":"call","inputs":["table"],"attrs":{"graph":"sums"}}],
-  "outputs":[{"name":"at","value":"at"},{"name":"k","value":"at:1"},{"name":"rows","value":"rows"},
+  "outputs":[{"name":"at","value":"at:0"},{"name":"k","value":"at:1"},{"name":"rows","value":"rows"},
              {"name":"all","value":"all"},{"name":"inside","value":"inside"},{"name":"inside_too","value":"inside_too"}],
   "graphs":{"sums":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["a","b"]}}],
-    "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f"],"attrs":{"dims":[0]}}],
+    "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f:0"],"attrs":{"dims":[0]}}],
     "outputs":[{"name":"s","value":"s"}]}}})";
 
 TEST_P(ResolvedSizes, WhatIsNotZeroTellsSizesOfWhatFollows) {
@@ -232,7 +232,7 @@ TEST_P(ResolvedSizes, WhatIsNotZeroInABranchOrALoopStaysThere) {
     "outputs":[{"name":"c","value":"c"},{"name":"w","value":"w"}],
     "graphs":{
       "indices":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
-        "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f"]}],
+        "nodes":[{"name":"f","op":"nonzero","inputs":["u"]},{"name":"s","op":"sum","inputs":["f:0"]}],
         "outputs":[{"name":"s","value":"s"}]},
       "plain":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
         "nodes":[{"name":"s","op":"sum","inputs":["u"]}],"outputs":[{"name":"s","value":"s"}]},
@@ -263,7 +263,7 @@ TEST_P(ResolvedSizes, MoreThanTheMaximumThatIsNotZeroEndsTheRun) {
     "outputs":[{"name":"y","value":"inner"}],
     "graphs":{"two":{"inputs":[{"name":"u","type":{"dtype":"i64","shape":["a"]}}],
       "nodes":[{"name":"at","op":"nonzero","inputs":["u"],"attrs":{"max":2}},
-               {"name":"s","op":"sum","inputs":["at"]}],"outputs":[{"name":"s","value":"s"}]}}})");
+               {"name":"s","op":"sum","inputs":["at:0"]}],"outputs":[{"name":"s","value":"s"}]}}})");
   ASSERT_TRUE(call);
   std::vector<int64_t> x = {7, 0, 7, 7};
   const int64_t n = 4;

@@ -40,10 +40,10 @@ class RunTest(Case):
                 self.assertEqual(read_npy(self.file("y.npy"))[1], [0, 0] if dtype == "bool" else wrapped, (dtype, backend))
 
     def test_an_output_is_as_large_as_the_run_finds(self):
-        path = self.write_graph(graph([f32("x", "n", 3)], [node("at", "nonzero", ["x"])], ["at"]))
+        path = self.write_graph(graph([f32("x", "n", 3)], [node("at", "nonzero", ["x"])], ["at:0"]))
         write_npy(self.file("x.npy"), [2, 3], [0.0, 1.0, -0.0, math.nan, 0.0, -2.0])
         for words in ["--stats", self.file("cold")], ["--stats", self.file("warm")], ["--backend", "reference"]:
-            self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "at=" + self.file("at.npy"), *words)
+            self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "at:0=" + self.file("at.npy"), *words)
             self.assertEqual(read_npy(self.file("at.npy")), ([3, 2], [0, 1, 1, 0, 1, 2]), words)
         with open(self.file("warm")) as file:
             self.assertEqual(json.load(file)["lookup"], "HIT")
