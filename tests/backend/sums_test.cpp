@@ -124,7 +124,7 @@ TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
     const std::vector<float> all = numbers(n);
     for (bool columns : {false, true})
       for (bool known : {false, true})
-        expect_sum(sum_of_each(all, columns, known, sum_in_order(all, target().lanes_f32())), GetParam());
+        expect_sum(sum_of_each(all, columns, known, sum_in_order(all, target().vector_bytes() / 4)), GetParam());
   }
 }
 
@@ -136,7 +136,7 @@ TEST_P(Sums, OverSeveralDimsAreInTheirRowMajorOrderWhateverTheStrides) {
   std::vector<float> transposed(all.size());
   for (int64_t i = 0; i < a; ++i)
     for (int64_t j = 0; j < b; ++j) transposed[static_cast<size_t>(j * a + i)] = all[static_cast<size_t>(i * b + j)];
-  const float expected = sum_in_order(all, target().lanes_f32());
+  const float expected = sum_in_order(all, target().vector_bytes() / 4);
   const std::string sum = R"("op":"sum","attrs":{"dims":[]})";
   expect_sum({.inputs = str_cat(R"({"name":"x","type":)", shape_text("7,27"), "}"),
               .parameters = "",
@@ -157,7 +157,7 @@ TEST_P(Sums, OverSeveralDimsAreInTheirRowMajorOrderWhateverTheStrides) {
 TEST_P(Sums, OfLongBodiesHaveTheSameOrder) {
   for (int64_t n : {5, 64, 100, 333}) {
     std::vector<float> all = numbers(n);
-    const float expected = sum_in_order(all, target().lanes_f32());
+    const float expected = sum_in_order(all, target().vector_bytes() / 4);
     for (bool known : {false, true}) {
       const std::string extent = known ? std::to_string(n) : "\"n\"";
       std::string nodes, last = "x";  // x * 2 / 2, often: the same numbers
