@@ -174,6 +174,37 @@ TEST(Fuse, EndsALinearLayerWithItsActivationAndResidualAndPacksItsWeightsOnce) {
   expect_same_as_unfused(b, {{"n", 1}, {"t", 1}});
 }
 
+// Weights keep their type in panels where widening them later gives the same sums; bytes stand together by fours.
+TEST(Fuse, PacksNarrowWeightsAsTheyAre) {
+  struct Expected {
+    DType x, w, sum, panels;
+    uint32_t group;
+    const char *target = "v3";
+  };
+  for (const Expected &e : {Expected{DType::i8, DType::i8, DType::i32, DType::i8, 4},
+                            {DType::u8, DType::i8, DType::i32, DType::i8, 4},
+                            {DType::f32, DType::bf16, DType::f32, DType::bf16, 1},
+                            {DType::f32, DType::f16, DType::f32, DType::f16, 1},
+                            {DType::f32, DType::f16, DType::f32, DType::f32, 1, "v3-f16c"},
+                            {DType::f32, DType::i8, DType::f32, DType::f32, 1},
+                            {DType::i32, DType::i8, DType::i32, DType::i32, 1}}) {
+    ProgramBuilder b;
+    const uint32_t x = b.input({n, 26}, false, e.x), w = b.input({40, 26}, true, e.w);
+    b.output(b.linear(x, w, e.sum));
+    const Result<Fused> f = fuse(b.program, *Target::by_name(e.target), {});
+    ASSERT_TRUE(f.ok()) << f.status().message();
+    const Kernel &k = *f->launches[1].kernel;
+    const Contract &contract = *k.stages[0].contract;
+    EXPECT_EQ(k.buffers[contract.packed_buffer].type, e.panels) << print(k);
+    EXPECT_EQ(contract.b_type(), e.panels) << print(k);
+    EXPECT_EQ(contract.group, e.group) << print(k);
+    EXPECT_EQ(k.schedule.products, e.group == 4 ? Schedule::Products::dot : Schedule::Products::widened);
+    // Three panels of 16 columns, of 28 k where they stand together by fours.
+    EXPECT_EQ(k.buffers[contract.packed_buffer].size, Expr(3 * 16 * (e.group == 4 ? 28 : 26)));
+    if (e.sum == DType::f32) expect_same_as_unfused(b, {{"n", 5}});
+  }
+}
+
 TEST(Fuse, EndsALinearLayerWithWhatReadsScalesMadeOfParametersAlone) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, 24}), w = b.input({40, 24}, true), scale = b.input({40}, true);

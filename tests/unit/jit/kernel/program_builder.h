@@ -11,8 +11,8 @@ class ProgramBuilder {
  public:
   Program program;
 
-  uint32_t input(Shape dims, bool parameter = false) {
-    program.tensors.push_back({DType::f32, dims, row_major_strides(dims), false, parameter});
+  uint32_t input(Shape dims, bool parameter = false, DType dtype = DType::f32) {
+    program.tensors.push_back({dtype, dims, row_major_strides(dims), false, parameter});
     return last();
   }
   // Pointwise over one or two operands, broadcast as numpy does.
@@ -105,8 +105,9 @@ class ProgramBuilder {
     return define(std::move(c), {a});
   }
   // [batch.., m, k] x [n, k] -> [batch.., m, n], as a linear layer.
-  uint32_t linear(uint32_t x, uint32_t w) {
+  uint32_t linear(uint32_t x, uint32_t w, DType accumulator = DType::f32) {
     Compute c;
+    c.results = {{accumulator}};
     c.dims = program.tensors[x].dims;
     const Expr k_extent = c.dims.back();
     c.dims.back() = program.tensors[w].dims[0];
@@ -118,9 +119,10 @@ class ProgramBuilder {
     std::vector<Expr> a_index(all.begin(), all.end() - 1);
     a_index.push_back(k);
     Contract &contract = c.contract.emplace();
+    contract.accumulator = accumulator;
     BodyBuilder a(contract.a), b(contract.b);
-    a.yield(a.load(0, DType::f32, a_index));
-    b.yield(b.load(1, DType::f32, {all.back(), k}));
+    a.yield(a.convert(a.load(0, program.tensors[x].dtype, a_index), accumulator));
+    b.yield(b.convert(b.load(1, program.tensors[w].dtype, {all.back(), k}), accumulator));
     return define(std::move(c), {x, w});
   }
   // Gives the first result; the others follow it.
