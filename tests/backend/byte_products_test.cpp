@@ -31,37 +31,29 @@ GraphPtr graph_of(const Product &product, std::string_view x, bool parameter) {
                                 product.node, R"(}], "outputs": [{"name": "y", "value": "y"}]})"));
 }
 
-struct Values {
-  int64_t low, high;  // half-open
-};
+// Every second number is the least or the greatest of its type.
+TensorData extreme_tensor(const TensorType &type, std::mt19937_64 &random) {
+  const int64_t least = type.dtype == DType::u8 ? 0 : -128;
+  RefTensor t{type.dtype, shape_at(type.dims, {}), {}, {}};
+  t.allocate();
+  for (int64_t &x : t.i) x = least + (random() % 2 ? static_cast<int64_t>(random() % 256) : random() % 2 ? 255 : 0);
+  return from_reference(t);
+}
 
 TEST(ByteProducts, AreSummedExactlyAtTheEndsOfTheirRanges) {
   std::vector<Backend> levels;
-  for (const char *name : {"x86-64", "v3", "v4", "native"})
+  for (const char *name : {"v3", "native"})
     if (Target::by_name(name)->runs_on_host()) levels.push_back(compiled(str_cat("cpu ", name), name, true));
   std::mt19937_64 random(5);
   for (const Product &product : products) {
-    for (const auto &[dtype, values] : {std::pair<DType, Values>{DType::i8, {-128, 128}},
-                                        {DType::i8, {-128, -127}},
-                                        {DType::i8, {127, 128}},
-                                        {DType::u8, {0, 256}},
-                                        {DType::u8, {255, 256}}}) {
-      for (const Values &weights : {Values{-128, 128}, Values{-128, -127}, Values{127, 128}}) {
-        for (bool parameter : {true, false}) {
-          SCOPED_TRACE(str_cat(product.node, " of ", name_of(dtype), " from ", values.low, ", weights from ",
-                               weights.low, parameter ? ", packed" : ""));
-          const GraphPtr graph = graph_of(product, name_of(dtype), parameter);
-          Case made{"", graph, {}, {0}, {}};
-          for (const auto &[ids, range] : {std::pair{graph->inputs(), values}, {graph->parameters(), weights}}) {
-            for (uint32_t id : ids) {
-              const TensorType &type = graph->find(id)->results[0];
-              const Values &of = made.arguments.empty() ? range : weights;
-              made.arguments.push_back(
-                  random_tensor(type.dtype, shape_at(type.dims, {}), {.int_low = of.low, .int_high = of.high}, random));
-            }
-          }
-          for (const Backend &level : levels) EXPECT_EQ(check(level, made), "");
-        }
+    for (const char *x : {"i8", "u8"}) {
+      for (bool parameter : {true, false}) {
+        SCOPED_TRACE(str_cat(product.node, " of ", x, parameter ? ", packed" : ""));
+        const GraphPtr graph = graph_of(product, x, parameter);
+        Case made{"", graph, {}, {0}, {}};
+        for (const auto &ids : {graph->inputs(), graph->parameters()})
+          for (uint32_t id : ids) made.arguments.push_back(extreme_tensor(graph->find(id)->results[0], random));
+        for (const Backend &level : levels) EXPECT_EQ(check(level, made), "");
       }
     }
   }
