@@ -1,5 +1,6 @@
 // Arithmetic of two operands, broadcast together.
 #include <cmath>
+#include <concepts>
 
 #include "runtime/ops/family.h"
 
@@ -15,17 +16,19 @@ Status lower_as(LowerContext &c) {
   return {};
 }
 
-// Applies a function of two doubles, or two 64-bit integers of the dtype's signedness.
-template <auto combine>
+// Applies a function of two doubles (if `in_wide` of two long doubles for f64), or two 64-bit integers of the dtype's
+// signedness.
+template <auto combine, bool in_wide = false>
 Status each(ReferenceContext &c) {
   const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
   RefTensor &y = c.results[0];
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
+    using Operand = std::conditional_t<in_wide, decltype(wide), T>;
     const auto left = elements<T>(a), right = elements<T>(b);
     T *out = elements<T>(y).data();
     walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)},
-            [&](auto at) { *out++ = combine(left[at[0]], right[at[1]]); });
+            [&](auto at) { *out++ = static_cast<T>(combine(Operand(left[at[0]]), Operand(right[at[1]]))); });
     return {};
   });
 }
@@ -40,8 +43,11 @@ Status each_divided(ReferenceContext &c) {
 }
 
 constexpr struct {
-  double operator()(double a, double b) const { return std::pow(a, b); }
-  template <class T>
+  template <std::floating_point T>
+  T operator()(T base, T exponent) const {
+    return std::pow(base, exponent);
+  }
+  template <std::integral T>
   T operator()(T base, T exponent) const {
     const T minus_one = static_cast<T>(-1);
     if (exponent < 0)
@@ -179,7 +185,7 @@ const Op records[] = {
     binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.",
            {.lower = lower_as<Core::div>, .reference = each_divided<quotient>, .samples = samples_quotient}),
     binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated.",
-           {.lower = lower_as<Core::pow>, .reference = each<power>, .samples = samples_power}),
+           {.lower = lower_as<Core::pow>, .reference = each<power, /*in_wide=*/true>, .samples = samples_power}),
     binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.",
            {.lower = lower_as<Core::max>,
             .reference = each<[](auto a, auto b) { return larger(a, b); }>,

@@ -169,6 +169,13 @@ auto dispatch(const RefTensor &t, Fn fn) {
   if (t.is_float()) return fn(double{});
   return dtype_info(t.dtype).is_signed ? fn(int64_t{}) : fn(uint64_t{});
 }
+// The same with a zero of the type that sums and functions are computed in, to be rounded once, when they are stored:
+// long double for f64. (A single sum or product of two is rounded rightly in its own type, and twice in a wider one.)
+template <class Fn>
+auto dispatch_wide(const RefTensor &t, Fn fn) {
+  if (t.dtype == DType::f64) return fn(double{}, static_cast<long double>(0));
+  return dispatch(t, [&](auto zero) { return fn(zero, zero); });
+}
 // Element k of x, converted to a dtype whose elements are T.
 template <class T>
 T converted(const RefTensor &x, size_t k, DType to) {

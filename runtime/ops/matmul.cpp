@@ -75,7 +75,7 @@ Status reference_matmul(ReferenceContext &c) {
                 k = a.shape[a.shape.size() - (transpose_a ? 2 : 1)];
   const int64_t a_row = transpose_a ? 1 : k, a_step = transpose_a ? m : 1;
   const int64_t b_column = transpose_b ? k : 1, b_step = transpose_b ? 1 : n;
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     T *out = elements<T>(y).data();
     const T *left = elements<T>(a).data(), *right = elements<T>(b).data();
@@ -83,9 +83,9 @@ Status reference_matmul(ReferenceContext &c) {
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
           const T *row = left + at[0] + i * a_row, *column = right + at[1] + j * b_column;
-          T sum = 0;
-          for (int64_t s = 0; s < k; ++s) sum += row[s * a_step] * column[s * b_step];
-          *out++ = sum;
+          auto sum = wide;
+          for (int64_t s = 0; s < k; ++s) sum += decltype(wide)(row[s * a_step]) * column[s * b_step];
+          *out++ = static_cast<T>(sum);
         }
     });
     return {};
@@ -129,14 +129,15 @@ Status decompose_linear(DecomposeContext &c) {
 Status reference_linear(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
   const auto n = static_cast<size_t>(weight.shape[0]), k = static_cast<size_t>(weight.shape[1]);
-  return dispatch(c.results[0], [&](auto zero) -> Status {
+  return dispatch_wide(c.results[0], [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     const auto y = elements<T>(c.results[0]);
     for (size_t at = 0; at < y.size(); ++at) {
       const T *row = elements<T>(x).data() + at / n * k, *column = elements<T>(weight).data() + at % n * k;
-      T sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[at % n] : T(0);
-      for (size_t s = 0; s < k; ++s) sum += row[s] * column[s];
-      y[at] = sum;
+      auto sum = wide;
+      if (c.inputs.size() == 3) sum = elements<T>(*c.inputs[2])[at % n];
+      for (size_t s = 0; s < k; ++s) sum += decltype(wide)(row[s]) * column[s];
+      y[at] = static_cast<T>(sum);
     }
     return {};
   });

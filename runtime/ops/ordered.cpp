@@ -28,15 +28,17 @@ Status reference_cumsum(ReferenceContext &c) {
   const int64_t step = dense_strides(y.shape)[normal_axis(c.attr("dim").i64(), y.shape.size())];
   std::vector<int64_t> along(y.shape.size(), 0);
   along[normal_axis(c.attr("dim").i64(), y.shape.size())] = 1;
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
-    const auto out = elements<T>(y);
+    using Wide = decltype(wide);
+    std::vector<Wide> sums(static_cast<size_t>(y.size()));
     size_t k = 0;
     walk<1>(y.shape, {along}, [&](auto at) {
-      const T before = at[0] == 0 ? T{} : out[k - static_cast<size_t>(step)];
-      out[k] = add(before, converted<T>(x, k, y.dtype));
+      const Wide before = at[0] == 0 ? Wide{} : sums[k - static_cast<size_t>(step)];
+      sums[k] = add(before, Wide(converted<T>(x, k, y.dtype)));
       ++k;
     });
+    std::ranges::transform(sums, elements<T>(y).begin(), [](Wide sum) { return static_cast<T>(sum); });
     return {};
   });
 }

@@ -114,28 +114,30 @@ std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::v
   return strides;
 }
 
-// Combines the elements of x into the result, which begins as `identity` (of doubles) or `integer_identity`.
+// Combines the elements of x, beginning with `identity` (of floats) or `integer_identity`; floats are divided in the
+// end.
 template <auto combine>
-Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity) {
+Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity, double divisor = 1) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  std::ranges::fill(y.f, identity);
-  std::ranges::fill(y.i, integer_identity);
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
-    const auto out = elements<T>(y);
+    using Wide = decltype(wide);
+    constexpr bool is_float = std::is_floating_point_v<T>;
+    std::vector<Wide> totals(static_cast<size_t>(y.size()), is_float ? Wide(identity) : Wide(integer_identity));
     size_t k = 0;
     walk<1>(x.shape, {result_strides(x.shape, reduced_dims(c.attrs, x.shape.size()))}, [&](auto at) {
-      T &total = out[static_cast<size_t>(at[0])];
-      total = combine(total, converted<T>(x, k++, y.dtype));
+      Wide &total = totals[static_cast<size_t>(at[0])];
+      total = combine(total, Wide(converted<T>(x, k++, y.dtype)));
     });
+    std::ranges::transform(totals, elements<T>(y).begin(),
+                           [&](Wide total) { return static_cast<T>(is_float ? total / Wide(divisor) : total); });
     return {};
   });
 }
 
-Status reference_sum(ReferenceContext &c) {
-  return reference_fold<[](auto a, auto b) { return add(a, b); }>(c, 0, 0);
-}
+constexpr auto plus = [](auto a, auto b) { return add(a, b); };
+Status reference_sum(ReferenceContext &c) { return reference_fold<plus>(c, 0, 0); }
 Status reference_prod(ReferenceContext &c) {
   return reference_fold<[](auto a, auto b) { return mul(a, b); }>(c, 1, 1);
 }
@@ -147,11 +149,8 @@ Status reference_min(ReferenceContext &c) {
 }
 
 Status reference_mean(ReferenceContext &c) {
-  KILN_TRY(reference_sum(c));
-  RefTensor &y = c.results[0];
-  const double count = static_cast<double>(c.inputs[0]->size()) / static_cast<double>(std::max<int64_t>(y.size(), 1));
-  for (double &value : y.f) value /= count;
-  return {};
+  const double results = static_cast<double>(std::max<int64_t>(c.results[0].size(), 1));
+  return reference_fold<plus>(c, 0, 0, static_cast<double>(c.inputs[0]->size()) / results);
 }
 
 Status reference_argmax(ReferenceContext &c) {

@@ -27,6 +27,21 @@ Status lower_sigmoid(LowerContext &c) {
   return {};
 }
 
+// Applies a function that floats of 64 bits need more than their precision for.
+template <auto function>
+Status each_wide(ReferenceContext &c) {
+  const std::vector<double> &x = c.inputs[0]->f;
+  const auto apply = [&](auto wide) {
+    std::ranges::transform(x, c.results[0].f.begin(),
+                           [](double value) { return static_cast<double>(function(decltype(wide)(value))); });
+  };
+  if (c.inputs[0]->dtype == DType::f64)
+    apply(static_cast<long double>(0));
+  else
+    apply(0.0);
+  return {};
+}
+
 // Applies one of two functions of one element, by dtype.
 template <auto on_float, auto on_integer = nullptr>
 Status each(ReferenceContext &c) {
@@ -107,35 +122,35 @@ const Op records[] = {
            .samples = samples_positive}),
     unary("rsqrt", "1 / sqrt(x).", float_types,
           {.lower = lower_as<Core::rsqrt>,
-           .reference = each<[](double x) { return 1 / std::sqrt(x); }>,
+           .reference = each_wide<[](auto x) { return 1 / std::sqrt(x); }>,
            .samples = samples_positive}),
     unary("exp", "e to the power x.", float_types,
           {.lower = lower_as<Core::exp>,
-           .reference = each<[](double x) { return std::exp(x); }>,
+           .reference = each_wide<[](auto x) { return std::exp(x); }>,
            .samples = samples_line}),
     unary("log", "The natural logarithm; NaN below 0.", float_types,
           {.lower = lower_as<Core::log>,
-           .reference = each<[](double x) { return std::log(x); }>,
+           .reference = each_wide<[](auto x) { return std::log(x); }>,
            .samples = samples_positive}),
     unary("tanh", "The hyperbolic tangent.", float_types,
           {.lower = lower_as<Core::tanh>,
-           .reference = each<[](double x) { return std::tanh(x); }>,
+           .reference = each_wide<[](auto x) { return std::tanh(x); }>,
            .samples = samples_line}),
     unary("erf", "The error function.", float_types,
           {.lower = lower_as<Core::erf>,
-           .reference = each<[](double x) { return std::erf(x); }>,
+           .reference = each_wide<[](auto x) { return std::erf(x); }>,
            .samples = samples_line}),
     unary("sin", "The sine of x in radians.", float_types,
           {.lower = lower_as<Core::sin>,
-           .reference = each<[](double x) { return std::sin(x); }>,
+           .reference = each_wide<[](auto x) { return std::sin(x); }>,
            .samples = samples_periodic}),
     unary("cos", "The cosine of x in radians.", float_types,
           {.lower = lower_as<Core::cos>,
-           .reference = each<[](double x) { return std::cos(x); }>,
+           .reference = each_wide<[](auto x) { return std::cos(x); }>,
            .samples = samples_periodic}),
     unary("sigmoid", "1 / (1 + exp(-x)).", float_types,
           {.lower = lower_sigmoid,
-           .reference = each<[](double x) { return 1 / (1 + std::exp(-x)); }>,
+           .reference = each_wide<[](auto x) { return 1 / (1 + std::exp(-x)); }>,
            .samples = samples_line}),
     unary("floor", "The largest integer that is not above x.", float_types,
           {.lower = lower_as<Core::floor>,

@@ -52,6 +52,19 @@ TEST(Reference, RaisesIntegersToPowers) {
                   {81, -8, 0, 1, -1, 0});
 }
 
+TEST(Reference, RoundsSumsAndFunctionsOf64BitsOnce) {
+  const auto doubles = [](std::vector<int64_t> shape, std::vector<double> values) {
+    return RefTensor{DType::f64, std::move(shape), std::move(values), {}};
+  };
+  const RefTensor x = doubles({1, 3}, {0x1p53, 1, 1}), ones = doubles({1, 3}, {1, 1, 1});
+  expect_floats(run_op("sum", {x}), {}, {0x1p53 + 2});
+  expect_floats(run_op("mean", {doubles({4}, {0x1p53, 1, 1, 0})}), {}, {0x1p51 + 0.5});
+  expect_floats(run_op("cumsum", {x}, {{"dim", 1}}), {1, 3}, {0x1p53, 0x1p53, 0x1p53 + 2});
+  expect_floats(run_op("linear", {x, ones}), {1, 1}, {0x1p53 + 2});
+  expect_floats(run_op("matmul", {x, ones}, {{"transpose_b", true}}), {1, 1}, {0x1p53 + 2});
+  EXPECT_EQ(run_op("rsqrt", {doubles({1}, {2})})->f[0], 0x1.6a09e667f3bcdp-1);
+}
+
 TEST(Reference, PropagatesNaNThroughMaximumAndMinimum) {
   expect_floats(run_op("maximum", {floats({3}, {nan, 1, 2}), floats({3}, {1, nan, 3})}), {3}, {nan, nan, 3});
   expect_floats(run_op("minimum", {floats({3}, {nan, 1, 2}), floats({3}, {1, nan, 3})}), {3}, {nan, nan, 2});
