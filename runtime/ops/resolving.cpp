@@ -135,7 +135,7 @@ void samples_nonzero(SampleSink &out) {
   sample("symbolic", i64({n, m}), {{"n", 5}, {"m", 33}});
   sample("symbolic_none", i64({n, m}), {{"n", 3}, {"m", 0}});
   sample("symbolic_at_most", i64({n}), {{"n", 33}, {"m", 40}}, {{"max", m}});
-  const auto given = [&](const char *name, std::vector<int64_t> shape, std::vector<float> values) {
+  const auto given = [&](const char *name, std::vector<int64_t> shape, const std::vector<float> &values) {
     Sample made{.name = name, .inputs = {f32(Shape(shape.begin(), shape.end()))}};
     made.given = {{0, f32_data(std::move(shape), values)}};
     out.push_back(std::move(made));
