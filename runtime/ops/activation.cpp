@@ -62,13 +62,16 @@ Status decompose_gelu(DecomposeContext &c) {
 
 Status reference_gelu(ReferenceContext &c) {
   const bool tanh = by_tanh(c.attr("approximate"));
-  for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
-    const double x = c.inputs[0]->f[k];
-    const double curve = tanh ? std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))
-                              : std::erf(x / std::numbers::sqrt2);
-    c.results[0].f[k] = x / 2 * (1 + curve);
-  }
-  return {};
+  return with_wide(c.results[0], [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
+      const Wide x = c.inputs[0]->f[k];
+      const Wide curve = tanh ? std::tanh(std::sqrt(2 / std::numbers::pi_v<Wide>) * (x + Wide(0.044715) * x * x * x))
+                              : std::erf(x / std::numbers::sqrt2_v<Wide>);
+      c.results[0].f[k] = static_cast<double>(x / 2 * (1 + curve));
+    }
+    return {};
+  });
 }
 
 void samples_activation(SampleSink &out) {
@@ -109,11 +112,13 @@ const Op records[] = {
       .infer = infer_same},
      {.decompose = decompose_silu,
       .reference = [](ReferenceContext &c) -> Status {
-        for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
-          const double x = c.inputs[0]->f[k];
-          c.results[0].f[k] = x / (1 + std::exp(-x));
-        }
-        return {};
+        return with_wide(c.results[0], [&](auto wide) -> Status {
+          for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
+            const decltype(wide) x = c.inputs[0]->f[k];
+            c.results[0].f[k] = static_cast<double>(x / (1 + std::exp(-x)));
+          }
+          return {};
+        });
       },
       .samples = samples_activation}},
 

@@ -107,15 +107,16 @@ Status reference_convolution(ReferenceContext &c) {
   const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &padding = c.attr("padding").i64_list();
   const int64_t channels = weight.shape[1], height = x.shape[2], width = x.shape[3];
   const int64_t group_outputs = std::max<int64_t>(y.shape[1] / c.attr("groups").i64(), 1);
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
+    using Wide = decltype(wide);
     const auto image = elements<T>(x), factor = elements<T>(weight);
     T *out = elements<T>(y).data();
     for (int64_t n = 0; n < y.shape[0]; ++n)
       for (int64_t o = 0; o < y.shape[1]; ++o)
         for (int64_t i = 0; i < y.shape[2]; ++i)
           for (int64_t j = 0; j < y.shape[3]; ++j) {
-            T sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[static_cast<size_t>(o)] : T(0);
+            Wide sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[static_cast<size_t>(o)] : T(0);
             for (int64_t s = 0; s < channels; ++s)
               for (int64_t p = 0; p < weight.shape[2]; ++p)
                 for (int64_t q = 0; q < weight.shape[3]; ++q) {
@@ -124,10 +125,10 @@ Status reference_convolution(ReferenceContext &c) {
                   const int64_t channel = o / group_outputs * channels + s;
                   const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
                   // Padding is zeros, not nothing: an infinite weight makes NaN of them.
-                  sum += (inside ? image[at] : T(0)) *
+                  sum += Wide(inside ? image[at] : T(0)) *
                          factor[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
                 }
-            *out++ = sum;
+            *out++ = static_cast<T>(sum);
           }
     return {};
   });

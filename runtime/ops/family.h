@@ -176,6 +176,11 @@ auto dispatch_wide(const RefTensor &t, Fn fn) {
   if (t.dtype == DType::f64) return fn(double{}, static_cast<long double>(0));
   return dispatch(t, [&](auto zero) { return fn(zero, zero); });
 }
+// The second of these for what takes floats alone: with_wide(x, [&](auto zero) { using Wide = decltype(zero); ... }).
+template <class Fn>
+auto with_wide(const RefTensor &t, Fn fn) {
+  return t.dtype == DType::f64 ? fn(static_cast<long double>(0)) : fn(double{});
+}
 // Element k of x, converted to a dtype whose elements are T.
 template <class T>
 T converted(const RefTensor &x, size_t k, DType to) {

@@ -64,12 +64,16 @@ Status reference_batch_norm(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const auto channels = static_cast<size_t>(x.shape[1]);
   const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
-  for (size_t k = 0; k < x.f.size(); ++k) {
-    const size_t channel = k / plane % channels;
-    const double scale = c.inputs[1]->f[channel] / std::sqrt(c.inputs[4]->f[channel] + c.attr("eps").f64());
-    c.results[0].f[k] = (x.f[k] - c.inputs[3]->f[channel]) * scale + c.inputs[2]->f[channel];
-  }
-  return {};
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    for (size_t k = 0; k < x.f.size(); ++k) {
+      const size_t channel = k / plane % channels;
+      const Wide scale = c.inputs[1]->f[channel] / std::sqrt(c.inputs[4]->f[channel] + Wide(c.attr("eps").f64()));
+      c.results[0].f[k] =
+          static_cast<double>((x.f[k] - Wide(c.inputs[3]->f[channel])) * scale + c.inputs[2]->f[channel]);
+    }
+    return {};
+  });
 }
 
 // ---- layer_norm, rms_norm
@@ -130,19 +134,23 @@ Status decompose_rms_norm(DecomposeContext &c) {
 // Rows of `width` elements, with their mean subtracted if `centre`.
 Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
   const RefTensor &x = *c.inputs[0];
-  const auto count = static_cast<double>(width);
-  for (size_t begin = 0; begin < x.f.size(); begin += width) {
-    double mean = 0, square = 0;
-    for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k] / count;
-    for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean) / count;
-    const double inverse = 1 / std::sqrt(square + c.attr("eps").f64());
-    for (size_t k = 0; k < width; ++k) {
-      double &y = c.results[0].f[begin + k] = (x.f[begin + k] - mean) * inverse;
-      if (c.inputs.size() > 1) y *= c.inputs[1]->f[k];
-      if (c.inputs.size() > 2) y += c.inputs[2]->f[k];
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    const auto count = static_cast<Wide>(width);
+    for (size_t begin = 0; begin < x.f.size(); begin += width) {
+      Wide mean = 0, square = 0;
+      for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k] / count;
+      for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean) / count;
+      const Wide inverse = 1 / std::sqrt(square + c.attr("eps").f64());
+      for (size_t k = 0; k < width; ++k) {
+        Wide y = (x.f[begin + k] - mean) * inverse;
+        if (c.inputs.size() > 1) y *= c.inputs[1]->f[k];
+        if (c.inputs.size() > 2) y += c.inputs[2]->f[k];
+        c.results[0].f[begin + k] = static_cast<double>(y);
+      }
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 Status reference_layer_norm(ReferenceContext &c) {

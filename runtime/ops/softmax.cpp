@@ -33,15 +33,20 @@ Status reference_softmax(ReferenceContext &c) {
   const auto step = static_cast<size_t>(strides[dim]);
   if (width == 0) return {};
   outer[dim] = 1;
-  walk<1>(outer, {strides}, [&](auto at) {
-    const double *in = x.f.data() + at[0];
-    double *out = y.f.data() + at[0];
-    double max = -infinity, sum = 0;
-    for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
-    for (size_t k = 0; k < width; ++k) sum += out[k * step] = std::exp(in[k * step] - max);
-    for (size_t k = 0; k < width; ++k) out[k * step] /= sum;
+  return with_wide(y, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    std::vector<Wide> powers(width);
+    walk<1>(outer, {strides}, [&](auto at) {
+      const double *in = x.f.data() + at[0];
+      double *out = y.f.data() + at[0];
+      double max = -infinity;
+      Wide sum = 0;
+      for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
+      for (size_t k = 0; k < width; ++k) sum += powers[k] = std::exp(Wide(in[k * step]) - max);
+      for (size_t k = 0; k < width; ++k) out[k * step] = static_cast<double>(powers[k] / sum);
+    });
+    return {};
   });
-  return {};
 }
 
 void samples_softmax(SampleSink &out) {

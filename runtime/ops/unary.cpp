@@ -31,15 +31,11 @@ Status lower_sigmoid(LowerContext &c) {
 template <auto function>
 Status each_wide(ReferenceContext &c) {
   const std::vector<double> &x = c.inputs[0]->f;
-  const auto apply = [&](auto wide) {
+  return with_wide(*c.inputs[0], [&](auto wide) -> Status {
     std::ranges::transform(x, c.results[0].f.begin(),
                            [](double value) { return static_cast<double>(function(decltype(wide)(value))); });
-  };
-  if (c.inputs[0]->dtype == DType::f64)
-    apply(static_cast<long double>(0));
-  else
-    apply(0.0);
-  return {};
+    return {};
+  });
 }
 
 // Applies one of two functions of one element, by dtype.
