@@ -64,7 +64,8 @@ Kernel product_kernel() {
                     {DType::f32, Space::in, 48},
                     {DType::f32, Space::out, rows * 48}};
   kernel.parallel = {{rows, Role::parallel}, {48, Role::parallel}};
-  kernel.schedule = {.vector = Schedule::Vector::inner, .vector_bytes = 32, .tiles = {12, 48}, .mr = 6, .nr = 16, .kc = 20};
+  kernel.schedule = {
+      .vector = Schedule::Vector::inner, .vector_bytes = 32, .tiles = {12, 48}, .mr = 6, .nr = 16, .kc = 20};
   Stage &stage = kernel.stages.emplace_back();
   stage.axes = {{20, Role::reduce}};
   Contract &contract = stage.contract.emplace();
