@@ -43,9 +43,10 @@ Status infer_attention(InferContext &c) {
   return {};
 }
 
-double scale_of(const AttrMap &attrs, int64_t depth) {
-  const double scale = attrs.find("scale")->second.f64();
-  return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(depth));
+template <class Real>
+Real scale_of(const AttrMap &attrs, int64_t depth) {
+  const Real scale = attrs.find("scale")->second.f64();
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<Real>(depth));
 }
 
 // The decomposition's steps. Scores are [B, G, R, T, S]: heads of one group share k and v by broadcasting.
@@ -61,7 +62,7 @@ struct Decomposition {
 
   Result<ValueId> scale() {
     if (c.attr("scale").f64() != 0 || s.depth.is_integer())
-      return c.scalar(dtype, scale_of(c.node.attrs, s.depth.is_integer() ? s.depth.integer() : 0));
+      return c.scalar(dtype, scale_of<double>(c.node.attrs, s.depth.is_integer() ? s.depth.integer() : 0));
     KILN_ASSIGN(ValueId depth, c.count(dtype, s.depth));
     return c.add("rsqrt", {depth});
   }
@@ -152,38 +153,42 @@ Status reference_attention(ReferenceContext &c) {
   const std::vector<int64_t> score_shape = {q.shape[0], heads, rows, keys};
   const std::vector<int64_t> mask_strides =
       mask ? broadcast_strides(mask->shape, score_shape) : std::vector<int64_t>(4, 0);
-  const double scale = scale_of(c.attrs, depth);
   const bool causal = c.attr("causal").boolean();
-  std::vector<double> weights(static_cast<size_t>(keys));
   // For each query (b, h, i): its offset among the queries, and in the mask.
   const std::vector<int64_t> query_shape = {q.shape[0], heads, rows};
   int64_t query = 0;
   const std::vector<int64_t> query_strides(mask_strides.begin(), mask_strides.end() - 1);
-  walk<1>(query_shape, {query_strides}, [&](auto at) {
-    const int64_t i = query % rows, h = query / rows % heads, b = query / rows / heads;
-    const int64_t first_key = (b * groups + h * groups / heads) * keys;
-    double max = -infinity, sum = 0;
-    for (int64_t j = 0; j < keys; ++j) {
-      double score = 0;
-      for (int64_t d = 0; d < depth; ++d)
-        score += q.f[static_cast<size_t>(query * depth + d)] * k.f[static_cast<size_t>((first_key + j) * depth + d)];
-      score *= scale;
-      const auto mask_at = static_cast<size_t>(at[0] + j * mask_strides[3]);
-      if (mask && mask->is_float()) score += mask->f[mask_at];
-      if ((mask && !mask->is_float() && !mask->i[mask_at]) || (causal && j > i + keys - rows)) score = -infinity;
-      weights[static_cast<size_t>(j)] = score;
-      max = std::isnan(score) ? score : std::max(max, score);  // a NaN stays
-    }
-    for (double &weight : weights) sum += weight = max == -infinity ? 0 : std::exp(weight - max);
-    for (int64_t e = 0; e < width; ++e) {
-      double total = 0;
-      for (int64_t j = 0; j < keys; ++j)
-        total += weights[static_cast<size_t>(j)] * v.f[static_cast<size_t>((first_key + j) * width + e)];
-      c.results[0].f[static_cast<size_t>(query * width + e)] = total / (sum == 0 ? 1 : sum);
-    }
-    ++query;
+  return with_wide(q, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    const Wide scale = scale_of<Wide>(c.attrs, depth);
+    std::vector<Wide> weights(static_cast<size_t>(keys));
+    walk<1>(query_shape, {query_strides}, [&](auto at) {
+      const int64_t i = query % rows, h = query / rows % heads, b = query / rows / heads;
+      const int64_t first_key = (b * groups + h * groups / heads) * keys;
+      Wide max = -infinity, sum = 0;
+      for (int64_t j = 0; j < keys; ++j) {
+        Wide score = 0;
+        for (int64_t d = 0; d < depth; ++d)
+          score += Wide(q.f[static_cast<size_t>(query * depth + d)]) *
+                   Wide(k.f[static_cast<size_t>((first_key + j) * depth + d)]);
+        score *= scale;
+        const auto mask_at = static_cast<size_t>(at[0] + j * mask_strides[3]);
+        if (mask && mask->is_float()) score += mask->f[mask_at];
+        if ((mask && !mask->is_float() && !mask->i[mask_at]) || (causal && j > i + keys - rows)) score = -infinity;
+        weights[static_cast<size_t>(j)] = score;
+        max = std::isnan(score) ? score : std::max(max, score);  // a NaN stays
+      }
+      for (Wide &weight : weights) sum += weight = max == -infinity ? Wide(0) : std::exp(weight - max);
+      for (int64_t e = 0; e < width; ++e) {
+        Wide total = 0;
+        for (int64_t j = 0; j < keys; ++j)
+          total += weights[static_cast<size_t>(j)] * Wide(v.f[static_cast<size_t>((first_key + j) * width + e)]);
+        c.results[0].f[static_cast<size_t>(query * width + e)] = static_cast<double>(total / (sum == 0 ? 1 : sum));
+      }
+      ++query;
+    });
+    return {};
   });
-  return {};
 }
 
 void samples_attention(SampleSink &out) {

@@ -77,26 +77,29 @@ Status lower_avg_pool2d(LowerContext &c) {
 }
 
 template <auto combine>
-Status reference_pool(ReferenceContext &c, double identity, double scale) {
+Status reference_pool(ReferenceContext &c, double identity, bool is_mean) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const Window window(c.attrs);
   const int64_t height = x.shape[2], width = x.shape[3];
   double *out = y.f.data();
-  for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane)
-    for (int64_t i = 0; i < y.shape[2]; ++i)
-      for (int64_t j = 0; j < y.shape[3]; ++j) {
-        double total = identity;
-        for (int64_t p = 0; p < window.kernel[0]; ++p)
-          for (int64_t q = 0; q < window.kernel[1]; ++q) {
-            const int64_t row = i * window.stride[0] + p - window.padding[0],
-                          column = j * window.stride[1] + q - window.padding[1];
-            if (row < 0 || row >= height || column < 0 || column >= width) continue;
-            total = combine(total, x.f[static_cast<size_t>((plane * height + row) * width + column)]);
-          }
-        *out++ = total * scale;
-      }
-  return {};
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane)
+      for (int64_t i = 0; i < y.shape[2]; ++i)
+        for (int64_t j = 0; j < y.shape[3]; ++j) {
+          Wide total = identity;
+          for (int64_t p = 0; p < window.kernel[0]; ++p)
+            for (int64_t q = 0; q < window.kernel[1]; ++q) {
+              const int64_t row = i * window.stride[0] + p - window.padding[0],
+                            column = j * window.stride[1] + q - window.padding[1];
+              if (row < 0 || row >= height || column < 0 || column >= width) continue;
+              total = combine(total, Wide(x.f[static_cast<size_t>((plane * height + row) * width + column)]));
+            }
+          *out++ = static_cast<double>(is_mean ? total / static_cast<Wide>(window.size()) : total);
+        }
+    return {};
+  });
 }
 
 void samples_pool(SampleSink &out) {
@@ -135,7 +138,7 @@ const Op records[] = {
          {.lower = lower_max_pool2d,
           .reference =
               [](ReferenceContext &c) {
-                return reference_pool<[](double a, double b) { return larger(a, b); }>(c, -infinity, 1);
+                return reference_pool<[](auto a, auto b) { return larger(a, b); }>(c, -infinity, false);
               },
           .samples =
               [](SampleSink &out) {
@@ -149,9 +152,7 @@ const Op records[] = {
     pool("avg_pool2d", "The mean of each window; padding counts, as zeros.",
          {.lower = lower_avg_pool2d,
           .reference =
-              [](ReferenceContext &c) {
-                return reference_pool<[](double a, double b) { return a + b; }>(c, 0, 1 / Window(c.attrs).size());
-              },
+              [](ReferenceContext &c) { return reference_pool<[](auto a, auto b) { return a + b; }>(c, 0, true); },
           .samples = samples_pool}),
 };
 

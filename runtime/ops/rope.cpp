@@ -20,8 +20,9 @@ Status infer_rope(InferContext &c) {
 }
 
 // theta^(-2i/D) = exp(-2i/D * ln theta)
-double log_step(const AttrMap &attrs, int64_t depth) {
-  return -2 * std::log(attrs.find("theta")->second.f64()) / static_cast<double>(depth);
+template <class Real>
+Real log_step(const AttrMap &attrs, int64_t depth) {
+  return -2 * std::log(Real(attrs.find("theta")->second.f64())) / static_cast<Real>(depth);
 }
 
 // With x as pairs (x1, x2) along a dim of its own: pairs * cos + swapped * (-1, 1) * sin.
@@ -35,7 +36,7 @@ Status decompose_rope(DecomposeContext &c) {
   // The angles, [T, D/2], and their dims beside the pairs': [T, 1, D/2] or [T, D/2, 1].
   const int64_t pair_dim = interleaved ? -1 : -2;
   KILN_ASSIGN(ValueId counted, c.add("iota", {}, {{"shape", shaped({half})}, {"dtype", type.dtype}}));
-  KILN_ASSIGN(ValueId step, c.scalar(type.dtype, log_step(c.node.attrs, depth)));
+  KILN_ASSIGN(ValueId step, c.scalar(type.dtype, log_step<double>(c.node.attrs, depth)));
   KILN_ASSIGN(ValueId logs, c.add("mul", {counted, step}));
   KILN_ASSIGN(ValueId frequencies, c.add("exp", {logs}));
   KILN_ASSIGN(ValueId times, c.add("convert", {positions}, {{"dtype", type.dtype}}));
@@ -74,16 +75,21 @@ Status reference_rope(ReferenceContext &c) {
   const int64_t depth = x.shape.back(), rows = x.shape[x.shape.size() - 2], half = depth / 2;
   if (x.f.empty()) return {};
   const bool interleaved = c.attr("interleaved").boolean();
-  for (int64_t row = 0; row < x.size() / depth; ++row)
-    for (int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(positions.i[static_cast<size_t>(row % rows)]) *
-                           std::exp(static_cast<double>(i) * log_step(c.attrs, depth));
-      const auto first = static_cast<size_t>(row * depth + (interleaved ? 2 * i : i));
-      const size_t second = first + static_cast<size_t>(interleaved ? 1 : half);
-      c.results[0].f[first] = x.f[first] * std::cos(angle) - x.f[second] * std::sin(angle);
-      c.results[0].f[second] = x.f[second] * std::cos(angle) + x.f[first] * std::sin(angle);
-    }
-  return {};
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    const Wide step = log_step<Wide>(c.attrs, depth);
+    for (int64_t row = 0; row < x.size() / depth; ++row)
+      for (int64_t i = 0; i < half; ++i) {
+        const Wide angle =
+            static_cast<Wide>(positions.i[static_cast<size_t>(row % rows)]) * std::exp(static_cast<Wide>(i) * step);
+        const auto first = static_cast<size_t>(row * depth + (interleaved ? 2 * i : i));
+        const size_t second = first + static_cast<size_t>(interleaved ? 1 : half);
+        const Wide x1 = x.f[first], x2 = x.f[second], cos = std::cos(angle), sin = std::sin(angle);
+        c.results[0].f[first] = static_cast<double>(x1 * cos - x2 * sin);
+        c.results[0].f[second] = static_cast<double>(x2 * cos + x1 * sin);
+      }
+    return {};
+  });
 }
 
 // Angles are rounded to f32 before their sine is taken: up to half a unit in the last place of the largest position.
