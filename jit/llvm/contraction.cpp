@@ -167,7 +167,7 @@ class ContractionEmitter {
   }
   // A panel's columns in a step, and those of one vector.
   llvm::Value *line_of(llvm::Value *columns, llvm::Value *step) {
-    return b_.CreateGEP(b_element_, columns, b_.CreateNSWMul(step, integer(schedule_.nr * contract_.group)));
+    return b_.CreateGEP(b_element_, columns, b_.CreateNSWMul(step, integer(int64_t{schedule_.nr} * contract_.group)));
   }
   Values vector_of(llvm::Value *line, size_t vector) {
     const int64_t offset = static_cast<int64_t>(vector) * lanes_ * contract_.group;
