@@ -10,7 +10,7 @@ namespace {
 constexpr Flag flags[] = {json_flag};
 
 std::string padded(std::string text, size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
+  text.resize(std::max(text.size() + 1, width), ' ');  // what follows does not touch it
   return text;
 }
 

@@ -76,7 +76,8 @@ Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
 }
 
 Status ResolvedSizes::resolve(std::span<const int64_t> symbols) {
-  for (size_t i = 0; i < symbols.size(); ++i) KILN_TRY(bind(i, symbols[i]));
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (!plan_.symbols[i].resolved) KILN_TRY(bind(i, symbols[i]));
   evaluate();
   for (uint32_t slot = 0; slot < signature_.outputs().begin; ++slot) KILN_TRY(resolve_argument(slot));
   return check_sizes();

@@ -69,7 +69,8 @@ struct Plan {
   // One of the nested plans, as a step runs it.
   struct Nested {
     uint32_t plan = 0;
-    std::vector<Expr> symbols = {};  // what each of its symbols is, over this plan's
+    std::vector<Expr> symbols =
+        {};  // what each of its symbols is, over this plan's; unread where it resolves it itself
   };
   // Nested plans read their inputs and write their outputs in slots of the plan that runs them.
   struct Step {

@@ -308,8 +308,12 @@ Result<Plan::Nested> Planner::nested_of(const Node &node, std::string_view attr,
     plan_.nested.push_back(std::move(plan));
   }
   Plan::Nested nested{.plan = nested_.at(number)};
-  for (const Plan::Symbol &s : plan_.nested[nested.plan].symbols)
-    nested.symbols.push_back(lowered_.graph->type(node.inputs[operand_of_input(node, s.input)]).dims[s.dim]);
+  for (const Plan::Symbol &s : plan_.nested[nested.plan].symbols) {
+    if (s.resolved)
+      nested.symbols.emplace_back(0);
+    else
+      nested.symbols.push_back(lowered_.graph->type(node.inputs[operand_of_input(node, s.input)]).dims[s.dim]);
+  }
   return nested;
 }
 

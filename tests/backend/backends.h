@@ -111,7 +111,7 @@ inline Backend compiled(std::string name, const char *cpu, bool fuse) {
 // The cpu backend for each feature level that this machine runs, and once without fusion.
 inline std::vector<Backend> compiled_backends() {
   std::vector<Backend> all = {compiled("cpu, not fused", "native", false)};
-  for (const char *level : {"x86-64", "v3", "v4"})
+  for (const char *level : {"x86-64", "v3", "v4", "native"})
     if (Target::by_name(level)->runs_on_host()) all.push_back(compiled(str_cat("cpu ", level), level, true));
   return all;
 }

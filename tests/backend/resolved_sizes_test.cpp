@@ -257,6 +257,29 @@ TEST_P(ResolvedSizes, WhatIsNotZeroInABranchOrALoopStaysThere) {
   }
 }
 
+// Symbols of the nested graph come from its inputs, of which the first has no dims, and from a node in it.
+TEST_P(ResolvedSizes, ANestedGraphWhoseFirstInputIsAScalarResolvesItsOwn) {
+  const std::unique_ptr<Call> call = call_of(R"({"kiln":1,
+    "inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"i","type":{"dtype":"i64","shape":[]}},
+              {"name":"x","type":{"dtype":"i64","shape":["n"]}}],
+    "nodes":[{"name":"c","op":"cond","inputs":["p","i","x"],"attrs":{"then_graph":"some","else_graph":"some"}}],
+    "outputs":[{"name":"c","value":"c"}],
+    "graphs":{
+      "some":{"inputs":[{"name":"i","type":{"dtype":"i64","shape":[]}},{"name":"x","type":{"dtype":"i64","shape":["m"]}}],
+        "nodes":[{"name":"z","op":"nonzero","inputs":["x"],"attrs":{"max":3}},
+                 {"name":"t","op":"mul","inputs":["z:0","i"]},
+                 {"name":"s","op":"sum","inputs":["t"]}],"outputs":[{"name":"s","value":"s"}]}}})");
+  ASSERT_TRUE(call);
+  uint8_t p = 1;
+  int64_t i = 10;
+  const int64_t n = 4;
+  std::vector<int64_t> x = {7, 0, 7, 7};
+  const Status status = call->run(std::vector{ArrayRef{&p, DType::boolean, 0, nullptr, nullptr},
+                                              ArrayRef{&i, DType::i64, 0, nullptr, nullptr}, array(x, DType::i64, n)});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(integers_of(*call->take(3)), std::vector<int64_t>{50}) << "ten times the indices 0, 2, 3";
+}
+
 TEST_P(ResolvedSizes, MoreThanTheMaximumThatIsNotZeroEndsTheRun) {
   const std::unique_ptr<Call> call = call_of(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"i64","shape":["n"]}}],
     "nodes":[{"name":"inner","op":"call","inputs":["x"],"attrs":{"graph":"two"}}],

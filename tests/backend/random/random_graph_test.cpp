@@ -3,7 +3,10 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 
 #include "runtime/graph/json.h"
@@ -87,7 +90,7 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
 std::vector<Variant> variants_of(uint64_t seed) {
   static const std::vector<const char *> levels = [] {
     std::vector<const char *> all;
-    for (const char *level : {"x86-64", "v3", "v4"})
+    for (const char *level : {"x86-64", "v3", "v4", "native"})
       if (Target::by_name(level)->runs_on_host()) all.push_back(level);
     return all;
   }();
@@ -147,11 +150,20 @@ Result<Expectation> expectation_of(RandomCase made) {
   return all;
 }
 
+// The bits of a NaN aside, which no rule fixes.
+bool are_same_bits(const TensorData &a, const TensorData &b) {
+  if (a == b || !dtype_info(a.dtype).is_float) return a == b;
+  const RefTensor x = to_reference(a), y = to_reference(b);
+  return std::ranges::equal(x.f, y.f, [](double left, double right) {
+    return std::isnan(left) ? std::isnan(right) : std::bit_cast<uint64_t>(left) == std::bit_cast<uint64_t>(right);
+  });
+}
+
 // Where two compilations of a graph part, or "".
 std::string other_bits(const std::vector<Results> &got, const std::vector<Results> &expected) {
   for (size_t call = 0; call < got.size(); ++call)
     for (size_t r = 0; r < got[call].size(); ++r)
-      if (got[call][r] != expected[call][r])
+      if (!are_same_bits(got[call][r], expected[call][r]))
         return str_cat("call ", call, ": result ", r,
                        " is not the same bits in both fusions: ", difference(got[call][r], expected[call][r], 0));
   return "";
