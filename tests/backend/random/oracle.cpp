@@ -80,8 +80,9 @@ double largest_of(std::span<const RefTensor *const> tensors) {
   return largest;
 }
 
-// To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`.
-double rounded_coarsely(double x, double scale, int bits) {
+// To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`; to 0 what may be that.
+double rounded_coarsely(double x, double scale, int bits, double smallest) {
+  if (std::abs(x) < smallest) return 0;
   int exponent = 0;
   std::frexp(std::max(std::abs(x), scale), &exponent);
   const double step = std::ldexp(1.0, exponent - bits);
@@ -116,7 +117,8 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
   }
   const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0
   for (double &x : c.results[0].f)
-    if (error > 0 && !narrows) x = coarsely ? rounded_coarsely(x, summed, precision.coarse_bits) : stray(x);
+    if (error > 0 && !narrows)
+      x = coarsely ? rounded_coarsely(x, summed, precision.coarse_bits, precision.smallest) : stray(x);
   for (RefTensor &result : c.results) {
     result.fit();
     if (result.dtype == DType::f32)
