@@ -17,7 +17,8 @@ struct Target {
   std::string arch;        // device: its backend's name of the architecture
 
   bool on_device() const { return is_device; }
-  uint32_t vector_bytes() const;                                             // of the widest registers: 4 on a device
+  // Of the widest registers; 4 on a device.
+  uint32_t vector_bytes() const;
   std::string name() const { return on_device() ? arch : features.text(); }  // "v4+vnni"; `arch`
 
   static Target host();  // all that this machine has

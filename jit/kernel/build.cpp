@@ -198,8 +198,7 @@ class Builder {
   // Body b has one load, of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.
   void set_packed(Contract &contract, uint32_t panel) {
     const uint32_t n_axis = static_cast<uint32_t>(kernel_.parallel.size()) - 1, k_axis = n_axis + 1;
-    const auto load_of = std::ranges::find(contract.b.values, Core::load, &Value::op);
-    const Value &load = *load_of;
+    const Value &load = *std::ranges::find(contract.b.values, Core::load, &Value::op);
     contract.panel = panel;
     contract.packed_buffer = load.access.buffer;
     contract.packed_offset = translate(load.access.index[0],

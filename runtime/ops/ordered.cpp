@@ -46,12 +46,10 @@ Status reference_cumsum(ReferenceContext &c) {
 void samples_cumsum(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
   auto sample = [&](const char *name, Shape shape, int64_t dim, std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(shape))},
-                   .attrs = {{"dim", dim}},
-                   .sizes = std::move(sizes),
-                   .low = -1.5,
-                   .high = 1.5});
+    Sample made = sample_of(name, std::move(shape), {{"dim", dim}}, std::move(sizes));
+    made.low = -1.5;
+    made.high = 1.5;
+    out.push_back(std::move(made));
   };
   sample("vector", {257}, 0);
   sample("rows", {9, 33}, -1);

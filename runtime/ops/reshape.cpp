@@ -74,10 +74,7 @@ Status view_reshape(ViewContext &c) {
 void samples_reshape(SampleSink &out) {
   const Dim b = sym("b"), t = sym("t");
   auto sample = [&](const char *name, Shape from, Shape to, std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(from))},
-                   .attrs = {{"shape", AttrValue(std::move(to))}},
-                   .sizes = std::move(sizes)});
+    out.push_back(sample_of(name, std::move(from), {{"shape", AttrValue(std::move(to))}}, std::move(sizes)));
   };
   sample("flatten", {3, 5, 7}, {105});
   sample("split", {105}, {3, 5, 7});

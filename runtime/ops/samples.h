@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,11 @@ inline TensorType i64(Shape dims) { return make_type(DType::i64, std::move(dims)
 inline TensorType boolean(Shape dims) { return make_type(DType::boolean, std::move(dims)); }
 inline Dim sym(const char *name) { return Expr::symbol(name); }
 inline AttrValue ints(std::vector<int64_t> values) { return AttrValue(std::move(values)); }
+
+// Of one f32 operand.
+inline Sample sample_of(const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes) {
+  return {.name = name, .inputs = {f32(std::move(x))}, .attrs = std::move(attrs), .sizes = std::move(sizes)};
+}
 
 // Values for Sample::given.
 template <class T>

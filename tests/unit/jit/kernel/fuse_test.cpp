@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "tests/unit/jit/kernel/interpreter.h"
 #include "tests/unit/jit/kernel/program_builder.h"
@@ -109,6 +110,23 @@ TEST(Fuse, ScansDownColumnsWithVectorsAcrossThem) {
     EXPECT_EQ(launch.kernel->schedule.vector, Schedule::Vector::parallel) << print(*launch.kernel);
   }
   expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
+TEST(Fuse, SumsColumnsThroughPartialsInScratchWhereTheirOrderShowsAndIsNotFree) {
+  for (const auto &[combine, ordered, partials] :
+       {std::tuple{Core::add, true, 32}, {Core::add, false, 0}, {Core::max, true, 0}}) {
+    ProgramBuilder b;
+    const uint32_t x = b.input({n, 100});
+    b.program.tensors[x].strides = {1, n};
+    b.output(b.reduce_last(combine, x));
+    const Result<Fused> f = fuse(b.program, *Target::by_name("v3"), {.ordered = ordered});
+    ASSERT_TRUE(f.ok()) << f.status().message();
+    const Kernel &k = *f->launches[0].kernel;
+    EXPECT_EQ(k.schedule.vector, Schedule::Vector::parallel);
+    EXPECT_EQ(k.schedule.ordered, ordered);
+    EXPECT_EQ(partials_in_scratch(k, k.stages[0]), partials) << print(k);
+    EXPECT_EQ(scratch_layout(k).size_bytes, Expr(partials * 8 * 4)) << "8 points of f32";
+  }
 }
 
 TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
