@@ -90,4 +90,21 @@ inline double saturated(double value, FloatFormat format) {
   return std::clamp(value, -most, most);
 }
 
+// Where a conversion that does not saturate begins to overflow: halfway between the largest number and what would be
+// next. At that point itself the even one wins.
+inline double overflow_bound(FloatFormat format) {
+  const auto largest = static_cast<uint16_t>(format.largest());
+  const double most = decode_float(largest, format);
+  return most + (most - decode_float(static_cast<uint16_t>(largest - 1), format)) / 2;
+}
+inline bool overflows_at_bound(FloatFormat format) { return format.largest() & 1; }
+// As such a conversion has `value`: infinite, or NaN in a format without infinities, where it overflows.
+inline double unsaturated(double value, FloatFormat format) {
+  const double bound = overflow_bound(format);
+  const bool overflows = std::abs(value) > bound || (std::abs(value) == bound && overflows_at_bound(format));
+  if (!overflows) return value;  // NaN, too
+  return format.is_finite ? std::numeric_limits<double>::quiet_NaN()
+                          : std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
 }  // namespace kiln

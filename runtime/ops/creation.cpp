@@ -73,41 +73,12 @@ Status infer_iota(InferContext &c) {
   return {};
 }
 
-Status infer_convert(InferContext &c) {
-  KILN_TRY(require_dtype(c, c.attr("dtype").dtype(), any_type));
-  c.results = {make_type(c.attr("dtype").dtype(), c.inputs[0].dims)};
-  return {};
-}
-
 Status infer_copy(InferContext &c) {
   if (c.inputs[0].rank() != c.inputs[1].rank())
     return c.fail("dest is ", c.inputs[0].text(), ", src is ", c.inputs[1].text(), "; expected equal shapes");
   for (size_t d = 0; d < c.inputs[0].rank(); ++d)
     KILN_TRY(c.require_equal(c.inputs[0].dims[d], c.inputs[1].dims[d], str_cat("dim ", d, " of dest and src")));
   return infer_same(c);
-}
-
-// Element k of x as a float dtype has it.
-double converted(const RefTensor &x, size_t k, DType to) {
-  const bool is_small = is_small_float(to);
-  if (x.is_float()) return is_small ? saturated(x.f[k], small_format(to)) : x.f[k];
-  const long double exact = dtype_info(x.dtype).is_signed ? static_cast<long double>(x.i[k])
-                                                          : static_cast<long double>(static_cast<uint64_t>(x.i[k]));
-  if (to == DType::f64) return static_cast<double>(exact);
-  return is_small ? saturated(rounded_to_odd(exact), small_format(to)) : rounded_to_odd(exact);
-}
-
-Status reference_convert(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &out = c.results[0];
-  if (x.dtype == out.dtype) {  // even what a conversion would saturate
-    out.f = x.f;
-    out.i = x.i;
-    return {};
-  }
-  for (size_t k = 0; k < out.f.size(); ++k) out.f[k] = converted(x, k, out.dtype);
-  for (size_t k = 0; k < out.i.size(); ++k) out.i[k] = x.is_float() ? to_integer(x.f[k], out.dtype) : x.i[k];
-  return {};
 }
 
 void samples_full(SampleSink &out) {
@@ -137,33 +108,6 @@ void samples_iota(SampleSink &out) {
   out.push_back({.name = "symbolic",
                  .attrs = {{"shape", AttrValue(Shape{2, sym("n")})}, {"dim", 1}, {"dtype", DType::f32}},
                  .sizes = {{"n", 33}}});
-}
-
-void samples_convert(SampleSink &out) {
-  out.push_back(
-      {.name = "f32_to_i64", .inputs = {f32({65})}, .attrs = {{"dtype", DType::i64}}, .low = -40, .high = 40});
-  out.push_back({.name = "f32_to_i64_edges",
-                 .inputs = {f32({8})},
-                 .attrs = {{"dtype", DType::i64}},
-                 .given = {{0, f32_data({8}, {1e30f, -1e30f, INFINITY, -INFINITY, NAN, -0.9f, 0.9f, -1.5f})}}});
-  out.push_back({.name = "i64_to_f32", .inputs = {i64({3, 7})}, .attrs = {{"dtype", DType::f32}}});
-  out.push_back({.name = "i64_to_f32_large",
-                 .inputs = {i64({4})},
-                 .attrs = {{"dtype", DType::f32}},
-                 .given = {{0, i64_data({4}, {i64_max, i64_min, (int64_t{1} << 40) + 1, -3})}}});
-  out.push_back({.name = "f32_to_bool",
-                 .inputs = {f32({5})},
-                 .attrs = {{"dtype", DType::boolean}},
-                 .given = {{0, f32_data({5}, {0.f, -0.f, 1e-40f, NAN, 2.f})}}});
-  out.push_back({.name = "i64_to_bool", .inputs = {i64({33})}, .attrs = {{"dtype", DType::boolean}}});
-  out.push_back({.name = "bool_to_f32", .inputs = {boolean({2, 17})}, .attrs = {{"dtype", DType::f32}}});
-  out.push_back({.name = "bool_to_i64", .inputs = {boolean({7})}, .attrs = {{"dtype", DType::i64}}});
-  out.push_back({.name = "same", .inputs = {f32({sym("n")})}, .attrs = {{"dtype", DType::f32}}, .sizes = {{"n", 3}}});
-  out.push_back({.name = "same_infinite",
-                 .inputs = {make_type(DType::f8_e5m2, {4})},
-                 .attrs = {{"dtype", DType::f8_e5m2}},
-                 .given = {{0, {DType::f8_e5m2, {4}, {0x7c, 0xfc, 0x7b, 0x38}}}}});  // +-infinity, the largest, 0.5
-  out.push_back({.name = "empty", .inputs = {f32({0})}, .attrs = {{"dtype", DType::i64}}});
 }
 
 const Op records[] = {
@@ -245,20 +189,6 @@ const Op records[] = {
         return {};
       },
       .samples = samples_iota}},
-
-    {{.name = "convert",
-      .doc = "Changes the dtype. Float to integer truncates and saturates, NaN gives 0; to bool: x != 0.",
-      .flags = op_flags::moves,
-      .args = {{"x", "any shape", any_type}},
-      .result_names = {"y"},
-      .attrs = {{.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .required = true}},
-      .infer = infer_convert},
-     {.lower = [](LowerContext &c) -> Status {
-        c.body.yield(c.body.convert(c.load(0), c.result.dtype));
-        return {};
-      },
-      .reference = reference_convert,
-      .samples = samples_convert}},
 
     {{.name = "clone",
       .doc = "The same elements in memory of their own.",

@@ -17,6 +17,7 @@ namespace kiln::ops {
 
 // ---- the families: each is the table of one .cpp file, and registry.cpp lists them all
 std::span<const Op> creation_ops();
+std::span<const Op> conversion_ops();
 std::span<const Op> unary_ops();
 std::span<const Op> activation_ops();
 std::span<const Op> binary_ops();
@@ -46,7 +47,8 @@ inline constexpr DTypes index_types = dtypes(DType::i64, DType::i32);
 inline constexpr DTypes numeric_types = float_types | integer_types;
 inline constexpr DTypes comparable_types = numeric_types | dtypes(DType::boolean);
 // 8-bit floats are stored, moved and converted.
-inline constexpr DTypes any_type = comparable_types | dtypes(DType::f8_e4m3fn, DType::f8_e5m2);
+inline constexpr DTypes byte_floats = dtypes(DType::f8_e4m3fn, DType::f8_e5m2);
+inline constexpr DTypes any_type = comparable_types | byte_floats;
 
 // ---- inference
 // The result has the type of the first input.

@@ -49,5 +49,13 @@ TEST(SmallFloat, ConvertingToEightBitsSaturates) {
   EXPECT_TRUE(std::isnan(saturated(NAN, f8_e4m3fn_format)));
 }
 
+TEST(SmallFloat, UnsaturatedEightBitsOverflowHalfwayBeyondTheLargest) {
+  EXPECT_EQ(unsaturated(464, f8_e4m3fn_format), 464);  // a tie, and 448 is even
+  EXPECT_TRUE(std::isnan(unsaturated(-464.1, f8_e4m3fn_format)));
+  EXPECT_EQ(unsaturated(61439, f8_e5m2_format), 61439);
+  EXPECT_EQ(unsaturated(-61440, f8_e5m2_format), -HUGE_VAL);  // a tie, and 57344 is odd
+  EXPECT_TRUE(std::isnan(unsaturated(NAN, f8_e5m2_format)));
+}
+
 }  // namespace
 }  // namespace kiln
