@@ -460,22 +460,26 @@ class SourceEmitter {
     }
     const size_t k = first_axis(stage) + axes.loops.size();
     const std::string extent = expr_text(stage.axes.back().extent);
-    line(str_cat(value_type(c.accumulator), " sum = 0;"));
+    // Integers wrap, as unsigned ones do in C++.
+    const std::string_view wraps = dtype_info(c.accumulator).is_float ? value_type(c.accumulator)
+                                   : size_of(c.accumulator) == 8      ? "kiln_u64"
+                                                                      : "unsigned";
+    line(str_cat(wraps, " sum = 0;"));
     line(str_cat("for (kiln_i64 begin = 0; begin < ", extent, "; begin += ", sum_depth, ") {"));
     ++indent_;
-    line(str_cat(value_type(c.accumulator), " part = 0;"));
+    line(str_cat(wraps, " part = 0;"));
     line(str_cat("const kiln_i64 end = begin + ", sum_depth, " < ", extent, " ? begin + ", sum_depth, " : ", extent,
                  ";"));
     line(str_cat("for (kiln_i64 i", k, " = begin; i", k, " < end; ++i", k, ") {"));
     ++indent_;
     const std::string a = body(c.a, "a")[0], b = body(c.b, "b_")[0];
-    line(str_cat("part += ", a, " * ", b, ";"));
+    line(str_cat("part += (", wraps, ")", a, " * (", wraps, ")", b, ";"));
     --indent_;
     line("}");
     line("sum += part;");
     --indent_;
     line("}");
-    const std::string sum[] = {"sum"};
+    const std::string sum[] = {str_cat("(", value_type(c.accumulator), ")sum")};
     stores(stage, body(stage.body, "v", sum));
     if (axes.loops.empty()) return;
     --indent_;

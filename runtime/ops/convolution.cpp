@@ -125,8 +125,9 @@ Status reference_convolution(ReferenceContext &c) {
                   const int64_t channel = o / group_outputs * channels + s;
                   const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
                   // Padding is zeros, not nothing: an infinite weight makes NaN of them.
-                  sum += Wide(inside ? image[at] : T(0)) *
-                         factor[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
+                  const T w =
+                      factor[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
+                  sum = add(sum, mul(Wide(inside ? image[at] : T(0)), Wide(w)));
                 }
             *out++ = static_cast<T>(sum);
           }
@@ -180,8 +181,8 @@ void samples_conv2d(SampleSink &out) {
 const Op records[] = {
     {{.name = "correlate2d",
       .doc = "The sums of products of a window that slides over an image: conv2d without a bias.",
-      .args = {{"x", "[N, C, H, W]", factor_types},
-               {"weight", weight_doc, factor_types, Arity::one, /*same_dtype=*/false}},
+      .args = {{"x", "[N, C, H, W]", numeric_types},
+               {"weight", weight_doc, numeric_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = convolution_attrs,
       .infer = infer_correlate2d},
@@ -190,9 +191,9 @@ const Op records[] = {
     {{.name = "conv2d",
       .doc =
           "Two-dimensional convolution, as machine learning means it: correlation, and a bias for each output channel.",
-      .args = {{"x", "[N, C, H, W]", factor_types},
-               {"weight", weight_doc, factor_types, Arity::one, /*same_dtype=*/false},
-               {"bias", "[O], of the result's dtype", float_types | dtypes(DType::i32), Arity::optional,
+      .args = {{"x", "[N, C, H, W]", numeric_types},
+               {"weight", weight_doc, numeric_types, Arity::one, /*same_dtype=*/false},
+               {"bias", "[O], of the result's dtype", numeric_types, Arity::optional,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = convolution_attrs,

@@ -43,11 +43,11 @@ Status accumulate_as_asked(InferContext &c) {
 Result<DType> product_dtype(const InferContext &c, size_t a, size_t b) {
   const DType left = c.inputs[a].dtype, right = c.inputs[b].dtype;
   if (right == DType::i8 && (left == DType::i8 || left == DType::u8)) return DType::i32;
-  if (left == right && dtype_info(left).is_float) return left;
+  if (left == right && size_of(left) > 1) return left;
   return c.fail(c.arg_name(a), " is ", name_of(left), ", ", c.arg_name(b), " is ", name_of(right),
                 dtype_info(left).is_float && dtype_info(right).is_float
                     ? "; use convert to make them the same"
-                    : "; expected floats of one dtype, or i8 or u8 by i8");
+                    : "; expected numbers of one dtype, or i8 or u8 by i8");
 }
 
 Status require_bias(const InferContext &c, size_t bias, DType product) {

@@ -60,9 +60,8 @@ AttrDef accumulation_dtype();
 Status accumulate_as_asked(InferContext &c);
 // `dtype` names an attribute's value: an error unless it is one of `set`.
 Status require_dtype(const InferContext &c, DType dtype, DTypes set);
-// What products of operands `a` and `b` are summed in, and result in: floats of one dtype in that; i8 or u8 by i8 in
+// What products of operands `a` and `b` are summed in, and result in: numbers of one dtype in that; i8 or u8 by i8 in
 // i32.
-inline constexpr DTypes factor_types = float_types | dtypes(DType::i8, DType::u8);
 Result<DType> product_dtype(const InferContext &c, size_t a, size_t b);
 // A bias that is added to them.
 Status require_bias(const InferContext &c, size_t bias, DType product);

@@ -84,7 +84,8 @@ Status reference_matmul(ReferenceContext &c) {
         for (int64_t j = 0; j < n; ++j) {
           const T *row = left + at[0] + i * a_row, *column = right + at[1] + j * b_column;
           auto sum = wide;
-          for (int64_t s = 0; s < k; ++s) sum += decltype(wide)(row[s * a_step]) * column[s * b_step];
+          for (int64_t s = 0; s < k; ++s)
+            sum = add(sum, mul(decltype(wide)(row[s * a_step]), decltype(wide)(column[s * b_step])));
           *out++ = static_cast<T>(sum);
         }
     });
@@ -136,7 +137,7 @@ Status reference_linear(ReferenceContext &c) {
       const T *row = elements<T>(x).data() + at / n * k, *column = elements<T>(weight).data() + at % n * k;
       auto sum = wide;
       if (c.inputs.size() == 3) sum = elements<T>(*c.inputs[2])[at % n];
-      for (size_t s = 0; s < k; ++s) sum += decltype(wide)(row[s]) * column[s];
+      for (size_t s = 0; s < k; ++s) sum = add(sum, mul(decltype(wide)(row[s]), decltype(wide)(column[s])));
       y[at] = static_cast<T>(sum);
     }
     return {};
@@ -180,6 +181,11 @@ void samples_matmul(SampleSink &out) {
                    .inputs = {make_type(type, {7, 300}), make_type(DType::i8, {300, 33})},
                    .int_low = type == DType::i8 ? -128 : 0,
                    .int_high = type == DType::i8 ? 128 : 256});
+  for (const DType type : {DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64})
+    out.push_back({.name = str_cat("wrapping_", name_of(type)),
+                   .inputs = {make_type(type, {5, 1100}), make_type(type, {1100, 19})},
+                   .int_low = dtype_info(type).is_signed ? i64_min / 4 : 0,
+                   .int_high = i64_max / 4});
 }
 
 void samples_linear(SampleSink &out) {
@@ -207,9 +213,9 @@ void samples_linear(SampleSink &out) {
 
 const Op records[] = {
     {{.name = "matmul",
-      .doc = "The product of matrices; batch dims are broadcast. Of 8-bit integers in i32.",
-      .args = {{"a", "[..., M, K]", factor_types},
-               {"b", "[..., K, N]; a's dtype, or i8 where a is i8 or u8", factor_types, Arity::one,
+      .doc = "The product of matrices; batch dims are broadcast. Of 8-bit integers in i32; wider ones wrap.",
+      .args = {{"a", "[..., M, K]", numeric_types},
+               {"b", "[..., K, N]; a's dtype, or i8 where a is i8 or u8", numeric_types, Arity::one,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},
@@ -218,11 +224,11 @@ const Op records[] = {
      {.lower = lower_matmul, .reference = reference_matmul, .samples = samples_matmul}},
 
     {{.name = "linear",
-      .doc = "x weight^T + bias, over the last dim of x. Of 8-bit integers in i32.",
-      .args = {{"x", "[..., K]", factor_types},
-               {"weight", "[N, K]; x's dtype, or i8 where x is i8 or u8", factor_types, Arity::one,
+      .doc = "x weight^T + bias, over the last dim of x. Of 8-bit integers in i32; wider ones wrap.",
+      .args = {{"x", "[..., K]", numeric_types},
+               {"weight", "[N, K]; x's dtype, or i8 where x is i8 or u8", numeric_types, Arity::one,
                 /*same_dtype=*/false},
-               {"bias", "[N], of the result's dtype", float_types | dtypes(DType::i32), Arity::optional,
+               {"bias", "[N], of the result's dtype", numeric_types, Arity::optional,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_linear},

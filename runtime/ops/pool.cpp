@@ -77,26 +77,29 @@ Status lower_avg_pool2d(LowerContext &c) {
 }
 
 template <auto combine>
-Status reference_pool(ReferenceContext &c, double identity, bool is_mean) {
+Status reference_pool(ReferenceContext &c, bool is_mean) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const Window window(c.attrs);
   const int64_t height = x.shape[2], width = x.shape[3];
-  double *out = y.f.data();
-  return with_wide(x, [&](auto wide) -> Status {
+  return dispatch_wide(x, [&](auto zero, auto wide) -> Status {
+    using T = decltype(zero);
     using Wide = decltype(wide);
+    const Wide least = std::is_integral_v<T> ? std::numeric_limits<Wide>::lowest() : static_cast<Wide>(-infinity);
+    T *out = elements<T>(y).data();
     for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane)
       for (int64_t i = 0; i < y.shape[2]; ++i)
         for (int64_t j = 0; j < y.shape[3]; ++j) {
-          Wide total = identity;
+          Wide total = is_mean ? Wide(0) : least;
           for (int64_t p = 0; p < window.kernel[0]; ++p)
             for (int64_t q = 0; q < window.kernel[1]; ++q) {
               const int64_t row = i * window.stride[0] + p - window.padding[0],
                             column = j * window.stride[1] + q - window.padding[1];
               if (row < 0 || row >= height || column < 0 || column >= width) continue;
-              total = combine(total, Wide(x.f[static_cast<size_t>((plane * height + row) * width + column)]));
+              total =
+                  combine(total, Wide(elements<T>(x)[static_cast<size_t>((plane * height + row) * width + column)]));
             }
-          *out++ = static_cast<double>(is_mean ? total / static_cast<Wide>(window.size()) : total);
+          *out++ = static_cast<T>(is_mean ? total / static_cast<Wide>(window.size()) : total);
         }
     return {};
   });
@@ -123,10 +126,10 @@ void samples_pool(SampleSink &out) {
   sample("symbolic", {n, 3, h, w}, {2, 2}, {2, 2}, {1, 1}, {{"n", 2}, {"h", 7}, {"w", 8}});
 }
 
-Op pool(std::string_view name, std::string_view doc, OpMeaning meaning) {
+Op pool(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
   return {{.name = name,
            .doc = doc,
-           .args = {{"x", "[N, C, H, W]", float_types}},
+           .args = {{"x", "[N, C, H, W]", types}},
            .result_names = {"y"},
            .attrs = pool_attrs,
            .infer = infer_pool},
@@ -135,11 +138,10 @@ Op pool(std::string_view name, std::string_view doc, OpMeaning meaning) {
 
 const Op records[] = {
     pool("max_pool2d", "The largest element of each window, NaN if one is; padding is never the largest.",
+         numeric_types,
          {.lower = lower_max_pool2d,
           .reference =
-              [](ReferenceContext &c) {
-                return reference_pool<[](auto a, auto b) { return larger(a, b); }>(c, -infinity, false);
-              },
+              [](ReferenceContext &c) { return reference_pool<[](auto a, auto b) { return larger(a, b); }>(c, false); },
           .samples =
               [](SampleSink &out) {
                 samples_pool(out);
@@ -149,11 +151,11 @@ const Op records[] = {
                                .given = {{0, f32_data({1, 1, 2, 4}, {-INFINITY, -INFINITY, 1.f, NAN, -INFINITY,
                                                                      -INFINITY, 2.f, 3.f})}}});
               }}),
-    pool("avg_pool2d", "The mean of each window; padding counts, as zeros.",
-         {.lower = lower_avg_pool2d,
-          .reference =
-              [](ReferenceContext &c) { return reference_pool<[](auto a, auto b) { return a + b; }>(c, 0, true); },
-          .samples = samples_pool}),
+    pool(
+        "avg_pool2d", "The mean of each window; padding counts, as zeros.", float_types,
+        {.lower = lower_avg_pool2d,
+         .reference = [](ReferenceContext &c) { return reference_pool<[](auto a, auto b) { return a + b; }>(c, true); },
+         .samples = samples_pool}),
 };
 
 }  // namespace

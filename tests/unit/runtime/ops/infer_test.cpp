@@ -49,7 +49,7 @@ TEST(Infer, MultipliesBytesInThirtyTwoBits) {
   EXPECT_EQ(inferred("matmul", {of(DType::f64), of(DType::f32)}),
             "[matmul] a is f64, b is f32; use convert to make them the same");
   EXPECT_EQ(inferred("matmul", {of(DType::i8), of(DType::u8)}),
-            "[matmul] a is i8, b is u8; expected floats of one dtype, or i8 or u8 by i8");
+            "[matmul] a is i8, b is u8; expected numbers of one dtype, or i8 or u8 by i8");
   EXPECT_EQ(inferred("linear", {of(DType::i8), of(DType::i8), make_type(DType::f32, {3})}),
             "[linear] bias is f32, the products' sums are i32; use convert to make them the same");
 }
