@@ -46,6 +46,8 @@ Status infer_full(InferContext &c) {
   KILN_TRY(require_dtype(c, dtype, any_type));
   if (!digits.empty() && !dtype_info(dtype).is_integer)
     return c.fail("exact is '", digits, "', expected none for dtype ", name_of(dtype), ", which value tells exactly");
+  if (!digits.empty() && c.attr("value").f64() != 0)
+    return c.fail("exact is '", digits, "' and value is ", c.attr("value").f64(), ", expected one of them");
   if (!number_of(c.attrs))
     return digits.empty()
                ? c.fail("value is ", c.attr("value").f64(), ", expected an integer of at most 53 bits for dtype ",
