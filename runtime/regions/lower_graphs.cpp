@@ -6,7 +6,7 @@
 namespace kiln {
 namespace {
 
-Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
+Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options, bool nested) {
   LoweredGraph out{.given = graph};
   KILN_ASSIGN(graph, inline_calls(std::move(graph), ops));
   KILN_ASSIGN(graph, widen(std::move(graph), ops, options.round_all));
@@ -18,6 +18,8 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
     LoweredRegion &made = out.regions.emplace_back(LoweredRegion{.region = std::move(region)});
     if (made.region.kind != Region::Kind::code) continue;
     KILN_ASSIGN(made.lowered, lower(*made.region.graph));
+    // Nothing is bound to a nested plan: what it makes of constants it makes whenever it runs.
+    for (kernel::Tensor &tensor : made.lowered.program.tensors) tensor.prepared &= !nested;
   }
   return out;
 }
@@ -29,7 +31,7 @@ Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, co
   std::vector<GraphPtr> open{graph};
   out.numbers[graph.get()] = 0;
   for (size_t i = 0; i < open.size(); ++i) {
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(open[i], ops, options));
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(open[i], ops, options, /*nested=*/i > 0));
     for (const Node &node : lowered.graph->nodes()) {
       if (!is_control(node)) continue;
       for (const auto &[name, nested] : nested_graphs(node))

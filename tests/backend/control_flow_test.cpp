@@ -114,6 +114,26 @@ TEST(ControlFlow, BranchesMayYieldViewsConstantsAndArguments) {
       expect_as_reference(backend, graph, {flag(taken), i64_data({2, 3}, {1, -2, 3, 4, 5, 6})});
 }
 
+// What an outermost plan would prepare when it is bound: packed weights, and parts that are put together.
+TEST(ControlFlow, BranchesMayComputeFromConstantsAlone) {
+  std::string numbers = "0.5";
+  for (int k = 1; k < 32 * 32; ++k) str_append(numbers, str_cat(",", k % 7 - 3));
+  const GraphPtr graph = graph_of(str_cat(R"({"kiln":1,
+    "inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"x","type":{"dtype":"f32","shape":["n",32]}}],
+    "nodes":[{"name":"c","op":"cond","inputs":["p","x"],"attrs":{"then_graph":"both","else_graph":"both"}}],
+    "outputs":[{"name":"y","value":"c:0"},{"name":"z","value":"c:1"}],
+    "graphs":{"both":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["m",32]}}],
+      "constants":[{"name":"k","type":{"dtype":"f32","shape":[32,32]},"data":[)",
+                                          numbers, R"(]}],
+      "nodes":[{"name":"v","op":"matmul","inputs":["u","k"]},
+               {"name":"kk","op":"concat","inputs":["k","k"],"attrs":{"dim":0}}],
+      "outputs":[{"name":"v","value":"v"},{"name":"kk","value":"kk"}]}}})"));
+  ASSERT_TRUE(graph);
+  std::mt19937_64 random(1);
+  const TensorData x = random_tensor(DType::f32, {37, 32}, Sample(), random);
+  for (const Backend &backend : all_backends()) expect_as_reference(backend, graph, {flag(true), x}, {{"n", 37}});
+}
+
 TEST(ControlFlow, AnErrorOfAKernelInABranchNamesItsNodeWhereTheBranchIsTaken) {
   const GraphPtr graph = graph_of(divides_in_a_branch);
   for (const Backend &backend : all_backends()) {
