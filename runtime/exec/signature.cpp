@@ -96,6 +96,7 @@ void ResolvedSizes::evaluate() {
       const int64_t least = std::max<int64_t>(s.min, 0);
       symbols[i] = {least, std::max(least, std::min(s.max, ranges_[sizes_.symbol_bounds[i]].high))};
       symbols_[i] = symbols[i].high;
+      known_[i] = false;
     }
     sizes_.sizes.evaluate(symbols, ranges_);
   }

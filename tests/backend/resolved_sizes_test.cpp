@@ -153,6 +153,24 @@ TEST_P(ResolvedSizes, MemoryOfSuchAnOutputIsKilns) {
             "output 'y': its size is known when the run has ended; leave its memory to Kiln");
 }
 
+// The rows from k to n - 1, twice. Until a run tells k it is taken for n, and then there would be -1 of them.
+TEST_P(ResolvedSizes, ACallOfOtherSizesKnowsNothingOfWhatTheLastOneResolved) {
+  const std::unique_ptr<Call> call = call_of(R"({"kiln":1,
+    "inputs":[{"name":"x","type":{"dtype":"i64","shape":["n"]}}],
+    "nodes":[{"name":"at","op":"nonzero","inputs":["x"],"attrs":{"symbol":"k"}},
+             {"name":"s","op":"slice","inputs":["x"],"attrs":{"dim":0,"start":"k","end":"n - 1"}}],
+    "outputs":[{"name":"y","value":"s"},{"name":"z","value":"s"}]})");
+  ASSERT_TRUE(call);
+  for (const int64_t n : {int64_t{3}, int64_t{6}, int64_t{2}}) {
+    std::vector<int64_t> x(static_cast<size_t>(n));
+    x.back() = 7;
+    const Status status = call->run(std::vector{array(x, DType::i64, n)});
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (const uint32_t output : {1U, 2U})
+      EXPECT_EQ(integers_of(*call->take(output)), std::vector<int64_t>(static_cast<size_t>(n) - 2)) << n;
+  }
+}
+
 // A graph whose calls resolve: each copy has a symbol of its own.
 TEST_P(ResolvedSizes, EachCallOfAGraphResolvesASymbolOfItsOwn) {
   const std::unique_ptr<Call> call = call_of(R"({"kiln":1,
