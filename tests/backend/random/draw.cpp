@@ -57,6 +57,17 @@ int64_t draw_node_count(Dice &dice) {
   return kind < 0.6 ? dice.between(1, 8) : kind < 0.92 ? dice.between(9, 18) : dice.between(19, 40);
 }
 
+const Op &draw_op_with(Dice &dice, uint32_t flag) {
+  for (;;)
+    if (const Op &op = *dice.pick(all_ops()); op.flags & flag) return op;
+}
+
+// A size that a run tells, early, and a view: what follows may be of that size.
+Status add_resolved(Dice &dice, Drawing &drawing) {
+  KILN_TRY(drawing.add_node(draw_op_with(dice, op_flags::resolves)).take_status());
+  return drawing.add_node(draw_op_with(dice, op_flags::view)).take_status();
+}
+
 // Views and cheap ops are what fusion is made of: they come twice as often.
 const Op &draw_op(Dice &dice) {
   for (;;) {
@@ -67,7 +78,7 @@ const Op &draw_op(Dice &dice) {
 
 }  // namespace
 
-// A graph of its own, whose symbols are sizes of the caller's.
+// A graph of its own, whose symbols are sizes of the caller's; of a cond it is both branches.
 std::optional<Proposal> Proposer::call(const Op &op) {
   if (palette_.nested) return std::nullopt;
   Palette inner = draw_palette(dice_);
@@ -76,18 +87,26 @@ std::optional<Proposal> Proposer::call(const Op &op) {
   inner.max_elements = 256;
   Drawing drawing(dice_, inner);
   if (!drawing.start().ok()) return std::nullopt;
+  if (dice_.chance(0.2)) (void)add_resolved(dice_, drawing).ok();
   for (int64_t nodes = dice_.between(1, 5); nodes > 0; --nodes) (void)drawing.add_node(draw_op(dice_)).ok();
   Result<GraphPtr> graph = drawing.finish();
   if (!graph.ok()) return std::nullopt;
 
+  const bool resolves = std::ranges::any_of((*graph)->nodes(), [](const Node &node) { return !node.symbols.empty(); });
   std::map<std::string, Dim> outside;
-  for (const auto &[name, size] : inner.calls.front()) outside[name] = dice_.pick(palette_.dims);
-  Proposal made{&op, {}, {{"graph", *graph}}};
+  for (const auto &[name, size] : inner.calls.front()) outside[name] = random_size();
+  Proposal made{&op, {}, {}};
+  for (const AttrDef &attr : op.attrs) made.attrs.emplace(attr.name, *graph);
+  if (op.name == "cond") {
+    std::optional<Operand> predicate = operand_of(make_type(DType::boolean, {}), Sample(), resolves);
+    if (!predicate) return std::nullopt;
+    made.operands.push_back(std::move(*predicate));
+  }
   for (uint32_t input : (*graph)->inputs()) {
     TensorType type = (*graph)->find(input)->results[0];
     for (Dim &dim : type.dims)
       dim = dim.substitute([&](const Expr &leaf) -> std::optional<Expr> { return outside.at(leaf.symbol_name()); });
-    std::optional<Operand> operand = operand_of(make_type(type.dtype, type.dims), Sample());
+    std::optional<Operand> operand = operand_of(make_type(type.dtype, type.dims), Sample(), resolves);
     if (!operand) return std::nullopt;
     made.operands.push_back(std::move(*operand));
   }
@@ -102,6 +121,7 @@ Result<RandomCase> draw_case(uint64_t seed) {
   // Each op in turn is the first of some graph, so that none is left out.
   const std::span<const Op *const> ops = all_ops();
   KILN_TRY(drawing.add_node(*ops[seed % ops.size()]).take_status());
+  if (dice.chance(0.3)) KILN_TRY(add_resolved(dice, drawing));
   for (int64_t nodes = draw_node_count(dice); nodes > 1; --nodes)
     KILN_TRY(drawing.add_node(draw_op(dice)).take_status());
   KILN_ASSIGN(GraphPtr graph, drawing.finish());

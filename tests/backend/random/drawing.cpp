@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "runtime/ops/nested.h"
 #include "tests/backend/harness.h"
+#include "tests/backend/random/oracle.h"
 
 namespace kiln::testing {
 namespace {
 
 constexpr double largest = 1e4, largest_integer = 1e6;  // beyond it a value is out of hand
+constexpr int64_t most_laid_out = 1 << 18;              // elements, of a tensor whose size a run tells
 
 AttrMap attrs_at(AttrMap attrs, const SymbolSizes &sizes) {
   for (auto &[name, value] : attrs)
@@ -71,9 +74,11 @@ Result<bool> Drawing::add_node(const Op &op) {
 }
 
 Result<GraphPtr> Drawing::finish() {
+  if (palette_.nested) KILN_TRY(add_sums());
   std::vector<GraphOutput> outputs;
   auto add = [&](ValueId value) { outputs.push_back({str_cat("y", outputs.size()), value}); };
   for (const Drawn &value : values_) {
+    if (palette_.nested && palette_.resolves(value.type)) continue;
     const bool leaf = edit_.view().find(value.id.node)->kind != Node::Kind::op;
     if (leaf ? dice_.chance(0.03) : value.uses == 0 || dice_.chance(0.12)) add(value.id);
   }
@@ -82,6 +87,16 @@ Result<GraphPtr> Drawing::finish() {
   KILN_TRY(edit_.set_outputs(outputs));
   KILN_TRY(add_write_backs(std::move(outputs)));
   return edit_.finish();
+}
+
+Status Drawing::add_sums() {
+  for (size_t k = 0; k < values_.size(); ++k) {
+    if (values_[k].uses > 0 || !palette_.resolves(values_[k].type)) continue;
+    const Proposal sum{find_op("sum"), {proposer_.existing(k)}, {}};
+    std::vector<std::vector<RefTensor>> results;
+    if (evaluate(sum, results)) KILN_TRY(commit(sum, results));
+  }
+  return {};
 }
 
 // What writes an input goes last, where nothing forbids it.
@@ -148,11 +163,13 @@ bool Drawing::evaluate(const Proposal &proposal, std::vector<std::vector<RefTens
   const Result<Inferred> inferred = infer(*proposal.op, types, attrs);
   if (!inferred.ok()) return false;
   for (size_t call = 0; call < palette_.calls.size(); ++call) {
-    const SymbolSizes &sizes = palette_.calls[call];
+    SymbolSizes sizes = palette_.calls[call], most = palette_.most[call];
+    for (const ResolvedSymbol &symbol : inferred->symbols)
+      sizes[symbol.name] = most[symbol.name] = shape_of({symbol.bound}, most)[0];
     for (const Equality &equal : inferred->equalities)
       if (shape_of({equal.left}, sizes) != shape_of({equal.right}, sizes)) return false;
     for (const TensorType &type : inferred->results)
-      if (!is_small(shape_of(type.dims, sizes))) return false;
+      if (!is_small(type, sizes, most)) return false;
     std::vector<const RefTensor *> operands;
     for (const Operand &operand : proposal.operands)
       operands.push_back(operand.kind == Operand::Kind::value ? &values_[operand.value].data[call]
@@ -166,11 +183,30 @@ bool Drawing::evaluate(const Proposal &proposal, std::vector<std::vector<RefTens
   return true;
 }
 
-bool Drawing::is_small(const std::vector<int64_t> &shape) const {
-  int64_t count = 1;
-  for (int64_t size : shape)
+bool Drawing::is_small(const TensorType &type, const SymbolSizes &sizes, const SymbolSizes &most) const {
+  int64_t count = 1, laid_out = 1;
+  for (int64_t size : shape_of(type.dims, sizes))
     if (size < 0 || (count *= size) > palette_.max_elements) return false;
+  for (int64_t size : shape_of(type.dims, most))
+    if ((laid_out *= std::max<int64_t>(size, 0)) > most_laid_out) return false;
   return true;
+}
+
+// Where it is in doubt it is not: a float of a type that no operand has may have been rounded.
+bool Drawing::is_exact(const Proposal &proposal, const Node &node) const {
+  bool all_integers = proposal.op->lower != nullptr;
+  for (const Operand &operand : proposal.operands) {
+    if (operand.kind == Operand::Kind::value && !values_[operand.value].exact) return false;
+    all_integers &= !dtype_info(operand.type.dtype).is_float;
+  }
+  for (const TensorType &type : node.results) {
+    const bool is_float = dtype_info(type.dtype).is_float;
+    all_integers &= !is_float;
+    if (is_float && !proposal.operands.empty() &&
+        std::ranges::none_of(proposal.operands, [&](const Operand &x) { return x.type.dtype == type.dtype; }))
+      return false;
+  }
+  return nested_graphs(node).empty() && (all_integers || !rounds(*proposal.op));
 }
 
 Status Drawing::commit(const Proposal &proposal, const std::vector<std::vector<RefTensor>> &results) {
@@ -187,11 +223,29 @@ Status Drawing::commit(const Proposal &proposal, const std::vector<std::vector<R
   AttrMap annotations;
   if (dice_.chance(0.05)) annotations = {{"kiln.region", dice_.chance(0.5) ? "a" : "b"}};
   if (dice_.chance(0.05)) annotations.emplace("debug.note", dice_.below(3));
-  KILN_ASSIGN(uint32_t node, edit_.add(proposal.op, operands, proposal.attrs, {}, std::move(annotations)));
+  AttrMap attrs = proposal.attrs;
+  if (proposal.op->flags & op_flags::resolves && dice_.chance(0.3)) attrs.erase("symbol");
+  KILN_ASSIGN(uint32_t node, edit_.add(proposal.op, operands, std::move(attrs), {}, std::move(annotations)));
+  const bool exact = is_exact(proposal, *edit_.view().find(node));
+  KILN_TRY(note_resolved(*edit_.view().find(node), results));
   for (uint32_t k = 0; k < results[0].size(); ++k) {
-    Drawn value{{node, k}, edit_.view().type({node, k}), {}};
+    Drawn value{{node, k}, edit_.view().type({node, k}), {}, exact};
     for (const std::vector<RefTensor> &call : results) value.data.push_back(call[k]);
     values_.push_back(std::move(value));
+  }
+  return {};
+}
+
+Status Drawing::note_resolved(const Node &node, const std::vector<std::vector<RefTensor>> &results) {
+  for (const ResolvedSymbol &symbol : node.symbols) {
+    for (size_t call = 0; call < results.size(); ++call) {
+      palette_.calls[call][symbol.name] = results[call].back().i[0];
+      palette_.most[call][symbol.name] = shape_of({symbol.bound}, palette_.most[call])[0];
+    }
+    palette_.resolved.insert(symbol.name);
+    const Dim size = Expr::symbol(symbol.name);
+    palette_.resolved_dims.insert(palette_.resolved_dims.end(), {size, size, size, 2 * size, size + 1});
+    if (!palette_.nested && dice_.chance(0.2)) KILN_TRY(declare(symbol.name));
   }
   return {};
 }

@@ -9,7 +9,9 @@ namespace kiln::testing {
 class Drawing {
  public:
   Drawing(Dice &dice, Palette palette)
-      : dice_(dice), palette_(std::move(palette)), proposer_(dice_, palette_, values_) {}
+      : dice_(dice), palette_(std::move(palette)), proposer_(dice_, palette_, values_) {
+    palette_.most = palette_.calls;
+  }
 
   // What binds the symbols, and something to begin with.
   Status start();
@@ -31,14 +33,19 @@ class Drawing {
   Result<ValueId> add_leaf(const Operand &leaf);
   Status declare(const std::string &symbol);  // says of a symbol what is true of it in all calls
   bool evaluate(const Proposal &proposal, std::vector<std::vector<RefTensor>> &results);
-  bool is_small(const std::vector<int64_t> &shape) const;
+  // At the sizes of a call, of which those in `most` have memory laid out for them.
+  bool is_small(const TensorType &type, const SymbolSizes &sizes, const SymbolSizes &most) const;
+  bool is_exact(const Proposal &proposal, const Node &node) const;
   Status commit(const Proposal &proposal, const std::vector<std::vector<RefTensor>> &results);
+  // What is resolved stays in a nested graph: of values of such sizes their sums leave it.
+  Status add_sums();
+  Status note_resolved(const Node &node, const std::vector<std::vector<RefTensor>> &results);
   Result<bool> note_write_back(const Op &op);
   bool is_input(const Drawn &value) const { return edit_.view().find(value.id.node)->kind == Node::Kind::input; }
   Status add_write_backs(std::vector<GraphOutput> outputs);
 
   Dice &dice_;
-  const Palette palette_;
+  Palette palette_;  // whose sizes become more as nodes resolve some
   std::vector<Drawn> values_;
   Proposer proposer_;
   Edit edit_;

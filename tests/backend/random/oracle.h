@@ -26,6 +26,9 @@ struct Expected {
   int64_t elements = 0, undetermined = 0;
 };
 
+// Whether some result of it is rounded, or may be.
+bool rounds(const Op &op);
+
 class Oracle {
  public:
   static Result<Oracle> of(GraphPtr graph);

@@ -21,13 +21,24 @@ const std::vector<Sample> &samples_of(const Op &op) {
 
 std::vector<int64_t> shape_of(const Shape &dims, const SymbolSizes &sizes) { return shape_at(dims, sizes); }
 
-std::optional<size_t> Proposer::value_of(DTypes allowed) {
-  return find_value([&](const TensorType &type) { return (dtypes(type.dtype) & allowed) != 0; });
+bool Palette::resolves(const TensorType &type) const {
+  if (resolved.empty()) return false;
+  std::set<std::string> used;
+  for (const Dim &dim : type.dims) dim.collect_symbols(used);
+  return std::ranges::any_of(used, [&](const std::string &symbol) { return resolved.contains(symbol); });
+}
+
+std::optional<size_t> Proposer::value_of(DTypes allowed, bool exact) {
+  return find_value([&](const TensorType &type) { return (dtypes(type.dtype) & allowed) != 0; }, exact);
+}
+
+Dim Proposer::random_size() {
+  return dice_.pick(!palette_.resolved.empty() && dice_.chance(0.5) ? palette_.resolved_dims : palette_.dims);
 }
 
 Shape Proposer::random_shape(int64_t max_rank) {
   Shape shape(static_cast<size_t>(dice_.between(0, max_rank)));
-  for (Dim &dim : shape) dim = dice_.pick(palette_.dims);
+  for (Dim &dim : shape) dim = random_size();
   return shape;
 }
 
@@ -50,6 +61,7 @@ std::vector<int64_t> Proposer::random_order(size_t count) {
 }
 
 std::optional<Operand> Proposer::leaf(const TensorType &type, const Sample &ranges) {
+  if (palette_.resolves(type)) return std::nullopt;
   bool has_symbols = false;
   for (const SymbolSizes &sizes : palette_.calls) {
     int64_t count = 1;
@@ -84,9 +96,9 @@ std::optional<Operand> Proposer::leaf(const TensorType &type, const Sample &rang
   return made;
 }
 
-std::optional<Operand> Proposer::operand_of(const TensorType &type, const Sample &ranges) {
-  if (dice_.chance(0.6))
-    if (auto value = find_value([&](const TensorType &other) { return other.same_value_type(type); }))
+std::optional<Operand> Proposer::operand_of(const TensorType &type, const Sample &ranges, bool exact) {
+  if (dice_.chance(0.6) || palette_.resolves(type))
+    if (auto value = find_value([&](const TensorType &other) { return other.same_value_type(type); }, exact))
       return existing(*value);
   return leaf(type, ranges);
 }
@@ -94,8 +106,13 @@ std::optional<Operand> Proposer::operand_of(const TensorType &type, const Sample
 // ---- from the record
 
 std::optional<Proposal> Proposer::propose(const Op &op) {
-  if (dice_.chance(0.7))
-    if (std::optional<Proposal> made = for_view(op)) return made;
+  std::optional<Proposal> made;
+  if (dice_.chance(0.7)) made = for_view(op);
+  if (!made) made = from_record(op);
+  return made && op.flags & op_flags::resolves ? with_fresh_symbol(std::move(*made)) : std::move(made);
+}
+
+std::optional<Proposal> Proposer::from_record(const Op &op) {
   if (samples_of(op).empty()) return std::nullopt;
   const Sample sample = sample_of(op);
   const double how = dice_.unit();
@@ -131,8 +148,7 @@ std::optional<Proposal> Proposer::from_values(const Op &op, const Sample &sample
   }
   for (auto &[name, value] : made.attrs)
     if (auto *dims = std::get_if<std::vector<Dim>>(&value.items))
-      for (Dim &dim : *dims)
-        dim = dim.substitute([&](const Expr &) -> std::optional<Expr> { return dice_.pick(palette_.dims); });
+      for (Dim &dim : *dims) dim = dim.substitute([&](const Expr &) -> std::optional<Expr> { return random_size(); });
   vary(op, made.operands.empty() ? 2 : made.operands[0].type.rank(), made.attrs);
   return made;
 }
@@ -230,7 +246,7 @@ AttrValue Proposer::varied(const Op &op, const AttrDef &attr, const AttrValue &n
     case AttrKind::dtype:
       return palette_.type(dice_);
     case AttrKind::dim:
-      return attr.is_list ? AttrValue(random_shape(3)) : AttrValue(dice_.pick(palette_.dims));
+      return attr.is_list ? AttrValue(random_shape(3)) : AttrValue(random_size());
     case AttrKind::boolean:
       return !now.boolean();
     case AttrKind::text: {  // only the op knows what it may be: another sample's

@@ -1,6 +1,7 @@
 // What could come next in a graph that is being drawn.
 #pragma once
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct Drawn {
   ValueId id;
   TensorType type;
   std::vector<RefTensor> data;  // at each call
+  bool exact = true;            // the same in whatever order and precision: a size that it tells, all runs agree on
   int uses = 0;
 };
 
@@ -37,10 +39,14 @@ struct Proposal {
 struct Palette {
   std::vector<DType> types;        // the first is that of most values; no type twice
   std::vector<Dim> dims;           // sizes that new shapes are made of
-  std::vector<SymbolSizes> calls;  // the symbols, at each call
+  std::vector<SymbolSizes> calls;  // the symbols, at each call; those that nodes resolve from when they are drawn
+  std::vector<SymbolSizes> most;   // the same, where what is resolved is at its bound: memory is laid out for that
+  std::set<std::string> resolved;  // symbols that nodes resolve: no leaf may have them
+  std::vector<Dim> resolved_dims;  // sizes of them
   int64_t max_elements = 2048;     // of a tensor at any call
   bool nested = false;             // leaves are inputs and constants alone
   DType type(Dice &dice) const { return dice.chance(0.6) ? types[0] : dice.pick(types); }
+  bool resolves(const TensorType &type) const;  // whether its dims have symbols that nodes resolve
 };
 
 std::vector<int64_t> shape_of(const Shape &dims, const SymbolSizes &sizes);
@@ -55,12 +61,15 @@ class Proposer {
   // A leaf with random elements, unless it is too large.
   std::optional<Operand> leaf(const TensorType &type, const Sample &ranges);
   Shape random_shape(int64_t max_rank);
+  Operand existing(size_t value) const { return {Operand::Kind::value, value, values_[value].type, {}}; }
 
  private:
+  Dim random_size();  // for an attribute, or what is no leaf
   Shape random_strides(const Shape &dims);
   std::vector<int64_t> random_order(size_t count);  // of 0 .. count - 1
 
   // ---- from the op's record: its samples are the patterns that operands and attributes follow
+  std::optional<Proposal> from_record(const Op &op);
   // One of the op's samples, of f32 or in another type of the palette.
   Sample sample_of(const Op &op);
   std::optional<Proposal> from_values(const Op &op, const Sample &sample);
@@ -81,12 +90,18 @@ class Proposer {
   std::optional<Proposal> concat(const Op &op);
   std::optional<Proposal> call(const Op &op);
 
+  // ---- sizes that a run tells (propose_sizes.cpp)
+  std::optional<Proposal> resolve(const Op &op);
+  std::optional<Proposal> nonzero(const Op &op);
+  Dim bound_of(std::span<const int64_t> counts);  // one that holds for what is counted at each call
+  std::optional<Proposal> with_fresh_symbol(Proposal proposal) const;
+
   // A value that `accept` takes; unused ones first.
   template <class Accept>
-  std::optional<size_t> find_value(Accept accept);
-  std::optional<size_t> value_of(DTypes dtypes);
-  Operand existing(size_t value) const { return {Operand::Kind::value, value, values_[value].type, {}}; }
-  std::optional<Operand> operand_of(const TensorType &type, const Sample &ranges);  // a value of the type, or a leaf
+  std::optional<size_t> find_value(Accept accept, bool exact = false);
+  std::optional<size_t> value_of(DTypes dtypes, bool exact = false);
+  // A value of the type, or a leaf.
+  std::optional<Operand> operand_of(const TensorType &type, const Sample &ranges, bool exact = false);
 
   Dice &dice_;
   const Palette &palette_;
@@ -94,13 +109,15 @@ class Proposer {
 };
 
 template <class Accept>
-std::optional<size_t> Proposer::find_value(Accept accept) {
-  std::vector<size_t> all, unused;
+std::optional<size_t> Proposer::find_value(Accept accept, bool exact) {
+  std::vector<size_t> all, unused, resolved;
   for (size_t k = 0; k < values_.size(); ++k) {
-    if (!accept(values_[k].type)) continue;
+    if ((exact && !values_[k].exact) || !accept(values_[k].type)) continue;
     all.push_back(k);
     if (values_[k].uses == 0) unused.push_back(k);
+    if (palette_.resolves(values_[k].type)) resolved.push_back(k);
   }
+  if (!resolved.empty() && dice_.chance(0.4)) return dice_.pick(resolved);
   if (!unused.empty() && dice_.chance(0.6)) return dice_.pick(unused);
   if (all.empty()) return std::nullopt;
   return dice_.pick(all);

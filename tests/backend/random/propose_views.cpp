@@ -1,4 +1,4 @@
-// Attributes of views, gather, concat and call: what they may be depends on the operand.
+// Attributes of views, gather and concat: what they may be depends on the operand.
 #include <algorithm>
 
 #include "tests/backend/harness.h"
@@ -15,7 +15,9 @@ constexpr DTypes all_dtypes = ~DTypes{0};
 std::optional<Proposal> Proposer::for_view(const Op &op) {
   if (op.name == "gather") return gather(op);
   if (op.name == "concat") return concat(op);
-  if (op.name == "call") return call(op);
+  if (op.name == "call" || op.name == "cond") return call(op);
+  if (op.name == "resolve") return resolve(op);
+  if (op.name == "nonzero") return nonzero(op);
   using Attrs = AttrMap (Proposer::*)(const TensorType &);
   static const std::map<std::string_view, Attrs> views = {
       {"reshape", &Proposer::reshape}, {"expand", &Proposer::expand},   {"slice", &Proposer::slice},
@@ -65,7 +67,7 @@ AttrMap Proposer::reshape(const TensorType &x) {
 
 AttrMap Proposer::expand(const TensorType &x) {
   Shape shape = dice_.chance(0.3) ? random_shape(2) : Shape();
-  for (const Dim &dim : x.dims) shape.push_back(dim.is(1) && dice_.chance(0.8) ? dice_.pick(palette_.dims) : dim);
+  for (const Dim &dim : x.dims) shape.push_back(dim.is(1) && dice_.chance(0.8) ? random_size() : dim);
   return {{"shape", dims_value(std::move(shape))}};
 }
 
@@ -73,8 +75,9 @@ AttrMap Proposer::slice(const TensorType &x) {
   const int64_t rank = static_cast<int64_t>(x.rank());
   const int64_t dim = dice_.below(std::max<int64_t>(rank, 1));
   const Dim size = rank ? x.dims[static_cast<size_t>(dim)] : Dim(1);
-  const Dim start = dice_.pick(std::vector<Dim>{0, 0, 1, 2, -1, -2, floor_div(size, 3), min(size, 1)});
-  const Dim end = dice_.pick(std::vector<Dim>{size, size, size - 1, 1, 2, -1, ceil_div(size, 2), min(size, 3)});
+  Dim start = dice_.pick(std::vector<Dim>{0, 0, 1, 2, -1, -2, floor_div(size, 3), min(size, 1)});
+  Dim end = dice_.pick(std::vector<Dim>{size, size, size - 1, 1, 2, -1, ceil_div(size, 2), min(size, 3)});
+  if (dice_.chance(0.3)) (dice_.chance(0.3) ? start : end) = random_size();
   return {{"dim", dice_.chance(0.3) ? dim - rank : dim},
           {"start", start},
           {"end", end},
@@ -118,9 +121,13 @@ std::optional<Proposal> Proposer::gather(const Op &op) {
   for (const RefTensor &data : values_[*x].data) ranges.int_high = std::min(ranges.int_high, data.shape[dim]);
   if (ranges.int_high < 1) return std::nullopt;
   Shape dims = type.dims;
-  if (dice_.chance(0.5)) dims[dim] = dice_.pick(palette_.dims);
+  if (dice_.chance(0.5)) dims[dim] = random_size();
   std::optional<Operand> index = leaf(make_type(DType::i64, dims), ranges);
-  if (!index) return std::nullopt;
+  if (!index) {  // its size is one that a run tells
+    const auto value = find_value([&](const TensorType &t) { return t.dtype == DType::i64 && t.dims == dims; });
+    if (!value) return std::nullopt;
+    index = existing(*value);
+  }
   return Proposal{&op, {existing(*x), std::move(*index)}, {{"dim", static_cast<int64_t>(dim)}}};
 }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "runtime/graph/json.h"
+#include "runtime/ops/nested.h"
 #include "tests/backend/backends.h"
 #include "tests/backend/random/dice.h"
 #include "tests/backend/random/oracle.h"
@@ -230,6 +231,39 @@ void count_drawn(const Graph &graph, std::map<std::string_view, int> &count) {
   }
 }
 
+// Where sizes are spoken of that a run tells.
+struct Resolved {
+  int nodes = 0, graphs = 0;  // that resolve a size; that have such nodes
+  int followed = 0;           // graphs in which others have it in their types
+  int in_attributes = 0;      // or in an attribute
+  int nested = 0;             // graphs that have such a node in a graph of theirs
+};
+
+bool speaks_of_resolved(const Graph &graph, const Shape &dims) {
+  std::set<std::string> used;
+  for (const Dim &dim : dims) dim.collect_symbols(used);
+  return std::ranges::any_of(used, [&](const std::string &symbol) { return graph.resolver(symbol) != nullptr; });
+}
+
+void count_resolved(const Graph &graph, Resolved &count) {
+  Resolved here;
+  for (const Node &node : graph.nodes()) {
+    if (!node.op) continue;
+    here.nodes += !node.symbols.empty();
+    for (const TensorType &type : node.results)
+      here.followed += node.symbols.empty() && speaks_of_resolved(graph, type.dims);
+    for (const auto &[name, value] : node.attrs)
+      here.in_attributes += value.kind() == AttrKind::dim && speaks_of_resolved(graph, value.dim_list());
+    for (const auto &[name, nested] : nested_graphs(node))
+      here.nested += std::ranges::any_of(nested->nodes(), [](const Node &inner) { return !inner.symbols.empty(); });
+  }
+  count.nodes += here.nodes;
+  count.graphs += here.nodes > 0;
+  count.followed += here.followed > 0;
+  count.in_attributes += here.in_attributes > 0;
+  count.nested += here.nested > 0;
+}
+
 class RandomGraphs : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
@@ -242,12 +276,14 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     end = begin + (shard == 0);
   }
   std::map<std::string_view, int> count;
+  Resolved resolved;
   int64_t nodes = 0, runs = 0, elements = 0, undetermined = 0, skipped = 0, failures = 0;
   for (uint64_t seed = begin; seed < end && failures < enough_failures; ++seed) {
     CrashReport::now_running(seed);
     const Result<RandomCase> made = draw_case(seed);
     ASSERT_TRUE(made.ok()) << "seed " << seed << ": " << made.status().message();
     count_drawn(*made->graph, count);
+    count_resolved(*made->graph, resolved);
     nodes += static_cast<int64_t>(made->graph->nodes().size());
     if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
     std::optional<Expectation> expectation;  // of the variants that have the same outputs
@@ -269,11 +305,8 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     }
   }
   std::string_view rarest = "call";
-  for (const Op *op : all_ops()) {
-    // A size that a run tells is none that a drawing knows; resolved_sizes_test has graphs with them.
-    const bool drawn = !(op->flags & op_flags::resolves);
-    if (drawn && count[op->name] < count[rarest]) rarest = op->name;
-  }
+  for (const Op *op : all_ops())
+    if (count[op->name] < count[rarest]) rarest = op->name;
   std::string_view rarest_type = name_of(DType::f32);
   for (int number = 1; number <= dtype_count; ++number)
     if (const std::string_view type = name_of(static_cast<DType>(number)); count[type] < count[rarest_type])
@@ -285,9 +318,15 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
       static_cast<int>(runs), std::string(rarest).c_str(), count[rarest], std::string(rarest_type).c_str(),
       count[rarest_type], static_cast<long long>(elements), static_cast<long long>(undetermined),
       static_cast<int>(skipped));
+  std::printf(
+      "sizes that a run tells: %d, in %d graphs; %d have values of them, %d have them in attributes, %d in nested "
+      "graphs\n",
+      resolved.nodes, resolved.graphs, resolved.followed, resolved.in_attributes, resolved.nested);
   if (failures > 0 || end - begin < 2 * all_ops().size()) return;  // too few to say anything of the whole
   EXPECT_GE(count[rarest], 2) << rarest;
   EXPECT_GE(count[rarest_type], 5) << rarest_type;
+  EXPECT_GE(static_cast<uint64_t>(resolved.followed) * 10, end - begin);
+  EXPECT_GE(resolved.nested, 1);
   EXPECT_LE(skipped * 50, runs);
   EXPECT_LE(undetermined * 50, elements);
 }
