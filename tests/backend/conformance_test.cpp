@@ -1,19 +1,76 @@
-// Every sample of every op on every backend, against the reference kernels.
+// Every sample of every op on every backend, against the reference kernels. In a soak every sample is of every element
+// type that it can be of, alone and in one graph with the others, at every level of the processor, fused and not.
 #include <gtest/gtest.h>
 
 #include "tests/backend/backends.h"
 #include "tests/backend/cuda_backend.h"
 #include "tests/backend/harness.h"
+#include "tests/soak.h"
 
 namespace kiln::testing {
 namespace {
+
+// Samples as they are recorded, then with each type in place of each that they have.
+Result<std::vector<Case>> every_case_of(const Op &op) {
+  SampleSink samples;
+  op.samples(samples);
+  std::vector<Case> cases;
+  for (int from = 0; from <= dtype_count; ++from) {
+    for (int to = from == 0 ? 0 : 1; to <= (from == 0 ? 0 : dtype_count); ++to) {
+      const auto old_type = static_cast<DType>(from), new_type = static_cast<DType>(to);
+      if (from != 0 && from == to) continue;
+      const std::string name = from == 0 ? "" : str_cat(", ", name_of(new_type), " for ", name_of(old_type));
+      CaseBuilder together(op, str_cat(op.name, "/all", name));
+      bool any = false;
+      for (size_t k = 0; k < samples.size(); ++k) {
+        std::optional<Sample> sample = samples[k];
+        if (from != 0) sample = is_of(*sample, old_type) ? retyped(op, *sample, new_type, old_type) : std::nullopt;
+        if (!sample) continue;
+        KILN_ASSIGN(Case alone, make_case(op, *sample, k + 1));
+        if (from != 0 && !run_on_reference(*alone.graph, alone.arguments).ok()) continue;  // divides by zero
+        alone.name += name;
+        cases.push_back(std::move(alone));
+        if (!sample->sizes.empty()) continue;  // its symbols are others' of the same names
+        KILN_TRY(together.add(*sample, k + 1));
+        any = true;
+      }
+      if (!any) continue;
+      KILN_ASSIGN(cases.emplace_back(), together.finish());
+    }
+  }
+  return cases;
+}
+
+Result<std::vector<Case>> conformance_cases_of(const Op &op) {
+  return test::soak() ? every_case_of(op) : all_cases_of(op);
+}
+
+// With those that a soak runs besides.
+std::vector<Backend> processor_backends() {
+  std::vector<Backend> all = backends();
+  if (!test::soak()) return all;
+  for (const char *level : {"x86-64", "v3", "v4"})
+    if (Target::by_name(level)->runs_on_host())
+      all.push_back(compiled(str_cat("cpu ", level, ", not fused"), level, false));
+  CompileOptions options;
+  options.backend = "reference";
+  all.push_back({"reference", [options](const Case &c) { return run_compiled(c, options); }, {}});
+  return all;
+}
+
+std::vector<Backend> device_backends() {
+  std::vector<Backend> all = {cuda_on_standins()};
+  if (test::soak()) all.push_back(cuda_on_standins(/*fuse=*/false));
+  return all;
+}
 
 class Conformance : public ::testing::TestWithParam<const Op *> {
  protected:
   static void expect_agreement(const std::vector<Backend> &all) {
     const Op &op = *GetParam();
-    const Result<std::vector<Case>> cases = all_cases_of(op);
+    const Result<std::vector<Case>> cases = conformance_cases_of(op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
+    if (test::soak()) std::printf("%s: %d cases\n", std::string(op.name).c_str(), static_cast<int>(cases->size()));
     for (const Backend &backend : all) {
       if (auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end()) {
         std::printf("%s is not run on %s: %s\n", std::string(op.name).c_str(), backend.name.c_str(),
@@ -29,11 +86,11 @@ class Conformance : public ::testing::TestWithParam<const Op *> {
   }
 };
 
-TEST_P(Conformance, AgreesWithTheReferenceOnEverySample) { expect_agreement(backends()); }
+TEST_P(Conformance, AgreesWithTheReferenceOnEverySample) { expect_agreement(processor_backends()); }
 
 TEST_P(Conformance, OnTheStandinForAGpuAgreesWithTheReferenceOnEverySample) {
   if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
-  expect_agreement({cuda_on_standins()});
+  expect_agreement(device_backends());
 }
 
 TEST(ConformanceOnAGpu, AgreesWithTheReferenceOnEverySampleOfEveryOp) {

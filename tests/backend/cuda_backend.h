@@ -11,9 +11,10 @@
 
 namespace kiln::testing {
 
-inline CompileOptions cuda_options() {
+inline CompileOptions cuda_options(bool fuse = true) {
   CompileOptions options;
   options.backend = "cuda";
+  options.fuse = fuse;
   options.arch = "sm_90";
   return options;
 }
@@ -24,8 +25,8 @@ inline std::vector<Setting> device_settings() {
 }
 
 // The distinct kernels that graphs compile to, serialised.
-inline Result<std::vector<Bytes>> kernels_of(std::span<const GraphPtr> graphs) {
-  CompileOptions options = cuda_options();
+inline Result<std::vector<Bytes>> kernels_of(std::span<const GraphPtr> graphs, bool fuse = true) {
+  CompileOptions options = cuda_options(fuse);
   options.code = false;
   std::set<Bytes> distinct;
   for (const GraphPtr &graph : graphs) {
@@ -57,11 +58,11 @@ class KernelCache {
 
 // Compiling a program takes a process of the C++ compiler: the kernels of all cases are compiled together, and found by
 // their keys when a case is compiled.
-inline Status compile_together(std::span<const Case> cases, Cache &cache) {
+inline Status compile_together(std::span<const Case> cases, Cache &cache, bool fuse) {
   std::vector<GraphPtr> graphs;
   for (const Case &made : cases) graphs.push_back(made.graph);
-  KILN_ASSIGN(const std::vector<Bytes> kernels, kernels_of(graphs));
-  const CompileOptions options = cuda_options();
+  KILN_ASSIGN(const std::vector<Bytes> kernels, kernels_of(graphs, fuse));
+  const CompileOptions options = cuda_options(fuse);
   KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, compile_for(options.arch, kernels));
   std::vector<Image> images;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -71,14 +72,14 @@ inline Status compile_together(std::span<const Case> cases, Cache &cache) {
   return cache.publish_kernels(images);
 }
 
-inline Backend cuda_on_standins() {
+inline Backend cuda_on_standins(bool fuse = true) {
   standin::use_nvrtc();
   (void)standin::use_driver();
   static KernelCache kernels;
-  return {"cuda on stand-ins",
-          [](const Case &c) { return run_compiled(c, cuda_options(), device_settings(), &kernels.cache()); },
+  return {fuse ? "cuda on stand-ins" : "cuda on stand-ins, not fused",
+          [fuse](const Case &c) { return run_compiled(c, cuda_options(fuse), device_settings(), &kernels.cache()); },
           {},
-          [](std::span<const Case> cases) { return compile_together(cases, kernels.cache()); }};
+          [fuse](std::span<const Case> cases) { return compile_together(cases, kernels.cache(), fuse); }};
 }
 
 // Why `cuda` cannot run on what this machine has, for a SKIP; empty where it can. Only the absence of a driver, a GPU

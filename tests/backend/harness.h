@@ -160,15 +160,17 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   return results;
 }
 
-// The sample with its f32 as another element type; nothing where the op does not take those.
-inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
+// The sample with its f32, or what is `from`, as another element type; nothing where the op does not take those.
+inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type, DType from = DType::f32) {
   for (size_t k = 0; k < sample.inputs.size(); ++k) {
-    if (sample.inputs[k].dtype != DType::f32) continue;
+    if (sample.inputs[k].dtype != from) continue;
     sample.inputs[k].dtype = type;
     const auto given = sample.given.find(k);
     if (given == sample.given.end()) continue;
     RefTensor values = to_reference(given->second), converted{type, values.shape, {}, {}};
-    for (double value : values.f) {
+    std::vector<double> all = values.f;
+    all.insert(all.end(), values.i.begin(), values.i.end());
+    for (double value : all) {
       if (dtype_info(type).is_float)
         converted.f.push_back(value);
       else
@@ -177,7 +179,7 @@ inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type) {
     given->second = from_reference(converted);
   }
   for (auto &[name, value] : sample.attrs)
-    if (value.kind() == AttrKind::dtype && value.dtype() == DType::f32) value = type;
+    if (value.kind() == AttrKind::dtype && value.dtype() == from) value = type;
   if (!make_case(op, sample, 0).ok()) return std::nullopt;
   sample.tolerance = 0;
   return sample;
