@@ -7,7 +7,14 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag};
+constexpr Flag flags[] = {json_flag, {"--samples", "", "with --json: also the samples on which the op is tested"}};
+
+// The report as JSON, without its samples (which are its last member and many) unless they were asked for.
+std::string json_of(const Args &args, const Report &op) {
+  std::string text = op.json();
+  const size_t samples = args.has("--samples") ? text.npos : text.find(",\n\t\"samples\":");
+  return samples == text.npos ? text : text.substr(0, samples) + "\n}";
+}
 
 std::string padded(std::string text, size_t width) {
   text.resize(std::max(text.size() + 1, width), ' ');  // what follows does not touch it
@@ -56,11 +63,12 @@ kiln_op find_op(const Session &session, const std::string &name) {
 }
 
 int run(const Args &args) {
+  if (args.has("--samples") && !args.has("--json")) throw Usage("--samples is given without --json");
   const Session session(args);
   if (!args.operands().empty()) {
     const std::string &name = args.operands()[0];
     const Report report = report_of(kiln_op_describe, session.context(), find_op(session, name));
-    print(args.has("--json") ? report.json() + "\n" : described(report));
+    print(args.has("--json") ? json_of(args, report) + "\n" : described(report));
     return 0;
   }
   std::string text = args.has("--json") ? "[" : "";
@@ -69,7 +77,7 @@ int run(const Args &args) {
     check(kiln_op_at(session.context(), i, &op));
     const Report report = report_of(kiln_op_describe, session.context(), op);
     if (args.has("--json")) {
-      text += (i ? ",\n" : "\n") + report.json();
+      text += (i ? ",\n" : "\n") + json_of(args, report);
     } else {
       text += padded(report.text("name"), 16) + " " + report.text("doc") + "\n";
     }

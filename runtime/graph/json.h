@@ -12,5 +12,7 @@ namespace kiln {
 Result<GraphPtr> read_json(std::string_view text, const OpTable &ops);
 // Reads back to an equal graph (equal hash_bytes). One line a node.
 std::string write_json(const Graph &graph);
+// The value of an attribute as a node of such a graph has it, but a graph in place of its name.
+std::string write_json(const AttrValue &value);
 
 }  // namespace kiln

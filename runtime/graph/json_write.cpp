@@ -21,6 +21,18 @@ class Writer {
     return out + "}\n";
   }
 
+  // A graph is written as its name among those around it.
+  void value(const AttrValue &value, JsonWriter &json) {
+    if (value.is_list) json.begin_list();
+    std::visit(
+        [&](const auto &list) {
+          using Item = typename std::decay_t<decltype(list)>::value_type;
+          for (const Item &e : list) item(e, json);
+        },
+        value.items);
+    if (value.is_list) json.end_list();
+  }
+
  private:
   static std::string name_of_graph(size_t number) { return str_cat("graph", number); }
 
@@ -142,16 +154,6 @@ class Writer {
     return json.end_object().take();
   }
 
-  void value(const AttrValue &value, JsonWriter &json) {
-    if (value.is_list) json.begin_list();
-    std::visit(
-        [&](const auto &list) {
-          using Item = typename std::decay_t<decltype(list)>::value_type;
-          for (const Item &e : list) item(e, json);
-        },
-        value.items);
-    if (value.is_list) json.end_list();
-  }
   void item(int64_t v, JsonWriter &json) { json.value(v); }
   void item(double v, JsonWriter &json) { json.raw(json::text_of_element(DType::f64, std::bit_cast<uint64_t>(v))); }
   void item(const std::string &v, JsonWriter &json) { json.value(v); }
@@ -179,5 +181,17 @@ class Writer {
 }  // namespace
 
 std::string write_json(const Graph &graph) { return Writer().write(graph); }
+
+std::string write_json(const AttrValue &value) {
+  JsonWriter json;
+  if (value.kind() != AttrKind::graph) {
+    Writer().value(value, json);
+    return json.take();
+  }
+  if (value.is_list) json.begin_list();
+  for (const GraphPtr &graph : std::get<std::vector<GraphPtr>>(value.items)) json.raw(write_json(*graph));
+  if (value.is_list) json.end_list();
+  return json.take();
+}
 
 }  // namespace kiln

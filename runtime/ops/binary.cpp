@@ -123,6 +123,10 @@ void samples_arithmetic(SampleSink &out) {
 void samples_divide(SampleSink &out) {
   float_samples(out, 0.5, 4);
   out.push_back({.name = "negative", .inputs = {f32({65}), f32({65})}, .low = -4, .high = -0.5});
+  for (Sample &sample : out) {  // as integers, too, no divisor is 0
+    sample.int_low = sample.low > 0 ? 1 : -9;
+    sample.int_high = sample.low > 0 ? 10 : 0;
+  }
   out.push_back({.name = "integer_signs",
                  .inputs = {i64({4, 1}), i64({3})},
                  .given = {{0, i64_data({4, 1}, {7, -7, 6, i64_min})}, {1, i64_data({3}, {3, -3, -1})}}});
@@ -184,7 +188,7 @@ const Op records[] = {
             .samples = samples_arithmetic}),
     binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.",
            {.lower = lower_as<Core::div>, .reference = each_divided<quotient>, .samples = samples_quotient}),
-    binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated.",
+    binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated, 0 for a = 0.",
            {.lower = lower_as<Core::pow>, .reference = each<power, /*in_wide=*/true>, .samples = samples_power}),
     binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.",
            {.lower = lower_as<Core::max>,

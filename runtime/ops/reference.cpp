@@ -23,6 +23,9 @@ Shape evaluate(const Shape &shape, const Sizes &sizes) {
   for (const Dim &dim : shape) values.push_back(evaluate(dim, sizes));
   return values;
 }
+
+}  // namespace
+
 TensorType evaluate(const TensorType &type, const Sizes &sizes) {
   return make_type(type.dtype, evaluate(type.dims, sizes));
 }
@@ -32,6 +35,8 @@ AttrMap evaluate(AttrMap attrs, const Sizes &sizes) {
     if (auto *dims = std::get_if<std::vector<Dim>>(&value.items)) *dims = evaluate(*dims, sizes);
   return attrs;
 }
+
+namespace {
 
 std::vector<int64_t> integers(const Shape &shape) {
   std::vector<int64_t> values;

@@ -13,6 +13,10 @@ namespace kiln {
 RefTensor to_reference(const TensorData &data);  // dense bytes of any dtype -> double / int64
 // Rounds once, to the tensor's dtype. Dense bytes.
 TensorData from_reference(const RefTensor &tensor);
+// With the values that the symbols have in a call, so that all dims are integers; a symbol that has none is 0.
+TensorType evaluate(const TensorType &type, const std::map<std::string, int64_t> &sizes);
+AttrMap evaluate(AttrMap attrs, const std::map<std::string, int64_t> &sizes);
+
 // Called with each op node that is no view, of the graph or of one nested in it, when its results are computed and
 // before anything reads them. It may change them.
 using OnResults = std::function<void(const Graph &, const Node &, const ReferenceContext &)>;

@@ -1,6 +1,10 @@
 #include "runtime/report/describe.h"
 
+#include <memory>
+
 #include "jit/base/json_writer.h"
+#include "runtime/graph/json.h"
+#include "runtime/ops/sample_forms.h"
 #include "runtime/report/compile_report.h"
 
 namespace kiln {
@@ -66,6 +70,42 @@ void write_attrs(const Op &op, JsonWriter &json) {
   json.end_list();
 }
 
+// An operand: what it is given, or the stream from which its elements are drawn.
+void write_operand(const Op &op, const Sample &sample, size_t operand, JsonWriter &json) {
+  const auto given = sample.given.find(operand);
+  if (given != sample.given.end()) {
+    json.raw(write_json(AttrValue(std::make_shared<const TensorData>(given->second))));
+    return;
+  }
+  const TensorType &type = sample.inputs[operand];
+  json.begin_object().key("type").begin_object().member("dtype", name_of(type.dtype)).key("shape");
+  write_shape(type.dims, json);
+  json.end_object().member("stream", str_cat(op.name, "/", sample.name, "/", operand)).end_object();
+}
+
+void write_sample(const Op &op, const Sample &symbolic, JsonWriter &json) {
+  const Sample sample = at_sizes(symbolic);
+  json.begin_object().member("name", sample.name).key("inputs").begin_list();
+  for (size_t k = 0; k < sample.inputs.size(); ++k) write_operand(op, sample, k, json);
+  json.end_list().key("attrs").begin_object();
+  for (const auto &[name, value] : sample.attrs) json.key(name).raw(write_json(value));
+  json.end_object().key("sizes").begin_object();
+  for (const auto &[symbol, size] : symbolic.sizes) json.member(symbol, size);
+  json.end_object().key("range").begin_list().value(sample.low).value(sample.high).end_list();
+  json.key("integer_range").begin_list().value(sample.int_low).value(sample.int_high).end_list();
+  json.member("tolerance", sample.tolerance).key("other_types").begin_list();
+  for (DType type : other_types_of(op, sample)) json.value(name_of(type));
+  json.end_list().end_object();
+}
+
+void write_samples(const Op &op, JsonWriter &json) {
+  SampleSink samples;
+  if (op.samples) op.samples(samples);
+  json.key("samples").begin_list();
+  for (const Sample &sample : samples) write_sample(op, sample, json);
+  json.end_list();
+}
+
 }  // namespace
 
 std::string describe(const Op &op) {
@@ -82,8 +122,9 @@ std::string describe(const Op &op) {
   if (op.flags & op_flags::effect) json.value("effect");
   if (op.flags & op_flags::changes_numerics) json.value("changes_numerics");
   if (op.flags & op_flags::mutates) json.value("mutates");
-  json.end_list().end_object();
-  return json.take();
+  json.end_list();
+  write_samples(op, json);
+  return json.end_object().take();
 }
 
 std::string describe(const Graph &graph) {

@@ -14,6 +14,7 @@
 
 #include "runtime/ops/op.h"
 #include "runtime/ops/reference.h"
+#include "runtime/ops/sample_forms.h"
 
 namespace kiln::testing {
 
@@ -158,38 +159,6 @@ inline Result<std::vector<TensorData>> run_on_reference(const Graph &graph, cons
   std::vector<TensorData> results;
   for (const RefTensor &output : outputs) results.push_back(from_reference(output));
   return results;
-}
-
-// The sample with its f32, or what is `from`, as another element type; nothing where the op does not take those.
-inline std::optional<Sample> retyped(const Op &op, Sample sample, DType type, DType from = DType::f32) {
-  for (size_t k = 0; k < sample.inputs.size(); ++k) {
-    if (sample.inputs[k].dtype != from) continue;
-    sample.inputs[k].dtype = type;
-    const auto given = sample.given.find(k);
-    if (given == sample.given.end()) continue;
-    RefTensor values = to_reference(given->second), converted{type, values.shape, {}, {}};
-    std::vector<double> all = values.f;
-    all.insert(all.end(), values.i.begin(), values.i.end());
-    for (double value : all) {
-      if (dtype_info(type).is_float)
-        converted.f.push_back(value);
-      else
-        converted.i.push_back(static_cast<int64_t>(kernel::immediate_of(type, value)));
-    }
-    given->second = from_reference(converted);
-  }
-  for (auto &[name, value] : sample.attrs)
-    if (value.kind() == AttrKind::dtype && value.dtype() == from) value = type;
-  if (!make_case(op, sample, 0).ok()) return std::nullopt;
-  sample.tolerance = 0;
-  return sample;
-}
-
-inline bool is_of(const Sample &sample, DType type) {
-  return std::ranges::any_of(sample.inputs, [&](const TensorType &t) { return t.dtype == type; }) ||
-         std::ranges::any_of(sample.attrs, [&](const auto &attr) {
-           return attr.second.kind() == AttrKind::dtype && attr.second.dtype() == type;
-         });
 }
 
 // All samples of f32 whose sizes are known again, in every other type that the op takes: one graph a type.

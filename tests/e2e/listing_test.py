@@ -23,6 +23,17 @@ class OpsTest(Case):
         self.assertEqual([op["name"] for op in listed], [line.split()[0] for line in self.kiln("ops").splitlines()])
         self.assertEqual(json.loads(self.kiln("ops", "--json", "add")), next(op for op in listed if op["name"] == "add"))
 
+    def test_samples_are_told_if_asked_for(self):
+        add = json.loads(self.kiln("ops", "--json", "--samples", "add"))
+        samples = {sample["name"]: sample for sample in add.pop("samples")}
+        self.assertEqual(add, json.loads(self.kiln("ops", "--json", "add")))
+        self.assertEqual(samples["row"]["inputs"],
+                         [{"type": {"dtype": "f32", "shape": [9, 33]}, "stream": "add/row/0"},
+                          {"type": {"dtype": "f32", "shape": [33]}, "stream": "add/row/1"}])
+        self.assertEqual(samples["symbolic"]["inputs"][0]["type"]["shape"], [17, 3])
+        self.assertEqual(samples["edges"]["inputs"][1]["data"], [0, -0, 1, -2.5, "inf", "-inf", "nan"])
+        self.assertIn("bf16", samples["row"]["other_types"])
+
     def test_an_unknown_op_gets_the_nearest(self):
         self.assertIn("matmul", self.kiln("ops", "matmull", code=2))
 

@@ -1,0 +1,108 @@
+"""Ops that move elements, and those that make tensors of nothing. What moves is a tensor of positions, by PyTorch; the
+elements, of any type, follow."""
+
+import numpy as np
+import torch
+
+import elements
+from peers import peer
+
+
+def moved(op, name):
+    """Enters a function of the call and of the operand's positions, which gives those of the result's elements."""
+    def enter(place):
+        def compute(c):
+            x = c.x[0]
+            return x.reshape(-1)[place(c, torch.arange(x.size).reshape(x.shape)).numpy()]
+        return peer(op, name)(compute)
+    return enter
+
+
+@moved("permute", "torch.permute")
+def permute(c, at):
+    return torch.permute(at, c.dims)
+
+
+@moved("expand", "torch.Tensor.expand")
+def expand(c, at):
+    return at.expand(c.shape)
+
+
+@moved("reshape", "torch.reshape")
+def reshape(c, at):
+    return torch.reshape(at, c.shape)
+
+
+@moved("squeeze", "torch.squeeze")
+def squeeze(c, at):
+    return torch.squeeze(at, c.dims) if c.dims else at
+
+
+@moved("unsqueeze", "torch.unsqueeze")
+def unsqueeze(c, at):
+    for dim in sorted(d % (at.ndim + len(c.dims)) for d in c.dims):
+        at = torch.unsqueeze(at, dim)
+    return at
+
+
+@moved("slice", "torch indexing")
+def slice_(c, at):
+    """Kiln counts a start or end that is a literal below 0 from the end, as PyTorch does."""
+    index = [slice(None)] * at.ndim
+    index[c.dim] = slice(c.start, c.end, c.step)
+    return at[tuple(index)]
+
+
+@moved("clone", "torch.clone")
+def clone(c, at):
+    return torch.clone(at)
+
+
+@peer("copy_", "torch.Tensor.copy_")
+def copy_(c):
+    if c.x[1].dtype.kind != "u":
+        return c.tensor(0).clone().copy_(c.tensor(1))
+    return c.x[1].copy()
+
+
+@peer("concat", "torch.cat, of positions")
+def concat(c):
+    starts = np.cumsum([0] + [x.size for x in c.x])
+    places = [torch.arange(start, start + x.size).reshape(x.shape) for start, x in zip(starts, c.x)]
+    return np.concatenate([x.reshape(-1) for x in c.x])[torch.cat(places, c.dim).numpy()]
+
+
+@peer("pad", "torch.nn.functional.pad, of positions")
+def pad(c):
+    x, number = c.x[0], elements.converted(np.array([c.value]), c.types[0])
+    widths = [width for low, high in reversed(list(zip(c.low, c.high))) for width in (low, high)]
+    places = torch.arange(x.size).reshape(x.shape)
+    if widths:
+        places = torch.nn.functional.pad(places, widths, value=x.size)
+    return np.concatenate([x.reshape(-1), number])[places.numpy()]
+
+
+def made(numbers, dtype):
+    """Integers as elements of a type."""
+    return numbers.astype(np.float64 if elements.is_float(dtype) else elements.NUMPY[dtype])
+
+
+@peer("full", "torch.full; of integers numpy.full")
+def full(c):
+    if c.exact:
+        return np.full(c.shape, int(c.exact), elements.NUMPY[c.dtype])
+    if elements.is_float(c.dtype):
+        return torch.full(c.shape, c.value, dtype=torch.float64)
+    return np.full(c.shape, elements.to_integers(np.array([c.value]), c.dtype)[0])
+
+
+@peer("iota", "torch.arange, expanded")
+def iota(c):
+    along = [1] * len(c.shape)
+    along[c.dim] = c.shape[c.dim]
+    return made(torch.arange(c.shape[c.dim]).reshape(along).expand(c.shape).numpy(), c.dtype)
+
+
+@peer("size", "none: the attribute's value")
+def size(c):
+    return made(np.array(c.value), c.dtype)
