@@ -2,7 +2,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/formula.h"
 
 namespace kiln::ops {
 namespace {
@@ -143,6 +144,15 @@ const Op records[] = {
               out[k].attrs = {{"approximate", "tanh"}};
             }
           }}},
+
+    unary("softsign", "x / (1 + |x|).", float_types,
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return x / (abs(x) + 1); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x / (1 + std::abs(x)); }>,
+           .samples = samples_activation}),
+    unary("tanhshrink", "x - tanh(x).", float_types,
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return x - tanh(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x - std::tanh(x); }>,
+           .samples = samples_activation}),
 };
 
 }  // namespace

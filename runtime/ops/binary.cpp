@@ -2,7 +2,8 @@
 #include <cmath>
 #include <concepts>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/formula.h"
 
 namespace kiln::ops {
 namespace {
@@ -73,55 +74,13 @@ constexpr struct {
   int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? 0 : with_sign(a % b, b); }
   uint64_t operator()(uint64_t a, uint64_t b) const { return a % b; }
 } remainder_of;
-void float_samples(SampleSink &out, double low, double high) {
-  const Dim n = sym("n"), m = sym("m");
-  auto sample = [&](const char *name, Shape a, Shape b, std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(a)), f32(std::move(b))},
-                   .sizes = std::move(sizes),
-                   .low = low,
-                   .high = high});
-  };
-  sample("vectors", {257}, {257});
-  sample("matrices", {7, 33}, {7, 33});
-  sample("scalars", {}, {});
-  sample("scalar_right", {5, 17}, {});
-  sample("scalar_left", {}, {65});
-  sample("row", {9, 33}, {33});
-  sample("column", {9, 33}, {9, 1});
-  sample("both", {7, 1, 5}, {3, 1});
-  sample("ones", {1, 1}, {1});
-  sample("empty", {0, 3}, {3});
-  sample("empty_broadcast", {0}, {1});
-  sample("symbolic", {n, 3}, {n, 3}, {{"n", 17}});
-  sample("symbolic_broadcast", {n, 1, m}, {3, m}, {{"n", 2}, {"m", 33}});
-  sample("symbolic_equal_at_the_call", {n}, {m}, {{"n", 7}, {"m", 7}});
-  sample("symbolic_one", {n, m}, {n, m}, {{"n", 1}, {"m", 1}});
-}
-
-void integer_samples(SampleSink &out) {
-  out.push_back({.name = "integers", .inputs = {i64({5, 7}), i64({7})}});
-  out.push_back({.name = "integers_wrap",
-                 .inputs = {i64({4}), i64({4})},
-                 .given = {{0, i64_data({4}, {i64_max, i64_min, i64_min, i64_max})},
-                           {1, i64_data({4}, {2, -1, i64_min, i64_max})}}});
-}
-
-// All pairs of zeros, infinities and NaN.
-void edge_samples(SampleSink &out) {
-  const std::vector<float> edges = {0.f, -0.f, 1.f, -2.5f, INFINITY, -INFINITY, NAN};
-  out.push_back({.name = "edges",
-                 .inputs = {f32({7, 1}), f32({7})},
-                 .given = {{0, f32_data({7, 1}, edges)}, {1, f32_data({7}, edges)}}});
-}
-
 void samples_arithmetic(SampleSink &out) {
-  float_samples(out, -2, 2);
-  integer_samples(out);
-  edge_samples(out);
+  binary_samples(out, -2, 2);
+  integer_pairs(out);
+  edge_pairs(out);
 }
 void samples_divide(SampleSink &out) {
-  float_samples(out, 0.5, 4);
+  binary_samples(out, 0.5, 4);
   out.push_back({.name = "negative", .inputs = {f32({65}), f32({65})}, .low = -4, .high = -0.5});
   for (Sample &sample : out) {  // as integers, too, no divisor is 0
     sample.int_low = sample.low > 0 ? 1 : -9;
@@ -133,7 +92,7 @@ void samples_divide(SampleSink &out) {
 }
 void samples_quotient(SampleSink &out) {
   samples_divide(out);
-  edge_samples(out);
+  edge_pairs(out);
 }
 void samples_remainder(SampleSink &out) {
   samples_divide(out);
@@ -152,8 +111,8 @@ void samples_remainder(SampleSink &out) {
                  .tolerance = 1e-7});
 }
 void samples_power(SampleSink &out) {
-  float_samples(out, 0.1, 3);
-  edge_samples(out);
+  binary_samples(out, 0.1, 3);
+  edge_pairs(out);
   out.push_back({.name = "negative_base",
                  .inputs = {f32({5}), f32({5})},
                  .given = {{0, f32_data({5}, {-2.f, -2.f, -3.f, -1.5f, -2.f})},
@@ -164,43 +123,36 @@ void samples_power(SampleSink &out) {
                  .given = {{0, i64_data({4}, {3, -2, -1, 1})}, {1, i64_data({4}, {63, 64, -3, -4})}}});
 }
 
-Op binary(std::string_view name, std::string_view doc, OpMeaning meaning) {
-  return {{.name = name,
-           .doc = doc,
-           .args = {{"a", "any shape", numeric_types}, {"b", "broadcasts with a", numeric_types}},
-           .result_names = {"y"},
-           .infer = infer_broadcast},
-          meaning};
-}
-
 const Op records[] = {
-    binary("add", "a + b; integers wrap.",
+    binary("add", "a + b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::add>,
             .reference = each<[](auto a, auto b) { return add(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("sub", "a - b; integers wrap.",
+    binary("sub", "a - b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::sub>,
             .reference = each<[](auto a, auto b) { return sub(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("mul", "a * b; integers wrap.",
+    binary("mul", "a * b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::mul>,
             .reference = each<[](auto a, auto b) { return mul(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.",
+    binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.", numeric_types,
            {.lower = lower_as<Core::div>, .reference = each_divided<quotient>, .samples = samples_quotient}),
     binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated, 0 for a = 0.",
+           numeric_types,
            {.lower = lower_as<Core::pow>, .reference = each<power, /*in_wide=*/true>, .samples = samples_power}),
-    binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.",
+    binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.", numeric_types,
            {.lower = lower_as<Core::max>,
             .reference = each<[](auto a, auto b) { return larger(a, b); }>,
             .samples = samples_arithmetic}),
-    binary("minimum", "The smaller of a and b; NaN if either is; of zeros, -0.",
+    binary("minimum", "The smaller of a and b; NaN if either is; of zeros, -0.", numeric_types,
            {.lower = lower_as<Core::min>,
             .reference = each<[](auto a, auto b) { return smaller(a, b); }>,
             .samples = samples_arithmetic}),
     binary(
         "remainder",
         "What a division rounded down leaves, exactly: of b's sign; an integer zero divisor is an error of the call.",
+        numeric_types,
         {.lower = lower_as<Core::rem>, .reference = each_divided<remainder_of>, .samples = samples_remainder}),
 };
 

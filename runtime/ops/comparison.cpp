@@ -115,6 +115,9 @@ const Op records[] = {
     comparison("or", "a or b, or both.", dtypes(DType::boolean),
                {.lower = lower_as<Core::logical_or>, .reference = each<std::logical_or<>>, .samples = samples_logic}),
 
+    comparison("xor", "One of a and b.", dtypes(DType::boolean),
+               {.lower = lower_as<Core::ne>, .reference = each<std::not_equal_to<>>, .samples = samples_logic}),
+
     {{.name = "where",
       .doc = "a where the condition holds, else b.",
       .flags = op_flags::moves,

@@ -19,8 +19,13 @@ namespace kiln::ops {
 std::span<const Op> creation_ops();
 std::span<const Op> conversion_ops();
 std::span<const Op> unary_ops();
+std::span<const Op> rounding_ops();
+std::span<const Op> bits_ops();
 std::span<const Op> activation_ops();
+std::span<const Op> piecewise_ops();
+std::span<const Op> gated_ops();
 std::span<const Op> binary_ops();
+std::span<const Op> blending_ops();
 std::span<const Op> comparison_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> ordered_ops();

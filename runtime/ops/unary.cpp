@@ -1,7 +1,8 @@
 // Ops of one operand, element by element: each is one core op, or a few of them.
 #include <cmath>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/formula.h"
 
 namespace kiln::ops {
 namespace {
@@ -55,37 +56,14 @@ Status reference_abs(ReferenceContext &c) {
   return each<[](double x) { return std::abs(x); }, [](int64_t x) { return x < 0 ? sub<int64_t>(0, x) : x; }>(c);
 }
 
-// Shapes, then the edges of the float domain; random values in [low, high).
-void float_samples(SampleSink &out, double low, double high, const std::vector<float> &edges) {
-  const Dim n = sym("n");
-  out.push_back({.name = "vector", .inputs = {f32({257})}, .low = low, .high = high});
-  out.push_back({.name = "matrix", .inputs = {f32({7, 33})}, .low = low, .high = high});
-  out.push_back({.name = "one", .inputs = {f32({1})}, .low = low, .high = high});
-  out.push_back({.name = "scalar", .inputs = {f32({})}, .low = low, .high = high});
-  out.push_back({.name = "empty", .inputs = {f32({0, 5})}});
-  out.push_back({.name = "symbolic", .inputs = {f32({n, 3, n})}, .sizes = {{"n", 5}}, .low = low, .high = high});
-  out.push_back({.name = "symbolic_empty", .inputs = {f32({n})}, .sizes = {{"n", 0}}});
-  const auto count = static_cast<int64_t>(edges.size());
-  out.push_back({.name = "edges", .inputs = {f32({count})}, .given = {{0, f32_data({count}, edges)}}});
-}
-
-// Functions whose domain is the whole line, and those of x >= 0.
-void samples_line(SampleSink &out) {
-  float_samples(out, -8, 8, {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-30f, -1e-30f, 88.f, -87.f, 1e-5f, 20.f, -20.f});
-}
 void samples_periodic(SampleSink &out) {
-  float_samples(out, -50, 50,
+  unary_samples(out, -50, 50,
                 {0.f, -0.f, INFINITY, NAN, 3.14159265f, 1.57079633f, 1e-20f, -6.2831853f, 1000.f, -99.5f});
 }
 void samples_positive(SampleSink &out) {
-  float_samples(out, 0.01, 50, {1.f, INFINITY, NAN, 1e-30f, 1e30f, 4.f, 0.25f, -1.f, 0.f});
+  unary_samples(out, 0.01, 50, {1.f, INFINITY, NAN, 1e-30f, 1e30f, 4.f, 0.25f, -1.f, 0.f});
 }
-void samples_nonzero(SampleSink &out) { float_samples(out, 0.1, 10, {0.f, -0.f, INFINITY, -INFINITY, NAN, -2.f, 3.f}); }
-void samples_rounding(SampleSink &out) {
-  float_samples(
-      out, -20, 20,
-      {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0.f, -0.f, 1e30f, -1e30f, INFINITY, NAN, 8388609.f, 0.49999997f});
-}
+void samples_nonzero(SampleSink &out) { unary_samples(out, 0.1, 10, {0.f, -0.f, INFINITY, -INFINITY, NAN, -2.f, 3.f}); }
 void samples_signed(SampleSink &out) {
   samples_line(out);
   out.push_back({.name = "integers", .inputs = {i64({5, 7})}});
@@ -97,11 +75,10 @@ void samples_not(SampleSink &out) {
   out.push_back({.name = "empty", .inputs = {boolean({0})}});
 }
 
-// A record of this family: one operand `x` of one of `types`, and a result of its type.
-Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
-  return {{.name = name, .doc = doc, .args = {{"x", "any shape", types}}, .result_names = {"y"}, .infer = infer_same},
-          meaning};
-}
+constexpr auto sign = [](ReferenceContext &, auto x) {
+  using T = decltype(x);
+  return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+};
 
 const Op records[] = {
     unary("neg", "-x; integers wrap.", numeric_types,
@@ -148,14 +125,14 @@ const Op records[] = {
           {.lower = lower_sigmoid,
            .reference = each_wide<[](auto x) { return 1 / (1 + std::exp(-x)); }>,
            .samples = samples_line}),
-    unary("floor", "The largest integer that is not above x.", float_types,
-          {.lower = lower_as<Core::floor>,
-           .reference = each<[](double x) { return std::floor(x); }>,
-           .samples = samples_rounding}),
-    unary("round", "The nearest integer; halves go to the even one.", float_types,
-          {.lower = lower_as<Core::round>,
-           .reference = each<[](double x) { return std::nearbyint(x); }>,
-           .samples = samples_rounding}),
+    unary("square", "x * x; integers wrap.", numeric_types,
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return x * x; }>,
+           .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return mul(x, x); }>,
+           .samples = samples_signed}),
+    unary("sign", "1 where x is above 0, -1 where it is below, else x: zeros and NaN.", numeric_types,
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return select(x > 0, 1, select(x < 0, -1, x)); }>,
+           .reference = reference_of_numbers<sign>,
+           .samples = samples_signed}),
     unary("not", "The negation of a boolean.", dtypes(DType::boolean),
           {.lower = lower_as<Core::logical_not>,
            .reference = each<[](double x) { return x; }, [](int64_t x) { return int64_t{x == 0}; }>,

@@ -1,0 +1,93 @@
+#include "runtime/ops/elementwise.h"
+
+#include <cmath>
+
+namespace kiln::ops {
+
+void unary_samples(SampleSink &out, double low, double high, const std::vector<float> &edges) {
+  const Dim n = sym("n");
+  out.push_back({.name = "vector", .inputs = {f32({257})}, .low = low, .high = high});
+  out.push_back({.name = "matrix", .inputs = {f32({7, 33})}, .low = low, .high = high});
+  out.push_back({.name = "one", .inputs = {f32({1})}, .low = low, .high = high});
+  out.push_back({.name = "scalar", .inputs = {f32({})}, .low = low, .high = high});
+  out.push_back({.name = "empty", .inputs = {f32({0, 5})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, 3, n})}, .sizes = {{"n", 5}}, .low = low, .high = high});
+  out.push_back({.name = "symbolic_empty", .inputs = {f32({n})}, .sizes = {{"n", 0}}});
+  const auto count = static_cast<int64_t>(edges.size());
+  out.push_back({.name = "edges", .inputs = {f32({count})}, .given = {{0, f32_data({count}, edges)}}});
+}
+
+void samples_line(SampleSink &out) {
+  unary_samples(out, -8, 8, {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-30f, -1e-30f, 88.f, -87.f, 1e-5f, 20.f, -20.f});
+}
+void samples_rounding(SampleSink &out) {
+  unary_samples(
+      out, -20, 20,
+      {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0.f, -0.f, 1e30f, -1e30f, INFINITY, NAN, 8388609.f, 0.49999997f});
+}
+
+void binary_samples(SampleSink &out, double low, double high) {
+  const Dim n = sym("n"), m = sym("m");
+  auto sample = [&](const char *name, Shape a, Shape b, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(a)), f32(std::move(b))},
+                   .sizes = std::move(sizes),
+                   .low = low,
+                   .high = high});
+  };
+  sample("vectors", {257}, {257});
+  sample("matrices", {7, 33}, {7, 33});
+  sample("scalars", {}, {});
+  sample("scalar_right", {5, 17}, {});
+  sample("scalar_left", {}, {65});
+  sample("row", {9, 33}, {33});
+  sample("column", {9, 33}, {9, 1});
+  sample("both", {7, 1, 5}, {3, 1});
+  sample("ones", {1, 1}, {1});
+  sample("empty", {0, 3}, {3});
+  sample("empty_broadcast", {0}, {1});
+  sample("symbolic", {n, 3}, {n, 3}, {{"n", 17}});
+  sample("symbolic_broadcast", {n, 1, m}, {3, m}, {{"n", 2}, {"m", 33}});
+  sample("symbolic_equal_at_the_call", {n}, {m}, {{"n", 7}, {"m", 7}});
+  sample("symbolic_one", {n, m}, {n, m}, {{"n", 1}, {"m", 1}});
+}
+
+void integer_pairs(SampleSink &out) {
+  out.push_back({.name = "integers", .inputs = {i64({5, 7}), i64({7})}});
+  out.push_back({.name = "integers_wrap",
+                 .inputs = {i64({4}), i64({4})},
+                 .given = {{0, i64_data({4}, {i64_max, i64_min, i64_min, i64_max})},
+                           {1, i64_data({4}, {2, -1, i64_min, i64_max})}}});
+}
+
+void edge_pairs(SampleSink &out) {
+  const std::vector<float> edges = {0.f, -0.f, 1.f, -2.5f, INFINITY, -INFINITY, NAN};
+  out.push_back({.name = "edges",
+                 .inputs = {f32({7, 1}), f32({7})},
+                 .given = {{0, f32_data({7, 1}, edges)}, {1, f32_data({7}, edges)}}});
+}
+
+Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning, std::vector<AttrDef> attrs) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"x", "any shape", types}},
+           .result_names = {"y"},
+           .attrs = std::move(attrs),
+           .infer = infer_same},
+          meaning};
+}
+
+Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"a", "any shape", types}, {"b", "broadcasts with a", types}},
+           .result_names = {"y"},
+           .infer = infer_broadcast},
+          meaning};
+}
+
+AttrDef number(std::string_view name, std::string_view doc, double fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::f64, .fallback = fallback};
+}
+
+}  // namespace kiln::ops

@@ -1,0 +1,68 @@
+// What the families of ops that work element by element share: reference kernels of a function, and samples.
+#pragma once
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+
+// Walks the operands' elements, one to three, which are broadcast together, and stores what the function makes of the
+// context and them. `Wide` is what it gets them as.
+template <auto function, class T, class Wide>
+Status walk_elements(ReferenceContext &c) {
+  RefTensor &y = c.results[0];
+  size_t k = 0;
+  const auto store = [&](auto value) {
+    if (y.is_float())
+      y.f[k++] = static_cast<double>(value);
+    else
+      y.i[k++] = static_cast<int64_t>(value);
+  };
+  const auto element = [&](size_t operand, int64_t at) {
+    return Wide(elements<T>(*c.inputs[operand])[static_cast<size_t>(at)]);
+  };
+  const auto strides = [&](size_t operand) { return broadcast_strides(c.inputs[operand]->shape, y.shape); };
+  if constexpr (std::is_invocable_v<decltype(function), ReferenceContext &, Wide>)
+    walk<1>(y.shape, {strides(0)}, [&](auto at) { store(function(c, element(0, at[0]))); });
+  else if constexpr (std::is_invocable_v<decltype(function), ReferenceContext &, Wide, Wide>)
+    walk<2>(y.shape, {strides(0), strides(1)},
+            [&](auto at) { store(function(c, element(0, at[0]), element(1, at[1]))); });
+  else
+    walk<3>(y.shape, {strides(0), strides(1), strides(2)},
+            [&](auto at) { store(function(c, element(0, at[0]), element(1, at[1]), element(2, at[2]))); });
+  return {};
+}
+// Reference kernels from such a function. Of numbers: f64 as long double, other floats as double, integers in 64 bits
+// of the dtype's sign. Of floats, or of integers, alone: for functions that have a meaning there only.
+template <auto function>
+Status reference_of_floats(ReferenceContext &c) {
+  return with_wide(*c.inputs.back(), [&](auto wide) { return walk_elements<function, double, decltype(wide)>(c); });
+}
+template <auto function>
+Status reference_of_integers(ReferenceContext &c) {
+  return dtype_info(c.inputs.back()->dtype).is_signed ? walk_elements<function, int64_t, int64_t>(c)
+                                                      : walk_elements<function, uint64_t, uint64_t>(c);
+}
+template <auto function>
+Status reference_of_numbers(ReferenceContext &c) {
+  return c.inputs.back()->is_float() ? reference_of_floats<function>(c) : reference_of_integers<function>(c);
+}
+
+// Shapes of one operand, then the edges of the float domain; random values in [low, high).
+void unary_samples(SampleSink &out, double low, double high, const std::vector<float> &edges);
+// The whole line; what is near to halves and integers.
+void samples_line(SampleSink &out);
+void samples_rounding(SampleSink &out);
+// Shapes of two operands that are broadcast; all pairs of zeros, infinities and NaN.
+void binary_samples(SampleSink &out, double low, double high);
+void edge_pairs(SampleSink &out);
+// Two operands of i64, and what overflows.
+void integer_pairs(SampleSink &out);
+
+// A record of an op of one operand `x` of one of `types`, with a result of its type.
+Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning, std::vector<AttrDef> attrs = {});
+// One of two that are broadcast, `a` and `b`, of one dtype.
+Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning);
+
+// An attribute that is a number.
+AttrDef number(std::string_view name, std::string_view doc, double fallback);
+
+}  // namespace kiln::ops
