@@ -1,4 +1,5 @@
-// Ops that put tensors beside each other, or numbers around one. What lies outside an operand is never read.
+// Ops that put tensors beside each other or take them apart, or put numbers around one. What lies outside an operand is
+// never read.
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -103,6 +104,91 @@ Status reference_pad(ReferenceContext &c) {
   });
 }
 
+Status infer_split(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const Shape &sizes = c.attr("sizes").dim_list();
+  if (sizes.empty()) return c.fail("sizes is empty, expected at least one");
+  KILN_TRY(require_shape(c, sizes));
+  Dim total = 0;
+  for (const Dim &size : sizes) total += size;
+  KILN_TRY(c.require_equal(total, x.dims[static_cast<size_t>(dim)], str_cat("the sum of sizes and x dim ", dim)));
+  for (const Dim &size : sizes) {
+    c.results.push_back(make_type(x.dtype, x.dims));
+    c.results.back().dims[static_cast<size_t>(dim)] = size;
+  }
+  return {};
+}
+Status decompose_split(DecomposeContext &c) {
+  const ValueId x = c.node.inputs[0];
+  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), c.type(x).rank()));
+  Dim begin = 0;
+  for (const Dim &size : c.attr("sizes").dim_list()) {
+    const Dim end = begin + size;
+    KILN_ASSIGN(const ValueId part, c.add("slice", {x}, {{"dim", dim}, {"start", begin}, {"end", end}}));
+    c.results.push_back(part);
+    begin = end;
+  }
+  return {};
+}
+Status reference_split(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  int64_t begin = 0;
+  for (RefTensor &y : c.results) {
+    dispatch(y, [&](auto zero) {
+      using T = decltype(zero);
+      T *out = elements<T>(y).data();
+      walk<1>(y.shape, {strides}, [&](auto at) { *out++ = elements<T>(x)[static_cast<size_t>(begin + at[0])]; });
+    });
+    begin += y.shape[dim] * strides[dim];
+  }
+  return {};
+}
+
+Status infer_stack(InferContext &c) {
+  if (c.inputs.empty()) return c.fail("there are no inputs; expected at least one");
+  const TensorType &first = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), first.rank() + 1, "dim"));
+  for (size_t k = 1; k < c.inputs.size(); ++k) {
+    const TensorType &other = c.inputs[k];
+    if (other.rank() != first.rank())
+      return c.fail("input ", k, " is ", other.text(), ", input 0 is ", first.text(), "; expected equal shapes");
+    for (size_t d = 0; d < first.rank(); ++d)
+      KILN_TRY(c.require_equal(first.dims[d], other.dims[d], str_cat("dim ", d, " of inputs 0 and ", k)));
+  }
+  Shape shape = first.dims;
+  shape.insert(shape.begin() + dim, static_cast<int64_t>(c.inputs.size()));
+  c.results = {make_type(first.dtype, std::move(shape))};
+  return {};
+}
+Status decompose_stack(DecomposeContext &c) {
+  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), c.type(c.node.inputs[0]).rank() + 1));
+  std::vector<ValueId> parts;
+  for (const ValueId x : c.node.inputs) {
+    KILN_ASSIGN(parts.emplace_back(), c.add("unsqueeze", {x}, {{"dims", ints({dim})}}));
+  }
+  KILN_ASSIGN(const ValueId y, c.add("concat", std::move(parts), {{"dim", dim}}));
+  c.results = {y};
+  return {};
+}
+Status reference_stack(ReferenceContext &c) {
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size());
+  std::vector<int64_t> strides = dense_strides(y.shape);
+  const int64_t step = strides[dim];
+  strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
+  for (size_t k = 0; k < c.inputs.size(); ++k)
+    dispatch(y, [&](auto zero) {
+      using T = decltype(zero);
+      const T *in = elements<T>(*c.inputs[k]).data();
+      T *out = elements<T>(y).data() + static_cast<int64_t>(k) * step;
+      walk<1>(c.inputs[k]->shape, {strides}, [&](auto at) { out[at[0]] = *in++; });
+    });
+  return {};
+}
+
 void samples_concat(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
   out.push_back({.name = "rows", .inputs = {f32({3, 17}), f32({5, 17})}, .attrs = {{"dim", 0}}});
@@ -141,6 +227,28 @@ void samples_pad(SampleSink &out) {
   sample("symbolic", f32({sym("n"), 3}), {1, 1}, {0, 1}, 2, {{"n", 8}});
 }
 
+void samples_split(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back(sample_of("halves", {34}, {{"sizes", AttrValue(Shape{17, 17})}, {"dim", 0}}, {}));
+  out.push_back(sample_of("columns", {7, 33}, {{"sizes", AttrValue(Shape{16, 1, 16})}, {"dim", -1}}, {}));
+  out.push_back(sample_of("middle", {3, 10, 5}, {{"sizes", AttrValue(Shape{2, 8})}, {"dim", 1}}, {}));
+  out.push_back(sample_of("one", {5, 3}, {{"sizes", AttrValue(Shape{5})}, {"dim", 0}}, {}));
+  out.push_back(sample_of("with_nothing", {5, 3}, {{"sizes", AttrValue(Shape{0, 5, 0})}, {"dim", 0}}, {}));
+  out.push_back(sample_of("symbolic", {3 * n, 2}, {{"sizes", AttrValue(Shape{n, 2 * n})}, {"dim", 0}}, {{"n", 5}}));
+}
+void samples_stack(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back({.name = "rows", .inputs = {f32({17}), f32({17}), f32({17})}});
+  out.push_back({.name = "columns", .inputs = {f32({5, 7}), f32({5, 7})}, .attrs = {{"dim", -1}}});
+  out.push_back({.name = "middle", .inputs = {f32({5, 7}), f32({5, 7})}, .attrs = {{"dim", 1}}});
+  out.push_back({.name = "scalars", .inputs = {f32({}), f32({})}});
+  out.push_back({.name = "one", .inputs = {f32({3})}});
+  out.push_back({.name = "empty", .inputs = {f32({0}), f32({0})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), f32({n, 3})}, .attrs = {{"dim", 1}}, .sizes = {{"n", 5}}});
+}
+
+AttrDef dim_of(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = 0}; }
+
 const Op records[] = {
     {{.name = "concat",
       .doc = "The operands one after the other along one dim.",
@@ -172,6 +280,27 @@ const Op records[] = {
                 {.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0}},
       .infer = infer_pad},
      {.lower = lower_pad, .reference = reference_pad, .samples = samples_pad}},
+
+    {{.name = "split",
+      .doc = "x in parts along dim, one result each: views, as slices are.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type}},
+      .attrs = {{.name = "sizes",
+                 .doc = "of the parts, whose sum is x's",
+                 .kind = AttrKind::dim,
+                 .is_list = true,
+                 .required = true},
+                dim_of("of x")},
+      .infer = infer_split},
+     {.decompose = decompose_split, .reference = reference_split, .samples = samples_split}},
+    {{.name = "stack",
+      .doc = "Tensors of one shape beside each other along a new dim.",
+      .flags = op_flags::moves,
+      .args = {{"x", "of one shape", any_type, Arity::variadic}},
+      .result_names = {"y"},
+      .attrs = {dim_of("of the result")},
+      .infer = infer_stack},
+     {.decompose = decompose_stack, .reference = reference_stack, .samples = samples_stack}},
 };
 
 }  // namespace

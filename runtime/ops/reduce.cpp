@@ -1,45 +1,12 @@
 // Reductions over some or all dims.
 #include <cmath>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/reducing.h"
 
 namespace kiln::ops {
 namespace {
 
 using kernel::Core;
-
-const std::vector<AttrDef> reduce_attrs = {
-    {.name = "dims",
-     .doc = "the dims to reduce; none named: all",
-     .kind = AttrKind::i64,
-     .is_list = true,
-     .fallback = ints({})},
-    {.name = "keepdim", .doc = "keep reduced dims, with size 1", .kind = AttrKind::boolean, .fallback = false}};
-
-// An empty list names all dims.
-std::vector<bool> reduced_dims(const AttrMap &attrs, size_t rank) {
-  const std::vector<int64_t> &dims = attrs.find("dims")->second.i64_list();
-  return dims.empty() ? std::vector<bool>(rank, true) : named_dims(dims, rank);
-}
-
-Shape reduced_shape(const Shape &dims, const std::vector<bool> &reduced, bool keepdim) {
-  Shape shape;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (!reduced[d])
-      shape.push_back(dims[d]);
-    else if (keepdim)
-      shape.push_back(1);
-  }
-  return shape;
-}
-
-Status infer_reduce(InferContext &c) {
-  const TensorType &x = c.inputs[0];
-  KILN_TRY(distinct_dims(c, x.rank()).take_status());
-  const std::vector<bool> reduced = reduced_dims(c.attrs, x.rank());
-  c.results = {make_type(x.dtype, reduced_shape(x.dims, reduced, c.attr("keepdim").boolean()))};
-  return {};
-}
 
 Status infer_accumulation(InferContext &c) {
   KILN_TRY(infer_reduce(c));
@@ -101,17 +68,6 @@ Status decompose_mean(DecomposeContext &c) {
   KILN_ASSIGN(ValueId mean, c.add("div", {sum, divisor}));
   c.results = {mean};
   return {};
-}
-
-// Strides that lead from indices of x to elements of the result: 0 along reduced dims.
-std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::vector<bool> &reduced) {
-  std::vector<int64_t> kept(shape.begin(), shape.end());
-  for (size_t d = 0; d < kept.size(); ++d)
-    if (reduced[d]) kept[d] = 1;
-  std::vector<int64_t> strides = dense_strides(kept);
-  for (size_t d = 0; d < kept.size(); ++d)
-    if (reduced[d]) strides[d] = 0;
-  return strides;
 }
 
 // Combines the elements of x, beginning with `identity` (of floats) or `integer_identity`; floats are divided in the
@@ -179,33 +135,9 @@ Status reference_argmax(ReferenceContext &c) {
   });
 }
 
-void float_samples(SampleSink &out) {
-  const Dim n = sym("n"), m = sym("m");
-  auto sample = [&](const char *name, Shape shape, std::vector<int64_t> dims, bool keepdim = false,
-                    std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(shape))},
-                   .attrs = {{"dims", ints(std::move(dims))}, {"keepdim", keepdim}},
-                   .sizes = std::move(sizes),
-                   .low = -1.5,
-                   .high = 1.5});
-  };
-  sample("all", {7, 33}, {});
-  sample("vector", {257}, {0});
-  sample("rows", {9, 65}, {1});
-  sample("rows_keepdim", {9, 65}, {-1}, true);
-  sample("columns", {17, 33}, {0});
-  sample("middle", {3, 17, 5}, {1});
-  sample("outer_and_inner", {3, 5, 7}, {0, 2}, true);
-  sample("scalar", {}, {});
-  sample("one", {5, 1}, {1});
-  sample("nothing_left", {0, 3}, {1});
-  sample("symbolic", {n, m}, {1}, false, {{"n", 5}, {"m", 33}});
-  sample("symbolic_one", {n, m}, {0}, true, {{"n", 1}, {"m", 7}});
-}
 // Over no elements: the identity.
 void samples_with_identity(SampleSink &out) {
-  float_samples(out);
+  reduction_samples(out);
   out.push_back({.name = "over_nothing", .inputs = {f32({3, 0})}, .attrs = {{"dims", ints({1})}}});
   out.push_back({.name = "over_symbolic_nothing",
                  .inputs = {f32({3, sym("n")})},
@@ -253,22 +185,9 @@ void samples_argmax(SampleSink &out) {
                                                  0.f, 0.f})}}});
 }
 
-Op reduction(std::string_view name, std::string_view doc, DTypes types, std::vector<AttrDef> attrs,
-             Status (*infer)(InferContext &), OpMeaning meaning) {
-  return {{.name = name,
-           .doc = doc,
-           .args = {{"x", "any shape", types}},
-           .result_names = {"y"},
-           .attrs = std::move(attrs),
-           .infer = infer},
-          meaning};
-}
-
 // One whose result may have another dtype, in which it is then computed.
 Op accumulation(std::string_view name, std::string_view doc, OpMeaning meaning) {
-  std::vector<AttrDef> attrs = reduce_attrs;
-  attrs.push_back(accumulation_dtype());
-  return reduction(name, doc, comparable_types, std::move(attrs), infer_accumulation, meaning);
+  return reduction(name, doc, comparable_types, reduce_attrs_and({accumulation_dtype()}), infer_accumulation, meaning);
 }
 
 const Op records[] = {
@@ -277,18 +196,18 @@ const Op records[] = {
     accumulation("prod", "The product; 1 over no elements; integers wrap.",
                  {.lower = lower_reduce<Core::mul>, .reference = reference_prod, .samples = samples_accumulation}),
     reduction("max", "The largest element, NaN if one is; the least value of the dtype over no elements.",
-              numeric_types, reduce_attrs, infer_reduce,
+              numeric_types, reduce_attrs(), infer_reduce,
               {.lower = lower_reduce<Core::max>, .reference = reference_max, .samples = samples_order}),
     reduction("min", "The smallest element, NaN if one is; the largest value of the dtype over no elements.",
-              numeric_types, reduce_attrs, infer_reduce,
+              numeric_types, reduce_attrs(), infer_reduce,
               {.lower = lower_reduce<Core::min>, .reference = reference_min, .samples = samples_order}),
-    reduction("mean", "The sum divided by the number of elements; NaN over none.", float_types, reduce_attrs,
+    reduction("mean", "The sum divided by the number of elements; NaN over none.", float_types, reduce_attrs(),
               infer_reduce,
               {.decompose = decompose_mean,
                .reference = reference_mean,
                .samples =
                    [](SampleSink &out) {
-                     float_samples(out);
+                     reduction_samples(out);
                      out.push_back({.name = "over_nothing", .inputs = {f32({3, 0})}, .attrs = {{"dims", ints({1})}}});
                    }}),
 

@@ -1,0 +1,182 @@
+// Ops whose elements are elements of the operand at other places, in an order that no strides can tell.
+#include <cmath>
+
+#include "runtime/ops/elementwise.h"
+
+namespace kiln::ops {
+namespace {
+
+// The integers of the reference kernels do what expressions do.
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+int64_t mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+
+// An op is told by `place`: it makes the operand's index, of expressions or of integers, from the result's. It gets the
+// context, the operand's dims and the index, which is of the result's rank on entry.
+template <auto place>
+Status lower_places(LowerContext &c) {
+  std::vector<Expr> index = c.axes();
+  place(c, std::span<const Expr>(c.inputs[0].dims), index);
+  c.body.yield(c.load(0, std::move(index)));
+  return {};
+}
+
+template <auto place>
+Status reference_places(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const std::vector<int64_t> strides = dense_strides(x.shape), result = dense_strides(y.shape);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    for (int64_t k = 0; k < y.size(); ++k) {
+      std::vector<int64_t> index;
+      for (size_t d = 0; d < y.shape.size(); ++d) index.push_back(k / result[d] % y.shape[d]);
+      place(c, std::span<const int64_t>(x.shape), index);
+      int64_t at = 0;
+      for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
+      elements<T>(y)[static_cast<size_t>(k)] = elements<T>(x)[static_cast<size_t>(at)];
+    }
+    return {};
+  });
+}
+
+// ---- flip, roll
+
+Status infer_flip(InferContext &c) {
+  KILN_TRY(distinct_dims(c, c.inputs[0].rank()).take_status());
+  return infer_same(c);
+}
+constexpr auto place_flipped = [](const auto &c, auto from, auto &index) {
+  for (const int64_t dim : c.attr("dims").i64_list()) {
+    const size_t d = normal_axis(dim, from.size());
+    index[d] = from[d] - 1 - index[d];
+  }
+};
+
+Status infer_roll(InferContext &c) {
+  const size_t shifts = c.attr("shifts").size(), dims = c.attr("dims").size();
+  if (shifts != dims) return c.fail("shifts names ", shifts, " and dims ", dims, ", expected as many");
+  KILN_TRY(distinct_dims(c, c.inputs[0].rank()).take_status());
+  return infer_same(c);
+}
+constexpr auto place_rolled = [](const auto &c, auto from, auto &index) {
+  for (size_t k = 0; k < c.attr("dims").size(); ++k) {
+    const size_t d = normal_axis(c.attr("dims").i64_list()[k], from.size());
+    index[d] = mod(index[d] - c.attr("shifts").i64_list()[k], from[d]);
+  }
+};
+
+// ---- tile, repeat_interleave
+
+Status infer_tile(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  const Shape &repeats = c.attr("repeats").dim_list();
+  if (repeats.size() < x.rank())
+    return c.fail("repeats has ", repeats.size(), " numbers for ", x.text(), ", expected one for each dim, or more");
+  KILN_TRY(require_shape(c, repeats));
+  Shape shape = repeats;
+  for (size_t d = 0; d < x.rank(); ++d) shape[repeats.size() - x.rank() + d] *= x.dims[d];
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+constexpr auto place_tiled = [](const auto &, auto from, auto &index) {
+  index.erase(index.begin(), index.end() - static_cast<ptrdiff_t>(from.size()));
+  for (size_t d = 0; d < from.size(); ++d) index[d] = mod(index[d], from[d]);
+};
+
+Status infer_repeat_interleave(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const int64_t repeats = c.attr("repeats").i64();
+  if (repeats < 0) return c.fail("repeats is ", repeats, ", expected at least 0");
+  c.results = {make_type(x.dtype, x.dims)};
+  c.results[0].dims[static_cast<size_t>(dim)] *= repeats;
+  return {};
+}
+constexpr auto place_repeated = [](const auto &c, auto, auto &index) {
+  auto &at = index[normal_axis(c.attr("dim").i64(), index.size())];
+  at = floor_div(at, std::max<int64_t>(c.attr("repeats").i64(), 1));
+};
+
+// ---- samples
+
+void sample(SampleSink &out, const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes = {}) {
+  out.push_back(sample_of(name, std::move(x), std::move(attrs), std::move(sizes)));
+}
+
+void samples_flip(SampleSink &out) {
+  const Dim n = sym("n");
+  sample(out, "vector", {257}, {{"dims", ints({0})}});
+  sample(out, "columns", {7, 33}, {{"dims", ints({-1})}});
+  sample(out, "rows", {7, 33}, {{"dims", ints({0})}});
+  sample(out, "both", {5, 3, 17}, {{"dims", ints({2, 0})}});
+  sample(out, "none", {5, 3}, {{"dims", ints({})}});
+  sample(out, "empty", {0, 3}, {{"dims", ints({0, 1})}});
+  sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}}, {{"n", 9}});
+}
+void samples_roll(SampleSink &out) {
+  const Dim n = sym("n");
+  sample(out, "vector", {257}, {{"dims", ints({0})}, {"shifts", ints({3})}});
+  sample(out, "back", {7, 33}, {{"dims", ints({-1})}, {"shifts", ints({-5})}});
+  sample(out, "both", {5, 17}, {{"dims", ints({0, 1})}, {"shifts", ints({2, 16})}});
+  sample(out, "around", {5, 3}, {{"dims", ints({0})}, {"shifts", ints({-12})}});
+  sample(out, "none", {5, 3}, {{"dims", ints({})}, {"shifts", ints({})}});
+  sample(out, "empty", {0, 3}, {{"dims", ints({0})}, {"shifts", ints({1})}});
+  sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}, {"shifts", ints({4})}}, {{"n", 9}});
+}
+void samples_tile(SampleSink &out) {
+  const Dim n = sym("n");
+  sample(out, "vector", {33}, {{"repeats", AttrValue(Shape{3})}});
+  sample(out, "matrix", {5, 7}, {{"repeats", AttrValue(Shape{2, 3})}});
+  sample(out, "new_dims", {5}, {{"repeats", AttrValue(Shape{2, 1, 3})}});
+  sample(out, "scalar", {}, {{"repeats", AttrValue(Shape{4})}});
+  sample(out, "to_nothing", {5, 3}, {{"repeats", AttrValue(Shape{0, 2})}});
+  sample(out, "of_nothing", {0, 3}, {{"repeats", AttrValue(Shape{2, 2})}});
+  sample(out, "symbolic", {n, 3}, {{"repeats", AttrValue(Shape{2, n})}}, {{"n", 3}});
+}
+void samples_repeat_interleave(SampleSink &out) {
+  const Dim n = sym("n");
+  sample(out, "vector", {33}, {{"repeats", 3}, {"dim", 0}});
+  sample(out, "rows", {5, 17}, {{"repeats", 2}, {"dim", -2}});
+  sample(out, "columns", {5, 17}, {{"repeats", 4}, {"dim", 1}});
+  sample(out, "once", {5}, {{"repeats", 1}, {"dim", 0}});
+  sample(out, "never", {5, 3}, {{"repeats", 0}, {"dim", 0}});
+  sample(out, "symbolic", {3, n}, {{"repeats", 2}, {"dim", 1}}, {{"n", 5}});
+}
+// ---- records
+
+AttrDef list(std::string_view name, std::string_view doc, AttrKind kind = AttrKind::i64) {
+  return {.name = name, .doc = doc, .kind = kind, .is_list = true, .required = true};
+}
+AttrDef dim(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = 0}; }
+
+// One operand x, whose elements are moved.
+Op moved(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
+         OpMeaning meaning) {
+  Op op = unary(name, doc, any_type, meaning, std::move(attrs));
+  op.flags = op_flags::moves;
+  op.infer = infer;
+  return op;
+}
+const Op records[] = {
+    moved(
+        "flip", "The elements in reverse order along dims.", {list("dims", "of x, each once")}, infer_flip,
+        {.lower = lower_places<place_flipped>, .reference = reference_places<place_flipped>, .samples = samples_flip}),
+    moved("roll", "The elements moved along dims by shifts; what leaves at one end enters at the other.",
+          {list("shifts", "one for each of dims; negative: towards 0"), list("dims", "of x, each once")}, infer_roll,
+          {.lower = lower_places<place_rolled>, .reference = reference_places<place_rolled>, .samples = samples_roll}),
+    moved("tile", "x beside itself, repeats[d] times along dim d; more repeats than dims add leading dims.",
+          {list("repeats", "at least one for each dim of x, and at least 0", AttrKind::dim)}, infer_tile,
+          {.lower = lower_places<place_tiled>, .reference = reference_places<place_tiled>, .samples = samples_tile}),
+    moved("repeat_interleave", "Each element along dim, `repeats` times.",
+          {{.name = "repeats", .doc = "at least 0", .kind = AttrKind::i64, .required = true}, dim("of x")},
+          infer_repeat_interleave,
+          {.lower = lower_places<place_repeated>,
+           .reference = reference_places<place_repeated>,
+           .samples = samples_repeat_interleave}),
+};
+
+}  // namespace
+
+std::span<const Op> rearrange_ops() { return records; }
+
+}  // namespace kiln::ops
