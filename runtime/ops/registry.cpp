@@ -10,14 +10,15 @@ namespace {
 std::vector<const Op *> collect() {
   std::vector<const Op *> all;
   for (std::span<const Op> family :
-       {ops::creation_ops(),   ops::conversion_ops(),  ops::unary_ops(),      ops::rounding_ops(),
-        ops::bits_ops(),       ops::activation_ops(),  ops::piecewise_ops(),  ops::gated_ops(),
-        ops::binary_ops(),     ops::blending_ops(),    ops::comparison_ops(), ops::reduce_ops(),
-        ops::statistics_ops(), ops::ordered_ops(),     ops::view_ops(),       ops::reshape_ops(),
-        ops::joining_ops(),    ops::rearrange_ops(),   ops::masks_ops(),      ops::indexing_ops(),
-        ops::matmul_ops(),     ops::convolution_ops(), ops::pool_ops(),       ops::norm_ops(),
-        ops::softmax_ops(),    ops::attention_ops(),   ops::rope_ops(),       ops::quantization_ops(),
-        ops::nested_ops(),     ops::resolving_ops()})
+       {ops::creation_ops(),      ops::conversion_ops(),  ops::unary_ops(),        ops::rounding_ops(),
+        ops::bits_ops(),          ops::activation_ops(),  ops::piecewise_ops(),    ops::gated_ops(),
+        ops::binary_ops(),        ops::blending_ops(),    ops::comparison_ops(),   ops::reduce_ops(),
+        ops::statistics_ops(),    ops::ordered_ops(),     ops::view_ops(),         ops::reshape_ops(),
+        ops::joining_ops(),       ops::rearrange_ops(),   ops::masks_ops(),        ops::indexing_ops(),
+        ops::matmul_ops(),        ops::convolution_ops(), ops::pool_ops(),         ops::norm_ops(),
+        ops::channel_norms_ops(), ops::softmax_ops(),     ops::losses_ops(),       ops::class_losses_ops(),
+        ops::attention_ops(),     ops::rope_ops(),        ops::quantization_ops(), ops::nested_ops(),
+        ops::resolving_ops()})
     for (const Op &op : family) all.push_back(&op);
   std::sort(all.begin(), all.end(), [](const Op *a, const Op *b) { return a->name < b->name; });
   return all;

@@ -1,6 +1,7 @@
 // Softmax: whole in the graph, and three stages of one kernel when a backend fuses what it decomposes to.
 #include <cmath>
 
+#include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -24,6 +25,16 @@ Status decompose_softmax(DecomposeContext &c) {
   return {};
 }
 
+// x - max - log(sum(exp(x - max)))
+Status decompose_log_softmax(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const AttrMap along = {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}};
+  const ValueId below = g("sub", {x, g("max", {x}, along)});
+  return g.give({g("sub", {below, g("log", {g("sum", {g("exp", {below})}, along)})})});
+}
+
+template <bool of_logarithm>
 Status reference_softmax(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
@@ -43,7 +54,8 @@ Status reference_softmax(ReferenceContext &c) {
       Wide sum = 0;
       for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
       for (size_t k = 0; k < width; ++k) sum += powers[k] = std::exp(Wide(in[k * step]) - max);
-      for (size_t k = 0; k < width; ++k) out[k * step] = static_cast<double>(powers[k] / sum);
+      for (size_t k = 0; k < width; ++k)
+        out[k * step] = static_cast<double>(of_logarithm ? in[k * step] - max - std::log(sum) : powers[k] / sum);
     });
     return {};
   });
@@ -74,7 +86,15 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim whose elements add up to 1", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_softmax},
-     {.decompose = decompose_softmax, .reference = reference_softmax, .samples = samples_softmax}},
+     {.decompose = decompose_softmax, .reference = reference_softmax<false>, .samples = samples_softmax}},
+
+    {{.name = "log_softmax",
+      .doc = "The logarithm of softmax, which does not overflow inside; NaN where all of x is -inf.",
+      .args = {{"x", "at least one dim", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "the dim whose powers add up to 1", .kind = AttrKind::i64, .fallback = -1}},
+      .infer = infer_softmax},
+     {.decompose = decompose_log_softmax, .reference = reference_softmax<true>, .samples = samples_softmax}},
 };
 
 }  // namespace

@@ -1,0 +1,329 @@
+// Normalisations of [N, C, ...] by the statistics of channels, and of vectors by their length: whole in the graph, and
+// composed of simpler ops for a backend.
+#include <cmath>
+
+#include "runtime/ops/composer.h"
+#include "runtime/ops/elementwise.h"
+
+namespace kiln::ops {
+namespace {
+
+std::vector<int64_t> dims_from(int64_t first, size_t rank) {
+  std::vector<int64_t> dims;
+  for (auto d = first; d < static_cast<int64_t>(rank); ++d) dims.push_back(d);
+  return dims;
+}
+
+// Operands after x are [C].
+Status infer_channels(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
+  for (size_t k = 1; k < c.inputs.size(); ++k) {
+    KILN_TRY(require_rank(c, k, 1));
+    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and ", c.arg_name(k), " dim 0")));
+  }
+  return infer_same(c);
+}
+
+// y * scale + bias, as far as there are such operands.
+ValueId finished(DecomposeContext &c, Composer &g, ValueId y, size_t rank) {
+  std::vector<int64_t> after = dims_from(1, rank - 1);
+  const auto channels = [&](size_t k) { return g("unsqueeze", {c.node.inputs[k]}, {{"dims", ints(after)}}); };
+  if (c.node.inputs.size() > 1) y = g("mul", {y, channels(1)});
+  if (c.node.inputs.size() > 2) y = g("add", {y, channels(2)});
+  return y;
+}
+
+struct Normalised {
+  ValueId y, mean, variance;
+};
+// (x - mean) / sqrt(variance + eps), with statistics over `dims`, which are kept.
+Normalised normalised(DecomposeContext &c, Composer &g, ValueId x, std::vector<int64_t> dims) {
+  const AttrMap over = {{"dims", ints(std::move(dims))}, {"keepdim", true}};
+  Normalised n;
+  n.mean = g("mean", {x}, over);
+  const ValueId centred = g("sub", {x, n.mean});
+  n.variance = g("mean", {g("mul", {centred, centred})}, over);
+  n.y = g("mul", {centred, g("rsqrt", {g("add", {n.variance, g.number(x, c.attr("eps").f64())})})});
+  return n;
+}
+
+Status infer_group_norm(InferContext &c) {
+  KILN_TRY(infer_channels(c));
+  const int64_t groups = c.attr("groups").i64();
+  if (groups < 1) return c.fail("groups is ", groups, ", expected at least 1");
+  return c.require_equal(mod(c.inputs[0].dims[1], groups), 0, "x dim 1 modulo groups and 0");
+}
+Status decompose_group_norm(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const Shape dims = c.type(x).dims;
+  const int64_t groups = c.attr("groups").i64();
+  Dim inside = floor_div(dims[1], groups);
+  for (size_t d = 2; d < dims.size(); ++d) inside *= dims[d];
+  const ValueId rows = g("reshape", {x}, {{"shape", AttrValue(Shape{dims[0], groups, inside})}});
+  const ValueId y = g("reshape", {normalised(c, g, rows, {2}).y}, {{"shape", AttrValue(dims)}});
+  return g.give({finished(c, g, y, dims.size())});
+}
+Status infer_instance_norm(InferContext &c) {
+  if (c.inputs[0].rank() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [N, C, ...] of at least 3 dims");
+  return infer_channels(c);
+}
+Status decompose_instance_norm(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const size_t rank = c.type(x).rank();
+  return g.give({finished(c, g, normalised(c, g, x, dims_from(2, rank)).y, rank)});
+}
+
+Status infer_batch_norm_training(InferContext &c) {
+  KILN_TRY(infer_channels(c));
+  for (int k = 0; k < 2; ++k) c.results.push_back(make_type(c.inputs[0].dtype, {c.inputs[0].dims[1]}));
+  return {};
+}
+Status decompose_batch_norm_training(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const size_t rank = c.type(x).rank();
+  std::vector<int64_t> others = dims_from(2, rank);
+  others.insert(others.begin(), 0);
+  const Normalised n = normalised(c, g, x, others);
+  const AttrMap removed = {{"dims", ints(others)}};
+  return g.give({finished(c, g, n.y, rank), g("squeeze", {n.mean}, removed), g("squeeze", {n.variance}, removed)});
+}
+
+// Groups of channels; with the batch in one group if `over_batch`, and their statistics as further results.
+Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) {
+  const RefTensor &x = *c.inputs[0];
+  const int64_t images = x.shape[0], channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
+  const int64_t width = groups > 0 ? channels / groups : 0;
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    const auto at = [&](int64_t n, int64_t channel, int64_t k) {
+      return static_cast<size_t>((n * channels + channel) * plane + k);
+    };
+    // Of images [first, last), channels [begin, begin + width).
+    const auto normalise = [&](int64_t first, int64_t last, int64_t begin) {
+      const auto each = [&](auto body) {
+        for (int64_t n = first; n < last; ++n)
+          for (int64_t channel = begin; channel < begin + width; ++channel)
+            for (int64_t k = 0; k < plane; ++k) body(channel, at(n, channel, k));
+      };
+      const Wide count = static_cast<Wide>((last - first) * width * plane);
+      Wide mean = 0, variance = 0;
+      each([&](int64_t, size_t i) { mean += x.f[i] / count; });
+      each([&](int64_t, size_t i) { variance += (x.f[i] - mean) * (x.f[i] - mean) / count; });
+      if (count == 0) mean = variance = static_cast<Wide>(std::nan(""));
+      const Wide inverse = 1 / std::sqrt(variance + static_cast<Wide>(c.attr("eps").f64()));
+      each([&](int64_t channel, size_t i) {
+        Wide y = (x.f[i] - mean) * inverse;
+        if (c.inputs.size() > 1) y *= c.inputs[1]->f[static_cast<size_t>(channel)];
+        if (c.inputs.size() > 2) y += c.inputs[2]->f[static_cast<size_t>(channel)];
+        c.results[0].f[i] = static_cast<double>(y);
+      });
+      if (!over_batch) return;
+      c.results[1].f[static_cast<size_t>(begin)] = static_cast<double>(mean);
+      c.results[2].f[static_cast<size_t>(begin)] = static_cast<double>(variance);
+    };
+    for (int64_t n = 0; n < (over_batch ? 1 : images); ++n)
+      for (int64_t group = 0; group < groups; ++group)
+        normalise(over_batch ? 0 : n, over_batch ? images : n + 1, group * width);
+    return {};
+  });
+}
+
+// ---- l2_normalize, local_response_norm
+
+Status infer_l2_normalize(InferContext &c) {
+  KILN_TRY(c.axis(c.attr("dim").i64(), c.inputs[0].rank(), "dim").take_status());
+  return infer_same(c);
+}
+Status decompose_l2_normalize(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const ValueId square = g("sum", {g("mul", {x, x})}, {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}});
+  return g.give({g("div", {x, g("maximum", {g("sqrt", {square}), g.number(x, c.attr("eps").f64())})})});
+}
+Status reference_l2_normalize(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  std::vector<int64_t> outer = x.shape;
+  outer[dim] = std::min<int64_t>(outer[dim], 1);
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    walk<1>(outer, {strides}, [&](auto from) {
+      const auto at = [&](int64_t k) { return static_cast<size_t>(from[0] + k * strides[dim]); };
+      Wide square = 0;
+      for (int64_t k = 0; k < x.shape[dim]; ++k) square += Wide(x.f[at(k)]) * x.f[at(k)];
+      const Wide length = larger(std::sqrt(square), static_cast<Wide>(c.attr("eps").f64()));
+      for (int64_t k = 0; k < x.shape[dim]; ++k) c.results[0].f[at(k)] = static_cast<double>(x.f[at(k)] / length);
+    });
+    return {};
+  });
+}
+
+Status infer_local_response(InferContext &c) {
+  if (c.attr("size").i64() < 1) return c.fail("size is ", c.attr("size").i64(), ", expected at least 1");
+  return infer_channels(c);
+}
+// The squares with zeros around the channels, `size` times, each a channel further.
+Status decompose_local_response(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const TensorType type = c.type(x);
+  const int64_t size = c.attr("size").i64();
+  std::vector<int64_t> low(type.rank(), 0), high(type.rank(), 0);
+  low[1] = size / 2;
+  high[1] = (size - 1) / 2;
+  const ValueId squares = g("pad", {g("mul", {x, x})}, {{"low", ints(low)}, {"high", ints(high)}});
+  ValueId sum;
+  for (int64_t k = 0; k < size; ++k) {
+    const ValueId part = g("slice", {squares}, {{"dim", 1}, {"start", Dim(k)}, {"end", type.dims[1] + k}});
+    sum = k == 0 ? part : g("add", {sum, part});
+  }
+  const ValueId scaled = g("mul", {sum, g.number(x, c.attr("alpha").f64() / static_cast<double>(size))});
+  const ValueId base = g("add", {scaled, g.number(x, c.attr("k").f64())});
+  return g.give({g("div", {x, g("pow", {base, g.number(x, c.attr("beta").f64())})})});
+}
+Status reference_local_response(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const int64_t size = c.attr("size").i64(), channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
+  return with_wide(x, [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    const Wide alpha = c.attr("alpha").f64(), beta = c.attr("beta").f64(), k = c.attr("k").f64();
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const int64_t channel = i / plane % channels;
+      Wide sum = 0;
+      for (int64_t other = channel - size / 2; other <= channel + (size - 1) / 2; ++other)
+        if (other >= 0 && other < channels) {
+          const Wide value = x.f[static_cast<size_t>(i + (other - channel) * plane)];
+          sum += value * value;
+        }
+      c.results[0].f[static_cast<size_t>(i)] =
+          static_cast<double>(x.f[static_cast<size_t>(i)] / std::pow(k + alpha / static_cast<Wide>(size) * sum, beta));
+    }
+    return {};
+  });
+}
+
+// ---- samples
+
+void samples_channels(SampleSink &out, const AttrMap &attrs) {
+  const auto norm = [&](const char *name, Shape x, size_t operands, std::map<std::string, int64_t> sizes = {}) {
+    Sample sample{.name = name, .inputs = {f32(x)}, .attrs = attrs, .sizes = std::move(sizes)};
+    for (size_t k = 0; k < operands; ++k) sample.inputs.push_back(f32({x[1]}));
+    out.push_back(std::move(sample));
+  };
+  const Dim n = sym("n"), h = sym("h");
+  norm("plain", {2, 6, 5, 7}, 0);
+  norm("scale", {2, 6, 33}, 1);
+  norm("scale_and_bias", {3, 4, 5, 3}, 2);
+  norm("one_image", {1, 2, 9, 9}, 2);
+  norm("volume", {2, 4, 3, 3, 3}, 2);
+  norm("symbolic", {n, 8, h, h}, 2, {{"n", 2}, {"h", 5}});
+  out.back().attrs.insert_or_assign("eps", 0.25);
+}
+void samples_group_norm(SampleSink &out) {
+  samples_channels(out, {{"groups", 2}});
+  out.push_back({.name = "each_its_own", .inputs = {f32({3, 5, 17})}, .attrs = {{"groups", 5}}});
+  out.push_back({.name = "all_in_one", .inputs = {f32({3, 33}), f32({33}), f32({33})}, .attrs = {{"groups", 1}}});
+}
+void samples_instance_norm(SampleSink &out) { samples_channels(out, {}); }
+void samples_batch_norm_training(SampleSink &out) {
+  samples_channels(out, {});
+  out.push_back({.name = "vectors", .inputs = {f32({17, 5}), f32({5}), f32({5})}});
+}
+void samples_l2_normalize(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back(sample_of("rows", {7, 33}, {}, {}));
+  out.push_back(sample_of("channels", {2, 5, 3, 7}, {{"dim", 1}}, {}));
+  out.push_back(sample_of("vector", {257}, {{"dim", 0}}, {}));
+  out.push_back(sample_of("large_eps", {5, 17}, {{"eps", 9.0}}, {}));
+  out.push_back(sample_of("empty", {0, 3}, {}, {}));
+  out.push_back(sample_of("symbolic", {n, 3}, {{"dim", 0}}, {{"n", 9}}));
+  out.push_back({.name = "zeros", .inputs = {f32({2})}, .given = {{0, f32_data({2}, {0.f, -0.f})}}});
+}
+void samples_local_response(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back(sample_of("image", {2, 9, 3, 5}, {{"size", 5}, {"alpha", 0.5}}, {}));
+  out.push_back(sample_of("even", {2, 7, 9}, {{"size", 4}, {"alpha", 0.5}, {"beta", 0.5}, {"k", 2.0}}, {}));
+  out.push_back(sample_of("itself", {3, 5}, {{"size", 1}, {"alpha", 1.0}}, {}));
+  out.push_back(sample_of("wider_than_x", {2, 3, 4}, {{"size", 9}, {"alpha", 1.0}}, {}));
+  out.push_back(sample_of("symbolic", {n, 6, n}, {{"size", 3}, {"alpha", 0.25}}, {{"n", 4}}));
+}
+
+std::vector<AttrDef> eps_and(double eps, std::vector<AttrDef> more = {}) {
+  more.push_back(number("eps", "added to the variance", eps));
+  return more;
+}
+Op channel_norm(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs,
+                Status (*infer)(InferContext &), OpMeaning meaning) {
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"x", "[N, C, ...]", float_types},
+                    {"scale", "[C]", float_types, Arity::optional},
+                    {"bias", "[C]", float_types, Arity::optional}},
+           .result_names = {"y"},
+           .attrs = std::move(attrs),
+           .infer = infer},
+          meaning};
+}
+Op with_statistics(Op op) {
+  op.result_names = {"y", "mean", "variance"};
+  return op;
+}
+
+const Op records[] = {
+    channel_norm(
+        "group_norm",
+        "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's groups of channels.",
+        eps_and(1e-5,
+                {{.name = "groups", .doc = "how many; C is a multiple", .kind = AttrKind::i64, .required = true}}),
+        infer_group_norm,
+        {.decompose = decompose_group_norm,
+         .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
+         .samples = samples_group_norm}),
+    channel_norm("instance_norm",
+                 "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
+                 eps_and(1e-5), infer_instance_norm,
+                 {.decompose = decompose_instance_norm,
+                  .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
+                  .samples = samples_instance_norm}),
+    with_statistics(channel_norm(
+        "batch_norm_training",
+        "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the channels of this batch, which "
+        "are "
+        "results, too: [C]; the variance is over n.",
+        eps_and(1e-5), infer_batch_norm_training,
+        {.decompose = decompose_batch_norm_training,
+         .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
+         .samples = samples_batch_norm_training})),
+    {{.name = "l2_normalize",
+      .doc = "x divided by its length along a dim, or by eps where that is more.",
+      .args = {{"x", "at least one dim", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "of the vectors", .kind = AttrKind::i64, .fallback = -1},
+                number("eps", "the least divisor", 1e-12)},
+      .infer = infer_l2_normalize},
+     {.decompose = decompose_l2_normalize, .reference = reference_l2_normalize, .samples = samples_l2_normalize}},
+    {{.name = "local_response_norm",
+      .doc = "x / (k + alpha / size * sum)^beta, where sum is that of the squares of `size` channels around x's.",
+      .args = {{"x", "[N, C, ...]", float_types}},
+      .result_names = {"y"},
+      .attrs = {{.name = "size",
+                 .doc = "at least 1; of an even one more channels lie before",
+                 .kind = AttrKind::i64,
+                 .required = true},
+                number("alpha", "of the squares", 1e-4),
+                number("beta", "the exponent", 0.75),
+                number("k", "added to the sum", 1.0)},
+      .infer = infer_local_response},
+     {.decompose = decompose_local_response, .reference = reference_local_response, .samples = samples_local_response}},
+};
+
+}  // namespace
+
+std::span<const Op> channel_norms_ops() { return records; }
+
+}  // namespace kiln::ops
