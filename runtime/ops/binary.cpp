@@ -79,17 +79,6 @@ void samples_arithmetic(SampleSink &out) {
   integer_pairs(out);
   edge_pairs(out);
 }
-void samples_divide(SampleSink &out) {
-  binary_samples(out, 0.5, 4);
-  out.push_back({.name = "negative", .inputs = {f32({65}), f32({65})}, .low = -4, .high = -0.5});
-  for (Sample &sample : out) {  // as integers, too, no divisor is 0
-    sample.int_low = sample.low > 0 ? 1 : -9;
-    sample.int_high = sample.low > 0 ? 10 : 0;
-  }
-  out.push_back({.name = "integer_signs",
-                 .inputs = {i64({4, 1}), i64({3})},
-                 .given = {{0, i64_data({4, 1}, {7, -7, 6, i64_min})}, {1, i64_data({3}, {3, -3, -1})}}});
-}
 void samples_quotient(SampleSink &out) {
   samples_divide(out);
   edge_pairs(out);

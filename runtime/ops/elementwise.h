@@ -56,6 +56,8 @@ void binary_samples(SampleSink &out, double low, double high);
 void edge_pairs(SampleSink &out);
 // Two operands of i64, and what overflows.
 void integer_pairs(SampleSink &out);
+// Shapes of two operands of which one divides the other: integers without 0.
+void samples_divide(SampleSink &out);
 
 // A record of an op of one operand `x` of one of `types`, with a result of its type.
 Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning, std::vector<AttrDef> attrs = {});

@@ -59,6 +59,8 @@ def float_text(v):
     if math.isinf(v):
         return "inf" if v > 0 else "-inf"
     short = float(f"{v:.15g}")
+    if math.isinf(short):  # the last numbers of float64 need all their digits
+        return v
     is_integer = short == math.trunc(short) and abs(short) < 2**53
     return int(short) if is_integer and (short or math.copysign(1, short) > 0) else short
 
