@@ -185,10 +185,14 @@ bool Drawing::evaluate(const Proposal &proposal, std::vector<std::vector<RefTens
 
 bool Drawing::is_small(const TensorType &type, const SymbolSizes &sizes, const SymbolSizes &most) const {
   int64_t count = 1, laid_out = 1;
-  for (int64_t size : shape_of(type.dims, sizes))
-    if (size < 0 || (count *= size) > palette_.max_elements) return false;
-  for (int64_t size : shape_of(type.dims, most))
-    if ((laid_out *= std::max<int64_t>(size, 0)) > most_laid_out) return false;
+  for (int64_t size : shape_of(type.dims, sizes)) {
+    count *= size;
+    if (size < 0 || count > palette_.max_elements) return false;
+  }
+  for (int64_t size : shape_of(type.dims, most)) {
+    laid_out *= std::max<int64_t>(size, 0);
+    if (laid_out > most_laid_out) return false;
+  }
   return true;
 }
 

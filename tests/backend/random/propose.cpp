@@ -66,7 +66,8 @@ std::optional<Operand> Proposer::leaf(const TensorType &type, const Sample &rang
   for (const SymbolSizes &sizes : palette_.calls) {
     int64_t count = 1;
     for (int64_t size : shape_of(type.dims, sizes)) {
-      if (size < 0 || (count *= size) > palette_.max_elements) return std::nullopt;
+      count *= size;
+      if (size < 0 || count > palette_.max_elements) return std::nullopt;
     }
   }
   for (const Dim &dim : type.dims) has_symbols |= !dim.is_integer();

@@ -31,8 +31,8 @@ Result<RandomCase> rebuilt(const RandomCase &from, const SymbolSizes &sizes = {}
   for (const GraphCall &call : from.calls) made.calls.push_back({call.sizes, {}});
   std::map<ValueId, ValueId> now;
   std::optional<ValueId> input_of_cut;
-  for (const auto &ids : {graph.inputs(), graph.parameters()}) {
-    const bool inputs = ids.data() == graph.inputs().data();
+  for (const bool inputs : {true, false}) {
+    const std::span<const uint32_t> ids = inputs ? graph.inputs() : graph.parameters();
     if (!inputs && cut) {
       const TensorType &type = graph.type(cut->value);
       const std::string name = str_cat("cut", cut->value.packed());
