@@ -1,5 +1,7 @@
 // kiln ops: the ops that a graph may use, from their records.
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "commands.h"
 #include "session.h"
@@ -7,7 +9,11 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag, {"--samples", "", "with --json: also the samples on which the op is tested"}};
+constexpr Flag flags[] = {json_flag,
+                          {"--samples", "", "with --json: also the samples on which the op is tested"},
+                          {"--family", "NAME", "only ops of this family: pointwise, reduction, shape, ..."},
+                          {"--search", "TEXT", "only ops with this text in name or doc, in any case"},
+                          {"--markdown", "", "write a page of documentation"}};
 
 // The report as JSON, without its samples (which are its last member and many) unless they were asked for.
 std::string json_of(const Args &args, const Report &op) {
@@ -44,12 +50,99 @@ void append_attrs(std::string &text, const Report &op) {
 }
 
 std::string described(const Report &op) {
-  std::string text =
-      op.text("name") + ", version " + op.shown("version") + ", " + op.text("kind") + "\n" + op.text("doc") + "\n";
+  std::string text = op.text("name") + ", " + op.text("family") + ", version " + op.shown("version") + ", " +
+                     op.text("kind") + "\n" + op.text("doc") + "\n";
   append_args(text, op);
   append_attrs(text, op);
   for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", " : "results\n  ") + op.text(path_of("results", i));
   return text + "\n";
+}
+
+// "floats, integers, bool": those of a set that are there as a whole go by its name.
+std::string types_of(const Report &op, const std::string &list) {
+  std::vector<std::string> types;
+  for (size_t d = 0; d < op.count(list); ++d) types.push_back(op.text(path_of(list, d)));
+  const auto named = [&](const char *name, const std::vector<std::string> &set) {
+    const auto has = [&](const std::string &type) { return std::ranges::find(types, type) != types.end(); };
+    if (!std::ranges::all_of(set, has)) return;
+    std::erase_if(types, [&](const std::string &type) { return std::ranges::find(set, type) != set.end(); });
+    types.insert(types.begin(), name);
+  };
+  named("integers", {"i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"});
+  named("floats", {"f64", "f32", "f16", "bf16"});
+  std::string text;
+  for (const std::string &type : types) text += (text.empty() ? "" : ", ") + type;
+  return text;
+}
+
+std::string section_of(const Report &op) {
+  std::string text = "### `" + op.text("name") + "`\n\n" + op.text("doc") + "\n\n";
+  for (size_t i = 0; i < op.count("args"); ++i) {
+    const auto shown = [&](std::string_view member) { return op.shown(path_of("args", i, member)); };
+    const std::string arity = shown("arity") == "one" ? "" : " (" + shown("arity") + ")";
+    text += "- `" + shown("name") + "`" + arity + ": " + shown("doc") + " — " +
+            types_of(op, path_of("args", i, "dtypes")) + "\n";
+  }
+  for (size_t i = 0; i < op.count("attrs"); ++i) {
+    const auto shown = [&](std::string_view member) { return op.shown(path_of("attrs", i, member)); };
+    const std::string kind = shown("kind") + (op.boolean(path_of("attrs", i, "list")) ? "[]" : "");
+    const bool required = op.boolean(path_of("attrs", i, "required"));
+    text += "- attribute `" + shown("name") + "`, " + kind +
+            (required ? ", required" : ", default `" + shown("default") + "`") + ": " + shown("doc") + "\n";
+  }
+  return text + "\n";
+}
+
+// A page: ops by family, in the order of the first op of each.
+std::string page_of(const std::vector<Report> &ops) {
+  std::vector<std::string> families;
+  for (const Report &op : ops)
+    if (std::ranges::find(families, op.text("family")) == families.end()) families.push_back(op.text("family"));
+  std::ranges::sort(families);
+  std::string text =
+      "# Ops\n\nWritten by `kiln ops --markdown` from the ops' records; `kiln ops NAME` tells the same. Floats: `f64`, "
+      "`f32`,\n"
+      "`f16`, `bf16`. Integers: of 64, 32, 16 and 8 bits, with a sign and without. Operands of one op have one dtype "
+      "unless\n"
+      "their lists differ. What types mean is told in [element-types.md](element-types.md).\n\n";
+  for (const std::string &family : families) {
+    text += "## " + family + "\n\n";
+    for (const Report &op : ops)
+      if (op.text("family") == family) text += section_of(op);
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string lowered(std::string text) {
+  for (char &c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// Those that --family and --search let through.
+std::vector<Report> chosen(const Args &args, const Session &session) {
+  std::vector<Report> all, ops;
+  for (uint64_t i = 0; i < kiln_op_count(session.context()); ++i) {
+    kiln_op op = 0;
+    check(kiln_op_at(session.context(), i, &op));
+    all.push_back(report_of(kiln_op_describe, session.context(), op));
+  }
+  std::vector<std::string> families;
+  for (const Report &op : all) families.push_back(op.text("family"));
+  const std::optional<std::string> family = args.get("--family");
+  if (family && std::ranges::find(families, *family) == families.end()) {
+    std::ranges::sort(families);
+    families.erase(std::ranges::unique(families).begin(), families.end());
+    std::string known;
+    for (const std::string &name : families) known += (known.empty() ? "" : ", ") + name;
+    throw Usage("there is no family '" + *family + "'; there are " + known);
+  }
+  const std::string searched = lowered(args.get("--search").value_or(""));
+  for (Report &op : all)
+    if ((!family || op.text("family") == *family) &&
+        lowered(op.text("name") + "\n" + op.text("doc")).find(searched) != std::string::npos)
+      ops.push_back(std::move(op));
+  return ops;
 }
 
 kiln_op find_op(const Session &session, const std::string &name) {
@@ -63,6 +156,8 @@ kiln_op find_op(const Session &session, const std::string &name) {
 }
 
 int run(const Args &args) {
+  if (args.has("--markdown") && (args.has("--json") || !args.operands().empty()))
+    throw Usage("--markdown writes the page of all ops, or of those that --family and --search choose");
   if (args.has("--samples") && !args.has("--json")) throw Usage("--samples is given without --json");
   const Session session(args);
   if (!args.operands().empty()) {
@@ -71,17 +166,12 @@ int run(const Args &args) {
     print(args.has("--json") ? json_of(args, report) + "\n" : described(report));
     return 0;
   }
+  const std::vector<Report> ops = chosen(args, session);
+  if (args.has("--markdown")) return print(page_of(ops)), 0;
   std::string text = args.has("--json") ? "[" : "";
-  for (uint64_t i = 0; i < kiln_op_count(session.context()); ++i) {
-    kiln_op op = 0;
-    check(kiln_op_at(session.context(), i, &op));
-    const Report report = report_of(kiln_op_describe, session.context(), op);
-    if (args.has("--json")) {
-      text += (i ? ",\n" : "\n") + json_of(args, report);
-    } else {
-      text += padded(report.text("name"), 16) + " " + report.text("doc") + "\n";
-    }
-  }
+  for (size_t i = 0; i < ops.size(); ++i)
+    text += args.has("--json") ? (i ? ",\n" : "\n") + json_of(args, ops[i])
+                               : padded(ops[i].text("name"), 16) + " " + ops[i].text("doc") + "\n";
   print(args.has("--json") ? text + "\n]\n" : text);
   return 0;
 }

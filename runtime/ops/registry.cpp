@@ -2,24 +2,57 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/ops/families.h"
 #include "runtime/ops/family.h"
 
 namespace kiln {
 namespace {
 
+struct Table {
+  std::string_view family;
+  std::span<const Op> ops;
+};
+
+std::vector<Table> tables() {
+  return {{"creation", ops::creation_ops()},
+          {"creation", ops::conversion_ops()},
+          {"pointwise", ops::unary_ops()},
+          {"pointwise", ops::rounding_ops()},
+          {"pointwise", ops::bits_ops()},
+          {"pointwise", ops::binary_ops()},
+          {"pointwise", ops::blending_ops()},
+          {"pointwise", ops::comparison_ops()},
+          {"activation", ops::activation_ops()},
+          {"activation", ops::piecewise_ops()},
+          {"activation", ops::gated_ops()},
+          {"activation", ops::softmax_ops()},
+          {"reduction", ops::reduce_ops()},
+          {"reduction", ops::statistics_ops()},
+          {"reduction", ops::ordered_ops()},
+          {"shape", ops::view_ops()},
+          {"shape", ops::reshape_ops()},
+          {"shape", ops::joining_ops()},
+          {"shape", ops::rearrange_ops()},
+          {"shape", ops::masks_ops()},
+          {"indexing", ops::indexing_ops()},
+          {"contraction", ops::matmul_ops()},
+          {"convolution", ops::convolution_ops()},
+          {"pooling", ops::pool_ops()},
+          {"norm", ops::norm_ops()},
+          {"norm", ops::channel_norms_ops()},
+          {"loss", ops::losses_ops()},
+          {"loss", ops::class_losses_ops()},
+          {"attention", ops::attention_ops()},
+          {"attention", ops::rope_ops()},
+          {"quantisation", ops::quantization_ops()},
+          {"control", ops::nested_ops()},
+          {"control", ops::resolving_ops()}};
+}
+
 std::vector<const Op *> collect() {
   std::vector<const Op *> all;
-  for (std::span<const Op> family :
-       {ops::creation_ops(),      ops::conversion_ops(),  ops::unary_ops(),        ops::rounding_ops(),
-        ops::bits_ops(),          ops::activation_ops(),  ops::piecewise_ops(),    ops::gated_ops(),
-        ops::binary_ops(),        ops::blending_ops(),    ops::comparison_ops(),   ops::reduce_ops(),
-        ops::statistics_ops(),    ops::ordered_ops(),     ops::view_ops(),         ops::reshape_ops(),
-        ops::joining_ops(),       ops::rearrange_ops(),   ops::masks_ops(),        ops::indexing_ops(),
-        ops::matmul_ops(),        ops::convolution_ops(), ops::pool_ops(),         ops::norm_ops(),
-        ops::channel_norms_ops(), ops::softmax_ops(),     ops::losses_ops(),       ops::class_losses_ops(),
-        ops::attention_ops(),     ops::rope_ops(),        ops::quantization_ops(), ops::nested_ops(),
-        ops::resolving_ops()})
-    for (const Op &op : family) all.push_back(&op);
+  for (const Table &table : tables())
+    for (const Op &op : table.ops) all.push_back(&op);
   std::sort(all.begin(), all.end(), [](const Op *a, const Op *b) { return a->name < b->name; });
   return all;
 }
@@ -56,6 +89,12 @@ class BuiltinOps final : public OpTable {
 };
 
 }  // namespace
+
+std::string_view family_of(const Op &op) {
+  for (const Table &table : tables())
+    if (&op >= table.ops.data() && &op < table.ops.data() + table.ops.size()) return table.family;
+  return "";
+}
 
 std::span<const Op *const> all_ops() {
   static const std::vector<const Op *> all = collect();

@@ -4,6 +4,7 @@
 
 #include "jit/base/json_writer.h"
 #include "runtime/graph/json.h"
+#include "runtime/ops/families.h"
 #include "runtime/ops/sample_forms.h"
 #include "runtime/report/compile_report.h"
 
@@ -110,7 +111,8 @@ void write_samples(const Op &op, JsonWriter &json) {
 
 std::string describe(const Op &op) {
   JsonWriter json;
-  json.begin_object().member("name", op.name).member("doc", op.doc).member("version", op.version);
+  json.begin_object().member("name", op.name).member("family", family_of(op)).member("doc", op.doc);
+  json.member("version", op.version);
   json.member("kind", op.view ? "view" : op.lower ? "kernel" : "composite");
   write_args(op, json);
   json.key("results").begin_list();

@@ -34,6 +34,22 @@ class OpsTest(Case):
         self.assertEqual(samples["edges"]["inputs"][1]["data"], [0, -0, 1, -2.5, "inf", "-inf", "nan"])
         self.assertIn("bf16", samples["row"]["other_types"])
 
+    def test_ops_are_chosen_by_family_and_text(self):
+        pooling = {line.split()[0] for line in self.kiln("ops", "--family", "pooling").splitlines()}
+        self.assertEqual(pooling, {op["name"] for op in json.loads(self.kiln("ops", "--json")) if op["family"] == "pooling"})
+        self.assertIn("max_pool2d", pooling)
+        found = {line.split()[0] for line in self.kiln("ops", "--search", "INVERSE", "--family", "pointwise").splitlines()}
+        self.assertEqual(found, set())
+        found = {line.split()[0] for line in self.kiln("ops", "--search", "LOGARITHM", "--family", "pointwise").splitlines()}
+        self.assertEqual(found, {"log"})
+
+    def test_an_unknown_family_is_told_which_there_are(self):
+        self.assertIn("there are activation, attention, ", self.kiln("ops", "--family", "poling", code=2))
+
+    def test_the_documentation_is_that_of_the_records(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs" / "ops.md").read_text()
+        self.assertEqual(page, self.kiln("ops", "--markdown"), "run: ./dev docs")
+
     def test_an_unknown_op_gets_the_nearest(self):
         self.assertIn("matmul", self.kiln("ops", "matmull", code=2))
 

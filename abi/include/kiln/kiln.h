@@ -117,13 +117,13 @@ KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report *
 KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
 /* The number of op `index`, which is permanent within the context. KILN_OUT_OF_RANGE names how many there are. */
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
-/* The schema: {"name", "doc", "version", "args": [{"name", "doc", "dtypes", "same_dtype" (as the others of which this
- * is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list", "required", "default"}], "flags", "kind":
- * "view" | "kernel" | "composite", "samples": [{"name", "inputs": [{"type": {"dtype", "shape"}, and "data", or the
- * "stream" from which random elements are drawn}], "attrs" (those that are not their defaults, as in a graph's JSON,
- * but nested graphs in place), "sizes" (what the symbols were for which these shapes and attributes stand), "range" and
- * "integer_range" ([low, high) of random elements), "tolerance" (0: that of the type), "other_types" (in which the op
- * takes the sample, in place of f32)}]}. */
+/* The schema: {"name", "family" ("pointwise", "shape", ...), "doc", "version", "args": [{"name", "doc", "dtypes",
+ * "same_dtype" (as the others of which this is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list",
+ * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite", "samples": [{"name", "inputs": [{"type":
+ * {"dtype", "shape"}, and "data", or the "stream" from which random elements are drawn}], "attrs" (those that are not
+ * their defaults, as in a graph's JSON, but nested graphs in place), "sizes" (what the symbols were for which these
+ * shapes and attributes stand), "range" and "integer_range" ([low, high) of random elements), "tolerance" (0: that of
+ * the type), "other_types" (in which the op takes the sample, in place of f32)}]}. */
 KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out);
 
 /* ---- plugins and passes */
