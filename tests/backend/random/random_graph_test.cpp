@@ -322,8 +322,8 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
       "sizes that a run tells: %d, in %d graphs; %d have values of them, %d have them in attributes, %d in nested "
       "graphs\n",
       resolved.nodes, resolved.graphs, resolved.followed, resolved.in_attributes, resolved.nested);
-  if (failures > 0 || end - begin < 2 * all_ops().size()) return;  // too few to say anything of the whole
-  EXPECT_GE(count[rarest], 2) << rarest;
+  if (failures > 0 || end - begin < all_ops().size()) return;  // too few to say anything of the whole
+  EXPECT_GE(count[rarest], 1) << rarest;
   EXPECT_GE(count[rarest_type], 5) << rarest_type;
   EXPECT_GE(static_cast<uint64_t>(resolved.followed) * 10, end - begin);
   EXPECT_GE(resolved.nested, 1);
