@@ -36,6 +36,8 @@ std::span<const Op> joining_ops();
 std::span<const Op> rearrange_ops();
 std::span<const Op> masks_ops();
 std::span<const Op> indexing_ops();
+std::span<const Op> replacing_ops();
+std::span<const Op> shuffle_ops();
 std::span<const Op> matmul_ops();
 std::span<const Op> convolution_ops();
 std::span<const Op> pool_ops();

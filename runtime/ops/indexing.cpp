@@ -55,6 +55,42 @@ Status reference_gather(ReferenceContext &c) {
   });
 }
 
+Status infer_index_select(InferContext &c) {
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), c.inputs[0].rank(), "dim"));
+  KILN_TRY(require_rank(c, 1, 1));
+  c.results = {make_type(c.inputs[0].dtype, c.inputs[0].dims)};
+  c.results[0].dims[static_cast<size_t>(dim)] = c.inputs[1].dims[0];
+  return {};
+}
+
+Status lower_index_select(LowerContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const int loaded = c.load(1, {c.axis(dim)});
+  c.body.yield(guarded_load(c, c.axes(), dim, loaded));
+  return {};
+}
+
+Status reference_index_select(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
+  for (int64_t i : index.i)
+    if (y.size() > 0 && (i < 0 || i >= x.shape[dim])) return out_of_range(i, x.shape[dim]);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    for (int64_t k = 0; k < y.size(); ++k) {
+      int64_t at = 0;
+      for (size_t d = 0; d < y.shape.size(); ++d) {
+        const int64_t i = k / places[d] % y.shape[d];
+        at += (d == dim ? index.i[static_cast<size_t>(i)] : i) * strides[d];
+      }
+      elements<T>(y)[static_cast<size_t>(k)] = elements<T>(x)[static_cast<size_t>(at)];
+    }
+    return {};
+  });
+}
+
 Status infer_embedding(InferContext &c) {
   KILN_TRY(require_rank(c, 0, 2));
   Shape shape = c.inputs[1].dims;
@@ -105,6 +141,28 @@ void samples_gather(SampleSink &out) {
   sample("symbolic", f32({n, 3}), {m, 3}, 0, 5, {{"n", 5}, {"m", 7}});
 }
 
+void samples_index_select(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  const auto sample = [&](const char *name, TensorType x, Dim index, int64_t dim, int64_t size,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {std::move(x), i64({std::move(index)})},
+                   .attrs = {{"dim", dim}},
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = size});
+  };
+  sample("rows", f32({7, 17}), 9, 0, 7);
+  sample("columns", f32({5, 33}), 9, -1, 33);
+  sample("middle", f32({3, 7, 5}), 2, 1, 7);
+  sample("vector", f32({65}), 130, 0, 65);
+  sample("integers", i64({9, 2}), 4, 0, 9);
+  sample("nothing", f32({7, 3}), 0, 0, 7);
+  sample("symbolic", f32({n, 3}), m, 0, 5, {{"n", 5}, {"m", 7}});
+  sample("narrow_index", f32({5, 3}), 4, 0, 5);
+  out.back().inputs[1].dtype = DType::i32;
+}
+
 void samples_embedding(SampleSink &out) {
   auto sample = [&](const char *name, Shape weight, Shape index, int64_t rows,
                     std::map<std::string, int64_t> sizes = {}) {
@@ -135,6 +193,16 @@ const Op records[] = {
       .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
       .infer = infer_gather},
      {.lower = lower_gather, .reference = reference_gather, .samples = samples_gather}},
+
+    {{.name = "index_select",
+      .doc = "Picks along one dim, the same everywhere: y[i][j] = x[index[i]][j] for dim 0.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type},
+               {"index", "[M], each 0 <= index < x's size", index_types, Arity::one, /*same_dtype=*/false}},
+      .result_names = {"y"},
+      .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
+      .infer = infer_index_select},
+     {.lower = lower_index_select, .reference = reference_index_select, .samples = samples_index_select}},
 
     {{.name = "embedding",
       .doc = "Picks rows of a table: y[..., :] = weight[index[...], :].",

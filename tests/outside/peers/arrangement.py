@@ -57,3 +57,45 @@ def split(c):
 @peer("stack", "numpy.stack")
 def stack(c):
     return np.stack(c.x, c.dim)
+
+
+@moved("pixel_shuffle", "torch.pixel_shuffle")
+def pixel_shuffle(c, at):
+    return torch.pixel_shuffle(at, c.factor)
+
+
+@moved("pixel_unshuffle", "torch.pixel_unshuffle")
+def pixel_unshuffle(c, at):
+    return torch.pixel_unshuffle(at, c.factor)
+
+
+@peer("index_select", "numpy.take")
+def index_select(c):
+    x, index = c.x
+    if index.size and (index.min() < 0 or index.max() >= x.shape[c.dim]):
+        raise NoValue("an index is out of range, an error of the call")
+    return np.take(x, index, c.dim)
+
+
+@peer("masked_fill", "numpy.where")
+def masked_fill(c):
+    x, mask, value = c.x
+    return np.where(mask, value, x)
+
+
+@peer("slice_scatter", "numpy indexing")
+def slice_scatter(c):
+    x, part = c.x
+    y, index = x.copy(), [slice(None)] * x.ndim
+    index[c.dim] = slice(c.start, c.end, c.step)
+    y[tuple(index)] = part
+    return y
+
+
+@peer("select_scatter", "numpy indexing")
+def select_scatter(c):
+    x, part = c.x
+    y, index = x.copy(), [slice(None)] * x.ndim
+    index[c.dim] = c.index
+    y[tuple(index)] = part
+    return y

@@ -1,0 +1,219 @@
+// Ops that put something in place of a part of their operand.
+#include "runtime/ops/composer.h"
+#include "runtime/ops/elementwise.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+// ---- masked_fill
+
+Status infer_masked_fill(InferContext &c) {
+  const TensorType &x = c.inputs[0], &mask = c.inputs[1];
+  if (c.inputs[2].rank() != 0) return c.fail("value is ", c.inputs[2].text(), ", expected a scalar");
+  if (mask.rank() > x.rank()) return c.fail("mask is ", mask.text(), ", x is ", x.text(), "; expected no more dims");
+  for (size_t d = 0; d < mask.rank(); ++d)
+    if (!mask.dims[d].is(1))
+      KILN_TRY(c.require_equal(mask.dims[d], x.dims[x.rank() - mask.rank() + d],
+                               str_cat("mask dim ", d, " and its dim of x")));
+  return infer_same(c);
+}
+Status decompose_masked_fill(DecomposeContext &c) {
+  Composer g(c);
+  return g.give({g("where", {c.node.inputs[1], c.node.inputs[2], c.node.inputs[0]})});
+}
+Status reference_masked_fill(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
+  return dispatch(x, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    size_t k = 0;
+    walk<1>(x.shape, {broadcast_strides(mask.shape, x.shape)}, [&](auto at) {
+      elements<T>(c.results[0])[k] =
+          mask.i[static_cast<size_t>(at[0])] ? elements<T>(*c.inputs[2])[0] : elements<T>(x)[k];
+      ++k;
+    });
+    return {};
+  });
+}
+
+// ---- slice_scatter, select_scatter
+
+// A literal below 0 counts from the end.
+Dim bound_of(const Dim &bound, const Dim &size) {
+  return bound.is_integer() && bound.integer() < 0 ? size + bound : bound;
+}
+
+Status infer_slice_scatter(InferContext &c) {
+  const TensorType &x = c.inputs[0], &part = c.inputs[1];
+  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  KILN_TRY(require_rank(c, 1, x.rank()));
+  const auto dim = static_cast<size_t>(axis);
+  const int64_t step = c.attr("step").i64();
+  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
+  const Dim &size = x.dims[dim];
+  const Dim start = bound_of(c.attr("start").dim(), size), end = bound_of(c.attr("end").dim(), size);
+  KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
+  KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
+  KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));
+  for (size_t d = 0; d < x.rank(); ++d)
+    KILN_TRY(c.require_equal(part.dims[d], d == dim ? ceil_div(end - start, step) : x.dims[d],
+                             str_cat("part dim ", d, " and the slice's")));
+  return infer_same(c);
+}
+
+Status lower_slice_scatter(LowerContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const Expr &size = c.inputs[0].dims[dim];
+  const Expr start = bound_of(c.attr("start").dim(), size);
+  const int64_t step = c.attr("step").i64();
+  const Expr past = c.axis(dim) - start;
+  kernel::BodyBuilder &body = c.body;
+  std::vector<Expr> index = c.axes();
+  index[dim] = floor_div(past, step);
+  int valid = inside(body, index[dim], c.inputs[1].dims[dim]);
+  if (step > 1) valid = both(body, valid, body.op(Core::eq, body.index(mod(past, step)), body.index(0)));
+  const int part = c.load(1, std::move(index), valid);
+  body.yield(valid < 0 ? part : body.op(Core::select, valid, part, c.load(0)));
+  return {};
+}
+
+Status reference_slice_scatter(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &part = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const int64_t start = bound_of(c.attr("start").dim(), x.shape[dim]).integer();
+  std::vector<int64_t> strides = dense_strides(x.shape);
+  const int64_t begin = start * strides[dim];
+  strides[dim] *= c.attr("step").i64();
+  y.f = x.f;
+  y.i = x.i;
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const T *in = elements<T>(part).data();
+    walk<1>(part.shape, {strides}, [&](auto at) { elements<T>(y)[static_cast<size_t>(begin + at[0])] = *in++; });
+    return {};
+  });
+}
+
+Status infer_select_scatter(InferContext &c) {
+  const TensorType &x = c.inputs[0], &part = c.inputs[1];
+  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const auto dim = static_cast<size_t>(axis);
+  KILN_TRY(require_rank(c, 1, x.rank() - 1));
+  const Dim at = bound_of(c.attr("index").dim(), x.dims[dim]);
+  KILN_TRY(require_at_most(c, 0, at, str_cat("0 <= index, in dim ", dim)));
+  KILN_TRY(require_at_most(c, at + 1, x.dims[dim], str_cat("index < size, in dim ", dim)));
+  for (size_t d = 0; d + 1 < x.rank(); ++d)
+    KILN_TRY(c.require_equal(part.dims[d], x.dims[d < dim ? d : d + 1], str_cat("part dim ", d, " and its dim of x")));
+  return infer_same(c);
+}
+Status decompose_select_scatter(DecomposeContext &c) {
+  Composer g(c);
+  const TensorType x = c.type(c.node.inputs[0]);
+  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), x.rank()));
+  const Dim at = bound_of(c.attr("index").dim(), x.dims[static_cast<size_t>(dim)]);
+  const ValueId part = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints({dim})}});
+  return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
+}
+Status reference_select_scatter(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &part = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  std::vector<int64_t> strides = dense_strides(x.shape);
+  const int64_t begin = bound_of(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
+  strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
+  y.f = x.f;
+  y.i = x.i;
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const T *in = elements<T>(part).data();
+    walk<1>(part.shape, {strides}, [&](auto at) { elements<T>(y)[static_cast<size_t>(begin + at[0])] = *in++; });
+    return {};
+  });
+}
+
+// ---- samples
+
+void samples_masked_fill(SampleSink &out) {
+  const Dim n = sym("n");
+  out.push_back({.name = "vector", .inputs = {f32({257}), boolean({257}), f32({})}});
+  out.push_back({.name = "rows", .inputs = {f32({7, 33}), boolean({7, 1}), f32({})}});
+  out.push_back({.name = "fewer_dims", .inputs = {f32({3, 5, 7}), boolean({7}), f32({})}});
+  out.push_back({.name = "scalar_mask", .inputs = {f32({5, 3}), boolean({}), f32({})}});
+  out.push_back({.name = "integers", .inputs = {i64({33}), boolean({33}), i64({})}});
+  out.push_back({.name = "empty", .inputs = {f32({0, 3}), boolean({3}), f32({})}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), boolean({n, 1}), f32({})}, .sizes = {{"n", 9}}});
+}
+void samples_slice_scatter(SampleSink &out) {
+  const Dim n = sym("n");
+  const auto sample = [&](const char *name, Shape x, Shape part, AttrMap attrs,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(x)), f32(std::move(part))},
+                   .attrs = std::move(attrs),
+                   .sizes = std::move(sizes)});
+  };
+  sample("head", {17, 5}, {7, 5}, {{"dim", 0}, {"start", Dim(0)}, {"end", Dim(7)}});
+  sample("tail", {5, 33}, {5, 17}, {{"dim", -1}, {"start", Dim(16)}, {"end", Dim(33)}});
+  sample("steps", {3, 65}, {3, 21}, {{"dim", 1}, {"start", Dim(1)}, {"end", Dim(64)}, {"step", 3}});
+  sample("from_the_end", {17}, {4}, {{"dim", 0}, {"start", Dim(-5)}, {"end", Dim(-1)}});
+  sample("nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
+  sample("whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
+  sample("symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
+}
+void samples_select_scatter(SampleSink &out) {
+  const Dim n = sym("n");
+  const auto sample = [&](const char *name, Shape x, Shape part, AttrMap attrs,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back({.name = name,
+                   .inputs = {f32(std::move(x)), f32(std::move(part))},
+                   .attrs = std::move(attrs),
+                   .sizes = std::move(sizes)});
+  };
+  sample("row", {17, 5}, {5}, {{"dim", 0}, {"index", Dim(3)}});
+  sample("column", {5, 33}, {5}, {{"dim", -1}, {"index", Dim(-1)}});
+  sample("middle", {2, 3, 5}, {2, 5}, {{"dim", 1}, {"index", Dim(0)}});
+  sample("one", {1}, {}, {{"dim", 0}, {"index", Dim(0)}});
+  sample("symbolic", {n, 3}, {3}, {{"dim", 0}, {"index", n - 1}}, {{"n", 9}});
+}
+// ---- records
+
+AttrDef dim_of(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .required = true}; }
+
+const Op records[] = {
+    {{.name = "masked_fill",
+      .doc = "value where the mask holds, else x.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type},
+               {"mask", "broadcasts to x", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false},
+               {"value", "a scalar", any_type}},
+      .result_names = {"y"},
+      .infer = infer_masked_fill},
+     {.decompose = decompose_masked_fill, .reference = reference_masked_fill, .samples = samples_masked_fill}},
+    {{.name = "slice_scatter",
+      .doc = "x with part in place of its slice; literals below 0 count from the end.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type}, {"part", "of the slice's shape", any_type}},
+      .result_names = {"y"},
+      .attrs = {dim_of("the dim that is cut"),
+                {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
+                {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
+                {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
+      .infer = infer_slice_scatter},
+     {.lower = lower_slice_scatter, .reference = reference_slice_scatter, .samples = samples_slice_scatter}},
+    {{.name = "select_scatter",
+      .doc = "x with part in place of what stands at one index of a dim; a literal below 0 counts from the end.",
+      .flags = op_flags::moves,
+      .args = {{"x", "at least one dim", any_type}, {"part", "x's shape without the dim", any_type}},
+      .result_names = {"y"},
+      .attrs = {dim_of("of x"), {.name = "index", .doc = "in the dim", .kind = AttrKind::dim, .required = true}},
+      .infer = infer_select_scatter},
+     {.decompose = decompose_select_scatter, .reference = reference_select_scatter, .samples = samples_select_scatter}},
+};
+
+}  // namespace
+
+std::span<const Op> replacing_ops() { return records; }
+
+}  // namespace kiln::ops
