@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/ops/composer.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/formula.h"
 
@@ -150,7 +151,10 @@ const Op records[] = {
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x / (1 + std::abs(x)); }>,
            .samples = samples_activation}),
     unary("tanhshrink", "x - tanh(x).", float_types,
-          {.lower = lower_by<[](LowerContext &, const Term &x) { return x - tanh(x); }>,
+          {.decompose = [](DecomposeContext &c) -> Status {
+             Composer g(c);
+             return g.give({g("sub", {c.node.inputs[0], g("tanh", {c.node.inputs[0]})})});
+           },
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x - std::tanh(x); }>,
            .samples = samples_activation}),
 };

@@ -1,6 +1,7 @@
 // Functions of two and three operands beyond arithmetic: quotients that are rounded, signs, what lies between.
 #include <cmath>
 
+#include "runtime/ops/composer.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/formula.h"
 
@@ -95,6 +96,15 @@ Status reference_clamp(ReferenceContext &c) {
             std::min(std::max(elements<T>(x)[k], T(to_integer(low, x.dtype))), T(to_integer(high, x.dtype)));
     return {};
   });
+}
+
+// From the nearer end, so that both ends are exact.
+Status decompose_lerp(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId a = c.node.inputs[0], b = c.node.inputs[1], weight = c.node.inputs[2];
+  const ValueId range = g("sub", {b, a}), rest = g("sub", {g.number(weight, 1), weight});
+  const ValueId from_a = g("add", {a, g("mul", {weight, range})}), from_b = g("sub", {b, g("mul", {range, rest})});
+  return g.give({g("where", {g("lt", {g("abs", {weight}), g.number(weight, 0.5)}), from_a, from_b})});
 }
 
 void samples_quotients(SampleSink &out) {
@@ -209,9 +219,7 @@ const Op records[] = {
                {"weight", "broadcasts with both: 0 is a, 1 is b", float_types}},
       .result_names = {"y"},
       .infer = infer_broadcast},
-     {.lower = lower_by<[](LowerContext &, const Term &a, const Term &b, const Term &weight) {
-        return select(abs(weight) < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight));
-      }>,
+     {.decompose = decompose_lerp,
       .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b, auto weight) {
         return std::abs(double(weight)) < 0.5 ? a + weight * (b - a) : b - (b - a) * (1 - weight);
       }>,

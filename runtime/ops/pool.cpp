@@ -282,10 +282,11 @@ void samples_rounded_up(SampleSink &out, Shape x, size_t n, const AttrMap &more)
   sample("rounded_up_but_not_beyond", 2, 3, 1);
 }
 
+// [1 or 2, 2 or 3, size, size + 1, ...], with fewer planes of more dims.
 template <size_t n>
 Shape shape_of(int64_t size) {
-  Shape shape = {2, 3};
-  for (size_t d = 0; d < n; ++d) shape.push_back(size + static_cast<int64_t>(d));
+  Shape shape = {n == 3 ? 1 : 2, n == 3 ? 2 : 3};
+  for (size_t d = 0; d < n; ++d) shape.push_back(size + static_cast<int64_t>(n == 3 ? d / 2 : d));
   return shape;
 }
 

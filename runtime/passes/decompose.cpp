@@ -1,4 +1,5 @@
 #include <map>
+#include <set>
 
 #include "runtime/ops/op.h"
 #include "runtime/passes/builtin.h"
@@ -25,9 +26,25 @@ Result<ValueId> with_dims_of(const TensorType &type, DecomposeContext &context, 
   return context.add("reshape", {value}, {{"shape", AttrValue(type.dims)}});
 }
 
+// The inputs that the graph writes in the end.
+std::set<uint32_t> written_inputs(const Graph &graph) {
+  std::set<uint32_t> inputs;
+  for (const Node &node : graph.nodes())
+    if (node.op && (node.op->flags & op_flags::mutates)) inputs.insert(node.inputs[0].node);
+  return inputs;
+}
+
+// A composite op's results are values of their own, though it may be made of views alone: one that would change when
+// its input is written is copied.
+Result<ValueId> own_value(DecomposeContext &context, const std::set<uint32_t> &written, ValueId value) {
+  if (!written.contains(context.edit.view().storage_of(value).node)) return value;
+  return context.add("clone", {value});
+}
+
 Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> nodes, const OpTable &ops) {
   Edit edit(graph);
   std::map<ValueId, ValueId> replaced;
+  const std::set<uint32_t> written = written_inputs(*graph);
   for (const Node *original : nodes) {
     Node node = *original;
     for (ValueId &input : node.inputs) {
@@ -38,6 +55,7 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
     Status status = op_of(node).decompose(context);
     for (uint32_t i = 0; status.ok() && i < context.results.size(); ++i) {
       Result<ValueId> result = with_dims_of(node.results[i], context, context.results[i]);
+      if (result.ok()) result = own_value(context, written, *result);
       status = result.ok() ? edit.replace({node.id, i}, *result) : result.take_status();
       if (status.ok()) replaced[{node.id, i}] = *result;
     }

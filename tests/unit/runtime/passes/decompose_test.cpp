@@ -33,6 +33,25 @@ TEST(Decompose, ReturnsAGraphWithoutCompositesAsItIs) {
   EXPECT_EQ(*flat, graph);
 }
 
+// split is made of views, of which a graph may not give out one of what it writes.
+TEST(Decompose, CopiesPartsOfAnInputThatTheGraphWrites) {
+  const auto copies = [](const char *writer, const char *output) {
+    const GraphPtr graph = graph_of(str_cat(
+        R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4]}}],"nodes":[
+            {"name":"parts","op":"split","inputs":["x"],"attrs":{"sizes":[1,3]}},
+            {"name":"y","op":"exp","inputs":["x"]})",
+        writer, R"(],"outputs":[{"name":"a","value":"parts:0"},{"name":"b","value":"parts:1"},{"name":"y","value":")",
+        output, R"("}]})"));
+    const Result<GraphPtr> flat = decompose(graph, builtin_ops());
+    EXPECT_TRUE(flat.ok()) << flat.status().message();
+    EXPECT_TRUE(verify(**flat).ok()) << verify(**flat).message();
+    return std::ranges::count_if((*flat)->nodes(),
+                                 [](const Node &node) { return node.op && node.op->name == "clone"; });
+  };
+  EXPECT_EQ(copies("", "y"), 0);
+  EXPECT_EQ(copies(R"(,{"name":"w","op":"copy_","inputs":["x","y"]})", "w"), 2);
+}
+
 // An op that decomposes into itself.
 const Op &endless_op() {
   static const Op op{{.name = "endless",
