@@ -22,7 +22,7 @@ template <bool to_the_left>
 Status reference_shift(ReferenceContext &c) {
   return reference_of_integers<[](ReferenceContext &context, auto a, auto by) -> int64_t {
     const DType type = context.results[0].dtype;
-    const bool all = by < 0 || static_cast<uint64_t>(by) >= 8 * size_of(type);
+    const bool all = by < 0 || static_cast<uint64_t>(by) >= uint64_t{8} * size_of(type);
     if constexpr (to_the_left) return all ? 0 : static_cast<int64_t>(uint64_t(a) << uint64_t(by));
     if (all) return a < 0 ? -1 : 0;
     return static_cast<int64_t>(a >> by);

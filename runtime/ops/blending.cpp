@@ -197,7 +197,7 @@ const Op records[] = {
               return select((a == 0) & (b == b), 0, a * log(b));
             }>,
             .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b) {
-              return a == 0 && !is_nan(b) ? 0 * a : a * std::log(b);
+              return a == 0 && !is_nan(b) ? a - a : a * std::log(b);
             }>,
             .samples = samples_xlogy}),
     {{.name = "clamp",

@@ -108,7 +108,7 @@ constexpr auto cross_entropy_of = [](ReferenceContext &, auto p, auto t) {
 };
 constexpr auto divergence = [](ReferenceContext &c, auto x, auto t) {
   if (c.attr("log_target").boolean()) return std::exp(t) * (t - x);
-  return (t == 0 ? t * 0 : t * std::log(t)) - t * x;
+  return (t == 0 ? t - t : t * std::log(t)) - t * x;
 };
 
 Status infer_smooth(InferContext &c) {

@@ -146,7 +146,7 @@ const Op records[] = {
     with_infer(unary("softshrink", "x moved towards 0 by lambda, and 0 where it is nearer; NaN stays NaN.", float_types,
                      {.lower = lower_by<[](LowerContext &c, const Term &x) {
                         const double lambda = c.attr("lambda").f64();
-                        return select(x > lambda, x - lambda, select(x < -lambda, x + lambda, x * 0));
+                        return select(x > lambda, x - lambda, select(x < -lambda, x + lambda, select(x == x, 0, x)));
                       }>,
                       .reference = reference_of_floats<shrunk>,
                       .samples = samples_chosen<lambda_chosen>},

@@ -290,6 +290,14 @@ Shape shape_of(int64_t size) {
   return shape;
 }
 
+// [n, 2, w, 5, ...]
+template <size_t n>
+Sample symbolic_sample(AttrMap attrs) {
+  Shape shape = {sym("n"), 2, sym("w")};
+  for (size_t d = 1; d < n; ++d) shape.push_back(5);
+  return sample_of("symbolic_sizes", std::move(shape), std::move(attrs), {{"n", 2}, {"w", 8}});
+}
+
 template <size_t n>
 void samples_max_pool(SampleSink &out) {
   const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
@@ -307,15 +315,14 @@ void samples_max_pool(SampleSink &out) {
   out.push_back(
       sample_of("dilated", shape_of<n>(9), {{"kernel", each(3)}, {"stride", each(1)}, {"dilation", each(2)}}, {}));
   samples_rounded_up(out, shape_of<n>(7), n, {});
-  if (n == 1)
-    out.push_back(sample_of("rounded_up_symbolic", {sym("n"), 2, sym("w")},
-                            {{"kernel", ints({3})}, {"stride", ints({2})}, {"ceil_mode", true}}, {{"n", 2}, {"w", 8}}));
+  out.push_back(symbolic_sample<n>({{"kernel", each(3)}, {"stride", each(2)}, {"ceil_mode", true}}));
 }
 
 template <size_t n>
 void samples_avg_pool(SampleSink &out) {
   const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
   if (n == 2) samples_pool2d(out);
+  out.push_back(symbolic_sample<n>({{"kernel", each(3)}, {"stride", each(2)}, {"ceil_mode", true}}));
   out.push_back(sample_of("plain", shape_of<n>(7), {{"kernel", each(2)}}, {}));
   out.push_back(
       sample_of("padded", shape_of<n>(6), {{"kernel", each(3)}, {"stride", each(1)}, {"padding", each(1)}}, {}));
@@ -331,13 +338,11 @@ void samples_avg_pool(SampleSink &out) {
 template <size_t n>
 void samples_adaptive(SampleSink &out) {
   const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
-  Shape symbolic = {sym("n"), 2, sym("w")};
-  for (size_t d = 1; d < n; ++d) symbolic.push_back(5);
   out.push_back(sample_of("uneven", shape_of<n>(7), {{"size", each(3)}}, {}));
   out.push_back(sample_of("even", Shape(2 + n, 6), {{"size", each(3)}}, {}));
   out.push_back(sample_of("to_one", shape_of<n>(5), {{"size", each(1)}}, {}));
   out.push_back(sample_of("to_more", shape_of<n>(3), {{"size", each(5)}}, {}));
-  out.push_back(sample_of("symbolic", std::move(symbolic), {{"size", each(2)}}, {{"n", 2}, {"w", 7}}));
+  out.push_back(symbolic_sample<n>({{"size", each(2)}}));
 }
 
 // ---- records

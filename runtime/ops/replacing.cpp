@@ -78,14 +78,10 @@ Status lower_slice_scatter(LowerContext &c) {
   return {};
 }
 
-Status reference_slice_scatter(ReferenceContext &c) {
+// x, with the part from element `begin` on in steps of `strides`.
+Status with_part(ReferenceContext &c, int64_t begin, const std::vector<int64_t> &strides) {
   const RefTensor &x = *c.inputs[0], &part = *c.inputs[1];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
-  const int64_t start = bound_of(c.attr("start").dim(), x.shape[dim]).integer();
-  std::vector<int64_t> strides = dense_strides(x.shape);
-  const int64_t begin = start * strides[dim];
-  strides[dim] *= c.attr("step").i64();
   y.f = x.f;
   y.i = x.i;
   return dispatch(y, [&](auto zero) -> Status {
@@ -94,6 +90,16 @@ Status reference_slice_scatter(ReferenceContext &c) {
     walk<1>(part.shape, {strides}, [&](auto at) { elements<T>(y)[static_cast<size_t>(begin + at[0])] = *in++; });
     return {};
   });
+}
+
+Status reference_slice_scatter(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const int64_t start = bound_of(c.attr("start").dim(), x.shape[dim]).integer();
+  std::vector<int64_t> strides = dense_strides(x.shape);
+  const int64_t begin = start * strides[dim];
+  strides[dim] *= c.attr("step").i64();
+  return with_part(c, begin, strides);
 }
 
 Status infer_select_scatter(InferContext &c) {
@@ -117,20 +123,12 @@ Status decompose_select_scatter(DecomposeContext &c) {
   return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
 }
 Status reference_select_scatter(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &part = *c.inputs[1];
-  RefTensor &y = c.results[0];
+  const RefTensor &x = *c.inputs[0];
   const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = bound_of(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
   strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
-  y.f = x.f;
-  y.i = x.i;
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    const T *in = elements<T>(part).data();
-    walk<1>(part.shape, {strides}, [&](auto at) { elements<T>(y)[static_cast<size_t>(begin + at[0])] = *in++; });
-    return {};
-  });
+  return with_part(c, begin, strides);
 }
 
 // ---- samples

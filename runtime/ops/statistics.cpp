@@ -79,14 +79,14 @@ Status reference_argmin(ReferenceContext &c) {
 // sum((x - mean)^2) / (n - correction), in two passes; NaN where that divisor is not positive.
 ValueId compose_var(DecomposeContext &c, Composer &g) {
   const ValueId x = c.node.inputs[0];
-  const TensorType type = c.type(x);
+  const Shape dims = c.type(x).dims;
   const double correction = c.attr("correction").f64();
   const ValueId centred = g("sub", {x, g("mean", {x}, kept_dims(c))});
   const ValueId squares = g("sum", {g("mul", {centred, centred})}, same_dims(c));
-  const std::vector<bool> reduced = reduced_dims(c.node.attrs, type.rank());
+  const std::vector<bool> reduced = reduced_dims(c.node.attrs, dims.size());
   Dim n = 1;
-  for (size_t d = 0; d < type.rank(); ++d)
-    if (reduced[d]) n *= type.dims[d];
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (reduced[d]) n *= dims[d];
   if (n.is_integer()) {
     const double divisor = static_cast<double>(n.integer()) - correction;
     return g("div", {squares, g.number(x, divisor > 0 ? divisor : std::nan(""))});
