@@ -10,7 +10,8 @@
 namespace kiln::testing {
 namespace {
 
-// Samples as they are recorded, then with each type in place of each that they have.
+// Samples as they are recorded, then with each type in place of each that they have; of integers, which may sum up to
+// what wraps, only integers: floats have no tolerance for that.
 Result<std::vector<Case>> every_case_of(const Op &op) {
   SampleSink samples;
   op.samples(samples);
@@ -19,6 +20,7 @@ Result<std::vector<Case>> every_case_of(const Op &op) {
     for (int to = from == 0 ? 0 : 1; to <= (from == 0 ? 0 : dtype_count); ++to) {
       const auto old_type = static_cast<DType>(from), new_type = static_cast<DType>(to);
       if (from != 0 && from == to) continue;
+      if (from != 0 && !dtype_info(old_type).is_float && dtype_info(new_type).is_float) continue;
       const std::string name = from == 0 ? "" : str_cat(", ", name_of(new_type), " for ", name_of(old_type));
       CaseBuilder together(op, str_cat(op.name, "/all", name));
       bool any = false;
