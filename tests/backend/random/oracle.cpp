@@ -55,11 +55,14 @@ struct Precision {
   int coarse_bits;       // of the run that rounds coarsely: errors of up to error_part as well
   double last_rounding;  // of the result itself, relative
   double smallest;       // what is smaller may be 0
+  double step = 0;       // between 16-bit neighbours, relative: to which one an element is rounded, errors decide
 };
 Precision precision_of(DType type) {
   if (type == DType::f64) return {46, 0x1p-51, std::numeric_limits<double>::min()};
   if (type == DType::f32) return {19, 0x1p-22, std::numeric_limits<float>::min()};
-  return {19, 0, type == DType::bf16 ? std::numeric_limits<float>::min() : 0};  // rounded by a convert, see disturb()
+  // Rounded by a convert, see disturb().
+  if (type == DType::bf16) return {19, 0, std::numeric_limits<float>::min(), 0x1p-7};
+  return {19, 0, 0, 0x1p-10};
 }
 
 double error_of(const Rounding &rounding, DType type) {
@@ -212,8 +215,10 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
       expected.undetermined += std::isinf(t);
       if (!expected.values[r].is_float()) continue;
       const Precision precision = precision_of(expected.values[r].dtype);
-      if (const double value = expected.values[r].f[k]; std::isfinite(value))
+      if (const double value = expected.values[r].f[k]; std::isfinite(value)) {
+        if (t > 0) t = std::max(t, precision.step * std::abs(value));  // those that were drawn may not have met a tie
         t += precision.last_rounding * std::abs(value) + precision.smallest;
+      }
     }
   }
   return expected;
