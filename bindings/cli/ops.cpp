@@ -1,6 +1,7 @@
 // kiln ops: the ops that a graph may use, from their records.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "commands.h"
@@ -90,15 +91,23 @@ std::string section_of(const Report &op) {
     text += "- attribute `" + shown("name") + "`, " + kind +
             (required ? ", required" : ", default `" + shown("default") + "`") + ": " + shown("doc") + "\n";
   }
+  if (op.count("results") > 1) {
+    text += "- results:";
+    for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", `" : " `") + op.text(path_of("results", i)) + "`";
+    text += "\n";
+  }
   return text + "\n";
 }
 
-// A page: ops by family, in the order of the first op of each.
+std::vector<std::string> families_of(const std::vector<Report> &ops) {
+  std::set<std::string> families;
+  for (const Report &op : ops) families.insert(op.text("family"));
+  return {families.begin(), families.end()};
+}
+
+// A page: ops by family.
 std::string page_of(const std::vector<Report> &ops) {
-  std::vector<std::string> families;
-  for (const Report &op : ops)
-    if (std::ranges::find(families, op.text("family")) == families.end()) families.push_back(op.text("family"));
-  std::ranges::sort(families);
+  const std::vector<std::string> families = families_of(ops);
   std::string text =
       "# Ops\n\nWritten by `kiln ops --markdown` from the ops' records; `kiln ops NAME` tells the same. Floats: `f64`, "
       "`f32`,\n"
@@ -127,12 +136,9 @@ std::vector<Report> chosen(const Args &args, const Session &session) {
     check(kiln_op_at(session.context(), i, &op));
     all.push_back(report_of(kiln_op_describe, session.context(), op));
   }
-  std::vector<std::string> families;
-  for (const Report &op : all) families.push_back(op.text("family"));
+  const std::vector<std::string> families = families_of(all);
   const std::optional<std::string> family = args.get("--family");
   if (family && std::ranges::find(families, *family) == families.end()) {
-    std::ranges::sort(families);
-    families.erase(std::ranges::unique(families).begin(), families.end());
     std::string known;
     for (const std::string &name : families) known += (known.empty() ? "" : ", ") + name;
     throw Usage("there is no family '" + *family + "'; there are " + known);
@@ -158,6 +164,8 @@ kiln_op find_op(const Session &session, const std::string &name) {
 int run(const Args &args) {
   if (args.has("--markdown") && (args.has("--json") || !args.operands().empty()))
     throw Usage("--markdown writes the page of all ops, or of those that --family and --search choose");
+  if (!args.operands().empty() && (args.has("--family") || args.has("--search")))
+    throw Usage("--family and --search choose among all ops, and '" + args.operands()[0] + "' is named");
   if (args.has("--samples") && !args.has("--json")) throw Usage("--samples is given without --json");
   const Session session(args);
   if (!args.operands().empty()) {
@@ -169,9 +177,11 @@ int run(const Args &args) {
   const std::vector<Report> ops = chosen(args, session);
   if (args.has("--markdown")) return print(page_of(ops)), 0;
   std::string text = args.has("--json") ? "[" : "";
+  size_t width = 0;
+  for (const Report &op : ops) width = std::max(width, op.text("name").size());
   for (size_t i = 0; i < ops.size(); ++i)
     text += args.has("--json") ? (i ? ",\n" : "\n") + json_of(args, ops[i])
-                               : padded(ops[i].text("name"), 16) + " " + ops[i].text("doc") + "\n";
+                               : padded(ops[i].text("name"), width) + " " + ops[i].text("doc") + "\n";
   print(args.has("--json") ? text + "\n]\n" : text);
   return 0;
 }
