@@ -65,8 +65,8 @@ Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std:
   return {};
 }
 
-Status require_shape(InferContext &c, std::span<const Dim> shape) {
-  for (size_t d = 0; d < shape.size(); ++d) KILN_TRY(require_at_most(c, 0, shape[d], str_cat("0 <= shape dim ", d)));
+Status require_shape(InferContext &c, std::span<const Dim> shape, std::string_view name) {
+  for (size_t d = 0; d < shape.size(); ++d) KILN_TRY(require_at_most(c, 0, shape[d], str_cat("0 <= ", name, " ", d)));
   return {};
 }
 

@@ -80,8 +80,8 @@ Result<DType> product_dtype(const InferContext &c, size_t a, size_t b);
 Status require_bias(const InferContext &c, size_t bias, DType product);
 // Ok if small <= large, or if that can only be told at a call (then recorded); `what` says it: "end <= dim 1".
 Status require_at_most(InferContext &c, const Dim &small, const Dim &large, std::string_view what);
-// No dim may be negative.
-Status require_shape(InferContext &c, std::span<const Dim> shape);
+// No dim may be negative; `name` is what an error calls each, beside its number.
+Status require_shape(InferContext &c, std::span<const Dim> shape, std::string_view name = "shape dim");
 Status require_rank(const InferContext &c, size_t input, size_t rank);
 // Which of `rank` dims the attribute "dims" names; none may be named twice.
 Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank);

@@ -109,7 +109,7 @@ Status infer_split(InferContext &c) {
   KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   const Shape &sizes = c.attr("sizes").dim_list();
   if (sizes.empty()) return c.fail("sizes is empty, expected at least one");
-  KILN_TRY(require_shape(c, sizes));
+  KILN_TRY(require_shape(c, sizes, "sizes"));
   Dim total = 0;
   for (const Dim &size : sizes) total += size;
   KILN_TRY(c.require_equal(total, x.dims[static_cast<size_t>(dim)], str_cat("the sum of sizes and x dim ", dim)));

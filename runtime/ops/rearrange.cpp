@@ -72,7 +72,7 @@ Status infer_tile(InferContext &c) {
   const Shape &repeats = c.attr("repeats").dim_list();
   if (repeats.size() < x.rank())
     return c.fail("repeats has ", repeats.size(), " numbers for ", x.text(), ", expected one for each dim, or more");
-  KILN_TRY(require_shape(c, repeats));
+  KILN_TRY(require_shape(c, repeats, "repeats"));
   Shape shape = repeats;
   for (size_t d = 0; d < x.rank(); ++d) shape[repeats.size() - x.rank() + d] *= x.dims[d];
   c.results = {make_type(x.dtype, std::move(shape))};
