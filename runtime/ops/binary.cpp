@@ -10,46 +10,13 @@ namespace {
 
 using kernel::Core;
 
-template <Core core>
-Status lower_as(LowerContext &c) {
-  const int a = c.load(0), b = c.load(1);
-  c.body.yield(c.body.op(core, a, b));
-  return {};
-}
-
-// Applies a function of two doubles (if `in_wide` of two long doubles for f64), or two 64-bit integers of the dtype's
-// signedness.
-template <auto combine, bool in_wide = false>
-Status each(ReferenceContext &c) {
-  const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
-  RefTensor &y = c.results[0];
-  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
-    using T = decltype(zero);
-    using Operand = std::conditional_t<in_wide, decltype(wide), T>;
-    const auto left = elements<T>(a), right = elements<T>(b);
-    T *out = elements<T>(y).data();
-    walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)},
-            [&](auto at) { *out++ = static_cast<T>(combine(Operand(left[at[0]]), Operand(right[at[1]]))); });
-    return {};
-  });
-}
-
-// The same for a function that is undefined where the second operand is an integer 0.
-template <auto combine>
-Status each_divided(ReferenceContext &c) {
-  for (int64_t divisor : c.inputs[1]->i)
-    if (divisor == 0 && c.results[0].size() > 0)
-      return error(Code::out_of_range, "integer division by zero: operand b holds 0");
-  return each<combine>(c);
-}
-
 constexpr struct {
   template <std::floating_point T>
-  T operator()(T base, T exponent) const {
+  T operator()(ReferenceContext &, T base, T exponent) const {
     return std::pow(base, exponent);
   }
   template <std::integral T>
-  T operator()(T base, T exponent) const {
+  T operator()(ReferenceContext &, T base, T exponent) const {
     const T minus_one = static_cast<T>(-1);
     if (exponent < 0)
       return base == 1 ? 1 : base == minus_one ? (exponent % 2 ? minus_one : 1) : 0;  // 1 / x, truncated
@@ -60,9 +27,9 @@ constexpr struct {
   }
 } power;
 constexpr struct {
-  double operator()(double a, double b) const { return a / b; }
-  int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? sub<int64_t>(0, a) : a / b; }
-  uint64_t operator()(uint64_t a, uint64_t b) const { return a / b; }
+  double operator()(ReferenceContext &, double a, double b) const { return a / b; }
+  int64_t operator()(ReferenceContext &, int64_t a, int64_t b) const { return b == -1 ? sub<int64_t>(0, a) : a / b; }
+  uint64_t operator()(ReferenceContext &, uint64_t a, uint64_t b) const { return a / b; }
 } quotient;
 // The remainder of a truncated division as that of a division rounded down, which has the divisor's sign.
 template <class T>
@@ -70,9 +37,9 @@ T with_sign(T r, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 constexpr struct {
-  double operator()(double a, double b) const { return with_sign(std::fmod(a, b), b); }
-  int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? 0 : with_sign(a % b, b); }
-  uint64_t operator()(uint64_t a, uint64_t b) const { return a % b; }
+  double operator()(ReferenceContext &, double a, double b) const { return with_sign(std::fmod(a, b), b); }
+  int64_t operator()(ReferenceContext &, int64_t a, int64_t b) const { return b == -1 ? 0 : with_sign(a % b, b); }
+  uint64_t operator()(ReferenceContext &, uint64_t a, uint64_t b) const { return a % b; }
 } remainder_of;
 void samples_arithmetic(SampleSink &out) {
   binary_samples(out, -2, 2);
@@ -115,34 +82,39 @@ void samples_power(SampleSink &out) {
 const Op records[] = {
     binary("add", "a + b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::add>,
-            .reference = each<[](auto a, auto b) { return add(a, b); }>,
+            .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return add(a, b); }, In::own>,
             .samples = samples_arithmetic}),
     binary("sub", "a - b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::sub>,
-            .reference = each<[](auto a, auto b) { return sub(a, b); }>,
+            .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return sub(a, b); }, In::own>,
             .samples = samples_arithmetic}),
     binary("mul", "a * b; integers wrap.", numeric_types,
            {.lower = lower_as<Core::mul>,
-            .reference = each<[](auto a, auto b) { return mul(a, b); }>,
+            .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return mul(a, b); }, In::own>,
             .samples = samples_arithmetic}),
     binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.", numeric_types,
-           {.lower = lower_as<Core::div>, .reference = each_divided<quotient>, .samples = samples_quotient}),
+           {.lower = lower_as<Core::div>,
+            .reference = reference_of_quotients<quotient, In::own>,
+            .samples = samples_quotient}),
     binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated, 0 for a = 0.",
            numeric_types,
-           {.lower = lower_as<Core::pow>, .reference = each<power, /*in_wide=*/true>, .samples = samples_power}),
+           {.lower = lower_as<Core::pow>, .reference = reference_of_numbers<power>, .samples = samples_power}),
     binary("maximum", "The larger of a and b; NaN if either is; of zeros, +0.", numeric_types,
            {.lower = lower_as<Core::max>,
-            .reference = each<[](auto a, auto b) { return larger(a, b); }>,
+            .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return larger(a, b); }, In::own>,
             .samples = samples_arithmetic}),
-    binary("minimum", "The smaller of a and b; NaN if either is; of zeros, -0.", numeric_types,
-           {.lower = lower_as<Core::min>,
-            .reference = each<[](auto a, auto b) { return smaller(a, b); }>,
-            .samples = samples_arithmetic}),
+    binary(
+        "minimum", "The smaller of a and b; NaN if either is; of zeros, -0.", numeric_types,
+        {.lower = lower_as<Core::min>,
+         .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return smaller(a, b); }, In::own>,
+         .samples = samples_arithmetic}),
     binary(
         "remainder",
         "What a division rounded down leaves, exactly: of b's sign; an integer zero divisor is an error of the call.",
         numeric_types,
-        {.lower = lower_as<Core::rem>, .reference = each_divided<remainder_of>, .samples = samples_remainder}),
+        {.lower = lower_as<Core::rem>,
+         .reference = reference_of_quotients<remainder_of, In::own>,
+         .samples = samples_remainder}),
 };
 
 }  // namespace

@@ -7,11 +7,6 @@ namespace {
 
 using kernel::Core;
 
-template <Core core>
-Status lower_as(LowerContext &c) {
-  return lower_by<[](LowerContext &, const Term &a, const Term &b) { return a.op(core, b); }>(c);
-}
-
 template <auto combine>
 Status each(ReferenceContext &c) {
   return reference_of_integers<[](ReferenceContext &, auto a, auto b) { return combine(int64_t(a), int64_t(b)); }>(c);

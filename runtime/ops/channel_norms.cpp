@@ -14,17 +14,6 @@ std::vector<int64_t> dims_from(int64_t first, size_t rank) {
   return dims;
 }
 
-// Operands after x are [C].
-Status infer_channels(InferContext &c) {
-  const TensorType &x = c.inputs[0];
-  if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
-  for (size_t k = 1; k < c.inputs.size(); ++k) {
-    KILN_TRY(require_rank(c, k, 1));
-    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and ", c.arg_name(k), " dim 0")));
-  }
-  return infer_same(c);
-}
-
 // y * scale + bias, as far as there are such operands.
 ValueId finished(DecomposeContext &c, Composer &g, ValueId y, size_t rank) {
   std::vector<int64_t> after = dims_from(1, rank - 1);

@@ -129,7 +129,7 @@ Status reference_classes(ReferenceContext &c) {
       Wide loss = 0;
       if (index != c.attr("ignore_index").i64()) {
         if (index < 0 || index >= classes) {
-          status = error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", classes);
+          status = out_of_range(index, classes);
           losses.push_back(0);
           return;
         }

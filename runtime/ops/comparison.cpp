@@ -2,7 +2,8 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/formula.h"
 
 namespace kiln::ops {
 namespace {
@@ -15,25 +16,8 @@ Status infer_boolean(InferContext &c) {
   return {};
 }
 
-template <Core core>
-Status lower_as(LowerContext &c) {
-  const int a = c.load(0), b = c.load(1);
-  c.body.yield(c.body.op(core, a, b));
-  return {};
-}
-
 template <class Predicate>
-Status each(ReferenceContext &c) {
-  const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
-  RefTensor &y = c.results[0];
-  return dispatch(a, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    size_t k = 0;
-    walk<2>(y.shape, {broadcast_strides(a.shape, y.shape), broadcast_strides(b.shape, y.shape)},
-            [&](auto at) { y.i[k++] = Predicate{}(elements<T>(a)[at[0]], elements<T>(b)[at[1]]); });
-    return {};
-  });
-}
+constexpr auto holds = [](ReferenceContext &, auto a, auto b) { return Predicate{}(a, b); };
 
 Status reference_where(ReferenceContext &c) {
   const RefTensor &condition = *c.inputs[0], &a = *c.inputs[1], &b = *c.inputs[2];
@@ -99,24 +83,42 @@ Op comparison(std::string_view name, std::string_view doc, DTypes types, OpMeani
 
 const Op records[] = {
     comparison("eq", "a == b; false if either is NaN.", comparable_types,
-               {.lower = lower_as<Core::eq>, .reference = each<std::equal_to<>>, .samples = samples_equality}),
+               {.lower = lower_as<Core::eq>,
+                .reference = reference_of_numbers<holds<std::equal_to<>>, In::own>,
+                .samples = samples_equality}),
     comparison("ne", "a != b; true if either is NaN.", comparable_types,
-               {.lower = lower_as<Core::ne>, .reference = each<std::not_equal_to<>>, .samples = samples_equality}),
+               {.lower = lower_as<Core::ne>,
+                .reference = reference_of_numbers<holds<std::not_equal_to<>>, In::own>,
+                .samples = samples_equality}),
     comparison("lt", "a < b; false if either is NaN.", numeric_types,
-               {.lower = lower_as<Core::lt>, .reference = each<std::less<>>, .samples = samples_comparison}),
+               {.lower = lower_as<Core::lt>,
+                .reference = reference_of_numbers<holds<std::less<>>, In::own>,
+                .samples = samples_comparison}),
     comparison("le", "a <= b; false if either is NaN.", numeric_types,
-               {.lower = lower_as<Core::le>, .reference = each<std::less_equal<>>, .samples = samples_comparison}),
+               {.lower = lower_as<Core::le>,
+                .reference = reference_of_numbers<holds<std::less_equal<>>, In::own>,
+                .samples = samples_comparison}),
     comparison("gt", "a > b; false if either is NaN.", numeric_types,
-               {.lower = lower_as<Core::gt>, .reference = each<std::greater<>>, .samples = samples_comparison}),
+               {.lower = lower_as<Core::gt>,
+                .reference = reference_of_numbers<holds<std::greater<>>, In::own>,
+                .samples = samples_comparison}),
     comparison("ge", "a >= b; false if either is NaN.", numeric_types,
-               {.lower = lower_as<Core::ge>, .reference = each<std::greater_equal<>>, .samples = samples_comparison}),
+               {.lower = lower_as<Core::ge>,
+                .reference = reference_of_numbers<holds<std::greater_equal<>>, In::own>,
+                .samples = samples_comparison}),
     comparison("and", "Both a and b.", dtypes(DType::boolean),
-               {.lower = lower_as<Core::logical_and>, .reference = each<std::logical_and<>>, .samples = samples_logic}),
+               {.lower = lower_as<Core::logical_and>,
+                .reference = reference_of_numbers<holds<std::logical_and<>>, In::own>,
+                .samples = samples_logic}),
     comparison("or", "a or b, or both.", dtypes(DType::boolean),
-               {.lower = lower_as<Core::logical_or>, .reference = each<std::logical_or<>>, .samples = samples_logic}),
+               {.lower = lower_as<Core::logical_or>,
+                .reference = reference_of_numbers<holds<std::logical_or<>>, In::own>,
+                .samples = samples_logic}),
 
     comparison("xor", "One of a and b.", dtypes(DType::boolean),
-               {.lower = lower_as<Core::ne>, .reference = each<std::not_equal_to<>>, .samples = samples_logic}),
+               {.lower = lower_as<Core::ne>,
+                .reference = reference_of_numbers<holds<std::not_equal_to<>>, In::own>,
+                .samples = samples_logic}),
 
     {{.name = "where",
       .doc = "a where the condition holds, else b.",

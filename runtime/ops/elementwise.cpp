@@ -4,6 +4,13 @@
 
 namespace kiln::ops {
 
+Status require_divisors(const ReferenceContext &c) {
+  for (const int64_t divisor : c.inputs[1]->i)
+    if (divisor == 0 && c.results[0].size() > 0)
+      return error(Code::out_of_range, "integer division by zero: operand b holds 0");
+  return {};
+}
+
 void unary_samples(SampleSink &out, double low, double high, const std::vector<float> &edges) {
   const Dim n = sym("n");
   out.push_back({.name = "vector", .inputs = {f32({257})}, .low = low, .high = high});
@@ -98,8 +105,13 @@ Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning m
           meaning};
 }
 
-AttrDef number(std::string_view name, std::string_view doc, double fallback) {
-  return {.name = name, .doc = doc, .kind = AttrKind::f64, .fallback = fallback};
+Op moving(std::string_view name, std::string_view doc, std::string_view x_doc, std::vector<AttrDef> attrs,
+          Status (*infer)(InferContext &), OpMeaning meaning) {
+  Op op = unary(name, doc, any_type, meaning, std::move(attrs));
+  op.flags = op_flags::moves;
+  op.args[0].doc = x_doc;
+  op.infer = infer;
+  return op;
 }
 
 }  // namespace kiln::ops

@@ -30,20 +30,32 @@ Status walk_elements(ReferenceContext &c) {
             [&](auto at) { store(function(c, element(0, at[0]), element(1, at[1]), element(2, at[2]))); });
   return {};
 }
-// Reference kernels from such a function. Of numbers: f64 as long double, other floats as double, integers in 64 bits
-// of the dtype's sign. Of floats, or of integers, alone: for functions that have a meaning there only.
-template <auto function>
+// Reference kernels from such a function. Of floats, or of integers, alone: for functions that have a meaning there
+// only. Floats are double, and long double of f64 unless they are to be computed with in their own type (where one
+// operation alone is rounded, which a wider one would round twice); integers have 64 bits and the dtype's sign.
+enum class In { wide, own };
+template <auto function, In in = In::wide>
 Status reference_of_floats(ReferenceContext &c) {
-  return with_wide(*c.inputs.back(), [&](auto wide) { return walk_elements<function, double, decltype(wide)>(c); });
+  if constexpr (in == In::own)
+    return walk_elements<function, double, double>(c);
+  else
+    return with_wide(*c.inputs.back(), [&](auto wide) { return walk_elements<function, double, decltype(wide)>(c); });
 }
 template <auto function>
 Status reference_of_integers(ReferenceContext &c) {
   return dtype_info(c.inputs.back()->dtype).is_signed ? walk_elements<function, int64_t, int64_t>(c)
                                                       : walk_elements<function, uint64_t, uint64_t>(c);
 }
-template <auto function>
+template <auto function, In in = In::wide>
 Status reference_of_numbers(ReferenceContext &c) {
-  return c.inputs.back()->is_float() ? reference_of_floats<function>(c) : reference_of_integers<function>(c);
+  return c.inputs.back()->is_float() ? reference_of_floats<function, in>(c) : reference_of_integers<function>(c);
+}
+// The same where the second operand divides: an integer 0 is an error of the call.
+Status require_divisors(const ReferenceContext &c);
+template <auto function, In in = In::wide>
+Status reference_of_quotients(ReferenceContext &c) {
+  KILN_TRY(require_divisors(c));
+  return reference_of_numbers<function, in>(c);
 }
 
 // Shapes of one operand, then the edges of the float domain; random values in [low, high).
@@ -64,7 +76,8 @@ Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning me
 // One of two that are broadcast, `a` and `b`, of one dtype.
 Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning);
 
-// An attribute that is a number.
-AttrDef number(std::string_view name, std::string_view doc, double fallback);
+// One of operand `x`, of `x_doc`, whose elements are moved.
+Op moving(std::string_view name, std::string_view doc, std::string_view x_doc, std::vector<AttrDef> attrs,
+          Status (*infer)(InferContext &), OpMeaning meaning);
 
 }  // namespace kiln::ops

@@ -101,6 +101,50 @@ Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, in
   return floor_div(padded - kernel, stride) + 1;
 }
 
+Dim from_the_end(const Dim &index, const Dim &size) {
+  return index.is_integer() && index.integer() < 0 ? size + index : index;
+}
+
+Result<Slice> checked_slice(InferContext &c, const TensorType &x) {
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const int64_t step = c.attr("step").i64();
+  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
+  const Dim &size = x.dims[static_cast<size_t>(dim)];
+  const Dim start = from_the_end(c.attr("start").dim(), size), end = from_the_end(c.attr("end").dim(), size);
+  KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
+  KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
+  KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));
+  return Slice{static_cast<size_t>(dim), start, ceil_div(end - start, step), step};
+}
+
+Status infer_channels(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
+  for (size_t k = 1; k < c.inputs.size(); ++k) {
+    KILN_TRY(require_rank(c, k, 1));
+    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and ", c.arg_name(k), " dim 0")));
+  }
+  return infer_same(c);
+}
+
+AttrDef number(std::string_view name, std::string_view doc, double fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::f64, .fallback = fallback};
+}
+AttrDef list(std::string_view name, std::string_view doc, AttrKind kind) {
+  return {.name = name, .doc = doc, .kind = kind, .is_list = true, .required = true};
+}
+AttrDef list(std::string_view name, std::string_view doc, std::vector<int64_t> fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::i64, .is_list = true, .fallback = ints(std::move(fallback))};
+}
+AttrDef dim_attr(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .required = true}; }
+AttrDef dim_attr(std::string_view doc, int64_t fallback) {
+  return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = fallback};
+}
+
+Status out_of_range(int64_t index, int64_t size) {
+  return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", size);
+}
+
 size_t normal_axis(int64_t axis, size_t rank) {
   int64_t normal = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   assert(normal >= 0 && normal <= static_cast<int64_t>(rank));

@@ -91,6 +91,25 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
 Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, int64_t stride, int64_t padding,
                          std::string_view what);
 
+// `index`, or `start` and `end`: a literal below 0 counts from the end of a dim of `size`.
+Dim from_the_end(const Dim &index, const Dim &size);
+// The elements start, start + step, ... before end along one dim of x, as "dim", "start", "end" and "step" tell.
+struct Slice {
+  size_t dim;
+  Dim start, count;
+  int64_t step;
+};
+Result<Slice> checked_slice(InferContext &c, const TensorType &x);
+// x is [N, C, ...], and the operands after it [C]; the result has the type of x.
+Status infer_channels(InferContext &c);
+
+// ---- attributes of records
+AttrDef number(std::string_view name, std::string_view doc, double fallback);
+AttrDef list(std::string_view name, std::string_view doc, AttrKind kind = AttrKind::i64);  // required
+AttrDef list(std::string_view name, std::string_view doc, std::vector<int64_t> fallback);
+AttrDef dim_attr(std::string_view doc);                    // "dim", required
+AttrDef dim_attr(std::string_view doc, int64_t fallback);  // "dim"
+
 // ---- attributes that inference has accepted
 size_t normal_axis(int64_t axis, size_t rank);  // negative ones count from the end
 // Which of `rank` dims a list names.
@@ -146,6 +165,9 @@ T smaller(T a, T b) {
 inline int64_t to_integer(double value, DType to) { return static_cast<int64_t>(kernel::immediate_of(to, value)); }
 inline int64_t least_of(DType dtype) { return to_integer(-infinity, dtype); }
 inline int64_t largest_of(DType dtype) { return to_integer(infinity, dtype); }
+
+// What is said of an index that is not 0 <= index < size.
+Status out_of_range(int64_t index, int64_t size);
 
 std::vector<int64_t> dense_strides(std::span<const int64_t> shape);
 // Strides that read a dense `from` at the indices of `to`, as numpy broadcasts it.

@@ -78,6 +78,14 @@ inline Term with_sign_of(const Term &a, const Term &b) {
   return select((b < 0) | (1 / b < 0), -size, size);
 }
 
+// A lowering that is one core op, of one operand or two.
+template <kernel::Core core>
+Status lower_as(LowerContext &c) {
+  const int a = c.load(0);
+  c.body.yield(kernel::core_info(core).operands == 2 ? c.body.op(core, a, c.load(1)) : c.body.op(core, a));
+  return {};
+}
+
 // A lowering from a formula: of the context and the operands' elements, one to three, which are broadcast together.
 template <auto formula>
 Status lower_by(LowerContext &c) {

@@ -14,10 +14,6 @@ int guarded_load(LowerContext &c, std::vector<Expr> index, size_t dim, int loade
   return c.load(0, std::move(index), valid);
 }
 
-Status out_of_range(int64_t index, int64_t size) {
-  return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", size);
-}
-
 Status infer_gather(InferContext &c) {
   const TensorType &x = c.inputs[0], &index = c.inputs[1];
   KILN_TRY(require_rank(c, 1, x.rank()));

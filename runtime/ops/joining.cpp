@@ -247,8 +247,6 @@ void samples_stack(SampleSink &out) {
   out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), f32({n, 3})}, .attrs = {{"dim", 1}}, .sizes = {{"n", 5}}});
 }
 
-AttrDef dim_of(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = 0}; }
-
 const Op records[] = {
     {{.name = "concat",
       .doc = "The operands one after the other along one dim.",
@@ -285,12 +283,7 @@ const Op records[] = {
       .doc = "x in parts along dim, one result each: views, as slices are.",
       .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}},
-      .attrs = {{.name = "sizes",
-                 .doc = "of the parts, whose sum is x's",
-                 .kind = AttrKind::dim,
-                 .is_list = true,
-                 .required = true},
-                dim_of("of x")},
+      .attrs = {list("sizes", "of the parts, whose sum is x's", AttrKind::dim), dim_attr("of x", 0)},
       .infer = infer_split},
      {.decompose = decompose_split, .reference = reference_split, .samples = samples_split}},
     {{.name = "stack",
@@ -298,7 +291,7 @@ const Op records[] = {
       .flags = op_flags::moves,
       .args = {{"x", "of one shape", any_type, Arity::variadic}},
       .result_names = {"y"},
-      .attrs = {dim_of("of the result")},
+      .attrs = {dim_attr("of the result", 0)},
       .infer = infer_stack},
      {.decompose = decompose_stack, .reference = reference_stack, .samples = samples_stack}},
 };

@@ -59,8 +59,7 @@ Status reference_one_hot(ReferenceContext &c) {
   const int64_t classes = y.shape.back();
   for (size_t k = 0; k < c.inputs[0]->i.size() && classes > 0; ++k) {
     const int64_t index = c.inputs[0]->i[k];
-    if (index < 0 || index >= classes)
-      return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", classes);
+    if (index < 0 || index >= classes) return out_of_range(index, classes);
     const auto at = static_cast<size_t>(static_cast<int64_t>(k) * classes + index);
     if (y.is_float())
       y.f[at] = 1;
@@ -105,14 +104,12 @@ void samples_one_hot(SampleSink &out) {
   one_hot("symbolic", i64({sym("n")}), sym("c"), DType::i32, {{"n", 5}, {"c", 7}});
 }
 Op triangle(std::string_view name, std::string_view doc, OpMeaning meaning) {
-  Op op = unary(name, doc, any_type, meaning,
+  return moving(name, doc, "at least 2 dims",
                 {{.name = "diagonal",
                   .doc = "the last that is kept: 0 the main one, above it if positive",
                   .kind = AttrKind::i64,
-                  .fallback = 0}});
-  op.flags = op_flags::moves;
-  op.infer = infer_triangle;
-  return op;
+                  .fallback = 0}},
+                infer_triangle, meaning);
 }
 
 const Op records[] = {

@@ -32,16 +32,6 @@ Result<ValueId> mean_of(DecomposeContext &c, ValueId x, int64_t dims) {
 
 // ---- batch_norm
 
-Status infer_batch_norm(InferContext &c) {
-  const TensorType &x = c.inputs[0];
-  if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
-  for (size_t k = 1; k < 5; ++k) {
-    KILN_TRY(require_rank(c, k, 1));
-    KILN_TRY(c.require_equal(x.dims[1], c.inputs[k].dims[0], str_cat("x dim 1 and ", c.arg_name(k), " dim 0")));
-  }
-  return infer_same(c);
-}
-
 // x * s + t, with s = scale * rsqrt(variance + eps) and t = bias - mean * s, which depend on parameters alone.
 Status decompose_batch_norm(DecomposeContext &c) {
   const ValueId x = c.node.inputs[0], scale = c.node.inputs[1], bias = c.node.inputs[2], mean = c.node.inputs[3],
@@ -223,7 +213,7 @@ const Op records[] = {
                {"variance", "[C]", float_types}},
       .result_names = {"y"},
       .attrs = {eps_attr(1e-5)},
-      .infer = infer_batch_norm},
+      .infer = infer_channels},
      {.decompose = decompose_batch_norm, .reference = reference_batch_norm, .samples = samples_batch_norm}},
 
     {{.name = "layer_norm",

@@ -347,22 +347,17 @@ void samples_adaptive(SampleSink &out) {
 
 // ---- records
 
-AttrDef list(std::string_view name, std::string_view doc, std::vector<int64_t> fallback) {
-  return {.name = name, .doc = doc, .kind = AttrKind::i64, .is_list = true, .fallback = ints(std::move(fallback))};
-}
-
 Op pool(std::string_view name, std::string_view doc, DTypes types, size_t n, Status (*infer)(InferContext &),
         AttrDef last, OpMeaning meaning) {
-  Op op =
-      unary(name, doc, types, meaning,
-            {{.name = "kernel", .doc = "the window's sizes", .kind = AttrKind::i64, .is_list = true, .required = true},
-             list("stride", "steps along each dim; none: the kernel", {}),
-             list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
-             {.name = "ceil_mode",
-              .doc = "also windows that reach beyond the padding, if they begin before it",
-              .kind = AttrKind::boolean,
-              .fallback = false},
-             std::move(last)});
+  Op op = unary(name, doc, types, meaning,
+                {list("kernel", "the window's sizes"),
+                 list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
+                 list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
+                 {.name = "ceil_mode",
+                  .doc = "also windows that reach beyond the padding, if they begin before it",
+                  .kind = AttrKind::boolean,
+                  .fallback = false},
+                 std::move(last)});
   op.args[0].doc = n == 1 ? "[N, C, W]" : n == 2 ? "[N, C, H, W]" : "[N, C, D, H, W]";
   op.infer = infer;
   return op;
@@ -370,7 +365,8 @@ Op pool(std::string_view name, std::string_view doc, DTypes types, size_t n, Sta
 template <size_t n>
 Op max_pool(std::string_view name) {
   return pool(name, "The largest element of each window, NaN if one is; padding is never the largest.", numeric_types,
-              n, infer_pool<n>, list("dilation", "steps between the window's elements; none: 1", {}),
+              n, infer_pool<n>,
+              list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>()),
               {.lower = lower_max_pool, .reference = reference_pool<false>, .samples = samples_max_pool<n>});
 }
 template <size_t n>
@@ -389,7 +385,7 @@ Op adaptive(std::string_view name) {
       is_mean ? float_types : numeric_types,
       {.lower = lower_adaptive < is_mean ? Core::add : Core::max >
        , .reference = reference_adaptive<is_mean>, .samples = samples_adaptive<n>},
-      {{.name = "size", .doc = "of the result", .kind = AttrKind::i64, .is_list = true, .required = true}});
+      {list("size", "of the result")});
   op.args[0].doc = n == 1 ? "[N, C, W]" : n == 2 ? "[N, C, H, W]" : "[N, C, D, H, W]";
   op.infer = infer_adaptive<n>;
   return op;

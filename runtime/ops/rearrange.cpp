@@ -144,35 +144,22 @@ void samples_repeat_interleave(SampleSink &out) {
 }
 // ---- records
 
-AttrDef list(std::string_view name, std::string_view doc, AttrKind kind = AttrKind::i64) {
-  return {.name = name, .doc = doc, .kind = kind, .is_list = true, .required = true};
-}
-AttrDef dim(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = 0}; }
-
-// One operand x, whose elements are moved.
-Op moved(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
-         OpMeaning meaning) {
-  Op op = unary(name, doc, any_type, meaning, std::move(attrs));
-  op.flags = op_flags::moves;
-  op.infer = infer;
-  return op;
-}
 const Op records[] = {
-    moved(
-        "flip", "The elements in reverse order along dims.", {list("dims", "of x, each once")}, infer_flip,
+    moving(
+        "flip", "The elements in reverse order along dims.", "any shape", {list("dims", "of x, each once")}, infer_flip,
         {.lower = lower_places<place_flipped>, .reference = reference_places<place_flipped>, .samples = samples_flip}),
-    moved("roll", "The elements moved along dims by shifts; what leaves at one end enters at the other.",
-          {list("shifts", "one for each of dims; negative: towards 0"), list("dims", "of x, each once")}, infer_roll,
-          {.lower = lower_places<place_rolled>, .reference = reference_places<place_rolled>, .samples = samples_roll}),
-    moved("tile", "x beside itself, repeats[d] times along dim d; more repeats than dims add leading dims.",
-          {list("repeats", "at least one for each dim of x, and at least 0", AttrKind::dim)}, infer_tile,
-          {.lower = lower_places<place_tiled>, .reference = reference_places<place_tiled>, .samples = samples_tile}),
-    moved("repeat_interleave", "Each element along dim, `repeats` times.",
-          {{.name = "repeats", .doc = "at least 0", .kind = AttrKind::i64, .required = true}, dim("of x")},
-          infer_repeat_interleave,
-          {.lower = lower_places<place_repeated>,
-           .reference = reference_places<place_repeated>,
-           .samples = samples_repeat_interleave}),
+    moving("roll", "The elements moved along dims by shifts; what leaves at one end enters at the other.", "any shape",
+           {list("shifts", "one for each of dims; negative: towards 0"), list("dims", "of x, each once")}, infer_roll,
+           {.lower = lower_places<place_rolled>, .reference = reference_places<place_rolled>, .samples = samples_roll}),
+    moving("tile", "x beside itself, repeats[d] times along dim d; more repeats than dims add leading dims.",
+           "any shape", {list("repeats", "at least one for each dim of x, and at least 0", AttrKind::dim)}, infer_tile,
+           {.lower = lower_places<place_tiled>, .reference = reference_places<place_tiled>, .samples = samples_tile}),
+    moving("repeat_interleave", "Each element along dim, `repeats` times.", "any shape",
+           {{.name = "repeats", .doc = "at least 0", .kind = AttrKind::i64, .required = true}, dim_attr("of x", 0)},
+           infer_repeat_interleave,
+           {.lower = lower_places<place_repeated>,
+            .reference = reference_places<place_repeated>,
+            .samples = samples_repeat_interleave}),
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reductions over some or all dims.
 #include <cmath>
 
+#include "runtime/ops/composer.h"
 #include "runtime/ops/reducing.h"
 
 namespace kiln::ops {
@@ -13,7 +14,7 @@ Status infer_accumulation(InferContext &c) {
   return accumulate_as_asked(c);
 }
 
-Status infer_argmax(InferContext &c) {
+Status infer_position(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   std::vector<bool> reduced(x.rank(), false);
@@ -56,6 +57,13 @@ Status lower_argmax(LowerContext &c) {
   return {};
 }
 
+// The largest of what falls as x rises: -x, or the complement of integers, which never overflows.
+Status decompose_argmin(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const ValueId falling = g(dtype_info(c.type(x).dtype).is_float ? "neg" : "bit_not", {x});
+  return g.give({g("argmax", {falling}, c.node.attrs)});
+}
 // sum / count
 Status decompose_mean(DecomposeContext &c) {
   const TensorType x = c.type(c.node.inputs[0]);
@@ -109,7 +117,9 @@ Status reference_mean(ReferenceContext &c) {
   return reference_fold<plus>(c, 0, 0, static_cast<double>(c.inputs[0]->size()) / results);
 }
 
-Status reference_argmax(ReferenceContext &c) {
+// Of the first that is the largest or the smallest; a NaN is either.
+template <bool of_largest>
+Status reference_position(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
@@ -126,7 +136,7 @@ Status reference_argmax(ReferenceContext &c) {
       const T value = in[k++];
       const auto to = static_cast<size_t>(at[0]);
       const bool value_is_nan = is_nan(value), best_is_nan = is_nan(best[to]);
-      if (at[1] == 0 || (!best_is_nan && (value_is_nan || value > best[to]))) {
+      if (at[1] == 0 || (!best_is_nan && (value_is_nan || (of_largest ? value > best[to] : value < best[to])))) {
         best[to] = value;
         y.i[to] = at[1];
       }
@@ -190,6 +200,18 @@ Op accumulation(std::string_view name, std::string_view doc, OpMeaning meaning) 
   return reduction(name, doc, comparable_types, reduce_attrs_and({accumulation_dtype()}), infer_accumulation, meaning);
 }
 
+void samples_argmin(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "vector", .inputs = {f32({257})}});
+  out.push_back({.name = "rows", .inputs = {f32({9, 33})}, .attrs = {{"keepdim", true}}});
+  out.push_back({.name = "columns", .inputs = {f32({9, 33})}, .attrs = {{"dim", 0}}});
+  out.push_back({.name = "integers_with_ties", .inputs = {i64({17, 65})}, .int_low = 0, .int_high = 3});
+  out.push_back({.name = "integer_edges", .inputs = {i64({3})}, .given = {{0, i64_data({3}, {0, i64_min, i64_max})}}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m})}, .sizes = {{"n", 5}, {"m", 17}}});
+  out.push_back({.name = "edges",
+                 .inputs = {f32({3, 3})},
+                 .given = {{0, f32_data({3, 3}, {1.f, NAN, NAN, INFINITY, INFINITY, INFINITY, 3.f, 1.f, 1.f})}}});
+}
 const Op records[] = {
     accumulation("sum", "The sum; 0 over no elements; integers wrap.",
                  {.lower = lower_reduce<Core::add>, .reference = reference_sum, .samples = samples_accumulation}),
@@ -217,8 +239,14 @@ const Op records[] = {
       .result_names = {"index"},
       .attrs = {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
                 {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
-      .infer = infer_argmax},
-     {.lower = lower_argmax, .reference = reference_argmax, .samples = samples_argmax}},
+      .infer = infer_position},
+     {.lower = lower_argmax, .reference = reference_position<true>, .samples = samples_argmax}},
+    reduction("argmin", "The index of the first smallest element along a dim; a NaN counts as the smallest.",
+              numeric_types,
+              {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
+               {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
+              infer_position,
+              {.decompose = decompose_argmin, .reference = reference_position<false>, .samples = samples_argmin}),
 };
 
 }  // namespace

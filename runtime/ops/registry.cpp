@@ -94,7 +94,8 @@ class BuiltinOps final : public OpTable {
 
 std::string_view family_of(const Op &op) {
   for (const Table &table : tables())
-    if (&op >= table.ops.data() && &op < table.ops.data() + table.ops.size()) return table.family;
+    for (const Op &one : table.ops)
+      if (&one == &op) return table.family;
   return "";
 }
 

@@ -39,25 +39,12 @@ Status reference_masked_fill(ReferenceContext &c) {
 
 // ---- slice_scatter, select_scatter
 
-// A literal below 0 counts from the end.
-Dim bound_of(const Dim &bound, const Dim &size) {
-  return bound.is_integer() && bound.integer() < 0 ? size + bound : bound;
-}
-
 Status infer_slice_scatter(InferContext &c) {
   const TensorType &x = c.inputs[0], &part = c.inputs[1];
-  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   KILN_TRY(require_rank(c, 1, x.rank()));
-  const auto dim = static_cast<size_t>(axis);
-  const int64_t step = c.attr("step").i64();
-  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
-  const Dim &size = x.dims[dim];
-  const Dim start = bound_of(c.attr("start").dim(), size), end = bound_of(c.attr("end").dim(), size);
-  KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
-  KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
-  KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));
+  KILN_ASSIGN(const Slice slice, checked_slice(c, x));
   for (size_t d = 0; d < x.rank(); ++d)
-    KILN_TRY(c.require_equal(part.dims[d], d == dim ? ceil_div(end - start, step) : x.dims[d],
+    KILN_TRY(c.require_equal(part.dims[d], d == slice.dim ? slice.count : x.dims[d],
                              str_cat("part dim ", d, " and the slice's")));
   return infer_same(c);
 }
@@ -65,7 +52,7 @@ Status infer_slice_scatter(InferContext &c) {
 Status lower_slice_scatter(LowerContext &c) {
   const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
   const Expr &size = c.inputs[0].dims[dim];
-  const Expr start = bound_of(c.attr("start").dim(), size);
+  const Expr start = from_the_end(c.attr("start").dim(), size);
   const int64_t step = c.attr("step").i64();
   const Expr past = c.axis(dim) - start;
   kernel::BodyBuilder &body = c.body;
@@ -95,7 +82,7 @@ Status with_part(ReferenceContext &c, int64_t begin, const std::vector<int64_t> 
 Status reference_slice_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
-  const int64_t start = bound_of(c.attr("start").dim(), x.shape[dim]).integer();
+  const int64_t start = from_the_end(c.attr("start").dim(), x.shape[dim]).integer();
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = start * strides[dim];
   strides[dim] *= c.attr("step").i64();
@@ -107,7 +94,7 @@ Status infer_select_scatter(InferContext &c) {
   KILN_ASSIGN(const int64_t axis, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   const auto dim = static_cast<size_t>(axis);
   KILN_TRY(require_rank(c, 1, x.rank() - 1));
-  const Dim at = bound_of(c.attr("index").dim(), x.dims[dim]);
+  const Dim at = from_the_end(c.attr("index").dim(), x.dims[dim]);
   KILN_TRY(require_at_most(c, 0, at, str_cat("0 <= index, in dim ", dim)));
   KILN_TRY(require_at_most(c, at + 1, x.dims[dim], str_cat("index < size, in dim ", dim)));
   for (size_t d = 0; d + 1 < x.rank(); ++d)
@@ -118,7 +105,7 @@ Status decompose_select_scatter(DecomposeContext &c) {
   Composer g(c);
   const TensorType x = c.type(c.node.inputs[0]);
   const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), x.rank()));
-  const Dim at = bound_of(c.attr("index").dim(), x.dims[static_cast<size_t>(dim)]);
+  const Dim at = from_the_end(c.attr("index").dim(), x.dims[static_cast<size_t>(dim)]);
   const ValueId part = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints({dim})}});
   return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
 }
@@ -126,7 +113,7 @@ Status reference_select_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
-  const int64_t begin = bound_of(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
+  const int64_t begin = from_the_end(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
   strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
   return with_part(c, begin, strides);
 }
@@ -143,41 +130,33 @@ void samples_masked_fill(SampleSink &out) {
   out.push_back({.name = "empty", .inputs = {f32({0, 3}), boolean({3}), f32({})}});
   out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), boolean({n, 1}), f32({})}, .sizes = {{"n", 9}}});
 }
+void sample(SampleSink &out, const char *name, Shape x, Shape part, AttrMap attrs,
+            std::map<std::string, int64_t> sizes = {}) {
+  out.push_back({.name = name,
+                 .inputs = {f32(std::move(x)), f32(std::move(part))},
+                 .attrs = std::move(attrs),
+                 .sizes = std::move(sizes)});
+}
 void samples_slice_scatter(SampleSink &out) {
   const Dim n = sym("n");
-  const auto sample = [&](const char *name, Shape x, Shape part, AttrMap attrs,
-                          std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(x)), f32(std::move(part))},
-                   .attrs = std::move(attrs),
-                   .sizes = std::move(sizes)});
-  };
-  sample("head", {17, 5}, {7, 5}, {{"dim", 0}, {"start", Dim(0)}, {"end", Dim(7)}});
-  sample("tail", {5, 33}, {5, 17}, {{"dim", -1}, {"start", Dim(16)}, {"end", Dim(33)}});
-  sample("steps", {3, 65}, {3, 21}, {{"dim", 1}, {"start", Dim(1)}, {"end", Dim(64)}, {"step", 3}});
-  sample("from_the_end", {17}, {4}, {{"dim", 0}, {"start", Dim(-5)}, {"end", Dim(-1)}});
-  sample("nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
-  sample("whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
-  sample("symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
+  sample(out, "head", {17, 5}, {7, 5}, {{"dim", 0}, {"start", Dim(0)}, {"end", Dim(7)}});
+  sample(out, "tail", {5, 33}, {5, 17}, {{"dim", -1}, {"start", Dim(16)}, {"end", Dim(33)}});
+  sample(out, "steps", {3, 65}, {3, 21}, {{"dim", 1}, {"start", Dim(1)}, {"end", Dim(64)}, {"step", 3}});
+  sample(out, "from_the_end", {17}, {4}, {{"dim", 0}, {"start", Dim(-5)}, {"end", Dim(-1)}});
+  sample(out, "nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
+  sample(out, "whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
+  sample(out, "symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
 }
 void samples_select_scatter(SampleSink &out) {
   const Dim n = sym("n");
-  const auto sample = [&](const char *name, Shape x, Shape part, AttrMap attrs,
-                          std::map<std::string, int64_t> sizes = {}) {
-    out.push_back({.name = name,
-                   .inputs = {f32(std::move(x)), f32(std::move(part))},
-                   .attrs = std::move(attrs),
-                   .sizes = std::move(sizes)});
-  };
-  sample("row", {17, 5}, {5}, {{"dim", 0}, {"index", Dim(3)}});
-  sample("column", {5, 33}, {5}, {{"dim", -1}, {"index", Dim(-1)}});
-  sample("middle", {2, 3, 5}, {2, 5}, {{"dim", 1}, {"index", Dim(0)}});
-  sample("one", {1}, {}, {{"dim", 0}, {"index", Dim(0)}});
-  sample("symbolic", {n, 3}, {3}, {{"dim", 0}, {"index", n - 1}}, {{"n", 9}});
+  sample(out, "row", {17, 5}, {5}, {{"dim", 0}, {"index", Dim(3)}});
+  sample(out, "column", {5, 33}, {5}, {{"dim", -1}, {"index", Dim(-1)}});
+  sample(out, "middle", {2, 3, 5}, {2, 5}, {{"dim", 1}, {"index", Dim(0)}});
+  sample(out, "one", {1}, {}, {{"dim", 0}, {"index", Dim(0)}});
+  sample(out, "symbolic", {n, 3}, {3}, {{"dim", 0}, {"index", n - 1}}, {{"n", 9}});
 }
-// ---- records
 
-AttrDef dim_of(std::string_view doc) { return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .required = true}; }
+// ---- records
 
 const Op records[] = {
     {{.name = "masked_fill",
@@ -194,7 +173,7 @@ const Op records[] = {
       .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}, {"part", "of the slice's shape", any_type}},
       .result_names = {"y"},
-      .attrs = {dim_of("the dim that is cut"),
+      .attrs = {dim_attr("the dim that is cut"),
                 {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
                 {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
                 {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
@@ -205,7 +184,7 @@ const Op records[] = {
       .flags = op_flags::moves,
       .args = {{"x", "at least one dim", any_type}, {"part", "x's shape without the dim", any_type}},
       .result_names = {"y"},
-      .attrs = {dim_of("of x"), {.name = "index", .doc = "in the dim", .kind = AttrKind::dim, .required = true}},
+      .attrs = {dim_attr("of x"), {.name = "index", .doc = "in the dim", .kind = AttrKind::dim, .required = true}},
       .infer = infer_select_scatter},
      {.decompose = decompose_select_scatter, .reference = reference_select_scatter, .samples = samples_select_scatter}},
 };

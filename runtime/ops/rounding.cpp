@@ -10,11 +10,6 @@ namespace {
 
 using kernel::Core;
 
-template <Core core>
-Status lower_as(LowerContext &c) {
-  return lower_by<[](LowerContext &, const Term &x) { return x.op(core); }>(c);
-}
-
 Status infer_question(InferContext &c) {
   c.results = {make_type(DType::boolean, c.inputs[0].dims)};
   return {};

@@ -5,33 +5,24 @@
 namespace kiln::ops {
 namespace {
 
-Status require_factor(const InferContext &c) {
-  if (c.attr("factor").i64() < 1) return c.fail("factor is ", c.attr("factor").i64(), ", expected at least 1");
-  if (c.inputs[0].rank() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [..., C, H, W]");
-  return {};
-}
-Status infer_pixel_shuffle(InferContext &c) {
-  KILN_TRY(require_factor(c));
+// Channels are factor^2 times fewer where height and width are factor times larger, and the other way round.
+template <bool is_shuffle>
+Status infer_shuffle(InferContext &c) {
+  const TensorType &x = c.inputs[0];
   const int64_t factor = c.attr("factor").i64();
-  Shape shape = c.inputs[0].dims;
-  Dim *last = shape.data() + shape.size() - 3;
-  KILN_TRY(c.require_equal(mod(last[0], factor * factor), 0, "channels modulo factor^2 and 0"));
-  last[0] = floor_div(last[0], factor * factor);
-  for (int d = 1; d < 3; ++d) last[d] = last[d] * factor;
-  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
-  return {};
-}
-Status infer_pixel_unshuffle(InferContext &c) {
-  KILN_TRY(require_factor(c));
-  const int64_t factor = c.attr("factor").i64();
-  Shape shape = c.inputs[0].dims;
-  Dim *last = shape.data() + shape.size() - 3;
-  for (int d = 1; d < 3; ++d) {
-    KILN_TRY(c.require_equal(mod(last[d], factor), 0, str_cat(d == 1 ? "height" : "width", " modulo factor and 0")));
-    last[d] = floor_div(last[d], factor);
-  }
-  last[0] = last[0] * (factor * factor);
-  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
+  if (factor < 1) return c.fail("factor is ", factor, ", expected at least 1");
+  if (x.rank() < 3) return c.fail("x is ", x.text(), ", expected [..., C, H, W]");
+  Shape shape = x.dims;
+  const auto change = [&](size_t from_the_end, const char *name, int64_t by, bool divides) -> Status {
+    Dim &dim = shape[shape.size() - from_the_end];
+    if (divides) KILN_TRY(c.require_equal(mod(dim, by), 0, str_cat(name, by == factor ? "" : "^2", " and 0")));
+    dim = divides ? floor_div(dim, by) : dim * by;
+    return {};
+  };
+  KILN_TRY(change(3, "channels modulo factor", factor * factor, is_shuffle));
+  KILN_TRY(change(2, "height modulo factor", factor, !is_shuffle));
+  KILN_TRY(change(1, "width modulo factor", factor, !is_shuffle));
+  c.results = {make_type(x.dtype, std::move(shape))};
   return {};
 }
 
@@ -45,19 +36,14 @@ Status decompose_shuffle(DecomposeContext &c) {
   const Dim *last = dims.data() + dims.size() - 3;
   Dim leading = 1;
   for (size_t d = 0; d + 3 < dims.size(); ++d) leading *= dims[d];
-  Shape apart, result(dims.begin(), dims.end() - 3);
-  if (is_shuffle) {
-    const Dim channels = floor_div(last[0], factor * factor);
-    apart = {leading, channels, factor, factor, last[1], last[2]};
-    result.insert(result.end(), {channels, last[1] * factor, last[2] * factor});
-  } else {
-    const Dim height = floor_div(last[1], factor), width = floor_div(last[2], factor);
-    apart = {leading, last[0], height, factor, width, factor};
-    result.insert(result.end(), {last[0] * (factor * factor), height, width});
-  }
+  const Shape result = c.node.results[0].dims;
+  const Dim *small = is_shuffle ? last : result.data() + result.size() - 3;  // C f^2, H, W
+  const Dim channels = is_shuffle ? result[result.size() - 3] : last[0];
+  Shape apart = is_shuffle ? Shape{leading, channels, factor, factor, small[1], small[2]}
+                           : Shape{leading, channels, small[1], factor, small[2], factor};
   const ValueId parts = g("reshape", {x}, {{"shape", AttrValue(std::move(apart))}});
   const auto order = is_shuffle ? ints({0, 1, 4, 2, 5, 3}) : ints({0, 1, 3, 5, 2, 4});
-  return g.give({g("reshape", {g("permute", {parts}, {{"dims", order}})}, {{"shape", AttrValue(std::move(result))}})});
+  return g.give({g("reshape", {g("permute", {parts}, {{"dims", order}})}, {{"shape", AttrValue(result)}})});
 }
 template <bool is_shuffle>
 Status reference_shuffle(ReferenceContext &c) {
@@ -98,20 +84,17 @@ void samples_pixel_unshuffle(SampleSink &out) {
 
 Op shuffle(std::string_view name, std::string_view doc, std::string_view x, Status (*infer)(InferContext &),
            OpMeaning meaning) {
-  Op op = unary(name, doc, any_type, meaning,
-                {{.name = "factor", .doc = "the blocks' height and width", .kind = AttrKind::i64, .required = true}});
-  op.flags = op_flags::moves;
-  op.args[0].doc = x;
-  op.infer = infer;
-  return op;
+  return moving(name, doc, x,
+                {{.name = "factor", .doc = "the blocks' height and width", .kind = AttrKind::i64, .required = true}},
+                infer, meaning);
 }
 
 const Op records[] = {
     shuffle(
-        "pixel_shuffle", "Channels as blocks of pixels: [..., C, H f, W f].", "[..., C f^2, H, W]", infer_pixel_shuffle,
+        "pixel_shuffle", "Channels as blocks of pixels: [..., C, H f, W f].", "[..., C f^2, H, W]", infer_shuffle<true>,
         {.decompose = decompose_shuffle<true>, .reference = reference_shuffle<true>, .samples = samples_pixel_shuffle}),
     shuffle("pixel_unshuffle", "Blocks of pixels as channels: [..., C f^2, H, W].", "[..., C, H f, W f]",
-            infer_pixel_unshuffle,
+            infer_shuffle<false>,
             {.decompose = decompose_shuffle<false>,
              .reference = reference_shuffle<false>,
              .samples = samples_pixel_unshuffle}),

@@ -36,44 +36,6 @@ Status decompose_logic(DecomposeContext &c) {
   return g.give({g.convert(g(is_any ? "max" : "min", {truth}, same_dims(c)), DType::boolean)});
 }
 
-// ---- argmin
-
-// The largest of what falls as x rises: -x, or the complement of integers, which never overflows.
-Status decompose_argmin(DecomposeContext &c) {
-  Composer g(c);
-  const ValueId x = c.node.inputs[0];
-  const ValueId falling = g(dtype_info(c.type(x).dtype).is_float ? "neg" : "bit_not", {x});
-  return g.give({g("argmax", {falling}, c.node.attrs)});
-}
-Status infer_argmin(InferContext &c) {
-  const TensorType &x = c.inputs[0];
-  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
-  std::vector<bool> reduced(x.rank(), false);
-  reduced[static_cast<size_t>(dim)] = true;
-  KILN_TRY(require_at_most(c, 1, x.dims[static_cast<size_t>(dim)], str_cat("at least one element along dim ", dim)));
-  c.results = {make_type(DType::i64, reduced_shape(x.dims, reduced, c.attr("keepdim").boolean()))};
-  return {};
-}
-Status reference_argmin(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  const std::vector<int64_t> strides = dense_strides(x.shape);
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
-  std::vector<int64_t> outer = x.shape;
-  outer[dim] = 1;
-  return dispatch(x, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    size_t k = 0;
-    walk<1>(outer, {strides}, [&](auto at) {
-      const auto element = [&](int64_t i) { return elements<T>(x)[static_cast<size_t>(at[0] + i * strides[dim])]; };
-      int64_t best = 0;
-      for (int64_t i = 1; i < x.shape[dim] && !is_nan(element(best)); ++i)
-        if (is_nan(element(i)) || element(i) < element(best)) best = i;
-      c.results[0].i[k++] = best;
-    });
-    return {};
-  });
-}
-
 // ---- var, std
 
 // sum((x - mean)^2) / (n - correction), in two passes; NaN where that divisor is not positive.
@@ -191,18 +153,6 @@ void samples_logic(SampleSink &out) {
                  .attrs = {{"dims", ints({1})}},
                  .given = {{0, f32_data({4, 2}, {0.f, -0.f, NAN, 0.f, 1e-40f, 1.f, NAN, INFINITY})}}});
 }
-void samples_argmin(SampleSink &out) {
-  const Dim n = sym("n"), m = sym("m");
-  out.push_back({.name = "vector", .inputs = {f32({257})}});
-  out.push_back({.name = "rows", .inputs = {f32({9, 33})}, .attrs = {{"keepdim", true}}});
-  out.push_back({.name = "columns", .inputs = {f32({9, 33})}, .attrs = {{"dim", 0}}});
-  out.push_back({.name = "integers_with_ties", .inputs = {i64({17, 65})}, .int_low = 0, .int_high = 3});
-  out.push_back({.name = "integer_edges", .inputs = {i64({3})}, .given = {{0, i64_data({3}, {0, i64_min, i64_max})}}});
-  out.push_back({.name = "symbolic", .inputs = {f32({n, m})}, .sizes = {{"n", 5}, {"m", 17}}});
-  out.push_back({.name = "edges",
-                 .inputs = {f32({3, 3})},
-                 .given = {{0, f32_data({3, 3}, {1.f, NAN, NAN, INFINITY, INFINITY, INFINITY, 3.f, 1.f, 1.f})}}});
-}
 void samples_var(SampleSink &out) {
   const Dim n = sym("n");
   reduction_samples(out);
@@ -263,11 +213,6 @@ const Op records[] = {
                },
                                                 /*of_floats=*/false>,
                .samples = samples_logic}),
-    reduction("argmin", "The index of the first smallest element along a dim; a NaN counts as the smallest.",
-              numeric_types,
-              {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
-               {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
-              infer_argmin, {.decompose = decompose_argmin, .reference = reference_argmin, .samples = samples_argmin}),
     reduction("var", "The mean square distance from the mean, over n - correction; NaN where that is not above 0.",
               float_types, reduce_attrs_and({correction}), infer_var,
               {.decompose = decompose_var, .reference = reference_of_groups<variance>, .samples = samples_var}),

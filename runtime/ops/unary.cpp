@@ -9,53 +9,6 @@ namespace {
 
 using kernel::Core;
 
-template <Core core>
-Status lower_as(LowerContext &c) {
-  c.body.yield(c.body.op(core, c.load(0)));
-  return {};
-}
-
-Status lower_reciprocal(LowerContext &c) {
-  c.body.yield(c.body.op(Core::div, c.body.constant(c.result.dtype, 1), c.load(0)));
-  return {};
-}
-
-// 1 / (1 + exp(-x))
-Status lower_sigmoid(LowerContext &c) {
-  const int one = c.body.constant(c.result.dtype, 1);
-  const int exp = c.body.op(Core::exp, c.body.op(Core::neg, c.load(0)));
-  c.body.yield(c.body.op(Core::div, one, c.body.op(Core::add, one, exp)));
-  return {};
-}
-
-// Applies a function that floats of 64 bits need more than their precision for.
-template <auto function>
-Status each_wide(ReferenceContext &c) {
-  const std::vector<double> &x = c.inputs[0]->f;
-  return with_wide(*c.inputs[0], [&](auto wide) -> Status {
-    std::ranges::transform(x, c.results[0].f.begin(),
-                           [](double value) { return static_cast<double>(function(decltype(wide)(value))); });
-    return {};
-  });
-}
-
-// Applies one of two functions of one element, by dtype.
-template <auto on_float, auto on_integer = nullptr>
-Status each(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  for (size_t k = 0; k < x.f.size(); ++k) y.f[k] = on_float(x.f[k]);
-  if constexpr (!std::is_null_pointer_v<decltype(on_integer)>)
-    for (size_t k = 0; k < x.i.size(); ++k) y.i[k] = on_integer(x.i[k]);
-  return {};
-}
-
-Status reference_abs(ReferenceContext &c) {
-  if (!dtype_info(c.inputs[0]->dtype).is_signed)
-    return each<[](double x) { return x; }, [](int64_t x) { return x; }>(c);
-  return each<[](double x) { return std::abs(x); }, [](int64_t x) { return x < 0 ? sub<int64_t>(0, x) : x; }>(c);
-}
-
 void samples_periodic(SampleSink &out) {
   unary_samples(out, -50, 50,
                 {0.f, -0.f, INFINITY, NAN, 3.14159265f, 1.57079633f, 1e-20f, -6.2831853f, 1000.f, -99.5f});
@@ -75,6 +28,18 @@ void samples_not(SampleSink &out) {
   out.push_back({.name = "empty", .inputs = {boolean({0})}});
 }
 
+constexpr auto negative = [](ReferenceContext &, auto x) {
+  if constexpr (std::is_floating_point_v<decltype(x)>)
+    return -x;
+  else
+    return sub<decltype(x)>(0, x);
+};
+constexpr auto size_of_number = [](ReferenceContext &c, auto x) {
+  if constexpr (std::is_floating_point_v<decltype(x)>)
+    return std::abs(x);
+  else
+    return std::is_signed_v<decltype(x)> && x < 0 ? negative(c, x) : x;
+};
 constexpr auto sign = [](ReferenceContext &, auto x) {
   using T = decltype(x);
   return x > 0 ? T(1) : x < 0 ? T(-1) : x;
@@ -82,52 +47,52 @@ constexpr auto sign = [](ReferenceContext &, auto x) {
 
 const Op records[] = {
     unary("neg", "-x; integers wrap.", numeric_types,
-          {.lower = lower_as<Core::neg>,
-           .reference = each<[](double x) { return -x; }, [](int64_t x) { return sub<int64_t>(0, x); }>,
-           .samples = samples_signed}),
+          {.lower = lower_as<Core::neg>, .reference = reference_of_numbers<negative>, .samples = samples_signed}),
     unary("abs", "|x|; integers wrap.", numeric_types,
-          {.lower = lower_as<Core::abs>, .reference = reference_abs, .samples = samples_signed}),
+          {.lower = lower_as<Core::abs>, .reference = reference_of_numbers<size_of_number>, .samples = samples_signed}),
     unary("reciprocal", "1 / x.", float_types,
-          {.lower = lower_reciprocal, .reference = each<[](double x) { return 1 / x; }>, .samples = samples_nonzero}),
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return 1 / x; }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return 1 / x; }, In::own>,
+           .samples = samples_nonzero}),
     unary("sqrt", "The square root; NaN below 0.", float_types,
           {.lower = lower_as<Core::sqrt>,
-           .reference = each<[](double x) { return std::sqrt(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::sqrt(x); }, In::own>,
            .samples = samples_positive}),
     unary("rsqrt", "1 / sqrt(x).", float_types,
           {.lower = lower_as<Core::rsqrt>,
-           .reference = each_wide<[](auto x) { return 1 / std::sqrt(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return 1 / std::sqrt(x); }>,
            .samples = samples_positive}),
     unary("exp", "e to the power x.", float_types,
           {.lower = lower_as<Core::exp>,
-           .reference = each_wide<[](auto x) { return std::exp(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::exp(x); }>,
            .samples = samples_line}),
     unary("log", "The natural logarithm; NaN below 0.", float_types,
           {.lower = lower_as<Core::log>,
-           .reference = each_wide<[](auto x) { return std::log(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::log(x); }>,
            .samples = samples_positive}),
     unary("tanh", "The hyperbolic tangent.", float_types,
           {.lower = lower_as<Core::tanh>,
-           .reference = each_wide<[](auto x) { return std::tanh(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::tanh(x); }>,
            .samples = samples_line}),
     unary("erf", "The error function.", float_types,
           {.lower = lower_as<Core::erf>,
-           .reference = each_wide<[](auto x) { return std::erf(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::erf(x); }>,
            .samples = samples_line}),
     unary("sin", "The sine of x in radians.", float_types,
           {.lower = lower_as<Core::sin>,
-           .reference = each_wide<[](auto x) { return std::sin(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::sin(x); }>,
            .samples = samples_periodic}),
     unary("cos", "The cosine of x in radians.", float_types,
           {.lower = lower_as<Core::cos>,
-           .reference = each_wide<[](auto x) { return std::cos(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::cos(x); }>,
            .samples = samples_periodic}),
     unary("sigmoid", "1 / (1 + exp(-x)).", float_types,
-          {.lower = lower_sigmoid,
-           .reference = each_wide<[](auto x) { return 1 / (1 + std::exp(-x)); }>,
+          {.lower = lower_by<[](LowerContext &, const Term &x) { return sigmoid(x); }>,
+           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return 1 / (1 + std::exp(-x)); }>,
            .samples = samples_line}),
     unary("square", "x * x; integers wrap.", numeric_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return x * x; }>,
-           .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return mul(x, x); }>,
+           .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return mul(x, x); }, In::own>,
            .samples = samples_signed}),
     unary("sign", "1 where x is above 0, -1 where it is below, else x: zeros and NaN.", numeric_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return select(x > 0, 1, select(x < 0, -1, x)); }>,
@@ -135,7 +100,7 @@ const Op records[] = {
            .samples = samples_signed}),
     unary("not", "The negation of a boolean.", dtypes(DType::boolean),
           {.lower = lower_as<Core::logical_not>,
-           .reference = each<[](double x) { return x; }, [](int64_t x) { return int64_t{x == 0}; }>,
+           .reference = reference_of_integers<[](ReferenceContext &, auto x) { return x == 0; }>,
            .samples = samples_not}),
 };
 

@@ -45,23 +45,11 @@ Status view_expand(ViewContext &c) {
   return {};
 }
 
-// A literal below 0 counts from the end.
-Dim slice_bound(const Dim &bound, const Dim &size) {
-  return bound.is_integer() && bound.integer() < 0 ? size + bound : bound;
-}
-
 Status infer_slice(InferContext &c) {
   const TensorType &x = c.inputs[0];
-  KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
-  const int64_t step = c.attr("step").i64();
-  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
-  const Dim &size = x.dims[static_cast<size_t>(dim)];
-  const Dim start = slice_bound(c.attr("start").dim(), size), end = slice_bound(c.attr("end").dim(), size);
-  KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
-  KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
-  KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));
+  KILN_ASSIGN(Slice slice, checked_slice(c, x));
   c.results = {make_type(x.dtype, x.dims)};
-  c.results[0].dims[static_cast<size_t>(dim)] = ceil_div(end - start, step);
+  c.results[0].dims[slice.dim] = std::move(slice.count);
   return {};
 }
 
@@ -69,7 +57,7 @@ Status view_slice(ViewContext &c) {
   const size_t dim = normal_axis(c.attr("dim").i64(), c.operand.rank());
   c.operand_index.assign(c.index.begin(), c.index.end());
   Expr &at = c.operand_index[dim];
-  at = slice_bound(c.attr("start").dim(), c.operand.dims[dim]) + at * c.attr("step").i64();
+  at = from_the_end(c.attr("start").dim(), c.operand.dims[dim]) + at * c.attr("step").i64();
   return {};
 }
 
