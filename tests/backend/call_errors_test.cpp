@@ -55,11 +55,22 @@ TEST_P(CallError, IndexOutOfRange) {
                                  .given = {{1, i64_data({1, 2}, {0, index})}}}),
               Code::out_of_range)
         << index;
+    const TensorData indices = i64_data({2}, {0, index});
+    EXPECT_EQ(
+        code_of("index_select", {.inputs = {f32({9, 2}), i64({2})}, .attrs = {{"dim", 0}}, .given = {{1, indices}}}),
+        Code::out_of_range)
+        << index;
+    EXPECT_EQ(code_of("one_hot", {.inputs = {i64({2})}, .attrs = {{"classes", Dim(9)}}, .given = {{0, indices}}}),
+              Code::out_of_range)
+        << index;
+    for (const char *op : {"nll_loss", "cross_entropy"})
+      EXPECT_EQ(code_of(op, {.inputs = {f32({2, 9}), i64({2})}, .given = {{1, indices}}}), Code::out_of_range)
+          << op << index;
   }
 }
 
 TEST_P(CallError, IntegerDivisionByZero) {
-  for (const char *op : {"div", "remainder"})
+  for (const char *op : {"div", "remainder", "fmod", "floor_divide"})
     EXPECT_EQ(code_of(op, {.inputs = {i64({33}), i64({1})}, .given = {{1, i64_data({1}, {0})}}}), Code::out_of_range)
         << op;
 }
