@@ -57,7 +57,7 @@ class SourceEmitter {
       if (!kernel.parallel[id].extent.is(1)) points_.push_back(id);
     for (const Stage &stage : kernel.stages) {
       for (const Store &store : stage.stores)
-        points_in_order_ |= space_of(store) == Buffer::Space::out && needs_order(store, points_);
+        points_in_order_ |= space_of(store) == Buffer::Space::out && needs_order(stage, store, points_);
     }
   }
 
@@ -190,13 +190,13 @@ class SourceEmitter {
   Buffer::Space space_of(const Store &store) const { return kernel_.buffers[store.to.buffer].space; }
   DType type_of(const Store &store) const { return kernel_.buffers[store.to.buffer].type; }
   // Whether the order shows in which points of `axes` store: two of them may meet, and not as atoms.
-  bool needs_order(const Store &store, const std::vector<uint32_t> &axes) const {
-    const bool meets = (store.combines() || store.scatters()) && !separates(store.to.index[0], axes);
+  bool needs_order(const Stage &stage, const Store &store, const std::vector<uint32_t> &axes) const {
+    const bool meets = (store.combines() || store.scatters()) && !separates(stage, store, axes);
     return meets && !is_atomic(store, type_of(store));
   }
   // Of a stage at one point.
   bool is_in_order(const Stage &stage) const {
-    return std::ranges::any_of(stage.stores, [&](const Store &s) { return needs_order(s, loops_of(stage)); });
+    return std::ranges::any_of(stage.stores, [&](const Store &s) { return needs_order(stage, s, loops_of(stage)); });
   }
   std::vector<uint32_t> loops_of(const Stage &stage) const {
     std::vector<uint32_t> loops;
@@ -221,7 +221,7 @@ class SourceEmitter {
       const bool shared = space_of(s) == Buffer::Space::out || block_;  // by threads
       std::vector<uint32_t> axes = loops_of(stage);
       if (space_of(s) == Buffer::Space::out) axes.insert(axes.end(), points_.begin(), points_.end());
-      const bool atomic = shared && is_atomic(s, type_of(s)) && !separates(s.to.index[0], axes);
+      const bool atomic = shared && is_atomic(s, type_of(s)) && !separates(stage, s, axes);
       line(str_cat(guard, atomic ? "kiln_combine_atomically<" : "kiln_combine<", name_of(s.mode), ">(&", place, ", (",
                    memory_type(type_of(s)), ")", value, ");"));
     }

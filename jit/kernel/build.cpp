@@ -35,7 +35,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;  // one reduction or scan, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one reduction, scan or scatter, or maps with one set of loop axes
     std::vector<Expr> loops;
   };
 
@@ -47,7 +47,12 @@ class Builder {
     }
     std::vector<StagePlan> plans = plan_stages();
     assign_buffers(plans);
-    for (const StagePlan &plan : plans) kernel_.stages.push_back(build_stage(plan));
+    for (const StagePlan &plan : plans) {
+      if (plan.items.front()->compute.scatter)
+        build_scatter(*plan.items.front());
+      else
+        kernel_.stages.push_back(build_stage(plan));
+    }
   }
 
   std::vector<StagePlan> plan_stages() const {
@@ -126,6 +131,44 @@ class Builder {
     }
     prune(stage.body);
     return stage;
+  }
+
+  // A map of what the elements are at first, and one over the points, which scatters.
+  void build_scatter(const Item &item) {
+    const Compute &c = item.compute;
+    const Compute::Scatter &scatter = *c.scatter;
+    const uint32_t tensor = item.results[0];
+    std::map<uint32_t, int> none;
+    Stage begin, points;
+    for (size_t d = item.row_axes(); d < item.domain.size(); ++d)
+      begin.axes.push_back({c.dims[item.domain[d]], Axis::Role::loop});
+    const std::vector<int> first = copy_into(begin.body, scatter.begin, item, kernel_axes(item), none);
+    store_yield(begin, item, tensor, first[static_cast<size_t>(scatter.begin.yields[0])], kernel_axes(item));
+    prune(begin.body);
+
+    for (const Expr &extent : c.reduce)
+      if (!extent.is(1)) points.axes.push_back({extent, Axis::Role::loop});
+    const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> {
+      if (axis < c.dims.size()) return c.dims[axis].is(1) ? Expr(0) : *kernel_axes(item)(axis);
+      const size_t r = axis - c.dims.size();
+      if (c.reduce[r].is(1)) return Expr(0);
+      return Expr::axis(static_cast<uint32_t>(item.row_axes() + reduce_number(item, r)), c.reduce[r]);
+    };
+    const std::vector<int> ids = copy_into(points.body, c.body, item, axes, none);
+    std::vector<int> yields;  // which the index names by number, here as there
+    for (int32_t y : c.body.yields) {
+      yields.push_back(static_cast<int>(yields.size()));
+      points.body.yields.push_back(ids[static_cast<size_t>(y)]);
+    }
+    std::vector<Expr> index;
+    for (const Expr &e : scatter.index) index.push_back(translate(e, axes, yields));
+    points.stores.push_back(
+        {{.buffer = buffer_of_.at(tensor), .index = {offset_of(tensor, index)}, .valid = scatter.valid, .fill = 0},
+         0,
+         scatter.mode});
+    prune(points.body);
+    kernel_.stages.push_back(std::move(begin));
+    kernel_.stages.push_back(std::move(points));
   }
 
   // ---- contraction

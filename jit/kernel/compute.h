@@ -30,7 +30,21 @@ struct Compute {
   // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
   // index. `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
   std::vector<ContractRole> roles;
+  // A scatter. Its points are those of the result axes that stand at their own place in `index`, which no two points
+  // share, and of the reduce axes, in row-major order. What the body's first yield is at a point goes to the element at
+  // `index` (one expression a dimension, over axes and, as Expr::value, the body's yields), if yield `valid` holds.
+  struct Scatter {
+    Body begin;  // over the result axes: what the elements are before
+    std::vector<Expr> index;
+    int32_t valid = -1;
+    Store::Mode mode = Store::Mode::plain;
+  };
+  std::optional<Scatter> scatter;
   bool view = false;  // body is one load: costs nothing to inline
+
+  bool is_map() const { return !contract && carriers.types.empty() && !scatter; }
+  // Whether result axis d is one of a scatter's points.
+  bool keeps(size_t d) const { return scatter->index[d] == Expr::axis(static_cast<uint32_t>(d), dims[d]); }
 };
 
 // Builds a body value by value. Types are inferred and asserted: a mistake here is a bug in an op's lowering.

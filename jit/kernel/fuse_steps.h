@@ -1,5 +1,6 @@
 // The steps of fusion and what passes between them. Private to jit/kernel; fuse.cpp reads as their list.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,15 +13,18 @@ struct Item {
   std::vector<uint32_t> results;   // tensors, one for each of the compute's
   std::vector<uint32_t> operands;  // tensors; what Access::buffer of the bodies numbers
   Compute compute;
-  std::vector<uint32_t> domain;  // result axes whose extent is not 1, that of a scan last; the others read as 0
-  bool prepared = false;         // depends on parameters alone
-  bool over_budget = false;      // has memory only because a reader would have grown past a limit with it inside
+  // Result axes whose extent is not 1, those last that a scan goes along or a scatter writes across; others read as 0.
+  std::vector<uint32_t> domain;
+  bool prepared = false;     // depends on parameters alone
+  bool over_budget = false;  // has memory only because a reader would have grown past a limit with it inside
 
-  bool is_map() const { return !compute.contract && compute.carriers.types.empty(); }
+  bool is_map() const { return compute.is_map(); }
   // How many of the domain's axes may be a kernel's rows.
   size_t row_axes() const {
-    const bool scans = compute.scan >= 0 && !compute.dims[static_cast<size_t>(compute.scan)].is(1);
-    return domain.size() - (scans ? 1 : 0);
+    return static_cast<size_t>(std::ranges::count_if(domain, [&](uint32_t d) { return may_be_row(d); }));
+  }
+  bool may_be_row(uint32_t d) const {
+    return static_cast<int32_t>(d) != compute.scan && (!compute.scatter || compute.keeps(d));
   }
 };
 

@@ -98,12 +98,12 @@ class Grouper {
     for (size_t d = 0; d < rows; ++d) {
       if (first.compute.dims[first.domain[d]] != item.compute.dims[item.domain[d]]) return false;
     }
-    // Reductions and scans over other than the innermost axes run across columns, in a kernel of their own.
-    if (!item.compute.carriers.types.empty() && item.row_axes() > rows) return false;
+    // Reductions, scans and scatters over other than the innermost axes run across columns, in a kernel of their own.
+    if (!item.is_map() && item.row_axes() > rows) return false;
     if (!small_rows(item, rows)) return false;
     for (uint32_t m : group.items) {
       const Item &other = items_[m];
-      if (!other.compute.carriers.types.empty() && other.row_axes() > rows) return false;
+      if (!other.is_map() && other.row_axes() > rows) return false;
       if (!small_rows(other, rows)) return false;
     }
     group.rows = rows;
@@ -116,7 +116,10 @@ class Grouper {
 
   template <class Fn>
   static bool for_reads(const Item &item, Fn fn) {
-    return std::ranges::all_of(item.compute.body.values, [&](const Value &v) { return !reads_memory(v.op) || fn(v); });
+    const auto all_in = [&](const Body &body) {
+      return std::ranges::all_of(body.values, [&](const Value &v) { return !reads_memory(v.op) || fn(v); });
+    };
+    return all_in(item.compute.body) && (!item.compute.scatter || all_in(item.compute.scatter->begin));
   }
 
   // What one point of the rows holds: at most max_inner elements, as far as that is known.

@@ -19,7 +19,7 @@ constexpr size_t max_index_nodes = 128;
 // One load of a tensor, in the body of a def.
 struct Use {
   uint32_t def;
-  enum class Where : uint8_t { body, a, b } where;
+  enum class Where : uint8_t { body, a, b, begin } where;
   const Access *access;
   bool searches;  // a row of it, which therefore has memory
 };
@@ -82,6 +82,7 @@ class Inliner {
         collect(def.compute.contract->a, Use::Where::a);
         collect(def.compute.contract->b, Use::Where::b);
       }
+      if (def.compute.scatter) collect(def.compute.scatter->begin, Use::Where::begin);
     }
   }
 
@@ -109,7 +110,7 @@ class Inliner {
       const Program::Def &def = program_.defs[d];
       const bool sums = def.compute.contract || !def.compute.carriers.types.empty();
       const bool passes_on = std::ranges::all_of(def.results, [&](uint32_t t) { return summed_[t]; }) &&
-                             !any_output(def.results) && is_free(def.compute.body);
+                             !any_output(def.results) && !def.compute.scatter && is_free(def.compute.body);
       for (const uint32_t operand : def.operands) {
         const bool picks = std::ranges::all_of(uses_[operand], [&](const Use &use) {
           return use.def != d || std::ranges::any_of(use.access->index, &Expr::depends_on_value);
@@ -126,9 +127,7 @@ class Inliner {
     for (uint32_t d = 0; d < def.compute.dims.size(); ++d) {
       if (!def.compute.dims[d].is(1)) item.domain.push_back(d);
     }
-    if (item.row_axes() != item.domain.size())
-      std::ranges::stable_partition(item.domain,
-                                    [&](uint32_t d) { return static_cast<int32_t>(d) != def.compute.scan; });
+    std::ranges::stable_partition(item.domain, [&](uint32_t d) { return item.may_be_row(d); });
     const auto unit_axes = [&](uint32_t axis) -> std::optional<Expr> {
       if (axis < def.compute.dims.size() && def.compute.dims[axis].is(1)) return Expr(0);
       const size_t r = axis - def.compute.dims.size();
@@ -152,6 +151,7 @@ class Inliner {
       item.compute.contract->a = inlined(def.compute.contract->a);
       item.compute.contract->b = inlined(def.compute.contract->b);
     }
+    if (item.compute.scatter) item.compute.scatter->begin = inlined(def.compute.scatter->begin);
     drop_unused_operands(item);
     item.prepared = !any_output(item.results) && !item.operands.empty() && !has_symbols(item.compute) &&
                     std::ranges::all_of(item.operands, [&](uint32_t t) { return prepared(t); });
@@ -270,7 +270,9 @@ class Inliner {
   static bool has_symbols(const Compute &compute) {
     return std::ranges::any_of(compute.dims, &Dim::depends_on_symbol) ||
            std::ranges::any_of(compute.reduce, &Expr::depends_on_symbol) || has_symbols(compute.body) ||
-           (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b)));
+           (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b))) ||
+           (compute.scatter && (has_symbols(compute.scatter->begin) ||
+                                std::ranges::any_of(compute.scatter->index, &Expr::depends_on_symbol)));
   }
 
   // Whether result `tensor` of a map whose own producers are in its body by now is to be computed by its readers.
@@ -342,6 +344,8 @@ class Inliner {
       if (extent.is(1) || depends(axis)) continue;
       if (result_axis && use.where == Use::Where::a && reader.roles[axis] == ContractRole::n) continue;
       if (result_axis && use.where == Use::Where::b && reader.roles[axis] == ContractRole::m) continue;
+      if (reader.scatter && result_axis == (use.where == Use::Where::body) && !(result_axis && reader.keeps(axis)))
+        continue;
       return true;
     }
     return std::ranges::any_of(use.access->index, [](const Expr &e) { return e.depends_on_value(); });
@@ -370,8 +374,7 @@ class Inliner {
 
   bool stays_in_step(const Item &item, const Use &use) const {
     const Compute &reader = program_.defs[use.def].compute;
-    return !reader.contract && reader.carriers.types.empty() && reader.dims == item.compute.dims &&
-           identity(*use.access, item.compute.dims);
+    return reader.is_map() && reader.dims == item.compute.dims && identity(*use.access, item.compute.dims);
   }
 
   const Program &program_;
@@ -406,6 +409,7 @@ void drop_unused_operands(Item &item) {
     visit(item.compute.contract->a);
     visit(item.compute.contract->b);
   }
+  if (item.compute.scatter) visit(item.compute.scatter->begin);
   item.operands = std::move(kept);
 }
 

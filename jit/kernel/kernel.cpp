@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 
 namespace kiln::kernel {
 
@@ -50,6 +51,11 @@ bool is_constant(const Expr &e) {
 }  // namespace
 
 bool separates(const Expr &index, std::vector<uint32_t> axes) {
+  std::map<uint32_t, Expr> extents;
+  index.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() == Expr::Kind::axis) extents[leaf.id()] = leaf.extent();
+    return {};
+  });
   Expr rest = index;
   while (!axes.empty()) {
     bool found = false;
@@ -60,7 +66,8 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
         if (leaf.kind() == Expr::Kind::axis && leaf.id() == axes[i]) return Expr(0);
         return {};
       });
-      if (!floor_div(inner, *stride).is(0)) continue;
+      const Expr all = Expr::axis(axes[i], extents.at(axes[i])), period = *stride * extents.at(axes[i]);
+      if (!floor_div(inner, *stride).is(0) && floor_div(mod(rest, period), *stride) != all) continue;
       rest = inner;
       axes.erase(axes.begin() + static_cast<ptrdiff_t>(i));
       found = true;
@@ -68,6 +75,31 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
     if (!found) return false;
   }
   return true;
+}
+
+bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axes) {
+  const std::vector<Value> &values = stage.body.values;
+  std::map<int32_t, Expr> extent_of;  // of values that the guard holds to a range
+  std::vector<int32_t> guards;
+  if (store.to.valid >= 0 && stage.carriers.types.empty())
+    guards.push_back(stage.body.yields[static_cast<size_t>(store.to.valid)]);
+  while (!guards.empty()) {
+    const Value &guard = values[static_cast<size_t>(guards.back())];
+    guards.pop_back();
+    if (guard.op == Core::logical_and) guards.insert(guards.end(), {guard.args[0], guard.args[1]});
+    if (guard.op != Core::in_range) continue;
+    const Value &extent = values[static_cast<size_t>(guard.args[1])];
+    if (extent.op == Core::index && is_constant(extent.expr)) extent_of.emplace(guard.args[0], extent.expr);
+    if (extent.op == Core::constant) extent_of.emplace(guard.args[0], static_cast<int64_t>(extent.immediate));
+  }
+  // As far as this is concerned such a value is one more axis.
+  const Expr index = store.to.index[0].substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() != Expr::Kind::value || extent_of.empty()) return {};
+    const auto extent = extent_of.find(stage.body.yields[leaf.id()]);
+    if (extent == extent_of.end()) return {};
+    return extent->second.is(1) ? Expr(0) : Expr::axis(UINT32_MAX - leaf.id(), extent->second);
+  });
+  return separates(index, std::move(axes));
 }
 
 bool rounds(const Body &body) {

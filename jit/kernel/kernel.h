@@ -151,8 +151,8 @@ struct Store {
 };
 // The operation of a combining store, of `type`.
 Core core_of(Store::Mode mode, DType type);
-// Whether `index` is an element of its own for each point of `axes`, whatever else it depends on: for one axis after
-// the other, stride * axis + rest, where the rest is less than the stride.
+// Whether `index` is an element of its own for each point of `axes`, whatever else it depends on: each of them can be
+// told from it, by a division by its stride, what is left by a division by its stride times its extent, or both.
 bool separates(const Expr &index, std::vector<uint32_t> axes);
 
 // Sorts row_local buffers in place: the first column by its values, the others along with it. Equal elements keep their
@@ -197,6 +197,9 @@ struct Stage {
   bool scans() const { return !axes.empty() && axes.back().role == Axis::Role::scan; }  // a scan, or a sort
   bool in_blocks() const { return !axes.empty() && axes.front().role == Axis::Role::block; }
 };
+
+// The same of a stage's store, whose guard may show between which bounds the results are that its index names.
+bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axes);
 
 struct Buffer {
   enum class Space : uint8_t { in, out, row_local };

@@ -1,17 +1,14 @@
 // Ops whose operand holds indices. One out of range is an error of the call; its element reads as 0.
-#include "runtime/ops/family.h"
+#include "runtime/ops/indexing.h"
 
 namespace kiln::ops {
 namespace {
 
-using kernel::Core;
-
 // A load at `index`, where position `dim` of it is a loaded value; guarded by Core::in_range.
 int guarded_load(LowerContext &c, std::vector<Expr> index, size_t dim, int loaded) {
-  loaded = c.body.convert(loaded, DType::i64);
-  const int valid = c.body.op(Core::in_range, loaded, c.body.index(c.inputs[0].dims[dim]));
-  index[dim] = Expr::value(static_cast<uint32_t>(loaded));
-  return c.load(0, std::move(index), valid);
+  const Picked picked = picked_index(c.body, loaded, c.inputs[0].dims[dim]);
+  index[dim] = picked.index;
+  return c.load(0, std::move(index), picked.valid);
 }
 
 Status infer_gather(InferContext &c) {

@@ -21,10 +21,12 @@ Compute empty_map(DType dtype, const Shape &dims) {
   return compute;
 }
 
-// KILN_ERROR_*: what a body may set in the error word of a call.
-uint32_t risks_of(const kernel::Body &body) {
+// KILN_ERROR_*: what a compute may set in the error word of a call.
+uint32_t risks_of(const Compute &compute) {
   uint32_t bits = 0;
-  for (const kernel::Value &value : body.values) {
+  if (compute.scatter && std::ranges::any_of(compute.scatter->index, &Expr::depends_on_value))
+    bits |= KILN_ERROR_INDEX_OUT_OF_RANGE;
+  for (const kernel::Value &value : compute.body.values) {
     const bool divides = value.op == kernel::Core::div || value.op == kernel::Core::rem;
     if (divides && !dtype_info(value.type).is_float) bits |= KILN_ERROR_DIVISION_BY_ZERO;
     const bool indexes = kernel::reads_memory(value.op) &&
@@ -139,7 +141,7 @@ class Lowering {
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
-    if (const uint32_t bits = risks_of(compute.body)) out_.risks.push_back({node.name, std::string(op.name), bits});
+    if (const uint32_t bits = risks_of(compute)) out_.risks.push_back({node.name, std::string(op.name), bits});
     const uint32_t first = add_def(std::move(operands), std::move(compute), node.name, op.name);
     for (uint32_t r = 0; r < node.results.size(); ++r) tensors_[{node.id, r}] = first + r;
     return {};

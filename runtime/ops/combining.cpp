@@ -1,0 +1,373 @@
+// Composites of scatter, index_put and what combines: means, whole rows, bags, and parts that a mask picks.
+#include "runtime/ops/indexing.h"
+
+namespace kiln::ops {
+namespace {
+
+using Mode = kernel::Store::Mode;
+
+ValueId full(Composer &g, DType dtype, const Shape &shape, double value) {
+  return g("full", {}, {{"dtype", dtype}, {"shape", AttrValue(shape)}, {"value", value}});
+}
+
+// ---- scatter_reduce, index_reduce, index_add
+
+struct Reduction {
+  std::string_view name, op;
+  Mode mode;
+};
+constexpr Reduction reductions[] = {{"add", "scatter_add", Mode::add},
+                                    {"mul", "scatter_mul", Mode::mul},
+                                    {"min", "scatter_min", Mode::min},
+                                    {"max", "scatter_max", Mode::max},
+                                    {"mean", "scatter_add", Mode::add}};
+const Reduction *reduction_of(const AttrMap &attrs) {
+  const auto found = std::ranges::find(reductions, attrs.find("reduction")->second.text_value(), &Reduction::name);
+  return found == std::end(reductions) ? nullptr : &*found;
+}
+bool is_mean(const AttrMap &attrs) { return reduction_of(attrs)->name == "mean"; }
+
+Status require_reduction(InferContext &c) {
+  if (!reduction_of(c.attrs))
+    return c.fail("reduction is '", c.attr("reduction").text_value(),
+                  "', expected 'add', 'mul', 'min', 'max' or 'mean'");
+  if (is_mean(c.attrs) && !dtype_info(c.inputs[0].dtype).is_float)
+    return c.fail("reduction is 'mean' of ", name_of(c.inputs[0].dtype), ", expected floats");
+  return {};
+}
+
+// What changes nothing that it is combined with.
+ValueId identity(Composer &g, const Reduction &reduction, DType dtype) {
+  const bool extreme = reduction.mode == Mode::min || reduction.mode == Mode::max;
+  const double value = !extreme                      ? (reduction.mode == Mode::mul ? 1 : 0)
+                       : reduction.mode == Mode::min ? infinity
+                                                     : -infinity;
+  AttrMap attrs{{"dtype", dtype}, {"shape", AttrValue(Shape{})}};
+  if (!extreme || dtype_info(dtype).is_float) {
+    attrs.emplace("value", value);
+  } else {
+    const int64_t bits = to_integer(value, dtype);
+    attrs.emplace("exact",
+                  dtype_info(dtype).is_signed ? std::to_string(bits) : std::to_string(static_cast<uint64_t>(bits)));
+  }
+  return g("full", {}, std::move(attrs));
+}
+
+ValueId reduced(DecomposeContext &c, Composer &g, ValueId index, int64_t dim) {
+  const ValueId source = c.node.inputs[2];
+  const TensorType x = c.type(c.node.inputs[0]);
+  const Shape shape = c.type(index).dims;
+  const Reduction &reduction = *reduction_of(c.node.attrs);
+  const AttrMap at{{"dim", dim}};
+  ValueId begin = c.node.inputs[0], count;
+  if (is_mean(c.node.attrs)) count = full(g, x.dtype, x.dims, 1);
+  if (!c.attr("include_self").boolean()) {
+    const ValueId yes = full(g, DType::boolean, shape, 1);
+    const ValueId touched = g("scatter", {full(g, DType::boolean, x.dims, 0), index, yes}, at);
+    begin = g("where", {touched, identity(g, reduction, x.dtype), begin});
+    if (is_mean(c.node.attrs)) count = g("where", {touched, g.number(begin, 0), count});
+  }
+  const ValueId all = g(reduction.op, {begin, index, source}, at);
+  if (!is_mean(c.node.attrs)) return all;
+  return g("div", {all, g("scatter_add", {count, index, full(g, x.dtype, shape, 1)}, at)});
+}
+
+Status infer_scatter_reduce(InferContext &c) {
+  KILN_TRY(require_reduction(c));
+  return infer_scatter(c);
+}
+Status decompose_scatter_reduce(DecomposeContext &c) {
+  Composer g(c);
+  return g.give({reduced(c, g, c.node.inputs[1], c.attr("dim").i64())});
+}
+
+Status infer_index_add(InferContext &c) {
+  const TensorType &x = c.inputs[0], &index = c.inputs[1], &source = c.inputs[2];
+  KILN_TRY(require_rank(c, 1, 1));
+  KILN_TRY(require_rank(c, 2, x.rank()));
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  for (size_t d = 0; d < x.rank(); ++d)
+    KILN_TRY(c.require_equal(source.dims[d], d == static_cast<size_t>(dim) ? index.dims[0] : x.dims[d],
+                             str_cat("dim ", d, " of source and of ", d == static_cast<size_t>(dim) ? "index" : "x")));
+  return infer_same(c);
+}
+Status infer_index_reduce(InferContext &c) {
+  KILN_TRY(require_reduction(c));
+  return infer_index_add(c);
+}
+// The index at each element of source.
+ValueId at_elements(DecomposeContext &c, Composer &g) {
+  const Shape &dims = c.type(c.node.inputs[2]).dims;
+  std::vector<int64_t> others;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (d != normal_axis(c.attr("dim").i64(), dims.size())) others.push_back(static_cast<int64_t>(d));
+  const ValueId index = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints(others)}});
+  return g("expand", {index}, {{"shape", AttrValue(dims)}});
+}
+Status decompose_index_add(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId index = at_elements(c, g);
+  return g.give({g("scatter_add", {c.node.inputs[0], index, c.node.inputs[2]}, {{"dim", c.attr("dim")}})});
+}
+Status decompose_index_reduce(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId index = at_elements(c, g);
+  return g.give({reduced(c, g, index, c.attr("dim").i64())});
+}
+
+Writing writing_of(const ReferenceContext &c) {
+  if (!c.op.find_attr("reduction")) return {Mode::add};
+  return {reduction_of(c.attrs)->mode, c.attr("include_self").boolean(), is_mean(c.attrs)};
+}
+Status reference_scatter_reduce(ReferenceContext &c) {
+  const RefTensor &source = *c.inputs[2];
+  const size_t dim = normal_axis(c.attr("dim").i64(), source.shape.size());
+  KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], *c.inputs[1], source, dim));
+  return write_all(c, writing_of(c), source, moves.to, moves.from);
+}
+Status reference_index_add(ReferenceContext &c) {
+  const RefTensor &source = *c.inputs[2];
+  const size_t dim = normal_axis(c.attr("dim").i64(), source.shape.size());
+  RefTensor index{.dtype = DType::i64, .shape = source.shape, .f = {}, .i = {}};
+  const int64_t step = dense_strides(source.shape)[dim];
+  for (int64_t k = 0; k < source.size(); ++k)
+    index.i.push_back(c.inputs[1]->i[static_cast<size_t>(k / step % source.shape[dim])]);
+  KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], index, source, dim));
+  return write_all(c, writing_of(c), source, moves.to, moves.from);
+}
+
+// ---- scatter_nd, scatter_nd_add
+
+Status infer_scatter_nd(InferContext &c) {
+  Shape shape;
+  KILN_TRY(infer_rows_of_indices(c, 1, shape));
+  KILN_TRY(require_rank(c, 2, shape.size()));
+  for (size_t d = 0; d < shape.size(); ++d)
+    KILN_TRY(c.require_equal(c.inputs[2].dims[d], shape[d], str_cat("dim ", d, " of source and of what is picked")));
+  return infer_same(c);
+}
+Status decompose_scatter_nd(DecomposeContext &c) {
+  Composer g(c);
+  std::vector<ValueId> operands{c.node.inputs[0], c.node.inputs[2]};
+  for (ValueId column : columns_of(c, g, c.node.inputs[1])) operands.push_back(column);
+  return g.give({g(c.op.name == "scatter_nd" ? "index_put" : "index_put_add", operands)});
+}
+Status reference_scatter_nd(ReferenceContext &c) {
+  KILN_ASSIGN(const std::vector<int64_t> places, places_of_rows(*c.inputs[0], *c.inputs[1]));
+  std::vector<int64_t> from;
+  for (size_t k = 0; k < places.size(); ++k) from.push_back(static_cast<int64_t>(k));
+  return write_all(c, {c.op.name == "scatter_nd" ? Mode::plain : Mode::add}, *c.inputs[2], places, from);
+}
+
+// ---- embedding_bag
+
+Status infer_embedding_bag(InferContext &c) {
+  const std::string &mode = c.attr("mode").text_value();
+  if (mode != "sum" && mode != "mean" && mode != "max")
+    return c.fail("mode is '", mode, "', expected 'sum', 'mean' or 'max'");
+  KILN_TRY(require_rank(c, 0, 2));
+  const bool ragged = c.inputs.size() > 2;
+  KILN_TRY(require_rank(c, 1, ragged ? 1 : 2));
+  if (ragged) KILN_TRY(require_rank(c, 2, 1));
+  const Dim &bags = ragged ? c.inputs[2].dims[0] : c.inputs[1].dims[0];
+  c.results = {make_type(c.inputs[0].dtype, {bags, c.inputs[0].dims[1]})};
+  return {};
+}
+
+Status decompose_embedding_bag(DecomposeContext &c) {
+  Composer g(c);
+  const std::string &mode = c.attr("mode").text_value();
+  const ValueId weight = c.node.inputs[0], index = c.node.inputs[1];
+  const ValueId rows = g("embedding", {weight, index});
+  const DType dtype = c.type(weight).dtype;
+  if (c.node.inputs.size() == 2) {
+    const AttrMap along{{"dims", ints({1})}};
+    const ValueId length = g.count(weight, c.type(index).dims[1]);
+    if (mode == "max") {
+      const ValueId none = g("eq", {length, g.number(weight, 0)});
+      return g.give({g("where", {none, g.number(weight, 0), g("max", {rows}, along)})});
+    }
+    const ValueId sum = g("sum", {rows}, along);
+    return g.give({mode == "sum" ? sum : g("div", {sum, g("maximum", {length, g.number(weight, 1)})})});
+  }
+  // Element k is in the last bag that begins at k or before.
+  const ValueId offsets = c.node.inputs[2];
+  const Shape &count = c.type(index).dims;
+  const DType counts = c.type(offsets).dtype;
+  const ValueId numbers = g("iota", {}, {{"dtype", counts}, {"shape", AttrValue(count)}});
+  const ValueId behind = g("searchsorted", {offsets, numbers}, {{"right", true}});
+  const ValueId bag = g("sub", {behind, g.number(behind, 1)});
+  const ValueId begin = full(g, dtype, c.node.results[0].dims, 0);
+  if (mode == "max")
+    return g.give({g("index_reduce", {begin, bag, rows}, {{"dim", 0}, {"reduction", "max"}, {"include_self", false}})});
+  const ValueId sum = g("index_add", {begin, bag, rows}, {{"dim", 0}});
+  if (mode == "sum") return g.give({sum});
+  const Shape bags{c.node.results[0].dims[0]};
+  const ValueId lengths = g("index_add", {full(g, dtype, bags, 0), bag, full(g, dtype, count, 1)}, {{"dim", 0}});
+  const ValueId divisor = g("unsqueeze", {g("maximum", {lengths, g.number(lengths, 1)})}, {{"dims", ints({1})}});
+  return g.give({g("div", {sum, divisor})});
+}
+
+Status reference_embedding_bag(ReferenceContext &c) {
+  const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
+  const std::string &mode = c.attr("mode").text_value();
+  const int64_t rows = weight.shape[0], columns = weight.shape[1], bags = c.results[0].shape[0];
+  std::vector<int64_t> lengths(static_cast<size_t>(bags), 0);
+  std::vector<long double> sums(static_cast<size_t>(bags * columns), 0);
+  for (int64_t k = 0; k < index.size(); ++k) {
+    int64_t bag = c.inputs.size() == 2 ? k / index.shape[1] : -1;
+    if (c.inputs.size() > 2)
+      for (int64_t offset : c.inputs[2]->i) bag += offset <= k;
+    if (bag < 0) return out_of_range(bag, bags);
+    const int64_t row = index.i[static_cast<size_t>(k)];
+    if (row < 0 || row >= rows) return out_of_range(row, rows);
+    const bool first = lengths[static_cast<size_t>(bag)]++ == 0;
+    for (int64_t d = 0; d < columns; ++d) {
+      long double &at = sums[static_cast<size_t>(bag * columns + d)];
+      const long double value = weight.f[static_cast<size_t>(row * columns + d)];
+      at = mode != "max" ? at + value : first ? value : larger(at, value);
+    }
+  }
+  for (size_t k = 0; k < sums.size(); ++k) {
+    const int64_t length = mode == "mean" ? std::max<int64_t>(lengths[k / static_cast<size_t>(columns)], 1) : 1;
+    c.results[0].f[k] = static_cast<double>(sums[k] / static_cast<long double>(length));
+  }
+  return {};
+}
+
+// ---- samples
+
+void sample(SampleSink &out, std::string name, std::vector<TensorType> inputs, AttrMap attrs, int64_t size,
+            std::map<std::string, int64_t> sizes = {}) {
+  out.push_back({.name = std::move(name),
+                 .inputs = std::move(inputs),
+                 .attrs = std::move(attrs),
+                 .sizes = std::move(sizes),
+                 .int_low = 0,
+                 .int_high = size});
+}
+
+void samples_scatter_reduce(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  for (const Reduction &r : reductions)
+    for (const bool self : {true, false})
+      sample(out, str_cat(r.name, self ? "" : "_without_self"), {f32({7, 17}), i64({5, 17}), f32({5, 17})},
+             {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", self}}, 7);
+  sample(out, "integers", {i64({9}), i64({4}), i64({4})}, {{"dim", 0}, {"reduction", "max"}, {"include_self", false}},
+         9);
+  sample(out, "symbolic", {f32({n, m}), i64({n, 9}), f32({n, 9})}, {{"dim", 1}, {"reduction", "mean"}}, 7,
+         {{"n", 5}, {"m", 7}});
+}
+void samples_index_add(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  sample(out, "rows", {f32({7, 17}), i64({9}), f32({9, 17})}, {{"dim", 0}}, 7);
+  sample(out, "columns", {f32({3, 33}), i64({5}), f32({3, 5})}, {{"dim", -1}}, 33);
+  sample(out, "integers", {i64({9}), i64({4}), i64({4})}, {{"dim", 0}}, 9);
+  sample(out, "nothing", {f32({7, 3}), i64({0}), f32({0, 3})}, {{"dim", 0}}, 7);
+  sample(out, "symbolic", {f32({n, m}), i64({9}), f32({9, m})}, {{"dim", 0}}, 5, {{"n", 5}, {"m", 33}});
+}
+void samples_index_reduce(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  for (const Reduction &r : reductions)
+    sample(out, std::string(r.name), {f32({7, 17}), i64({9}), f32({9, 17})},
+           {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", r.mode == Mode::mul}}, 7);
+  sample(out, "symbolic", {f32({n, m}), i64({m}), f32({n, m})}, {{"dim", 1}, {"reduction", "min"}}, 7,
+         {{"n", 5}, {"m", 7}});
+}
+void samples_scatter_nd(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  sample(out, "elements", {f32({7, 9}), i64({33, 2}), f32({33})}, {}, 7);
+  sample(out, "rows", {f32({7, 17}), i64({2, 3, 1}), f32({2, 3, 17})}, {}, 7);
+  sample(out, "one", {f32({5, 5, 5}), i64({2}), f32({5})}, {}, 5);
+  sample(out, "integers", {i64({9, 9}), i64({4, 2}), i64({4})}, {}, 9);
+  sample(out, "nothing", {f32({7, 3}), i64({0, 2}), f32({0})}, {}, 7);
+  sample(out, "symbolic", {f32({n, 9, m}), i64({5, 2}), f32({5, m})}, {}, 5, {{"n", 5}, {"m", 33}});
+}
+void samples_embedding_bag(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  for (const char *mode : {"sum", "mean", "max"}) {
+    sample(out, str_cat(mode, "_rows"), {f32({7, 9}), i64({5, 4})}, {{"mode", mode}}, 7);
+    sample(out, str_cat(mode, "_ragged"), {f32({7, 9}), i64({12}), i64({5})}, {{"mode", mode}}, 7);
+    out.back().given = {{2, i64_data({5}, {0, 3, 3, 4, 12})}};
+  }
+  sample(out, "empty_bags", {f32({7, 9}), i64({3, 0})}, {{"mode", "max"}}, 7);
+  sample(out, "symbolic", {f32({n, 9}), i64({n, m})}, {{"mode", "mean"}}, 7, {{"n", 7}, {"m", 3}});
+}
+
+// ---- records
+
+const AttrDef reduction_attr{
+    .name = "reduction", .doc = "'add', 'mul', 'min', 'max' or 'mean'", .kind = AttrKind::text, .required = true};
+const AttrDef include_self_attr{.name = "include_self",
+                                .doc = "x is one of those that are combined, also where others come",
+                                .kind = AttrKind::boolean,
+                                .fallback = true};
+
+ArgDef index_arg(std::string_view name, std::string_view doc, Arity arity = Arity::one) {
+  return {name, doc, index_types, arity, /*same_dtype=*/false};
+}
+
+Op by_rows(std::string_view name, std::string_view doc, uint32_t flags, DTypes types) {
+  return {{.name = name,
+           .doc = doc,
+           .flags = flags,
+           .args = {{"x", "any shape", types},
+                    index_arg("indices", "[..., k]: for the first k dims of x"),
+                    {"source", "[..., x's dims after these]", types}},
+           .result_names = {"y"},
+           .infer = infer_scatter_nd},
+          {.decompose = decompose_scatter_nd, .reference = reference_scatter_nd, .samples = samples_scatter_nd}};
+}
+
+const Op records[] = {
+    {{.name = "scatter_reduce",
+      .doc =
+          "x, with all source[..., k, ...] combined that are for y[..., index[..., k, ...], ...], in row-major order.",
+      .args = {{"x", "any shape", numeric_types},
+               index_arg("index", "of x's rank, and in no dim but `dim` longer than x"),
+               {"source", "of x's rank, and in no dim shorter than index", numeric_types}},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
+      .infer = infer_scatter_reduce},
+     {.decompose = decompose_scatter_reduce, .reference = reference_scatter_reduce, .samples = samples_scatter_reduce}},
+    {{.name = "index_add",
+      .doc = "x, with part k of source along a dim added to part index[k] of x, in the order of k.",
+      .args = {{"x", "at least one dim", numeric_types},
+               index_arg("index", "[n]"),
+               {"source", "x's shape, with n for its dim", numeric_types}},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the dim that index tells the place in")},
+      .infer = infer_index_add},
+     {.decompose = decompose_index_add, .reference = reference_index_add, .samples = samples_index_add}},
+    {{.name = "index_reduce",
+      .doc = "x, with all parts k of source along a dim combined that are for part index[k] of x, in the order of k.",
+      .args = {{"x", "at least one dim", numeric_types},
+               index_arg("index", "[n]"),
+               {"source", "x's shape, with n for its dim", numeric_types}},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
+      .infer = infer_index_reduce},
+     {.decompose = decompose_index_reduce, .reference = reference_index_add, .samples = samples_index_reduce}},
+    by_rows("scatter_nd",
+            "x, with source[i, ...] at y[indices[i, 0], indices[i, 1], ..., ...]. Of two for one element the last in "
+            "row-major order stays.",
+            op_flags::moves, any_type),
+    by_rows("scatter_nd_add",
+            "x, with source[i, ...] added to y[indices[i, 0], indices[i, 1], ..., ...], in row-major order.", 0,
+            numeric_types),
+    {{.name = "embedding_bag",
+      .doc = "The sum, mean or maximum of the rows of weight that each bag of indices names; 0 of an empty bag.",
+      .args = {{"weight", "[rows, columns]", float_types},
+               index_arg("index", "[bags, n]; with offsets [n]"),
+               index_arg("offsets", "[bags], ascending from 0: where in index each bag begins", Arity::optional)},
+      .result_names = {"y"},
+      .attrs = {{.name = "mode", .doc = "'sum', 'mean' or 'max'", .kind = AttrKind::text, .fallback = "mean"}},
+      .infer = infer_embedding_bag},
+     {.decompose = decompose_embedding_bag, .reference = reference_embedding_bag, .samples = samples_embedding_bag}},
+};
+
+}  // namespace
+
+std::span<const Op> combining_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,408 @@
+// Ops that pick by several indices, by masks or by lengths; and what all ops share whose operands hold indices.
+#include "runtime/ops/composer.h"
+#include "runtime/ops/indexing.h"
+
+namespace kiln::ops {
+
+using kernel::Core;
+using Mode = kernel::Store::Mode;
+
+Picked picked_index(kernel::BodyBuilder &body, int loaded, const Expr &size) {
+  loaded = body.convert(loaded, DType::i64);
+  return {Expr::value(static_cast<uint32_t>(loaded)), body.op(Core::in_range, loaded, body.index(size))};
+}
+
+Result<Picking> checked_picking(InferContext &c, size_t first) {
+  const size_t rank = c.inputs[0].rank(), count = c.inputs.size() - first;
+  if (count == 0) return c.fail("no indices; expected at least one");
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), rank, "dim"));
+  if (static_cast<size_t>(dim) + count > rank)
+    return c.fail(count, " indices from dim ", dim, " on, but x is ", c.inputs[0].text());
+  Shape shape = c.inputs[first].dims;
+  for (const TensorType &index : c.inputs.subspan(first + 1)) {
+    KILN_ASSIGN(shape, c.broadcast(shape, index.dims));
+  }
+  return Picking{static_cast<size_t>(dim), count, std::move(shape)};
+}
+
+Picking picking_of(const AttrMap &attrs, std::span<const TensorType> inputs, size_t first) {
+  Picking picking{normal_axis(attrs.find("dim")->second.i64(), inputs[0].rank()), inputs.size() - first, {}};
+  for (const TensorType &index : inputs.subspan(first)) {
+    Shape &shape = picking.shape;
+    if (index.rank() > shape.size()) shape.insert(shape.begin(), index.rank() - shape.size(), 1);
+    for (size_t d = 0; d < index.rank(); ++d)
+      if (Dim &dim = shape[shape.size() - index.rank() + d]; dim.is(1)) dim = index.dims[d];
+  }
+  return picking;
+}
+
+Shape picked_shape(const Shape &x, const Picking &picking) {
+  Shape shape(x.begin(), x.begin() + static_cast<ptrdiff_t>(picking.dim));
+  shape.insert(shape.end(), picking.shape.begin(), picking.shape.end());
+  shape.insert(shape.end(), x.begin() + static_cast<ptrdiff_t>(picking.dim + picking.count), x.end());
+  return shape;
+}
+
+std::vector<Expr> broadcast_index(const Shape &dims, std::span<const Expr> axes) {
+  std::vector<Expr> index;
+  for (size_t d = 0; d < dims.size(); ++d)
+    index.push_back(dims[d].is(1) ? Expr(0) : axes[axes.size() - dims.size() + d]);
+  return index;
+}
+
+Result<PickedPlaces> picked_places(ReferenceContext &c, size_t first) {
+  const RefTensor &x = *c.inputs[0];
+  std::vector<TensorType> types;
+  for (const RefTensor *input : c.inputs)
+    types.push_back(make_type(input->dtype, {input->shape.begin(), input->shape.end()}));
+  const Picking picking = picking_of(c.attrs, types, first);
+  PickedPlaces picked;
+  for (const Dim &dim : picked_shape(types[0].dims, picking)) picked.shape.push_back(dim.integer());
+  const size_t end = picking.dim + picking.shape.size();
+  const std::vector<int64_t> shape(picked.shape.begin() + static_cast<ptrdiff_t>(picking.dim),
+                                   picked.shape.begin() + static_cast<ptrdiff_t>(end));
+  const std::vector<int64_t> strides = dense_strides(x.shape), own = dense_strides(picked.shape);
+  for (int64_t k = 0; k < count_of(picked.shape); ++k) {
+    int64_t place = 0;
+    for (size_t d = 0; d < picked.shape.size(); ++d)
+      if (d < picking.dim || d >= end)
+        place += k / own[d] % picked.shape[d] * strides[d < picking.dim ? d : d - picking.shape.size() + picking.count];
+    for (size_t i = 0; i < picking.count; ++i) {
+      const RefTensor &index = *c.inputs[first + i];
+      const std::vector<int64_t> in_index = broadcast_strides(index.shape, shape);
+      int64_t at = 0;
+      for (size_t d = 0; d < shape.size(); ++d) at += k / own[picking.dim + d] % shape[d] * in_index[d];
+      const int64_t value = index.i[static_cast<size_t>(at)], size = x.shape[picking.dim + i];
+      if (value < 0 || value >= size) return out_of_range(value, size);
+      place += value * strides[picking.dim + i];
+    }
+    picked.places.push_back(place);
+  }
+  return picked;
+}
+
+Status write_all(ReferenceContext &c, const Writing &how, const RefTensor &source, std::span<const int64_t> to,
+                 std::span<const int64_t> from) {
+  std::vector<int64_t> counts(static_cast<size_t>(c.inputs[0]->size()), how.include_self ? 1 : 0);
+  return dispatch_wide(*c.inputs[0], [&](auto zero, auto wide) -> Status {
+    using T = decltype(zero);
+    using Wide = decltype(wide);
+    const std::span<const T> x = elements<T>(*c.inputs[0]);
+    std::vector<Wide> all(x.begin(), x.end());
+    for (size_t k = 0; k < to.size(); ++k) {
+      Wide &at = all[static_cast<size_t>(to[k])];
+      const Wide value = elements<T>(source)[static_cast<size_t>(from[k])];
+      const bool first = counts[static_cast<size_t>(to[k])]++ == 0;
+      switch (first ? Mode::plain : how.mode) {
+        case Mode::add:
+          at = add(at, value);
+          break;
+        case Mode::mul:
+          at = mul(at, value);
+          break;
+        case Mode::min:
+          at = smaller(at, value);
+          break;
+        case Mode::max:
+          at = larger(at, value);
+          break;
+        default:
+          at = value;
+      }
+    }
+    for (size_t k = 0; how.mean && k < all.size(); ++k)
+      all[k] = all[k] / static_cast<Wide>(std::max<int64_t>(counts[k], 1));
+    std::ranges::transform(all, elements<T>(c.results[0]).begin(), [](Wide value) { return static_cast<T>(value); });
+    return {};
+  });
+}
+
+std::vector<ValueId> columns_of(const DecomposeContext &c, Composer &g, ValueId indices) {
+  std::vector<ValueId> columns;
+  const int64_t k = c.type(indices).dims.back().integer();
+  for (int64_t i = 0; i < k; ++i) {
+    const ValueId column = g("slice", {indices}, {{"dim", -1}, {"start", Dim(i)}, {"end", Dim(i + 1)}});
+    columns.push_back(g("squeeze", {column}, {{"dims", ints({-1})}}));
+  }
+  return columns;
+}
+
+Status infer_rows_of_indices(InferContext &c, size_t operand, Shape &shape) {
+  const TensorType &x = c.inputs[0], &indices = c.inputs[operand];
+  if (indices.rank() == 0 || !indices.dims.back().is_integer())
+    return c.fail("indices is ", indices.text(), ", expected [..., k] with a known k");
+  const int64_t k = indices.dims.back().integer();
+  if (k < 1 || k > static_cast<int64_t>(x.rank()))
+    return c.fail("indices is ", indices.text(), ", x is ", x.text(), "; expected 1 to ", x.rank(),
+                  " indices in a row");
+  shape.assign(indices.dims.begin(), indices.dims.end() - 1);
+  shape.insert(shape.end(), x.dims.begin() + k, x.dims.end());
+  return {};
+}
+
+Result<std::vector<int64_t>> places_of_rows(const RefTensor &x, const RefTensor &indices) {
+  const int64_t k = indices.shape.back();
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  const int64_t row = count_of(std::span(x.shape).subspan(static_cast<size_t>(k)));
+  std::vector<int64_t> places;
+  for (int64_t n = 0; row > 0 && n < indices.size(); n += k) {
+    int64_t place = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const int64_t value = indices.i[static_cast<size_t>(n + i)], size = x.shape[static_cast<size_t>(i)];
+      if (value < 0 || value >= size) return out_of_range(value, size);
+      place += value * strides[static_cast<size_t>(i)];
+    }
+    for (int64_t j = 0; j < row; ++j) places.push_back(place + j);
+  }
+  return places;
+}
+
+namespace {
+
+// ---- index
+
+Status infer_index(InferContext &c) {
+  KILN_ASSIGN(const Picking picking, checked_picking(c, 1));
+  c.results = {make_type(c.inputs[0].dtype, picked_shape(c.inputs[0].dims, picking))};
+  return {};
+}
+
+Status lower_index(LowerContext &c) {
+  const Picking picking = picking_of(c.attrs, c.inputs, 1);
+  const std::vector<Expr> axes = c.axes();
+  const std::span<const Expr> own = std::span(axes).subspan(picking.dim, picking.shape.size());
+  std::vector<Expr> index(axes.begin(), axes.begin() + static_cast<ptrdiff_t>(picking.dim));
+  int valid = -1;
+  for (size_t k = 0; k < picking.count; ++k) {
+    const int loaded = c.load(1 + k, broadcast_index(c.inputs[1 + k].dims, own));
+    const Picked one = picked_index(c.body, loaded, c.inputs[0].dims[picking.dim + k]);
+    index.push_back(one.index);
+    valid = both(c.body, valid, one.valid);
+  }
+  index.insert(index.end(), axes.begin() + static_cast<ptrdiff_t>(picking.dim + own.size()), axes.end());
+  c.body.yield(c.load(0, std::move(index), valid));
+  return {};
+}
+
+// Elements of x as the result.
+Status give_elements(ReferenceContext &c, std::span<const int64_t> places) {
+  return dispatch(*c.inputs[0], [&](auto zero) -> Status {
+    using T = decltype(zero);
+    std::ranges::transform(places, elements<T>(c.results[0]).begin(),
+                           [&](int64_t at) { return elements<T>(*c.inputs[0])[static_cast<size_t>(at)]; });
+    return {};
+  });
+}
+
+Status reference_index(ReferenceContext &c) {
+  KILN_ASSIGN(const PickedPlaces picked, picked_places(c, 1));
+  return give_elements(c, picked.places);
+}
+
+// ---- take_along
+
+Status infer_take_along(InferContext &c) {
+  const TensorType &x = c.inputs[0], &index = c.inputs[1];
+  KILN_TRY(require_rank(c, 1, x.rank()));
+  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const auto dim = static_cast<size_t>(axis);
+  Shape left = x.dims, right = index.dims;
+  left[dim] = right[dim] = 1;
+  KILN_ASSIGN(Shape shape, c.broadcast(left, right));
+  shape[dim] = index.dims[dim];
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status decompose_take_along(DecomposeContext &c) {
+  Composer g(c);
+  const Shape &dims = c.node.results[0].dims;
+  const size_t dim = normal_axis(c.attr("dim").i64(), dims.size());
+  Shape all = dims;
+  all[dim] = c.type(c.node.inputs[0]).dims[dim];
+  const ValueId x = g("expand", {c.node.inputs[0]}, {{"shape", AttrValue(all)}});
+  const ValueId index = g("expand", {c.node.inputs[1]}, {{"shape", AttrValue(dims)}});
+  return g.give({g("gather", {x, index}, {{"dim", static_cast<int64_t>(dim)}})});
+}
+
+Status reference_take_along(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
+  const std::vector<int64_t> &shape = c.results[0].shape;
+  const size_t dim = normal_axis(c.attr("dim").i64(), shape.size());
+  std::vector<int64_t> strides = broadcast_strides(x.shape, shape);
+  strides[dim] = 0;
+  std::vector<int64_t> places;
+  Status status;
+  walk<2>(shape, {strides, broadcast_strides(index.shape, shape)}, [&](auto at) {
+    const int64_t i = index.i[static_cast<size_t>(at[1])];
+    if (status.ok() && (i < 0 || i >= x.shape[dim])) status = out_of_range(i, x.shape[dim]);
+    places.push_back(at[0] + i * dense_strides(x.shape)[dim]);
+  });
+  KILN_TRY(std::move(status));
+  return give_elements(c, places);
+}
+
+// ---- gather_nd
+
+Status infer_gather_nd(InferContext &c) {
+  Shape shape;
+  KILN_TRY(infer_rows_of_indices(c, 1, shape));
+  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
+  return {};
+}
+
+Status decompose_gather_nd(DecomposeContext &c) {
+  Composer g(c);
+  std::vector<ValueId> operands{c.node.inputs[0]};
+  for (ValueId column : columns_of(c, g, c.node.inputs[1])) operands.push_back(column);
+  return g.give({g("index", operands)});
+}
+
+Status reference_gather_nd(ReferenceContext &c) {
+  KILN_ASSIGN(const std::vector<int64_t> places, places_of_rows(*c.inputs[0], *c.inputs[1]));
+  return give_elements(c, places);
+}
+
+// ---- reverse_sequence
+
+Status infer_reverse_sequence(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  KILN_ASSIGN(const int64_t batch, c.axis(c.attr("batch_dim").i64(), x.rank(), "batch_dim"));
+  if (dim == batch) return c.fail("dim and batch_dim are both ", dim, ", expected two dims");
+  KILN_TRY(require_rank(c, 1, 1));
+  KILN_TRY(
+      c.require_equal(c.inputs[1].dims[0], x.dims[static_cast<size_t>(batch)], "dim 0 of lengths and batch_dim of x"));
+  return infer_same(c);
+}
+
+Status lower_reverse_sequence(LowerContext &c) {
+  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank()),
+               batch = normal_axis(c.attr("batch_dim").i64(), c.result.rank());
+  kernel::BodyBuilder &body = c.body;
+  const int length = body.convert(c.load(1, {c.axis(batch)}), DType::i64), at = body.index(c.axis(dim));
+  const int last = body.op(Core::sub, length, body.index(1));
+  const int from = body.op(Core::select, body.op(Core::lt, at, length), body.op(Core::sub, last, at), at);
+  std::vector<Expr> index = c.axes();
+  const Picked picked = picked_index(body, from, c.result.dims[dim]);
+  index[dim] = picked.index;
+  body.yield(c.load(0, std::move(index), picked.valid));
+  return {};
+}
+
+Status reference_reverse_sequence(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size()),
+               batch = normal_axis(c.attr("batch_dim").i64(), x.shape.size());
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < x.size(); ++k) {
+    const int64_t t = k / strides[dim] % x.shape[dim];
+    const int64_t length = c.inputs[1]->i[static_cast<size_t>(k / strides[batch] % x.shape[batch])];
+    if (length > x.shape[dim]) return out_of_range(length - 1, x.shape[dim]);
+    places.push_back(t < length ? k + (length - 1 - 2 * t) * strides[dim] : k);
+  }
+  return give_elements(c, places);
+}
+
+// ---- samples
+
+void sample(SampleSink &out, const char *name, std::vector<TensorType> inputs, AttrMap attrs, int64_t size,
+            std::map<std::string, int64_t> sizes = {}) {
+  out.push_back({.name = name,
+                 .inputs = std::move(inputs),
+                 .attrs = std::move(attrs),
+                 .sizes = std::move(sizes),
+                 .int_low = 0,
+                 .int_high = size});
+}
+
+void samples_index(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  sample(out, "rows", {f32({7, 17}), i64({5})}, {}, 7);
+  sample(out, "elements", {f32({7, 9}), i64({33}), i64({33})}, {}, 7);
+  sample(out, "broadcast", {f32({7, 9, 5}), i64({3, 1}), i64({4})}, {}, 7);
+  sample(out, "last_dims", {f32({3, 7, 9}), i64({5}), i64({5})}, {{"dim", 1}}, 7);
+  sample(out, "scalar_index", {f32({3, 5}), i64({})}, {{"dim", -2}}, 3);
+  sample(out, "integers", {i64({9, 9}), i64({4}), i64({1})}, {}, 9);
+  sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
+  sample(out, "symbolic", {f32({n, 9, m}), i64({m}), i64({m})}, {}, 5, {{"n", 5}, {"m", 33}});
+}
+void samples_take_along(SampleSink &out) {
+  const Dim n = sym("n");
+  sample(out, "rows", {f32({7, 17}), i64({5, 17})}, {{"dim", 0}}, 7);
+  sample(out, "one_row_of_indices", {f32({7, 17}), i64({1, 9})}, {{"dim", 1}}, 17);
+  sample(out, "one_row_of_elements", {f32({1, 17}), i64({5, 3})}, {{"dim", -1}}, 17);
+  sample(out, "integers", {i64({9}), i64({4})}, {{"dim", 0}}, 9);
+  sample(out, "empty", {f32({7, 3}), i64({0, 3})}, {{"dim", 0}}, 7);
+  sample(out, "symbolic", {f32({n, 3}), i64({5, 1})}, {{"dim", 0}}, 7, {{"n", 7}});
+}
+void samples_gather_nd(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  sample(out, "elements", {f32({7, 9}), i64({33, 2})}, {}, 7);
+  sample(out, "rows", {f32({7, 17}), i64({2, 3, 1})}, {}, 7);
+  sample(out, "one", {f32({5, 5, 5}), i64({2})}, {}, 5);
+  sample(out, "integers", {i64({9, 9}), i64({4, 2})}, {}, 9);
+  sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
+  sample(out, "symbolic", {f32({n, 9, m}), i64({m, 2})}, {}, 5, {{"n", 5}, {"m", 33}});
+}
+void samples_reverse_sequence(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  sample(out, "rows", {f32({5, 17}), i64({5})}, {{"dim", 1}, {"batch_dim", 0}}, 18);
+  sample(out, "time_first", {f32({7, 3, 5}), i64({3})}, {{"dim", 0}, {"batch_dim", 1}}, 8);
+  sample(out, "integers", {i64({3, 9}), i64({3})}, {{"dim", -1}, {"batch_dim", 0}}, 10);
+  sample(out, "empty", {f32({3, 0}), i64({3})}, {{"dim", 1}, {"batch_dim", 0}}, 1);
+  sample(out, "symbolic", {f32({n, m}), i64({n})}, {{"dim", 1}, {"batch_dim", 0}}, 8, {{"n", 5}, {"m", 7}});
+}
+
+// ---- records
+
+ArgDef indices_arg(std::string_view name, std::string_view doc, Arity arity = Arity::one) {
+  return {name, doc, index_types, arity, /*same_dtype=*/false};
+}
+
+const Op records[] = {
+    {{.name = "index",
+      .doc =
+          "y[k] = x[indices[0][k], indices[1][k], ...], for each index k of the indices: they stand for as many dims "
+          "of x, from `dim` on, and their shape takes the place of these.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type}, indices_arg("indices", "broadcast together", Arity::variadic)},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the first dim that an index stands for", 0)},
+      .infer = infer_index},
+     {.lower = lower_index, .reference = reference_index, .samples = samples_index}},
+    {{.name = "take_along",
+      .doc = "gather, of operands that are broadcast to each other in all dims but `dim`.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type}, indices_arg("index", "of x's rank")},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the dim that index tells the place in")},
+      .infer = infer_take_along},
+     {.decompose = decompose_take_along, .reference = reference_take_along, .samples = samples_take_along}},
+    {{.name = "gather_nd",
+      .doc =
+          "y[i, ...] = x[indices[i, 0], indices[i, 1], ..., ...]: a row of indices tells an element, or a part, of x.",
+      .flags = op_flags::moves,
+      .args = {{"x", "any shape", any_type}, indices_arg("indices", "[..., k]: for the first k dims of x")},
+      .result_names = {"y"},
+      .infer = infer_gather_nd},
+     {.decompose = decompose_gather_nd, .reference = reference_gather_nd, .samples = samples_gather_nd}},
+    {{.name = "reverse_sequence",
+      .doc =
+          "The first lengths[b] elements along `dim` from the last to the first, for each b in batch_dim; the others "
+          "stay. A length beyond the dim is an index out of range; one below 1 reverses nothing.",
+      .flags = op_flags::moves,
+      .args = {{"x", "at least two dims", any_type}, indices_arg("lengths", "[x's batch_dim]")},
+      .result_names = {"y"},
+      .attrs = {dim_attr("the dim that is reversed"),
+                {.name = "batch_dim", .doc = "the dim that has a length each", .kind = AttrKind::i64, .fallback = 0}},
+      .infer = infer_reverse_sequence},
+     {.lower = lower_reverse_sequence, .reference = reference_reverse_sequence, .samples = samples_reverse_sequence}},
+};
+
+}  // namespace
+
+std::span<const Op> picking_ops() { return records; }
+
+}  // namespace kiln::ops
