@@ -1,4 +1,5 @@
 // Ops whose results tell sizes: symbols that a run resolves.
+#include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -46,10 +47,15 @@ Dim elements_of(const TensorType &type) {
   return elements;
 }
 
-Status infer_nonzero(InferContext &c) {
-  const Dim &max = c.attr("max").dim(), elements = elements_of(c.inputs[0]);
+// The symbol is at most "max", and at most `elements`.
+Status resolve_found(InferContext &c, const Dim &elements) {
+  const Dim &max = c.attr("max").dim();
   if (max.is_integer() && max.integer() < -1) return c.fail("max is ", max.text(), ", expected at least 0, or -1");
-  KILN_TRY(resolve_at_most(c, max.is(-1) ? elements : min(elements, max)));
+  return resolve_at_most(c, max.is(-1) ? elements : min(elements, max));
+}
+
+Status infer_nonzero(InferContext &c) {
+  KILN_TRY(resolve_found(c, elements_of(c.inputs[0])));
   const Dim count = Expr::symbol(c.symbols[0].name);
   c.results = {make_type(DType::i64, {count, static_cast<int64_t>(c.inputs[0].rank())}), make_type(DType::i64, {})};
   return {};
@@ -147,6 +153,72 @@ void samples_nonzero(SampleSink &out) {
   given("scalar_zero", {}, {0.f});
 }
 
+// ---- masked_select
+
+Status infer_masked_select(InferContext &c) {
+  KILN_ASSIGN(const Shape dims, c.broadcast(c.inputs[0].dims, c.inputs[1].dims));
+  KILN_TRY(resolve_found(c, product_of(dims)));
+  c.results = {make_type(c.inputs[0].dtype, {Expr::symbol(c.symbols[0].name)}), make_type(DType::i64, {})};
+  return {};
+}
+
+// What nonzero finds in the mask tells what is picked. It takes the node's place, by name and symbol.
+Status decompose_masked_select(DecomposeContext &c) {
+  Composer g(c);
+  Shape dims = c.type(c.node.inputs[0]).dims;
+  const Shape &other = c.type(c.node.inputs[1]).dims;
+  if (other.size() > dims.size()) dims.insert(dims.begin(), other.size() - dims.size(), 1);
+  for (size_t d = 0; d < other.size(); ++d)
+    if (Dim &dim = dims[dims.size() - other.size() + d]; dim.is(1)) dim = other[d];
+  const Shape flat{product_of(dims)};
+  std::vector<ValueId> parts;
+  for (ValueId operand : c.node.inputs)
+    parts.push_back(g("reshape", {g("expand", {operand}, {{"shape", AttrValue(dims)}})}, {{"shape", AttrValue(flat)}}));
+  c.edit.retire(c.node.id);
+  Result<uint32_t> found = c.edit.add(c.ops.find("nonzero"), {&parts[1], 1},
+                                      {{"max", c.attr("max")}, {"symbol", c.node.symbols[0].name}}, c.node.name);
+  if (!found.ok()) return found.take_status();
+  return g.give({g("gather_nd", {parts[0], {*found, 0}}), {*found, 1}});
+}
+
+Status reference_masked_select(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const size_t rank = std::max(x.shape.size(), mask.shape.size());
+  std::vector<int64_t> shape(rank, 1);
+  for (const RefTensor *operand : c.inputs)
+    for (size_t d = 0; d < operand->shape.size(); ++d)
+      if (int64_t &dim = shape[rank - operand->shape.size() + d]; dim == 1) dim = operand->shape[d];
+  walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(mask.shape, shape)}, [&](auto at) {
+    if (!mask.i[static_cast<size_t>(at[1])]) return;
+    if (x.is_float())
+      y.f.push_back(x.f[static_cast<size_t>(at[0])]);
+    else
+      y.i.push_back(x.i[static_cast<size_t>(at[0])]);
+    ++c.results[1].i[0];
+  });
+  y.shape[0] = c.results[1].i[0];
+  return {};
+}
+
+void samples_masked_select(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  out.push_back({.name = "vector", .inputs = {f32({257}), boolean({257})}});
+  out.push_back({.name = "matrix", .inputs = {f32({7, 33}), boolean({7, 33})}});
+  out.push_back({.name = "mask_of_rows", .inputs = {f32({7, 5}), boolean({7, 1})}});
+  out.push_back({.name = "one_element", .inputs = {f32({}), boolean({5})}});
+  out.push_back({.name = "scalars", .inputs = {f32({}), boolean({})}});
+  out.push_back({.name = "integers", .inputs = {i64({9}), boolean({9})}});
+  out.push_back({.name = "empty", .inputs = {f32({3, 0}), boolean({3, 0})}});
+  out.push_back({.name = "at_most", .inputs = {f32({65}), boolean({65})}, .attrs = {{"max", Dim(65)}}});
+  out.push_back({.name = "symbolic", .inputs = {f32({n, m}), boolean({m})}, .sizes = {{"n", 5}, {"m", 33}}});
+}
+
+const AttrDef max_attr = {.name = "max",
+                          .doc = "the most that there can be; -1, and at most: as many as there are elements",
+                          .kind = AttrKind::dim,
+                          .fallback = Dim(-1)};
+
 const Op records[] = {
     {{.name = "resolve",
       .doc =
@@ -167,13 +239,21 @@ const Op records[] = {
       .flags = op_flags::moves | op_flags::resolves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"index", "count"},
-      .attrs = {{.name = "max",
-                 .doc = "the most that there can be; -1, and at most: as many as x has",
-                 .kind = AttrKind::dim,
-                 .fallback = Dim(-1)},
-                symbol_attr},
+      .attrs = {max_attr, symbol_attr},
       .infer = infer_nonzero},
      {.decompose = decompose_nonzero, .reference = reference_nonzero, .samples = samples_nonzero}},
+
+    {{.name = "masked_select",
+      .doc = "The elements of x where the mask holds, in row-major order: [symbol]; and how many they are, which is "
+             "`symbol` from here on. A run that finds more than `max` ends there (TYPE_MISMATCH). Memory is laid out "
+             "for `max`.",
+      .flags = op_flags::moves | op_flags::resolves,
+      .args = {{"x", "any shape", any_type},
+               {"mask", "broadcast with x", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false}},
+      .result_names = {"y", "count"},
+      .attrs = {max_attr, symbol_attr},
+      .infer = infer_masked_select},
+     {.decompose = decompose_masked_select, .reference = reference_masked_select, .samples = samples_masked_select}},
 };
 
 }  // namespace

@@ -66,7 +66,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
           {{"cond", "control flow is steps of a plan, no kernel"},
            {"while", "control flow is steps of a plan, no kernel"},
            {"resolve", "a step of a plan, no kernel"},
-           {"nonzero", "a step of a plan lies between its kernels"}}};
+           {"nonzero", "a step of a plan lies between its kernels"},
+           {"masked_select", "a step of a plan lies between its kernels"}}};
 }
 
 // ---- the cpu backend: what a host gets

@@ -63,10 +63,37 @@ TEST_P(CallError, IndexOutOfRange) {
     EXPECT_EQ(code_of("one_hot", {.inputs = {i64({2})}, .attrs = {{"classes", Dim(9)}}, .given = {{0, indices}}}),
               Code::out_of_range)
         << index;
+    const TensorData column = i64_data({2, 1}, {0, index});
+    for (const char *op : {"scatter", "scatter_add", "scatter_max"})
+      EXPECT_EQ(
+          code_of(op,
+                  {.inputs = {f32({9, 1}), i64({2, 1}), f32({2, 1})}, .attrs = {{"dim", 0}}, .given = {{1, column}}}),
+          Code::out_of_range)
+          << op << index;
+    EXPECT_EQ(code_of("index_add",
+                      {.inputs = {f32({9, 3}), i64({2}), f32({2, 3})}, .attrs = {{"dim", 0}}, .given = {{1, indices}}}),
+              Code::out_of_range)
+        << index;
+    EXPECT_EQ(code_of("index", {.inputs = {f32({9, 3}), i64({2})}, .given = {{1, indices}}}), Code::out_of_range);
+    EXPECT_EQ(code_of("index_put", {.inputs = {f32({9, 3}), f32({}), i64({2})}, .given = {{2, indices}}}),
+              Code::out_of_range)
+        << index;
+    EXPECT_EQ(code_of("scatter_nd_add", {.inputs = {f32({9}), i64({2, 1}), f32({2})}, .given = {{1, column}}}),
+              Code::out_of_range)
+        << index;
+    EXPECT_EQ(code_of("embedding_bag", {.inputs = {f32({9, 3}), i64({2, 1})}, .given = {{1, column}}}),
+              Code::out_of_range)
+        << index;
     for (const char *op : {"nll_loss", "cross_entropy"})
       EXPECT_EQ(code_of(op, {.inputs = {f32({2, 9}), i64({2})}, .given = {{1, indices}}}), Code::out_of_range)
           << op << index;
   }
+}
+
+TEST_P(CallError, SequenceLongerThanItsDim) {
+  EXPECT_EQ(code_of("reverse_sequence",
+                    {.inputs = {f32({2, 5}), i64({2})}, .attrs = {{"dim", 1}}, .given = {{1, i64_data({2}, {5, 6})}}}),
+            Code::out_of_range);
 }
 
 TEST_P(CallError, IntegerDivisionByZero) {

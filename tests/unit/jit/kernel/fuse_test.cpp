@@ -112,6 +112,26 @@ TEST(Fuse, ScansDownColumnsWithVectorsAcrossThem) {
   expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
 }
 
+TEST(Fuse, ScattersRowsWithVectorsAcrossThemAndColumnsWithATaskARow) {
+  for (const uint32_t along : {0u, 1u}) {
+    ProgramBuilder b;
+    const uint32_t x = b.input({n, t}), order = b.input({9}, false, DType::i64),
+                   source = b.input(along == 0 ? Shape{9, t} : Shape{n, 9});
+    b.output(b.map(Core::neg, b.add_rows(b.map(Core::exp, x), order, source, along)));
+    const Fused f = fused(b);
+    const Launch &first = f.launches[0];
+    const Kernel &k = *first.kernel;
+    ASSERT_EQ(k.parallel.size(), 1u) << print(k);
+    EXPECT_EQ(k.parallel[0].extent, Expr::symbol("s0"));
+    EXPECT_EQ(first.symbols[0], along == 0 ? "t" : "n");
+    EXPECT_EQ(k.schedule.vector, along == 0 ? Schedule::Vector::parallel : Schedule::Vector::inner) << print(k);
+    EXPECT_TRUE(k.stages[1].stores[0].scatters() && k.stages[1].stores[0].combines()) << print(k);
+    // The operand is computed where the result begins; the reader where a row of it is whole.
+    EXPECT_EQ(f.launches.size(), along == 0 ? 2u : 1u) << print(k);
+    expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+  }
+}
+
 TEST(Fuse, SumsColumnsThroughPartialsInScratchWhereTheirOrderShowsAndIsNotFree) {
   for (const auto &[combine, ordered, partials] :
        {std::tuple{Core::add, true, 32}, {Core::add, false, 0}, {Core::max, true, 0}}) {

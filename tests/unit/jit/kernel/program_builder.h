@@ -125,6 +125,27 @@ class ProgramBuilder {
     b.yield(b.convert(b.load(1, program.tensors[w].dtype, {all.back(), k}), accumulator));
     return define(std::move(c), {x, w});
   }
+  // y = x, with row r of `source` added to row order[r] of y, both along dim `along`.
+  uint32_t add_rows(uint32_t x, uint32_t order, uint32_t source, uint32_t along) {
+    Compute c;
+    c.dims = program.tensors[x].dims;
+    c.reduce = {program.tensors[source].dims[along]};
+    const Expr row = Expr::axis(static_cast<uint32_t>(c.dims.size()), c.reduce[0]);
+    Compute::Scatter &scatter = c.scatter.emplace();
+    BodyBuilder body(c.body), begin(scatter.begin);
+    begin.yield(begin.load(0, DType::f32, axes(c.dims)));
+    scatter.index = axes(c.dims);
+    std::vector<Expr> from = scatter.index;
+    from[along] = row;
+    scatter.index[along] = Expr::value(1);
+    scatter.mode = Store::Mode::add;
+    scatter.valid = 2;
+    const int to = body.load(1, program.tensors[order].dtype, {row});
+    body.yield(body.load(2, DType::f32, from));
+    body.yield(to);
+    body.yield(body.op(Core::in_range, to, body.index(c.dims[along])));
+    return define(std::move(c), {x, order, source});
+  }
   // Gives the first result; the others follow it.
   uint32_t define(Compute c, std::vector<uint32_t> operands) {
     std::vector<uint32_t> results;

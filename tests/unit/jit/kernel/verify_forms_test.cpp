@@ -255,6 +255,24 @@ TEST(Separates, ShowsThatPointsHaveElementsOfTheirOwn) {
   EXPECT_FALSE(separates(i * k, {0}));
   EXPECT_FALSE(separates(mod(i, 4), {0}));
   EXPECT_FALSE(separates(i * 8 + Expr::value(0), {0}));
+  EXPECT_TRUE(separates(Expr::value(0) * s1 + j, {1}));
+  EXPECT_TRUE(separates(i * (s1 * 4) + Expr::value(0) * s1 + j, {1}));
+  EXPECT_FALSE(separates(Expr::value(0) * s0 + j, {1}));
+}
+
+TEST(Separates, TakesTheBoundsThatAGuardShows) {
+  const Expr s0 = Expr::symbol("s0"), s1 = Expr::symbol("s1"), i = axis(0, s0);
+  Stage stage;
+  BodyBuilder body(stage.body);
+  const int to = body.load(0, DType::i64, {i}), valid = body.op(Core::in_range, to, body.index(s1));
+  body.yield(to);
+  body.yield(body.op(Core::logical_and, valid, body.op(Core::gt, to, body.index(s0))));
+  const Store guarded{{.buffer = 1, .index = {i * s1 + Expr::value(0)}, .valid = 1, .fill = 0}, 0},
+      unguarded{{.buffer = 1, .index = {i * s1 + Expr::value(0)}, .valid = -1, .fill = 0}, 0},
+      longer{{.buffer = 1, .index = {i * 4 + Expr::value(0)}, .valid = 1, .fill = 0}, 0};
+  EXPECT_TRUE(separates(stage, guarded, {0}));
+  EXPECT_FALSE(separates(stage, unguarded, {0}));
+  EXPECT_FALSE(separates(stage, longer, {0}));
 }
 
 }  // namespace
