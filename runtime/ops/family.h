@@ -18,6 +18,7 @@ namespace kiln::ops {
 // ---- the families: each is the table of one .cpp file, and registry.cpp lists them all
 std::span<const Op> creation_ops();
 std::span<const Op> conversion_ops();
+std::span<const Op> random_ops();
 std::span<const Op> unary_ops();
 std::span<const Op> rounding_ops();
 std::span<const Op> bits_ops();

@@ -16,6 +16,7 @@ struct Table {
 std::vector<Table> tables() {
   return {{"creation", ops::creation_ops()},
           {"creation", ops::conversion_ops()},
+          {"random", ops::random_ops()},
           {"pointwise", ops::unary_ops()},
           {"pointwise", ops::rounding_ops()},
           {"pointwise", ops::bits_ops()},
