@@ -290,6 +290,7 @@ void samples_embedding_bag(SampleSink &out) {
     sample(out, str_cat(mode, "_ragged"), {f32({7, 9}), i64({12}), i64({5})}, {{"mode", mode}}, 7);
     out.back().given = {{2, i64_data({5}, {0, 3, 3, 4, 12})}};
   }
+  sample(out, "indices_of_32_bits", {f32({7, 9}), make_type(DType::i32, {5, 4})}, {{"mode", "sum"}}, 7);
   sample(out, "empty_bags", {f32({7, 9}), i64({3, 0})}, {{"mode", "max"}}, 7);
   sample(out, "symbolic", {f32({n, 9}), i64({n, m})}, {{"mode", "mean"}}, 7, {{"n", 7}, {"m", 3}});
 }

@@ -338,7 +338,8 @@ void sample(SampleSink &out, const char *name, std::vector<TensorType> before, A
 }
 
 void samples_bits(SampleSink &out) {
-  for (const DType dtype : {DType::u32, DType::u64, DType::i16})
+  for (const DType dtype :
+       {DType::u32, DType::u64, DType::i32, DType::i64, DType::u16, DType::i16, DType::u8, DType::i8})
     sample(out, name_of(dtype).data(), {}, {{"dtype", dtype}, {"shape", AttrValue(Shape{3, 11})}}, true);
   sample(out, "of_zeros", {}, {{"shape", AttrValue(Shape{8})}}, false);
   sample(out, "none", {}, {{"shape", AttrValue(Shape{0})}}, false);
@@ -364,7 +365,9 @@ void samples_randint(SampleSink &out) {
   sample(out, "i64", {}, with(DType::i64, -7, 100), true);
   sample(out, "i64_all", {}, with(DType::i64, i64_min, i64_max), true);
   sample(out, "i32_all", {}, with(DType::i32, -(int64_t{1} << 31), int64_t{1} << 31), true);
-  sample(out, "u8", {}, with(DType::u8, 0, 6), false);
+  sample(out, "u64", {}, with(DType::u64, 3, i64_max), true);
+  for (const DType dtype : {DType::u32, DType::u16, DType::i16, DType::u8, DType::i8})
+    sample(out, name_of(dtype).data(), {}, with(dtype, 0, 6), false);
   sample(out, "symbolic", {}, {{"shape", AttrValue(Shape{sym("n")})}, {"low", 0}, {"high", 10}}, true, {{"n", 9}});
 }
 void samples_bernoulli(SampleSink &out) {
@@ -389,7 +392,7 @@ void samples_dropout(SampleSink &out) {
 
 std::vector<ArgDef> keyed(std::vector<ArgDef> args) {
   const auto key = [&](std::string_view name, std::string_view doc) {
-    args.push_back({name, doc, dtypes(DType::u64, DType::i64), Arity::one, /*same_dtype=*/false});
+    args.push_back({name, doc, dtypes(DType::u64), Arity::one, /*same_dtype=*/false});
   };
   key("seed", "a scalar; its bits are the key");
   key("counter", "a scalar: the number of the first block");
