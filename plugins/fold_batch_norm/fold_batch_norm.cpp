@@ -43,7 +43,8 @@ std::optional<Pair> match(const Rewriter &graph, const Ops &ops, kiln_node norm)
   if (!graph.is(norm, ops.batch_norm, {"eps"})) return std::nullopt;
   const kiln_value convolved = graph.input(norm, 0);
   const kiln_node conv = node_of(convolved);
-  if (!graph.is(conv, ops.conv2d, {"stride", "padding", "groups"}) || !graph.used_once(convolved)) return std::nullopt;
+  if (!graph.is(conv, ops.conv2d, {"stride", "padding", "dilation", "groups"}) || !graph.used_once(convolved))
+    return std::nullopt;
   if (!graph.same_annotations(conv, norm)) return std::nullopt;
   for (uint32_t i = 1; i < 5; i++)  // scale, bias, mean, variance
     if (!is_bound_once(graph, graph.input(norm, i))) return std::nullopt;
@@ -72,6 +73,7 @@ void fold(Rewriter &graph, const Ops &ops, const Pair &pair) {
       {x, graph.add(ops.mul, {weight, by_kernel}), graph.add(ops.sub, {bias, graph.add(ops.mul, {centre, factor})})},
       {{"stride", graph.integers(pair.conv, "stride")},
        {"padding", graph.integers(pair.conv, "padding")},
+       {"dilation", graph.integers(pair.conv, "dilation")},
        {"groups", graph.integers(pair.conv, "groups").front()}});
   graph.replace(result_of(pair.norm), folded);
 }

@@ -1,7 +1,7 @@
-// Convolution of images: conv2d is correlate2d and a bias.
+// Convolution of sequences, images and volumes: conv2d is correlate2d and a bias.
 #include <cmath>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/convolving.h"
 
 namespace kiln::ops {
 namespace {
@@ -9,80 +9,72 @@ namespace {
 using kernel::ContractRole;
 using kernel::Core;
 
-const std::vector<AttrDef> convolution_attrs = {
-    {.name = "stride", .doc = "steps along H and W", .kind = AttrKind::i64, .is_list = true, .fallback = ints({1, 1})},
-    {.name = "padding",
-     .doc = "zeros at both ends of H and W",
-     .kind = AttrKind::i64,
-     .is_list = true,
-     .fallback = ints({0, 0})},
-    {.name = "groups", .doc = "how many groups the channels fall into", .kind = AttrKind::i64, .fallback = 1}};
-
-constexpr std::string_view weight_doc = "[O, C / groups, KH, KW]; x's dtype, or i8 where x is i8 or u8";
-
-Status infer_correlate2d(InferContext &c) {
+Status infer_correlate(InferContext &c) {
+  const size_t n = space_of(c.op);
   const TensorType &x = c.inputs[0], &weight = c.inputs[1];
-  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
-  KILN_TRY(require_rank(c, 0, 4));
-  KILN_TRY(require_rank(c, 1, 4));
-  KILN_TRY(require_integers(c, "stride", 2, 1));
-  KILN_TRY(require_integers(c, "padding", 2, 0));
+  KILN_ASSIGN(const DType dtype, infer_operands(c, n));
   const int64_t groups = c.attr("groups").i64();
-  if (groups < 1) return c.fail("groups is ", groups, ", expected at least 1");
   KILN_TRY(c.require_equal(x.dims[1], weight.dims[1] * groups, "x dim 1 and groups * weight dim 1"));
   KILN_TRY(c.require_equal(mod(weight.dims[0], groups), 0, "weight dim 0 modulo groups and 0"));
   Shape shape = {x.dims[0], weight.dims[0]};
-  for (size_t d = 0; d < 2; ++d) {
-    KILN_ASSIGN(Dim count, window_count(c, x.dims[2 + d], weight.dims[2 + d], c.attr("stride").i64_list()[d],
-                                        c.attr("padding").i64_list()[d], str_cat("x dim ", 2 + d)));
+  const std::vector<Ends> padding = padding_of(c.attrs, n);
+  for (size_t d = 0; d < n; ++d) {
+    const Dim extent = window_extent(weight.dims[2 + d], c.attr("dilation").i64_list()[d]);
+    KILN_ASSIGN(Dim count, window_count(c, x.dims[2 + d], extent, c.attr("stride").i64_list()[d], padding[d],
+                                        str_cat("x dim ", 2 + d)));
     shape.push_back(std::move(count));
   }
   c.results = {make_type(dtype, std::move(shape))};
   return {};
 }
 
-Status infer_conv2d(InferContext &c) {
-  KILN_TRY(infer_correlate2d(c));
-  if (c.inputs.size() < 3) return {};
-  KILN_TRY(require_rank(c, 2, 1));
-  KILN_TRY(require_bias(c, 2, c.results[0].dtype));
-  return c.require_equal(c.inputs[2].dims[0], c.inputs[1].dims[0], "bias dim 0 and weight dim 0");
+Status infer_conv(InferContext &c) {
+  KILN_TRY(infer_correlate(c));
+  return infer_bias(c, c.inputs[1].dims[0], "bias dim 0 and weight dim 0");
 }
 
-// The loads of x and weight that are multiplied, at reduce axis k = (channel of the group, row, column of the window).
+// What a weight's index is at reduce axis k: that of an element of one output channel, which is a channel of the group
+// and a place in the window.
+std::vector<Expr> place_of(const LowerContext &c, const Expr &k) {
+  return unflatten(k, std::span(c.inputs[1].dims).subspan(1));
+}
+
+// The loads of x and weight that are multiplied.
 int load_x(const LowerContext &c, kernel::BodyBuilder body, const Expr &k) {
   const Shape &x = c.inputs[0].dims, &weight = c.inputs[1].dims;
-  const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &padding = c.attr("padding").i64_list();
+  const size_t n = x.size() - 2;
+  const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &dilation = c.attr("dilation").i64_list();
+  const std::vector<Ends> padding = padding_of(c.attrs, n);
+  const std::vector<Expr> place = place_of(c, k);
   const Expr group =
       c.attr("groups").i64() == 1 ? Expr(0) : floor_div(c.axis(1), floor_div(weight[0], c.attr("groups").i64()));
-  const Expr channel = group * weight[1] + floor_div(k, weight[2] * weight[3]);
-  const Expr row = c.axis(2) * stride[0] + mod(floor_div(k, weight[3]), weight[2]) - padding[0];
-  const Expr column = c.axis(3) * stride[1] + mod(k, weight[3]) - padding[1];
+  std::vector<Expr> index = {c.axis(0), group * weight[1] + place[0]};
   int valid = -1;
-  if (padding[0] > 0) valid = inside(body, row, x[2]);
-  if (padding[1] > 0) valid = both(body, valid, inside(body, column, x[3]));
-  return body.convert(body.load(0, c.inputs[0].dtype, {c.axis(0), channel, row, column}, valid), c.result.dtype);
+  for (size_t d = 0; d < n; ++d) {
+    index.push_back(c.axis(2 + d) * stride[d] + place[1 + d] * dilation[d] - padding[d].before);
+    if (padding[d].before > 0 || padding[d].after > 0) valid = both(body, valid, inside(body, index.back(), x[2 + d]));
+  }
+  return body.convert(body.load(0, c.inputs[0].dtype, std::move(index), valid), c.result.dtype);
 }
 int load_weight(const LowerContext &c, kernel::BodyBuilder body, const Expr &k) {
-  const Shape &weight = c.inputs[1].dims;
-  const int value = body.load(
-      1, c.inputs[1].dtype,
-      {c.axis(1), floor_div(k, weight[2] * weight[3]), mod(floor_div(k, weight[3]), weight[2]), mod(k, weight[3])});
-  return body.convert(value, c.result.dtype);
+  std::vector<Expr> index = place_of(c, k);
+  index.insert(index.begin(), c.axis(1));
+  return body.convert(body.load(1, c.inputs[1].dtype, std::move(index)), c.result.dtype);
 }
 
 // One group is a contraction: for each image, output channels by output pixels. Several are plain sums, since a group's
 // channels are a part of the result's axis.
-Status lower_correlate2d(LowerContext &c) {
-  const Shape &weight = c.inputs[1].dims;
-  const Expr k = c.reduce_axis(weight[1] * weight[2] * weight[3]);
+Status lower_correlate(LowerContext &c) {
+  const Expr k = c.reduce_axis(product_of(std::span(c.inputs[1].dims).subspan(1)));
   if (c.attr("groups").i64() == 1) {
     kernel::Contract &contract = c.compute.contract.emplace();
     kernel::BodyBuilder a(contract.a), b(contract.b);
     a.yield(load_x(c, a, k));
     b.yield(load_weight(c, b, k));
     contract.accumulator = c.result.dtype;
-    c.compute.roles = {ContractRole::batch, ContractRole::n, ContractRole::m, ContractRole::m};
+    c.compute.roles.assign(c.result.rank(), ContractRole::m);
+    c.compute.roles[0] = ContractRole::batch;
+    c.compute.roles[1] = ContractRole::n;
   } else {
     c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
     const int x = load_x(c, c.body, k);
@@ -91,49 +83,31 @@ Status lower_correlate2d(LowerContext &c) {
   return {};
 }
 
-Status decompose_conv2d(DecomposeContext &c) {
-  KILN_ASSIGN(ValueId y, c.add("correlate2d", {c.node.inputs[0], c.node.inputs[1]}, c.node.attrs));
-  if (c.node.inputs.size() == 3) {
-    KILN_ASSIGN(ValueId bias, c.add("unsqueeze", {c.node.inputs[2]}, {{"dims", ints({1, 2})}}));
-    KILN_ASSIGN(y, c.add("add", {y, bias}));
-  }
-  c.results = {y};
-  return {};
+Status decompose_conv(DecomposeContext &c) {
+  Composer g(c);
+  const std::string correlate = str_cat("correlate", space_of(c.op), "d");
+  return g.give({add_bias(c, g, g(correlate, {c.node.inputs[0], c.node.inputs[1]}, c.node.attrs))});
 }
 
-Status reference_convolution(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
-  RefTensor &y = c.results[0];
-  const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &padding = c.attr("padding").i64_list();
-  const int64_t channels = weight.shape[1], height = x.shape[2], width = x.shape[3];
-  const int64_t group_outputs = std::max<int64_t>(y.shape[1] / c.attr("groups").i64(), 1);
-  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
-    using T = decltype(zero);
-    using Wide = decltype(wide);
-    const auto image = elements<T>(x), factor = elements<T>(weight);
-    T *out = elements<T>(y).data();
-    for (int64_t n = 0; n < y.shape[0]; ++n)
-      for (int64_t o = 0; o < y.shape[1]; ++o)
-        for (int64_t i = 0; i < y.shape[2]; ++i)
-          for (int64_t j = 0; j < y.shape[3]; ++j) {
-            Wide sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[static_cast<size_t>(o)] : T(0);
-            for (int64_t s = 0; s < channels; ++s)
-              for (int64_t p = 0; p < weight.shape[2]; ++p)
-                for (int64_t q = 0; q < weight.shape[3]; ++q) {
-                  const int64_t row = i * stride[0] + p - padding[0], column = j * stride[1] + q - padding[1];
-                  const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-                  const int64_t channel = o / group_outputs * channels + s;
-                  const auto at = static_cast<size_t>(((n * x.shape[1] + channel) * height + row) * width + column);
-                  // Padding is zeros, not nothing: an infinite weight makes NaN of them.
-                  const T w =
-                      factor[static_cast<size_t>(((o * channels + s) * weight.shape[2] + p) * weight.shape[3] + q)];
-                  sum = add(sum, mul(Wide(inside ? image[at] : T(0)), Wide(w)));
-                }
-            *out++ = static_cast<T>(sum);
-          }
-    return {};
-  });
+// All elements of the window: what it has in the padding is 0, not nothing.
+std::vector<Tap> taps_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
+  const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
+  const std::vector<int64_t> window(c.inputs[1]->shape.begin() + 2, c.inputs[1]->shape.end());
+  const std::vector<int64_t> &stride = c.attr("stride").i64_list(), &dilation = c.attr("dilation").i64_list();
+  const std::vector<Ends> padding = padding_of(c.attrs, at.size());
+  std::vector<Tap> taps;
+  for (int64_t k = 0; k < count_of(window); ++k) {
+    std::vector<int64_t> from = unflatten(k, window);
+    for (size_t d = 0; d < at.size(); ++d) from[d] = at[d] * stride[d] + from[d] * dilation[d] - padding[d].before;
+    taps.push_back({place_in(from, size), k});
+  }
+  return taps;
 }
+Status reference_conv(ReferenceContext &c) {
+  return reference_of_taps(c, taps_at, /*weight_begins_with_inputs=*/false);
+}
+
+// ---- samples
 
 void samples_correlate2d(SampleSink &out) {
   const Dim n = sym("n"), h = sym("h"), w = sym("w");
@@ -169,37 +143,66 @@ void samples_correlate2d(SampleSink &out) {
   out.back().given = {{0, f32_data({1, 1, 1, 3}, {1, 2, -3})}, {1, f32_data({1, 1, 1, 2}, {INFINITY, 0.5f})}};
 }
 
-void samples_conv2d(SampleSink &out) {
-  samples_correlate2d(out);
-  for (Sample &sample : out) {
-    const DType bias = dtype_info(sample.inputs[0].dtype).is_float ? DType::f32 : DType::i32;
-    sample.inputs.push_back(make_type(bias, {sample.inputs[1].dims[0]}));
+// The same of each count of dims.
+void samples_correlate(SampleSink &out, size_t n) {
+  if (n == 2) samples_correlate2d(out);
+  const auto sample = [&](const char *name, const Shape &x, const Shape &weight, AttrMap attrs,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(convolution_sample(name, x, weight, n, std::move(attrs)));
+    out.back().sizes = std::move(sizes);
+  };
+  const auto each = [&](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
+  std::vector<int64_t> ends;
+  for (size_t d = 0; d < n; ++d) ends.insert(ends.end(), {static_cast<int64_t>(d), 2});
+  if (n != 2) {
+    sample("plain_windows", {2, 3, 5}, {5, 3, 3}, {});
+    sample("strided_and_padded", {2, 3, 6}, {4, 3, 3}, {{"stride", each(2)}, {"padding", each(1)}});
+    sample("one_wide", {1, 5, 3}, {3, 5, 1}, {});
+    sample("depthwise", {1, 3, 6}, {3, 1, 3}, {{"padding", each(1)}, {"groups", 3}});
+    sample("nothing", {0, 3, 5}, {2, 3, 3}, {});
   }
-  out.push_back({.name = "no_bias", .inputs = {f32({2, 3, 7, 9}), f32({5, 3, 3, 3})}});
+  sample("dilated", {1, 3, 7}, {4, 3, 3}, {{"dilation", each(2)}});
+  sample("dilated_and_strided", {1, 2, 7}, {3, 2, 2},
+         {{"dilation", each(3)}, {"stride", each(2)}, {"padding", each(1)}});
+  sample("uneven_ends", {2, 2, 4}, {3, 2, 3}, {{"padding", ints(ends)}});
+  sample("groups_dilated", {1, 4, 6}, {4, 2, 2}, {{"dilation", each(2)}, {"padding", ints(ends)}, {"groups", 2}});
+  sample("symbolic_size", {sym("n"), 2, sym("w")}, {3, 2, 3},
+         {{"dilation", each(2)}, {"padding", ints(ends)}, {"stride", each(2)}}, {{"n", 2}, {"w", 6}});
 }
 
-const Op records[] = {
-    {{.name = "correlate2d",
-      .doc = "The sums of products of a window that slides over an image: conv2d without a bias.",
-      .args = {{"x", "[N, C, H, W]", numeric_types},
-               {"weight", weight_doc, numeric_types, Arity::one, /*same_dtype=*/false}},
-      .result_names = {"y"},
-      .attrs = convolution_attrs,
-      .infer = infer_correlate2d},
-     {.lower = lower_correlate2d, .reference = reference_convolution, .samples = samples_correlate2d}},
+void samples_conv(SampleSink &out, size_t n) {
+  samples_correlate(out, n);
+  add_biases(out, 0);
+}
 
-    {{.name = "conv2d",
-      .doc =
-          "Two-dimensional convolution, as machine learning means it: correlation, and a bias for each output channel.",
-      .args = {{"x", "[N, C, H, W]", numeric_types},
-               {"weight", weight_doc, numeric_types, Arity::one, /*same_dtype=*/false},
-               {"bias", "[O], of the result's dtype", numeric_types, Arity::optional,
-                /*same_dtype=*/false}},
-      .result_names = {"y"},
-      .attrs = convolution_attrs,
-      .infer = infer_conv2d},
-     {.decompose = decompose_conv2d, .reference = reference_convolution, .samples = samples_conv2d}},
-};
+Op correlation(std::string_view name, std::string_view doc, size_t n, bool has_bias, Status (*infer)(InferContext &),
+               OpMeaning meaning) {
+  return convolution(
+      name, doc, "[O, C / groups, KW], and KH, KD before that; x's dtype, or i8 where x is i8 or u8",
+      {stride_attr(n),
+       padding_attr(n, "zeros at both ends of each dim of space; or 2 numbers for each, before and after"),
+       dilation_attr(n), groups_attr()},
+      n, has_bias, infer, meaning);
+}
+template <size_t n>
+Op correlate(std::string_view name) {
+  return correlation(name, "The sums of products of a window that slides over x: a convolution without a bias.", n,
+                     false, infer_correlate,
+                     {.lower = lower_correlate, .reference = reference_conv, .samples = [](SampleSink &out) {
+                        samples_correlate(out, n);
+                      }});
+}
+template <size_t n>
+Op conv(std::string_view name) {
+  return correlation(name, "Convolution as machine learning means it: correlation, and a bias for each output channel.",
+                     n, true, infer_conv,
+                     {.decompose = decompose_conv, .reference = reference_conv, .samples = [](SampleSink &out) {
+                        samples_conv(out, n);
+                      }});
+}
+
+const Op records[] = {correlate<1>("correlate1d"), correlate<2>("correlate2d"), correlate<3>("correlate3d"),
+                      conv<1>("conv1d"),           conv<2>("conv2d"),           conv<3>("conv3d")};
 
 }  // namespace
 

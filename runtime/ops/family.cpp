@@ -94,13 +94,6 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
   return {};
 }
 
-Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, int64_t stride, int64_t padding,
-                         std::string_view what) {
-  const Dim padded = size + Dim(padding) * 2;  // as a Dim: saturates
-  KILN_TRY(require_at_most(c, kernel, padded, str_cat("kernel <= padded ", what)));
-  return floor_div(padded - kernel, stride) + 1;
-}
-
 Dim from_the_end(const Dim &index, const Dim &size) {
   return index.is_integer() && index.integer() < 0 ? size + index : index;
 }

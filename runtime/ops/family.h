@@ -44,7 +44,12 @@ std::span<const Op> combining_ops();
 std::span<const Op> shuffle_ops();
 std::span<const Op> matmul_ops();
 std::span<const Op> convolution_ops();
+std::span<const Op> transposed_convolution_ops();
+std::span<const Op> window_columns_ops();
 std::span<const Op> pool_ops();
+std::span<const Op> adaptive_pool_ops();
+std::span<const Op> resize_ops();
+std::span<const Op> grid_ops();
 std::span<const Op> norm_ops();
 std::span<const Op> channel_norms_ops();
 std::span<const Op> softmax_ops();
@@ -91,9 +96,6 @@ Status require_rank(const InferContext &c, size_t input, size_t rank);
 Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank);
 // An attribute that is a list of exactly `count` integers, all at least `minimum`.
 Status require_integers(const InferContext &c, std::string_view attr, size_t count, int64_t minimum);
-// How many windows of `kernel` fit, `stride` apart, into `size` with `padding` at both ends.
-Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &kernel, int64_t stride, int64_t padding,
-                         std::string_view what);
 
 // `index`, or `start` and `end`: a literal below 0 counts from the end of a dim of `size`.
 Dim from_the_end(const Dim &index, const Dim &size);

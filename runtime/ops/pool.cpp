@@ -1,16 +1,14 @@
-// Pooling: one number for each window of a sequence, an image or a volume.
-#include <array>
+// Pooling: one number for each window of a size that attributes tell, in a sequence, an image or a volume.
 #include <cmath>
 
-#include "runtime/ops/elementwise.h"
+#include "runtime/ops/composer.h"
 #include "runtime/ops/formula.h"
+#include "runtime/ops/pooling.h"
 
 namespace kiln::ops {
 namespace {
 
 using kernel::Core;
-
-// ---- windows of a size that attributes tell
 
 struct Window {
   std::vector<int64_t> kernel, stride, padding, dilation;
@@ -46,8 +44,8 @@ struct Window {
   }
 };
 
-template <size_t n>
 Status infer_pool(InferContext &c) {
+  const size_t n = space_of(c.op);
   const TensorType &x = c.inputs[0];
   KILN_TRY(require_rank(c, 0, 2 + n));
   KILN_TRY(require_integers(c, "kernel", n, 1));
@@ -61,8 +59,8 @@ Status infer_pool(InferContext &c) {
     if (window.padding[d] > window.kernel[d] / 2)
       return c.fail("padding ", window.padding[d], " is more than half the kernel's ", window.kernel[d]);
     const Dim &size = x.dims[2 + d];
-    KILN_ASSIGN(Dim count,
-                window_count(c, size, window.extent(d), window.stride[d], window.padding[d], str_cat("x dim ", 2 + d)));
+    KILN_ASSIGN(Dim count, window_count(c, size, window.extent(d), window.stride[d],
+                                        {window.padding[d], window.padding[d]}, str_cat("x dim ", 2 + d)));
     // Rounded up, as long as the last window begins in x or in the padding before it.
     if (window.ceil_mode) {
       const Dim rest = size + window.padding[d] * 2 - window.extent(d);
@@ -73,9 +71,19 @@ Status infer_pool(InferContext &c) {
   c.results = {make_type(x.dtype, std::move(shape))};
   return {};
 }
+Status infer_pool_with_indices(InferContext &c) {
+  KILN_TRY(infer_pool(c));
+  c.results.push_back(make_type(DType::i64, c.results[0].dims));
+  return {};
+}
+Status infer_lp_pool(InferContext &c) {
+  if (const double p = c.attr("p").f64(); !(p > 0)) return c.fail("p is ", p, ", expected more than 0");
+  return infer_pool(c);
+}
 
-// The element of the window at new reduce axes; `fill` in the padding.
-int load_window(LowerContext &c, double fill) {
+// The element of the window at new reduce axes; `fill` in the padding. Its index in x, and whether there is one, on
+// request.
+int load_window(LowerContext &c, double fill, std::vector<Expr> *at_index = nullptr, int *is_valid = nullptr) {
   const Window window(c.attrs);
   std::vector<Expr> index = c.axes();
   int valid = -1;
@@ -85,7 +93,46 @@ int load_window(LowerContext &c, double fill) {
     if (window.padding[d] > 0 || window.ceil_mode)
       valid = both(c.body, valid, inside(c.body, at, c.inputs[0].dims[2 + d]));
   }
+  if (at_index) *at_index = index;
+  if (is_valid) *is_valid = valid;
   return c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, fill));
+}
+
+Status lower_sum_pool(LowerContext &c) {
+  c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
+  c.body.yield(load_window(c, 0));
+  return {};
+}
+
+// Padding comes after all elements of x.
+Status lower_max_pool_with_indices(LowerContext &c) {
+  c.compute.carriers = kernel::argmax_carriers(c.result.dtype);
+  std::vector<Expr> index;
+  int valid = -1;
+  const int x = load_window(c, -infinity, &index, &valid);
+  Expr place = 0;
+  for (size_t d = 2; d < index.size(); ++d) place = place * c.inputs[0].dims[d] + index[d];
+  const int at = c.body.index(std::move(place));
+  c.body.yield(x);
+  c.body.yield(valid < 0 ? at : c.body.op(Core::select, valid, at, c.body.index(i64_max)));
+  return {};
+}
+
+// (sum |x|^p)^(1/p)
+Status decompose_lp_pool(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const double p = c.attr("p").f64();
+  AttrMap attrs = c.node.attrs;
+  attrs.erase("p");
+  const ValueId size = g("abs", {x});
+  const auto pooled = [&](std::string_view pool, ValueId of) {
+    return g(str_cat(pool, space_of(c.op), "d"), {of}, attrs);
+  };
+  if (p == infinity) return g.give({g("maximum", {pooled("max_pool", size), g.number(x, 0)})});
+  if (p == 1) return g.give({pooled("sum_pool", size)});
+  if (p == 2) return g.give({g("sqrt", {pooled("sum_pool", g("mul", {x, x}))})});
+  return g.give({g("pow", {pooled("sum_pool", g("pow", {size, g.number(x, p)})), g.number(x, 1 / p)})});
 }
 
 Status lower_max_pool(LowerContext &c) {
@@ -115,133 +162,24 @@ Status lower_avg_pool(LowerContext &c) {
   return {};
 }
 
-// ---- windows that divide x into as many parts as the result has elements
-
-template <size_t n>
-Status infer_adaptive(InferContext &c) {
-  KILN_TRY(require_rank(c, 0, 2 + n));
-  KILN_TRY(require_integers(c, "size", n, 1));
-  Shape shape = c.inputs[0].dims;
-  for (size_t d = 0; d < n; ++d) {
-    KILN_TRY(require_at_most(c, 1, shape[2 + d], str_cat("at least one element along x dim ", 2 + d)));
-    shape[2 + d] = c.attr("size").i64_list()[d];
-  }
-  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
-  return {};
-}
-
-// Of integers, as of expressions.
-int64_t floor_div(int64_t a, int64_t b) { return a / b; }
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Part i of `parts` of `size` elements: from floor(i size / parts) to ceil((i + 1) size / parts).
-template <class N>
-std::array<N, 2> part_of(const N &i, const N &size, int64_t parts) {
-  return {floor_div(i * size, N(parts)), ceil_div((i + 1) * size, N(parts))};
-}
-
-template <Core combine>
-Status lower_adaptive(LowerContext &c) {
-  c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
-  const std::vector<int64_t> &parts = c.attr("size").i64_list();
-  std::vector<Expr> index = c.axes();
-  int valid = -1;
-  Expr count = 1;
-  for (size_t d = 0; d < parts.size(); ++d) {
-    const Expr &size = c.inputs[0].dims[2 + d];
-    const auto [begin, end] = part_of(c.axis(2 + d), size, parts[d]);
-    const bool is_even = mod(size, parts[d]).is(0);
-    index[2 + d] = begin + c.reduce_axis(is_even ? floor_div(size, parts[d]) : ceil_div(size, parts[d]) + 1);
-    count = count * (end - begin);
-    if (!is_even) valid = both(c.body, valid, c.body.op(Core::lt, c.body.index(index[2 + d]), c.body.index(end)));
-  }
-  const double fill = combine == Core::add ? 0 : -infinity;
-  const Term x(c.body, c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, fill)));
-  if (combine == Core::max) return c.body.yield(x.value()), Status();
-  c.body.yield((x / Term(c.body, c.body.index(std::move(count))).as(c.result.dtype)).value());
-  return {};
-}
-
 // ---- reference kernels
 
-// Of each result element: `at` calls its argument with all elements of x that its window holds, and gives the divisor
-// of their sum.
-template <bool is_mean, class At>
-Status reference_windows(ReferenceContext &c, At at) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
-  return dispatch_wide(x, [&](auto zero, auto wide) -> Status {
-    using T = decltype(zero);
-    using Wide = decltype(wide);
-    for (int64_t k = 0; k < y.size(); ++k) {
-      std::vector<int64_t> index;
-      for (size_t d = 0; d < y.shape.size(); ++d) index.push_back(k / places[d] % y.shape[d]);
-      Wide total = is_mean                 ? Wide(0)
-                   : std::is_integral_v<T> ? std::numeric_limits<Wide>::lowest()
-                                           : static_cast<Wide>(-infinity);
-      const int64_t divisor = at(index, [&](const std::vector<int64_t> &from) {
-        int64_t offset = 0;
-        for (size_t d = 0; d < from.size(); ++d) offset += from[d] * strides[d];
-        const Wide value = elements<T>(x)[static_cast<size_t>(offset)];
-        total = is_mean ? add(total, value) : larger(total, value);
-      });
-      elements<T>(y)[static_cast<size_t>(k)] = static_cast<T>(is_mean ? total / static_cast<Wide>(divisor) : total);
-    }
-    return {};
-  });
-}
-
-// All lists of numbers below `extents`.
-template <class Body>
-void each_offset(const std::vector<int64_t> &extents, Body body) {
-  walk<1>(extents, {dense_strides(extents)}, [&](auto at) {
-    const std::vector<int64_t> strides = dense_strides(extents);
-    std::vector<int64_t> offset;
-    for (size_t d = 0; d < extents.size(); ++d) offset.push_back(at[0] / strides[d] % extents[d]);
-    body(offset);
-  });
-}
-
-template <bool is_mean>
-Status reference_pool(ReferenceContext &c) {
+Pooled pooled_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
   const Window window(c.attrs);
-  const std::vector<int64_t> &shape = c.inputs[0]->shape;
-  return reference_windows<is_mean>(c, [&](const std::vector<int64_t> &index, auto take) {
-    int64_t divisor = 1;
-    for (size_t d = 0; d < window.kernel.size(); ++d) divisor *= counted(window, d, index[2 + d], shape[2 + d]);
-    each_offset(window.kernel, [&](const std::vector<int64_t> &offset) {
-      std::vector<int64_t> from = index;
-      bool is_inside = true;
-      for (size_t d = 0; d < offset.size(); ++d) {
-        from[2 + d] = index[2 + d] * window.stride[d] + offset[d] * window.dilation[d] - window.padding[d];
-        is_inside = is_inside && from[2 + d] >= 0 && from[2 + d] < shape[2 + d];
-      }
-      if (is_inside) take(from);
-    });
-    return divisor;
-  });
+  const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
+  Pooled pooled;
+  for (size_t d = 0; d < at.size(); ++d) pooled.divisor *= counted(window, d, at[d], size[d]);
+  for (int64_t k = 0; k < count_of(window.kernel); ++k) {
+    std::vector<int64_t> from = unflatten(k, window.kernel);
+    for (size_t d = 0; d < at.size(); ++d)
+      from[d] = at[d] * window.stride[d] + from[d] * window.dilation[d] - window.padding[d];
+    if (const int64_t place = place_in(from, size); place >= 0) pooled.places.push_back(place);
+  }
+  return pooled;
 }
-
-template <bool is_mean>
-Status reference_adaptive(ReferenceContext &c) {
-  const std::vector<int64_t> &shape = c.inputs[0]->shape, &parts = c.attr("size").i64_list();
-  return reference_windows<is_mean>(c, [&](const std::vector<int64_t> &index, auto take) {
-    std::vector<int64_t> begin, extents;
-    int64_t divisor = 1;
-    for (size_t d = 0; d < parts.size(); ++d) {
-      const auto [first, last] = part_of(index[2 + d], shape[2 + d], parts[d]);
-      begin.push_back(first);
-      extents.push_back(last - first);
-      divisor *= extents.back();
-    }
-    each_offset(extents, [&](const std::vector<int64_t> &offset) {
-      std::vector<int64_t> from = index;
-      for (size_t d = 0; d < offset.size(); ++d) from[2 + d] = begin[d] + offset[d];
-      take(from);
-    });
-    return divisor;
-  });
+template <Pooling pooling>
+Status reference_pool(ReferenceContext &c) {
+  return reference_of_pools(c, pooling, pooled_at);
 }
 
 // ---- samples
@@ -282,25 +220,7 @@ void samples_rounded_up(SampleSink &out, Shape x, size_t n, const AttrMap &more)
   sample("rounded_up_but_not_beyond", 2, 3, 1);
 }
 
-// [1 or 2, 2 or 3, size, size + 1, ...], with fewer planes of more dims.
-template <size_t n>
-Shape shape_of(int64_t size) {
-  Shape shape = {n == 3 ? 1 : 2, n == 3 ? 2 : 3};
-  for (size_t d = 0; d < n; ++d) shape.push_back(size + static_cast<int64_t>(n == 3 ? d / 2 : d));
-  return shape;
-}
-
-// [n, 2, w, 5, ...]
-template <size_t n>
-Sample symbolic_sample(AttrMap attrs) {
-  Shape shape = {sym("n"), 2, sym("w")};
-  for (size_t d = 1; d < n; ++d) shape.push_back(5);
-  return sample_of("symbolic_sizes", std::move(shape), std::move(attrs), {{"n", 2}, {"w", 8}});
-}
-
-template <size_t n>
-void samples_max_pool(SampleSink &out) {
-  const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
+void samples_max_pool(SampleSink &out, size_t n) {
   if (n == 2) {
     samples_pool2d(out);
     out.push_back(
@@ -309,101 +229,153 @@ void samples_max_pool(SampleSink &out) {
          .attrs = {{"kernel", ints({2, 2})}},
          .given = {{0, f32_data({1, 1, 2, 4}, {-INFINITY, -INFINITY, 1.f, NAN, -INFINITY, -INFINITY, 2.f, 3.f})}}});
   }
-  out.push_back(sample_of("plain", shape_of<n>(7), {{"kernel", each(2)}}, {}));
+  out.push_back(sample_of("plain", planes(n, 7), {{"kernel", each(n, 2)}}, {}));
   out.push_back(
-      sample_of("padded", shape_of<n>(6), {{"kernel", each(3)}, {"stride", each(1)}, {"padding", each(1)}}, {}));
-  out.push_back(
-      sample_of("dilated", shape_of<n>(9), {{"kernel", each(3)}, {"stride", each(1)}, {"dilation", each(2)}}, {}));
-  samples_rounded_up(out, shape_of<n>(7), n, {});
-  out.push_back(symbolic_sample<n>({{"kernel", each(3)}, {"stride", each(2)}, {"ceil_mode", true}}));
+      sample_of("padded", planes(n, 6), {{"kernel", each(n, 3)}, {"stride", each(n, 1)}, {"padding", each(n, 1)}}, {}));
+  out.push_back(sample_of("dilated", planes(n, 9),
+                          {{"kernel", each(n, 3)}, {"stride", each(n, 1)}, {"dilation", each(n, 2)}}, {}));
+  samples_rounded_up(out, planes(n, 7), n, {});
+  out.push_back(symbolic_sample(n, {{"kernel", each(n, 3)}, {"stride", each(n, 2)}, {"ceil_mode", true}}));
 }
 
-template <size_t n>
-void samples_avg_pool(SampleSink &out) {
-  const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
+void samples_avg_pool(SampleSink &out, size_t n) {
   if (n == 2) samples_pool2d(out);
-  out.push_back(symbolic_sample<n>({{"kernel", each(3)}, {"stride", each(2)}, {"ceil_mode", true}}));
-  out.push_back(sample_of("plain", shape_of<n>(7), {{"kernel", each(2)}}, {}));
+  out.push_back(symbolic_sample(n, {{"kernel", each(n, 3)}, {"stride", each(n, 2)}, {"ceil_mode", true}}));
+  out.push_back(sample_of("plain", planes(n, 7), {{"kernel", each(n, 2)}}, {}));
   out.push_back(
-      sample_of("padded", shape_of<n>(6), {{"kernel", each(3)}, {"stride", each(1)}, {"padding", each(1)}}, {}));
-  out.push_back(
-      sample_of("of_what_is_there", shape_of<n>(6),
-                {{"kernel", each(3)}, {"stride", each(1)}, {"padding", each(1)}, {"count_include_pad", false}}, {}));
-  samples_rounded_up(out, shape_of<n>(7), n, {});
+      sample_of("padded", planes(n, 6), {{"kernel", each(n, 3)}, {"stride", each(n, 1)}, {"padding", each(n, 1)}}, {}));
+  out.push_back(sample_of(
+      "of_what_is_there", planes(n, 6),
+      {{"kernel", each(n, 3)}, {"stride", each(n, 1)}, {"padding", each(n, 1)}, {"count_include_pad", false}}, {}));
+  samples_rounded_up(out, planes(n, 7), n, {});
   const size_t counting = out.size();
-  samples_rounded_up(out, shape_of<n>(7), n, {{"count_include_pad", false}});
+  samples_rounded_up(out, planes(n, 7), n, {{"count_include_pad", false}});
   for (size_t k = counting; k < out.size(); ++k) out[k].name += "_of_what_is_there";
 }
 
-template <size_t n>
-void samples_adaptive(SampleSink &out) {
-  const auto each = [](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
-  out.push_back(sample_of("uneven", shape_of<n>(7), {{"size", each(3)}}, {}));
-  out.push_back(sample_of("even", Shape(2 + n, 6), {{"size", each(3)}}, {}));
-  out.push_back(sample_of("to_one", shape_of<n>(5), {{"size", each(1)}}, {}));
-  out.push_back(sample_of("to_more", shape_of<n>(3), {{"size", each(5)}}, {}));
-  out.push_back(symbolic_sample<n>({{"size", each(2)}}));
+void samples_indices(SampleSink &out, size_t n) {
+  const auto sample = [&](const char *name, int64_t size, AttrMap attrs) -> Sample & {
+    attrs.insert_or_assign("kernel", each(n, 3));
+    return out.emplace_back(sample_of(name, planes(n, size), std::move(attrs), {}));
+  };
+  sample("plain", 6, {});
+  sample("padded", 5, {{"padding", each(n, 1)}, {"stride", each(n, 2)}});
+  sample("dilated", 6, {{"dilation", each(n, 2)}, {"stride", each(n, 1)}});
+  sample("rounded_up", 5, {{"ceil_mode", true}, {"stride", each(n, 2)}});
+  Sample &ties = sample("ties", 4, {{"padding", each(n, 1)}, {"stride", each(n, 1)}});
+  ties.inputs[0].dtype = DType::i64;
+  ties.int_low = 0;
+  ties.int_high = 2;
+  out.push_back(sample_of("no_planes", Shape(2 + n, 0), {{"kernel", each(n, 1)}}, {}));
+  out.back().inputs[0].dims.assign(2 + n, 3);
+  out.back().inputs[0].dims[0] = 0;
+  if (n == 1) {
+    out.push_back({.name = "edges",
+                   .inputs = {f32({1, 1, 8})},
+                   .attrs = {{"kernel", ints({2})}, {"padding", ints({1})}},
+                   .given = {{0, f32_data({1, 1, 8}, {-INFINITY, 1.f, NAN, 2.f, -INFINITY, -INFINITY, -0.f, 0.f})}}});
+  }
+  out.push_back(symbolic_sample(n, {{"kernel", each(n, 3)}, {"stride", each(n, 2)}, {"padding", each(n, 1)}}));
+}
+
+void samples_sum_pool(SampleSink &out, size_t n) {
+  out.push_back(sample_of("plain", planes(n, 5), {{"kernel", each(n, 2)}}, {}));
+  out.push_back(
+      sample_of("padded", planes(n, 4), {{"kernel", each(n, 3)}, {"stride", each(n, 2)}, {"padding", each(n, 1)}}, {}));
+  out.push_back(sample_of("dilated", planes(n, 5),
+                          {{"kernel", each(n, 2)}, {"stride", each(n, 1)}, {"dilation", each(n, 3)}}, {}));
+  out.push_back(sample_of("rounded_up", planes(n, 5), {{"kernel", each(n, 2)}, {"ceil_mode", true}}, {}));
+  out.push_back(symbolic_sample(n, {{"kernel", each(n, 3)}, {"stride", each(n, 2)}, {"ceil_mode", true}}));
+}
+
+void samples_lp_pool(SampleSink &out, size_t n) {
+  samples_sum_pool(out, n);
+  for (const double p : {1.0, 3.0, 0.5, infinity})
+    out.push_back(sample_of(str_cat("p_", p).c_str(), planes(n, 4), {{"kernel", each(n, 2)}, {"p", p}}, {}));
 }
 
 // ---- records
 
-Op pool(std::string_view name, std::string_view doc, DTypes types, size_t n, Status (*infer)(InferContext &),
-        AttrDef last, OpMeaning meaning) {
-  Op op = unary(name, doc, types, meaning,
-                {list("kernel", "the window's sizes"),
-                 list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
-                 list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
-                 {.name = "ceil_mode",
-                  .doc = "also windows that reach beyond the padding, if they begin before it",
-                  .kind = AttrKind::boolean,
-                  .fallback = false},
-                 std::move(last)});
-  op.args[0].doc = n == 1 ? "[N, C, W]" : n == 2 ? "[N, C, H, W]" : "[N, C, D, H, W]";
-  op.infer = infer;
+std::vector<AttrDef> window_attrs(size_t n, std::initializer_list<AttrDef> more) {
+  std::vector<AttrDef> attrs = {
+      list("kernel", "the window's sizes"),
+      list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
+      list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
+      {.name = "ceil_mode",
+       .doc = "also windows that reach beyond the padding, if they begin before it",
+       .kind = AttrKind::boolean,
+       .fallback = false}};
+  attrs.insert(attrs.end(), more);
+  return attrs;
+}
+const AttrDef dilation = list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>());
+const AttrDef counts_padding = {
+    .name = "count_include_pad", .doc = "padding counts, as zeros", .kind = AttrKind::boolean, .fallback = true};
+
+template <size_t n>
+Op max_pool(std::string_view name) {
+  return pool_record(name, "The largest element of each window, NaN if one is; padding is never the largest.",
+                     numeric_types, n, window_attrs(n, {dilation}), infer_pool,
+                     {.lower = lower_max_pool,
+                      .reference = reference_pool<Pooling::largest>,
+                      .samples = [](SampleSink &out) { samples_max_pool(out, n); }});
+}
+template <size_t n>
+Op max_pool_with_indices(std::string_view name) {
+  Op op = pool_record(
+      name,
+      "The largest element of each window, and its index in x's dims of space, which are counted as one: that of the "
+      "first of equals or of NaN (PyTorch's: of the last NaN). The largest i64 where a window lies in padding.",
+      numeric_types, n, window_attrs(n, {dilation}), infer_pool_with_indices,
+      {.lower = lower_max_pool_with_indices,
+       .reference = reference_pool<Pooling::largest>,
+       .samples = [](SampleSink &out) { samples_indices(out, n); }});
+  op.result_names = {"y", "indices"};
   return op;
 }
 template <size_t n>
-Op max_pool(std::string_view name) {
-  return pool(name, "The largest element of each window, NaN if one is; padding is never the largest.", numeric_types,
-              n, infer_pool<n>,
-              list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>()),
-              {.lower = lower_max_pool, .reference = reference_pool<false>, .samples = samples_max_pool<n>});
+Op sum_pool(std::string_view name) {
+  return pool_record(name, "The sum of each window.", numeric_types, n, window_attrs(n, {dilation}), infer_pool,
+                     {.lower = lower_sum_pool,
+                      .reference = reference_pool<Pooling::sum>,
+                      .samples = [](SampleSink &out) { samples_sum_pool(out, n); }});
+}
+template <size_t n>
+Op lp_pool(std::string_view name) {
+  return pool_record(
+      name,
+      "sum(|x|^p)^(1/p) of each window, as ONNX has it. PyTorch's takes x^p, which has a sign, and with "
+      "ceil_mode weighs windows that are cut.",
+      float_types, n, window_attrs(n, {dilation, number("p", "the exponent, more than 0", 2)}), infer_lp_pool,
+      {.decompose = decompose_lp_pool, .reference = reference_pool<Pooling::norm>, .samples = [](SampleSink &out) {
+         samples_lp_pool(out, n);
+       }});
 }
 template <size_t n>
 Op avg_pool(std::string_view name) {
-  return pool(
-      name, "The mean of each window; what is beyond the padding never counts.", float_types, n, infer_pool<n>,
-      {.name = "count_include_pad", .doc = "padding counts, as zeros", .kind = AttrKind::boolean, .fallback = true},
-      {.lower = lower_avg_pool, .reference = reference_pool<true>, .samples = samples_avg_pool<n>});
-}
-template <size_t n, bool is_mean>
-Op adaptive(std::string_view name) {
-  Op op = unary(
-      name,
-      is_mean ? "The means of as many parts as `size` tells, which overlap where they do not divide x."
-              : "The largest elements of as many parts as `size` tells, which overlap where they do not divide x.",
-      is_mean ? float_types : numeric_types,
-      {.lower = lower_adaptive < is_mean ? Core::add : Core::max >
-       , .reference = reference_adaptive<is_mean>, .samples = samples_adaptive<n>},
-      {list("size", "of the result")});
-  op.args[0].doc = n == 1 ? "[N, C, W]" : n == 2 ? "[N, C, H, W]" : "[N, C, D, H, W]";
-  op.infer = infer_adaptive<n>;
-  return op;
+  return pool_record(name, "The mean of each window; what is beyond the padding never counts.", float_types, n,
+                     window_attrs(n, {counts_padding}), infer_pool,
+                     {.lower = lower_avg_pool,
+                      .reference = reference_pool<Pooling::mean>,
+                      .samples = [](SampleSink &out) { samples_avg_pool(out, n); }});
 }
 
 const Op records[] = {
     max_pool<1>("max_pool1d"),
     max_pool<2>("max_pool2d"),
     max_pool<3>("max_pool3d"),
+    max_pool_with_indices<1>("max_pool1d_with_indices"),
+    max_pool_with_indices<2>("max_pool2d_with_indices"),
+    max_pool_with_indices<3>("max_pool3d_with_indices"),
     avg_pool<1>("avg_pool1d"),
     avg_pool<2>("avg_pool2d"),
     avg_pool<3>("avg_pool3d"),
-    adaptive<1, true>("adaptive_avg_pool1d"),
-    adaptive<2, true>("adaptive_avg_pool2d"),
-    adaptive<3, true>("adaptive_avg_pool3d"),
-    adaptive<1, false>("adaptive_max_pool1d"),
-    adaptive<2, false>("adaptive_max_pool2d"),
-    adaptive<3, false>("adaptive_max_pool3d"),
+    sum_pool<1>("sum_pool1d"),
+    sum_pool<2>("sum_pool2d"),
+    sum_pool<3>("sum_pool3d"),
+    lp_pool<1>("lp_pool1d"),
+    lp_pool<2>("lp_pool2d"),
+    lp_pool<3>("lp_pool3d"),
 };
 
 }  // namespace

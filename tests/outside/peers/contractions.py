@@ -1,5 +1,7 @@
 """Sums of products."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -29,24 +31,52 @@ def linear(c):
     return x @ weight.T + (bias[0] if bias else 0)
 
 
-def integer_convolution(c):
+def ends(c, n):
+    """Before and after each dim of space."""
+    return c.padding if len(c.padding) == 2 * n else [each for each in c.padding for _ in (0, 1)]
+
+
+def integer_convolution(c, n):
     x, weight, *bias = integers(c)
-    rows, columns = c.padding
-    x = np.pad(x, ((0, 0), (0, 0), (rows, rows), (columns, columns)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], (2, 3))[:, :, ::c.stride[0], ::c.stride[1]]
+    x = np.pad(x, [(0, 0), (0, 0), *np.reshape(ends(c, n), (n, 2))])
+    extents = [(size - 1) * step + 1 for size, step in zip(weight.shape[2:], c.dilation)]
+    windows = np.lib.stride_tricks.sliding_window_view(x, extents, range(2, 2 + n))
+    windows = windows[(..., *(slice(None, None, step) for step in (*c.stride, *c.dilation)))]
+    windows = windows.reshape(*windows.shape[:2 + n], math.prod(weight.shape[2:]))
+    weight = weight.reshape(*weight.shape[:2], math.prod(weight.shape[2:]))
     groups = zip(np.split(windows, c.groups, 1), np.split(weight, c.groups))
-    y = np.concatenate([np.einsum("nchwpq,ocpq->nohw", part, factors) for part, factors in groups], 1)
-    return y + (bias[0][:, None, None] if bias else y.dtype.type(0))
+    y = np.concatenate([np.einsum("nc...k,ock->no...", part, factors) for part, factors in groups], 1)
+    return y + (np.expand_dims(bias[0], tuple(range(1, 1 + n))) if bias else y.dtype.type(0))
 
 
-def convolution(c):
-    if not c.is_float:
-        return integer_convolution(c)
-    x, weight, *bias = c.tensors()
-    if x.shape[1] == 0:  # which PyTorch refuses: a channel of zeros adds nothing
-        x, weight = x.new_zeros(x.shape[0], 1, *x.shape[2:]), weight.new_zeros(weight.shape[0], 1, *weight.shape[2:])
-    return F.conv2d(x, weight, *bias, stride=c.stride, padding=c.padding, groups=c.groups)
+def convolutions(n):
+    """The convolutions of n dims."""
+    forward, transposed = getattr(F, f"conv{n}d"), getattr(F, f"conv_transpose{n}d")
+
+    @peer(f"correlate{n}d", f"torch.nn.functional.conv{n}d; of integers numpy.einsum over sliding windows")
+    @peer(f"conv{n}d", f"torch.nn.functional.conv{n}d; of integers numpy.einsum over sliding windows")
+    def convolution(c):
+        """PyTorch pads both ends alike, and refuses to have no channels: one of zeros adds nothing."""
+        if not c.is_float:
+            return integer_convolution(c, n)
+        x, weight, *bias = c.tensors()
+        if x.shape[1] == 0:
+            x, weight = x.new_zeros(x.shape[0], 1, *x.shape[2:]), weight.new_zeros(weight.shape[0], 1, *weight.shape[2:])
+        around = np.reshape(ends(c, n), (n, 2))[::-1].flatten().tolist()
+        return forward(F.pad(x, around), weight, *bias, stride=c.stride, dilation=c.dilation, groups=c.groups)
+
+    @peer(f"conv_transpose{n}d", f"torch.nn.functional.conv_transpose{n}d")
+    def conv_transpose(c):
+        """PyTorch cuts both ends alike, and takes no empty batch: that of one image is cut down. Float64 holds the sums
+        of integers."""
+        x, weight, *bias = [torch.from_numpy(each.astype(np.float64)) for each in c.x]
+        images = F.pad(x, (0, 0) * (n + 1) + (0, 1)) if x.shape[0] == 0 else x
+        y = transposed(images, weight, *(bias or [None]), c.stride, 0, c.output_padding, c.groups, c.dilation)
+        y = y[:x.shape[0]]
+        for d, (before, after) in enumerate(np.reshape(ends(c, n), (n, 2)).tolist()):
+            y = y.narrow(2 + d, before, y.shape[2 + d] - before - after)
+        return y if c.is_float else y.numpy().astype(np.int64).astype(integers(c)[0].dtype)
 
 
-for op in ("correlate2d", "conv2d"):
-    peer(op, "torch.nn.functional.conv2d; of integers numpy.einsum over sliding windows")(convolution)
+for dims in (1, 2, 3):
+    convolutions(dims)

@@ -1,4 +1,4 @@
-"""Layers of neural networks: pooling, norms, softmax, attention, positions, weights in fewer bits."""
+"""Layers of neural networks: norms, softmax, attention, positions, weights in fewer bits."""
 
 import numpy as np
 import torch
@@ -6,37 +6,6 @@ import torch
 from peers import peer
 
 F = torch.nn.functional
-
-
-def pools(n):
-    """The pooling ops of n dims."""
-    function = {name: getattr(F, f"{name}{n}d") for name in
-                ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool")}
-
-    def numbers(c):
-        """PyTorch pools integers of 64 bits in 2 dims alone; float64 has those of the samples."""
-        return torch.from_numpy(c.x[0].astype(np.float64))
-
-    @peer(f"max_pool{n}d", f"torch.nn.functional.max_pool{n}d")
-    def max_pool(c):
-        y = function["max_pool"](numbers(c), c.kernel, c.stride or None, c.padding, c.dilation or 1, c.ceil_mode)
-        return y.numpy().astype(c.x[0].dtype)
-
-    @peer(f"avg_pool{n}d", f"torch.nn.functional.avg_pool{n}d")
-    def avg_pool(c):
-        return function["avg_pool"](c.tensor(0), c.kernel, c.stride or None, c.padding, c.ceil_mode, c.count_include_pad)
-
-    @peer(f"adaptive_avg_pool{n}d", f"torch.nn.functional.adaptive_avg_pool{n}d")
-    def adaptive_avg_pool(c):
-        return function["adaptive_avg_pool"](c.tensor(0), c.size)
-
-    @peer(f"adaptive_max_pool{n}d", f"torch.nn.functional.adaptive_max_pool{n}d")
-    def adaptive_max_pool(c):
-        return function["adaptive_max_pool"](numbers(c), c.size).numpy().astype(c.x[0].dtype)
-
-
-for dims in (1, 2, 3):
-    pools(dims)
 
 
 @peer("batch_norm", "torch.nn.functional.batch_norm")

@@ -1,0 +1,156 @@
+// Pooling of parts that divide x: as many as the result has elements, or one.
+#include <array>
+
+#include "runtime/ops/composer.h"
+#include "runtime/ops/formula.h"
+#include "runtime/ops/pooling.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+Status infer_adaptive(InferContext &c) {
+  const size_t n = space_of(c.op);
+  KILN_TRY(require_rank(c, 0, 2 + n));
+  KILN_TRY(require_integers(c, "size", n, 1));
+  Shape shape = c.inputs[0].dims;
+  for (size_t d = 0; d < n; ++d) {
+    KILN_TRY(require_at_most(c, 1, shape[2 + d], str_cat("at least one element along x dim ", 2 + d)));
+    shape[2 + d] = c.attr("size").i64_list()[d];
+  }
+  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
+  return {};
+}
+
+// Of integers, as of expressions.
+int64_t floor_div(int64_t a, int64_t b) { return a / b; }
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Part i of `parts` of `size` elements: from floor(i size / parts) to ceil((i + 1) size / parts).
+template <class N>
+std::array<N, 2> part_of(const N &i, const N &size, int64_t parts) {
+  return {floor_div(i * size, N(parts)), ceil_div((i + 1) * size, N(parts))};
+}
+
+template <Core combine>
+Status lower_adaptive(LowerContext &c) {
+  c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
+  const std::vector<int64_t> &parts = c.attr("size").i64_list();
+  std::vector<Expr> index = c.axes();
+  int valid = -1;
+  Expr count = 1;
+  for (size_t d = 0; d < parts.size(); ++d) {
+    const Expr &size = c.inputs[0].dims[2 + d];
+    const auto [begin, end] = part_of(c.axis(2 + d), size, parts[d]);
+    const bool is_even = mod(size, parts[d]).is(0);
+    index[2 + d] = begin + c.reduce_axis(is_even ? floor_div(size, parts[d]) : ceil_div(size, parts[d]) + 1);
+    count = count * (end - begin);
+    if (!is_even) valid = both(c.body, valid, c.body.op(Core::lt, c.body.index(index[2 + d]), c.body.index(end)));
+  }
+  const double fill = combine == Core::add ? 0 : -infinity;
+  const Term x(c.body, c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, fill)));
+  if (combine == Core::max) return c.body.yield(x.value()), Status();
+  c.body.yield((x / Term(c.body, c.body.index(std::move(count))).as(c.result.dtype)).value());
+  return {};
+}
+
+// ---- all of x
+
+Status infer_global(InferContext &c) {
+  Shape shape = c.inputs[0].dims;
+  if (shape.size() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [N, C, ...], with a dim of space");
+  for (size_t d = 2; d < shape.size(); ++d) {
+    KILN_TRY(require_at_most(c, 1, shape[d], str_cat("at least one element along x dim ", d)));
+    shape[d] = 1;
+  }
+  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
+  return {};
+}
+
+template <bool is_mean>
+Status decompose_global(DecomposeContext &c) {
+  Composer g(c);
+  std::vector<int64_t> space;
+  for (size_t d = 2; d < c.type(c.node.inputs[0]).rank(); ++d) space.push_back(static_cast<int64_t>(d));
+  return g.give({g(is_mean ? "mean" : "max", c.node.inputs, {{"dims", ints(std::move(space))}, {"keepdim", true}})});
+}
+
+// ---- reference kernels
+
+Pooled part_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
+  const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
+  std::vector<int64_t> begin, extents;
+  for (size_t d = 0; d < at.size(); ++d) {
+    const auto [first, last] = part_of(at[d], size[d], c.results[0].shape[2 + d]);
+    begin.push_back(first);
+    extents.push_back(last - first);
+  }
+  Pooled pooled{{}, count_of(extents)};
+  for (int64_t k = 0; k < pooled.divisor; ++k) {
+    std::vector<int64_t> from = unflatten(k, extents);
+    for (size_t d = 0; d < at.size(); ++d) from[d] += begin[d];
+    pooled.places.push_back(place_in(from, size));
+  }
+  return pooled;
+}
+template <bool is_mean>
+Status reference_parts(ReferenceContext &c) {
+  return reference_of_pools(c, is_mean ? Pooling::mean : Pooling::largest, part_at);
+}
+
+// ---- samples
+
+void samples_adaptive(SampleSink &out, size_t n) {
+  out.push_back(sample_of("uneven", planes(n, 7), {{"size", each(n, 3)}}, {}));
+  out.push_back(sample_of("even", Shape(2 + n, 6), {{"size", each(n, 3)}}, {}));
+  out.push_back(sample_of("to_one", planes(n, 5), {{"size", each(n, 1)}}, {}));
+  out.push_back(sample_of("to_more", planes(n, 3), {{"size", each(n, 5)}}, {}));
+  out.push_back(symbolic_sample(n, {{"size", each(n, 2)}}));
+}
+
+void samples_global(SampleSink &out) {
+  out.push_back(sample_of("image", {2, 3, 5, 7}, {}, {}));
+  out.push_back(sample_of("sequence", {2, 3, 65}, {}, {}));
+  out.push_back(sample_of("volume", {1, 2, 3, 4, 5}, {}, {}));
+  out.push_back(sample_of("one", {1, 3, 1, 1}, {}, {}));
+  out.push_back(sample_of("no_images", {0, 3, 5}, {}, {}));
+  out.push_back(sample_of("symbolic", {sym("n"), 2, sym("h"), 6}, {}, {{"n", 2}, {"h", 5}}));
+}
+
+// ---- records
+
+template <size_t n, bool is_mean>
+Op adaptive(std::string_view name) {
+  constexpr Core combine = is_mean ? Core::add : Core::max;
+  return pool_record(
+      name,
+      is_mean ? "The means of as many parts as `size` tells, which overlap where they do not divide x."
+              : "The largest elements of as many parts as `size` tells, which overlap where they do not divide x.",
+      is_mean ? float_types : numeric_types, n, {list("size", "of the result")}, infer_adaptive,
+      {.lower = lower_adaptive<combine>, .reference = reference_parts<is_mean>, .samples = [](SampleSink &out) {
+         samples_adaptive(out, n);
+       }});
+}
+template <bool is_mean>
+Op global(std::string_view name) {
+  return pool_record(
+      name,
+      is_mean ? "The mean of each channel's dims of space, which become 1."
+              : "The largest element of each channel's dims of space, which become 1; NaN if one is.",
+      is_mean ? float_types : numeric_types, 0, {}, infer_global,
+      {.decompose = decompose_global<is_mean>, .reference = reference_parts<is_mean>, .samples = samples_global});
+}
+
+const Op records[] = {
+    adaptive<1, true>("adaptive_avg_pool1d"),  adaptive<2, true>("adaptive_avg_pool2d"),
+    adaptive<3, true>("adaptive_avg_pool3d"),  adaptive<1, false>("adaptive_max_pool1d"),
+    adaptive<2, false>("adaptive_max_pool2d"), adaptive<3, false>("adaptive_max_pool3d"),
+    global<true>("global_avg_pool"),           global<false>("global_max_pool"),
+};
+
+}  // namespace
+
+std::span<const Op> adaptive_pool_ops() { return records; }
+
+}  // namespace kiln::ops

@@ -1,0 +1,76 @@
+#include "runtime/ops/pooling.h"
+
+#include <cmath>
+
+#include "runtime/ops/elementwise.h"
+
+namespace kiln::ops {
+namespace {
+
+template <class T, class Wide>
+void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> &pools) {
+  const RefTensor &x = *c.inputs[0];
+  const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
+  const double p = pooling == Pooling::norm ? c.attr("p").f64() : 1;
+  const bool is_largest = pooling == Pooling::largest || std::isinf(p);
+  const Wide least = std::is_integral_v<T>         ? std::numeric_limits<Wide>::lowest()
+                     : pooling == Pooling::largest ? static_cast<Wide>(-infinity)
+                                                   : Wide(0);
+  for (size_t k = 0; k < static_cast<size_t>(c.results[0].size()); ++k) {
+    const Pooled &pool = pools[k % pools.size()];
+    Wide total = is_largest ? least : Wide(0);
+    int64_t largest = i64_max;
+    for (const int64_t place : pool.places) {
+      Wide value = elements<T>(x)[k / pools.size() * plane + static_cast<size_t>(place)];
+      if constexpr (std::is_floating_point_v<T>) {
+        if (pooling == Pooling::norm) value = std::abs(value);
+        if (pooling == Pooling::norm && !is_largest && p != 1) value = std::pow(value, static_cast<Wide>(p));
+      }
+      if (largest == i64_max || value > total || (is_nan(value) && !is_nan(total))) largest = place;
+      total = is_largest ? larger(total, value) : add(total, value);
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+      if (pooling == Pooling::norm && !is_largest && p != 1) total = std::pow(total, 1 / static_cast<Wide>(p));
+      if (pooling == Pooling::mean) total /= static_cast<Wide>(pool.divisor);
+    }
+    elements<T>(c.results[0])[k] = static_cast<T>(total);
+    if (c.results.size() > 1) c.results[1].i[k] = largest;
+  }
+}
+
+}  // namespace
+
+Status reference_of_pools(ReferenceContext &c, Pooling pooling,
+                          Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at)) {
+  const std::span space = std::span(c.results[0].shape).subspan(2);
+  std::vector<Pooled> pools;
+  for (int64_t p = 0; p < count_of(space); ++p) pools.push_back(pooled_at(c, unflatten(p, space)));
+  return dispatch_wide(*c.inputs[0], [&](auto zero, auto wide) -> Status {
+    fold_pools<decltype(zero), decltype(wide)>(c, pooling, pools);
+    return {};
+  });
+}
+
+Shape planes(size_t n, int64_t size) {
+  Shape shape = {n == 3 ? 1 : 2, n == 3 ? 2 : 3};
+  for (size_t d = 0; d < n; ++d) shape.push_back(size + static_cast<int64_t>(n == 3 ? d / 2 : d));
+  return shape;
+}
+
+Sample symbolic_sample(size_t n, AttrMap attrs) {
+  Shape shape = {sym("n"), 2, sym("w")};
+  for (size_t d = 1; d < n; ++d) shape.push_back(5);
+  return sample_of("symbolic_sizes", std::move(shape), std::move(attrs), {{"n", 2}, {"w", 8}});
+}
+
+AttrValue each(size_t n, int64_t value) { return ints(std::vector<int64_t>(n, value)); }
+
+Op pool_record(std::string_view name, std::string_view doc, DTypes types, size_t n, std::vector<AttrDef> attrs,
+               Status (*infer)(InferContext &), OpMeaning meaning) {
+  Op op = unary(name, doc, types, meaning, std::move(attrs));
+  op.args[0].doc = n == 0 ? "[N, C, ...]" : layout_doc(n);
+  op.infer = infer;
+  return op;
+}
+
+}  // namespace kiln::ops

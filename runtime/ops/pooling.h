@@ -1,0 +1,28 @@
+// What the files of pooling share: reference kernels, samples, records.
+#pragma once
+#include "runtime/ops/windows.h"
+
+namespace kiln::ops {
+
+// The elements of x's space that a result element is made of, in row-major order, and what their sum is divided by.
+struct Pooled {
+  std::vector<int64_t> places;
+  int64_t divisor = 1;
+};
+// Folds what `pooled_at` gives for each place in the result's space. `largest` also writes the place of the largest to
+// a second result; `norm` reads the attribute "p".
+enum class Pooling { largest, sum, mean, norm };
+Status reference_of_pools(ReferenceContext &c, Pooling pooling,
+                          Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at));
+
+// [1 or 2, 2 or 3, size, size + 1, ...], with fewer planes of more dims.
+Shape planes(size_t n, int64_t size);
+// [n, 2, w, 5, ...]
+Sample symbolic_sample(size_t n, AttrMap attrs);
+AttrValue each(size_t n, int64_t value);  // n times
+
+// A record of an op of operand x, whose dims of space are pooled.
+Op pool_record(std::string_view name, std::string_view doc, DTypes types, size_t n, std::vector<AttrDef> attrs,
+               Status (*infer)(InferContext &), OpMeaning meaning);
+
+}  // namespace kiln::ops
