@@ -148,26 +148,23 @@ void samples_correlate(SampleSink &out, size_t n) {
   if (n == 2) samples_correlate2d(out);
   const auto sample = [&](const char *name, const Shape &x, const Shape &weight, AttrMap attrs,
                           std::map<std::string, int64_t> sizes = {}) {
-    out.push_back(convolution_sample(name, x, weight, n, std::move(attrs)));
-    out.back().sizes = std::move(sizes);
+    out.push_back(convolution_sample(name, x, weight, n, std::move(attrs), std::move(sizes)));
   };
-  const auto each = [&](int64_t value) { return ints(std::vector<int64_t>(n, value)); };
-  std::vector<int64_t> ends;
-  for (size_t d = 0; d < n; ++d) ends.insert(ends.end(), {static_cast<int64_t>(d), 2});
   if (n != 2) {
     sample("plain_windows", {2, 3, 5}, {5, 3, 3}, {});
-    sample("strided_and_padded", {2, 3, 6}, {4, 3, 3}, {{"stride", each(2)}, {"padding", each(1)}});
+    sample("strided_and_padded", {2, 3, 6}, {4, 3, 3}, {{"stride", each(n, 2)}, {"padding", each(n, 1)}});
     sample("one_wide", {1, 5, 3}, {3, 5, 1}, {});
-    sample("depthwise", {1, 3, 6}, {3, 1, 3}, {{"padding", each(1)}, {"groups", 3}});
+    sample("depthwise", {1, 3, 6}, {3, 1, 3}, {{"padding", each(n, 1)}, {"groups", 3}});
     sample("nothing", {0, 3, 5}, {2, 3, 3}, {});
   }
-  sample("dilated", {1, 3, 7}, {4, 3, 3}, {{"dilation", each(2)}});
+  sample("dilated", {1, 3, 7}, {4, 3, 3}, {{"dilation", each(n, 2)}});
   sample("dilated_and_strided", {1, 2, 7}, {3, 2, 2},
-         {{"dilation", each(3)}, {"stride", each(2)}, {"padding", each(1)}});
-  sample("uneven_ends", {2, 2, 4}, {3, 2, 3}, {{"padding", ints(ends)}});
-  sample("groups_dilated", {1, 4, 6}, {4, 2, 2}, {{"dilation", each(2)}, {"padding", ints(ends)}, {"groups", 2}});
+         {{"dilation", each(n, 3)}, {"stride", each(n, 2)}, {"padding", each(n, 1)}});
+  sample("uneven_ends", {2, 2, 4}, {3, 2, 3}, {{"padding", uneven_ends(n)}});
+  sample("groups_dilated", {1, 4, 6}, {4, 2, 2},
+         {{"dilation", each(n, 2)}, {"padding", uneven_ends(n)}, {"groups", 2}});
   sample("symbolic_size", {sym("n"), 2, sym("w")}, {3, 2, 3},
-         {{"dilation", each(2)}, {"padding", ints(ends)}, {"stride", each(2)}}, {{"n", 2}, {"w", 6}});
+         {{"dilation", each(n, 2)}, {"padding", uneven_ends(n)}, {"stride", each(n, 2)}}, {{"n", 2}, {"w", 6}});
 }
 
 void samples_conv(SampleSink &out, size_t n) {

@@ -82,8 +82,9 @@ Status reference_of_taps(ReferenceContext &c,
   });
 }
 
-Sample convolution_sample(const char *name, const Shape &x, const Shape &weight, size_t n, AttrMap attrs) {
-  Sample sample = {.name = name, .inputs = {f32(x), f32(weight)}, .attrs = std::move(attrs)};
+Sample convolution_sample(const char *name, const Shape &x, const Shape &weight, size_t n, AttrMap attrs,
+                          std::map<std::string, int64_t> sizes) {
+  Sample sample = {.name = name, .inputs = {f32(x), f32(weight)}, .attrs = std::move(attrs), .sizes = std::move(sizes)};
   for (size_t d = 1; d < n; ++d) {
     const Dim &size = x[2];
     sample.inputs[0].dims.push_back(size.is_integer() ? size + static_cast<int64_t>(d) : Dim(6));

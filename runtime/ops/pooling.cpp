@@ -63,8 +63,6 @@ Sample symbolic_sample(size_t n, AttrMap attrs) {
   return sample_of("symbolic_sizes", std::move(shape), std::move(attrs), {{"n", 2}, {"w", 8}});
 }
 
-AttrValue each(size_t n, int64_t value) { return ints(std::vector<int64_t>(n, value)); }
-
 Op pool_record(std::string_view name, std::string_view doc, DTypes types, size_t n, std::vector<AttrDef> attrs,
                Status (*infer)(InferContext &), OpMeaning meaning) {
   Op op = unary(name, doc, types, meaning, std::move(attrs));

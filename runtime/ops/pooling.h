@@ -19,7 +19,6 @@ Status reference_of_pools(ReferenceContext &c, Pooling pooling,
 Shape planes(size_t n, int64_t size);
 // [n, 2, w, 5, ...]
 Sample symbolic_sample(size_t n, AttrMap attrs);
-AttrValue each(size_t n, int64_t value);  // n times
 
 // A record of an op of operand x, whose dims of space are pooled.
 Op pool_record(std::string_view name, std::string_view doc, DTypes types, size_t n, std::vector<AttrDef> attrs,

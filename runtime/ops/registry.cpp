@@ -47,6 +47,8 @@ std::vector<Table> tables() {
           {"convolution", ops::window_columns_ops()},
           {"pooling", ops::pool_ops()},
           {"pooling", ops::adaptive_pool_ops()},
+          {"resize", ops::resize_ops()},
+          {"resize", ops::grid_ops()},
           {"norm", ops::norm_ops()},
           {"norm", ops::channel_norms_ops()},
           {"loss", ops::losses_ops()},

@@ -71,4 +71,12 @@ int64_t place_in(std::span<const int64_t> index, std::span<const int64_t> shape)
   return place;
 }
 
+AttrValue each(size_t n, int64_t value) { return ints(std::vector<int64_t>(n, value)); }
+
+AttrValue uneven_ends(size_t n) {
+  std::vector<Ends> ends;
+  for (size_t d = 0; d < n; ++d) ends.push_back({static_cast<int64_t>(d), 2});
+  return padding_as(ends);
+}
+
 }  // namespace kiln::ops

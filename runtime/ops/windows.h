@@ -34,4 +34,8 @@ std::vector<int64_t> unflatten(int64_t k, std::span<const int64_t> extents);
 // Where an index lies in dims of `shape`, or -1.
 int64_t place_in(std::span<const int64_t> index, std::span<const int64_t> shape);
 
+// ---- attributes of samples
+AttrValue each(size_t n, int64_t value);  // n times
+AttrValue uneven_ends(size_t n);          // a padding: [0, 2, 1, 2, ...]
+
 }  // namespace kiln::ops

@@ -38,7 +38,7 @@ def default_of(attr):
     text = attr["default"]
     if attr["kind"] == "dtype":
         return None if text == "none" else text
-    return float(text) if attr["kind"] == "f64" else json.loads(text)
+    return float(text) if attr["kind"] == "f64" and text != "[]" else json.loads(text)
 
 
 def value_of(kind, given, sizes):
