@@ -150,6 +150,7 @@ Status infer_weighed(InferContext &c) {
   return infer_resize(c);
 }
 
+bool is_cubic(const Op &op) { return op.name == "resize_cubic"; }
 // Keys' cubic: 1 at 0, 0 at the other integers, and from 2 on.
 constexpr double steepness(bool antialias) { return antialias ? -0.5 : -0.75; }
 
@@ -169,8 +170,8 @@ double filtered(double u, bool cubic, double a) {
   return u < 2 ? (((u - 5) * u + 8) * u - 4) * a : 0;
 }
 
-template <bool cubic>
 Status decompose_weighed(DecomposeContext &c) {
+  const bool cubic = is_cubic(c.op);
   Composer g(c);
   ValueId y = c.node.inputs[0];
   const Shape from = c.type(y).dims;
@@ -253,8 +254,8 @@ Weighed weighed_at(const AttrMap &attrs, size_t d, bool cubic, int64_t at, int64
   return all;
 }
 
-template <bool cubic>
 Status reference_weighed(ReferenceContext &c) {
+  const bool cubic = is_cubic(c.op);
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const size_t rank = y.shape.size();
@@ -417,12 +418,12 @@ const Op records[] = {
     weighing("resize_linear",
              "x at other sizes, linear between elements: bilinear of images. What has the weight 0 adds nothing, be it "
              "infinite.",
-             {.decompose = decompose_weighed<false>, .reference = reference_weighed<false>, .samples = samples_linear}),
+             {.decompose = decompose_weighed, .reference = reference_weighed, .samples = samples_linear}),
     weighing(
         "resize_cubic",
         "x at other sizes, by Keys' cubics with a = -0.75, or -0.5 with antialias: bicubic of images. What has the "
         "weight 0 adds nothing, be it infinite.",
-        {.decompose = decompose_weighed<true>, .reference = reference_weighed<true>, .samples = samples_weighed}),
+        {.decompose = decompose_weighed, .reference = reference_weighed, .samples = samples_weighed}),
 };
 
 }  // namespace
