@@ -112,10 +112,15 @@ Status lower_normal(LowerContext &c) {
   const Term a = wide ? joined(d.words[0], d.words[1]) : select(first, d.words[0], d.words[2]);
   const Term b = wide ? joined(d.words[2], d.words[3]) : select(first, d.words[1], d.words[3]);
   const Term above_0 = unit(a, dtype) + (wide ? 0x1p-53 : 0x1p-24);  // up to 1
-  const Term angle = unit(b, dtype) * (2 * std::numbers::pi);
-  const Term is_even = (d.within == 0) | (d.within == 2);
-  const Term part = select(is_even, angle.op(Core::cos), angle.op(Core::sin));
-  const Term normal = sqrt(log(above_0) * -2) * part;
+  // Quarters of a turn, and what is left of one, both exactly: so the result is precise where it is near 0, too.
+  const Term turns = unit(b, dtype) * 4, quarter = turns.op(Core::round);
+  const Term angle = (turns - quarter) * (std::numbers::pi / 2);
+  const Term is_even = (d.within == 0) | (d.within == 2), whole = quarter.as(DType::i32);
+  const Term at = select(is_even, whole, whole - 1);  // a sine is a cosine a quarter before
+  const Term cosine = at.op(Core::bit_and, at.literal(1)) == 0;
+  const Term part = select(cosine, angle.op(Core::cos), angle.op(Core::sin));
+  const Term negative = (at + 1).op(Core::bit_and, at.literal(2)) != 0;
+  const Term normal = sqrt(log(above_0) * -2) * select(negative, -part, part);
   c.body.yield((normal * c.attr("std").f64() + c.attr("mean").f64()).value());
   return {};
 }

@@ -35,7 +35,10 @@ Rounding rounding_of(const Op &op) {
     compute.dims = inferred->results[0].dims;
     LowerContext context{op, sample.inputs, inferred->results[0], attrs, compute, kernel::BodyBuilder(compute.body)};
     if (!op.lower(context).ok()) continue;
-    const bool adds_up = compute.contract || kernel::rounds(compute.carriers.combine);
+    using Mode = kernel::Store::Mode;
+    const auto mode = compute.scatter ? compute.scatter->mode : Mode::plain;
+    const bool adds_up =
+        compute.contract || kernel::rounds(compute.carriers.combine) || mode == Mode::add || mode == Mode::mul;
     if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
