@@ -241,6 +241,7 @@ class StageVerifier {
       return broken("a store combines ", name_of(type), " by ", core_info(core_of(store.mode, type)).name);
     const bool shared = kernel_.buffers[store.to.buffer].space == Buffer::Space::out;
     if (!shared || (!store.combines() && !store.scatters()) || one_task()) return {};
+    if (kernel_.buffers[store.to.buffer].size.is(0)) return {};  // where no point can be, strides say nothing
     std::vector<uint32_t> axes;
     for (uint32_t id = 0; id < kernel_.parallel.size(); ++id)
       if (!kernel_.parallel[id].extent.is(1)) axes.push_back(id);

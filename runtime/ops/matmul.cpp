@@ -8,27 +8,38 @@ using kernel::ContractRole;
 
 bool transposed(const AttrMap &attrs, std::string_view name) { return attrs.find(name)->second.boolean(); }
 
+// What numpy makes of a vector: a row on the left, a column on the right, of which the result has no dim.
+struct Vectors {
+  bool a, b;
+};
+Vectors vectors_of(size_t a_rank, size_t b_rank) { return {a_rank == 1, b_rank == 1}; }
+
 Status infer_matmul(InferContext &c) {
   const TensorType &a = c.inputs[0], &b = c.inputs[1];
   KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
-  if (a.rank() < 2 || b.rank() < 2)
-    return c.fail("a is ", a.text(), ", b is ", b.text(), "; expected at least 2 dims each");
-  const size_t m = a.rank() - (transposed(c.attrs, "transpose_a") ? 1 : 2), a_k = 2 * a.rank() - 3 - m;
-  const size_t n = b.rank() - (transposed(c.attrs, "transpose_b") ? 2 : 1), b_k = 2 * b.rank() - 3 - n;
+  if (a.rank() < 1 || b.rank() < 1)
+    return c.fail("a is ", a.text(), ", b is ", b.text(), "; expected at least 1 dim each");
+  const Vectors vector = vectors_of(a.rank(), b.rank());
+  for (const auto &[is_vector, name] : {std::pair{vector.a, "transpose_a"}, std::pair{vector.b, "transpose_b"}})
+    if (is_vector && transposed(c.attrs, name)) return c.fail(name, " is true of a vector, expected a matrix");
+  const size_t a_k = a.rank() - (transposed(c.attrs, "transpose_a") ? 2 : 1),
+               b_k = b.rank() - (vector.b || transposed(c.attrs, "transpose_b") ? 1 : 2);
   KILN_TRY(c.require_equal(a.dims[a_k], b.dims[b_k], str_cat("a dim ", a_k, " and b dim ", b_k)));
-  KILN_ASSIGN(Shape shape, c.broadcast(std::span(a.dims).first(a.rank() - 2), std::span(b.dims).first(b.rank() - 2)));
-  shape.push_back(a.dims[m]);
-  shape.push_back(b.dims[n]);
+  KILN_ASSIGN(Shape shape, c.broadcast(std::span(a.dims).first(vector.a ? 0 : a.rank() - 2),
+                                       std::span(b.dims).first(vector.b ? 0 : b.rank() - 2)));
+  if (!vector.a) shape.push_back(a.dims[2 * a.rank() - 3 - a_k]);
+  if (!vector.b) shape.push_back(b.dims[2 * b.rank() - 3 - b_k]);
   c.results = {make_type(dtype, std::move(shape))};
   return {};
 }
 
-// An operand's index: batch axes aligned to the right as numpy does, then row and column.
-std::vector<Expr> operand_index(const LowerContext &c, size_t operand, Expr row, Expr column, bool transpose) {
+// An operand's index: of `batch` dims of the result, aligned to the right as numpy does, then row and column.
+std::vector<Expr> operand_index(const LowerContext &c, size_t operand, size_t batch, Expr row, Expr column,
+                                bool transpose) {
   const Shape &dims = c.inputs[operand].dims;
-  const size_t batch = dims.size() - 2, added = c.result.rank() - dims.size();
+  const size_t own = dims.size() - 2, added = batch - own;
   std::vector<Expr> index;
-  for (size_t d = 0; d < batch; ++d) index.push_back(dims[d].is(1) ? Expr(0) : c.axis(added + d));
+  for (size_t d = 0; d < own; ++d) index.push_back(dims[d].is(1) ? Expr(0) : c.axis(added + d));
   if (transpose) std::swap(row, column);
   index.push_back(std::move(row));
   index.push_back(std::move(column));
@@ -37,49 +48,56 @@ std::vector<Expr> operand_index(const LowerContext &c, size_t operand, Expr row,
 
 Status lower_matmul(LowerContext &c) {
   const TensorType &a = c.inputs[0], &b = c.inputs[1];
-  const size_t rank = c.result.rank(), m = rank - 2, n = rank - 1;
+  const Vectors vector = vectors_of(a.rank(), b.rank());
+  const size_t rank = c.result.rank(), batch = rank - !vector.a - !vector.b, m = batch, n = rank - 1;
   const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
   const Expr k = c.reduce_axis(a.dims[a.rank() - (transpose_a ? 2 : 1)]);
 
   kernel::Contract &contract = c.compute.contract.emplace();
   kernel::BodyBuilder body_a(contract.a), body_b(contract.b);
   contract.accumulator = c.result.dtype;
-  const int value_a = body_a.load(0, a.dtype, operand_index(c, 0, c.axis(m), k, transpose_a));
-  const int value_b = body_b.load(1, b.dtype, operand_index(c, 1, k, c.axis(n), transpose_b));
+  const std::vector<Expr> only_k = {k};
+  const int value_a =
+      body_a.load(0, a.dtype, vector.a ? only_k : operand_index(c, 0, batch, c.axis(m), k, transpose_a));
+  const int value_b =
+      body_b.load(1, b.dtype, vector.b ? only_k : operand_index(c, 1, batch, k, c.axis(n), transpose_b));
   body_a.yield(body_a.convert(value_a, contract.accumulator));
   body_b.yield(body_b.convert(value_b, contract.accumulator));
 
   // Batch dims that b lacks are more rows of a, when they are next to the rows: one product instead of many.
   c.compute.roles.assign(rank, ContractRole::batch);
-  c.compute.roles[m] = ContractRole::m;
-  c.compute.roles[n] = ContractRole::n;
-  const size_t missing = rank - b.rank();
-  for (size_t d = m; d-- > 0 && (d < missing || b.dims[d - missing].is(1));) c.compute.roles[d] = ContractRole::m;
+  if (!vector.a) c.compute.roles[m] = ContractRole::m;
+  if (!vector.b) c.compute.roles[n] = ContractRole::n;
+  const size_t missing = batch - (vector.b ? 0 : b.rank() - 2);
+  for (size_t d = batch; d-- > 0 && (d < missing || b.dims[d - missing].is(1));) c.compute.roles[d] = ContractRole::m;
   return {};
 }
 
 Status reference_matmul(ReferenceContext &c) {
   const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
   RefTensor &y = c.results[0];
-  auto strides_of = [&](const RefTensor &t) {  // over the result's batch dims; rows and columns apart
-    std::vector<int64_t> shape = t.shape, batch = y.shape;
-    const int64_t matrix = shape[shape.size() - 2] * shape.back();
-    shape.resize(shape.size() - 2);
-    batch.resize(batch.size() - 2);
-    std::vector<int64_t> strides = broadcast_strides(shape, batch);
+  const Vectors vector = vectors_of(a.shape.size(), b.shape.size());
+  std::vector<int64_t> left_shape = a.shape, right_shape = b.shape, shape = y.shape;
+  if (vector.a) left_shape.insert(left_shape.begin(), 1), shape.insert(shape.end() - !vector.b, 1);
+  if (vector.b) right_shape.push_back(1), shape.push_back(1);
+  const std::vector<int64_t> batch(shape.begin(), shape.end() - 2);
+  auto strides_of = [&](std::vector<int64_t> own) {  // over the result's batch dims; rows and columns apart
+    const int64_t matrix = own[own.size() - 2] * own.back();
+    own.resize(own.size() - 2);
+    std::vector<int64_t> strides = broadcast_strides(own, batch);
     for (int64_t &s : strides) s *= matrix;
     return strides;
   };
   const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
-  const int64_t m = y.shape[y.shape.size() - 2], n = y.shape.back(),
-                k = a.shape[a.shape.size() - (transpose_a ? 2 : 1)];
+  const int64_t m = shape[shape.size() - 2], n = shape.back(),
+                k = left_shape[left_shape.size() - (transpose_a ? 2 : 1)];
   const int64_t a_row = transpose_a ? 1 : k, a_step = transpose_a ? m : 1;
   const int64_t b_column = transpose_b ? k : 1, b_step = transpose_b ? 1 : n;
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     T *out = elements<T>(y).data();
     const T *left = elements<T>(a).data(), *right = elements<T>(b).data();
-    walk<2>(std::span(y.shape).first(y.shape.size() - 2), {strides_of(a), strides_of(b)}, [&](auto at) {
+    walk<2>(batch, {strides_of(left_shape), strides_of(right_shape)}, [&](auto at) {
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
           const T *row = left + at[0] + i * a_row, *column = right + at[1] + j * b_column;
@@ -176,6 +194,13 @@ void samples_matmul(SampleSink &out) {
   sample("symbolic_depth", {m, n}, {m, n}, false, true, {{"m", 9}, {"n", 65}});
   sample("symbolic_ones", {b, m, n}, {n, m}, false, false, {{"b", 1}, {"m", 1}, {"n", 1}});
   sample("symbolic_empty", {b, m, 5}, {5, 3}, false, false, {{"b", 2}, {"m", 0}});
+  sample("vector_by_matrix", {33}, {33, 17});
+  sample("matrix_by_vector", {17, 33}, {33});
+  sample("vector_by_vector", {65}, {65});
+  sample("vector_by_batch", {33}, {3, 33, 17});
+  sample("batch_by_vector", {2, 3, 33}, {33});
+  sample("vector_transposed_b", {33}, {17, 33}, false, true);
+  sample("symbolic_vector", {m, n}, {n}, false, false, {{"m", 9}, {"n", 65}});
   for (const auto &[name, type] : {std::pair{"bytes", DType::i8}, std::pair{"unsigned_bytes", DType::u8}})
     out.push_back({.name = name,
                    .inputs = {make_type(type, {7, 300}), make_type(DType::i8, {300, 33})},
@@ -213,9 +238,10 @@ void samples_linear(SampleSink &out) {
 
 const Op records[] = {
     {{.name = "matmul",
-      .doc = "The product of matrices; batch dims are broadcast. Of 8-bit integers in i32; wider ones wrap.",
-      .args = {{"a", "[..., M, K]", numeric_types},
-               {"b", "[..., K, N]; a's dtype, or i8 where a is i8 or u8", numeric_types, Arity::one,
+      .doc = "The product of matrices; batch dims are broadcast. A vector is a row as a, a column as b, and the result "
+             "lacks that dim. Of 8-bit integers in i32; wider ones wrap.",
+      .args = {{"a", "[..., M, K] or [K]", numeric_types},
+               {"b", "[..., K, N] or [K]; a's dtype, or i8 where a is i8 or u8", numeric_types, Arity::one,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},

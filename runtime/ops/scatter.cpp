@@ -155,6 +155,7 @@ void samples_scatter(SampleSink &out) {
   sample_at(out, "into_one", f32({3, 1}), {3, 4}, {3, 4}, 1, 1);
   sample_at(out, "integers", i64({9}), {4}, {4}, 0, 9);
   sample_at(out, "nothing", f32({7, 3}), {0, 3}, {0, 3}, 0, 7);
+  sample_at(out, "nowhere", f32({7, 0}), {7, 0}, {7, 0}, 1, 1);
   sample_at(out, "symbolic", f32({n, m}), {9, m}, {9, m}, 0, 5, {{"n", 5}, {"m", 33}});
   sample_at(out, "symbolic_columns", f32({n, m}), {n, 9}, {n, 9}, 1, 7, {{"n", 5}, {"m", 7}});
 }
