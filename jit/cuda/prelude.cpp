@@ -136,13 +136,13 @@ template <class OP, class T> KILN_INLINE void kiln_combine_atomically(T *at, T v
   } while (found != seen.bits);
 }
 
-// The order of sorts and searches: NaN last, in either direction.
+// The order of sorts and searches: NaN are greater than all numbers.
 struct kiln_plain { template <class T> KILN_INLINE T of(T x) { return x; } };
 template <int EXPONENT, int MANTISSA, bool FINITE> struct kiln_small {
   KILN_INLINE float of(unsigned x) { return kiln_from_small<EXPONENT, MANTISSA, FINITE>(x); }
 };
 template <bool DESCENDING, class T> KILN_INLINE bool kiln_precedes(T a, T b) {
-  return a != a || b != b ? a == a : DESCENDING ? a > b : a < b;
+  return DESCENDING ? kiln_precedes<false>(b, a) : a == a && (b != b || a < b);
 }
 template <class KEY, bool DESCENDING, class T> KILN_INLINE bool kiln_before(T a, T b) {
   return kiln_precedes<DESCENDING>(KEY::of(a), KEY::of(b));

@@ -1,7 +1,8 @@
 // From a group to its kernel: axes, stages, buffers, stores.
 //
 // A group of rows has the shared rows as parallel axes; each item is a stage over its other axes. Neighbouring maps
-// over the same axes become one stage with a joint body, in which they pass values without memory. A group around a
+// over the same axes become one stage with a joint body, in which they pass values without memory. A sort is three
+// stages: its columns are filled, sorted, and what comes first is stored. A group around a
 // contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue.
 #include <algorithm>
 #include <map>
@@ -35,7 +36,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;  // one reduction, scan or scatter, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one reduction, scan, sort or scatter, or maps with one set of loop axes
     std::vector<Expr> loops;
   };
 
@@ -48,8 +49,11 @@ class Builder {
     std::vector<StagePlan> plans = plan_stages();
     assign_buffers(plans);
     for (const StagePlan &plan : plans) {
-      if (plan.items.front()->compute.scatter)
-        build_scatter(*plan.items.front());
+      const Item &alone = *plan.items.front();
+      if (alone.compute.scatter)
+        build_scatter(alone);
+      else if (alone.sorts())
+        build_sort(alone);
       else
         kernel_.stages.push_back(build_stage(plan));
     }
@@ -86,7 +90,7 @@ class Builder {
     return [&item](uint32_t axis) -> std::optional<Expr> {
       const size_t rank = item.compute.dims.size();
       if (axis >= rank)
-        return Expr::axis(static_cast<uint32_t>(item.domain.size() + reduce_number(item, axis - rank)),
+        return Expr::axis(static_cast<uint32_t>(item.row_axes() + reduce_number(item, axis - rank)),
                           item.compute.reduce[axis - rank]);
       const auto at = std::ranges::find(item.domain, axis);
       return Expr::axis(static_cast<uint32_t>(at - item.domain.begin()), item.compute.dims[axis]);
@@ -169,6 +173,35 @@ class Builder {
     prune(points.body);
     kernel_.stages.push_back(std::move(begin));
     kernel_.stages.push_back(std::move(points));
+  }
+
+  void build_sort(const Item &item) {
+    const Compute &c = item.compute;
+    const uint32_t id = static_cast<uint32_t>(group_.rows), first = columns_of_.at(&item);
+    const Expr &count = c.reduce[0], &wanted = c.dims[static_cast<size_t>(c.scan)];
+    const auto column = [&](int32_t yield) { return static_cast<uint16_t>(first + 2 * yield); };
+    Stage fill, sort, take;
+    fill.axes = {{count, Axis::Role::loop}};
+    const std::vector<int> ids = copy_into(fill.body, c.body, item, kernel_axes(item), {});
+    sort.axes = {{count, Axis::Role::scan}};
+    sort.sort = {.columns = {}, .descending = c.order == Compute::Order::descending, .runs = 1, .wanted = {}};
+    if (wanted != count) sort.sort->wanted = wanted;
+    for (int32_t y = 0; y < static_cast<int32_t>(c.body.yields.size()); ++y) {
+      fill.body.yields.push_back(ids[static_cast<size_t>(c.body.yields[static_cast<size_t>(y)])]);
+      fill.stores.push_back(
+          {{.buffer = column(y), .index = {Expr::axis(id, count)}, .valid = -1, .fill = 0}, y, Store::Mode::plain});
+      sort.sort->columns.push_back({column(y), static_cast<uint16_t>(column(y) + 1)});
+    }
+    prune(fill.body);
+    if (!wanted.is(1)) take.axes = {{wanted, Axis::Role::loop}};
+    BodyBuilder body(take.body);
+    for (size_t r = 0; r < item.results.size(); ++r) {
+      const int value =
+          body.load(column(c.results[r].value), c.results[r].dtype, {wanted.is(1) ? Expr(0) : Expr::axis(id, wanted)});
+      store_yield(take, item, item.results[r], value, kernel_axes(item));
+    }
+    prune(take.body);
+    for (Stage *stage : {&fill, &sort, &take}) kernel_.stages.push_back(std::move(*stage));
   }
 
   // ---- contraction
@@ -326,6 +359,21 @@ class Builder {
         }
       }
     }
+    assign_columns(plans);
+  }
+
+  // Of each sort: its columns, a buffer and its spare one after the other.
+  void assign_columns(const std::vector<StagePlan> &plans) {
+    for (const StagePlan &plan : plans) {
+      const Item &item = *plan.items.front();
+      if (!item.sorts()) continue;
+      columns_of_[&item] = static_cast<uint32_t>(kernel_.buffers.size());
+      for (int32_t y : item.compute.body.yields) {
+        const Buffer column{item.compute.body.values[static_cast<size_t>(y)].type, Buffer::Space::row_local,
+                            item.compute.reduce[0]};
+        kernel_.buffers.insert(kernel_.buffers.end(), {column, column});
+      }
+    }
   }
 
   static bool crosses_stages(uint32_t tensor, const StagePlan &own, const std::vector<StagePlan> &plans) {
@@ -342,8 +390,9 @@ class Builder {
   const std::vector<Item> &items_;
   const std::vector<Tensor> &tensors_;
   const std::vector<bool> &needed_;
-  std::map<uint32_t, const Item *> makers_;  // by tensor, of this group
-  std::map<uint32_t, uint16_t> buffer_of_;   // by tensor
+  std::map<uint32_t, const Item *> makers_;      // by tensor, of this group
+  std::map<uint32_t, uint16_t> buffer_of_;       // by tensor
+  std::map<const Item *, uint32_t> columns_of_;  // of a sort: its first column's buffer
   Kernel kernel_;
   Launch launch_;
 };

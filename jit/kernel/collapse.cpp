@@ -18,6 +18,9 @@ void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn)
     fn(stage.contract->packed_offset);
   }
   for (Store &store : stage.stores) fn(store.to.index[0]);
+  if (!stage.sort) return;
+  fn(stage.sort->runs);
+  if (stage.sort->wanted) fn(*stage.sort->wanted);
 }
 
 // Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible,

@@ -90,19 +90,19 @@ Carriers carriers_of(Core combine, DType type) {
   return carriers;
 }
 
-// The right side wins when it is greater, or NaN where the left is not, or equal with a smaller index: a total order,
-// so that the result does not depend on how the schedule groups the elements.
-Carriers argmax_carriers(DType value_type) {
+// The right side wins when it is beyond the left, or NaN where the left is not, or equal with a smaller index: a total
+// order, so that the result does not depend on how the schedule groups the elements.
+Carriers argmax_carriers(DType value_type, bool largest) {
   Carriers carriers;
   carriers.types = {value_type, DType::i64};
-  carriers.identities = {immediate_of(value_type, -std::numeric_limits<double>::infinity()),
-                         static_cast<uint64_t>(INT64_MAX)};
+  const double infinity = std::numeric_limits<double>::infinity();
+  carriers.identities = {immediate_of(value_type, largest ? -infinity : infinity), static_cast<uint64_t>(INT64_MAX)};
   BodyBuilder b(carriers.combine);
   const int lv = b.carrier(value_type, 0), li = b.carrier(DType::i64, 1), rv = b.carrier(value_type, 2),
             ri = b.carrier(DType::i64, 3);
   const int l_nan = b.op(Core::ne, lv, lv), r_nan = b.op(Core::ne, rv, rv);
-  const int greater =
-      b.op(Core::logical_or, b.op(Core::gt, rv, lv), b.op(Core::logical_and, r_nan, b.op(Core::logical_not, l_nan)));
+  const int beyond = b.op(largest ? Core::gt : Core::lt, rv, lv);
+  const int greater = b.op(Core::logical_or, beyond, b.op(Core::logical_and, r_nan, b.op(Core::logical_not, l_nan)));
   const int same = b.op(Core::logical_or, b.op(Core::eq, rv, lv), b.op(Core::logical_and, r_nan, l_nan));
   const int wins = b.op(Core::logical_or, greater, b.op(Core::logical_and, same, b.op(Core::lt, ri, li)));
   b.yield(b.op(Core::select, wins, rv, lv));

@@ -18,14 +18,17 @@ enum class ContractRole : uint8_t { batch, m, n };
 struct Compute {
   struct Output {
     DType dtype = DType::f32;
-    int32_t value = 0;  // which yield of the body (map) or carrier (reduction, scan); a contraction has one output
+    int32_t value = 0;  // which yield (map, sort) or carrier (reduction, scan); a contraction has one output
   };
   std::vector<Output> results{{}};
   Shape dims;                // of each result
   std::vector<Expr> reduce;  // extents of the reduce axes
-  int32_t scan = -1;         // a scan: the result axis that it goes along
-  Body body;                 // map: what results name. Reduction, scan: the carriers' inputs. Contraction: unused
+  int32_t scan = -1;         // a scan, a sort: the result axis that it goes along
+  Body body;                 // map, sort: what results name. Reduction, scan: the carriers' inputs. Contraction: unused
   Carriers carriers;
+  // A sort: the elements along the one reduce axis, ordered by the body's first yield (kernel::Sort), of which the
+  // result has the first dims[scan], at most all. The body does not read the axis `scan`.
+  enum class Order : uint8_t { none, ascending, descending } order = Order::none;
   std::optional<Contract> contract;  // bodies a and b over result axes and one reduce axis (k)
   // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
   // index. `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
@@ -42,7 +45,7 @@ struct Compute {
   std::optional<Scatter> scatter;
   bool view = false;  // body is one load: costs nothing to inline
 
-  bool is_map() const { return !contract && carriers.types.empty() && !scatter; }
+  bool is_map() const { return !contract && carriers.types.empty() && !scatter && order == Order::none; }
   // Whether result axis d is one of a scatter's points.
   bool keeps(size_t d) const { return scatter->index[d] == Expr::axis(static_cast<uint32_t>(d), dims[d]); }
 };
@@ -71,6 +74,7 @@ class BodyBuilder {
 
 uint64_t immediate_of(DType type, double value);  // Core::constant's encoding
 Carriers carriers_of(Core combine, DType type);   // add, mul, min, max with their identities
-Carriers argmax_carriers(DType value_type);       // (value, i64 index); the first of equals; NaN wins
+// (value, i64 index) of the largest or smallest: of equals the one with the first index; NaN wins.
+Carriers argmax_carriers(DType value_type, bool largest = true);
 
 }  // namespace kiln::kernel

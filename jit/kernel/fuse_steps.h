@@ -13,11 +13,13 @@ struct Item {
   std::vector<uint32_t> results;   // tensors, one for each of the compute's
   std::vector<uint32_t> operands;  // tensors; what Access::buffer of the bodies numbers
   Compute compute;
-  // Result axes whose extent is not 1, those last that a scan goes along or a scatter writes across; others read as 0.
+  // Result axes whose extent is not 1, those last that a scan or sort goes along or a scatter writes across; others
+  // read as 0.
   std::vector<uint32_t> domain;
   bool prepared = false;     // depends on parameters alone
   bool over_budget = false;  // has memory only because a reader would have grown past a limit with it inside
 
+  bool sorts() const { return compute.order != Compute::Order::none; }
   bool is_map() const { return compute.is_map(); }
   // How many of the domain's axes may be a kernel's rows.
   size_t row_axes() const {

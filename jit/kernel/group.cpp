@@ -98,7 +98,8 @@ class Grouper {
     for (size_t d = 0; d < rows; ++d) {
       if (first.compute.dims[first.domain[d]] != item.compute.dims[item.domain[d]]) return false;
     }
-    // Reductions, scans and scatters over other than the innermost axes run across columns, in a kernel of their own.
+    // Reductions, scans, sorts and scatters over other than the innermost axes run across columns, in a kernel of their
+    // own.
     if (!item.is_map() && item.row_axes() > rows) return false;
     if (!small_rows(item, rows)) return false;
     for (uint32_t m : group.items) {

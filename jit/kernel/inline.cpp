@@ -110,7 +110,7 @@ class Inliner {
       const Program::Def &def = program_.defs[d];
       const bool sums = def.compute.contract || !def.compute.carriers.types.empty();
       const bool passes_on = std::ranges::all_of(def.results, [&](uint32_t t) { return summed_[t]; }) &&
-                             !any_output(def.results) && !def.compute.scatter && is_free(def.compute.body);
+                             !any_output(def.results) && def.compute.is_map() && is_free(def.compute.body);
       for (const uint32_t operand : def.operands) {
         const bool picks = std::ranges::all_of(uses_[operand], [&](const Use &use) {
           return use.def != d || std::ranges::any_of(use.access->index, &Expr::depends_on_value);
@@ -152,6 +152,11 @@ class Inliner {
       item.compute.contract->b = inlined(def.compute.contract->b);
     }
     if (item.compute.scatter) item.compute.scatter->begin = inlined(def.compute.scatter->begin);
+    if (item.sorts() && item.compute.reduce[0].is(1)) {  // what is in order already is a map
+      item.compute.order = Compute::Order::none;
+      item.compute.reduce.clear();
+      item.compute.scan = -1;
+    }
     drop_unused_operands(item);
     item.prepared = !any_output(item.results) && !item.operands.empty() && !has_symbols(item.compute) &&
                     std::ranges::all_of(item.operands, [&](uint32_t t) { return prepared(t); });
@@ -183,27 +188,28 @@ class Inliner {
     return static_cast<size_t>(item.compute.results[number].value);
   }
 
-  // Drops the other results, and of a map what computes them.
+  // Drops the other results, and of a map or a sort what computes them.
   template <class Fn>
   static void keep_results(Item &item, Fn is_kept) {
     if (std::ranges::all_of(item.results, is_kept)) return;
     Compute &c = item.compute;
-    const bool is_map = item.is_map();
+    const bool yields_them = item.is_map() || item.sorts();
     std::vector<uint32_t> results;
     std::vector<Compute::Output> outputs;
     std::vector<int32_t> yields;
+    if (item.sorts()) yields.push_back(c.body.yields[0]);  // by which it sorts
     for (size_t r = 0; r < item.results.size(); ++r) {
       if (!is_kept(item.results[r])) continue;
       results.push_back(item.results[r]);
       outputs.push_back(c.results[r]);
-      if (is_map) {
+      if (yields_them) {
         yields.push_back(c.body.yields[static_cast<size_t>(c.results[r].value)]);
         outputs.back().value = static_cast<int32_t>(yields.size()) - 1;
       }
     }
     item.results = std::move(results);
     c.results = std::move(outputs);
-    if (!is_map || item.results.empty()) return;
+    if (!yields_them || item.results.empty()) return;
     c.body.yields = std::move(yields);
     prune(c.body);
     drop_unused_operands(item);
@@ -342,6 +348,7 @@ class Inliner {
       const bool result_axis = axis < reader.dims.size();
       const Expr &extent = result_axis ? reader.dims[axis] : reader.reduce[axis - reader.dims.size()];
       if (extent.is(1) || depends(axis)) continue;
+      if (reader.order != Compute::Order::none && static_cast<int32_t>(axis) == reader.scan) continue;
       if (result_axis && use.where == Use::Where::a && reader.roles[axis] == ContractRole::n) continue;
       if (result_axis && use.where == Use::Where::b && reader.roles[axis] == ContractRole::m) continue;
       if (reader.scatter && result_axis == (use.where == Use::Where::body) && !(result_axis && reader.keeps(axis)))

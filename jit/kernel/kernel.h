@@ -156,15 +156,16 @@ Core core_of(Store::Mode mode, DType type);
 bool separates(const Expr &index, std::vector<uint32_t> axes);
 
 // Sorts row_local buffers in place: the first column by its values, the others along with it. Equal elements keep their
-// order; NaN are equal, and come last in either direction; so are 0 and -0. `spare` is as large as `buffer`; what it
-// holds is lost.
+// order, in either direction; so do NaN, which are greater than all numbers, and 0 and -0. `spare` is as large as
+// `buffer`; what it holds is lost.
 struct Sort {
   struct Column {
     uint16_t buffer = 0, spare = 0;
   };
   std::vector<Column> columns;
   bool descending = false;
-  Expr runs = 1;  // the elements come in sorted runs of this many, which are merged: so tiles become a row
+  Expr runs = 1;               // the elements come in sorted runs of this many, which are merged: so tiles become a row
+  std::optional<Expr> wanted;  // the first so many are all that is asked for; what lies behind them is lost
 };
 
 struct Contract {

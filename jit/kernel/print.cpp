@@ -94,7 +94,7 @@ std::string print(const Kernel &kernel) {
     out += print_body(stage.body, "    ");
     if (stage.sort) {
       out += str_cat("    ", stage.sort->descending ? "descending" : "ascending", " runs of ", stage.sort->runs.text(),
-                     ":");
+                     stage.sort->wanted ? ", the first " + stage.sort->wanted->text() : "", ":");
       for (const Sort::Column &column : stage.sort->columns) out += str_cat(" b", column.buffer, " by b", column.spare);
       out += "\n";
     }

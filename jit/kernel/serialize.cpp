@@ -146,6 +146,7 @@ void walk(V &v, T &x, const Sort *) {
   v.field(x.columns);
   v.field(x.descending);
   v.field(x.runs);
+  v.field(x.wanted);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Contract *) {

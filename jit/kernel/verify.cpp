@@ -105,7 +105,9 @@ class StageVerifier {
     KILN_TRY(verify_size(kernel_, s.runs, "runs of stage", number_));
     if (s.runs.lower_bound().value_or(0) < 1)
       return broken("stage ", number_, ": runs of ", s.runs.text(), " elements, expected at least 1");
-    return {};
+    if (!s.wanted) return {};
+    if (!s.runs.is(1)) return broken("stage ", number_, " sorts runs, and wants some elements alone");
+    return verify_size(kernel_, *s.wanted, "number wanted of stage", number_);
   }
 
   Status contraction() const {

@@ -83,6 +83,13 @@ void emit_loop(KernelState &state, Range range, int64_t step, const std::functio
 // The same with values carried from pass to pass: body returns the next ones; the result is the last ones.
 Values emit_loop(KernelState &state, Range range, int64_t step, Values initial,
                  const std::function<Values(llvm::Value *i, const Values &carried)> &body);
+// At least once, and again as long as body says so, with what it gives.
+struct Repeated {
+  Values values;
+  llvm::Value *again;  // i1
+};
+Values emit_repeat(KernelState &state, const Values &initial,
+                   const std::function<Repeated(const Values &carried)> &body);
 // if (condition) then(); else otherwise(), where there is one.
 void emit_if(KernelState &state, llvm::Value *condition, const std::function<void()> &then);
 void emit_if_else(KernelState &state, llvm::Value *condition, const std::function<void()> &then,
@@ -156,7 +163,7 @@ llvm::Value *emit_core(KernelState &state, kernel::Core op, CoreTypes types, con
                        llvm::Value *active);
 llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to);
 
-// ---- sort.cpp, search.cpp: the order of kernel::Sort
+// ---- sort.cpp, sort_digits.cpp, search.cpp: the order of kernel::Sort
 // i1, or a vector of it: whether x comes before y. Both are of `type`, both uniform or both varying.
 llvm::Value *emit_before(KernelState &state, DType type, llvm::Value *x, llvm::Value *y, bool descending);
 // The number of bits that a number (i64 >= 0, or a vector of it) needs.

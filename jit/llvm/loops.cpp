@@ -93,6 +93,29 @@ void emit_loop(KernelState &state, Range range, int64_t step, const std::functio
   });
 }
 
+Values emit_repeat(KernelState &state, const Values &initial,
+                   const std::function<Repeated(const Values &carried)> &body) {
+  auto &b = state.b;
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  llvm::BasicBlock *loop = add_block(state, "repeat"), *after = llvm::BasicBlock::Create(b.getContext(), "after");
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  Values carried;
+  for (llvm::Value *value : initial) {
+    llvm::PHINode *phi = b.CreatePHI(value->getType(), 2);
+    phi->addIncoming(value, before);
+    carried.push_back(phi);
+  }
+  const Repeated next = body(carried);
+  llvm::BasicBlock *latch = b.GetInsertBlock();
+  for (size_t n = 0; n < carried.size(); ++n) llvm::cast<llvm::PHINode>(carried[n])->addIncoming(next.values[n], latch);
+  b.CreateCondBr(next.again, loop, after);
+  hoist_invariants(before, loop);
+  after->insertInto(state.function);
+  b.SetInsertPoint(after);
+  return next.values;
+}
+
 Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then) {
   auto &b = state.b;
   llvm::BasicBlock *before = b.GetInsertBlock();

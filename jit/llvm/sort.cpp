@@ -1,6 +1,6 @@
-// Sorts: merges of runs, from the length that they come in, each pass into the spares and back. Lanes, where row_local
-// buffers have a row for each, are sorted one after the other.
-#include "jit/llvm/emitter.h"
+// Sorts: merges of runs, from the length that they come in, where rows are short or runs long; else digits. Lanes,
+// where row_local buffers have a row for each, are sorted one after the other.
+#include "jit/llvm/sort_columns.h"
 
 namespace kiln::codegen {
 namespace {
@@ -10,80 +10,118 @@ using kernel::Sort;
 class SortEmitter {
  public:
   SortEmitter(KernelState &state, const kernel::Stage &stage, const Point &point)
-      : state_(state), b_(state.b), sort_(*stage.sort), point_(point) {
-    const Range range = stage_range(state, stage.axes.back(), point);
-    count_ = range.end;
+      : state_(state), b_(state.b), sort_(*stage.sort), point_(point), columns_(state, sort_, point) {
+    count_ = stage_range(state, stage.axes.back(), point).end;
   }
 
   void emit() {
-    llvm::Value *runs =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, emit_scalar(state_, sort_.runs, point_),
-                                 b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count_, b_.getInt64(1)));
-    // As many doublings as make one run of all.
-    llvm::Value *pieces = b_.CreateUDiv(b_.CreateNSWAdd(count_, b_.CreateNSWSub(runs, b_.getInt64(1))), runs);
-    llvm::Value *more =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateNSWSub(pieces, b_.getInt64(1)), b_.getInt64(0));
-    const Range passes{b_.getInt64(0), emit_bit_count(state_, more)};
     emit_loop(state_, {b_.getInt64(0), b_.getInt64(point_.width), point_.width}, 1, [&](llvm::Value *lane) {
-      lane_ = lane;
-      emit_loop(state_, passes, 1, [&](llvm::Value *pass) { emit_pass(b_.CreateShl(runs, pass)); });
+      home_ = columns_.begin(lane);
+      if (sort_.wanted)
+        emit_wanted(emit_scalar(state_, *sort_.wanted, point_));
+      else
+        emit_sorted(count_);
     });
   }
 
  private:
-  // Merges neighbouring runs of `length`.
-  void emit_pass(llvm::Value *length) {
-    llvm::Value *pair = b_.CreateShl(length, b_.getInt64(1));
-    llvm::Value *pairs = b_.CreateUDiv(b_.CreateNSWAdd(count_, b_.CreateNSWSub(pair, b_.getInt64(1))), pair);
-    emit_loop(state_, {b_.getInt64(0), pairs}, 1, [&](llvm::Value *number) {
-      llvm::Value *begin = b_.CreateNSWMul(number, pair);
-      emit_merge(begin, at_most(b_.CreateNSWAdd(begin, length)), at_most(b_.CreateNSWAdd(begin, pair)));
+  // One walk over all elements, past a store of those that may be wanted: whatever comes before the last of `wanted`
+  // sorted ones is put behind them. Full, the store is sorted, and keeps `wanted` again.
+  void emit_wanted(llvm::Value *wanted) {
+    constexpr uint64_t least_room = 32;
+    llvm::Value *zero = b_.getInt64(0), *one = b_.getInt64(1);
+    llvm::Value *room = at_most(max(b_.CreateShl(wanted, one), b_.getInt64(least_room)), count_);
+    room = b_.CreateSelect(b_.CreateICmpSLT(b_.CreateShl(wanted, b_.getInt64(2)), count_), room, count_);
+    emit_if(state_, b_.CreateICmpSGT(wanted, zero), [&] {
+      emit_repeat(state_, {room, room}, [&](const Values &now) {
+        llvm::Value *next = now[0], *held = now[1];
+        emit_sorted(held);
+        llvm::Value *more = b_.CreateICmpSLT(next, count_);
+        Values values = emit_if(state_, more, {next, held}, [&] {
+          return emit_fill(next, wanted, room, columns_.key(home_, b_.CreateNSWSub(wanted, one)));
+        });
+        return Repeated{std::move(values), more};
+      });
     });
-    for (const Sort::Column &column : sort_.columns)
-      emit_loop(state_, {b_.getInt64(0), count_}, 1,
-                [&](llvm::Value *i) { store(column.buffer, i, load(column.spare, i)); });
   }
 
-  // [begin, middle) and [middle, end) into the spares. Of equals the left one comes first.
-  void emit_merge(llvm::Value *begin, llvm::Value *middle, llvm::Value *end) {
+  // Elements from `next` on that come before `last` go behind the first `held`, until there is no room or element left.
+  Values emit_fill(llvm::Value *next, llvm::Value *held, llvm::Value *room, llvm::Value *last) {
+    llvm::Value *one = b_.getInt64(1);
+    return emit_repeat(state_, {next, held}, [&](const Values &now) {
+      llvm::Value *i = now[0];
+      llvm::Value *is_wanted = emit_before(state_, columns_.key_type(), columns_.key(home_, i), last, sort_.descending);
+      const Values put = emit_if(state_, is_wanted, {now[1]}, [&] {
+        columns_.copy(home_, i, home_, now[1]);
+        return Values{b_.CreateNSWAdd(now[1], one)};
+      });
+      llvm::Value *following = b_.CreateNSWAdd(i, one);
+      llvm::Value *goes_on = b_.CreateAnd(b_.CreateICmpSLT(following, count_), b_.CreateICmpSLT(put[0], room));
+      return Repeated{{following, put[0]}, goes_on};
+    });
+  }
+
+  void emit_sorted(llvm::Value *count) {
+    if (!sort_.runs.is(1)) return emit_merges(count);
+    const auto least = static_cast<uint64_t>(least_sorted_by_digits(columns_.key_type()));
+    emit_if_else(
+        state_, b_.CreateICmpSLT(count, b_.getInt64(least)), [&] { emit_merges(count); },
+        [&] { emit_sort_by_digits(state_, columns_, home_, count); });
+  }
+
+  void emit_merges(llvm::Value *count) {
+    llvm::Value *one = b_.getInt64(1), *runs = at_most(emit_scalar(state_, sort_.runs, point_), max(count, one));
+    // As many doublings as make one run of all.
+    llvm::Value *pieces = b_.CreateUDiv(b_.CreateNSWAdd(count, b_.CreateNSWSub(runs, one)), runs);
+    const Range passes{b_.getInt64(0), emit_bit_count(state_, max(b_.CreateNSWSub(pieces, one), b_.getInt64(0)))};
+    const Places places = emit_loop(state_, passes, 1, home_, [&](llvm::Value *pass, const Places &from) {
+      emit_pass(from, count, b_.CreateShl(runs, pass));
+      return Columns::swapped(from);
+    });
+    columns_.settle(places, home_, count);
+  }
+
+  // Merges neighbouring runs of `length`.
+  void emit_pass(const Places &from, llvm::Value *count, llvm::Value *length) {
+    llvm::Value *pair = b_.CreateShl(length, b_.getInt64(1));
+    llvm::Value *pairs = b_.CreateUDiv(b_.CreateNSWAdd(count, b_.CreateNSWSub(pair, b_.getInt64(1))), pair);
+    emit_loop(state_, {b_.getInt64(0), pairs}, 1, [&](llvm::Value *number) {
+      llvm::Value *begin = b_.CreateNSWMul(number, pair);
+      emit_merge(from, begin, at_most(b_.CreateNSWAdd(begin, length), count),
+                 at_most(b_.CreateNSWAdd(begin, pair), count));
+    });
+  }
+
+  // [begin, middle) and [middle, end) to the other place. Of equals the left one comes first.
+  void emit_merge(const Places &places, llvm::Value *begin, llvm::Value *middle, llvm::Value *end) {
     llvm::Value *one = b_.getInt64(1);
     emit_loop(state_, {begin, end}, 1, {begin, middle}, [&](llvm::Value *to, const Values &next) {
       llvm::Value *left = next[0], *right = next[1];
       llvm::Value *has_left = b_.CreateICmpSLT(left, middle), *has_right = b_.CreateICmpSLT(right, end);
       // Where one run has ended, its last place is read in vain: `to` lies in both runs' common range.
-      llvm::Value *x = key(b_.CreateSelect(has_left, left, to)), *y = key(b_.CreateSelect(has_right, right, to));
-      const DType type = type_of_buffer(sort_.columns[0].buffer);
-      llvm::Value *right_first = b_.CreateAnd(has_right, emit_before(state_, type, y, x, sort_.descending));
+      llvm::Value *x = columns_.key(places, b_.CreateSelect(has_left, left, to)),
+                  *y = columns_.key(places, b_.CreateSelect(has_right, right, to));
+      llvm::Value *right_first =
+          b_.CreateAnd(has_right, emit_before(state_, columns_.key_type(), y, x, sort_.descending));
       llvm::Value *takes_right = b_.CreateOr(b_.CreateNot(has_left), right_first);
-      llvm::Value *from = b_.CreateSelect(takes_right, right, left);
-      for (const Sort::Column &column : sort_.columns) store(column.spare, to, load(column.buffer, from));
+      columns_.move(places, b_.CreateSelect(takes_right, right, left), to);
       return Values{b_.CreateSelect(takes_right, left, b_.CreateNSWAdd(left, one)),
                     b_.CreateSelect(takes_right, b_.CreateNSWAdd(right, one), right)};
     });
   }
 
-  llvm::Value *at_most(llvm::Value *end) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, count_); }
-
-  DType type_of_buffer(uint16_t buffer) const { return state_.kernel.buffers[buffer].type; }
-  llvm::Type *memory_type(uint16_t buffer) { return memory_type_of(state_, type_of_buffer(buffer)); }
-  llvm::Value *address(uint16_t buffer, llvm::Value *i) {
-    llvm::Value *element = b_.CreateNSWAdd(b_.CreateNSWMul(i, b_.getInt64(point_.row_local_lanes)), lane_);
-    return b_.CreateGEP(memory_type(buffer), state_.buffers[buffer], element);
+  llvm::Value *at_most(llvm::Value *value, llvm::Value *limit) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, limit);
   }
-  llvm::Align alignment(uint16_t buffer) const { return llvm::Align(size_of(type_of_buffer(buffer))); }
-  llvm::Value *load(uint16_t buffer, llvm::Value *i) {
-    return b_.CreateAlignedLoad(memory_type(buffer), address(buffer, i), alignment(buffer));
-  }
-  void store(uint16_t buffer, llvm::Value *i, llvm::Value *element) {
-    b_.CreateAlignedStore(element, address(buffer, i), alignment(buffer));
-  }
-  llvm::Value *key(llvm::Value *i) { return load(sort_.columns[0].buffer, i); }
+  llvm::Value *max(llvm::Value *a, llvm::Value *b) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
 
   KernelState &state_;
   llvm::IRBuilder<> &b_;
   const Sort &sort_;
   const Point &point_;
-  llvm::Value *count_, *lane_ = nullptr;
+  Columns columns_;
+  Places home_;  // of the lane
+  llvm::Value *count_;
 };
 
 }  // namespace
@@ -94,11 +132,9 @@ llvm::Value *emit_before(KernelState &state, DType type, llvm::Value *x, llvm::V
     x = emit_convert(state, x, type, DType::f32);
     y = emit_convert(state, y, type, DType::f32);
   }
-  if (dtype_info(type).is_float) {
-    llvm::Value *before = descending ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y);
-    return b.CreateOr(before, b.CreateAnd(b.CreateFCmpORD(x, x), b.CreateFCmpUNO(y, y)));
-  }
   if (descending) std::swap(x, y);
+  // Less, or a number before a NaN.
+  if (dtype_info(type).is_float) return b.CreateAnd(b.CreateFCmpORD(x, x), b.CreateFCmpULT(x, y));
   return dtype_info(type).is_signed ? b.CreateICmpSLT(x, y) : b.CreateICmpULT(x, y);
 }
 

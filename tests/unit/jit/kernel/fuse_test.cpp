@@ -98,6 +98,37 @@ TEST(Fuse, ScansARowAndSearchesItInOneKernel) {
   expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
 }
 
+TEST(Fuse, SortsARowBetweenMapsInOneKernel) {
+  ProgramBuilder b;
+  const uint32_t first = b.sorted(b.map(Core::exp, b.input({n, t})), 1, 2, Compute::Order::descending);
+  b.output(b.map(Core::sqrt, first));
+  b.output(first + 1);
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 1u);
+  const Kernel &k = *f.launches[0].kernel;
+  ASSERT_EQ(k.stages.size(), 4u) << print(k);
+  ASSERT_TRUE(k.stages[1].sort) << print(k);
+  EXPECT_EQ(k.stages[1].sort->columns.size(), 2u);
+  EXPECT_EQ(k.stages[1].sort->wanted, Expr(2));
+  EXPECT_EQ(k.schedule.vector, Schedule::Vector::inner);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
+TEST(Fuse, SortsColumnsAndLeavesOutWhatNobodyReads) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, 4, t});
+  b.output(b.sorted(x, 0, n, Compute::Order::ascending));
+  b.output(b.sorted(x, 1, 1, Compute::Order::ascending) + 1);
+  b.output(b.sorted(b.input({n, 1}), 1, 1, Compute::Order::descending));
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 3u);
+  EXPECT_EQ(f.launches[0].kernel->stages[1].sort->columns.size(), 1u) << print(*f.launches[0].kernel);
+  EXPECT_FALSE(f.launches[0].kernel->stages[1].sort->wanted);
+  EXPECT_EQ(f.launches[1].kernel->stages[1].sort->columns.size(), 2u) << print(*f.launches[1].kernel);
+  EXPECT_EQ(f.launches[2].kernel->stages.size(), 1u) << "one element is in order";
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
 TEST(Fuse, ScansDownColumnsWithVectorsAcrossThem) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, 4, t});

@@ -313,8 +313,9 @@ class Interpreter {
 
   // The order of sorts.
   static bool before(Scalar a, Scalar b, DType type, bool descending) {
+    if (descending) std::swap(a, b);
     if (is_float(type) && (std::isnan(a.f) || std::isnan(b.f))) return !std::isnan(a.f);
-    return compare(descending ? Core::gt : Core::lt, a, b, type);
+    return compare(Core::lt, a, b, type);
   }
 
   int64_t search(const Value &value, Scalar key, DType type, const std::vector<int64_t> &point,

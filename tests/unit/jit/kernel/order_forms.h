@@ -51,10 +51,11 @@ inline Form search_form(DType type, size_t number) {
   return form;
 }
 
-// Rows of keys sorted, and where each of them came from. `runs`: in sorted runs of so many they come.
-inline Form sort_form(DType type, size_t number, int64_t length, int64_t runs) {
+// Rows of keys sorted, and where each of them came from. `runs`: in sorted runs of so many they come. `wanted`: so many
+// of them alone, the others are not stored.
+inline Form sort_form(DType type, size_t number, int64_t length, int64_t runs, int64_t wanted = -1) {
   const Expr m = Expr::symbol("s0"), n = Expr::symbol("s1"), i = axis(0, m), j = axis(1, n);
-  Form form{str_cat("sort ", kiln::name_of(type), " ", length, " ", runs), {}, {18, length}};
+  Form form{str_cat("sort ", kiln::name_of(type), " ", length, " ", runs, " ", wanted), {}, {18, length}};
   Kernel &k = form.kernel;
   k.symbols = {"s0", "s1"};
   k.buffers = {in(type, m * n),    out(type, m * n),         out(DType::i32, m * n),  row_local(type, n),
@@ -69,16 +70,23 @@ inline Form sort_form(DType type, size_t number, int64_t length, int64_t runs) {
   first.yield(first.convert(first.index(j), DType::i32));
   begin.stores = {store_at(3, j, 0), store_at(5, j, 1)};
   sort.axes = {scan(n)};
-  sort.sort = {.columns = {{3, 4}, {5, 6}}, .descending = number % 2 == 1, .runs = runs};
-  last.yield(last.load(3, type, {j}));
-  last.yield(last.load(5, DType::i32, {j}));
-  end.stores = {store_at(1, i * n + j, 0), store_at(2, i * n + j, 1)};
+  sort.sort = {.columns = {{3, 4}, {5, 6}}, .descending = number % 2 == 1, .runs = runs, .wanted = {}};
+  if (wanted >= 0) {
+    sort.sort->wanted = wanted;
+    end.axes = {loop(wanted)};
+  }
+  const Expr at = wanted < 0 ? j : axis(1, wanted);
+  last.yield(last.load(3, type, {at}));
+  last.yield(last.load(5, DType::i32, {at}));
+  end.stores = {store_at(1, i * n + at, 0), store_at(2, i * n + at, 1)};
   k.stages = {begin, sort, end};
   form.draw = [=](size_t, size_t element, std::mt19937 &random) -> double {
     const bool is_float = dtype_info(type).is_float;
     if (runs == 1) {
+      if (length > 100 && random() % 2) return static_cast<double>(random() % 100000) - 50000;
       const auto drawn = static_cast<double>(random() % 12);
-      return is_float && drawn > 9 ? nan_value() : drawn == 0 && is_float ? -0.0 : drawn - 5;
+      if (is_float && drawn > 9) return random() % 2 ? nan_value() : -nan_value();
+      return drawn == 0 && is_float ? -0.0 : drawn - 5;
     }
     const auto rising = static_cast<double>(element % static_cast<size_t>(length) % static_cast<size_t>(runs) / 2);
     return number % 2 == 1 ? 20 - rising : rising;
@@ -95,6 +103,9 @@ inline std::vector<Form> order_forms() {
     constexpr int64_t lengths[] = {29, 64, 2, 1, 0, 33};
     forms.push_back(sort_form(type, number, lengths[number % 6], 1));
     if (number % 3 == 0) forms.push_back(sort_form(type, number, 29, 8));
+    forms.push_back(sort_form(type, number, 700, 1));
+    constexpr int64_t wanted[] = {3, 0, 64, 700, 699, 1};
+    forms.push_back(sort_form(type, number + 1, 700, 1, wanted[number % 6]));
     ++number;
   }
   return forms;

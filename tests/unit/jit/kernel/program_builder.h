@@ -73,6 +73,23 @@ class ProgramBuilder {
     c.carriers = carriers_of(Core::max, DType::f32);
     return define(std::move(c), {a});
   }
+  // The first `wanted` elements along an axis in order; and the negated ones, which go along.
+  uint32_t sorted(uint32_t a, uint32_t along, const Dim &wanted, Compute::Order order) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    std::vector<Expr> index = axes(c.dims);
+    c.reduce = {c.dims[along]};
+    index[along] = Expr::axis(static_cast<uint32_t>(c.dims.size()), c.dims[along]);
+    c.dims[along] = wanted;
+    c.scan = static_cast<int32_t>(along);
+    c.order = order;
+    BodyBuilder body(c.body);
+    const int x = body.load(0, DType::f32, index);
+    body.yield(x);
+    body.yield(body.op(Core::neg, x));
+    c.results = {{DType::f32, 0}, {DType::f32, 1}};
+    return define(std::move(c), {a});
+  }
   // How many elements of the last row's order come before each of `a`: [.., n] in [.., t] sorted.
   uint32_t place_in(uint32_t a, uint32_t rows) {
     Compute c;

@@ -140,6 +140,12 @@ const std::vector<Refusal> refusals = {
     {"stage 2: runs of 0 elements, expected at least 1", [](Kernel &k) { sort(k).runs = 0; }},
     {"stage 2: runs of s0 elements, expected at least 1", [](Kernel &k) { sort(k).runs = Expr::symbol("s0"); }},
     {"runs of stage 2: unknown symbol s9", [](Kernel &k) { sort(k).runs = Expr::symbol("s9") + 1; }},
+    {"number wanted of stage 2: unknown symbol s9", [](Kernel &k) { sort(k).wanted = Expr::symbol("s9"); }},
+    {"stage 2 sorts runs, and wants some elements alone",
+     [](Kernel &k) {
+       sort(k).wanted = 2;
+       sort(k).runs = 4;
+     }},
 };
 
 TEST(VerifyForms, RefusesEachBrokenRuleByItsOwnMessage) {
