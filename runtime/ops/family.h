@@ -31,6 +31,8 @@ std::span<const Op> comparison_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> statistics_ops();
 std::span<const Op> ordered_ops();
+std::span<const Op> scans_ops();
+std::span<const Op> counting_ops();
 std::span<const Op> view_ops();
 std::span<const Op> reshape_ops();
 std::span<const Op> joining_ops();
@@ -194,6 +196,17 @@ void walk(std::span<const int64_t> shape, const std::array<std::vector<int64_t>,
       index[d] = 0;
     }
   }
+}
+
+// Calls body(first) for each line along a dim, with its first element's offset; and how far apart the next ones are.
+template <class Body>
+void for_each_line(std::span<const int64_t> shape, size_t dim, Body body) {
+  std::vector<int64_t> lines(shape.begin(), shape.end());
+  lines[dim] = std::min<int64_t>(lines[dim], 1);
+  walk<1>(lines, {dense_strides(shape)}, [&](auto at) { body(static_cast<size_t>(at[0])); });
+}
+inline size_t step_along(std::span<const int64_t> shape, size_t dim) {
+  return static_cast<size_t>(dense_strides(shape)[dim]);
 }
 
 // The elements of a tensor as T: double for float dtypes, uint64_t or int64_t for the others.

@@ -1,73 +1,238 @@
-// Ops to which the order along a dim matters: running sums, and searches in what is sorted.
+// Ops to which the order of elements along a dim matters: sorts, and searches in what is sorted.
+#include <numeric>
+
+#include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
 namespace {
 
-using kernel::Core;
+// ---- sort, argsort, topk
 
-// ---- cumsum
+size_t dim_of(const AttrMap &attrs, size_t rank) { return normal_axis(attrs.find("dim")->second.i64(), rank); }
 
-Status infer_cumsum(InferContext &c) {
+Status infer_sort(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(c.axis(c.attr("dim").i64(), x.rank(), "dim").take_status());
-  c.results = {make_type(x.dtype, x.dims)};
-  return accumulate_as_asked(c);
+  c.results = {make_type(x.dtype, x.dims), make_type(DType::i64, x.dims)};
+  return {};
 }
-
-Status lower_cumsum(LowerContext &c) {
-  c.compute.scan = static_cast<int32_t>(normal_axis(c.attr("dim").i64(), c.result.rank()));
-  c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
-  c.body.yield(c.body.convert(c.load(0), c.result.dtype));
+Status infer_argsort(InferContext &c) {
+  KILN_TRY(infer_sort(c));
+  c.results.erase(c.results.begin());
+  return {};
+}
+// The first `k` of what is sorted, for which dim `dim` has to have as many.
+Status infer_first(InferContext &c, int64_t least) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const Dim &k = c.attr("k").dim(), &size = x.dims[static_cast<size_t>(dim)];
+  if (k.is_integer() && k.integer() < least) return c.fail("k is ", k.text(), ", expected at least ", least);
+  KILN_TRY(require_at_most(c, least, k, str_cat(least, " <= k")));
+  return require_at_most(c, k, size, str_cat("k <= dim ", dim, " of x"));
+}
+Status infer_topk(InferContext &c) {
+  KILN_TRY(infer_first(c, 0));
+  KILN_TRY(infer_sort(c));
+  for (TensorType &type : c.results) type.dims[dim_of(c.attrs, type.rank())] = c.attr("k").dim();
   return {};
 }
 
-Status reference_cumsum(ReferenceContext &c) {
+bool is_descending(const OpSchema &op, const AttrMap &attrs) {
+  return attrs.find(op.find_attr("largest") ? "largest" : "descending")->second.boolean();
+}
+
+// Values and indices, or indices alone, of the first elements in order.
+Status lower_sort(LowerContext &c) {
+  const TensorType &x = c.inputs[0];
+  const size_t dim = dim_of(c.attrs, x.rank());
+  std::vector<Expr> index = c.axes();
+  index[dim] = c.reduce_axis(x.dims[dim]);
+  c.compute.scan = static_cast<int32_t>(dim);
+  using Order = kernel::Compute::Order;
+  c.compute.order = is_descending(c.op, c.attrs) ? Order::descending : Order::ascending;
+  c.compute.results.back().value = 1;
+  c.body.yield(c.load(0, index));
+  c.body.yield(c.body.index(index[dim]));
+  return {};
+}
+
+// The indices of a line's elements in order. NaN is the largest.
+template <class T>
+std::vector<int64_t> order_of(std::span<const T> x, size_t first, size_t step, int64_t count, bool descending) {
+  const auto at = [&](int64_t j) { return x[first + static_cast<size_t>(j) * step]; };
+  const auto less = [](T a, T b) { return is_nan(b) ? !is_nan(a) : a < b; };
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::ranges::stable_sort(order,
+                           [&](int64_t a, int64_t b) { return descending ? less(at(b), at(a)) : less(at(a), at(b)); });
+  return order;
+}
+
+Status reference_sort(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  const int64_t step = dense_strides(y.shape)[normal_axis(c.attr("dim").i64(), y.shape.size())];
-  std::vector<int64_t> along(y.shape.size(), 0);
-  along[normal_axis(c.attr("dim").i64(), y.shape.size())] = 1;
-  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
+  const std::vector<int64_t> &shape = c.results[0].shape;
+  const size_t dim = dim_of(c.attrs, shape.size()), step = step_along(x.shape, dim);
+  return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
-    using Wide = decltype(wide);
-    std::vector<Wide> sums(static_cast<size_t>(y.size()));
-    size_t k = 0;
-    walk<1>(y.shape, {along}, [&](auto at) {
-      const Wide before = at[0] == 0 ? Wide{} : sums[k - static_cast<size_t>(step)];
-      sums[k] = add(before, Wide(converted<T>(x, k, y.dtype)));
-      ++k;
+    const std::span<const T> in = elements<T>(x);
+    std::vector<size_t> firsts;
+    for_each_line(x.shape, dim, [&](size_t first) { firsts.push_back(first); });
+    size_t line = 0;
+    for_each_line(shape, dim, [&](size_t to) {
+      const size_t first = firsts[line++];
+      const std::vector<int64_t> order = order_of(in, first, step, x.shape[dim], is_descending(c.op, c.attrs));
+      for (size_t j = 0; j < static_cast<size_t>(shape[dim]); ++j) {
+        c.results.back().i[to + j * step] = order[j];
+        if (c.results.size() > 1)
+          elements<T>(c.results[0])[to + j * step] = in[first + static_cast<size_t>(order[j]) * step];
+      }
     });
-    std::ranges::transform(sums, elements<T>(y).begin(), [](Wide sum) { return static_cast<T>(sum); });
     return {};
   });
 }
 
-void samples_cumsum(SampleSink &out) {
+// ---- median, kthvalue: one element of what is sorted
+
+Status infer_ranked(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const auto d = static_cast<size_t>(dim);
+  if (c.op.find_attr("k"))
+    KILN_TRY(infer_first(c, 1));
+  else
+    KILN_TRY(require_at_most(c, 1, x.dims[d], str_cat("at least one element along dim ", dim)));
+  Shape dims = x.dims;
+  if (c.attr("keepdim").boolean())
+    dims[d] = 1;
+  else
+    dims.erase(dims.begin() + dim);
+  c.results = {make_type(x.dtype, dims), make_type(DType::i64, dims)};
+  return {};
+}
+
+ValueId second(ValueId values) { return {values.node, 1}; }
+
+// Element k - 1 along the dim, which is kept, and its index.
+std::array<ValueId, 2> compose_ranked(DecomposeContext &c, Composer &g, const Dim &k) {
+  const AttrValue dim = c.attr("dim");
+  const ValueId first = g("topk", {c.node.inputs[0]}, {{"dim", dim}, {"k", k}, {"largest", false}});
+  const AttrMap last = {{"dim", dim}, {"start", k - 1}, {"end", k}};
+  return {g("slice", {first}, last), g("slice", {second(first)}, last)};
+}
+Status give_ranked(DecomposeContext &c, Composer &g, std::array<ValueId, 2> ranked) {
+  if (!c.attr("keepdim").boolean())
+    for (ValueId &each : ranked) each = g("squeeze", {each}, {{"dims", ints({c.attr("dim").i64()})}});
+  return g.give({ranked[0], ranked[1]});
+}
+Status decompose_kthvalue(DecomposeContext &c) {
+  Composer g(c);
+  return give_ranked(c, g, compose_ranked(c, g, c.attr("k").dim()));
+}
+// The largest is NaN where any is.
+Status decompose_median(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const TensorType type = c.type(x);
+  const Dim &count = type.dims[dim_of(c.node.attrs, type.rank())];
+  std::array<ValueId, 2> median = compose_ranked(c, g, floor_div(count + 1, 2));
+  if (!dtype_info(type.dtype).is_float) return give_ranked(c, g, median);
+  const ValueId largest = g("max_with_indices", {x}, {{"dim", c.attr("dim")}, {"keepdim", true}});
+  const ValueId is_nan = g("ne", {largest, largest});
+  median = {g("where", {is_nan, largest, median[0]}), g("where", {is_nan, second(largest), median[1]})};
+  return give_ranked(c, g, median);
+}
+
+Status reference_ranked(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const size_t dim = dim_of(c.attrs, x.shape.size()), step = step_along(x.shape, dim);
+  const bool is_median = !c.op.find_attr("k");
+  const int64_t count = x.shape[dim], rank = is_median ? (count - 1) / 2 : c.attr("k").dim().integer() - 1;
+  return dispatch(x, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const std::span<const T> in = elements<T>(x);
+    size_t k = 0;
+    for_each_line(x.shape, dim, [&](size_t first) {
+      int64_t at = order_of(in, first, step, count, false)[static_cast<size_t>(rank)];
+      for (int64_t j = count; is_median && j-- > 0;)
+        if (is_nan(in[first + static_cast<size_t>(j) * step])) at = j;
+      elements<T>(c.results[0])[k] = in[first + static_cast<size_t>(at) * step];
+      c.results[1].i[k++] = at;
+    });
+    return {};
+  });
+}
+
+// ---- samples of what sorts; `more`: the other attributes, of a row of at least three
+
+void sorting_samples(SampleSink &out, const AttrMap &more) {
   const Dim n = sym("n"), m = sym("m");
-  auto sample = [&](const char *name, Shape shape, int64_t dim, std::map<std::string, int64_t> sizes = {}) {
-    Sample made = sample_of(name, std::move(shape), {{"dim", dim}}, std::move(sizes));
-    made.low = -1.5;
-    made.high = 1.5;
-    out.push_back(std::move(made));
+  const auto sample = [&](const char *name, TensorType x, int64_t dim, std::map<std::string, int64_t> sizes = {}) {
+    AttrMap attrs = more;
+    attrs["dim"] = dim;
+    out.push_back({.name = name,
+                   .inputs = {std::move(x)},
+                   .attrs = attrs,
+                   .sizes = std::move(sizes),
+                   .int_low = -3,
+                   .int_high = 4});
   };
-  sample("vector", {257}, 0);
-  sample("rows", {9, 33}, -1);
-  sample("columns", {17, 33}, 0);
-  sample("middle", {3, 17, 5}, 1);
-  sample("one", {5, 1}, 1);
-  sample("empty", {3, 0}, 1);
-  sample("nothing_left", {0, 3}, 1);
-  sample("symbolic", {n, m}, 1, {{"n", 5}, {"m", 33}});
-  sample("symbolic_none", {n, m}, 0, {{"n", 0}, {"m", 7}});
-  out.push_back({.name = "integers", .inputs = {i64({5, 17})}, .attrs = {{"dim", 0}}});
-  out.push_back(
-      {.name = "booleans_counted", .inputs = {boolean({9, 33})}, .attrs = {{"dim", 1}, {"dtype", DType::i64}}});
-  out.push_back({.name = "bytes_that_wrap",
-                 .inputs = {make_type(DType::u8, {65})},
+  sample("rows", f32({5, 33}), -1);
+  sample("columns", f32({17, 9}), 0);
+  sample("middle", f32({3, 17, 5}), 1);
+  sample("few", f32({4, 3}), 1);
+  sample("no_rows", f32({0, 3}), 1);
+  sample("ties", i64({5, 65}), 1);
+  sample("long", i64({700}), 0);
+  sample("symbolic", f32({n, m}), 1, {{"n", 3}, {"m", 17}});
+  sample("symbolic_columns", i64({n, m}), 0, {{"n", 9}, {"m", 3}});
+  sample("edges", f32({3, 6}), 1);
+  out.back().given = {{0, f32_data({3, 6}, {NAN, 1.f, -INFINITY, NAN, INFINITY, 1.f, 0.f, -0.f, -0.f, 0.f, -1.f, 0.f,
+                                            NAN, NAN, NAN, NAN, NAN, NAN})}};
+}
+void both_ways(SampleSink &out, const char *attr, AttrMap more) {
+  for (const bool descending : {false, true}) {
+    more[attr] = descending;
+    const size_t before = out.size();
+    sorting_samples(out, more);
+    for (size_t i = before; descending && i < out.size(); ++i) out[i].name += str_cat("_", attr);
+  }
+}
+void samples_sort(SampleSink &out) {
+  both_ways(out, "descending", {});
+  out.push_back(sample_of("one", {5, 1}, {{"dim", 1}}, {}));
+  out.push_back(sample_of("empty", {5, sym("n")}, {{"dim", 1}}, {{"n", 0}}));
+  out.push_back({.name = "booleans", .inputs = {boolean({3, 17})}, .attrs = {{"dim", 1}, {"descending", true}}});
+  out.push_back({.name = "integer_edges",
+                 .inputs = {i64({4})},
                  .attrs = {{"dim", 0}},
-                 .int_low = 200,
-                 .int_high = 256});
+                 .given = {{0, i64_data({4}, {0, i64_max, i64_min, -1})}}});
+}
+void samples_topk(SampleSink &out) {
+  const Dim n = sym("n"), k = sym("k");
+  both_ways(out, "largest", {{"k", Dim(3)}});
+  const auto with = [&](const char *name, Shape x, const Dim &wanted, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(name, std::move(x), {{"dim", 1}, {"k", wanted}}, std::move(sizes)));
+  };
+  with("all", {3, 17}, 17);
+  with("one", {3, 17}, 1);
+  with("none", {3, 17}, 0);
+  with("of_one", {3, 1}, 1);
+  with("many", {2, 900}, 70);
+  with("symbolic_k", {2, n}, k,
+       {
+           {"n", 33},
+           {"k", 5},
+       });
+}
+void samples_kthvalue(SampleSink &out) {
+  sorting_samples(out, {{"k", Dim(2)}});
+  out.push_back(sample_of("kept", {3, 17}, {{"dim", 1}, {"k", Dim(17)}, {"keepdim", true}}, {}));
+}
+void samples_median(SampleSink &out) {
+  sorting_samples(out, {});
+  out.push_back(sample_of("kept", {3, 16}, {{"dim", 1}, {"keepdim", true}}, {}));
+  out.push_back(sample_of("one", {3, 1}, {{"dim", 1}}, {}));
 }
 
 // ---- searchsorted
@@ -143,15 +308,56 @@ void samples_searchsorted(SampleSink &out) {
   }
 }
 
+AttrDef k_attr(std::string_view doc) { return {.name = "k", .doc = doc, .kind = AttrKind::dim, .required = true}; }
+AttrDef flag(std::string_view name, std::string_view doc, bool fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
+}
+// What sorts moves elements, which therefore stay in the type that they have.
+Op sorting(std::string_view name, std::string_view doc, DTypes types, std::vector<AttrDef> more,
+           Status (*infer)(InferContext &), OpMeaning meaning, uint32_t flags = op_flags::moves) {
+  more.insert(more.begin(), dim_attr("the dim to go along", -1));
+  return {{.name = name,
+           .doc = doc,
+           .flags = flags,
+           .args = {{"x", "at least one dim", types}},
+           .result_names = {"values", "indices"},
+           .attrs = std::move(more),
+           .infer = infer},
+          meaning};
+}
+Op argsort() {
+  Op op = sorting("argsort", "The indices of the elements along a dim in ascending order: those of `sort`.",
+                  comparable_types, {flag("descending", "the largest first", false)}, infer_argsort,
+                  {.lower = lower_sort, .reference = reference_sort, .samples = samples_sort});
+  op.result_names = {"indices"};
+  return op;
+}
+
 const Op records[] = {
-    {{.name = "cumsum",
-      .doc = "Running sums along a dim, each with its element: y[i] = x[0] + ... + x[i]; integers wrap.",
-      .args = {{"x", "at least one dim", comparable_types}},
-      .result_names = {"y"},
-      .attrs = {{.name = "dim", .doc = "the dim to go along", .kind = AttrKind::i64, .required = true},
-                accumulation_dtype()},
-      .infer = infer_cumsum},
-     {.lower = lower_cumsum, .reference = reference_cumsum, .samples = samples_cumsum}},
+    sorting("sort",
+            "The elements along a dim in ascending order, and the indices where they were. Equal elements keep their "
+            "order, -0 equals 0, NaN is the largest.",
+            comparable_types, {flag("descending", "the largest first", false)}, infer_sort,
+            {.lower = lower_sort, .reference = reference_sort, .samples = samples_sort}),
+    argsort(),
+    sorting(
+        "topk",
+        "The k largest elements along a dim in descending order, and their indices: of equal ones those with the "
+        "lowest. NaN is the largest.",
+        comparable_types,
+        {k_attr("how many; at most the dim's size"), flag("largest", "false: the smallest, in ascending order", true)},
+        infer_topk, {.lower = lower_sort, .reference = reference_sort, .samples = samples_topk}),
+    sorting(
+        "kthvalue",
+        "The k-th smallest element along a dim, and its index: of equal ones in their order. NaN is the largest.",
+        numeric_types, {k_attr("which; from 1 to the dim's size"), flag("keepdim", "keep the dim, with size 1", false)},
+        infer_ranked, {.decompose = decompose_kthvalue, .reference = reference_ranked, .samples = samples_kthvalue}),
+    sorting("median",
+            "The middle element along a dim in ascending order, of two the lower one, NaN if an element is; and its "
+            "index: of equal ones in "
+            "their order, of NaN the first.",
+            numeric_types, {flag("keepdim", "keep the dim, with size 1", false)}, infer_ranked,
+            {.decompose = decompose_median, .reference = reference_ranked, .samples = samples_median}, /*flags=*/0),
 
     {{.name = "searchsorted",
       .doc = "For each value how many elements of a sorted row are less than it or, if right, not greater: where it "

@@ -23,6 +23,11 @@ Status infer_position(InferContext &c) {
   c.results = {make_type(DType::i64, reduced_shape(x.dims, reduced, c.attr("keepdim").boolean()))};
   return {};
 }
+Status infer_extreme(InferContext &c) {
+  KILN_TRY(infer_position(c));
+  c.results.insert(c.results.begin(), make_type(c.inputs[0].dtype, c.results[0].dims));
+  return {};
+}
 
 // The operand's index: a new reduce axis for each reduced dim, the result's axes for the others, in order.
 std::vector<Expr> reduce_index(LowerContext &c, const std::vector<bool> &reduced) {
@@ -45,25 +50,20 @@ Status lower_reduce(LowerContext &c) {
   return {};
 }
 
-Status lower_argmax(LowerContext &c) {
+// The index of the largest or the smallest; with two results the element before it.
+template <bool of_largest>
+Status lower_position(LowerContext &c) {
   const size_t dim = normal_axis(c.attr("dim").i64(), c.inputs[0].rank());
   std::vector<bool> reduced(c.inputs[0].rank(), false);
   reduced[dim] = true;
   const std::vector<Expr> index = reduce_index(c, reduced);
-  c.compute.carriers = kernel::argmax_carriers(c.inputs[0].dtype);
-  c.compute.results[0].value = 1;
+  c.compute.carriers = kernel::argmax_carriers(c.inputs[0].dtype, of_largest);
+  c.compute.results.back().value = 1;
   c.body.yield(c.load(0, index));
   c.body.yield(c.body.index(index[dim]));
   return {};
 }
 
-// The largest of what falls as x rises: -x, or the complement of integers, which never overflows.
-Status decompose_argmin(DecomposeContext &c) {
-  Composer g(c);
-  const ValueId x = c.node.inputs[0];
-  const ValueId falling = g(dtype_info(c.type(x).dtype).is_float ? "neg" : "bit_not", {x});
-  return g.give({g("argmax", {falling}, c.node.attrs)});
-}
 // sum / count
 Status decompose_mean(DecomposeContext &c) {
   const TensorType x = c.type(c.node.inputs[0]);
@@ -121,7 +121,7 @@ Status reference_mean(ReferenceContext &c) {
 template <bool of_largest>
 Status reference_position(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+  RefTensor &y = c.results.back();
   const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
   std::vector<bool> reduced(x.shape.size(), false);
   reduced[dim] = true;
@@ -141,6 +141,7 @@ Status reference_position(ReferenceContext &c) {
         y.i[to] = at[1];
       }
     });
+    if (c.results.size() > 1) std::ranges::copy(best, elements<T>(c.results[0]).begin());
     return {};
   });
 }
@@ -212,6 +213,26 @@ void samples_argmin(SampleSink &out) {
                  .inputs = {f32({3, 3})},
                  .given = {{0, f32_data({3, 3}, {1.f, NAN, NAN, INFINITY, INFINITY, INFINITY, 3.f, 1.f, 1.f})}}});
 }
+void samples_extreme(SampleSink &out) {
+  const Dim n = sym("n");
+  samples_argmax(out);
+  out.push_back({.name = "middle", .inputs = {f32({3, 17, 5})}, .attrs = {{"dim", 1}, {"keepdim", true}}});
+  out.push_back({.name = "of_one", .inputs = {f32({5, 1})}});
+  out.push_back({.name = "no_rows", .inputs = {f32({0, 3})}});
+  out.push_back({.name = "bytes", .inputs = {make_type(DType::u8, {n, 3})}, .sizes = {{"n", 9}}, .int_low = 0});
+  out.push_back(
+      {.name = "zeros", .inputs = {f32({2, 2})}, .given = {{0, f32_data({2, 2}, {0.f, -0.f, -INFINITY, -INFINITY})}}});
+}
+
+std::vector<AttrDef> position_attrs() {
+  return {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
+          {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}};
+}
+Op extreme(std::string_view name, std::string_view doc, OpMeaning meaning) {
+  Op op = reduction(name, doc, numeric_types, position_attrs(), infer_extreme, meaning);
+  op.result_names = {"values", "indices"};
+  return op;
+}
 const Op records[] = {
     accumulation("sum", "The sum; 0 over no elements; integers wrap.",
                  {.lower = lower_reduce<Core::add>, .reference = reference_sum, .samples = samples_accumulation}),
@@ -237,16 +258,16 @@ const Op records[] = {
       .doc = "The index of the first largest element along a dim; a NaN counts as the largest.",
       .args = {{"x", "at least one dim", numeric_types}},
       .result_names = {"index"},
-      .attrs = {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
-                {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
+      .attrs = position_attrs(),
       .infer = infer_position},
-     {.lower = lower_argmax, .reference = reference_position<true>, .samples = samples_argmax}},
+     {.lower = lower_position<true>, .reference = reference_position<true>, .samples = samples_argmax}},
     reduction("argmin", "The index of the first smallest element along a dim; a NaN counts as the smallest.",
-              numeric_types,
-              {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
-               {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}},
-              infer_position,
-              {.decompose = decompose_argmin, .reference = reference_position<false>, .samples = samples_argmin}),
+              numeric_types, position_attrs(), infer_position,
+              {.lower = lower_position<false>, .reference = reference_position<false>, .samples = samples_argmin}),
+    extreme("max_with_indices", "The largest element along a dim, NaN if one is, and the index of the first of it.",
+            {.lower = lower_position<true>, .reference = reference_position<true>, .samples = samples_extreme}),
+    extreme("min_with_indices", "The smallest element along a dim, NaN if one is, and the index of the first of it.",
+            {.lower = lower_position<false>, .reference = reference_position<false>, .samples = samples_extreme}),
 };
 
 }  // namespace

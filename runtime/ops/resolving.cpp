@@ -1,4 +1,6 @@
 // Ops whose results tell sizes: symbols that a run resolves.
+#include <numeric>
+
 #include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
 
@@ -47,16 +49,23 @@ Dim elements_of(const TensorType &type) {
   return elements;
 }
 
-// The symbol is at most "max", and at most `elements`.
-Status resolve_found(InferContext &c, const Dim &elements) {
+// How many of `elements` there are of a kind: at most all, and as many as "max" says.
+Result<Dim> infer_count(InferContext &c, const Dim &elements) {
   const Dim &max = c.attr("max").dim();
   if (max.is_integer() && max.integer() < -1) return c.fail("max is ", max.text(), ", expected at least 0, or -1");
-  return resolve_at_most(c, max.is(-1) ? elements : min(elements, max));
+  KILN_TRY(resolve_at_most(c, max.is(-1) ? elements : min(elements, max)));
+  return Dim(Expr::symbol(c.symbols[0].name));
+}
+// Takes the node's place, by name and symbol, as a resolver of `total`: what a run finds is said of the node.
+Result<uint32_t> resolve_in_place(DecomposeContext &c, ValueId total) {
+  const ResolvedSymbol &symbol = c.node.symbols[0];
+  c.edit.retire(c.node.id);
+  return c.edit.add(c.ops.find("resolve"), {&total, 1}, {{"bound", symbol.bound}, {"symbol", symbol.name}},
+                    c.node.name);
 }
 
 Status infer_nonzero(InferContext &c) {
-  KILN_TRY(resolve_found(c, elements_of(c.inputs[0])));
-  const Dim count = Expr::symbol(c.symbols[0].name);
+  KILN_ASSIGN(const Dim count, infer_count(c, elements_of(c.inputs[0])));
   c.results = {make_type(DType::i64, {count, static_cast<int64_t>(c.inputs[0].rank())}), make_type(DType::i64, {})};
   return {};
 }
@@ -69,12 +78,8 @@ Status decompose_nonzero(DecomposeContext &c) {
   KILN_ASSIGN(const ValueId is, c.add("convert", c.node.inputs, {{"dtype", DType::boolean}}));
   KILN_ASSIGN(const ValueId flat, c.add("reshape", {is}, {{"shape", AttrValue(Shape{elements})}}));
   KILN_ASSIGN(const ValueId total, c.add("sum", {flat}, {{"dtype", DType::i64}}));
-  // It takes the node's place, by name and symbol: what a run finds is said of the node.
-  const ResolvedSymbol &symbol = c.node.symbols[0];
-  c.edit.retire(c.node.id);
-  KILN_ASSIGN(const uint32_t resolver, c.edit.add(c.ops.find("resolve"), {&total, 1},
-                                                  {{"bound", symbol.bound}, {"symbol", symbol.name}}, c.node.name));
-  const Dim count = Expr::symbol(symbol.name);
+  KILN_ASSIGN(const uint32_t resolver, resolve_in_place(c, total));
+  const Dim count = Expr::symbol(c.node.symbols[0].name);
   if (x.rank() == 0) {
     KILN_ASSIGN(const ValueId none,
                 c.add("full", {}, {{"dtype", DType::i64}, {"shape", AttrValue(c.node.results[0].dims)}}));
@@ -157,8 +162,8 @@ void samples_nonzero(SampleSink &out) {
 
 Status infer_masked_select(InferContext &c) {
   KILN_ASSIGN(const Shape dims, c.broadcast(c.inputs[0].dims, c.inputs[1].dims));
-  KILN_TRY(resolve_found(c, product_of(dims)));
-  c.results = {make_type(c.inputs[0].dtype, {Expr::symbol(c.symbols[0].name)}), make_type(DType::i64, {})};
+  KILN_ASSIGN(const Dim count, infer_count(c, product_of(dims)));
+  c.results = {make_type(c.inputs[0].dtype, {count}), make_type(DType::i64, {})};
   return {};
 }
 
@@ -214,6 +219,100 @@ void samples_masked_select(SampleSink &out) {
   out.push_back({.name = "symbolic", .inputs = {f32({n, m}), boolean({m})}, .sizes = {{"n", 5}, {"m", 33}}});
 }
 
+// ---- unique
+
+Status infer_unique(InferContext &c) {
+  KILN_ASSIGN(const Dim count, infer_count(c, elements_of(c.inputs[0])));
+  const TensorType &x = c.inputs[0];
+  c.results = {make_type(x.dtype, {count}), make_type(DType::i64, x.dims), make_type(DType::i64, {count}),
+               make_type(DType::i64, {})};
+  return {};
+}
+
+// In the sorted row an element is the first of its kind where it differs from the one before. The number of such so far
+// is its kind's number from 1 on; the first and the last of a kind are found by a search for that.
+Status decompose_unique(DecomposeContext &c) {
+  Composer g(c);
+  const TensorType x = c.type(c.node.inputs[0]);
+  const Dim elements = elements_of(x);
+  const ValueId row = g("reshape", c.node.inputs, {{"shape", AttrValue(Shape{elements})}});
+  const ValueId sorted = g("sort", {row}, {{"dim", 0}}), from = {sorted.node, 1};
+  const ValueId place = g("iota", {}, {{"shape", AttrValue(Shape{elements})}});
+  // In numbers that kernels compare, for this op is not widened.
+  const ValueId compared = is_small_float(x.dtype) ? g.convert(sorted, DType::f32) : sorted;
+  const ValueId before = g("roll", {compared}, {{"shifts", ints({1})}, {"dims", ints({0})}});
+  const ValueId differs = g("ne", {compared, before}), is_first = g("eq", {place, g.number(place, 0)});
+  const ValueId begins = g("or", {is_first, differs});
+  const ValueId numbers = g("cumsum", {begins}, {{"dim", 0}, {"dtype", DType::i64}});
+  const ValueId total = g("sum", {begins}, {{"dtype", DType::i64}});
+  KILN_TRY(g.give({}));
+  KILN_ASSIGN(const uint32_t resolver, resolve_in_place(c, total));
+  const Dim count = Expr::symbol(c.node.symbols[0].name);
+  Composer h(c);
+  const ValueId kind = h("iota", {}, {{"shape", AttrValue(Shape{count})}});
+  const auto behind = [&](ValueId number) { return h("searchsorted", {numbers, number}, {{"right", true}}); };
+  const ValueId first = behind(kind), end = behind(h("add", {kind, h.number(kind, 1)}));
+  const ValueId values = h("gather", {sorted, first}, {{"dim", 0}});
+  // Where each element of x went: the inverse of a permutation is the order of its numbers.
+  const ValueId to = h("argsort", {from}, {{"dim", 0}});
+  const ValueId found = h("sub", {h("gather", {numbers, to}, {{"dim", 0}}), h.number(numbers, 1)});
+  const ValueId inverse = h("reshape", {found}, {{"shape", AttrValue(x.dims)}});
+  return h.give({values, inverse, h("sub", {end, first}), {resolver, 0}});
+}
+
+Status reference_unique(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &values = c.results[0];
+  return dispatch(x, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const std::span<const T> in = elements<T>(x);
+    std::vector<size_t> order(in.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return is_nan(in[b]) ? !is_nan(in[a]) : in[a] < in[b]; });
+    std::vector<int64_t> &counts = c.results[2].i;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const T value = in[order[k]];
+      if (k == 0 || value != in[order[k - 1]]) {
+        counts.push_back(0);
+        if constexpr (std::is_same_v<T, double>)
+          values.f.push_back(value);
+        else
+          values.i.push_back(static_cast<int64_t>(value));
+      }
+      ++counts.back();
+      c.results[1].i[order[k]] = static_cast<int64_t>(counts.size()) - 1;
+    }
+    c.results[3].i[0] = values.shape[0] = c.results[2].shape[0] = static_cast<int64_t>(counts.size());
+    return {};
+  });
+}
+
+void samples_unique(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  const auto sample = [&](const char *name, TensorType x, std::map<std::string, int64_t> sizes = {},
+                          AttrMap attrs = {}) {
+    out.push_back({.name = name,
+                   .inputs = {std::move(x)},
+                   .attrs = std::move(attrs),
+                   .sizes = std::move(sizes),
+                   .low = -1,
+                   .high = 1,
+                   .int_low = -2,
+                   .int_high = 7});
+  };
+  sample("vector", f32({257}));
+  sample("integers", i64({7, 33}));
+  sample("booleans", boolean({9}));
+  sample("empty", i64({3, 0}));
+  sample("one", f32({1}));
+  sample("scalar", i64({}));
+  sample("at_most", i64({65}), {}, {{"max", Dim(9)}});
+  sample("symbolic", i64({n, m}), {{"n", 5}, {"m", 33}});
+  sample("symbolic_none", f32({n, m}), {{"n", 3}, {"m", 0}});
+  sample("edges", f32({2, 4}));
+  out.back().given = {{0, f32_data({2, 4}, {NAN, 0.f, -0.f, INFINITY, NAN, -INFINITY, INFINITY, 2.f})}};
+}
+
 const AttrDef max_attr = {.name = "max",
                           .doc = "the most that there can be; -1, and at most: as many as there are elements",
                           .kind = AttrKind::dim,
@@ -254,6 +353,17 @@ const Op records[] = {
       .attrs = {max_attr, symbol_attr},
       .infer = infer_masked_select},
      {.decompose = decompose_masked_select, .reference = reference_masked_select, .samples = samples_masked_select}},
+    {{.name = "unique",
+      .doc =
+          "The different elements in ascending order; for each element of x the index there; how often each is in x; "
+          "and how many they are, which is `symbol` from here on. -0 is 0; no NaN equals another. A run that finds "
+          "more than `max` ends there (TYPE_MISMATCH). Memory is laid out for `max`.",
+      .flags = op_flags::moves | op_flags::resolves,
+      .args = {{"x", "any shape", comparable_types}},
+      .result_names = {"values", "inverse", "counts", "count"},
+      .attrs = {max_attr, symbol_attr},
+      .infer = infer_unique},
+     {.decompose = decompose_unique, .reference = reference_unique, .samples = samples_unique}},
 };
 
 }  // namespace

@@ -67,7 +67,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
            {"while", "control flow is steps of a plan, no kernel"},
            {"resolve", "a step of a plan, no kernel"},
            {"nonzero", "a step of a plan lies between its kernels"},
-           {"masked_select", "a step of a plan lies between its kernels"}}};
+           {"masked_select", "a step of a plan lies between its kernels"},
+           {"unique", "a step of a plan lies between its kernels"}}};
 }
 
 // ---- the cpu backend: what a host gets

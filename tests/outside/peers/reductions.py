@@ -1,4 +1,4 @@
-"""Reductions, running sums and searches along dims."""
+"""Reductions and searches along dims."""
 
 import numpy as np
 import torch
@@ -65,14 +65,6 @@ def argmax(c):
     if c.is_float:
         return torch.argmax(c.tensor(0), dim=c.dim, keepdim=c.keepdim)
     return np.argmax(c.x[0], axis=c.dim, keepdims=c.keepdim)
-
-
-@peer("cumsum", "torch.cumsum; of integers numpy.cumsum")
-def cumsum(c):
-    x = summed(c)
-    if x.dtype == np.float64:
-        return torch.cumsum(torch.from_numpy(x), c.dim)
-    return np.cumsum(x, axis=c.dim, dtype=x.dtype)
 
 
 @peer("searchsorted", "numpy.searchsorted, row by row")
