@@ -217,17 +217,33 @@ std::string BodyText::text_of(const Value &v) const {
     case Core::rsqrt:
       return str_cat("(", value_type(v.type), ")1 / ", call("sqrt"));
     case Core::exp:
-      return call("exp");
+    case Core::exp2:
+    case Core::expm1:
     case Core::log:
-      return call("log");
+    case Core::log1p:
+    case Core::log2:
+    case Core::log10:
+    case Core::tan:
+    case Core::asin:
+    case Core::acos:
+    case Core::atan:
+    case Core::sinh:
+    case Core::cosh:
+    case Core::asinh:
+    case Core::acosh:
+    case Core::atanh:
+    case Core::erfc:
+    case Core::erfinv:
+    case Core::lgamma:
     case Core::tanh:
-      return call("tanh");
     case Core::erf:
-      return call("erf");
     case Core::sin:
-      return call("sin");
     case Core::cos:
-      return call("cos");
+      return call(core_info(v.op).name);
+    case Core::digamma:
+      return str_cat("kiln_digamma(", a, ")");
+    case Core::atan2:
+      return str_cat(single ? "atan2f(" : "atan2(", a, ", ", b, ")");
     case Core::pow:
       return str_cat("kiln_pow(", a, ", ", b, ")");
     case Core::floor:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of math_exp.cpp, math_log.cpp, math_pow.cpp and math_trig.cpp, and prints them with the largest
+"""Fits the polynomials of math_*.cpp, and prints them with the largest
 weighted error of each. Needs mpmath. Not part of the build: run it to reproduce or to change the tables.
 
 Each fit is minimax (Remez' exchange) in 200 bits, then rounded to the type that evaluates it: the first coefficients
@@ -78,12 +78,83 @@ def series_near_zero(function, series, below):
     return lambda x: function(x) if abs(x) > below else series(x)
 
 
+def fit_mapped(name, function, low, high, centre, degree, weight=lambda x: mp.mpf(1)):
+    """In (x - centre) / (x + centre), for low <= x <= high."""
+    centre = mp.mpf(centre)
+    mapped = lambda x: (mp.mpf(x) - centre) / (mp.mpf(x) + centre)
+    back = lambda t: centre * (1 + t) / (1 - t)
+    fit(name, lambda t: function(back(t)), lambda t: weight(back(t)), mapped(low), mapped(high), degree, 53)
+
+
+def inverse_erf_over_x(w):
+    """erfinv(x) / x for w = -log(1 - x^2), by Newton's steps on log(erfc), which is smooth up to where x is 1."""
+    if w < mp.mpf(10) ** -15:
+        return mp.sqrt(mp.pi) / 2 * (1 + w * mp.pi / 12)
+    x = mp.sqrt(-mp.expm1(-w))
+    wanted = -w - mp.log(1 + x)
+    y = mp.sqrt(w) if w > 1 else x * mp.mpf("0.9")
+    for _ in range(60):
+        erfc = mp.erfc(y)
+        step = (mp.log(erfc) - wanted) / (-2 / mp.sqrt(mp.pi) * mp.exp(-y * y) / erfc)
+        y -= step
+        if abs(step) < mp.mpf(2) ** -150:
+            break
+    return y / x
+
+
+def stirling_rest(x):
+    return mp.loggamma(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
+
+
 def main():
     root = mp.sqrt
     half_ln2 = mp.log(2) / 2 * mp.mpf("1.0001")
     quotient = series_near_zero(lambda r: (mp.expm1(r) - r) / r**2, lambda r: mp.mpf(1) / 2 + r / 6 + r * r / 24, 1e-8)
     for name, degree, bits in ("exp_quotient_f32", 4, 24), ("exp_quotient_f64", 10, 53):
         fit(name, quotient, lambda r: r**2 * mp.exp(-r) + TINY, -half_ln2, half_ln2, degree, bits)
+
+    exp2 = series_near_zero(lambda r: (mp.power(2, r) - 1) / r, lambda r: mp.log(2) + r * mp.log(2) ** 2 / 2, 1e-12)
+    for name, degree, bits in ("exp2_quotient_f32", 6, 24), ("exp2_quotient_f64", 11, 53):
+        fit(name, exp2, lambda r: abs(r) * mp.power(2, -r) + TINY, -0.5, 0.5, degree, bits)
+
+    erfc_centre = mp.mpf("1.609375")
+    def scaled_erfc(x):
+        return mp.log(mp.exp(x * x) * mp.erfc(x))
+    slope = 2 * erfc_centre - 2 / root(mp.pi) / mp.exp(scaled_erfc(erfc_centre))
+    near = series_near_zero(lambda u: (scaled_erfc(erfc_centre + u) - scaled_erfc(erfc_centre)) / u, lambda u: slope, 1e-20)
+    for name, degree in ("erfc_near_f32", 10), ("erfc_near_f64", 21):
+        fit(name, near, lambda u: abs(u) + TINY, mp.mpf("0.46") - erfc_centre, mp.mpf("2.76") - erfc_centre, degree, 53)
+    for name, centre, limit, degree in ("erfc_far_f32", "5.3125", "10.3", 9), ("erfc_far_f64", "8.6875", "27.5", 30):
+        fit_mapped(name, lambda x: scaled_erfc(x) + mp.log(x * root(mp.pi)), "2.74", limit, centre, degree)
+
+    for name, first, last, middle, power, degree in (
+            ("erfinv_middle_f32", "0", "6.251", "3.125", 1, 11), ("erfinv_middle_f64", "0", "6.251", "3.125", 1, 24),
+            ("erfinv_outer_f32", "2.4999", "4.0001", "3.25", 2, 8), ("erfinv_outer_f64", "2.4999", "4.0001", "3.25", 2, 18),
+            ("erfinv_edge_f64", "3.9999", "6.0713", "5.03125", 2, 16)):
+        inverse = lambda t: inverse_erf_over_x((t + mp.mpf(middle)) ** power)
+        fit(name, inverse, lambda t: 1 / inverse(t), mp.mpf(first) - mp.mpf(middle), mp.mpf(last) - mp.mpf(middle), degree, 53)
+
+    roots = lambda x: (x - 1) * (x - 2)
+    lgamma = lambda x: mp.loggamma(x) / roots(x) if abs(roots(x)) > 1e-20 else mp.psi(0, x) / (2 * x - 3)
+    for name, degree in ("lgamma_f32", 14), ("lgamma_f64", 27):
+        fit_mapped(name, lgamma, 1, 8, "2.828125", degree, lambda x: 1 / lgamma(x))
+    for name, degree in ("digamma_f32", 14), ("digamma_f64", 28):
+        fit_mapped(name, lambda x: mp.psi(0, x), 1, 8, "2.828125", degree)
+    stirling = series_near_zero(
+        lambda z: stirling_rest(1 / root(z)) / root(z), lambda z: mp.mpf(1) / 12 - z / 360 + z**2 / 1260 - z**3 / 1680, 1e-8)
+    far = series_near_zero(
+        lambda z: (-mp.log(z) / 2 - root(z) / 2 - mp.psi(0, 1 / root(z))) / z,
+        lambda z: mp.mpf(1) / 12 - z / 120 + z**2 / 252 - z**3 / 240, 1e-8)
+    for name, function, degree in (("stirling_f32", stirling, 2), ("stirling_f64", stirling, 7), ("digamma_far_f32", far, 2),
+                                   ("digamma_far_f64", far, 8)):
+        fit(name, function, lambda z: mp.mpf(1), 0, mp.mpf(1) / 64, degree, 53)
+
+    atan = series_near_zero(lambda z: (mp.atan(root(z)) / root(z) - 1) / z, lambda z: -mp.mpf(1) / 3 + z / 5 - z * z / 7, 1e-10)
+    asin = series_near_zero(lambda z: (mp.asin(root(z)) / root(z) - 1) / z,
+                            lambda z: mp.mpf(1) / 6 + 3 * z / 40 + 5 * z * z / 112, 1e-10)
+    for name, function, limit, degree in (("atan_f32", atan, "1", 9), ("atan_f64", atan, "1", 19), ("asin_f32", asin, "0.2502", 5),
+                                          ("asin_f64", asin, "0.2502", 12)):
+        fit(name, function, lambda z: z / (1 + z * function(z)) + TINY, 0, limit, degree, 53)
 
     tanh = series_near_zero(lambda z: (mp.tanh(root(z)) / root(z) - 1) / z, lambda z: -mp.mpf(1) / 3 + 2 * z / 15, 1e-14)
     for name, limit, degree, bits in ("tanh_f32", "0.91", 6, 24), ("tanh_f64", "0.5625", 10, 53):

@@ -65,6 +65,25 @@ class CoreEmitter {
       case Core::rsqrt:
       case Core::exp:
       case Core::log:
+      case Core::exp2:
+      case Core::expm1:
+      case Core::log1p:
+      case Core::log2:
+      case Core::log10:
+      case Core::tan:
+      case Core::asin:
+      case Core::acos:
+      case Core::atan:
+      case Core::sinh:
+      case Core::cosh:
+      case Core::asinh:
+      case Core::acosh:
+      case Core::atanh:
+      case Core::erfc:
+      case Core::erfinv:
+      case Core::lgamma:
+      case Core::digamma:
+      case Core::atan2:
       case Core::tanh:
       case Core::erf:
       case Core::sin:

@@ -33,13 +33,21 @@ Num trunc(const Num &x) {
 Double2 two_product(const Num &a, const Num &b) {
   Num product = a * b;
   if (a.builder().fma) return {product, multiply_add(a, b, 0.0 - product)};
-  auto halves = [](const Num &x) {  // Veltkamp's splitting: 26 bits each
-    Num big = x * 134217729.0;
+  auto halves = [](const Num &x) {  // Veltkamp's splitting: half of the bits each
+    Num big = x * (x.is_double() ? 0x1p27 + 1 : 0x1p12 + 1);
     Num high = big - (big - x);
     return Double2{high, x - high};
   };
   Double2 x = halves(a), y = halves(b);
   return {product, x.low * y.low - (((product - x.high * y.high) - x.low * y.high) - x.high * y.low)};
+}
+
+Double2 quotient(const Double2 &a, const Double2 &b) {
+  Double2 above = quick_sum(a.high, a.low), below = quick_sum(b.high, b.low);
+  Num high = above.high / below.high;
+  Double2 back = two_product(high, below.high);
+  Num left = ((above.high - back.high) - back.low) + (above.low - high * below.low);
+  return {high, left / below.high};
 }
 
 // The root halves the quotient's error, which division would leave whole: at most 1 ulp together, for 1.5. Of f32 the
@@ -76,6 +84,44 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
       return math::exp(x).value();
     case Core::log:
       return math::log(x).value();
+    case Core::exp2:
+      return math::exp2(x).value();
+    case Core::expm1:
+      return math::expm1(x).value();
+    case Core::log1p:
+      return math::log1p(x).value();
+    case Core::log2:
+      return math::log2(x).value();
+    case Core::log10:
+      return math::log10(x).value();
+    case Core::tan:
+      return math::tan(x).value();
+    case Core::asin:
+      return math::asin(x).value();
+    case Core::acos:
+      return math::acos(x).value();
+    case Core::atan:
+      return math::atan(x).value();
+    case Core::sinh:
+      return math::sinh(x).value();
+    case Core::cosh:
+      return math::cosh(x).value();
+    case Core::asinh:
+      return math::asinh(x).value();
+    case Core::acosh:
+      return math::acosh(x).value();
+    case Core::atanh:
+      return math::atanh(x).value();
+    case Core::erfc:
+      return math::erfc(x).value();
+    case Core::erfinv:
+      return math::erfinv(x).value();
+    case Core::lgamma:
+      return math::lgamma(x).value();
+    case Core::digamma:
+      return math::digamma(x).value();
+    case Core::atan2:
+      return math::atan2(x, {b, y}).value();
     case Core::tanh:
       return math::tanh(x).value();
     case Core::erf:

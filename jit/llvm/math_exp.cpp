@@ -1,16 +1,21 @@
-// exp, tanh and erf. The method for exp is Cody and Waite's ("Software Manual for the Elementary Functions"):
-// x = n ln 2 + r, exp(x) = 2^n exp(r). tanh and erf are odd polynomials near 0 and go
-// through exp beyond. Polynomials are minimax (Remez), fitted by coefficients.py.
+// exp, exp2, expm1, tanh and erf. The method for exp is Cody and Waite's ("Software Manual for the Elementary
+// Functions"): x = n ln 2 + r, exp(x) = 2^n exp(r). tanh and erf are odd polynomials near 0 and go through exp beyond.
+// Polynomials are minimax (Remez), fitted by coefficients.py.
+#include <cmath>
+
 #include "jit/llvm/math_value.h"
 
 namespace kiln::codegen::math {
 namespace {
 
 struct ExpConstants {
-  double ln2_high, ln2_low;          // ln2_high has few bits: n * ln2_high is exact
-  double lowest, highest;            // beyond these exp is 0 and infinity
-  double tanh_split, tanh_limit;     // where its formula changes; above the limit it is 1
-  std::span<const double> quotient;  // (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2
+  double ln2_high, ln2_low;            // ln2_high has few bits: n * ln2_high is exact
+  double lowest, highest;              // beyond these exp is 0 and infinity
+  double minus_one, highest_less_one;  // beyond these exp - 1 is -1 and, even by half, infinity
+  double lowest2, highest2;            // beyond these exp2 is 0 and infinity
+  double tanh_split, tanh_limit;       // where its formula changes; above the limit it is 1
+  std::span<const double> quotient;    // (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2
+  std::span<const double> exp2;        // (2^r - 1) / r for |r| <= 1 / 2
 };
 
 constexpr double exp_quotient_f32[] = {0.49999994, 0.16666517, 0.041668102, 0.008369195, 0.0013838925};
@@ -19,9 +24,17 @@ constexpr double exp_quotient_f64[] = {
     0.5, 0.16666666666666688, 0.041666666666666845, 0.00833333333331297, 0.0013888888888757165,
     0.00019841269906222426, 2.4801587629793734e-05, 2.7557225276822637e-06, 2.755697890680847e-07,
     2.5115289656536822e-08, 2.101425284664273e-09};
+constexpr double exp2_quotient_f32[] = {
+    0.693147182, 0.240226507, 0.0555040501, 0.00961808674, 0.0013337828, 0.000154520967, 1.43586085e-05};
+constexpr double exp2_quotient_f64[] = {
+    0.69314718055994529, 0.24022650695909997, 0.055504108664823776, 0.0096181291076702907, 0.0013333558145894411,
+    0.00015403530315725775, 1.5252734326217853e-05, 1.3215549627694529e-06, 1.017785887856638e-07,
+    7.0318560452609319e-09, 4.4850980443795269e-10, 5.7138168907920877e-11};
 // clang-format on
-constexpr ExpConstants exp_f32{0.693359375, -2.1219444005469058e-4, -104, 89, 0.9, 10, exp_quotient_f32};
-constexpr ExpConstants exp_f64{0x1.62e42feep-1, 1.9082149292705877e-10, -746, 710, 0.55, 20, exp_quotient_f64};
+constexpr ExpConstants exp_f32{0.693359375,      -2.1219444005469058e-4, -104, 89, -20, 89, -152, 129, 0.9, 10,
+                               exp_quotient_f32, exp2_quotient_f32};
+constexpr ExpConstants exp_f64{0x1.62e42feep-1,  1.9082149292705877e-10, -746, 710, -40, 710.6, -1077, 1025, 0.55, 20,
+                               exp_quotient_f64, exp2_quotient_f64};
 const ExpConstants &exp_constants(const Num &x) { return x.is_double() ? exp_f64 : exp_f32; }
 
 struct ExpReduced {
@@ -97,6 +110,44 @@ Num exp(const Num &x) {
   return times_power_of_two(power, reduced.n);
 }
 
+Num exp_of_sum(const Double2 &exponent, const Num &divisor) {
+  const ExpConstants &constants = exp_constants(divisor);
+  const double magic = format_of(divisor).magic;
+  Num shifted = multiply_add(exponent.high + exponent.low, 1.4426950408889634, magic), n = shifted - magic;
+  Num r = multiply_add(n, -constants.ln2_high, exponent.high) + multiply_add(n, -constants.ln2_low, exponent.low);
+  Num power = multiply_add(r, multiply_add(r, polynomial(r, constants.quotient), 1.0), 1.0);
+  return times_power_of_two(power / divisor, integer_of(shifted));
+}
+
+// x = n + r: the difference is exact.
+Num exp2(const Num &x) {
+  const ExpConstants &constants = exp_constants(x);
+  Num bounded = at_least(at_most(x, constants.highest2), constants.lowest2);
+  Num shifted = bounded + format_of(x).magic;
+  Num r = bounded - (shifted - format_of(x).magic);
+  return times_power_of_two(multiply_add(r, polynomial(r, constants.exp2), 1.0), integer_of(shifted));
+}
+
+// 2^n (1 + r + tail) - 1. The large terms are added exactly, and tail has what r lost by rounding.
+Num expm1_over(const Num &x, int bits) {
+  const ExpConstants &constants = exp_constants(x);
+  const double magic = format_of(x).magic;
+  Num bounded = at_least(at_most(x, constants.highest_less_one), constants.minus_one);
+  Num shifted = multiply_add(bounded, 1.4426950408889634, magic);
+  Num n = shifted - magic;
+  Num first = multiply_add(n, -constants.ln2_high, bounded), r = multiply_add(n, -constants.ln2_low, first);
+  Num rest = multiply_add(n, -constants.ln2_low, first - r);
+  Num scale = power_of_two(integer_of(shifted) - bits, x);
+  Double2 ones = quick_sum(scale, scale.literal(-std::ldexp(1, -bits))), sum = quick_sum(ones.high, scale * r);
+  Num tail = multiply_add(r * r, polynomial(r, constants.quotient), rest);
+  return sum.high + (sum.low + multiply_add(scale, tail, ones.low));
+}
+
+Num expm1(const Num &x) {
+  return select(abs(x) < (x.is_double() ? 0x1p-54 : 0x1p-25), x,
+                expm1_over(at_most(x, exp_constants(x).highest), 1) * 2);  // half of a subnormal is rounded
+}
+
 // tanh(x) = x + x^3 P(x^2), then 1 - 2 / (exp(2x) + 1), of which f32 keeps all but 1 ulp only where the quotient is
 // small.
 Num tanh(const Num &x) {
@@ -109,10 +160,14 @@ Num tanh(const Num &x) {
   return copysign(select(magnitude < exp_constants(x).tanh_split, small, large), x);
 }
 
+Num erf_near_zero(const Num &x) {
+  return multiply_add(polynomial(x * x, (x.is_double() ? erf_f64 : erf_f32).small), x, x);
+}
+
 Num erf(const Num &x) {
   const ErfConstants &constants = x.is_double() ? erf_f64 : erf_f32;
   Num magnitude = abs(x);
-  Num small = multiply_add(polynomial(x * x, constants.small), x, x);
+  Num small = erf_near_zero(x);
   Num log_erfc = polynomial(at_most(magnitude, constants.limit) - constants.centre, constants.log_erfc);
   ExpReduced reduced = reduce(log_erfc);
   Num scale = power_of_two(reduced.n, x);

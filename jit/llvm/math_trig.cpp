@@ -48,17 +48,26 @@ struct TrigReduced {
   std::optional<Num> rest = {};  // what r leaves, where that is kept
 };
 
+TrigReduced kept(const Num &n, const Double2 &r) {
+  auto [sum, rest] = quick_sum(r.high, r.low);
+  return {n, sum, rest};
+}
+
 // Of f64, for f32 too where there is no fma. pi / 2 in parts, the first of which, of 33 bits, leaves an exact
 // difference. The others are subtracted such that r is rounded once, unless it is so small that nothing follows.
-TrigReduced reduce_near(const Num &x, bool from_f32) {
+TrigReduced reduce_near(const Num &x, bool from_f32, bool keep) {
   Num shifted = multiply_add(x, 0.63661977236758134, binary64.magic);
   Num n = shifted - binary64.magic;
   Num first = multiply_add(n, -1.5707963267341256, x);
-  if (x.builder().fma)
+  if (x.builder().fma && !keep)
     return {shifted, multiply_add(n, -3.5215598651832e-27, multiply_add(n, -6.077100506506192e-11, first))};
   Num product = n * 6.077100506303966e-11, small = n * 2.0222662487959506e-21;  // of 33 bits: exact; of 53
   if (from_f32) return {shifted, (first - product) - small};
   auto [sum, rest] = quick_sum(product, small);
+  if (keep) {
+    Double2 r = two_sum(first, 0.0 - sum);
+    return kept(shifted, {r.high, r.low - rest});
+  }
   return {shifted, (first - sum) - rest};
 }
 
@@ -105,7 +114,7 @@ struct SumModulo4 {
 };
 
 // x * 2/pi modulo 4, digit by digit. The products are exact: 24 bits by the 24 of f32, or by 27 and 26 bits of f64.
-TrigReduced reduce_far(const Num &x, bool from_f32) {
+TrigReduced reduce_far(const Num &x, bool from_f32, bool keep) {
   llvm::IRBuilder<> &ir = x.ir();
   llvm::Value *table = digit_table(ir);
   Num scaled = x * std::ldexp(1, -digit_scale);
@@ -142,22 +151,20 @@ TrigReduced reduce_far(const Num &x, bool from_f32) {
   ir.SetInsertPoint(after);
   Double2 turns = quick_sum(sum.fraction, sum.rest), r = two_product(turns.high, x.literal(1.5707963267948966));
   Num rest = r.low + multiply_add(turns.low, 1.5707963267948966, turns.high * 6.123233995736766e-17);
+  if (keep) return kept(sum.n + binary64.magic, {r.high, rest});
   return {sum.n + binary64.magic, r.high + rest};
 }
 
-Num narrowed(const Num &x) { return x.with(x.ir().CreateFPTrunc(x.value(), x.type_of(x.ir().getFloatTy()))); }
-Num widened(const Num &x) { return x.with(x.ir().CreateFPExt(x.value(), x.type_of(x.ir().getDoubleTy()))); }
-
 // reduce_far in the terms of reduce_near_f32.
 TrigReduced reduce_far_f32(const Num &x) {
-  TrigReduced far = reduce_far(widened(x), true);
+  TrigReduced far = reduce_far(widened(x), true, false);
   Num n = narrowed(far.n - binary64.magic), r = narrowed(far.r);
   return {n + binary32.magic, r, narrowed(far.r - widened(r))};
 }
 
-TrigReduced reduce(const Num &x, bool from_f32) {
+TrigReduced reduce(const Num &x, bool from_f32, bool keep) {
   llvm::IRBuilder<> &ir = x.ir();
-  TrigReduced near = x.is_double() ? reduce_near(x, from_f32) : reduce_near_f32(x);
+  TrigReduced near = x.is_double() ? reduce_near(x, from_f32, keep) : reduce_near_f32(x);
   Num large = abs(x) >= largest_near;
   llvm::BasicBlock *start = ir.GetInsertBlock();
   llvm::Function *function = start->getParent();
@@ -166,7 +173,7 @@ TrigReduced reduce(const Num &x, bool from_f32) {
   llvm::MDBuilder metadata(ir.getContext());
   ir.CreateCondBr(any(large), slow, join, metadata.createUnlikelyBranchWeights());
   ir.SetInsertPoint(slow);
-  TrigReduced far = x.is_double() ? reduce_far(x, from_f32) : reduce_far_f32(x);
+  TrigReduced far = x.is_double() ? reduce_far(x, from_f32, keep) : reduce_far_f32(x);
   Num n = select(large, far.n, near.n), r = select(large, far.r, near.r);
   const std::optional<Num> rest = near.rest ? std::optional(select(large, *far.rest, *near.rest)) : std::nullopt;
   llvm::BasicBlock *slow_end = ir.GetInsertBlock();
@@ -183,11 +190,36 @@ TrigReduced reduce(const Num &x, bool from_f32) {
   return chosen;
 }
 
+Num is_odd(const Num &n) { return n.with(n.ir().CreateTrunc(n.value(), n.type_of(n.ir().getInt1Ty()))); }
+
+}  // namespace
+
+SineCosine sine_and_cosine(const Num &r, const Num &rest) {
+  const bool wide = r.is_double();
+  Num square = r * r, cross = 0.0 - r * rest, head = multiply_add(square, -0.5, 1.0);
+  Num sine_tail = wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32);
+  Num cosine_tail = wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32);
+  if (wide) cross = multiply_add(two_product(r, r).low, -0.5, cross);
+  return {{r, multiply_add(r * square, sine_tail, rest * head)},
+          {head, multiply_add(square * square, cosine_tail, cross) + multiply_add(square, -0.5, 1.0 - head)}};
+}
+
+SineCosine sine_and_cosine(const Num &r, bool wide) {
+  Num square = r * r;
+  Num sine_tail = wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32);
+  Num cosine_tail = wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32);
+  Num cosine_head = multiply_add(square, -0.5, 1.0);
+  return {{multiply_add(r * square, sine_tail, r), r.literal(0)},
+          {multiply_add(square * square, cosine_tail, cosine_head), r.literal(0)}};
+}
+
+namespace {
+
 // sin(x + quarter_turns pi/2).
 Num shifted_sin(const Num &x, int quarter_turns) {
   llvm::IRBuilder<> &ir = x.ir();
   const bool wide = x.is_double();
-  TrigReduced reduced = reduce(wide || x.builder().fma ? x : widened(x), !wide);
+  TrigReduced reduced = reduce(wide || x.builder().fma ? x : widened(x), !wide, false);
   Num quadrant = bits_of(reduced.n), r = reduced.r;
   if (!wide && r.is_double()) {
     quadrant = quadrant.with(ir.CreateTrunc(quadrant.value(), x.type_of(ir.getInt32Ty())));
@@ -195,24 +227,37 @@ Num shifted_sin(const Num &x, int quarter_turns) {
   }
   quadrant = quadrant + quarter_turns;
 
-  Num square = r * r;
-  Num sine_tail = wide ? polynomial(square, sin_f64) : polynomial(square, sin_f32);
-  Num cosine_tail = wide ? polynomial(square, cos_f64) : polynomial(square, cos_f32);
-  Num cosine_head = multiply_add(square, -0.5, 1.0);
-  // Of r + rest: each is a large term and a small one, so that little but the last rounding counts.
-  Num sine = reduced.rest ? multiply_add(r * square, sine_tail, *reduced.rest * cosine_head) + r
-                          : multiply_add(r * square, sine_tail, r);
-  Num cosine = reduced.rest ? multiply_add(square * square, cosine_tail, 0.0 - r * *reduced.rest) +
-                                  multiply_add(square, -0.5, 1.0 - cosine_head) + cosine_head
-                            : multiply_add(square * square, cosine_tail, cosine_head);
-  Num odd = quadrant.with(ir.CreateTrunc(quadrant.value(), quadrant.type_of(ir.getInt1Ty())));
+  Num sine = r, cosine = r;
+  if (reduced.rest) {
+    SineCosine parts = sine_and_cosine(r, *reduced.rest);
+    sine = parts.sine.low + parts.sine.high;
+    cosine = parts.cosine.low + parts.cosine.high;
+  } else {
+    SineCosine parts = sine_and_cosine(r, wide);
+    sine = parts.sine.high;
+    cosine = parts.cosine.high;
+  }
+  Num odd = is_odd(quadrant);
   Num sign = (quadrant & quadrant.literal(2)) << (format_of(x).bits - 2);
   return float_of(bits_of(select(odd, cosine, sine)) ^ sign, x);
+}
+
+// tan(r), or -1 / tan(r) after an odd number of quarter turns. Of f64 no rounding but the last counts.
+Num tan_wide(const Num &x, bool single) {
+  TrigReduced reduced = reduce(x, single, !single);
+  Num odd = is_odd(bits_of(reduced.n));
+  SineCosine of = single ? sine_and_cosine(reduced.r, false) : sine_and_cosine(reduced.r, *reduced.rest);
+  Double2 negative{0.0 - of.cosine.high, 0.0 - of.cosine.low};
+  Double2 above = select(odd, negative, of.sine), below = select(odd, of.sine, of.cosine);
+  if (single) return select(x == 0.0, x, above.high / below.high);
+  Double2 tangent = quotient(above, below);
+  return select(x == 0.0, x, tangent.high + tangent.low);
 }
 
 }  // namespace
 
 Num sin(const Num &x) { return select(x == 0.0, x, shifted_sin(x, 0)); }  // the sign of -0 would be lost
 Num cos(const Num &x) { return shifted_sin(x, 1); }
+Num tan(const Num &x) { return in_f64(x, tan_wide); }
 
 }  // namespace kiln::codegen::math

@@ -104,6 +104,13 @@ inline Num polynomial(const Num &x, std::span<const double> coefficients) {
   return sum;
 }
 
+inline Num narrowed(const Num &x) { return x.with(x.ir().CreateFPTrunc(x.value(), x.type_of(x.ir().getFloatTy()))); }
+inline Num widened(const Num &x) { return x.with(x.ir().CreateFPExt(x.value(), x.type_of(x.ir().getDoubleTy()))); }
+// What a function of f64 makes of f64 or f32; it is told whether f32's precision is enough.
+inline Num in_f64(const Num &x, Num (*function)(const Num &x, bool single)) {
+  return x.is_double() ? function(x, false) : narrowed(function(widened(x), true));
+}
+
 // Whether any lane of an i1 is set, as one i1.
 llvm::Value *any(const Num &condition);
 
@@ -137,7 +144,7 @@ inline Num power_of_two(const Num &n, const Num &like) {
   return float_of((n + format.exponent_bias) << format.mantissa_bits, like);
 }
 
-// An unevaluated sum of two f64, after Dekker, "A floating-point technique for extending the available precision".
+// An unevaluated sum of two numbers, after Dekker, "A floating-point technique for extending the available precision".
 struct Double2 {
   Num high, low;
 };
@@ -147,8 +154,19 @@ inline Double2 quick_sum(const Num &a, const Num &b) {
   return {sum, b - (sum - a)};
 }
 
+// The same for any two: Knuth, "The Art of Computer Programming", volume 2.
+inline Double2 two_sum(const Num &a, const Num &b) {
+  Num sum = a + b, of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
+inline Double2 select(const Num &condition, const Double2 &a, const Double2 &b) {
+  return {select(condition, a.high, b.high), select(condition, a.low, b.low)};
+}
+
 // math.cpp
-Double2 two_product(const Num &a, const Num &b);  // of f64
+Double2 two_product(const Num &a, const Num &b);
+Double2 quotient(const Double2 &a, const Double2 &b);  // not beyond 2^900, nor of infinities
 Num rsqrt(const Num &x);
 Num floor(const Num &x);
 Num round_even(const Num &x);
@@ -156,8 +174,14 @@ Num round_even(const Num &x);
 Num exp_minus_one(const Num &r);                     // for |r| <= ln 2 / 2
 Num times_power_of_two(const Num &x, const Num &n);  // n an integer; the result may be subnormal, 0 or infinite
 Num exp(const Num &x);
+Num exp2(const Num &x);
+Num expm1(const Num &x);
+Num expm1_over(const Num &x,
+               int bits);  // 2^-bits (exp(x) - 1), which overflows later; the last bits of a subnormal x go
 Num tanh(const Num &x);
 Num erf(const Num &x);
+Num erf_near_zero(const Num &x);                              // for |x| < 0.93
+Num exp_of_sum(const Double2 &exponent, const Num &divisor);  // exp(high + low) / divisor
 // math_log.cpp
 // x = 2^exponent (1 + fraction) with 1 + fraction in [sqrt(1/2), sqrt(2)), for positive finite x.
 struct Split {
@@ -167,6 +191,11 @@ Split split(const Num &x);
 // Puts in what a logarithm is for arguments that are not positive and finite.
 Num with_special_cases(const Num &x, const Num &logarithm);
 Num log(const Num &x);
+// log(high + low) + powers log(2) for a low of less than the last place of the other.
+Num log_of_sum(const Double2 &sum, const Num &powers);
+Num log1p(const Num &x);
+Num log2(const Num &x);
+Num log10(const Num &x);
 // math_pow.cpp
 Num pow(const Num &x, const Num &y);
 // math_remainder.cpp
@@ -174,5 +203,30 @@ Num remainder(const Num &x, const Num &y);
 // math_trig.cpp
 Num sin(const Num &x);
 Num cos(const Num &x);
+Num tan(const Num &x);
+// sin(r + rest) and cos(r + rest) for |r| <= pi/4: each is a large term and a small one, so that little but the last
+// rounding counts. Of r alone the small terms are 0; with the coefficients of f64 or f32.
+struct SineCosine {
+  Double2 sine, cosine;
+};
+SineCosine sine_and_cosine(const Num &r, const Num &rest);
+SineCosine sine_and_cosine(const Num &r, bool wide);
+// math_erf.cpp
+Num erfc(const Num &x);
+Num erfinv(const Num &x);
+// math_gamma.cpp
+Num lgamma(const Num &x);
+Num digamma(const Num &x);
+// math_arc.cpp
+Num atan(const Num &x);
+Num atan2(const Num &y, const Num &x);
+Num asin(const Num &x);
+Num acos(const Num &x);
+// math_hyperbolic.cpp
+Num sinh(const Num &x);
+Num cosh(const Num &x);
+Num asinh(const Num &x);
+Num acosh(const Num &x);
+Num atanh(const Num &x);
 
 }  // namespace kiln::codegen::math

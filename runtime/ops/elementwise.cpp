@@ -96,6 +96,11 @@ Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning me
           meaning};
 }
 
+Op with_infer(Op op, Status (*infer)(InferContext &)) {
+  op.infer = infer;
+  return op;
+}
+
 Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
   return {{.name = name,
            .doc = doc,

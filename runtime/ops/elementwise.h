@@ -73,6 +73,8 @@ void samples_divide(SampleSink &out);
 
 // A record of an op of one operand `x` of one of `types`, with a result of its type.
 Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning, std::vector<AttrDef> attrs = {});
+// The same with another inference.
+Op with_infer(Op op, Status (*infer)(InferContext &));
 // One of two that are broadcast, `a` and `b`, of one dtype.
 Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning);
 

@@ -63,6 +63,8 @@ inline Term sqrt(const Term &a) { return a.op(kernel::Core::sqrt); }
 inline Term floor(const Term &a) { return a.op(kernel::Core::floor); }
 inline Term exp(const Term &a) { return a.op(kernel::Core::exp); }
 inline Term log(const Term &a) { return a.op(kernel::Core::log); }
+inline Term expm1(const Term &a) { return a.op(kernel::Core::expm1); }
+inline Term log1p(const Term &a) { return a.op(kernel::Core::log1p); }
 inline Term tanh(const Term &a) { return a.op(kernel::Core::tanh); }
 // Of a's type, which one of the two has to tell.
 inline Term select(const Term &condition, const Term &a, const Factor &b) {

@@ -73,19 +73,61 @@ Status decompose_kl_div(DecomposeContext &c) {
   return give_reduced(c, g, g("sub", {g("xlogy", {t, t}), g("mul", {t, x})}));
 }
 
+// (1 - t) x - (1 + (positive weight - 1) t) log(sigmoid(x)), weighted.
+Status decompose_bce_with_logits(DecomposeContext &c) {
+  Composer g(c);
+  const std::vector<ValueId> &inputs = c.node.inputs;
+  const ValueId x = inputs[0], t = inputs[1], one = g.number(x, 1);
+  ValueId sure = g("logsigmoid", {x});
+  if (inputs.size() > 3) sure = g("mul", {sure, g("add", {g("mul", {g("sub", {inputs[3], one}), t}), one})});
+  ValueId loss = g("sub", {g("mul", {g("sub", {one, t}), x}), sure});
+  if (inputs.size() > 2) loss = g("mul", {loss, inputs[2]});
+  return give_reduced(c, g, loss);
+}
+
+std::vector<int64_t> broadcast_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
+  std::vector<int64_t> shape(std::max(a.size(), b.size()), 1);
+  for (const std::span<const int64_t> operand : {a, b})
+    for (size_t d = 0; d < operand.size(); ++d)
+      if (int64_t &dim = shape[shape.size() - operand.size() + d]; dim == 1) dim = operand[d];
+  return shape;
+}
+
 // Of a function of the context and x and target: all elements' losses, then what "reduction" says.
 template <auto function>
 Status reference_loss(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &t = *c.inputs[1];
-  std::vector<int64_t> shape(std::max(x.shape.size(), t.shape.size()), 1);
-  for (const RefTensor *operand : {&x, &t})
-    for (size_t d = 0; d < operand->shape.size(); ++d)
-      if (int64_t &dim = shape[shape.size() - operand->shape.size() + d]; dim == 1) dim = operand->shape[d];
+  const std::vector<int64_t> shape = broadcast_shape(x.shape, t.shape);
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
     std::vector<Wide> losses;
     walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(t.shape, shape)}, [&](auto at) {
       losses.push_back(function(c, Wide(x.f[static_cast<size_t>(at[0])]), Wide(t.f[static_cast<size_t>(at[1])])));
+    });
+    store_losses(c, losses, static_cast<Wide>(losses.size()));
+    return {};
+  });
+}
+
+// Its further operands are weights; 1 where they are missing.
+Status reference_bce_with_logits(ReferenceContext &c) {
+  RefTensor one;
+  one.f = {1};
+  const RefTensor *operands[4];
+  std::vector<int64_t> shape;
+  for (size_t k = 0; k < 4; ++k) {
+    operands[k] = k < c.inputs.size() ? c.inputs[k] : &one;
+    shape = broadcast_shape(shape, operands[k]->shape);
+  }
+  const auto strides = [&](size_t k) { return broadcast_strides(operands[k]->shape, shape); };
+  return with_wide(*c.inputs[0], [&](auto wide) -> Status {
+    using Wide = decltype(wide);
+    std::vector<Wide> losses;
+    walk<4>(shape, {strides(0), strides(1), strides(2), strides(3)}, [&](auto at) {
+      const auto element = [&](size_t k) { return Wide(operands[k]->f[static_cast<size_t>(at[k])]); };
+      const Wide x = element(0), t = element(1);
+      const Wide log_sigmoid = smaller(x, Wide(0)) - std::log1p(std::exp(-std::abs(x)));
+      losses.push_back(element(2) * ((1 - t) * x - (1 + (element(3) - 1) * t) * log_sigmoid));
     });
     store_losses(c, losses, static_cast<Wide>(losses.size()));
     return {};
@@ -148,6 +190,21 @@ void samples_probabilities(SampleSink &out) {
                  .attrs = {{"reduction", "none"}},
                  .given = {{0, f32_data({4}, {0.f, 1.f, 0.f, 1.f})}, {1, f32_data({4}, {0.f, 1.f, 1.f, 0.f})}}});
 }
+void samples_logits(SampleSink &out) {
+  samples_elements(out, -3, 3);
+  const auto weighted = [&](const char *name, std::vector<TensorType> inputs, const char *reduction) {
+    out.push_back(
+        {.name = name, .inputs = std::move(inputs), .attrs = {{"reduction", reduction}}, .low = 0, .high = 3});
+  };
+  weighted("weighted", {f32({5, 17}), f32({5, 17}), f32({17})}, "mean");
+  weighted("positive_weight", {f32({5, 17}), f32({5, 17}), f32({}), f32({17})}, "sum");
+  weighted("both_weights", {f32({3, 1, 7}), f32({3, 5, 7}), f32({5, 1}), f32({7})}, "none");
+  out.push_back({.name = "sure",
+                 .inputs = {f32({6}), f32({6})},
+                 .attrs = {{"reduction", "none"}},
+                 .given = {{0, f32_data({6}, {90.f, -90.f, 90.f, -90.f, 0.f, NAN})},
+                           {1, f32_data({6}, {1.f, 0.f, 0.f, 1.f, 0.5f, 1.f})}}});
+}
 void samples_kl_div(SampleSink &out) {
   samples_elements(out, 0.05, 0.95);
   const size_t plain = out.size();
@@ -184,6 +241,11 @@ Op loss_of_elements(std::string_view name, std::string_view doc, std::vector<Att
            .infer = infer},
           meaning};
 }
+Op with_weights(Op op) {
+  op.args.push_back({"weight", "broadcasts with x", float_types, Arity::optional});
+  op.args.push_back({"positive_weight", "broadcasts with x", float_types, Arity::optional});
+  return op;
+}
 const Op records[] = {
     loss_of_elements(
         "mse_loss", "(x - target)^2.", {}, infer_elements,
@@ -204,6 +266,12 @@ const Op records[] = {
         "-(target log(x) + (1 - target) log(1 - x)) of probabilities, with logarithms of at least -100.", {},
         infer_elements,
         {.decompose = decompose_bce, .reference = reference_loss<cross_entropy_of>, .samples = samples_probabilities}),
+    with_weights(loss_of_elements(
+        "binary_cross_entropy_with_logits",
+        "weight times -(positive_weight target log(s) + (1 - target) log(1 - s)) with s = sigmoid(x), which does not "
+        "overflow inside. Of one weight alone the other is a scalar 1.",
+        {}, infer_elements,
+        {.decompose = decompose_bce_with_logits, .reference = reference_bce_with_logits, .samples = samples_logits})),
     loss_of_elements(
         "kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0.",
         {{.name = "log_target", .doc = "target is a logarithm, too", .kind = AttrKind::boolean, .fallback = false}},

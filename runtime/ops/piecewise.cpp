@@ -81,11 +81,6 @@ constexpr Chosen bounds_chosen[] = {{"min", -0.5}, {"max", 2.5}};
 constexpr Chosen threshold_chosen[] = {{"threshold", -1.0}, {"value", 20.0}};
 constexpr Chosen lambda_chosen[] = {{"lambda", 1.5}};
 
-Op with_infer(Op op, Status (*infer)(InferContext &)) {
-  op.infer = infer;
-  return op;
-}
-
 const Op records[] = {
     unary("relu6", "min(max(x, 0), 6).", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return relu6(x); }>,

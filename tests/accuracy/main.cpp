@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -93,13 +94,20 @@ class Measurement {
       code_[l]->template as<void(const F *, const F *, F *, int64_t)>()(x.data(), y.data(), got.data(), chunk);
       Worst<F> worst;
       for (size_t i = 0; i < chunk; ++i)
-        if (const double error = error_of(got[i], exact[i]); error > worst.error) worst = {error, x[i], y[i], got[i]};
+        if (const double error = error_at(x[i], got[i], exact[i]); error > worst.error)
+          worst = {error, x[i], y[i], got[i]};
       const std::lock_guard lock(mutex_);
       if (worst.error <= worst_[l].error) continue;
       // The wider type has errors of its own, and rounds what is near a tie to either side.
-      if (is_function()) worst.error = exact_error(function_.op, worst.x, worst.y, worst.got, sizeof(F) == 4);
+      if (is_function())
+        worst.error = exact_error(function_.op, worst.x, worst.y, worst.got, sizeof(F) == 4,
+                                  static_cast<double>(scale_at(worst.x)));
       if (worst.error > worst_[l].error) worst_[l] = worst;
     }
+  }
+  Wide scale_at(F x) const { return function_.scale ? function_.scale(x) : 0; }
+  double error_at(F x, F got, Wide exact) const {
+    return function_.scale ? codegen::test::error_in_ulp(got, exact, scale_at(x)) : error_of(got, exact);
   }
   bool is_function() const {
     return kernel::core_info(function_.op).kind == kernel::CoreClass::function || function_.op == Core::rsqrt;
@@ -132,7 +140,7 @@ void fill_pairs(const Wanted &, uint64_t begin, std::vector<F> &x, std::vector<F
 template <class F, class Wide>
 bool report(const Wanted &wanted, const std::vector<Level> &levels, const Function<Wide> &function) {
   constexpr bool is_f32 = sizeof(F) == 4;
-  const double bound = is_f32 ? 1 : 2;
+  const double bound = function.bound ? function.bound : is_f32 ? 1 : 2;
   Measurement<F, Wide> measurement(wanted, levels, function);
   const uint64_t count = function.binary ? wanted.pairs
                          : is_f32        ? ((uint64_t{1} << 32) - 1) / wanted.stride + 1

@@ -25,6 +25,17 @@ extern "C" __attribute__((visibility("default"))) kiln_shim_state *kiln_shim_add
 #define gridDim kiln_shim.grid_size
 #define __syncthreads() kiln_shim.meet()
 
+// By Newton's steps on erfc, which keeps all digits near 1.
+static inline double erfinv(double x) {
+  const double size = fabs(x), logarithm = log1p(-x * x), b = 4.33 + logarithm / 2;
+  if (!(size > 1e-8 && size < 1)) return size == 1 ? x / 0.0 : size < 1 ? x * 0.88622692545275801 : NAN;
+  double y = sqrt(sqrt(b * b - logarithm / 0.147) - b);
+  for (int step = 0; step < 8; ++step) y += (erfc(y) - (1 - size)) * 0.88622692545275801 * exp(y * y);
+  return copysign(y, x);
+}
+static inline double sinpi(double x) { return sin(3.1415926535897931 * x); }
+static inline double cospi(double x) { return cos(3.1415926535897931 * x); }
+static inline float erfinvf(float x) { return (float)erfinv(x); }
 static inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 static inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 static inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }

@@ -47,3 +47,10 @@ def cross_entropy(c):
 @peer("log_softmax", "torch.log_softmax")
 def log_softmax(c):
     return torch.log_softmax(c.tensor(0), c.dim)
+
+
+@peer("binary_cross_entropy_with_logits", "torch.nn.functional.binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(c):
+    x, target, *weights = torch.broadcast_tensors(*c.tensors())
+    weight, positive_weight = (*weights, None, None)[:2]
+    return F.binary_cross_entropy_with_logits(x, target, weight, reduction=c.reduction, pos_weight=positive_weight)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jit/base/small_float.h"
+#include "jit/base/special_functions.h"
 #include "jit/kernel/fuse.h"
 #include "jit/kernel/kernel.h"
 
@@ -152,6 +153,44 @@ class Interpreter {
         return std::exp(a);
       case Core::log:
         return std::log(a);
+      case Core::exp2:
+        return std::exp2(a);
+      case Core::expm1:
+        return std::expm1(a);
+      case Core::log1p:
+        return std::log1p(a);
+      case Core::log2:
+        return std::log2(a);
+      case Core::log10:
+        return std::log10(a);
+      case Core::tan:
+        return std::tan(a);
+      case Core::asin:
+        return std::asin(a);
+      case Core::acos:
+        return std::acos(a);
+      case Core::atan:
+        return std::atan(a);
+      case Core::sinh:
+        return std::sinh(a);
+      case Core::cosh:
+        return std::cosh(a);
+      case Core::asinh:
+        return std::asinh(a);
+      case Core::acosh:
+        return std::acosh(a);
+      case Core::atanh:
+        return std::atanh(a);
+      case Core::erfc:
+        return std::erfc(a);
+      case Core::erfinv:
+        return inverse_erf(a);
+      case Core::lgamma:
+        return log_of_gamma(a);
+      case Core::digamma:
+        return digamma(a);
+      case Core::atan2:
+        return std::atan2(a, b);
       case Core::tanh:
         return std::tanh(a);
       case Core::erf:
