@@ -154,7 +154,7 @@ inline Form sort_in_blocks() {
   const Axis in_blocks{3, Axis::Role::block};
   const Expr place = (i * 3 + block) * 8 + j;
   Stage sort = map_stage({in_blocks, scan(8)});
-  sort.sort = {.columns = {{2, 3}}, .descending = true};
+  sort.sort = {.columns = {{2, 3}}, .descending = true, .wanted = {}};
   k.stages = {copy_stage({in_blocks, loop(8)}, DType::f32, 0, place, 2, j), sort,
               copy_stage({in_blocks, loop(8)}, DType::f32, 2, j, 1, place)};
   return form;

@@ -40,7 +40,7 @@ Kernel ordered_kernel() {
   copy.stores = {store_at(4, j, 0), store_at(6, j, 1)};
 
   kernel.stages[2].axes = {scan(8)};
-  kernel.stages[2].sort = {.columns = {{4, 5}, {6, 7}}};
+  kernel.stages[2].sort = {.columns = {{4, 5}, {6, 7}}, .wanted = {}};
 
   Stage &find = kernel.stages[3];
   find.axes = {loop(8)};
