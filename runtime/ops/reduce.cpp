@@ -216,7 +216,7 @@ void samples_argmin(SampleSink &out) {
 void samples_extreme(SampleSink &out) {
   const Dim n = sym("n");
   samples_argmax(out);
-  out.push_back({.name = "middle", .inputs = {f32({3, 17, 5})}, .attrs = {{"dim", 1}, {"keepdim", true}}});
+  out.push_back({.name = "middle_kept", .inputs = {f32({3, 17, 5})}, .attrs = {{"dim", 1}, {"keepdim", true}}});
   out.push_back({.name = "of_one", .inputs = {f32({5, 1})}});
   out.push_back({.name = "no_rows", .inputs = {f32({0, 3})}});
   out.push_back({.name = "bytes", .inputs = {make_type(DType::u8, {n, 3})}, .sizes = {{"n", 9}}, .int_low = 0});

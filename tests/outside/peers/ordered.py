@@ -32,10 +32,12 @@ def cumprod(c):
 def running(op, function):
     @peer(op, f"torch.{op}")
     def compute(c):
-        """PyTorch has no unsigned types beyond a byte: those here are small numbers, the same in 64 bits with a sign."""
-        x = c.tensor(0) if c.is_float else torch.from_numpy(c.x[0].astype(np.int64))
-        values, indices = function(x, c.dim)
-        return values if c.is_float else values.numpy().astype(c.x[0].dtype), indices
+        """Of unsigned integers, which PyTorch lacks beyond a byte, by numbers with a sign in the same order."""
+        x = c.x[0]
+        if x.dtype.kind == "u":
+            x = (x.astype(np.uint64) ^ np.uint64(1 << 63)).view(np.int64)
+        indices = function(torch.from_numpy(np.ascontiguousarray(x)), c.dim)[1].numpy()
+        return np.take_along_axis(c.x[0], indices, c.dim), indices
 
 
 running("cummax", torch.cummax)
