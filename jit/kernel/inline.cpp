@@ -202,7 +202,7 @@ class Inliner {
       if (!is_kept(item.results[r])) continue;
       results.push_back(item.results[r]);
       outputs.push_back(c.results[r]);
-      if (yields_them) {
+      if (yields_them && !(item.sorts() && c.results[r].value == 0)) {
         yields.push_back(c.body.yields[static_cast<size_t>(c.results[r].value)]);
         outputs.back().value = static_cast<int32_t>(yields.size()) - 1;
       }

@@ -152,8 +152,11 @@ TEST(Infer, MultipliesMatrices) {
             "f32[3, 6]");
   EXPECT_EQ(inferred("matmul", {f32({2, 3}), f32({4, 5})}),
             "[matmul] a dim 1 and b dim 0 must be equal; they are 3 and 4");
-  EXPECT_EQ(inferred("matmul", {f32({3}), f32({3, 4})}),
-            "[matmul] a is f32[3], b is f32[3, 4]; expected at least 2 dims each");
+  EXPECT_EQ(inferred("matmul", {f32({3}), f32({2, 3, 4})}), "f32[2, 4]");
+  EXPECT_EQ(inferred("matmul", {f32({n, 2, 3}), f32({3})}), "f32[n, 2]");
+  EXPECT_EQ(inferred("matmul", {f32({3}), f32({3})}), "f32[]");
+  EXPECT_EQ(inferred("matmul", {f32({}), f32({3, 4})}),
+            "[matmul] a is f32[], b is f32[3, 4]; expected at least 1 dim each");
   EXPECT_EQ(inferred("linear", {f32({n, 4}), f32({6, 4}), f32({6})}), "f32[n, 6]");
   EXPECT_EQ(inferred("linear", {f32({n, 4}), f32({6, 5})}),
             "[linear] x dim 1 and weight dim 1 must be equal; they are 4 and 5");
