@@ -1,4 +1,4 @@
-// Pooling of parts that divide x: as many as the result has elements, or one.
+// Pooling of parts that divide x: as many as the result has elements, or one. And what puts pooled elements back.
 #include <array>
 
 #include "runtime/ops/composer.h"
@@ -76,6 +76,59 @@ Status decompose_global(DecomposeContext &c) {
   return g.give({g(is_mean ? "mean" : "max", c.node.inputs, {{"dims", ints(std::move(space))}, {"keepdim", true}})});
 }
 
+// ---- max_unpool: x's elements where a pool found them
+
+Status infer_unpool(InferContext &c) {
+  const TensorType &x = c.inputs[0], &indices = c.inputs[1];
+  const size_t n = space_of(c.op);
+  KILN_TRY(require_rank(c, 0, 2 + n));
+  KILN_TRY(require_rank(c, 1, 2 + n));
+  for (size_t d = 0; d < 2 + n; ++d)
+    KILN_TRY(c.require_equal(x.dims[d], indices.dims[d], str_cat("dim ", d, " of x and indices")));
+  const Shape &size = c.attr("size").dim_list();
+  if (size.size() != n) return c.fail("size has ", size.size(), " values, expected ", n);
+  KILN_TRY(require_shape(c, size, "size"));
+  c.results = {make_type(x.dtype, {x.dims[0], x.dims[1]})};
+  c.results[0].dims.insert(c.results[0].dims.end(), size.begin(), size.end());
+  return {};
+}
+
+Status decompose_unpool(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const TensorType type = c.type(x);
+  const Shape &size = c.attr("size").dim_list();
+  const Dim pooled = product_of(std::span(type.dims).subspan(2));
+  const auto flat = [&](ValueId v) {
+    return g("reshape", {v}, {{"shape", AttrValue(Shape{type.dims[0], type.dims[1], pooled})}});
+  };
+  Shape shape = {type.dims[0], type.dims[1]};
+  const ValueId zeros = g("full", {},
+                          {{"value", 0.0},
+                           {"dtype", type.dtype},
+                           {"shape", AttrValue(Shape{type.dims[0], type.dims[1], product_of(size)})}});
+  shape.insert(shape.end(), size.begin(), size.end());
+  const ValueId y = g("scatter", {zeros, flat(c.node.inputs[1]), flat(x)}, {{"dim", 2}});
+  return g.give({g("reshape", {y}, {{"shape", std::move(shape)}})});
+}
+
+Status reference_unpool(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0], &indices = *c.inputs[1];
+  RefTensor &y = c.results[0];
+  const int64_t pooled = std::max<int64_t>(count_of(std::span(x.shape).subspan(2)), 1);
+  const int64_t plane = count_of(std::span(y.shape).subspan(2));
+  for (const int64_t i : indices.i)
+    if (i < 0 || i >= plane) return out_of_range(i, plane);
+  return dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    for (int64_t k = 0; k < x.size(); ++k) {
+      const int64_t to = k / pooled * plane + indices.i[static_cast<size_t>(k)];
+      elements<T>(y)[static_cast<size_t>(to)] = elements<T>(x)[static_cast<size_t>(k)];
+    }
+    return {};
+  });
+}
+
 // ---- reference kernels
 
 Pooled part_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
@@ -118,7 +171,51 @@ void samples_global(SampleSink &out) {
   out.push_back(sample_of("symbolic", {sym("n"), 2, sym("h"), 6}, {}, {{"n", 2}, {"h", 5}}));
 }
 
+void samples_unpool(SampleSink &out, size_t n) {
+  const auto sample = [&](const char *name, Shape x, Shape size, std::map<std::string, int64_t> sizes = {}) {
+    Dim most = 1;
+    for (const Dim &dim : size) most *= dim.is_integer() ? dim : Dim(2);
+    out.push_back({.name = name,
+                   .inputs = {f32(x), i64(x)},
+                   .attrs = {{"size", AttrValue(std::move(size))}},
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = most.integer()});
+  };
+  sample("one", Shape(2 + n, 1), Shape(n, 3));
+  sample("planes", planes(n, 2), Shape(n, 5));
+  sample(
+      "no_planes",
+      [&] {
+        Shape none(2 + n, 2);
+        none[0] = 0;
+        return none;
+      }(),
+      Shape(n, 4));
+  Shape symbolic(2 + n, 2);
+  symbolic[0] = sym("n");
+  symbolic[2] = sym("w");
+  Shape size(n, 4);
+  size[0] = sym("w") * 2;
+  sample("symbolic", std::move(symbolic), std::move(size), {{"n", 2}, {"w", 3}});
+}
+
 // ---- records
+
+template <size_t n>
+Op unpool(std::string_view name) {
+  Op op = pool_record(name,
+                      "x's elements at their indices in the result's dims of space, counted as one, and zeros: what "
+                      "max_pool with indices found at its places. Of two for one place the last stays.",
+                      any_type, n, {list("size", "of the result's dims of space", AttrKind::dim)}, infer_unpool,
+                      {.decompose = decompose_unpool, .reference = reference_unpool, .samples = [](SampleSink &out) {
+                         samples_unpool(out, n);
+                       }});
+  op.args.push_back({"indices", "of x's shape, 0 <= index < the product of size", dtypes(DType::i64), Arity::one,
+                     /*same_dtype=*/false});
+  op.flags = op_flags::moves;
+  return op;
+}
 
 template <size_t n, bool is_mean>
 Op adaptive(std::string_view name) {
@@ -143,10 +240,17 @@ Op global(std::string_view name) {
 }
 
 const Op records[] = {
-    adaptive<1, true>("adaptive_avg_pool1d"),  adaptive<2, true>("adaptive_avg_pool2d"),
-    adaptive<3, true>("adaptive_avg_pool3d"),  adaptive<1, false>("adaptive_max_pool1d"),
-    adaptive<2, false>("adaptive_max_pool2d"), adaptive<3, false>("adaptive_max_pool3d"),
-    global<true>("global_avg_pool"),           global<false>("global_max_pool"),
+    adaptive<1, true>("adaptive_avg_pool1d"),
+    adaptive<2, true>("adaptive_avg_pool2d"),
+    adaptive<3, true>("adaptive_avg_pool3d"),
+    adaptive<1, false>("adaptive_max_pool1d"),
+    adaptive<2, false>("adaptive_max_pool2d"),
+    adaptive<3, false>("adaptive_max_pool3d"),
+    global<true>("global_avg_pool"),
+    global<false>("global_max_pool"),
+    unpool<1>("max_unpool1d"),
+    unpool<2>("max_unpool2d"),
+    unpool<3>("max_unpool3d"),
 };
 
 }  // namespace

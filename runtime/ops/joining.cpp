@@ -63,24 +63,52 @@ Status reference_concat(ReferenceContext &c) {
   return {};
 }
 
+// What pad puts around x: a number, or elements of x.
+enum class Around { constant, reflect, replicate, circular };
+constexpr std::string_view pad_modes[] = {"constant", "reflect", "replicate", "circular"};
+Around around(const AttrMap &attrs) {
+  const auto at = std::ranges::find(pad_modes, attrs.find("mode")->second.text_value());
+  return static_cast<Around>(at - std::begin(pad_modes));
+}
+
 Status infer_pad(InferContext &c) {
   const TensorType &x = c.inputs[0];
-  KILN_TRY(require_integers(c, "low", x.rank(), 0));
-  KILN_TRY(require_integers(c, "high", x.rank(), 0));
+  KILN_TRY(require_integers(c, "low", x.rank(), i64_min));
+  KILN_TRY(require_integers(c, "high", x.rank(), i64_min));
+  const std::string &mode = c.attr("mode").text_value();
+  if (std::ranges::find(pad_modes, mode) == std::end(pad_modes))
+    return c.fail("mode is '", mode, "', expected 'constant', 'reflect', 'replicate' or 'circular'");
+  const Around how = around(c.attrs);
   Shape shape = x.dims;
-  for (size_t d = 0; d < shape.size(); ++d)
-    shape[d] = shape[d] + c.attr("low").i64_list()[d] + c.attr("high").i64_list()[d];
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t low = c.attr("low").i64_list()[d], high = c.attr("high").i64_list()[d];
+    shape[d] = shape[d] + Dim(low) + Dim(high);
+    KILN_TRY(require_at_most(c, 0, shape[d], str_cat("0 <= padded x dim ", d)));
+    if (const int64_t most = std::max(low, high); most > 0 && how != Around::constant) {
+      const Dim needed = how == Around::reflect ? Dim(most) + 1 : how == Around::circular ? Dim(most) : Dim(1);
+      KILN_TRY(require_at_most(c, needed, x.dims[d], str_cat("at least ", needed.text(), " elements along x dim ", d)));
+    }
+  }
   c.results = {make_type(x.dtype, std::move(shape))};
   return {};
 }
 
 Status lower_pad(LowerContext &c) {
-  const std::vector<int64_t> &low = c.attr("low").i64_list();
+  const std::vector<int64_t> &low = c.attr("low").i64_list(), &high = c.attr("high").i64_list();
+  const Around how = around(c.attrs);
   std::vector<Expr> index;
   int valid = -1;
   for (size_t d = 0; d < c.result.rank(); ++d) {
-    index.push_back(c.axis(d) - low[d]);
-    valid = both(c.body, valid, inside(c.body, index[d], c.inputs[0].dims[d]));
+    const Dim &size = c.inputs[0].dims[d];
+    Expr at = c.axis(d) - low[d];
+    if (how == Around::constant) {
+      valid = both(c.body, valid, inside(c.body, at, size));
+    } else if (low[d] > 0 || high[d] > 0) {
+      if (how == Around::reflect) at = max(at, 0 - at), at = min(at, (size - 1) * 2 - at);
+      if (how == Around::replicate) at = max(min(at, size - 1), 0);
+      if (how == Around::circular) at = mod(at + size, size);
+    }
+    index.push_back(std::move(at));
   }
   c.body.yield(c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, c.attr("value").f64())));
   return {};
@@ -90,16 +118,29 @@ Status reference_pad(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const std::vector<int64_t> &low = c.attr("low").i64_list();
-  const std::vector<int64_t> strides = dense_strides(y.shape);
-  int64_t begin = 0;
-  for (size_t d = 0; d < low.size(); ++d) begin += low[d] * strides[d];
+  const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
+  const Around how = around(c.attrs);
+  const double value = c.attr("value").f64();
   return dispatch(y, [&](auto zero) -> Status {
     using T = decltype(zero);
-    const double value = c.attr("value").f64();
-    const auto out = elements<T>(y);
-    std::ranges::fill(out, y.is_float() ? static_cast<T>(value) : static_cast<T>(to_integer(value, y.dtype)));
-    const T *in = elements<T>(x).data();
-    walk<1>(x.shape, {strides}, [&](auto at) { out[static_cast<size_t>(begin + at[0])] = *in++; });
+    for (int64_t k = 0; k < y.size(); ++k) {
+      int64_t from = 0;
+      bool is_inside = true;
+      for (size_t d = 0; d < low.size(); ++d) {
+        const int64_t size = x.shape[d];
+        int64_t at = k / places[d] % y.shape[d] - low[d];
+        if (how == Around::reflect) at = at < 0 ? -at : at >= size ? 2 * size - 2 - at : at;
+        if (how == Around::replicate) at = std::clamp<int64_t>(at, 0, size - 1);
+        if (how == Around::circular) at = (at + size) % size;
+        is_inside = is_inside && at >= 0 && at < size;
+        from += at * strides[d];
+      }
+      T &to = elements<T>(y)[static_cast<size_t>(k)];
+      if (is_inside)
+        to = elements<T>(x)[static_cast<size_t>(from)];
+      else
+        to = y.is_float() ? static_cast<T>(value) : static_cast<T>(to_integer(value, y.dtype));
+    }
     return {};
   });
 }
@@ -225,6 +266,21 @@ void samples_pad(SampleSink &out) {
   sample("one_integer", i64({1, 1}), {1, 2}, {1, 3}, -7);
   sample("booleans", boolean({7}), {1}, {2}, 1);
   sample("symbolic", f32({sym("n"), 3}), {1, 1}, {0, 1}, 2, {{"n", 8}});
+  sample("cut", f32({7, 9}), {-2, 1}, {1, -3}, 1.5);
+  sample("cut_to_nothing", f32({3, 4}), {-3, 0}, {0, 1}, 0);
+  for (const std::string_view mode : {"reflect", "replicate", "circular"}) {
+    const size_t first = out.size();
+    sample("both_sides", f32({4, 5}), {1, 3}, {3, 0}, 0);
+    sample("one_side", f32({2, 3, 9}), {0, 0, 8}, {0, 1, 0}, 0);
+    sample("cut", f32({5, 6}), {-1, 2}, {2, -3}, 0);
+    sample("symbolic", f32({sym("n"), 3}), {1, 2}, {0, 1}, 0, {{"n", 4}});
+    for (size_t k = first; k < out.size(); ++k) {
+      out[k].name = str_cat(mode, "_", out[k].name);
+      out[k].attrs.insert_or_assign("mode", std::string(mode));
+    }
+  }
+  sample("replicate_far", f32({3, 1}), {5, 0}, {0, 4}, 0);
+  out.back().attrs.insert_or_assign("mode", "replicate");
 }
 
 void samples_split(SampleSink &out) {
@@ -261,21 +317,18 @@ const Op records[] = {
      {.lower = lower_concat, .reference = reference_concat, .samples = samples_concat}},
 
     {{.name = "pad",
-      .doc = "A tensor with a number around it.",
+      .doc = "A tensor with a number, or with its own elements, around it; or with less of it.",
       .flags = op_flags::moves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"y"},
-      .attrs = {{.name = "low",
-                 .doc = "elements before, for each dim",
-                 .kind = AttrKind::i64,
-                 .is_list = true,
-                 .required = true},
-                {.name = "high",
-                 .doc = "elements after, for each dim",
-                 .kind = AttrKind::i64,
-                 .is_list = true,
-                 .required = true},
-                {.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0}},
+      .attrs = {list("low", "elements before, for each dim; negative: so many of x's are left out"),
+                list("high", "elements after, for each dim, likewise"),
+                number("value", "the number", 0.0),
+                {.name = "mode",
+                 .doc = "'constant': the number; 'reflect': mirrored at x's ends, which are not repeated; 'replicate': "
+                        "x's ends; 'circular': x's other end",
+                 .kind = AttrKind::text,
+                 .fallback = "constant"}},
       .infer = infer_pad},
      {.lower = lower_pad, .reference = reference_pad, .samples = samples_pad}},
 

@@ -153,7 +153,7 @@ void samples_dequantize(SampleSink &out) {
 const Op records[] = {
     {{.name = "dequantize",
       .doc = "(weight - zeros) * scales: weights of 8 or 4 bits as floats. Computed in f32 and rounded once; what "
-             "multiplies by it (matmul, linear, conv2d, correlate2d) or looks rows up (embedding) unpacks it where it "
+             "multiplies by it (matmul, linear, convolutions) or looks rows up (embedding) unpacks it where it "
              "reads, so that the floats need no memory.",
       .args = {{"weight", "any shape; of 4 bits [..., K / 2], two numbers a byte, the lower bits first",
                 dtypes(DType::i8, DType::u8)},

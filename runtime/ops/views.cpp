@@ -61,6 +61,57 @@ Status view_slice(ViewContext &c) {
   return {};
 }
 
+// ---- unfold, diagonal
+
+Status infer_unfold(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
+  const int64_t size = c.attr("size").i64(), step = c.attr("step").i64();
+  if (size < 0) return c.fail("size is ", size, ", expected at least 0");
+  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
+  Shape shape = x.dims;
+  Dim &count = shape[static_cast<size_t>(dim)];
+  KILN_TRY(require_at_most(c, size, count, str_cat("size <= x dim ", dim)));
+  count = floor_div(count - size, step) + 1;
+  shape.push_back(size);
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status view_unfold(ViewContext &c) {
+  c.operand_index.assign(c.index.begin(), c.index.end() - 1);
+  Expr &at = c.operand_index[normal_axis(c.attr("dim").i64(), c.operand.rank())];
+  at = at * c.attr("step").i64() + c.index.back();
+  return {};
+}
+
+Status infer_diagonal(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  KILN_ASSIGN(const int64_t row, c.axis(c.attr("dim1").i64(), x.rank(), "dim1"));
+  KILN_ASSIGN(const int64_t column, c.axis(c.attr("dim2").i64(), x.rank(), "dim2"));
+  if (row == column) return c.fail("dim1 and dim2 are both dim ", row, ", expected two dims");
+  const Dim offset = c.attr("offset").i64();
+  const Dim length =
+      min(x.dims[static_cast<size_t>(row)] + min(offset, 0), x.dims[static_cast<size_t>(column)] - max(offset, 0));
+  Shape shape;
+  for (size_t d = 0; d < x.rank(); ++d)
+    if (d != static_cast<size_t>(row) && d != static_cast<size_t>(column)) shape.push_back(x.dims[d]);
+  shape.push_back(max(length, 0));
+  c.results = {make_type(x.dtype, std::move(shape))};
+  return {};
+}
+
+Status view_diagonal(ViewContext &c) {
+  const size_t rank = c.operand.rank();
+  const size_t row = normal_axis(c.attr("dim1").i64(), rank), column = normal_axis(c.attr("dim2").i64(), rank);
+  const int64_t offset = c.attr("offset").i64();
+  for (size_t d = 0, at = 0; d < rank; ++d)
+    c.operand_index.push_back(d == row      ? c.index.back() - Expr(std::min<int64_t>(offset, 0))
+                              : d == column ? c.index.back() + Expr(std::max<int64_t>(offset, 0))
+                                            : c.index[at++]);
+  return {};
+}
+
 // ---- squeeze, unsqueeze
 
 Status infer_squeeze(InferContext &c) {
@@ -155,6 +206,31 @@ void samples_slice(SampleSink &out) {
   sample("symbolic_from_the_end", {n, 3}, 0, -2, n, 1, {{"n", 5}});
 }
 
+void samples_unfold(SampleSink &out) {
+  const auto sample = [&](const char *name, Shape x, int64_t dim, int64_t size, int64_t step,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(name, std::move(x), {{"dim", dim}, {"size", size}, {"step", step}}, std::move(sizes)));
+  };
+  sample("vector", {17}, 0, 5, 1);
+  sample("apart", {3, 17}, -1, 3, 5);
+  sample("first_dim", {9, 5}, 0, 4, 2);
+  sample("whole", {3, 5}, 1, 5, 1);
+  sample("windows_of_nothing", {3, 4}, 1, 0, 2);
+  sample("symbolic", {sym("n"), 3}, 0, 2, 2, {{"n", 7}});
+}
+
+void samples_diagonal(SampleSink &out) {
+  const auto sample = [&](const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(name, std::move(x), std::move(attrs), std::move(sizes)));
+  };
+  sample("square", {5, 5}, {});
+  sample("above", {3, 5, 7}, {{"dim1", -2}, {"dim2", -1}, {"offset", 2}});
+  sample("below", {5, 3, 7}, {{"dim1", 0}, {"dim2", 2}, {"offset", -3}});
+  sample("dims_reversed", {5, 7}, {{"dim1", 1}, {"dim2", 0}, {"offset", 1}});
+  sample("beyond", {3, 5}, {{"offset", 5}});
+  sample("symbolic", {sym("n"), sym("m")}, {{"offset", 1}}, {{"n", 5}, {"m", 3}});
+}
+
 void samples_squeeze(SampleSink &out) {
   out.push_back({.name = "inner", .inputs = {f32({7, 1, 5})}, .attrs = {{"dims", ints({1})}}});
   out.push_back({.name = "several", .inputs = {f32({1, 7, 1})}, .attrs = {{"dims", ints({0, -1})}}});
@@ -206,6 +282,16 @@ const Op records[] = {
           {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
           {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
          infer_slice, {.view = view_slice, .samples = samples_slice}),
+    view("unfold", "The windows of `size` elements of one dim that begin `step` apart, along a new last dim.",
+         {dim_attr("of x"),
+          {.name = "size", .doc = "of a window", .kind = AttrKind::i64, .required = true},
+          {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
+         infer_unfold, {.view = view_unfold, .samples = samples_unfold}),
+    view("diagonal", "The elements of two dims whose indices differ by `offset`, along a new last dim in their place.",
+         {{.name = "offset", .doc = "the index of dim2 less that of dim1", .kind = AttrKind::i64, .fallback = 0},
+          {.name = "dim1", .doc = "the dim of rows", .kind = AttrKind::i64, .fallback = 0},
+          {.name = "dim2", .doc = "the dim of columns", .kind = AttrKind::i64, .fallback = 1}},
+         infer_diagonal, {.view = view_diagonal, .samples = samples_diagonal}),
     view("squeeze", "Removes dims of size 1.",
          {{.name = "dims", .doc = "the dims of x to remove", .kind = AttrKind::i64, .is_list = true, .required = true}},
          infer_squeeze, {.view = view_squeeze, .samples = samples_squeeze}),

@@ -57,6 +57,16 @@ def pools(n):
         kernel, stride = (c.kernel, c.stride or None) if n > 1 else (c.kernel[0], (c.stride or c.kernel)[0])
         return getattr(F, f"lp_pool{n}d")(size, c.p, kernel, stride)
 
+    @peer(f"max_unpool{n}d", "none: numpy, by its definition")
+    def max_unpool(c):
+        """PyTorch leaves open which of two elements for one place stays."""
+        x, indices = (each.reshape(-1, int(np.prod(each.shape[2:]))) for each in c.x)
+        y = np.zeros((x.shape[0], int(np.prod(c.size))), x.dtype)
+        for plane, (values, places) in enumerate(zip(x, indices)):
+            for value, place in zip(values, places):
+                y[plane, place] = value
+        return y.reshape(*c.x[0].shape[:2], *c.size)
+
     @peer(f"avg_pool{n}d", f"torch.nn.functional.avg_pool{n}d")
     def avg_pool(c):
         return function["avg_pool"](c.tensor(0), c.kernel, c.stride or None, c.padding, c.ceil_mode, c.count_include_pad)

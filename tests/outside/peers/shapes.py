@@ -72,14 +72,29 @@ def concat(c):
     return np.concatenate([x.reshape(-1) for x in c.x])[torch.cat(places, c.dim).numpy()]
 
 
-@peer("pad", "torch.nn.functional.pad, of positions")
+@peer("pad", "torch.nn.functional.pad, of positions; in other modes numpy.pad")
 def pad(c):
     x, number = c.x[0], elements.converted(np.array([c.value]), c.types[0])
     widths = [width for low, high in reversed(list(zip(c.low, c.high))) for width in (low, high)]
     places = torch.arange(x.size).reshape(x.shape)
-    if widths:
+    if c.mode != "constant":
+        mode = {"replicate": "edge", "circular": "wrap"}.get(c.mode, c.mode)
+        more = np.pad(places.numpy(), [(max(low, 0), max(high, 0)) for low, high in zip(c.low, c.high)], mode)
+        places = torch.from_numpy(more[tuple(slice(max(-low, 0), size + min(high, 0)) for low, high, size in zip(
+            c.low, c.high, more.shape))])
+    elif widths:
         places = torch.nn.functional.pad(places, widths, value=x.size)
     return np.concatenate([x.reshape(-1), number])[places.numpy()]
+
+
+@moved("unfold", "torch.Tensor.unfold")
+def unfold(c, at):
+    return at.unfold(c.dim, c.size, c.step)
+
+
+@moved("diagonal", "torch.diagonal")
+def diagonal(c, at):
+    return torch.diagonal(at, c.offset, c.dim1, c.dim2)
 
 
 def made(numbers, dtype):

@@ -134,6 +134,38 @@ TEST(Reference, Convolves) {
                 {1, 1, 2, 2}, {6, 3, 7, 9});
   expect_floats(run_op("conv2d", {floats({1, 2, 1, 1}, {3, 5}), floats({2, 1, 1, 1}, {10, 100})}, {{"groups", 2}}),
                 {1, 2, 1, 1}, {30, 500});
+  const RefTensor row = floats({1, 1, 4}, {1, 2, 3, 4}), pair = floats({1, 1, 2}, {10, 1});
+  expect_floats(run_op("conv1d", {row, pair}, {{"dilation", ints({2})}}), {1, 1, 2}, {13, 24});
+  expect_floats(run_op("conv1d", {row, pair}, {{"padding", ints({0, 1})}}), {1, 1, 4}, {12, 23, 34, 40});
+  expect_floats(run_op("conv_transpose1d", {row, pair}, {{"stride", ints({2})}}), {1, 1, 8},
+                {10, 1, 20, 2, 30, 3, 40, 4});
+  expect_floats(run_op("conv_transpose1d", {row, pair}, {{"padding", ints({1, 0})}}), {1, 1, 4}, {21, 32, 43, 4});
+}
+
+TEST(Reference, MakesColumnsOfWindowsAndBack) {
+  const RefTensor columns = floats({1, 2, 3}, {1, 2, 3, 2, 3, 4});
+  expect_floats(run_op("im2col", {floats({1, 1, 4}, {1, 2, 3, 4})}, {{"kernel", ints({2})}}), {1, 2, 3},
+                {1, 2, 3, 2, 3, 4});
+  expect_floats(run_op("col2im", {columns}, {{"kernel", ints({2})}, {"size", ints({4})}}), {1, 1, 4}, {1, 4, 6, 4});
+}
+
+TEST(Reference, Resizes) {
+  const RefTensor x = floats({1, 1, 2}, {0, 4});
+  expect_floats(run_op("resize_nearest", {x}, {{"size", ints({4})}}), {1, 1, 4}, {0, 0, 4, 4});
+  expect_floats(run_op("resize_linear", {x}, {{"size", ints({4})}}), {1, 1, 4}, {0, 1, 3, 4});
+  expect_floats(run_op("resize_linear", {x}, {{"size", ints({5})}, {"align_corners", true}}), {1, 1, 5},
+                {0, 1, 2, 3, 4});
+  expect_floats(run_op("resize_cubic", {x}, {{"size", ints({3})}, {"align_corners", true}}), {1, 1, 3}, {0, 2, 4});
+}
+
+TEST(Reference, Pads) {
+  const auto padded = [](const char *mode, std::vector<int64_t> low) {
+    return run_op("pad", {floats({3}, {1, 2, 3})}, {{"low", ints(low)}, {"high", ints({1})}, {"mode", mode}});
+  };
+  expect_floats(padded("reflect", {2}), {6}, {3, 2, 1, 2, 3, 2});
+  expect_floats(padded("replicate", {2}), {6}, {1, 1, 1, 2, 3, 3});
+  expect_floats(padded("circular", {2}), {6}, {2, 3, 1, 2, 3, 1});
+  expect_floats(padded("constant", {-1}), {3}, {2, 3, 0});
 }
 
 TEST(Reference, Pools) {
