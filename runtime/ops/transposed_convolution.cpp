@@ -175,23 +175,25 @@ void samples_transposed(SampleSink &out, size_t n) {
                           std::map<std::string, int64_t> sizes = {}) {
     out.push_back(convolution_sample(name, x, weight, n, std::move(attrs), std::move(sizes)));
   };
-  sample("plain", {2, 3, 4}, {3, 5, 3}, {});
-  sample("doubled", {1, 3, 3}, {3, 4, 4}, {{"stride", each(n, 2)}, {"padding", each(n, 1)}});
   sample("doubled_by_odd_windows", {1, 3, 3}, {3, 2, 3},
          {{"stride", each(n, 2)}, {"padding", each(n, 1)}, {"output_padding", each(n, 1)}});
-  sample("one_by_one", {1, 5, 3}, {5, 3, 1}, {});
-  sample("apart", {1, 2, 3}, {2, 2, 2}, {{"stride", each(n, 3)}});
-  sample("trimmed", {1, 2, 4}, {2, 3, 2}, {{"padding", each(n, 2)}, {"stride", each(n, 2)}});
-  sample("dilated", {1, 2, 4}, {2, 3, 3},
-         {{"dilation", each(n, 2)}, {"padding", each(n, 1)}, {"output_padding", each(n, 1)}});
   sample("dilated_with_stride", {1, 2, 3}, {2, 3, 3},
          {{"dilation", each(n, 2)}, {"stride", each(n, 3)}, {"output_padding", each(n, 2)}});
   sample("uneven_ends", {2, 2, 4}, {2, 3, 3}, {{"padding", uneven_ends(n)}, {"stride", each(n, 2)}});
   sample("groups", {1, 4, 3}, {4, 3, 3}, {{"groups", 2}, {"stride", each(n, 2)}, {"padding", each(n, 1)}});
   sample("depthwise", {1, 3, 4}, {3, 1, 2}, {{"groups", 3}});
-  sample("no_images", {0, 3, 4}, {3, 2, 3}, {});
   sample("symbolic", {sym("n"), 2, sym("w")}, {2, 3, 3},
          {{"stride", each(n, 2)}, {"padding", each(n, 1)}, {"output_padding", each(n, 1)}}, {{"n", 2}, {"w", 4}});
+  if (n < 3) {  // compiling in three dims takes a while
+    sample("plain", {2, 3, 4}, {3, 5, 3}, {});
+    sample("doubled", {1, 3, 3}, {3, 4, 4}, {{"stride", each(n, 2)}, {"padding", each(n, 1)}});
+    sample("one_by_one", {1, 5, 3}, {5, 3, 1}, {});
+    sample("apart", {1, 2, 3}, {2, 2, 2}, {{"stride", each(n, 3)}});
+    sample("trimmed", {1, 2, 4}, {2, 3, 2}, {{"padding", each(n, 2)}, {"stride", each(n, 2)}});
+    sample("dilated", {1, 2, 4}, {2, 3, 3},
+           {{"dilation", each(n, 2)}, {"padding", each(n, 1)}, {"output_padding", each(n, 1)}});
+    sample("no_images", {0, 3, 4}, {3, 2, 3}, {});
+  }
   add_biases(out, 1);
 }
 
