@@ -44,7 +44,7 @@ inline Form search_form(DType type, size_t number) {
     if (buffer != 0)
       return is_float && random() % 8 == 0 ? nan_value() : static_cast<double>(random() % 14) - (is_signed ? 7 : 0);
     const size_t at = columns ? element / 9 : element % length;
-    if (is_float && at >= length - 2) return nan_value();
+    if (is_float && (descending ? at < 2 : at >= length - 2)) return nan_value();
     const auto rising = static_cast<double>(at / 2) - (is_signed ? 5 : 0);
     return !descending ? rising : is_signed ? -rising : 10 - rising;
   };
