@@ -110,7 +110,7 @@ def main():
     root = mp.sqrt
     half_ln2 = mp.log(2) / 2 * mp.mpf("1.0001")
     quotient = series_near_zero(lambda r: (mp.expm1(r) - r) / r**2, lambda r: mp.mpf(1) / 2 + r / 6 + r * r / 24, 1e-8)
-    for name, degree, bits in ("exp_quotient_f32", 4, 24), ("exp_quotient_f64", 10, 53):
+    for name, degree, bits in ("exp_quotient_f32", 4, 24), ("expm1_quotient_f32", 5, 24), ("exp_quotient_f64", 10, 53):
         fit(name, quotient, lambda r: r**2 * mp.exp(-r) + TINY, -half_ln2, half_ln2, degree, bits)
 
     exp2 = series_near_zero(lambda r: (mp.power(2, r) - 1) / r, lambda r: mp.log(2) + r * mp.log(2) ** 2 / 2, 1e-12)
@@ -152,7 +152,8 @@ def main():
     atan = series_near_zero(lambda z: (mp.atan(root(z)) / root(z) - 1) / z, lambda z: -mp.mpf(1) / 3 + z / 5 - z * z / 7, 1e-10)
     asin = series_near_zero(lambda z: (mp.asin(root(z)) / root(z) - 1) / z,
                             lambda z: mp.mpf(1) / 6 + 3 * z / 40 + 5 * z * z / 112, 1e-10)
-    for name, function, limit, degree in (("atan_f32", atan, "1", 9), ("atan_f64", atan, "1", 19), ("asin_f32", asin, "0.2502", 5),
+    for name, function, limit, degree in (("atan_f32", atan, "1", 9), ("atan_f64", atan, "1", 19),
+                                          ("asin_f32", asin, "0.2502", 5),
                                           ("asin_f64", asin, "0.2502", 12)):
         fit(name, function, lambda z: z / (1 + z * function(z)) + TINY, 0, limit, degree, 53)
 

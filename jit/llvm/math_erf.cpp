@@ -44,17 +44,20 @@ constexpr double at_near_centre = -1.1888907943157965, at_near_centre_low = 3.54
 constexpr double log_root_pi = 0.5723649429247001, log_root_pi_low = 5.132975581353913e-18;
 
 // exp(-x^2 + constant + L), over x in the far one, above the split; 1 - erf(x) around 0, 2 - erfc(-x) below. L is
-// small, so that little of its error is left in the power; the square and the constant are exact sums.
+// small, so that little of its error is left in the power; the square, the constant and the linear term are exact sums.
 Num erfc_wide(const Num &x, bool single) {
   const ErfcConstants &constants = single ? erfc_f32 : erfc_f64;
   Num magnitude = at_least(at_most(abs(x), constants.limit), split), far = magnitude > far_split;
   Num t = (magnitude - constants.far_centre) / (magnitude + constants.far_centre), u = magnitude - near_centre;
-  Num logarithm = select(far, polynomial(t, constants.far), u * polynomial(u, constants.near));
+  Double2 line = two_product(select(far, 0, u), u.literal(constants.near[0]));
+  Num logarithm =
+      select(far, polynomial(t, constants.far), u * u * polynomial(u, constants.near.subspan(1)) + line.low);
   Num constant = select(far, -log_root_pi, x.literal(at_near_centre));
   Num constant_low = select(far, -log_root_pi_low, x.literal(at_near_centre_low));
   Double2 square = two_product(magnitude, magnitude), sum = two_sum(0.0 - square.high, constant);
-  Num rest = logarithm + ((sum.low - square.low) + constant_low);
-  Num tail = exp_of_sum({sum.high, rest}, select(far, magnitude, x.literal(1)));
+  Double2 all = two_sum(sum.high, line.high);
+  Num rest = logarithm + ((all.low + (sum.low - square.low)) + constant_low);
+  Num tail = exp_of_sum({all.high, rest}, select(far, magnitude, x.literal(1)));
   return select(abs(x) < split, 1.0 - erf_near_zero(x), select(x < 0.0, 2.0 - tail, tail));
 }
 

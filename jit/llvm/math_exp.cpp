@@ -24,6 +24,7 @@ constexpr double exp_quotient_f64[] = {
     0.5, 0.16666666666666688, 0.041666666666666845, 0.00833333333331297, 0.0013888888888757165,
     0.00019841269906222426, 2.4801587629793734e-05, 2.7557225276822637e-06, 2.755697890680847e-07,
     2.5115289656536822e-08, 2.101425284664273e-09};
+constexpr double expm1_quotient_f32[] = {0.5, 0.166666478, 0.0416664816, 0.00833786745, 0.0013933453, 0.000173408465};
 constexpr double exp2_quotient_f32[] = {
     0.693147182, 0.240226507, 0.0555040501, 0.00961808674, 0.0013337828, 0.000154520967, 1.43586085e-05};
 constexpr double exp2_quotient_f64[] = {
@@ -139,7 +140,7 @@ Num expm1_over(const Num &x, int bits) {
   Num rest = multiply_add(n, -constants.ln2_low, first - r);
   Num scale = power_of_two(integer_of(shifted) - bits, x);
   Double2 ones = quick_sum(scale, scale.literal(-std::ldexp(1, -bits))), sum = quick_sum(ones.high, scale * r);
-  Num tail = multiply_add(r * r, polynomial(r, constants.quotient), rest);
+  Num tail = multiply_add(r * r, polynomial(r, x.is_double() ? constants.quotient : expm1_quotient_f32), rest);
   return sum.high + (sum.low + multiply_add(scale, tail, ones.low));
 }
 

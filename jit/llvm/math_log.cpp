@@ -81,6 +81,8 @@ Num log_to(const Base &base, const Num &x) {
   auto [e, f] = split(x);
   Double2 product = two_product(f, f.literal(base.factor_high)), sum = quick_sum(e * base.two_high, product.high);
   Num rest = multiply_add(log_tail(f), base.factor_high, multiply_add(f, base.factor_low, product.low));
+  // Where each multiply-add rounds twice, f32 would be off by more than 1.1 ulp.
+  if (!x.builder().fma && !x.is_double()) rest = rest + two_product(f, f).low * (-0.5 * base.factor_high);
   return with_special_cases(x, sum.high + (sum.low + multiply_add(e, base.two_low, rest)));
 }
 
