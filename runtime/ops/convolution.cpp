@@ -158,6 +158,7 @@ void samples_correlate(SampleSink &out, size_t n) {
     sample("plain_windows", {2, 3, 5}, {5, 3, 3}, {});
     sample("strided_and_padded", {2, 3, 6}, {4, 3, 3}, {{"stride", each(n, 2)}, {"padding", each(n, 1)}});
     sample("nothing", {0, 3, 5}, {2, 3, 3}, {});
+    out.push_back(convolution_of_bytes({2, 3, 5}, {5, 3, 3}, n));
   }
   if (n < 3) sample("dilated", {1, 3, 7}, {4, 3, 3}, {{"dilation", each(n, 2)}});  // three dims take a while
   sample("dilated_and_strided", {1, 2, 7}, {3, 2, 2},

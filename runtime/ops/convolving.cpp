@@ -93,6 +93,15 @@ Sample convolution_sample(const char *name, const Shape &x, const Shape &weight,
   return sample;
 }
 
+Sample convolution_of_bytes(const Shape &x, const Shape &weight, size_t n) {
+  Sample sample = convolution_sample("unsigned_bytes", x, weight, n, {}, {});
+  sample.inputs[0].dtype = DType::u8;
+  sample.inputs[1].dtype = DType::i8;
+  sample.int_low = 0;
+  sample.int_high = 256;
+  return sample;
+}
+
 void add_biases(SampleSink &out, size_t dim) {
   for (Sample &sample : out) {
     const DType bias = dtype_info(sample.inputs[0].dtype).is_float ? DType::f32 : DType::i32;

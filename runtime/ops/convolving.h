@@ -34,6 +34,8 @@ Status reference_of_taps(ReferenceContext &c,
 // Shapes with one dim of space, which is repeated, a bit longer each time; only the first keeps a symbol.
 Sample convolution_sample(const char *name, const Shape &x, const Shape &weight, size_t n, AttrMap attrs,
                           std::map<std::string, int64_t> sizes);
+// The same of bytes without a sign by bytes with one.
+Sample convolution_of_bytes(const Shape &x, const Shape &weight, size_t n);
 // Gives each sample a bias: of weight dim 0 the length, of dim 1 a part in `groups` of it. Adds one without.
 void add_biases(SampleSink &out, size_t dim);
 

@@ -58,6 +58,8 @@ void samples_bincount(SampleSink &out) {
   sample("in_none", {9}, 0);
   sample("in_one", {65}, 1);
   sample("symbolic", {n}, m, {{"n", 33}, {"m", 7}});
+  sample("of_32_bits", {65}, 9);
+  out.back().inputs[0].dtype = DType::i32;
 }
 
 // ---- histogram

@@ -194,6 +194,7 @@ void samples_transposed(SampleSink &out, size_t n) {
            {{"dilation", each(n, 2)}, {"padding", each(n, 1)}, {"output_padding", each(n, 1)}});
     sample("no_images", {0, 3, 4}, {3, 2, 3}, {});
   }
+  out.push_back(convolution_of_bytes({1, 3, 4}, {3, 2, 2}, n));
   add_biases(out, 1);
 }
 
