@@ -21,6 +21,7 @@ class Composer {
   }
   ValueId convert(ValueId x, DType dtype) { return (*this)("convert", {x}, {{"dtype", dtype}}); }
 
+  bool ok() const { return status_.ok(); }
   Status give(std::vector<ValueId> results) {
     c_.results = std::move(results);
     return std::move(status_);

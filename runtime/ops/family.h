@@ -47,6 +47,7 @@ std::span<const Op> scatter_ops();
 std::span<const Op> combining_ops();
 std::span<const Op> shuffle_ops();
 std::span<const Op> matmul_ops();
+std::span<const Op> einsum_ops();
 std::span<const Op> convolution_ops();
 std::span<const Op> transposed_convolution_ops();
 std::span<const Op> window_columns_ops();

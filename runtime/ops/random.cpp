@@ -3,6 +3,7 @@
 // element i of a row-major result is made of word i % 4 of block i / 4, one of 64 bits of words 2 * (i % 2) and the
 // next of block i / 2. So each element is its own, on every backend, and however work is split.
 #include <numbers>
+#include <numeric>
 
 #include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
@@ -301,6 +302,28 @@ Status reference_multinomial(ReferenceContext &c) {
   return {};
 }
 
+Status infer_permutation(InferContext &c) {
+  KILN_TRY(require_key(c, 0));
+  const Dim &n = c.attr("n").dim();
+  KILN_TRY(require_at_most(c, 0, n, "0 <= n"));
+  c.results = {make_type(DType::i64, {n})};
+  return {};
+}
+Status decompose_permutation(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId bits =
+      g("random_bits", c.node.inputs, {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", DType::u64}});
+  return g.give({g("argsort", {bits}, {{"dim", 0}})});
+}
+Status reference_permutation(ReferenceContext &c) {
+  std::vector<int64_t> &y = c.results[0].i;
+  std::vector<uint64_t> bits;
+  for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
+  std::iota(y.begin(), y.end(), int64_t{0});
+  std::ranges::stable_sort(y, {}, [&](int64_t k) { return bits[static_cast<size_t>(k)]; });
+  return {};
+}
+
 Status decompose_dropout(DecomposeContext &c) {
   Composer g(c);
   const ValueId x = c.node.inputs[0];
@@ -386,6 +409,12 @@ void samples_multinomial(SampleSink &out) {
   sample(out, "one_class", {f32({2, 1})}, {{"samples", Dim(3)}}, true);
   sample(out, "symbolic", {f32({sym("n"), 5})}, {{"samples", Dim(sym("m"))}}, true, {{"n", 3}, {"m", 7}});
 }
+void samples_permutation(SampleSink &out) {
+  sample(out, "some", {}, {{"n", Dim(65)}}, true);
+  sample(out, "one", {}, {{"n", Dim(1)}}, false);
+  sample(out, "none", {}, {{"n", Dim(0)}}, false);
+  sample(out, "symbolic", {}, {{"n", Dim(sym("n"))}}, true, {{"n", 33}});
+}
 void samples_dropout(SampleSink &out) {
   sample(out, "half", {f32({5, 33})}, {{"p", 0.5}}, true);
   sample(out, "none", {f32({17})}, {{"p", 0.0}}, false);
@@ -468,6 +497,15 @@ const Op records[] = {
       .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true}},
       .infer = infer_multinomial},
      {.decompose = decompose_multinomial, .reference = reference_multinomial, .samples = samples_multinomial}},
+    {{.name = "permutation",
+      .doc = "The numbers 0 to n - 1 in random order, the same on every backend: that of random_bits' numbers of 64 "
+             "bits. Uses "
+             "up n / 2 counters.",
+      .args = keyed({}),
+      .result_names = {"index"},
+      .attrs = {{.name = "n", .doc = "how many", .kind = AttrKind::dim, .required = true}},
+      .infer = infer_permutation},
+     {.decompose = decompose_permutation, .reference = reference_permutation, .samples = samples_permutation}},
     {{.name = "dropout",
       .doc =
           "x / (1 - p), or 0 with probability p: where uniform's number is below it; and where x was kept, the same on "

@@ -46,6 +46,7 @@ std::vector<Table> tables() {
           {"indexing", ops::scatter_ops()},
           {"indexing", ops::combining_ops()},
           {"contraction", ops::matmul_ops()},
+          {"contraction", ops::einsum_ops()},
           {"convolution", ops::convolution_ops()},
           {"convolution", ops::transposed_convolution_ops()},
           {"convolution", ops::window_columns_ops()},
