@@ -165,7 +165,7 @@ std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
   } else {
     if (beyond(attrs) != Beyond::reflection) place = std::clamp(place, -4.0, size + 3);
     const double first = std::floor(place), a = steepness;
-    for (double k = -1; k < 3; ++k) {
+    for (const double k : {-1.0, 0.0, 1.0, 2.0}) {
       const double u = std::abs(place - first - k);
       const double weight = u <= 1 ? ((a + 2) * u - (a + 3)) * u * u + 1 : (((u - 5) * u + 8) * u - 4) * a;
       taps.emplace_back(std::nearbyint(within(first + k)), weight);
