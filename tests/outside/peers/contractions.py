@@ -80,3 +80,15 @@ def convolutions(n):
 
 for dims in (1, 2, 3):
     convolutions(dims)
+
+
+@peer("einsum", "torch.einsum; of integers numpy.einsum")
+def einsum(c):
+    if c.is_float:
+        return torch.einsum(c.equation, *c.tensors())
+    return np.einsum(c.equation, *integers(c))
+
+
+@peer("outer", "numpy.outer")
+def outer(c):
+    return np.outer(*c.x)

@@ -90,3 +90,8 @@ def multinomial(c):
 def dropout(c):
     kept = units(c, 1, c.x[0].shape, c.types[0]) >= c.p
     return np.where(kept, c.x[0] * (1 / (1 - c.p) if c.p < 1 else 0), 0), kept
+
+
+@peer("permutation", "Philox in Python, numpy.argsort")
+def permutation(c):
+    return np.argsort(np.array(bits(c, 0, c.n, 64), dtype=np.uint64), kind="stable").astype(np.int64)
