@@ -120,7 +120,7 @@ Result<RandomCase> draw_case(uint64_t seed) {
   KILN_TRY(drawing.start());
   // Each op in turn is the first of some graph, so that none is left out.
   const std::span<const Op *const> ops = all_ops();
-  KILN_TRY(drawing.add_node(*ops[seed % ops.size()]).take_status());
+  KILN_TRY(drawing.add_node(*ops[seed % ops.size()], /*most_tries=*/60).take_status());
   if (dice.chance(0.3)) KILN_TRY(add_resolved(dice, drawing));
   for (int64_t nodes = draw_node_count(dice); nodes > 1; --nodes)
     KILN_TRY(drawing.add_node(draw_op(dice)).take_status());

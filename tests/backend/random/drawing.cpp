@@ -60,9 +60,9 @@ Status Drawing::start() {
   return {};
 }
 
-Result<bool> Drawing::add_node(const Op &op) {
+Result<bool> Drawing::add_node(const Op &op, int most_tries) {
   if (op.flags & op_flags::mutates) return note_write_back(op);
-  for (int tries = 0; tries < 6; ++tries) {
+  for (int tries = 0; tries < most_tries; ++tries) {
     const std::optional<Proposal> proposal = proposer_.propose(op);
     if (!proposal) continue;
     std::vector<std::vector<RefTensor>> results;

@@ -16,7 +16,7 @@ class Drawing {
   // What binds the symbols, and something to begin with.
   Status start();
   // Adds one node of `op`, if one is found in a few tries.
-  Result<bool> add_node(const Op &op);
+  Result<bool> add_node(const Op &op, int most_tries = 6);
   // Outputs: what nothing reads, some of the other values, at times an input.
   Result<GraphPtr> finish();
   // Of a call: inputs, then parameters.

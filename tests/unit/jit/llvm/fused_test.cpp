@@ -111,5 +111,45 @@ TEST(FusedKernels, ComputeRandomPrograms) {
   }
 }
 
+// In the words of jit/llvm/optimize.cpp: an ordering of |x| and 0 selects, and what is selected is compared with 0.
+TEST(Optimizer, ComparesMagnitudesWithZero) {
+  const std::vector<float> x = {-1, -0.5f, 1, 2, 0, -0.0f, std::nanf(""), INFINITY, -INFINITY, 1e-40f, -1e-40f};
+  at_every_level([&](const Target &target) {
+    for (const Core order : {Core::lt, Core::le, Core::gt, Core::ge, Core::eq, Core::ne}) {
+      for (const bool zero_first : {false, true}) {
+        const auto holds = [&](float a, float b) {
+          if (zero_first) std::swap(a, b);
+          return order == Core::lt   ? a < b
+                 : order == Core::le ? a <= b
+                 : order == Core::gt ? a > b
+                 : order == Core::ge ? a >= b
+                 : order == Core::eq ? a == b
+                                     : a != b;
+        };
+        for (const bool selects_x : {false, true}) {
+          const LoadedKernel kernel(
+              map_kernel(target,
+                         [&](BodyBuilder &b, int value) {
+                           const int zero = b.constant(DType::f32, 0), size = b.op(Core::abs, value);
+                           const int is = zero_first ? b.op(order, zero, size) : b.op(order, size, zero);
+                           const int picked =
+                               selects_x ? b.op(Core::select, is, value, zero) : b.op(Core::select, is, zero, value);
+                           const int below = b.op(Core::lt, picked, zero);
+                           return b.op(Core::select, below, b.constant(DType::f32, 7), picked);
+                         }),
+              target);
+          std::vector<float> in = x, y(x.size());
+          kernel.run({in.data(), y.data()}, {static_cast<int64_t>(x.size())});
+          for (size_t k = 0; k < x.size(); ++k) {
+            const float picked = holds(std::abs(x[k]), 0) == selects_x ? x[k] : 0, expected = picked < 0 ? 7 : picked;
+            EXPECT_TRUE(y[k] == expected || (y[k] != y[k] && expected != expected))
+                << core_info(order).name << zero_first << selects_x << " of " << x[k] << " gives " << y[k];
+          }
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace kiln::codegen::testing
