@@ -191,7 +191,7 @@ Status reference_grid_sample(ReferenceContext &c) {
       along.push_back(weighed_at(c.attrs, grid.f[static_cast<size_t>(at)], size[d]));
       counts.push_back(static_cast<int64_t>(along[d].size()));
     }
-    long double sum = 0;
+    long double sum = -0.0L;  // so that the sign of a zero stays
     for (int64_t j = 0; j < count_of(counts); ++j) {
       const std::vector<int64_t> which = unflatten(j, counts);
       std::vector<int64_t> from;
