@@ -140,7 +140,7 @@ class Builder {
   // A map of what the elements are at first, and one over the points, which scatters.
   void build_scatter(const Item &item) {
     const Compute &c = item.compute;
-    const Compute::Scatter &scatter = *c.scatter;
+    const Scatter &scatter = *c.scatter;
     const uint32_t tensor = item.results[0];
     std::map<uint32_t, int> none;
     Stage begin, points;

@@ -13,6 +13,17 @@ namespace kiln::kernel {
 // What an axis of a contraction's result counts: separate products, rows of a, or columns of b.
 enum class ContractRole : uint8_t { batch, m, n };
 
+// Of a compute that begins as a map and is then written to. Its points are those of the result axes that stand at their
+// own place in `index`, which no two points share, and of the reduce axes, in row-major order. What the body's first
+// yield is at a point goes to the element at `index` (one expression a dimension, over axes and, as Expr::value, the
+// body's yields), if yield `valid` holds.
+struct Scatter {
+  Body begin;  // over the result axes: what the elements are before
+  std::vector<Expr> index;
+  int32_t valid = -1;
+  Store::Mode mode = Store::Mode::plain;
+};
+
 // Axis ids: result dimension d is axis d; reduce axes follow. Access::buffer is the number of an operand of the
 // compute.
 struct Compute {
@@ -33,15 +44,6 @@ struct Compute {
   // Contraction: one for each result axis, in any order. Axes of one role are flattened, in their order, into one
   // index. `a` reads batch, m and the reduce axis alone; `b` batch, n and the reduce axis.
   std::vector<ContractRole> roles;
-  // A scatter. Its points are those of the result axes that stand at their own place in `index`, which no two points
-  // share, and of the reduce axes, in row-major order. What the body's first yield is at a point goes to the element at
-  // `index` (one expression a dimension, over axes and, as Expr::value, the body's yields), if yield `valid` holds.
-  struct Scatter {
-    Body begin;  // over the result axes: what the elements are before
-    std::vector<Expr> index;
-    int32_t valid = -1;
-    Store::Mode mode = Store::Mode::plain;
-  };
   std::optional<Scatter> scatter;
   bool view = false;  // body is one load: costs nothing to inline
 

@@ -94,7 +94,8 @@ Status reference_running_extreme(ReferenceContext &c) {
   const size_t dim = dim_of(c.attrs, x.shape.size()), step = step_along(x.shape, dim);
   return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
-    const auto in = elements<T>(x), values = elements<T>(c.results[0]);
+    const auto in = elements<T>(x);
+    const auto values = elements<T>(c.results[0]);
     for_each_line(x.shape, dim, [&](size_t first) {
       int64_t best = 0;
       for (int64_t j = 0; j < x.shape[dim]; ++j) {

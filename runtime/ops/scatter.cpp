@@ -48,7 +48,7 @@ Mode mode_of(const Op &op) {
 
 // x, for a start; yield 0 of the body is to be `source`, written at `index` if `valid` holds.
 void lower_writes(LowerContext &c, int source, std::vector<Expr> index, int valid) {
-  kernel::Compute::Scatter &scatter = c.compute.scatter.emplace();
+  kernel::Scatter &scatter = c.compute.scatter.emplace();
   kernel::BodyBuilder begin(scatter.begin);
   begin.yield(begin.load(0, c.inputs[0].dtype, c.axes()));
   c.body.yield(source);

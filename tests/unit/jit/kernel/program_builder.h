@@ -148,7 +148,7 @@ class ProgramBuilder {
     c.dims = program.tensors[x].dims;
     c.reduce = {program.tensors[source].dims[along]};
     const Expr row = Expr::axis(static_cast<uint32_t>(c.dims.size()), c.reduce[0]);
-    Compute::Scatter &scatter = c.scatter.emplace();
+    Scatter &scatter = c.scatter.emplace();
     BodyBuilder body(c.body), begin(scatter.begin);
     begin.yield(begin.load(0, DType::f32, axes(c.dims)));
     scatter.index = axes(c.dims);
