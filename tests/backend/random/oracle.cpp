@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "runtime/passes/nested_graphs.h"
 #include "tests/backend/backends.h"
@@ -23,6 +24,17 @@ struct Rounding {
   bool operands = false;  // its operands have the error, too: what is added up may cancel
 };
 
+// Whether a map adds up several elements of one operand.
+bool adds_elements(const kernel::Body &body) {
+  const bool adds = std::ranges::any_of(body.values, [](const kernel::Value &v) {
+    return (v.op == kernel::Core::add || v.op == kernel::Core::sub) && dtype_info(v.type).is_float;
+  });
+  std::map<uint16_t, int> loads;
+  for (const kernel::Value &v : body.values)
+    if (v.op == kernel::Core::load && dtype_info(v.type).is_float) ++loads[v.access.buffer];
+  return adds && std::ranges::any_of(loads, [](const auto &of_operand) { return of_operand.second > 1; });
+}
+
 Rounding rounding_of(const Op &op) {
   Rounding all;
   for (const Sample &sample : samples_of(op)) {
@@ -37,8 +49,8 @@ Rounding rounding_of(const Op &op) {
     if (!op.lower(context).ok()) continue;
     using Mode = kernel::Store::Mode;
     const auto mode = compute.scatter ? compute.scatter->mode : Mode::plain;
-    const bool adds_up =
-        compute.contract || kernel::rounds(compute.carriers.combine) || mode == Mode::add || mode == Mode::mul;
+    const bool adds_up = compute.contract || kernel::rounds(compute.carriers.combine) || mode == Mode::add ||
+                         mode == Mode::mul || adds_elements(compute.body);
     if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
