@@ -62,7 +62,7 @@ KILN_INLINE float kiln_pow(float a, float b) { return powf(a, b); }
 KILN_INLINE double kiln_pow(double a, double b) { return pow(a, b); }
 
 // The recurrence up to 10, then the asymptotic series; below 0 the reflection.
-KILN_INLINE double kiln_digamma(double x) {
+KILN_INLINE double digamma(double x) {
   double sum = 0;
   if (x < 0) {
     const double turn = x - rint(x);
@@ -76,7 +76,7 @@ KILN_INLINE double kiln_digamma(double x) {
   return log(x) - 0.5 / x + sum - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 -
       z * (691.0 / 32760 - z * (1.0 / 12)))))));
 }
-KILN_INLINE float kiln_digamma(float x) { return (float)kiln_digamma((double)x); }
+KILN_INLINE float digammaf(float x) { return (float)digamma((double)x); }
 
 // Float to integer: truncates, saturates, NaN gives 0. `low` and `high` are the integer's limits.
 template <class T, class F> KILN_INLINE T kiln_to_int(F x, T low, T high) {

@@ -216,32 +216,11 @@ std::string BodyText::text_of(const Value &v) const {
       return call("sqrt");
     case Core::rsqrt:
       return str_cat("(", value_type(v.type), ")1 / ", call("sqrt"));
-    case Core::exp:
-    case Core::exp2:
-    case Core::expm1:
-    case Core::log:
-    case Core::log1p:
-    case Core::log2:
-    case Core::log10:
-    case Core::tan:
-    case Core::asin:
-    case Core::acos:
-    case Core::atan:
-    case Core::sinh:
-    case Core::cosh:
-    case Core::asinh:
-    case Core::acosh:
-    case Core::atanh:
-    case Core::erfc:
-    case Core::erfinv:
-    case Core::lgamma:
-    case Core::tanh:
-    case Core::erf:
-    case Core::sin:
-    case Core::cos:
+#define CORE_OP(name, operands, group, cost, kind, meaning)
+#define CORE_FUNCTION(name, cost, meaning) case Core::name:
+#include "jit/kernel/core_ops.def"
+#undef CORE_OP
       return call(core_info(v.op).name);
-    case Core::digamma:
-      return str_cat("kiln_digamma(", a, ")");
     case Core::atan2:
       return str_cat(single ? "atan2f(" : "atan2(", a, ", ", b, ")");
     case Core::pow:

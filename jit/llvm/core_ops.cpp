@@ -63,31 +63,11 @@ class CoreEmitter {
       case Core::sqrt:
         return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
       case Core::rsqrt:
-      case Core::exp:
-      case Core::log:
-      case Core::exp2:
-      case Core::expm1:
-      case Core::log1p:
-      case Core::log2:
-      case Core::log10:
-      case Core::tan:
-      case Core::asin:
-      case Core::acos:
-      case Core::atan:
-      case Core::sinh:
-      case Core::cosh:
-      case Core::asinh:
-      case Core::acosh:
-      case Core::atanh:
-      case Core::erfc:
-      case Core::erfinv:
-      case Core::lgamma:
-      case Core::digamma:
       case Core::atan2:
-      case Core::tanh:
-      case Core::erf:
-      case Core::sin:
-      case Core::cos:
+#define CORE_OP(name, operands, group, cost, kind, meaning)
+#define CORE_FUNCTION(name, cost, meaning) case Core::name:
+#include "jit/kernel/core_ops.def"
+#undef CORE_OP
         return function(x, y);
       case Core::eq:
         return is_float ? b_.CreateFCmpOEQ(x, y) : b_.CreateICmpEQ(x, y);

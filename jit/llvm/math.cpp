@@ -80,56 +80,14 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
   using kernel::Core;
   math::Num x(b, x_value);
   switch (op) {
-    case Core::exp:
-      return math::exp(x).value();
-    case Core::log:
-      return math::log(x).value();
-    case Core::exp2:
-      return math::exp2(x).value();
-    case Core::expm1:
-      return math::expm1(x).value();
-    case Core::log1p:
-      return math::log1p(x).value();
-    case Core::log2:
-      return math::log2(x).value();
-    case Core::log10:
-      return math::log10(x).value();
-    case Core::tan:
-      return math::tan(x).value();
-    case Core::asin:
-      return math::asin(x).value();
-    case Core::acos:
-      return math::acos(x).value();
-    case Core::atan:
-      return math::atan(x).value();
-    case Core::sinh:
-      return math::sinh(x).value();
-    case Core::cosh:
-      return math::cosh(x).value();
-    case Core::asinh:
-      return math::asinh(x).value();
-    case Core::acosh:
-      return math::acosh(x).value();
-    case Core::atanh:
-      return math::atanh(x).value();
-    case Core::erfc:
-      return math::erfc(x).value();
-    case Core::erfinv:
-      return math::erfinv(x).value();
-    case Core::lgamma:
-      return math::lgamma(x).value();
-    case Core::digamma:
-      return math::digamma(x).value();
+#define CORE_OP(name, operands, group, cost, kind, meaning)
+#define CORE_FUNCTION(name, cost, meaning) \
+  case Core::name:                         \
+    return math::name(x).value();
+#include "jit/kernel/core_ops.def"
+#undef CORE_OP
     case Core::atan2:
       return math::atan2(x, {b, y}).value();
-    case Core::tanh:
-      return math::tanh(x).value();
-    case Core::erf:
-      return math::erf(x).value();
-    case Core::sin:
-      return math::sin(x).value();
-    case Core::cos:
-      return math::cos(x).value();
     case Core::pow:
       return math::pow(x, {b, y}).value();
     case Core::rem:
