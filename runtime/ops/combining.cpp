@@ -1,5 +1,5 @@
 // Composites of scatter, index_put and what combines: means, whole rows, bags, and parts that a mask picks.
-#include "runtime/ops/indexing.h"
+#include "runtime/ops/indices.h"
 
 namespace kiln::ops {
 namespace {

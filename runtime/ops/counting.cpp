@@ -9,9 +9,7 @@ namespace {
 
 // The elements in ascending order, as one row.
 ValueId compose_row(Composer &g, ValueId x, const TensorType &type) {
-  Dim elements = 1;
-  for (const Dim &dim : type.dims) elements *= dim;
-  return g("sort", {g("reshape", {x}, {{"shape", AttrValue(Shape{elements})}})}, {{"dim", 0}});
+  return g("sort", {g("reshape", {x}, {{"shape", AttrValue(Shape{product_of(type.dims)})}})}, {{"dim", 0}});
 }
 ValueId compose_search(Composer &g, ValueId row, ValueId values, bool right) {
   return g("searchsorted", {row, values}, {{"right", right}});

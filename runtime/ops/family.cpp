@@ -144,6 +144,21 @@ size_t normal_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(normal);
 }
 
+namespace {
+template <class Size>
+std::vector<Size> broadcast_sizes(std::vector<Size> a, const std::vector<Size> &b) {
+  if (b.size() > a.size()) a.insert(a.begin(), b.size() - a.size(), Size(1));
+  for (size_t d = 0; d < b.size(); ++d)
+    if (Size &size = a[a.size() - b.size() + d]; size == Size(1)) size = b[d];
+  return a;
+}
+}  // namespace
+
+Shape broadcast_shape(const Shape &a, const Shape &b) { return broadcast_sizes(a, b); }
+std::vector<int64_t> broadcast_shape(const std::vector<int64_t> &a, const std::vector<int64_t> &b) {
+  return broadcast_sizes(a, b);
+}
+
 std::vector<bool> named_dims(std::span<const int64_t> dims, size_t rank) {
   std::vector<bool> named(rank, false);
   for (int64_t d : dims) named[normal_axis(d, rank)] = true;

@@ -123,6 +123,9 @@ AttrDef dim_attr(std::string_view doc, int64_t fallback);  // "dim"
 
 // ---- attributes that inference has accepted
 size_t normal_axis(int64_t axis, size_t rank);  // negative ones count from the end
+// What two shapes are broadcast to.
+Shape broadcast_shape(const Shape &a, const Shape &b);
+std::vector<int64_t> broadcast_shape(const std::vector<int64_t> &a, const std::vector<int64_t> &b);
 // Which of `rank` dims a list names.
 std::vector<bool> named_dims(std::span<const int64_t> dims, size_t rank);
 

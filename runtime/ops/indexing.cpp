@@ -1,5 +1,5 @@
 // Ops whose operand holds indices. One out of range is an error of the call; its element reads as 0.
-#include "runtime/ops/indexing.h"
+#include "runtime/ops/indices.h"
 
 namespace kiln::ops {
 namespace {

@@ -43,12 +43,6 @@ void samples_resolve(SampleSink &out) {
 
 // ---- nonzero
 
-Dim elements_of(const TensorType &type) {
-  Dim elements = 1;
-  for (const Dim &dim : type.dims) elements *= dim;
-  return elements;
-}
-
 // How many of `elements` there are of a kind: at most all, and as many as "max" says.
 Result<Dim> infer_count(InferContext &c, const Dim &elements) {
   const Dim &max = c.attr("max").dim();
@@ -65,7 +59,7 @@ Result<uint32_t> resolve_in_place(DecomposeContext &c, ValueId total) {
 }
 
 Status infer_nonzero(InferContext &c) {
-  KILN_ASSIGN(const Dim count, infer_count(c, elements_of(c.inputs[0])));
+  KILN_ASSIGN(const Dim count, infer_count(c, product_of(c.inputs[0].dims)));
   c.results = {make_type(DType::i64, {count, static_cast<int64_t>(c.inputs[0].rank())}), make_type(DType::i64, {})};
   return {};
 }
@@ -74,7 +68,7 @@ Status infer_nonzero(InferContext &c) {
 // the result is its number in row-major order, divided by the strides.
 Status decompose_nonzero(DecomposeContext &c) {
   const TensorType x = c.type(c.node.inputs[0]);
-  const Dim elements = elements_of(x);
+  const Dim elements = product_of(x.dims);
   KILN_ASSIGN(const ValueId is, c.add("convert", c.node.inputs, {{"dtype", DType::boolean}}));
   KILN_ASSIGN(const ValueId flat, c.add("reshape", {is}, {{"shape", AttrValue(Shape{elements})}}));
   KILN_ASSIGN(const ValueId total, c.add("sum", {flat}, {{"dtype", DType::i64}}));
@@ -170,11 +164,7 @@ Status infer_masked_select(InferContext &c) {
 // What nonzero finds in the mask tells what is picked. It takes the node's place, by name and symbol.
 Status decompose_masked_select(DecomposeContext &c) {
   Composer g(c);
-  Shape dims = c.type(c.node.inputs[0]).dims;
-  const Shape &other = c.type(c.node.inputs[1]).dims;
-  if (other.size() > dims.size()) dims.insert(dims.begin(), other.size() - dims.size(), 1);
-  for (size_t d = 0; d < other.size(); ++d)
-    if (Dim &dim = dims[dims.size() - other.size() + d]; dim.is(1)) dim = other[d];
+  const Shape dims = broadcast_shape(c.type(c.node.inputs[0]).dims, c.type(c.node.inputs[1]).dims);
   const Shape flat{product_of(dims)};
   std::vector<ValueId> parts;
   for (ValueId operand : c.node.inputs)
@@ -189,11 +179,7 @@ Status decompose_masked_select(DecomposeContext &c) {
 Status reference_masked_select(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
   RefTensor &y = c.results[0];
-  const size_t rank = std::max(x.shape.size(), mask.shape.size());
-  std::vector<int64_t> shape(rank, 1);
-  for (const RefTensor *operand : c.inputs)
-    for (size_t d = 0; d < operand->shape.size(); ++d)
-      if (int64_t &dim = shape[rank - operand->shape.size() + d]; dim == 1) dim = operand->shape[d];
+  const std::vector<int64_t> shape = broadcast_shape(x.shape, mask.shape);
   walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(mask.shape, shape)}, [&](auto at) {
     if (!mask.i[static_cast<size_t>(at[1])]) return;
     if (x.is_float())
@@ -222,7 +208,7 @@ void samples_masked_select(SampleSink &out) {
 // ---- unique
 
 Status infer_unique(InferContext &c) {
-  KILN_ASSIGN(const Dim count, infer_count(c, elements_of(c.inputs[0])));
+  KILN_ASSIGN(const Dim count, infer_count(c, product_of(c.inputs[0].dims)));
   const TensorType &x = c.inputs[0];
   c.results = {make_type(x.dtype, {count}), make_type(DType::i64, x.dims), make_type(DType::i64, {count}),
                make_type(DType::i64, {})};
@@ -234,7 +220,7 @@ Status infer_unique(InferContext &c) {
 Status decompose_unique(DecomposeContext &c) {
   Composer g(c);
   const TensorType x = c.type(c.node.inputs[0]);
-  const Dim elements = elements_of(x);
+  const Dim elements = product_of(x.dims);
   const ValueId row = g("reshape", c.node.inputs, {{"shape", AttrValue(Shape{elements})}});
   const ValueId sorted = g("sort", {row}, {{"dim", 0}}), from = {sorted.node, 1};
   const ValueId place = g("iota", {}, {{"shape", AttrValue(Shape{elements})}});

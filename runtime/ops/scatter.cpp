@@ -1,37 +1,8 @@
 // Ops that write where an operand holds indices, in row-major order of what is written. One out of range is an error
 // of the call, and writes nothing.
-#include "runtime/ops/indexing.h"
+#include "runtime/ops/indices.h"
 
 namespace kiln::ops {
-
-Status infer_scatter(InferContext &c) {
-  const TensorType &x = c.inputs[0], &index = c.inputs[1], &source = c.inputs[2];
-  KILN_TRY(require_rank(c, 1, x.rank()));
-  KILN_TRY(require_rank(c, 2, x.rank()));
-  KILN_ASSIGN(int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
-  for (size_t d = 0; d < x.rank(); ++d) {
-    KILN_TRY(
-        require_at_most(c, index.dims[d], source.dims[d], str_cat("dim ", d, " of index <= dim ", d, " of source")));
-    if (d != static_cast<size_t>(dim))
-      KILN_TRY(require_at_most(c, index.dims[d], x.dims[d], str_cat("dim ", d, " of index <= dim ", d, " of x")));
-  }
-  return infer_same(c);
-}
-
-Result<Moves> moves_along(const RefTensor &x, const RefTensor &index, const RefTensor &source, size_t dim) {
-  std::vector<int64_t> to = dense_strides(x.shape);
-  const int64_t step = to[dim];
-  to[dim] = 0;
-  for (int64_t i : index.i)
-    if (i < 0 || i >= x.shape[dim]) return out_of_range(i, x.shape[dim]);
-  Moves moves;
-  walk<2>(index.shape, {to, dense_strides(source.shape)}, [&](auto at) {
-    moves.to.push_back(at[0] + index.i[moves.to.size()] * step);
-    moves.from.push_back(at[1]);
-  });
-  return moves;
-}
-
 namespace {
 
 using kernel::Core;
