@@ -28,9 +28,7 @@ Status decompose_silu(DecomposeContext &c) {
 bool by_tanh(const AttrValue &approximate) { return approximate.text_value() == "tanh"; }
 
 Status infer_gelu(InferContext &c) {
-  const AttrValue &approximate = c.attr("approximate");
-  if (!by_tanh(approximate) && approximate.text_value() != "none")
-    return c.fail("approximate is '", approximate.text_value(), "', expected 'none' or 'tanh'");
+  KILN_TRY(require_word(c, "approximate", {"none", "tanh"}));
   return infer_same(c);
 }
 

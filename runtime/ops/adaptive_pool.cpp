@@ -103,10 +103,7 @@ Status decompose_unpool(DecomposeContext &c) {
     return g("reshape", {v}, {{"shape", AttrValue(Shape{type.dims[0], type.dims[1], pooled})}});
   };
   Shape shape = {type.dims[0], type.dims[1]};
-  const ValueId zeros = g("full", {},
-                          {{"value", 0.0},
-                           {"dtype", type.dtype},
-                           {"shape", AttrValue(Shape{type.dims[0], type.dims[1], product_of(size)})}});
+  const ValueId zeros = g.full(type.dtype, Shape{type.dims[0], type.dims[1], product_of(size)}, 0);
   shape.insert(shape.end(), size.begin(), size.end());
   const ValueId y = g("scatter", {zeros, flat(c.node.inputs[1]), flat(x)}, {{"dim", 2}});
   return g.give({g("reshape", {y}, {{"shape", std::move(shape)}})});

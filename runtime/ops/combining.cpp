@@ -6,10 +6,6 @@ namespace {
 
 using Mode = kernel::Store::Mode;
 
-ValueId full(Composer &g, DType dtype, const Shape &shape, double value) {
-  return g("full", {}, {{"dtype", dtype}, {"shape", AttrValue(shape)}, {"value", value}});
-}
-
 // ---- scatter_reduce, index_reduce, index_add
 
 struct Reduction {
@@ -21,16 +17,13 @@ constexpr Reduction reductions[] = {{"add", "scatter_add", Mode::add},
                                     {"min", "scatter_min", Mode::min},
                                     {"max", "scatter_max", Mode::max},
                                     {"mean", "scatter_add", Mode::add}};
-const Reduction *reduction_of(const AttrMap &attrs) {
-  const auto found = std::ranges::find(reductions, attrs.find("reduction")->second.text_value(), &Reduction::name);
-  return found == std::end(reductions) ? nullptr : &*found;
+const Reduction &reduction_of(const AttrMap &attrs) {
+  return *std::ranges::find(reductions, attrs.find("reduction")->second.text_value(), &Reduction::name);
 }
-bool is_mean(const AttrMap &attrs) { return reduction_of(attrs)->name == "mean"; }
+bool is_mean(const AttrMap &attrs) { return reduction_of(attrs).name == "mean"; }
 
 Status require_reduction(InferContext &c) {
-  if (!reduction_of(c.attrs))
-    return c.fail("reduction is '", c.attr("reduction").text_value(),
-                  "', expected 'add', 'mul', 'min', 'max' or 'mean'");
+  KILN_TRY(require_word(c, "reduction", {"add", "mul", "min", "max", "mean"}));
   if (is_mean(c.attrs) && !dtype_info(c.inputs[0].dtype).is_float)
     return c.fail("reduction is 'mean' of ", name_of(c.inputs[0].dtype), ", expected floats");
   return {};
@@ -57,19 +50,19 @@ ValueId reduced(DecomposeContext &c, Composer &g, ValueId index, int64_t dim) {
   const ValueId source = c.node.inputs[2];
   const TensorType x = c.type(c.node.inputs[0]);
   const Shape shape = c.type(index).dims;
-  const Reduction &reduction = *reduction_of(c.node.attrs);
+  const Reduction &reduction = reduction_of(c.node.attrs);
   const AttrMap at{{"dim", dim}};
   ValueId begin = c.node.inputs[0], count;
-  if (is_mean(c.node.attrs)) count = full(g, x.dtype, x.dims, 1);
+  if (is_mean(c.node.attrs)) count = g.full(x.dtype, x.dims, 1);
   if (!c.attr("include_self").boolean()) {
-    const ValueId yes = full(g, DType::boolean, shape, 1);
-    const ValueId touched = g("scatter", {full(g, DType::boolean, x.dims, 0), index, yes}, at);
+    const ValueId yes = g.full(DType::boolean, shape, 1);
+    const ValueId touched = g("scatter", {g.full(DType::boolean, x.dims, 0), index, yes}, at);
     begin = g("where", {touched, identity(g, reduction, x.dtype), begin});
     if (is_mean(c.node.attrs)) count = g("where", {touched, g.number(begin, 0), count});
   }
   const ValueId all = g(reduction.op, {begin, index, source}, at);
   if (!is_mean(c.node.attrs)) return all;
-  return g("div", {all, g("scatter_add", {count, index, full(g, x.dtype, shape, 1)}, at)});
+  return g("div", {all, g("scatter_add", {count, index, g.full(x.dtype, shape, 1)}, at)});
 }
 
 Status infer_scatter_reduce(InferContext &c) {
@@ -117,7 +110,7 @@ Status decompose_index_reduce(DecomposeContext &c) {
 
 Writing writing_of(const ReferenceContext &c) {
   if (!c.op.find_attr("reduction")) return {Mode::add};
-  return {reduction_of(c.attrs)->mode, c.attr("include_self").boolean(), is_mean(c.attrs)};
+  return {reduction_of(c.attrs).mode, c.attr("include_self").boolean(), is_mean(c.attrs)};
 }
 Status reference_scatter_reduce(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[2];
@@ -162,9 +155,7 @@ Status reference_scatter_nd(ReferenceContext &c) {
 // ---- embedding_bag
 
 Status infer_embedding_bag(InferContext &c) {
-  const std::string &mode = c.attr("mode").text_value();
-  if (mode != "sum" && mode != "mean" && mode != "max")
-    return c.fail("mode is '", mode, "', expected 'sum', 'mean' or 'max'");
+  KILN_TRY(require_word(c, "mode", {"sum", "mean", "max"}));
   KILN_TRY(require_rank(c, 0, 2));
   const bool ragged = c.inputs.size() > 2;
   KILN_TRY(require_rank(c, 1, ragged ? 1 : 2));
@@ -197,13 +188,13 @@ Status decompose_embedding_bag(DecomposeContext &c) {
   const ValueId numbers = g("iota", {}, {{"dtype", counts}, {"shape", AttrValue(count)}});
   const ValueId behind = g("searchsorted", {offsets, numbers}, {{"right", true}});
   const ValueId bag = g("sub", {behind, g.number(behind, 1)});
-  const ValueId begin = full(g, dtype, c.node.results[0].dims, 0);
+  const ValueId begin = g.full(dtype, c.node.results[0].dims, 0);
   if (mode == "max")
     return g.give({g("index_reduce", {begin, bag, rows}, {{"dim", 0}, {"reduction", "max"}, {"include_self", false}})});
   const ValueId sum = g("index_add", {begin, bag, rows}, {{"dim", 0}});
   if (mode == "sum") return g.give({sum});
   const Shape bags{c.node.results[0].dims[0]};
-  const ValueId lengths = g("index_add", {full(g, dtype, bags, 0), bag, full(g, dtype, count, 1)}, {{"dim", 0}});
+  const ValueId lengths = g("index_add", {g.full(dtype, bags, 0), bag, g.full(dtype, count, 1)}, {{"dim", 0}});
   const ValueId divisor = g("unsqueeze", {g("maximum", {lengths, g.number(lengths, 1)})}, {{"dims", ints({1})}});
   return g.give({g("div", {sum, divisor})});
 }

@@ -16,6 +16,9 @@ class Composer {
   ValueId number(ValueId like, double value) {
     return status_.ok() ? keep(c_.scalar(c_.type(like).dtype, value)) : ValueId{};
   }
+  ValueId full(DType dtype, const Shape &shape, double value) {
+    return (*this)("full", {}, {{"dtype", dtype}, {"shape", AttrValue(shape)}, {"value", value}});
+  }
   ValueId count(ValueId like, const Dim &value) {
     return status_.ok() ? keep(c_.count(c_.type(like).dtype, value)) : ValueId{};
   }

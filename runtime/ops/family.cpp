@@ -94,6 +94,14 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
   return {};
 }
 
+Status require_word(const InferContext &c, std::string_view attr, std::span<const std::string_view> words) {
+  const std::string &word = c.attr(attr).text_value();
+  if (std::ranges::find(words, word) != words.end()) return {};
+  const auto quoted = [](std::string_view each) { return str_cat("'", each, "'"); };
+  return c.fail(attr, " is '", word, "', expected ", join(words.first(words.size() - 1), ", ", quoted), " or ",
+                quoted(words.back()));
+}
+
 Dim from_the_end(const Dim &index, const Dim &size) {
   return index.is_integer() && index.integer() < 0 ? size + index : index;
 }

@@ -19,6 +19,7 @@ namespace kiln::ops {
 std::span<const Op> creation_ops();
 std::span<const Op> conversion_ops();
 std::span<const Op> random_ops();
+std::span<const Op> sampling_ops();
 std::span<const Op> unary_ops();
 std::span<const Op> transcendental_ops();
 std::span<const Op> rounding_ops();
@@ -101,6 +102,13 @@ Status require_rank(const InferContext &c, size_t input, size_t rank);
 Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank);
 // An attribute that is a list of exactly `count` integers, all at least `minimum`.
 Status require_integers(const InferContext &c, std::string_view attr, size_t count, int64_t minimum);
+
+// An attribute that is one of these words.
+Status require_word(const InferContext &c, std::string_view attr, std::span<const std::string_view> words);
+inline Status require_word(const InferContext &c, std::string_view attr,
+                           std::initializer_list<std::string_view> words) {
+  return require_word(c, attr, std::span(words.begin(), words.size()));
+}
 
 // `index`, or `start` and `end`: a literal below 0 counts from the end of a dim of `size`.
 Dim from_the_end(const Dim &index, const Dim &size);

@@ -14,20 +14,10 @@ constexpr double steepness = -0.75;  // of Keys' cubic
 
 // ---- grid_sample
 
-Status require_one_of(const InferContext &c, std::string_view name, std::initializer_list<std::string_view> values) {
-  const std::string &value = c.attr(name).text_value();
-  std::string expected;
-  for (const std::string_view one : values) {
-    if (value == one) return {};
-    str_append(expected, str_cat(expected.empty() ? "'" : ", '", one, "'"));
-  }
-  return c.fail(name, " is '", value, "', expected one of ", expected);
-}
-
 Status infer_grid_sample(InferContext &c) {
   const TensorType &x = c.inputs[0], &grid = c.inputs[1];
-  KILN_TRY(require_one_of(c, "mode", {"linear", "nearest", "cubic"}));
-  KILN_TRY(require_one_of(c, "padding", {"zeros", "border", "reflection"}));
+  KILN_TRY(require_word(c, "mode", {"linear", "nearest", "cubic"}));
+  KILN_TRY(require_word(c, "padding", {"zeros", "border", "reflection"}));
   if (x.rank() != 4 && x.rank() != 5) return c.fail("x is ", x.text(), ", expected [N, C, H, W] or [N, C, D, H, W]");
   if (x.rank() == 5 && c.attr("mode").text_value() == "cubic")
     return c.fail("mode 'cubic' takes 2 dims of space, x has 3");
@@ -164,11 +154,10 @@ std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
     taps = {{first, 1 - t}, {first + 1, t}};
   } else {
     if (beyond(attrs) != Beyond::reflection) place = std::clamp(place, -4.0, size + 3);
-    const double first = std::floor(place), a = steepness;
+    const double first = std::floor(place);
     for (const double k : {-1.0, 0.0, 1.0, 2.0}) {
       const double u = std::abs(place - first - k);
-      const double weight = u <= 1 ? ((a + 2) * u - (a + 3)) * u * u + 1 : (((u - 5) * u + 8) * u - 4) * a;
-      taps.emplace_back(std::nearbyint(within(first + k)), weight);
+      taps.emplace_back(std::nearbyint(within(first + k)), keys_cubic(u, steepness));
     }
   }
   std::vector<Weighed> all;

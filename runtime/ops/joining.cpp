@@ -75,9 +75,7 @@ Status infer_pad(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(require_integers(c, "low", x.rank(), i64_min));
   KILN_TRY(require_integers(c, "high", x.rank(), i64_min));
-  const std::string &mode = c.attr("mode").text_value();
-  if (std::ranges::find(pad_modes, mode) == std::end(pad_modes))
-    return c.fail("mode is '", mode, "', expected 'constant', 'reflect', 'replicate' or 'circular'");
+  KILN_TRY(require_word(c, "mode", pad_modes));
   const Around how = around(c.attrs);
   Shape shape = x.dims;
   for (size_t d = 0; d < shape.size(); ++d) {

@@ -8,11 +8,7 @@ inline AttrDef reduction_attr(std::string_view doc) {
   return {.name = "reduction", .doc = doc, .kind = AttrKind::text, .fallback = "mean"};
 }
 
-inline Status require_reduction(const InferContext &c) {
-  const std::string &reduction = c.attr("reduction").text_value();
-  if (reduction == "mean" || reduction == "sum" || reduction == "none") return {};
-  return c.fail("reduction is '", reduction, "', expected 'mean', 'sum' or 'none'");
-}
+inline Status require_reduction(const InferContext &c) { return require_word(c, "reduction", {"mean", "sum", "none"}); }
 
 inline bool is_reduced(const AttrValue &reduction) { return reduction.text_value() != "none"; }
 

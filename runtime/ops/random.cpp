@@ -3,19 +3,74 @@
 // element i of a row-major result is made of word i % 4 of block i / 4, one of 64 bits of words 2 * (i % 2) and the
 // next of block i / 2. So each element is its own, on every backend, and however work is split.
 #include <numbers>
-#include <numeric>
 
-#include "runtime/ops/composer.h"
-#include "runtime/ops/family.h"
 #include "runtime/ops/formula.h"
+#include "runtime/ops/random.h"
 
 namespace kiln::ops {
 namespace {
 
-using kernel::Core;
-
 constexpr uint64_t multiplier[2] = {0xD2511F53, 0xCD9E8D57}, key_step[2] = {0x9E3779B9, 0xBB67AE85};
 constexpr int rounds = 10;
+
+using Block = std::array<uint32_t, 4>;
+Block block_at(uint64_t seed, uint64_t counter) {
+  Block x{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
+  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (int round = 0; round < rounds; ++round) {
+    const uint64_t first = multiplier[0] * x[0], second = multiplier[1] * x[2];
+    x = {static_cast<uint32_t>(second >> 32) ^ x[1] ^ key[0], static_cast<uint32_t>(second),
+         static_cast<uint32_t>(first >> 32) ^ x[3] ^ key[1], static_cast<uint32_t>(first)};
+    for (size_t k = 0; k < 2; ++k) key[k] += static_cast<uint32_t>(key_step[k]);
+  }
+  return x;
+}
+
+}  // namespace
+
+uint64_t bits_at(const ReferenceContext &c, size_t seed, int64_t i, bool wide) {
+  const auto key = static_cast<uint64_t>(c.inputs[seed]->i[0]),
+             counter = static_cast<uint64_t>(c.inputs[seed + 1]->i[0]);
+  const auto k = static_cast<uint64_t>(i);
+  const Block block = block_at(key, counter + k / (wide ? 2 : 4));
+  if (!wide) return block[k % 4];
+  return uint64_t{block[k % 2 * 2]} | uint64_t{block[k % 2 * 2 + 1]} << 32;
+}
+double unit_at(const ReferenceContext &c, size_t seed, int64_t i, bool wide) {
+  const uint64_t bits = bits_at(c, seed, i, wide);
+  return wide ? static_cast<double>(bits >> 11) * 0x1p-53 : static_cast<double>(bits >> 8) * 0x1p-24;
+}
+
+Status require_key(const InferContext &c, size_t seed) {
+  KILN_TRY(require_rank(c, seed, 0));
+  return require_rank(c, seed + 1, 0);
+}
+
+std::vector<ArgDef> keyed(std::vector<ArgDef> args) {
+  const auto key = [&](std::string_view name, std::string_view doc) {
+    args.push_back({name, doc, dtypes(DType::u64), Arity::one, /*same_dtype=*/false});
+  };
+  key("seed", "a scalar; its bits are the key");
+  key("counter", "a scalar: the number of the first block");
+  return args;
+}
+
+void keyed_sample(SampleSink &out, const char *name, std::vector<TensorType> before, AttrMap attrs, bool large,
+                  std::map<std::string, int64_t> sizes) {
+  Sample made{.name = name, .inputs = std::move(before), .attrs = std::move(attrs), .sizes = std::move(sizes)};
+  made.low = 0;
+  made.high = 1;
+  const size_t seed = made.inputs.size();
+  const TensorType key = make_type(DType::u64, {});
+  made.inputs.insert(made.inputs.end(), {key, key});
+  const auto scalar = [](uint64_t value) { return tensor_of<uint64_t>(DType::u64, {}, {value}); };
+  made.given = {{seed, scalar(large ? 0x0123456789abcdef : 0)}, {seed + 1, scalar(large ? 0xfffffffffffffffd : 0)}};
+  out.push_back(std::move(made));
+}
+
+namespace {
+
+using kernel::Core;
 
 // ---- lowering
 
@@ -128,32 +183,6 @@ Status lower_normal(LowerContext &c) {
 
 // ---- reference kernels
 
-using Block = std::array<uint32_t, 4>;
-Block block_at(uint64_t seed, uint64_t counter) {
-  Block x{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
-  uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-  for (int round = 0; round < rounds; ++round) {
-    const uint64_t first = multiplier[0] * x[0], second = multiplier[1] * x[2];
-    x = {static_cast<uint32_t>(second >> 32) ^ x[1] ^ key[0], static_cast<uint32_t>(second),
-         static_cast<uint32_t>(first >> 32) ^ x[3] ^ key[1], static_cast<uint32_t>(first)};
-    for (size_t k = 0; k < 2; ++k) key[k] += static_cast<uint32_t>(key_step[k]);
-  }
-  return x;
-}
-// The bits of element i, by the operands `seed` and the next.
-uint64_t bits_at(const ReferenceContext &c, size_t seed, int64_t i, bool wide) {
-  const auto key = static_cast<uint64_t>(c.inputs[seed]->i[0]),
-             counter = static_cast<uint64_t>(c.inputs[seed + 1]->i[0]);
-  const auto k = static_cast<uint64_t>(i);
-  const Block block = block_at(key, counter + k / (wide ? 2 : 4));
-  if (!wide) return block[k % 4];
-  return uint64_t{block[k % 2 * 2]} | uint64_t{block[k % 2 * 2 + 1]} << 32;
-}
-double unit_at(const ReferenceContext &c, size_t seed, int64_t i, bool wide) {
-  const uint64_t bits = bits_at(c, seed, i, wide);
-  return wide ? static_cast<double>(bits >> 11) * 0x1p-53 : static_cast<double>(bits >> 8) * 0x1p-24;
-}
-
 Status reference_bits(ReferenceContext &c) {
   RefTensor &y = c.results[0];
   for (int64_t k = 0; k < y.size(); ++k)
@@ -208,12 +237,6 @@ Status reference_normal(ReferenceContext &c) {
 
 // ---- inference
 
-// `seed` and the operand after it are scalars.
-Status require_key(const InferContext &c, size_t seed) {
-  KILN_TRY(require_rank(c, seed, 0));
-  return require_rank(c, seed + 1, 0);
-}
-
 Status infer_made(InferContext &c) {
   KILN_TRY(require_key(c, 0));
   const Shape &shape = c.attr("shape").dim_list();
@@ -253,136 +276,26 @@ Status infer_bernoulli(InferContext &c) {
   c.results = {make_type(DType::boolean, c.inputs[0].dims)};
   return {};
 }
-Status infer_multinomial(InferContext &c) {
-  KILN_TRY(require_key(c, 1));
-  const TensorType &weights = c.inputs[0];
-  if (weights.rank() == 0) return c.fail("weights is ", weights.text(), ", expected [..., n]");
-  KILN_TRY(require_at_most(c, 1, weights.dims.back(), "1 <= the last dim of weights"));
-  const Dim &samples = c.attr("samples").dim();
-  KILN_TRY(require_at_most(c, 0, samples, "0 <= samples"));
-  c.results = {make_type(DType::i64, weights.dims)};
-  c.results[0].dims.back() = samples;
-  return {};
-}
-Status infer_dropout(InferContext &c) {
-  KILN_TRY(require_key(c, 1));
-  const double p = c.attr("p").f64();
-  if (!(p >= 0 && p <= 1)) return c.fail("p is ", p, ", expected 0 to 1");
-  KILN_TRY(infer_same(c));
-  c.results.push_back(make_type(DType::boolean, c.inputs[0].dims));
-  return {};
-}
-
-// ---- composites
-
-Status decompose_multinomial(DecomposeContext &c) {
-  Composer g(c);
-  const TensorType weights = c.type(c.node.inputs[0]);
-  const Dim &count = weights.dims.back();
-  const ValueId sums = g("cumsum", {c.node.inputs[0]}, {{"dim", -1}});
-  const ValueId total = g("slice", {sums}, {{"dim", -1}, {"start", count - 1}, {"end", count}});
-  const ValueId u = g("uniform", {c.node.inputs[1], c.node.inputs[2]},
-                      {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", weights.dtype}});
-  const ValueId at = g("searchsorted", {sums, g("mul", {u, total})}, {{"right", true}});
-  return g.give({g("minimum", {at, g.count(at, count - 1)})});
-}
-Status reference_multinomial(ReferenceContext &c) {
-  const RefTensor &weights = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  const int64_t count = weights.shape.back(), samples = y.shape.back();
-  const bool wide = weights.dtype == DType::f64;
-  const auto rounded = [&](double x) { return wide ? x : static_cast<double>(static_cast<float>(x)); };
-  for (int64_t k = 0; k < y.size(); ++k) {
-    const auto row = std::span(weights.f).subspan(static_cast<size_t>(k / samples * count), static_cast<size_t>(count));
-    std::vector<double> sums;
-    for (double weight : row) sums.push_back(rounded((sums.empty() ? 0 : sums.back()) + weight));
-    const double u = rounded(unit_at(c, 1, k, wide) * sums.back());
-    y.i[static_cast<size_t>(k)] = std::min(std::ranges::upper_bound(sums, u) - sums.begin(), count - 1);
-  }
-  return {};
-}
-
-Status infer_permutation(InferContext &c) {
-  KILN_TRY(require_key(c, 0));
-  const Dim &n = c.attr("n").dim();
-  KILN_TRY(require_at_most(c, 0, n, "0 <= n"));
-  c.results = {make_type(DType::i64, {n})};
-  return {};
-}
-Status decompose_permutation(DecomposeContext &c) {
-  Composer g(c);
-  const ValueId bits =
-      g("random_bits", c.node.inputs, {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", DType::u64}});
-  return g.give({g("argsort", {bits}, {{"dim", 0}})});
-}
-Status reference_permutation(ReferenceContext &c) {
-  std::vector<int64_t> &y = c.results[0].i;
-  std::vector<uint64_t> bits;
-  for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
-  std::iota(y.begin(), y.end(), int64_t{0});
-  std::ranges::stable_sort(y, {}, [&](int64_t k) { return bits[static_cast<size_t>(k)]; });
-  return {};
-}
-
-Status decompose_dropout(DecomposeContext &c) {
-  Composer g(c);
-  const ValueId x = c.node.inputs[0];
-  const TensorType type = c.type(x);
-  const double p = c.attr("p").f64();
-  const ValueId u =
-      g("uniform", {c.node.inputs[1], c.node.inputs[2]}, {{"shape", AttrValue(type.dims)}, {"dtype", type.dtype}});
-  const ValueId kept = g("ge", {u, g.number(x, p)});
-  const ValueId scaled = g("mul", {x, g.number(x, p < 1 ? 1 / (1 - p) : 0)});
-  return g.give({g("where", {kept, scaled, g.number(x, 0)}), kept});
-}
-Status reference_dropout(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  const double p = c.attr("p").f64();
-  for (size_t k = 0; k < x.f.size(); ++k) {
-    const bool wide = x.dtype == DType::f64;
-    const bool kept =
-        unit_at(c, 1, static_cast<int64_t>(k), wide) >= (wide ? p : static_cast<double>(static_cast<float>(p)));
-    c.results[1].i[k] = kept;
-    c.results[0].f[k] = kept ? x.f[k] * (1 / (1 - p)) : 0;
-  }
-  return {};
-}
-
 // ---- samples
-
-TensorData scalar(uint64_t value) { return tensor_of<uint64_t>(DType::u64, {}, {value}); }
-const TensorType key_type = make_type(DType::u64, {});
-
-// (0, 0), and numbers of which all words count and the last overflows into the next.
-void sample(SampleSink &out, const char *name, std::vector<TensorType> before, AttrMap attrs, bool large,
-            std::map<std::string, int64_t> sizes = {}) {
-  Sample made{.name = name, .inputs = std::move(before), .attrs = std::move(attrs), .sizes = std::move(sizes)};
-  made.low = 0;
-  made.high = 1;
-  const size_t seed = made.inputs.size();
-  made.inputs.insert(made.inputs.end(), {key_type, key_type});
-  made.given = {{seed, scalar(large ? 0x0123456789abcdef : 0)}, {seed + 1, scalar(large ? 0xfffffffffffffffd : 0)}};
-  out.push_back(std::move(made));
-}
 
 void samples_bits(SampleSink &out) {
   for (const DType dtype :
        {DType::u32, DType::u64, DType::i32, DType::i64, DType::u16, DType::i16, DType::u8, DType::i8})
-    sample(out, name_of(dtype).data(), {}, {{"dtype", dtype}, {"shape", AttrValue(Shape{3, 11})}}, true);
-  sample(out, "of_zeros", {}, {{"shape", AttrValue(Shape{8})}}, false);
-  sample(out, "none", {}, {{"shape", AttrValue(Shape{0})}}, false);
-  sample(out, "symbolic", {}, {{"shape", AttrValue(Shape{sym("n"), 3})}}, true, {{"n", 5}});
+    keyed_sample(out, name_of(dtype).data(), {}, {{"dtype", dtype}, {"shape", AttrValue(Shape{3, 11})}}, true);
+  keyed_sample(out, "of_zeros", {}, {{"shape", AttrValue(Shape{8})}}, false);
+  keyed_sample(out, "none", {}, {{"shape", AttrValue(Shape{0})}}, false);
+  keyed_sample(out, "symbolic", {}, {{"shape", AttrValue(Shape{sym("n"), 3})}}, true, {{"n", 5}});
 }
 void samples_floats(SampleSink &out, std::string_view first, std::string_view second) {
   const auto with = [&](DType dtype, Shape shape, double a, double b) {
     return AttrMap{
         {"dtype", dtype}, {"shape", AttrValue(std::move(shape))}, {std::string(first), a}, {std::string(second), b}};
   };
-  sample(out, "f32", {}, with(DType::f32, {5, 33}, 0, 1), true);
-  sample(out, "f64", {}, with(DType::f64, {33}, 0, 1), true);
-  sample(out, "bf16", {}, with(DType::bf16, {33}, 0, 1), false);
-  sample(out, "moved", {}, with(DType::f32, {17}, -1, 2), false);
-  sample(out, "symbolic", {}, with(DType::f32, {sym("n"), 3}, 0, 1), true, {{"n", 5}});
+  keyed_sample(out, "f32", {}, with(DType::f32, {5, 33}, 0, 1), true);
+  keyed_sample(out, "f64", {}, with(DType::f64, {33}, 0, 1), true);
+  keyed_sample(out, "bf16", {}, with(DType::bf16, {33}, 0, 1), false);
+  keyed_sample(out, "moved", {}, with(DType::f32, {17}, -1, 2), false);
+  keyed_sample(out, "symbolic", {}, with(DType::f32, {sym("n"), 3}, 0, 1), true, {{"n", 5}});
 }
 void samples_uniform(SampleSink &out) { samples_floats(out, "low", "high"); }
 void samples_normal(SampleSink &out) { samples_floats(out, "mean", "std"); }
@@ -390,48 +303,22 @@ void samples_randint(SampleSink &out) {
   const auto with = [](DType dtype, int64_t low, int64_t high) {
     return AttrMap{{"dtype", dtype}, {"shape", AttrValue(Shape{65})}, {"low", low}, {"high", high}};
   };
-  sample(out, "i64", {}, with(DType::i64, -7, 100), true);
-  sample(out, "i64_all", {}, with(DType::i64, i64_min, i64_max), true);
-  sample(out, "i32_all", {}, with(DType::i32, -(int64_t{1} << 31), int64_t{1} << 31), true);
-  sample(out, "u64", {}, with(DType::u64, 3, i64_max), true);
+  keyed_sample(out, "i64", {}, with(DType::i64, -7, 100), true);
+  keyed_sample(out, "i64_all", {}, with(DType::i64, i64_min, i64_max), true);
+  keyed_sample(out, "i32_all", {}, with(DType::i32, -(int64_t{1} << 31), int64_t{1} << 31), true);
+  keyed_sample(out, "u64", {}, with(DType::u64, 3, i64_max), true);
   for (const DType dtype : {DType::u32, DType::u16, DType::i16, DType::u8, DType::i8})
-    sample(out, name_of(dtype).data(), {}, with(dtype, 0, 6), false);
-  sample(out, "symbolic", {}, {{"shape", AttrValue(Shape{sym("n")})}, {"low", 0}, {"high", 10}}, true, {{"n", 9}});
+    keyed_sample(out, name_of(dtype).data(), {}, with(dtype, 0, 6), false);
+  keyed_sample(out, "symbolic", {}, {{"shape", AttrValue(Shape{sym("n")})}, {"low", 0}, {"high", 10}}, true,
+               {{"n", 9}});
 }
 void samples_bernoulli(SampleSink &out) {
-  sample(out, "vector", {f32({65})}, {}, true);
-  sample(out, "rows", {f32({3, 7})}, {}, false);
-  sample(out, "symbolic", {f32({sym("n")})}, {}, true, {{"n", 9}});
+  keyed_sample(out, "vector", {f32({65})}, {}, true);
+  keyed_sample(out, "rows", {f32({3, 7})}, {}, false);
+  keyed_sample(out, "symbolic", {f32({sym("n")})}, {}, true, {{"n", 9}});
 }
-void samples_multinomial(SampleSink &out) {
-  sample(out, "rows", {f32({3, 7})}, {{"samples", Dim(33)}}, true);
-  sample(out, "vector", {f32({17})}, {{"samples", Dim(5)}}, false);
-  sample(out, "one_class", {f32({2, 1})}, {{"samples", Dim(3)}}, true);
-  sample(out, "symbolic", {f32({sym("n"), 5})}, {{"samples", Dim(sym("m"))}}, true, {{"n", 3}, {"m", 7}});
-}
-void samples_permutation(SampleSink &out) {
-  sample(out, "some", {}, {{"n", Dim(65)}}, true);
-  sample(out, "one", {}, {{"n", Dim(1)}}, false);
-  sample(out, "none", {}, {{"n", Dim(0)}}, false);
-  sample(out, "symbolic", {}, {{"n", Dim(sym("n"))}}, true, {{"n", 33}});
-}
-void samples_dropout(SampleSink &out) {
-  sample(out, "half", {f32({5, 33})}, {{"p", 0.5}}, true);
-  sample(out, "none", {f32({17})}, {{"p", 0.0}}, false);
-  sample(out, "all", {f32({17})}, {{"p", 1.0}}, true);
-  sample(out, "symbolic", {f32({sym("n"), 3})}, {{"p", 0.25}}, true, {{"n", 5}});
-}
-
 // ---- records
 
-std::vector<ArgDef> keyed(std::vector<ArgDef> args) {
-  const auto key = [&](std::string_view name, std::string_view doc) {
-    args.push_back({name, doc, dtypes(DType::u64), Arity::one, /*same_dtype=*/false});
-  };
-  key("seed", "a scalar; its bits are the key");
-  key("counter", "a scalar: the number of the first block");
-  return args;
-}
 std::vector<AttrDef> made_of(DType dtype, std::vector<AttrDef> more) {
   more.push_back({.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true});
   more.push_back({.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .fallback = dtype});
@@ -487,34 +374,6 @@ const Op records[] = {
       .result_names = {"y"},
       .infer = infer_bernoulli},
      {.lower = lower_bernoulli, .reference = reference_bernoulli, .samples = samples_bernoulli}},
-    {{.name = "multinomial",
-      .doc =
-          "For each row of weights indices into it, drawn with replacement, each as likely as its weight is of their "
-          "sum: the first whose running sum is above uniform's number times the sum. Rows of weights below 0, or of "
-          "0 alone, give any index. n elements use up n / 4 counters, of f64 n / 2.",
-      .args = keyed({{"weights", "[..., n], at least 0", float_types}}),
-      .result_names = {"index"},
-      .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true}},
-      .infer = infer_multinomial},
-     {.decompose = decompose_multinomial, .reference = reference_multinomial, .samples = samples_multinomial}},
-    {{.name = "permutation",
-      .doc = "The numbers 0 to n - 1 in random order, the same on every backend: that of random_bits' numbers of 64 "
-             "bits. Uses "
-             "up n / 2 counters.",
-      .args = keyed({}),
-      .result_names = {"index"},
-      .attrs = {{.name = "n", .doc = "how many", .kind = AttrKind::dim, .required = true}},
-      .infer = infer_permutation},
-     {.decompose = decompose_permutation, .reference = reference_permutation, .samples = samples_permutation}},
-    {{.name = "dropout",
-      .doc =
-          "x / (1 - p), or 0 with probability p: where uniform's number is below it; and where x was kept, the same on "
-          "every backend. n elements use up n / 4 counters, of f64 n / 2.",
-      .args = keyed({{"x", "any shape", float_types}}),
-      .result_names = {"y", "kept"},
-      .attrs = {number("p", "the probability, 0 to 1", 0.5)},
-      .infer = infer_dropout},
-     {.decompose = decompose_dropout, .reference = reference_dropout, .samples = samples_dropout}},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ std::vector<Table> tables() {
   return {{"creation", ops::creation_ops()},
           {"creation", ops::conversion_ops()},
           {"random", ops::random_ops()},
+          {"random", ops::sampling_ops()},
           {"pointwise", ops::unary_ops()},
           {"pointwise", ops::transcendental_ops()},
           {"pointwise", ops::rounding_ops()},

@@ -5,6 +5,7 @@
 #include "runtime/ops/composer.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/formula.h"
+#include "runtime/ops/windows.h"
 
 namespace kiln::ops {
 namespace {
@@ -164,11 +165,7 @@ ValueId filtered(Composer &g, ValueId u, bool cubic, double a) {
   const ValueId far = times(plus(times(plus(times(plus(u, -5), u), 8), u), -4), n(a));
   return g("where", {g("le", {u, n(1)}), near, g("where", {g("lt", {u, n(2)}), far, n(0)})});
 }
-double filtered(double u, bool cubic, double a) {
-  if (!cubic) return std::max(1 - u, 0.0);
-  if (u <= 1) return ((a + 2) * u - (a + 3)) * u * u + 1;
-  return u < 2 ? (((u - 5) * u + 8) * u - 4) * a : 0;
-}
+double filtered(double u, bool cubic, double a) { return cubic ? keys_cubic(u, a) : std::max(1 - u, 0.0); }
 
 Status decompose_weighed(DecomposeContext &c) {
   const bool cubic = is_cubic(c.op);

@@ -79,4 +79,9 @@ AttrValue uneven_ends(size_t n) {
   return padding_as(ends);
 }
 
+double keys_cubic(double u, double a) {
+  if (u <= 1) return ((a + 2) * u - (a + 3)) * u * u + 1;
+  return u < 2 ? (((u - 5) * u + 8) * u - 4) * a : 0;
+}
+
 }  // namespace kiln::ops

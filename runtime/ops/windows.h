@@ -34,6 +34,10 @@ std::vector<int64_t> unflatten(int64_t k, std::span<const int64_t> extents);
 // Where an index lies in dims of `shape`, or -1.
 int64_t place_in(std::span<const int64_t> index, std::span<const int64_t> shape);
 
+// For reference kernels: Keys' cubic filter at distance u >= 0, which is 1 at 0, and 0 at the other integers and from 2
+// on. R. G. Keys, "Cubic convolution interpolation for digital image processing", 1981; `a` is its slope at 1.
+double keys_cubic(double u, double a);
+
 // ---- attributes of samples
 AttrValue each(size_t n, int64_t value);  // n times
 AttrValue uneven_ends(size_t n);          // a padding: [0, 2, 1, 2, ...]

@@ -1,0 +1,168 @@
+// Composites of random numbers: draws by weight, orders, and what is left out by chance.
+#include <numeric>
+
+#include "runtime/ops/composer.h"
+#include "runtime/ops/random.h"
+
+namespace kiln::ops {
+namespace {
+
+// ---- multinomial
+
+Status infer_multinomial(InferContext &c) {
+  KILN_TRY(require_key(c, 1));
+  const TensorType &weights = c.inputs[0];
+  if (weights.rank() == 0) return c.fail("weights is ", weights.text(), ", expected [..., n]");
+  KILN_TRY(require_at_most(c, 1, weights.dims.back(), "1 <= the last dim of weights"));
+  const Dim &samples = c.attr("samples").dim();
+  KILN_TRY(require_at_most(c, 0, samples, "0 <= samples"));
+  c.results = {make_type(DType::i64, weights.dims)};
+  c.results[0].dims.back() = samples;
+  return {};
+}
+
+Status decompose_multinomial(DecomposeContext &c) {
+  Composer g(c);
+  const TensorType weights = c.type(c.node.inputs[0]);
+  const Dim &count = weights.dims.back();
+  const ValueId sums = g("cumsum", {c.node.inputs[0]}, {{"dim", -1}});
+  const ValueId total = g("slice", {sums}, {{"dim", -1}, {"start", count - 1}, {"end", count}});
+  const ValueId u = g("uniform", {c.node.inputs[1], c.node.inputs[2]},
+                      {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", weights.dtype}});
+  const ValueId at = g("searchsorted", {sums, g("mul", {u, total})}, {{"right", true}});
+  return g.give({g("minimum", {at, g.count(at, count - 1)})});
+}
+Status reference_multinomial(ReferenceContext &c) {
+  const RefTensor &weights = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  const int64_t count = weights.shape.back(), samples = y.shape.back();
+  const bool wide = weights.dtype == DType::f64;
+  const auto rounded = [&](double x) { return wide ? x : static_cast<double>(static_cast<float>(x)); };
+  for (int64_t k = 0; k < y.size(); ++k) {
+    const auto row = std::span(weights.f).subspan(static_cast<size_t>(k / samples * count), static_cast<size_t>(count));
+    std::vector<double> sums;
+    for (double weight : row) sums.push_back(rounded((sums.empty() ? 0 : sums.back()) + weight));
+    const double u = rounded(unit_at(c, 1, k, wide) * sums.back());
+    y.i[static_cast<size_t>(k)] = std::min(std::ranges::upper_bound(sums, u) - sums.begin(), count - 1);
+  }
+  return {};
+}
+
+void samples_multinomial(SampleSink &out) {
+  keyed_sample(out, "rows", {f32({3, 7})}, {{"samples", Dim(33)}}, true);
+  keyed_sample(out, "vector", {f32({17})}, {{"samples", Dim(5)}}, false);
+  keyed_sample(out, "one_class", {f32({2, 1})}, {{"samples", Dim(3)}}, true);
+  keyed_sample(out, "symbolic", {f32({sym("n"), 5})}, {{"samples", Dim(sym("m"))}}, true, {{"n", 3}, {"m", 7}});
+}
+
+// ---- permutation
+
+Status infer_permutation(InferContext &c) {
+  KILN_TRY(require_key(c, 0));
+  const Dim &n = c.attr("n").dim();
+  KILN_TRY(require_at_most(c, 0, n, "0 <= n"));
+  c.results = {make_type(DType::i64, {n})};
+  return {};
+}
+Status decompose_permutation(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId bits =
+      g("random_bits", c.node.inputs, {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", DType::u64}});
+  return g.give({g("argsort", {bits}, {{"dim", 0}})});
+}
+Status reference_permutation(ReferenceContext &c) {
+  std::vector<int64_t> &y = c.results[0].i;
+  std::vector<uint64_t> bits;
+  for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
+  std::iota(y.begin(), y.end(), int64_t{0});
+  std::ranges::stable_sort(y, {}, [&](int64_t k) { return bits[static_cast<size_t>(k)]; });
+  return {};
+}
+
+void samples_permutation(SampleSink &out) {
+  keyed_sample(out, "some", {}, {{"n", Dim(65)}}, true);
+  keyed_sample(out, "one", {}, {{"n", Dim(1)}}, false);
+  keyed_sample(out, "none", {}, {{"n", Dim(0)}}, false);
+  keyed_sample(out, "symbolic", {}, {{"n", Dim(sym("n"))}}, true, {{"n", 33}});
+}
+
+// ---- dropout
+
+Status infer_dropout(InferContext &c) {
+  KILN_TRY(require_key(c, 1));
+  const double p = c.attr("p").f64();
+  if (!(p >= 0 && p <= 1)) return c.fail("p is ", p, ", expected 0 to 1");
+  KILN_TRY(infer_same(c));
+  c.results.push_back(make_type(DType::boolean, c.inputs[0].dims));
+  return {};
+}
+
+Status decompose_dropout(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId x = c.node.inputs[0];
+  const TensorType type = c.type(x);
+  const double p = c.attr("p").f64();
+  const ValueId u =
+      g("uniform", {c.node.inputs[1], c.node.inputs[2]}, {{"shape", AttrValue(type.dims)}, {"dtype", type.dtype}});
+  const ValueId kept = g("ge", {u, g.number(x, p)});
+  const ValueId scaled = g("mul", {x, g.number(x, p < 1 ? 1 / (1 - p) : 0)});
+  return g.give({g("where", {kept, scaled, g.number(x, 0)}), kept});
+}
+Status reference_dropout(ReferenceContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const double p = c.attr("p").f64();
+  for (size_t k = 0; k < x.f.size(); ++k) {
+    const bool wide = x.dtype == DType::f64;
+    const bool kept =
+        unit_at(c, 1, static_cast<int64_t>(k), wide) >= (wide ? p : static_cast<double>(static_cast<float>(p)));
+    c.results[1].i[k] = kept;
+    c.results[0].f[k] = kept ? x.f[k] * (1 / (1 - p)) : 0;
+  }
+  return {};
+}
+
+void samples_dropout(SampleSink &out) {
+  keyed_sample(out, "half", {f32({5, 33})}, {{"p", 0.5}}, true);
+  keyed_sample(out, "none", {f32({17})}, {{"p", 0.0}}, false);
+  keyed_sample(out, "all", {f32({17})}, {{"p", 1.0}}, true);
+  keyed_sample(out, "symbolic", {f32({sym("n"), 3})}, {{"p", 0.25}}, true, {{"n", 5}});
+}
+
+// ---- records
+
+const Op records[] = {
+    {{.name = "multinomial",
+      .doc =
+          "For each row of weights indices into it, drawn with replacement, each as likely as its weight is of their "
+          "sum: the first whose running sum is above uniform's number times the sum. Rows of weights below 0, or of "
+          "0 alone, give any index. n elements use up n / 4 counters, of f64 n / 2.",
+      .args = keyed({{"weights", "[..., n], at least 0", float_types}}),
+      .result_names = {"index"},
+      .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true}},
+      .infer = infer_multinomial},
+     {.decompose = decompose_multinomial, .reference = reference_multinomial, .samples = samples_multinomial}},
+    {{.name = "permutation",
+      .doc = "The numbers 0 to n - 1 in random order, the same on every backend: that of random_bits' numbers of 64 "
+             "bits. Uses "
+             "up n / 2 counters.",
+      .args = keyed({}),
+      .result_names = {"index"},
+      .attrs = {{.name = "n", .doc = "how many", .kind = AttrKind::dim, .required = true}},
+      .infer = infer_permutation},
+     {.decompose = decompose_permutation, .reference = reference_permutation, .samples = samples_permutation}},
+    {{.name = "dropout",
+      .doc =
+          "x / (1 - p), or 0 with probability p: where uniform's number is below it; and where x was kept, the same on "
+          "every backend. n elements use up n / 4 counters, of f64 n / 2.",
+      .args = keyed({{"x", "any shape", float_types}}),
+      .result_names = {"y", "kept"},
+      .attrs = {number("p", "the probability, 0 to 1", 0.5)},
+      .infer = infer_dropout},
+     {.decompose = decompose_dropout, .reference = reference_dropout, .samples = samples_dropout}},
+};
+
+}  // namespace
+
+std::span<const Op> sampling_ops() { return records; }
+
+}  // namespace kiln::ops
