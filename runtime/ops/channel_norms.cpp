@@ -135,7 +135,7 @@ Status decompose_l2_normalize(DecomposeContext &c) {
 }
 Status reference_l2_normalize(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape);
   std::vector<int64_t> outer = x.shape;
   outer[dim] = std::min<int64_t>(outer[dim], 1);

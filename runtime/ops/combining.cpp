@@ -93,7 +93,7 @@ ValueId at_elements(DecomposeContext &c, Composer &g) {
   const Shape &dims = c.type(c.node.inputs[2]).dims;
   std::vector<int64_t> others;
   for (size_t d = 0; d < dims.size(); ++d)
-    if (d != normal_axis(c.attr("dim").i64(), dims.size())) others.push_back(static_cast<int64_t>(d));
+    if (d != dim_of(c, dims.size())) others.push_back(static_cast<int64_t>(d));
   const ValueId index = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints(others)}});
   return g("expand", {index}, {{"shape", AttrValue(dims)}});
 }
@@ -114,13 +114,13 @@ Writing writing_of(const ReferenceContext &c) {
 }
 Status reference_scatter_reduce(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[2];
-  const size_t dim = normal_axis(c.attr("dim").i64(), source.shape.size());
+  const size_t dim = dim_of(c, source.shape.size());
   KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], *c.inputs[1], source, dim));
   return write_all(c, writing_of(c), source, moves.to, moves.from);
 }
 Status reference_index_add(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[2];
-  const size_t dim = normal_axis(c.attr("dim").i64(), source.shape.size());
+  const size_t dim = dim_of(c, source.shape.size());
   RefTensor index{.dtype = DType::i64, .shape = source.shape, .f = {}, .i = {}};
   const int64_t step = dense_strides(source.shape)[dim];
   for (int64_t k = 0; k < source.size(); ++k)

@@ -173,14 +173,14 @@ const Op records[] = {
                 {.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .fallback = DType::i64}},
       .infer = infer_iota},
      {.lower = [](LowerContext &c) -> Status {
-        const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+        const size_t dim = dim_of(c, c.result.rank());
         c.body.yield(c.body.convert(c.body.index(c.axis(dim)), c.result.dtype));
         return {};
       },
       .reference = [](ReferenceContext &c) -> Status {
         RefTensor &y = c.results[0];
         std::vector<int64_t> strides(y.shape.size(), 0);
-        strides[normal_axis(c.attr("dim").i64(), strides.size())] = 1;
+        strides[dim_of(c, strides.size())] = 1;
         size_t k = 0;
         walk<1>(y.shape, {strides}, [&](auto at) {
           if (y.is_float())

@@ -131,6 +131,11 @@ AttrDef dim_attr(std::string_view doc, int64_t fallback);  // "dim"
 
 // ---- attributes that inference has accepted
 size_t normal_axis(int64_t axis, size_t rank);  // negative ones count from the end
+// Of `rank` dims the one that "dim" names; of any context.
+template <class Context>
+size_t dim_of(const Context &c, size_t rank) {
+  return normal_axis(c.attr("dim").i64(), rank);
+}
 // What two shapes are broadcast to.
 Shape broadcast_shape(const Shape &a, const Shape &b);
 std::vector<int64_t> broadcast_shape(const std::vector<int64_t> &a, const std::vector<int64_t> &b);

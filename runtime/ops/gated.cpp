@@ -21,7 +21,7 @@ Status infer_halves(InferContext &c) {
 // The formula of an element of the first half and the one of the second half that stands where it does.
 template <auto formula>
 Status lower_halves(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   std::vector<Expr> index = c.axes();
   const Term first(c.body, c.load(0, index));
   index[dim] = index[dim] + c.result.dims[dim];
@@ -34,7 +34,7 @@ template <auto function>
 Status reference_halves(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size());
+  const size_t dim = dim_of(c, y.shape.size());
   size_t inner = 1;
   for (size_t d = dim; d < y.shape.size(); ++d) inner *= static_cast<size_t>(y.shape[d]);
   return with_wide(x, [&](auto wide) -> Status {

@@ -24,14 +24,14 @@ Status infer_gather(InferContext &c) {
 
 Status lower_gather(LowerContext &c) {
   const int loaded = c.load(1, c.axes());
-  c.body.yield(guarded_load(c, c.axes(), normal_axis(c.attr("dim").i64(), c.result.rank()), loaded));
+  c.body.yield(guarded_load(c, c.axes(), dim_of(c, c.result.rank()), loaded));
   return {};
 }
 
 Status reference_gather(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t step = strides[dim], size = x.shape[dim];
   strides[dim] = 0;
@@ -57,7 +57,7 @@ Status infer_index_select(InferContext &c) {
 }
 
 Status lower_index_select(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   const int loaded = c.load(1, {c.axis(dim)});
   c.body.yield(guarded_load(c, c.axes(), dim, loaded));
   return {};
@@ -66,7 +66,7 @@ Status lower_index_select(LowerContext &c) {
 Status reference_index_select(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
   for (int64_t i : index.i)
     if (y.size() > 0 && (i < 0 || i >= x.shape[dim])) return out_of_range(i, x.shape[dim]);

@@ -27,7 +27,7 @@ Status infer_concat(InferContext &c) {
 
 // A chain of choices by the position along `dim`, from the last operand to the first.
 Status lower_concat(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   const Expr at = c.axis(dim);
   Expr begin = c.result.dims[dim];
   int chosen = -1;
@@ -48,7 +48,7 @@ Status lower_concat(LowerContext &c) {
 
 Status reference_concat(ReferenceContext &c) {
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size());
+  const size_t dim = dim_of(c, y.shape.size());
   const std::vector<int64_t> strides = dense_strides(y.shape);
   int64_t begin = 0;
   for (const RefTensor *x : c.inputs) {
@@ -160,7 +160,7 @@ Status infer_split(InferContext &c) {
 }
 Status decompose_split(DecomposeContext &c) {
   const ValueId x = c.node.inputs[0];
-  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), c.type(x).rank()));
+  const auto dim = static_cast<int64_t>(dim_of(c, c.type(x).rank()));
   Dim begin = 0;
   for (const Dim &size : c.attr("sizes").dim_list()) {
     const Dim end = begin + size;
@@ -172,7 +172,7 @@ Status decompose_split(DecomposeContext &c) {
 }
 Status reference_split(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape);
   int64_t begin = 0;
   for (RefTensor &y : c.results) {
@@ -203,7 +203,7 @@ Status infer_stack(InferContext &c) {
   return {};
 }
 Status decompose_stack(DecomposeContext &c) {
-  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), c.type(c.node.inputs[0]).rank() + 1));
+  const auto dim = static_cast<int64_t>(dim_of(c, c.type(c.node.inputs[0]).rank() + 1));
   std::vector<ValueId> parts;
   for (const ValueId x : c.node.inputs) {
     KILN_ASSIGN(parts.emplace_back(), c.add("unsqueeze", {x}, {{"dims", ints({dim})}}));
@@ -214,7 +214,7 @@ Status decompose_stack(DecomposeContext &c) {
 }
 Status reference_stack(ReferenceContext &c) {
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size());
+  const size_t dim = dim_of(c, y.shape.size());
   std::vector<int64_t> strides = dense_strides(y.shape);
   const int64_t step = strides[dim];
   strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));

@@ -9,8 +9,6 @@ namespace {
 
 // ---- sort, argsort, topk
 
-size_t dim_of(const AttrMap &attrs, size_t rank) { return normal_axis(attrs.find("dim")->second.i64(), rank); }
-
 Status infer_sort(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(c.axis(c.attr("dim").i64(), x.rank(), "dim").take_status());
@@ -34,7 +32,7 @@ Status infer_first(InferContext &c, int64_t least) {
 Status infer_topk(InferContext &c) {
   KILN_TRY(infer_first(c, 0));
   KILN_TRY(infer_sort(c));
-  for (TensorType &type : c.results) type.dims[dim_of(c.attrs, type.rank())] = c.attr("k").dim();
+  for (TensorType &type : c.results) type.dims[dim_of(c, type.rank())] = c.attr("k").dim();
   return {};
 }
 
@@ -45,7 +43,7 @@ bool is_descending(const OpSchema &op, const AttrMap &attrs) {
 // Values and indices, or indices alone, of the first elements in order.
 Status lower_sort(LowerContext &c) {
   const TensorType &x = c.inputs[0];
-  const size_t dim = dim_of(c.attrs, x.rank());
+  const size_t dim = dim_of(c, x.rank());
   std::vector<Expr> index = c.axes();
   index[dim] = c.reduce_axis(x.dims[dim]);
   c.compute.scan = static_cast<int32_t>(dim);
@@ -72,7 +70,7 @@ std::vector<int64_t> order_of(std::span<const T> x, size_t first, size_t step, i
 Status reference_sort(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const std::vector<int64_t> &shape = c.results[0].shape;
-  const size_t dim = dim_of(c.attrs, shape.size()), step = step_along(x.shape, dim);
+  const size_t dim = dim_of(c, shape.size()), step = step_along(x.shape, dim);
   return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
     const std::span<const T> in = elements<T>(x);
@@ -134,7 +132,7 @@ Status decompose_median(DecomposeContext &c) {
   Composer g(c);
   const ValueId x = c.node.inputs[0];
   const TensorType type = c.type(x);
-  const Dim &count = type.dims[dim_of(c.node.attrs, type.rank())];
+  const Dim &count = type.dims[dim_of(c, type.rank())];
   std::array<ValueId, 2> median = compose_ranked(c, g, floor_div(count + 1, 2));
   if (!dtype_info(type.dtype).is_float) return give_ranked(c, g, median);
   const ValueId largest = g("max_with_indices", {x}, {{"dim", c.attr("dim")}, {"keepdim", true}});
@@ -145,7 +143,7 @@ Status decompose_median(DecomposeContext &c) {
 
 Status reference_ranked(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = dim_of(c.attrs, x.shape.size()), step = step_along(x.shape, dim);
+  const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const bool is_median = !c.op.find_attr("k");
   const int64_t count = x.shape[dim], rank = is_median ? (count - 1) / 2 : c.attr("k").dim().integer() - 1;
   return dispatch(x, [&](auto zero) -> Status {

@@ -64,7 +64,7 @@ Status infer_take_along(InferContext &c) {
 Status decompose_take_along(DecomposeContext &c) {
   Composer g(c);
   const Shape &dims = c.node.results[0].dims;
-  const size_t dim = normal_axis(c.attr("dim").i64(), dims.size());
+  const size_t dim = dim_of(c, dims.size());
   Shape all = dims;
   all[dim] = c.type(c.node.inputs[0]).dims[dim];
   const ValueId x = g("expand", {c.node.inputs[0]}, {{"shape", AttrValue(all)}});
@@ -75,7 +75,7 @@ Status decompose_take_along(DecomposeContext &c) {
 Status reference_take_along(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   const std::vector<int64_t> &shape = c.results[0].shape;
-  const size_t dim = normal_axis(c.attr("dim").i64(), shape.size());
+  const size_t dim = dim_of(c, shape.size());
   std::vector<int64_t> strides = broadcast_strides(x.shape, shape);
   strides[dim] = 0;
   std::vector<int64_t> places;
@@ -124,8 +124,7 @@ Status infer_reverse_sequence(InferContext &c) {
 }
 
 Status lower_reverse_sequence(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank()),
-               batch = normal_axis(c.attr("batch_dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank()), batch = normal_axis(c.attr("batch_dim").i64(), c.result.rank());
   kernel::BodyBuilder &body = c.body;
   const int length = body.convert(c.load(1, {c.axis(batch)}), DType::i64), at = body.index(c.axis(dim));
   const int last = body.op(Core::sub, length, body.index(1));
@@ -139,8 +138,7 @@ Status lower_reverse_sequence(LowerContext &c) {
 
 Status reference_reverse_sequence(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size()),
-               batch = normal_axis(c.attr("batch_dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size()), batch = normal_axis(c.attr("batch_dim").i64(), x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape);
   std::vector<int64_t> places;
   for (int64_t k = 0; k < x.size(); ++k) {

@@ -93,7 +93,7 @@ Status infer_repeat_interleave(InferContext &c) {
   return {};
 }
 constexpr auto place_repeated = [](const auto &c, auto, auto &index) {
-  auto &at = index[normal_axis(c.attr("dim").i64(), index.size())];
+  auto &at = index[dim_of(c, index.size())];
   at = floor_div(at, std::max<int64_t>(c.attr("repeats").i64(), 1));
 };
 

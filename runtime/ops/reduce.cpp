@@ -53,7 +53,7 @@ Status lower_reduce(LowerContext &c) {
 // The index of the largest or the smallest; with two results the element before it.
 template <bool of_largest>
 Status lower_position(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.inputs[0].rank());
+  const size_t dim = dim_of(c, c.inputs[0].rank());
   std::vector<bool> reduced(c.inputs[0].rank(), false);
   reduced[dim] = true;
   const std::vector<Expr> index = reduce_index(c, reduced);
@@ -122,7 +122,7 @@ template <bool of_largest>
 Status reference_position(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results.back();
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   std::vector<bool> reduced(x.shape.size(), false);
   reduced[dim] = true;
   std::vector<int64_t> along(x.shape.size(), 0);

@@ -50,7 +50,7 @@ Status infer_slice_scatter(InferContext &c) {
 }
 
 Status lower_slice_scatter(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   const Expr &size = c.inputs[0].dims[dim];
   const Expr start = from_the_end(c.attr("start").dim(), size);
   const int64_t step = c.attr("step").i64();
@@ -81,7 +81,7 @@ Status with_part(ReferenceContext &c, int64_t begin, const std::vector<int64_t> 
 
 Status reference_slice_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   const int64_t start = from_the_end(c.attr("start").dim(), x.shape[dim]).integer();
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = start * strides[dim];
@@ -104,14 +104,14 @@ Status infer_select_scatter(InferContext &c) {
 Status decompose_select_scatter(DecomposeContext &c) {
   Composer g(c);
   const TensorType x = c.type(c.node.inputs[0]);
-  const auto dim = static_cast<int64_t>(normal_axis(c.attr("dim").i64(), x.rank()));
+  const auto dim = static_cast<int64_t>(dim_of(c, x.rank()));
   const Dim at = from_the_end(c.attr("index").dim(), x.dims[static_cast<size_t>(dim)]);
   const ValueId part = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints({dim})}});
   return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
 }
 Status reference_select_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = from_the_end(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
   strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));

@@ -27,7 +27,7 @@ Status infer_resample(InferContext &c) {
 }
 
 Status lower_resample(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
   const Expr k = c.reduce_axis(c.inputs[1].dims[1]);
   const Term weight(c.body, c.load(1, {c.axis(dim), k}));
@@ -43,7 +43,7 @@ Status lower_resample(LowerContext &c) {
 Status reference_resample(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &weights = *c.inputs[1], &indices = *c.inputs[2];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), y.shape.size()), taps = static_cast<size_t>(weights.shape[1]);
+  const size_t dim = dim_of(c, y.shape.size()), taps = static_cast<size_t>(weights.shape[1]);
   std::vector<int64_t> strides = dense_strides(x.shape), along(y.shape.size(), 0);
   const int64_t step = std::exchange(strides[dim], 0), size = x.shape[dim];
   along[dim] = 1;

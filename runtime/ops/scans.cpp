@@ -9,8 +9,6 @@ namespace {
 
 using kernel::Core;
 
-size_t dim_of(const AttrMap &attrs, size_t rank) { return normal_axis(attrs.find("dim")->second.i64(), rank); }
-
 Status infer_scan(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(c.axis(c.attr("dim").i64(), x.rank(), "dim").take_status());
@@ -31,7 +29,7 @@ Status infer_running_extreme(InferContext &c) {
 
 template <Core combine>
 Status lower_accumulation(LowerContext &c) {
-  c.compute.scan = static_cast<int32_t>(dim_of(c.attrs, c.result.rank()));
+  c.compute.scan = static_cast<int32_t>(dim_of(c, c.result.rank()));
   c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
   if constexpr (combine == Core::add) {
     c.compute.carriers.exclusive = c.attr("exclusive").boolean();
@@ -47,7 +45,7 @@ Status reference_accumulation(ReferenceContext &c) {
   const bool exclusive = sums && c.attr("exclusive").boolean(), reverse = sums && c.attr("reverse").boolean();
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const size_t dim = dim_of(c.attrs, y.shape.size()), step = step_along(y.shape, dim),
+  const size_t dim = dim_of(c, y.shape.size()), step = step_along(y.shape, dim),
                count = static_cast<size_t>(y.shape[dim]);
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
@@ -70,7 +68,7 @@ Status reference_accumulation(ReferenceContext &c) {
 // The right side wins unless it is exceeded: of equals the last. NaN exceeds all but NaN.
 template <bool of_largest>
 Status lower_running_extreme(LowerContext &c) {
-  const size_t dim = dim_of(c.attrs, c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   const DType type = c.result.dtype;
   c.compute.scan = static_cast<int32_t>(dim);
   kernel::Carriers &carriers = c.compute.carriers;
@@ -91,7 +89,7 @@ Status lower_running_extreme(LowerContext &c) {
 template <bool of_largest>
 Status reference_running_extreme(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = dim_of(c.attrs, x.shape.size()), step = step_along(x.shape, dim);
+  const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
     const auto in = elements<T>(x);
@@ -114,7 +112,7 @@ Status reference_running_extreme(ReferenceContext &c) {
 // What is carried is the largest element so far, the sum of exp(x - largest), and, to be stored, the logarithm of both.
 Status lower_logcumsumexp(LowerContext &c) {
   const DType type = c.result.dtype, wide = is_small_float(type) ? DType::f32 : type;
-  c.compute.scan = static_cast<int32_t>(dim_of(c.attrs, c.result.rank()));
+  c.compute.scan = static_cast<int32_t>(dim_of(c, c.result.rank()));
   c.compute.results[0].value = 2;
   kernel::Carriers &carriers = c.compute.carriers;
   const uint64_t least = kernel::immediate_of(wide, -infinity);
@@ -140,7 +138,7 @@ Status lower_logcumsumexp(LowerContext &c) {
 Status reference_logcumsumexp(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const size_t dim = dim_of(c.attrs, x.shape.size()), step = step_along(x.shape, dim);
+  const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   return with_wide(x, [&](auto zero) -> Status {
     using Wide = decltype(zero);
     for_each_line(x.shape, dim, [&](size_t first) {

@@ -43,7 +43,7 @@ void lower_writes(LowerContext &c, int source, std::vector<Expr> index, int vali
 // ---- scatter and what combines: at one index along one dim
 
 Status lower_scatter(LowerContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.result.rank());
+  const size_t dim = dim_of(c, c.result.rank());
   const Shape &dims = c.inputs[1].dims;
   std::vector<Expr> at;
   for (size_t d = 0; d < dims.size(); ++d)
@@ -57,7 +57,7 @@ Status lower_scatter(LowerContext &c) {
 
 Status reference_scatter(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[2];
-  const size_t dim = normal_axis(c.attr("dim").i64(), source.shape.size());
+  const size_t dim = dim_of(c, source.shape.size());
   KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], *c.inputs[1], source, dim));
   return write_all(c, {mode_of(c.op)}, source, moves.to, moves.from);
 }

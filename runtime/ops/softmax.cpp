@@ -38,7 +38,7 @@ template <bool of_logarithm>
 Status reference_softmax(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const size_t dim = normal_axis(c.attr("dim").i64(), x.shape.size());
+  const size_t dim = dim_of(c, x.shape.size());
   const auto width = static_cast<size_t>(x.shape[dim]);
   std::vector<int64_t> outer = x.shape, strides = dense_strides(x.shape);
   const auto step = static_cast<size_t>(strides[dim]);

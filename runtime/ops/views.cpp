@@ -54,7 +54,7 @@ Status infer_slice(InferContext &c) {
 }
 
 Status view_slice(ViewContext &c) {
-  const size_t dim = normal_axis(c.attr("dim").i64(), c.operand.rank());
+  const size_t dim = dim_of(c, c.operand.rank());
   c.operand_index.assign(c.index.begin(), c.index.end());
   Expr &at = c.operand_index[dim];
   at = from_the_end(c.attr("start").dim(), c.operand.dims[dim]) + at * c.attr("step").i64();
@@ -80,7 +80,7 @@ Status infer_unfold(InferContext &c) {
 
 Status view_unfold(ViewContext &c) {
   c.operand_index.assign(c.index.begin(), c.index.end() - 1);
-  Expr &at = c.operand_index[normal_axis(c.attr("dim").i64(), c.operand.rank())];
+  Expr &at = c.operand_index[dim_of(c, c.operand.rank())];
   at = at * c.attr("step").i64() + c.index.back();
   return {};
 }
