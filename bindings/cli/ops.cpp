@@ -50,13 +50,25 @@ void append_attrs(std::string &text, const Report &op) {
   }
 }
 
+// "by rule for x and weight", or why there is none.
+std::string gradient_of(const Report &op, std::string_view quote) {
+  const std::string kind = op.text("gradient.kind"), why = op.text("gradient.why"), ties = op.text("gradient.ties");
+  if (!why.empty()) return kind + ": " + why;
+  std::string text = kind == "rule" ? "by a rule for " : "through the decomposition for ";
+  for (size_t i = 0; i < op.count("gradient.operands"); ++i)
+    text.append(i ? ", " : "").append(quote).append(op.text(path_of("gradient.operands", i))).append(quote);
+  if (ties == "even") return text + "; equal elements share it";
+  return ties == "none" ? text : text + "; of equal elements the " + ties + " gets it";
+}
+
 std::string described(const Report &op) {
   std::string text = op.text("name") + ", " + op.text("family") + ", version " + op.shown("version") + ", " +
                      op.text("kind") + "\n" + op.text("doc") + "\n";
   append_args(text, op);
   append_attrs(text, op);
   for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", " : "results\n  ") + op.text(path_of("results", i));
-  return text + "\n";
+  if (op.count("results")) text += "\n";
+  return text + "gradient\n  " + gradient_of(op, "") + "\n";
 }
 
 // "floats, integers, bool": those of a set that are there as a whole go by its name.
@@ -96,7 +108,7 @@ std::string section_of(const Report &op) {
     for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", `" : " `") + op.text(path_of("results", i)) + "`";
     text += "\n";
   }
-  return text + "\n";
+  return text + "- gradient " + gradient_of(op, "`") + "\n\n";
 }
 
 std::vector<std::string> families_of(const std::vector<Report> &ops) {

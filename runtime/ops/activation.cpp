@@ -99,6 +99,7 @@ const Op records[] = {
         for (size_t k = 0; k < x.i.size(); ++k) c.results[0].i[k] = is_signed ? std::max<int64_t>(x.i[k], 0) : x.i[k];
         return {};
       },
+      .gradient = by_rule("x"),
       .samples =
           [](SampleSink &out) {
             samples_activation(out);
@@ -120,6 +121,7 @@ const Op records[] = {
           return {};
         });
       },
+      .gradient = through_decomposition(),
       .samples = samples_activation}},
 
     {{.name = "gelu",
@@ -133,6 +135,7 @@ const Op records[] = {
       .infer = infer_gelu},
      {.decompose = decompose_gelu,
       .reference = reference_gelu,
+      .gradient = through_decomposition(),
       .samples =
           [](SampleSink &out) {
             samples_activation(out);
@@ -147,6 +150,7 @@ const Op records[] = {
     unary("softsign", "x / (1 + |x|).", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return x / (abs(x) + 1); }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x / (1 + std::abs(x)); }>,
+           .gradient = by_rule("x"),
            .samples = samples_activation}),
     unary("tanhshrink", "x - tanh(x).", float_types,
           {.decompose = [](DecomposeContext &c) -> Status {
@@ -154,6 +158,7 @@ const Op records[] = {
              return g.give({g("sub", {c.node.inputs[0], g("tanh", {c.node.inputs[0]})})});
            },
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x - std::tanh(x); }>,
+           .gradient = through_decomposition(),
            .samples = samples_activation}),
 };
 

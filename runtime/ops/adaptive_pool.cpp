@@ -205,9 +205,10 @@ Op unpool(std::string_view name) {
                       "x's elements at their indices in the result's dims of space, counted as one, and zeros: what "
                       "max_pool with indices found at its places. Of two for one place the last stays.",
                       any_type, n, {list("size", "of the result's dims of space", AttrKind::dim)}, infer_unpool,
-                      {.decompose = decompose_unpool, .reference = reference_unpool, .samples = [](SampleSink &out) {
-                         samples_unpool(out, n);
-                       }});
+                      {.decompose = decompose_unpool,
+                       .reference = reference_unpool,
+                       .gradient = through_decomposition(),
+                       .samples = [](SampleSink &out) { samples_unpool(out, n); }});
   op.args.push_back({"indices", "of x's shape, 0 <= index < the product of size", dtypes(DType::i64), Arity::one,
                      /*same_dtype=*/false});
   op.flags = op_flags::moves;
@@ -222,18 +223,21 @@ Op adaptive(std::string_view name) {
       is_mean ? "The means of as many parts as `size` tells, which overlap where they do not divide x."
               : "The largest elements of as many parts as `size` tells, which overlap where they do not divide x.",
       is_mean ? float_types : numeric_types, n, {list("size", "of the result")}, infer_adaptive,
-      {.lower = lower_adaptive<combine>, .reference = reference_parts<is_mean>, .samples = [](SampleSink &out) {
-         samples_adaptive(out, n);
-       }});
+      {.lower = lower_adaptive<combine>,
+       .reference = reference_parts<is_mean>,
+       .gradient = by_rule("x", is_mean ? Ties::none : Ties::first),
+       .samples = [](SampleSink &out) { samples_adaptive(out, n); }});
 }
 template <bool is_mean>
 Op global(std::string_view name) {
-  return pool_record(
-      name,
-      is_mean ? "The mean of each channel's dims of space, which become 1."
-              : "The largest element of each channel's dims of space, which become 1; NaN if one is.",
-      is_mean ? float_types : numeric_types, 0, {}, infer_global,
-      {.decompose = decompose_global<is_mean>, .reference = reference_parts<is_mean>, .samples = samples_global});
+  return pool_record(name,
+                     is_mean ? "The mean of each channel's dims of space, which become 1."
+                             : "The largest element of each channel's dims of space, which become 1; NaN if one is.",
+                     is_mean ? float_types : numeric_types, 0, {}, infer_global,
+                     {.decompose = decompose_global<is_mean>,
+                      .reference = reference_parts<is_mean>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_global});
 }
 
 const Op records[] = {

@@ -247,7 +247,10 @@ const Op records[] = {
                  .fallback = false},
                 {.name = "scale", .doc = "0: 1 / sqrt(D)", .kind = AttrKind::f64, .fallback = 0.0}},
       .infer = infer_attention},
-     {.decompose = decompose_attention, .reference = reference_attention, .samples = samples_attention}},
+     {.decompose = decompose_attention,
+      .reference = reference_attention,
+      .gradient = by_rule("q, k, v, mask"),
+      .samples = samples_attention}},
 };
 
 }  // namespace

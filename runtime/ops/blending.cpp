@@ -167,23 +167,27 @@ const Op records[] = {
            numeric_types,
            {.lower = lower_by<[](LowerContext &, const Term &a, const Term &b) { return rest(a, b); }>,
             .reference = reference_of_quotients<rest_of>,
+            .gradient = by_rule("a, b"),
             .samples = samples_quotients}),
     binary("floor_divide",
            "a / b rounded down, exactly as far as the dtype holds it; an integer zero divisor is an error of the call.",
            numeric_types,
            {.lower = lower_floor_divide,
             .reference = reference_of_quotients<floor_of_quotient>,
+            .gradient = zero_gradient("constant between integer quotients"),
             .samples = samples_quotients}),
     binary("copysign", "|a| with b's sign, which -0 has; a NaN counts as positive.", float_types,
            {.lower = lower_by<[](LowerContext &, const Term &a, const Term &b) { return with_sign_of(a, b); }>,
             .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b) {
               return std::isnan(double(b)) ? std::abs(double(a)) : std::copysign(double(a), double(b));
             }>,
+            .gradient = by_rule("a"),
             .samples = samples_pairs}),
     binary("hypot", "sqrt(a^2 + b^2), which does not overflow inside; infinite where a or b is, even beside NaN.",
            float_types,
            {.lower = lower_hypot,
             .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b) { return std::hypot(a, b); }>,
+            .gradient = by_rule("a, b"),
             .samples = samples_hypot}),
     binary("xlogy", "a * log(b), and 0 where a is 0 unless b is NaN.", float_types,
            {.lower = lower_by<[](LowerContext &, const Term &a, const Term &b) {
@@ -192,6 +196,7 @@ const Op records[] = {
             .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b) {
               return a == 0 && !is_nan(b) ? a - a : a * std::log(b);
             }>,
+            .gradient = by_rule("a, b"),
             .samples = samples_xlogy}),
     {{.name = "clamp",
       .doc = "min(max(x, min), max): max where the bounds are crossed; NaN stays NaN.",
@@ -204,6 +209,7 @@ const Op records[] = {
         return min(max(x, c.attr("min").f64()), c.attr("max").f64());
       }>,
       .reference = reference_clamp,
+      .gradient = by_rule("x"),
       .samples = samples_clamp}},
     {{.name = "lerp",
       .doc = "a + weight * (b - a), from the nearer end.",
@@ -216,6 +222,7 @@ const Op records[] = {
       .reference = reference_of_floats<[](ReferenceContext &, auto a, auto b, auto weight) {
         return std::abs(double(weight)) < 0.5 ? a + weight * (b - a) : b - (b - a) * (1 - weight);
       }>,
+      .gradient = through_decomposition(),
       .samples = samples_lerp}},
 };
 

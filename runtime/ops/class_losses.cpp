@@ -213,14 +213,17 @@ Op loss_of_classes(std::string_view name, std::string_view doc, std::vector<Attr
 }
 
 const Op records[] = {
-    loss_of_classes(
-        "nll_loss", "-x at the target's class, times its weight; x holds logarithms of probabilities.", {},
-        infer_classes,
-        {.decompose = decompose_nll_loss, .reference = reference_classes<as_they_are>, .samples = samples_classes}),
+    loss_of_classes("nll_loss", "-x at the target's class, times its weight; x holds logarithms of probabilities.", {},
+                    infer_classes,
+                    {.decompose = decompose_nll_loss,
+                     .reference = reference_classes<as_they_are>,
+                     .gradient = through_decomposition(),
+                     .samples = samples_classes}),
     loss_of_classes("cross_entropy", "nll_loss of the log_softmax of x; an index out of range is an error of the call.",
                     {number("label_smoothing", "0 to 1: how much all classes share", 0.0)}, infer_cross_entropy,
                     {.decompose = decompose_cross_entropy,
                      .reference = reference_classes<log_softmax_of>,
+                     .gradient = through_decomposition(),
                      .samples = samples_cross_entropy}),
 };
 

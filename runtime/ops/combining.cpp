@@ -308,7 +308,10 @@ Op by_rows(std::string_view name, std::string_view doc, uint32_t flags, DTypes t
                     {"source", "[..., x's dims after these]", types}},
            .result_names = {"y"},
            .infer = infer_scatter_nd},
-          {.decompose = decompose_scatter_nd, .reference = reference_scatter_nd, .samples = samples_scatter_nd}};
+          {.decompose = decompose_scatter_nd,
+           .reference = reference_scatter_nd,
+           .gradient = through_decomposition(),
+           .samples = samples_scatter_nd}};
 }
 
 const Op records[] = {
@@ -321,7 +324,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
       .infer = infer_scatter_reduce},
-     {.decompose = decompose_scatter_reduce, .reference = reference_scatter_reduce, .samples = samples_scatter_reduce}},
+     {.decompose = decompose_scatter_reduce,
+      .reference = reference_scatter_reduce,
+      .gradient = through_decomposition(),
+      .samples = samples_scatter_reduce}},
     {{.name = "index_add",
       .doc = "x, with part k of source along a dim added to part index[k] of x, in the order of k.",
       .args = {{"x", "at least one dim", numeric_types},
@@ -330,7 +336,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the dim that index tells the place in")},
       .infer = infer_index_add},
-     {.decompose = decompose_index_add, .reference = reference_index_add, .samples = samples_index_add}},
+     {.decompose = decompose_index_add,
+      .reference = reference_index_add,
+      .gradient = through_decomposition(),
+      .samples = samples_index_add}},
     {{.name = "index_reduce",
       .doc = "x, with all parts k of source along a dim combined that are for part index[k] of x, in the order of k.",
       .args = {{"x", "at least one dim", numeric_types},
@@ -339,7 +348,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
       .infer = infer_index_reduce},
-     {.decompose = decompose_index_reduce, .reference = reference_index_add, .samples = samples_index_reduce}},
+     {.decompose = decompose_index_reduce,
+      .reference = reference_index_add,
+      .gradient = through_decomposition(),
+      .samples = samples_index_reduce}},
     by_rows("scatter_nd",
             "x, with source[i, ...] at y[indices[i, 0], indices[i, 1], ..., ...]. Of two for one element the last in "
             "row-major order stays.",
@@ -355,7 +367,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "mode", .doc = "'sum', 'mean' or 'max'", .kind = AttrKind::text, .fallback = "mean"}},
       .infer = infer_embedding_bag},
-     {.decompose = decompose_embedding_bag, .reference = reference_embedding_bag, .samples = samples_embedding_bag}},
+     {.decompose = decompose_embedding_bag,
+      .reference = reference_embedding_bag,
+      .gradient = by_rule("weight", Ties::first),
+      .samples = samples_embedding_bag}},
 };
 
 }  // namespace

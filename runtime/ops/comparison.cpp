@@ -73,6 +73,7 @@ void samples_where(SampleSink &out) {
 }
 
 Op comparison(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning) {
+  meaning.gradient = gives_booleans;
   return {{.name = name,
            .doc = doc,
            .args = {{"a", "any shape", types}, {"b", "broadcasts with a", types}},
@@ -134,6 +135,7 @@ const Op records[] = {
         return {};
       },
       .reference = reference_where,
+      .gradient = by_rule("a, b"),
       .samples = samples_where}},
 };
 

@@ -130,7 +130,7 @@ const Op records[] = {
                  .kind = AttrKind::boolean,
                  .fallback = true}},
       .infer = infer_convert},
-     {.lower = lower_convert, .reference = reference_convert, .samples = samples_convert}},
+     {.lower = lower_convert, .reference = reference_convert, .gradient = by_rule("x"), .samples = samples_convert}},
 };
 
 }  // namespace

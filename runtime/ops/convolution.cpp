@@ -188,17 +188,19 @@ template <size_t n>
 Op correlate(std::string_view name) {
   return correlation(name, "The sums of products of a window that slides over x: a convolution without a bias.", n,
                      false, infer_correlate,
-                     {.lower = lower_correlate, .reference = reference_conv, .samples = [](SampleSink &out) {
-                        samples_correlate(out, n);
-                      }});
+                     {.lower = lower_correlate,
+                      .reference = reference_conv,
+                      .gradient = by_rule("x, weight"),
+                      .samples = [](SampleSink &out) { samples_correlate(out, n); }});
 }
 template <size_t n>
 Op conv(std::string_view name) {
   return correlation(name, "Convolution as machine learning means it: correlation, and a bias for each output channel.",
                      n, true, infer_conv,
-                     {.decompose = decompose_conv, .reference = reference_conv, .samples = [](SampleSink &out) {
-                        samples_conv(out, n);
-                      }});
+                     {.decompose = decompose_conv,
+                      .reference = reference_conv,
+                      .gradient = through_decomposition(),
+                      .samples = [](SampleSink &out) { samples_conv(out, n); }});
 }
 
 const Op records[] = {correlate<1>("correlate1d"), correlate<2>("correlate2d"), correlate<3>("correlate3d"),

@@ -137,7 +137,10 @@ const Op records[] = {
       .result_names = {"counts"},
       .attrs = {bins("how many numbers are counted")},
       .infer = infer_bincount},
-     {.decompose = decompose_bincount, .reference = reference_bincount, .samples = samples_bincount}},
+     {.decompose = decompose_bincount,
+      .reference = reference_bincount,
+      .gradient = gives_integers,
+      .samples = samples_bincount}},
     {{.name = "histogram",
       .doc =
           "How many elements lie in each of `bins` ranges of one width from min to max, each with its lower edge, the "
@@ -149,7 +152,10 @@ const Op records[] = {
                 {.name = "min", .doc = "the first one's lower edge", .kind = AttrKind::f64, .required = true},
                 {.name = "max", .doc = "the last one's upper edge", .kind = AttrKind::f64, .required = true}},
       .infer = infer_histogram},
-     {.decompose = decompose_histogram, .reference = reference_histogram, .samples = samples_histogram}},
+     {.decompose = decompose_histogram,
+      .reference = reference_histogram,
+      .gradient = gives_integers,
+      .samples = samples_histogram}},
 };
 
 }  // namespace

@@ -135,6 +135,7 @@ const Op records[] = {
         std::ranges::fill(c.results[0].i, static_cast<int64_t>(number));
         return {};
       },
+      .gradient = takes_no_floats,
       .samples = samples_full}},
 
     {{.name = "size",
@@ -156,6 +157,7 @@ const Op records[] = {
           c.results[0].i[0] = value;
         return {};
       },
+      .gradient = takes_no_floats,
       .samples =
           [](SampleSink &out) {
             out.push_back({.name = "literal", .attrs = {{"value", Dim(12)}}});
@@ -190,6 +192,7 @@ const Op records[] = {
         });
         return {};
       },
+      .gradient = takes_no_floats,
       .samples = samples_iota}},
 
     {{.name = "clone",
@@ -206,6 +209,7 @@ const Op records[] = {
         copy_broadcast(*c.inputs[0], c.results[0]);
         return {};
       },
+      .gradient = by_rule("x"),
       .samples =
           [](SampleSink &out) {
             out.push_back({.name = "f32", .inputs = {f32({3, 65})}});
@@ -229,6 +233,7 @@ const Op records[] = {
         copy_broadcast(*c.inputs[1], c.results[0]);
         return {};
       },
+      .gradient = by_rule("src"),
       .samples =
           [](SampleSink &out) {
             out.push_back({.name = "matrix", .inputs = {f32({3, 5}), f32({3, 5})}});

@@ -347,13 +347,19 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "equation", .doc = "letters, commas and an arrow", .kind = AttrKind::text, .required = true}},
       .infer = infer_einsum},
-     {.decompose = decompose_einsum, .reference = reference_einsum, .samples = samples_einsum}},
+     {.decompose = decompose_einsum,
+      .reference = reference_einsum,
+      .gradient = through_decomposition(),
+      .samples = samples_einsum}},
     {{.name = "outer",
       .doc = "y[i, j] = a[i] * b[j].",
       .args = {{"a", "[n]", numeric_types}, {"b", "[m]", numeric_types}},
       .result_names = {"y"},
       .infer = infer_outer},
-     {.decompose = decompose_outer, .reference = reference_outer, .samples = samples_outer}},
+     {.decompose = decompose_outer,
+      .reference = reference_outer,
+      .gradient = through_decomposition(),
+      .samples = samples_outer}},
 };
 
 }  // namespace

@@ -115,6 +115,7 @@ Op moving(std::string_view name, std::string_view doc, std::string_view x_doc, s
   Op op = unary(name, doc, any_type, meaning, std::move(attrs));
   op.flags = op_flags::moves;
   op.args[0].doc = x_doc;
+  op.gradient = by_rule("x");
   op.infer = infer;
   return op;
 }

@@ -74,10 +74,12 @@ const Op records[] = {
     gated("glu", "The first half of x along dim times the sigmoid of the second.",
           {.lower = lower_halves<[](const Term &a, const Term &b) { return a * sigmoid(b); }>,
            .reference = reference_halves<[](auto a, auto b) { return a / (1 + std::exp(-b)); }>,
+           .gradient = by_rule("x"),
            .samples = samples_halves}),
     gated("swiglu", "silu of the first half of x along dim, times the second: the gate comes first.",
           {.lower = lower_halves<[](const Term &a, const Term &b) { return a * sigmoid(a) * b; }>,
            .reference = reference_halves<[](auto a, auto b) { return a / (1 + std::exp(-a)) * b; }>,
+           .gradient = by_rule("x"),
            .samples = samples_halves}),
 };
 

@@ -317,7 +317,10 @@ const Op records[] = {
                  .fallback = "zeros"},
                 aligns},
       .infer = infer_grid_sample},
-     {.lower = lower_grid_sample, .reference = reference_grid_sample, .samples = samples_grid_sample}},
+     {.lower = lower_grid_sample,
+      .reference = reference_grid_sample,
+      .gradient = by_rule("x, grid"),
+      .samples = samples_grid_sample}},
 
     {{.name = "affine_grid",
       .doc = "[N, size, n]: the places in x that theta makes of those in the result, for grid_sample.",
@@ -325,7 +328,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {list("size", "of the result's dims of space, n = 2 or 3", AttrKind::dim), aligns},
       .infer = infer_affine_grid},
-     {.lower = lower_affine_grid, .reference = reference_affine_grid, .samples = samples_affine_grid}},
+     {.lower = lower_affine_grid,
+      .reference = reference_affine_grid,
+      .gradient = by_rule("theta"),
+      .samples = samples_affine_grid}},
 };
 
 }  // namespace

@@ -185,7 +185,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
       .infer = infer_gather},
-     {.lower = lower_gather, .reference = reference_gather, .samples = samples_gather}},
+     {.lower = lower_gather, .reference = reference_gather, .gradient = by_rule("x"), .samples = samples_gather}},
 
     {{.name = "index_select",
       .doc = "Picks along one dim, the same everywhere: y[i][j] = x[index[i]][j] for dim 0.",
@@ -195,7 +195,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim that is indexed", .kind = AttrKind::i64, .required = true}},
       .infer = infer_index_select},
-     {.lower = lower_index_select, .reference = reference_index_select, .samples = samples_index_select}},
+     {.lower = lower_index_select,
+      .reference = reference_index_select,
+      .gradient = by_rule("x"),
+      .samples = samples_index_select}},
 
     {{.name = "embedding",
       .doc = "Picks rows of a table: y[..., :] = weight[index[...], :].",
@@ -204,7 +207,10 @@ const Op records[] = {
                {"index", "any shape; 0 <= index < V", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_embedding},
-     {.lower = lower_embedding, .reference = reference_embedding, .samples = samples_embedding}},
+     {.lower = lower_embedding,
+      .reference = reference_embedding,
+      .gradient = by_rule("weight"),
+      .samples = samples_embedding}},
 };
 
 }  // namespace

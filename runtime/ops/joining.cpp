@@ -312,7 +312,7 @@ const Op records[] = {
                  .kind = AttrKind::i64,
                  .required = true}},
       .infer = infer_concat},
-     {.lower = lower_concat, .reference = reference_concat, .samples = samples_concat}},
+     {.lower = lower_concat, .reference = reference_concat, .gradient = by_rule("xs"), .samples = samples_concat}},
 
     {{.name = "pad",
       .doc = "A tensor with a number, or with its own elements, around it; or with less of it.",
@@ -328,7 +328,7 @@ const Op records[] = {
                  .kind = AttrKind::text,
                  .fallback = "constant"}},
       .infer = infer_pad},
-     {.lower = lower_pad, .reference = reference_pad, .samples = samples_pad}},
+     {.lower = lower_pad, .reference = reference_pad, .gradient = by_rule("x"), .samples = samples_pad}},
 
     {{.name = "split",
       .doc = "x in parts along dim, one result each: views, as slices are.",
@@ -336,7 +336,10 @@ const Op records[] = {
       .args = {{"x", "any shape", any_type}},
       .attrs = {list("sizes", "of the parts, whose sum is x's", AttrKind::dim), dim_attr("of x", 0)},
       .infer = infer_split},
-     {.decompose = decompose_split, .reference = reference_split, .samples = samples_split}},
+     {.decompose = decompose_split,
+      .reference = reference_split,
+      .gradient = through_decomposition(),
+      .samples = samples_split}},
     {{.name = "stack",
       .doc = "Tensors of one shape beside each other along a new dim.",
       .flags = op_flags::moves,
@@ -344,7 +347,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("of the result", 0)},
       .infer = infer_stack},
-     {.decompose = decompose_stack, .reference = reference_stack, .samples = samples_stack}},
+     {.decompose = decompose_stack,
+      .reference = reference_stack,
+      .gradient = through_decomposition(),
+      .samples = samples_stack}},
 };
 
 }  // namespace

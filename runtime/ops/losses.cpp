@@ -247,36 +247,54 @@ Op with_weights(Op op) {
   return op;
 }
 const Op records[] = {
-    loss_of_elements(
-        "mse_loss", "(x - target)^2.", {}, infer_elements,
-        {.decompose = decompose_mse, .reference = reference_loss<square_error>, .samples = samples_errors}),
-    loss_of_elements(
-        "l1_loss", "|x - target|.", {}, infer_elements,
-        {.decompose = decompose_l1, .reference = reference_loss<absolute_error>, .samples = samples_errors}),
-    loss_of_elements(
-        "smooth_l1_loss", "(x - target)^2 / (2 beta) where |x - target| < beta, else |x - target| - beta / 2.",
-        {number("beta", "at least 0: where the parabola ends", 1.0)}, infer_smooth,
-        {.decompose = decompose_smooth_l1, .reference = reference_loss<smooth_error>, .samples = samples_smooth}),
-    loss_of_elements(
-        "huber_loss", "(x - target)^2 / 2 where |x - target| < delta, else delta (|x - target| - delta / 2).",
-        {number("delta", "above 0: where the parabola ends", 1.0)}, infer_huber,
-        {.decompose = decompose_huber, .reference = reference_loss<huber_error>, .samples = samples_huber}),
-    loss_of_elements(
-        "binary_cross_entropy",
-        "-(target log(x) + (1 - target) log(1 - x)) of probabilities, with logarithms of at least -100.", {},
-        infer_elements,
-        {.decompose = decompose_bce, .reference = reference_loss<cross_entropy_of>, .samples = samples_probabilities}),
+    loss_of_elements("mse_loss", "(x - target)^2.", {}, infer_elements,
+                     {.decompose = decompose_mse,
+                      .reference = reference_loss<square_error>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_errors}),
+    loss_of_elements("l1_loss", "|x - target|.", {}, infer_elements,
+                     {.decompose = decompose_l1,
+                      .reference = reference_loss<absolute_error>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_errors}),
+    loss_of_elements("smooth_l1_loss",
+                     "(x - target)^2 / (2 beta) where |x - target| < beta, else |x - target| - beta / 2.",
+                     {number("beta", "at least 0: where the parabola ends", 1.0)}, infer_smooth,
+                     {.decompose = decompose_smooth_l1,
+                      .reference = reference_loss<smooth_error>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_smooth}),
+    loss_of_elements("huber_loss",
+                     "(x - target)^2 / 2 where |x - target| < delta, else delta (|x - target| - delta / 2).",
+                     {number("delta", "above 0: where the parabola ends", 1.0)}, infer_huber,
+                     {.decompose = decompose_huber,
+                      .reference = reference_loss<huber_error>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_huber}),
+    loss_of_elements("binary_cross_entropy",
+                     "-(target log(x) + (1 - target) log(1 - x)) of probabilities, with logarithms of at least -100.",
+                     {}, infer_elements,
+                     {.decompose = decompose_bce,
+                      .reference = reference_loss<cross_entropy_of>,
+                      .gradient = by_rule("x, target"),
+                      .samples = samples_probabilities}),
     with_weights(loss_of_elements(
         "binary_cross_entropy_with_logits",
         "weight times -(positive_weight target log(s) + (1 - target) log(1 - s)) with s = sigmoid(x), which does not "
         "overflow inside. Of one weight alone the other is a scalar 1.",
         {}, infer_elements,
-        {.decompose = decompose_bce_with_logits, .reference = reference_bce_with_logits, .samples = samples_logits})),
+        {.decompose = decompose_bce_with_logits,
+         .reference = reference_bce_with_logits,
+         .gradient = through_decomposition(),
+         .samples = samples_logits})),
     loss_of_elements(
         "kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0.",
         {{.name = "log_target", .doc = "target is a logarithm, too", .kind = AttrKind::boolean, .fallback = false}},
         infer_elements,
-        {.decompose = decompose_kl_div, .reference = reference_loss<divergence>, .samples = samples_kl_div}),
+        {.decompose = decompose_kl_div,
+         .reference = reference_loss<divergence>,
+         .gradient = through_decomposition(),
+         .samples = samples_kl_div}),
 };
 
 }  // namespace

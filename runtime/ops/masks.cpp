@@ -125,7 +125,7 @@ const Op records[] = {
       .attrs = {{.name = "classes", .doc = "the size of the new dim", .kind = AttrKind::dim, .required = true},
                 {.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .fallback = DType::i64}},
       .infer = infer_one_hot},
-     {.lower = lower_one_hot, .reference = reference_one_hot, .samples = samples_one_hot}},
+     {.lower = lower_one_hot, .reference = reference_one_hot, .gradient = takes_no_floats, .samples = samples_one_hot}},
 };
 
 }  // namespace

@@ -247,7 +247,7 @@ const Op records[] = {
       .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},
                 {.name = "transpose_b", .doc = "b is [..., N, K]", .kind = AttrKind::boolean, .fallback = false}},
       .infer = infer_matmul},
-     {.lower = lower_matmul, .reference = reference_matmul, .samples = samples_matmul}},
+     {.lower = lower_matmul, .reference = reference_matmul, .gradient = by_rule("a, b"), .samples = samples_matmul}},
 
     {{.name = "linear",
       .doc = "x weight^T + bias, over the last dim of x. Of 8-bit integers in i32; wider ones wrap.",
@@ -258,7 +258,10 @@ const Op records[] = {
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_linear},
-     {.decompose = decompose_linear, .reference = reference_linear, .samples = samples_linear}},
+     {.decompose = decompose_linear,
+      .reference = reference_linear,
+      .gradient = through_decomposition(),
+      .samples = samples_linear}},
 };
 
 }  // namespace

@@ -362,7 +362,7 @@ const Op records[] = {
       .args = {{"args", "the graph's inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "graph", .doc = "what is called", .kind = AttrKind::graph, .required = true}},
       .infer = infer_call},
-     {.reference = reference_call, .samples = samples_call}},
+     {.reference = reference_call, .gradient = by_rule("args"), .samples = samples_call}},
     {{.name = "cond",
       .doc = "The outputs of then_graph if the predicate is true, else of else_graph, at these operands. Only the one "
              "runs. Both take all operands, and their outputs have the same types.",
@@ -372,7 +372,7 @@ const Op records[] = {
       .attrs = {{.name = "then_graph", .doc = "what runs if it is true", .kind = AttrKind::graph, .required = true},
                 {.name = "else_graph", .doc = "what runs if it is false", .kind = AttrKind::graph, .required = true}},
       .infer = infer_cond},
-     {.reference = reference_cond, .samples = samples_cond}},
+     {.reference = reference_cond, .gradient = by_rule("args"), .samples = samples_cond}},
     {{.name = "while",
       .doc =
           "As long as cond_graph gives true, body_graph's outputs take the place of the carried operands; the result "
@@ -385,7 +385,9 @@ const Op records[] = {
                 {.name = "body_graph", .doc = "one turn", .kind = AttrKind::graph, .required = true},
                 {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_while},
-     {.reference = reference_while, .samples = samples_while}},
+     {.reference = reference_while,
+      .gradient = no_gradient("nothing bounds its turns, so that there is no room to keep what each of them computed"),
+      .samples = samples_while}},
 };
 
 }  // namespace

@@ -214,7 +214,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {eps_attr(1e-5)},
       .infer = infer_channels},
-     {.decompose = decompose_batch_norm, .reference = reference_batch_norm, .samples = samples_batch_norm}},
+     {.decompose = decompose_batch_norm,
+      .reference = reference_batch_norm,
+      .gradient = through_decomposition(),
+      .samples = samples_batch_norm}},
 
     {{.name = "layer_norm",
       .doc = "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the last dims.",
@@ -225,7 +228,10 @@ const Op records[] = {
       .attrs = {eps_attr(1e-5),
                 {.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1}},
       .infer = infer_layer_norm},
-     {.decompose = decompose_layer_norm, .reference = reference_layer_norm, .samples = samples_layer_norm}},
+     {.decompose = decompose_layer_norm,
+      .reference = reference_layer_norm,
+      .gradient = through_decomposition(),
+      .samples = samples_layer_norm}},
 
     {{.name = "rms_norm",
       .doc = "x / sqrt(mean of x^2 + eps) * scale, over the last dim.",
@@ -233,7 +239,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {eps_attr(1e-6)},
       .infer = infer_rms_norm},
-     {.decompose = decompose_rms_norm, .reference = reference_rms_norm, .samples = samples_rms_norm}},
+     {.decompose = decompose_rms_norm,
+      .reference = reference_rms_norm,
+      .gradient = through_decomposition(),
+      .samples = samples_rms_norm}},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "runtime/graph/edit.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
+#include "runtime/ops/gradient.h"
 
 namespace kiln {
 
@@ -104,10 +105,12 @@ struct OpMeaning {
   Status (*decompose)(DecomposeContext &) = nullptr;
 
   Status (*reference)(ReferenceContext &) = nullptr;  // null for a view op: its map is walked
+  Gradient gradient = {};                             // declared by every record
   void (*samples)(SampleSink &) = nullptr;
 };
 
-// One literal a record: {{.name = ..., .doc = ..., .infer = ...}, {.lower = ..., .reference = ..., .samples = ...}}.
+// One literal a record: {{.name = ..., .doc = ..., .infer = ...}, {.lower = ..., .reference = ..., .gradient = ...,
+// .samples = ...}}.
 struct Op : OpSchema, OpMeaning {};
 
 // The built-in ops, sorted by name.

@@ -324,9 +324,10 @@ Op sorting(std::string_view name, std::string_view doc, DTypes types, std::vecto
           meaning};
 }
 Op argsort() {
-  Op op = sorting("argsort", "The indices of the elements along a dim in ascending order: those of `sort`.",
-                  comparable_types, {flag("descending", "the largest first", false)}, infer_argsort,
-                  {.lower = lower_sort, .reference = reference_sort, .samples = samples_sort});
+  Op op =
+      sorting("argsort", "The indices of the elements along a dim in ascending order: those of `sort`.",
+              comparable_types, {flag("descending", "the largest first", false)}, infer_argsort,
+              {.lower = lower_sort, .reference = reference_sort, .gradient = gives_indices, .samples = samples_sort});
   op.result_names = {"indices"};
   return op;
 }
@@ -336,7 +337,7 @@ const Op records[] = {
             "The elements along a dim in ascending order, and the indices where they were. Equal elements keep their "
             "order, -0 equals 0, NaN is the largest.",
             comparable_types, {flag("descending", "the largest first", false)}, infer_sort,
-            {.lower = lower_sort, .reference = reference_sort, .samples = samples_sort}),
+            {.lower = lower_sort, .reference = reference_sort, .gradient = by_rule("x"), .samples = samples_sort}),
     argsort(),
     sorting(
         "topk",
@@ -344,18 +345,27 @@ const Op records[] = {
         "lowest. NaN is the largest.",
         comparable_types,
         {k_attr("how many; at most the dim's size"), flag("largest", "false: the smallest, in ascending order", true)},
-        infer_topk, {.lower = lower_sort, .reference = reference_sort, .samples = samples_topk}),
-    sorting(
-        "kthvalue",
-        "The k-th smallest element along a dim, and its index: of equal ones in their order. NaN is the largest.",
-        numeric_types, {k_attr("which; from 1 to the dim's size"), flag("keepdim", "keep the dim, with size 1", false)},
-        infer_ranked, {.decompose = decompose_kthvalue, .reference = reference_ranked, .samples = samples_kthvalue}),
+        infer_topk,
+        {.lower = lower_sort, .reference = reference_sort, .gradient = by_rule("x"), .samples = samples_topk}),
+    sorting("kthvalue",
+            "The k-th smallest element along a dim, and its index: of equal ones in their order. NaN is the largest.",
+            numeric_types,
+            {k_attr("which; from 1 to the dim's size"), flag("keepdim", "keep the dim, with size 1", false)},
+            infer_ranked,
+            {.decompose = decompose_kthvalue,
+             .reference = reference_ranked,
+             .gradient = through_decomposition(),
+             .samples = samples_kthvalue}),
     sorting("median",
             "The middle element along a dim in ascending order, of two the lower one, NaN if an element is; and its "
             "index: of equal ones in "
             "their order, of NaN the first.",
             numeric_types, {flag("keepdim", "keep the dim, with size 1", false)}, infer_ranked,
-            {.decompose = decompose_median, .reference = reference_ranked, .samples = samples_median}, /*flags=*/0),
+            {.decompose = decompose_median,
+             .reference = reference_ranked,
+             .gradient = through_decomposition(),
+             .samples = samples_median},
+            /*flags=*/0),
 
     {{.name = "searchsorted",
       .doc = "For each value how many elements of a sorted row are less than it or, if right, not greater: where it "
@@ -365,7 +375,10 @@ const Op records[] = {
       .result_names = {"index"},
       .attrs = {{.name = "right", .doc = "behind equal elements", .kind = AttrKind::boolean, .fallback = false}},
       .infer = infer_searchsorted},
-     {.lower = lower_searchsorted, .reference = reference_searchsorted, .samples = samples_searchsorted}},
+     {.lower = lower_searchsorted,
+      .reference = reference_searchsorted,
+      .gradient = gives_indices,
+      .samples = samples_searchsorted}},
 };
 
 }  // namespace

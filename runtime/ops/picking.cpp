@@ -216,7 +216,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the first dim that an index stands for", 0)},
       .infer = infer_index},
-     {.lower = lower_index, .reference = reference_index, .samples = samples_index}},
+     {.lower = lower_index, .reference = reference_index, .gradient = by_rule("x"), .samples = samples_index}},
     {{.name = "take_along",
       .doc = "gather, of operands that are broadcast to each other in all dims but `dim`.",
       .flags = op_flags::moves,
@@ -224,7 +224,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the dim that index tells the place in")},
       .infer = infer_take_along},
-     {.decompose = decompose_take_along, .reference = reference_take_along, .samples = samples_take_along}},
+     {.decompose = decompose_take_along,
+      .reference = reference_take_along,
+      .gradient = through_decomposition(),
+      .samples = samples_take_along}},
     {{.name = "gather_nd",
       .doc =
           "y[i, ...] = x[indices[i, 0], indices[i, 1], ..., ...]: a row of indices tells an element, or a part, of x.",
@@ -232,7 +235,10 @@ const Op records[] = {
       .args = {{"x", "any shape", any_type}, indices_arg("indices", "[..., k]: for the first k dims of x")},
       .result_names = {"y"},
       .infer = infer_gather_nd},
-     {.decompose = decompose_gather_nd, .reference = reference_gather_nd, .samples = samples_gather_nd}},
+     {.decompose = decompose_gather_nd,
+      .reference = reference_gather_nd,
+      .gradient = through_decomposition(),
+      .samples = samples_gather_nd}},
     {{.name = "reverse_sequence",
       .doc =
           "The first lengths[b] elements along `dim` from the last to the first, for each b in batch_dim; the others "
@@ -243,7 +249,10 @@ const Op records[] = {
       .attrs = {dim_attr("the dim that is reversed"),
                 {.name = "batch_dim", .doc = "the dim that has a length each", .kind = AttrKind::i64, .fallback = 0}},
       .infer = infer_reverse_sequence},
-     {.lower = lower_reverse_sequence, .reference = reference_reverse_sequence, .samples = samples_reverse_sequence}},
+     {.lower = lower_reverse_sequence,
+      .reference = reference_reverse_sequence,
+      .gradient = by_rule("x"),
+      .samples = samples_reverse_sequence}},
 };
 
 }  // namespace

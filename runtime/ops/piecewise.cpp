@@ -85,12 +85,14 @@ const Op records[] = {
     unary("relu6", "min(max(x, 0), 6).", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return relu6(x); }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return relu6_of(x); }>,
+           .gradient = by_rule("x"),
            .samples = samples_joint}),
     unary("leaky_relu", "x above 0, else negative_slope * x.", float_types,
           {.lower = lower_by<[](LowerContext &c, const Term &x) {
              return select(x > 0, x, x * c.attr("negative_slope").f64());
            }>,
            .reference = reference_of_floats<leaky>,
+           .gradient = by_rule("x"),
            .samples = samples_chosen<slope_chosen>},
           {number("negative_slope", "of what is not above 0", 0.01)}),
     {{.name = "prelu",
@@ -99,7 +101,7 @@ const Op records[] = {
                {"slope", "a scalar, [1], or [C]", float_types}},
       .result_names = {"y"},
       .infer = infer_prelu},
-     {.lower = lower_prelu, .reference = reference_prelu, .samples = samples_prelu}},
+     {.lower = lower_prelu, .reference = reference_prelu, .gradient = by_rule("x, slope"), .samples = samples_prelu}},
     with_infer(unary("hardtanh", "min(max(x, min), max).", float_types,
                      {.lower = lower_by<[](LowerContext &c, const Term &x) {
                         return min(max(x, c.attr("min").f64()), c.attr("max").f64());
@@ -108,16 +110,19 @@ const Op records[] = {
                         using T = decltype(x);
                         return smaller(larger(x, T(c.attr("min").f64())), T(c.attr("max").f64()));
                       }>,
+                      .gradient = by_rule("x"),
                       .samples = samples_chosen<bounds_chosen>},
                      {number("min", "the least", -1.0), number("max", "the largest", 1.0)}),
                infer_ordered),
     unary("hardsigmoid", "relu6(x + 3) / 6.", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return relu6(x + 3) / 6; }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return relu6_of(x + 3) / 6; }>,
+           .gradient = by_rule("x"),
            .samples = samples_joint}),
     unary("hardswish", "x * relu6(x + 3) / 6.", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return x * relu6(x + 3) / 6; }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x * relu6_of(x + 3) / 6; }>,
+           .gradient = by_rule("x"),
            .samples = samples_joint}),
     unary("threshold", "value where x is at most threshold, else x, and NaN.", float_types,
           {.lower = lower_by<[](LowerContext &c, const Term &x) {
@@ -126,6 +131,7 @@ const Op records[] = {
            .reference = reference_of_floats<[](ReferenceContext &c, auto x) {
              return x <= c.attr("threshold").f64() ? c.attr("value").f64() : x;
            }>,
+           .gradient = by_rule("x"),
            .samples = samples_chosen<threshold_chosen>},
           {number("threshold", "what x has to be above", 0.0), number("value", "in place of the rest", 0.0)}),
     with_infer(unary("hardshrink", "0 from -lambda to lambda, else x.", float_types,
@@ -135,6 +141,7 @@ const Op records[] = {
                       .reference = reference_of_floats<[](ReferenceContext &c, auto x) {
                         return std::abs(double(x)) <= c.attr("lambda").f64() ? 0 : x;
                       }>,
+                      .gradient = by_rule("x"),
                       .samples = samples_chosen<lambda_chosen>},
                      {number("lambda", "at least 0", 0.5)}),
                infer_shrink),
@@ -144,6 +151,7 @@ const Op records[] = {
                         return select(x > lambda, x - lambda, select(x < -lambda, x + lambda, select(x == x, 0, x)));
                       }>,
                       .reference = reference_of_floats<shrunk>,
+                      .gradient = by_rule("x"),
                       .samples = samples_chosen<lambda_chosen>},
                      {number("lambda", "at least 0", 0.5)}),
                infer_shrink),

@@ -318,6 +318,7 @@ Op max_pool(std::string_view name) {
                      numeric_types, n, window_attrs(n, {dilation}), infer_pool,
                      {.lower = lower_max_pool,
                       .reference = reference_pool<Pooling::largest>,
+                      .gradient = by_rule("x", Ties::first),
                       .samples = [](SampleSink &out) { samples_max_pool(out, n); }});
 }
 template <size_t n>
@@ -329,6 +330,7 @@ Op max_pool_with_indices(std::string_view name) {
       numeric_types, n, window_attrs(n, {dilation}), infer_pool_with_indices,
       {.lower = lower_max_pool_with_indices,
        .reference = reference_pool<Pooling::largest>,
+       .gradient = by_rule("x", Ties::first),
        .samples = [](SampleSink &out) { samples_indices(out, n); }});
   op.result_names = {"y", "indices"};
   return op;
@@ -338,18 +340,20 @@ Op sum_pool(std::string_view name) {
   return pool_record(name, "The sum of each window.", numeric_types, n, window_attrs(n, {dilation}), infer_pool,
                      {.lower = lower_sum_pool,
                       .reference = reference_pool<Pooling::sum>,
+                      .gradient = by_rule("x"),
                       .samples = [](SampleSink &out) { samples_sum_pool(out, n); }});
 }
 template <size_t n>
 Op lp_pool(std::string_view name) {
-  return pool_record(
-      name,
-      "sum(|x|^p)^(1/p) of each window, as ONNX has it. PyTorch's takes x^p, which has a sign, and with "
-      "ceil_mode weighs windows that are cut.",
-      float_types, n, window_attrs(n, {dilation, number("p", "the exponent, more than 0", 2)}), infer_lp_pool,
-      {.decompose = decompose_lp_pool, .reference = reference_pool<Pooling::norm>, .samples = [](SampleSink &out) {
-         samples_lp_pool(out, n);
-       }});
+  return pool_record(name,
+                     "sum(|x|^p)^(1/p) of each window, as ONNX has it. PyTorch's takes x^p, which has a sign, and with "
+                     "ceil_mode weighs windows that are cut.",
+                     float_types, n, window_attrs(n, {dilation, number("p", "the exponent, more than 0", 2)}),
+                     infer_lp_pool,
+                     {.decompose = decompose_lp_pool,
+                      .reference = reference_pool<Pooling::norm>,
+                      .gradient = through_decomposition(),
+                      .samples = [](SampleSink &out) { samples_lp_pool(out, n); }});
 }
 template <size_t n>
 Op avg_pool(std::string_view name) {
@@ -357,6 +361,7 @@ Op avg_pool(std::string_view name) {
                      window_attrs(n, {counts_padding}), infer_pool,
                      {.lower = lower_avg_pool,
                       .reference = reference_pool<Pooling::mean>,
+                      .gradient = by_rule("x"),
                       .samples = [](SampleSink &out) { samples_avg_pool(out, n); }});
 }
 

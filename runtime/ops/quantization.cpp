@@ -174,7 +174,10 @@ const Op records[] = {
                  .fallback = 0},
                 {.name = "dtype", .doc = "of y: f32, f16 or bf16", .kind = AttrKind::dtype, .fallback = DType::f32}},
       .infer = infer_dequantize},
-     {.lower = lower_dequantize, .reference = reference_dequantize, .samples = samples_dequantize}},
+     {.lower = lower_dequantize,
+      .reference = reference_dequantize,
+      .gradient = by_rule("scales"),
+      .samples = samples_dequantize}},
 };
 
 }  // namespace

@@ -335,7 +335,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = made_of(DType::u32, {}),
       .infer = infer_bits},
-     {.lower = lower_bits, .reference = reference_bits, .samples = samples_bits}},
+     {.lower = lower_bits, .reference = reference_bits, .gradient = gives_integers, .samples = samples_bits}},
     {{.name = "uniform",
       .doc = "Random numbers of low <= y < high, the same on every backend: 24 of random_bits' upper bits, of f64 53. "
              "n elements use up n / 4 counters, of f64 n / 2. Where low + u * (high - low) is rounded, or the dtype "
@@ -344,7 +344,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = made_of(DType::f32, {number("low", "the least", 0), number("high", "what all are below", 1)}),
       .infer = infer_uniform},
-     {.lower = lower_uniform, .reference = reference_uniform, .samples = samples_uniform}},
+     {.lower = lower_uniform, .reference = reference_uniform, .gradient = takes_no_floats, .samples = samples_uniform}},
     {{.name = "normal",
       .doc = "Normally distributed random numbers, by Box and Muller: two elements of two of uniform's numbers, the "
              "cosine "
@@ -353,7 +353,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = made_of(DType::f32, {number("mean", "the mean", 0), number("std", "the standard deviation", 1)}),
       .infer = infer_normal},
-     {.lower = lower_normal, .reference = reference_normal, .samples = samples_normal}},
+     {.lower = lower_normal, .reference = reference_normal, .gradient = takes_no_floats, .samples = samples_normal}},
     {{.name = "randint",
       .doc =
           "Random integers of low <= y < high, the same on every backend: the upper half of random_bits' 32 bits, of a "
@@ -365,7 +365,7 @@ const Op records[] = {
           made_of(DType::i64, {{.name = "low", .doc = "the least", .kind = AttrKind::i64, .fallback = 0},
                                {.name = "high", .doc = "what all are below", .kind = AttrKind::i64, .required = true}}),
       .infer = infer_randint},
-     {.lower = lower_randint, .reference = reference_randint, .samples = samples_randint}},
+     {.lower = lower_randint, .reference = reference_randint, .gradient = gives_integers, .samples = samples_randint}},
     {{.name = "bernoulli",
       .doc = "True with probability p, the same on every backend: where uniform's number of p's dtype (f32 for 16 "
              "bits) is "
@@ -373,7 +373,10 @@ const Op records[] = {
       .args = keyed({{"p", "any shape", float_types}}),
       .result_names = {"y"},
       .infer = infer_bernoulli},
-     {.lower = lower_bernoulli, .reference = reference_bernoulli, .samples = samples_bernoulli}},
+     {.lower = lower_bernoulli,
+      .reference = reference_bernoulli,
+      .gradient = gives_booleans,
+      .samples = samples_bernoulli}},
 };
 
 }  // namespace

@@ -108,7 +108,7 @@ const Op records[] = {
                  .is_list = true,
                  .required = true}},
       .infer = infer_reshape},
-     {.view = view_reshape, .samples = samples_reshape}},
+     {.view = view_reshape, .gradient = by_rule("x"), .samples = samples_reshape}},
 };
 
 }  // namespace

@@ -389,11 +389,12 @@ Op weighing(std::string_view name, std::string_view doc, OpMeaning meaning) {
       infer_weighed, meaning);
 }
 Op nearest() {
-  Op op = resizing("resize_nearest",
-                   "Element floor(o * x's size / size) of x at each place o. PyTorch's nearest, which computes that in "
-                   "f32; with half_pixel its nearest-exact.",
-                   any_type, {flag("half_pixel", "o + 1/2 in place of o", false)}, infer_resize,
-                   {.lower = lower_nearest, .reference = reference_nearest, .samples = samples_nearest});
+  Op op = resizing(
+      "resize_nearest",
+      "Element floor(o * x's size / size) of x at each place o. PyTorch's nearest, which computes that in "
+      "f32; with half_pixel its nearest-exact.",
+      any_type, {flag("half_pixel", "o + 1/2 in place of o", false)}, infer_resize,
+      {.lower = lower_nearest, .reference = reference_nearest, .gradient = by_rule("x"), .samples = samples_nearest});
   op.flags = op_flags::moves;
   return op;
 }
@@ -410,17 +411,26 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("of x")},
       .infer = infer_resample},
-     {.lower = lower_resample, .reference = reference_resample, .samples = samples_resample}},
+     {.lower = lower_resample,
+      .reference = reference_resample,
+      .gradient = by_rule("x, weights"),
+      .samples = samples_resample}},
     nearest(),
     weighing("resize_linear",
              "x at other sizes, linear between elements: bilinear of images. What has the weight 0 adds nothing, be it "
              "infinite.",
-             {.decompose = decompose_weighed, .reference = reference_weighed, .samples = samples_linear}),
+             {.decompose = decompose_weighed,
+              .reference = reference_weighed,
+              .gradient = through_decomposition(),
+              .samples = samples_linear}),
     weighing(
         "resize_cubic",
         "x at other sizes, by Keys' cubics with a = -0.75, or -0.5 with antialias: bicubic of images. What has the "
         "weight 0 adds nothing, be it infinite.",
-        {.decompose = decompose_weighed, .reference = reference_weighed, .samples = samples_weighed}),
+        {.decompose = decompose_weighed,
+         .reference = reference_weighed,
+         .gradient = through_decomposition(),
+         .samples = samples_weighed}),
 };
 
 }  // namespace

@@ -315,7 +315,7 @@ const Op records[] = {
       .attrs = {{.name = "bound", .doc = "the most that it can be", .kind = AttrKind::dim, .required = true},
                 symbol_attr},
       .infer = infer_resolve},
-     {.reference = reference_resolve, .samples = samples_resolve}},
+     {.reference = reference_resolve, .gradient = gives_integers, .samples = samples_resolve}},
 
     {{.name = "nonzero",
       .doc = "The indices of the elements that are not 0 (NaN is not, -0 is), in row-major order: [symbol, rank]; and "
@@ -326,7 +326,10 @@ const Op records[] = {
       .result_names = {"index", "count"},
       .attrs = {max_attr, symbol_attr},
       .infer = infer_nonzero},
-     {.decompose = decompose_nonzero, .reference = reference_nonzero, .samples = samples_nonzero}},
+     {.decompose = decompose_nonzero,
+      .reference = reference_nonzero,
+      .gradient = gives_indices,
+      .samples = samples_nonzero}},
 
     {{.name = "masked_select",
       .doc = "The elements of x where the mask holds, in row-major order: [symbol]; and how many they are, which is "
@@ -338,7 +341,10 @@ const Op records[] = {
       .result_names = {"y", "count"},
       .attrs = {max_attr, symbol_attr},
       .infer = infer_masked_select},
-     {.decompose = decompose_masked_select, .reference = reference_masked_select, .samples = samples_masked_select}},
+     {.decompose = decompose_masked_select,
+      .reference = reference_masked_select,
+      .gradient = through_decomposition(),
+      .samples = samples_masked_select}},
     {{.name = "unique",
       .doc =
           "The different elements in ascending order; for each element of x the index there; how often each is in x; "
@@ -349,7 +355,10 @@ const Op records[] = {
       .result_names = {"values", "inverse", "counts", "count"},
       .attrs = {max_attr, symbol_attr},
       .infer = infer_unique},
-     {.decompose = decompose_unique, .reference = reference_unique, .samples = samples_unique}},
+     {.decompose = decompose_unique,
+      .reference = reference_unique,
+      .gradient = no_gradient("equal elements become one, and the least change parts them"),
+      .samples = samples_unique}},
 };
 
 }  // namespace

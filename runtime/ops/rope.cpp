@@ -128,7 +128,10 @@ const Op records[] = {
       .attrs = {{.name = "theta", .doc = "the base of the frequencies", .kind = AttrKind::f64, .fallback = 10000.0},
                 {.name = "interleaved", .doc = "pairs are neighbours", .kind = AttrKind::boolean, .fallback = false}},
       .infer = infer_rope},
-     {.decompose = decompose_rope, .reference = reference_rope, .samples = samples_rope}},
+     {.decompose = decompose_rope,
+      .reference = reference_rope,
+      .gradient = through_decomposition(),
+      .samples = samples_rope}},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ Status infer_question(InferContext &c) {
 Op question(std::string_view name, std::string_view doc, OpMeaning meaning) {
   Op op = unary(name, doc, numeric_types, meaning);
   op.infer = infer_question;
+  op.gradient = gives_booleans;
   return op;
 }
 
@@ -83,18 +84,22 @@ const Op records[] = {
     unary("floor", "The largest integer that is not above x.", float_types,
           {.lower = lower_as<Core::floor>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::floor(x); }>,
+           .gradient = zero_gradient("constant between integers"),
            .samples = samples_rounding}),
     unary("round", "The nearest integer; halves go to the even one.", float_types,
           {.lower = lower_as<Core::round>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::nearbyint(x); }>,
+           .gradient = zero_gradient("constant between integers"),
            .samples = samples_rounding}),
     unary("ceil", "The smallest integer that is not below x.", float_types,
           {.lower = lower_as<Core::ceil>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::ceil(x); }>,
+           .gradient = zero_gradient("constant between integers"),
            .samples = samples_rounding}),
     unary("trunc", "x without its fraction: the next integer towards 0.", float_types,
           {.lower = lower_as<Core::trunc>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::trunc(x); }>,
+           .gradient = zero_gradient("constant between integers"),
            .samples = samples_rounding}),
     question("isnan", "Whether x is NaN; integers never are.",
              {.lower = [](LowerContext &c) -> Status {
@@ -126,7 +131,10 @@ const Op records[] = {
                 number("posinf", "in place of infinity; infinite: the dtype's largest number", infinity),
                 number("neginf", "in place of -infinity; infinite: the dtype's least number", -infinity)},
       .infer = infer_nan_to_num},
-     {.lower = lower_nan_to_num, .reference = reference_nan_to_num, .samples = samples_nan_to_num}},
+     {.lower = lower_nan_to_num,
+      .reference = reference_nan_to_num,
+      .gradient = by_rule("x"),
+      .samples = samples_nan_to_num}},
 };
 
 }  // namespace

@@ -140,7 +140,10 @@ const Op records[] = {
       .result_names = {"index"},
       .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true}},
       .infer = infer_multinomial},
-     {.decompose = decompose_multinomial, .reference = reference_multinomial, .samples = samples_multinomial}},
+     {.decompose = decompose_multinomial,
+      .reference = reference_multinomial,
+      .gradient = gives_indices,
+      .samples = samples_multinomial}},
     {{.name = "permutation",
       .doc = "The numbers 0 to n - 1 in random order, the same on every backend: that of random_bits' numbers of 64 "
              "bits. Uses "
@@ -149,7 +152,10 @@ const Op records[] = {
       .result_names = {"index"},
       .attrs = {{.name = "n", .doc = "how many", .kind = AttrKind::dim, .required = true}},
       .infer = infer_permutation},
-     {.decompose = decompose_permutation, .reference = reference_permutation, .samples = samples_permutation}},
+     {.decompose = decompose_permutation,
+      .reference = reference_permutation,
+      .gradient = gives_indices,
+      .samples = samples_permutation}},
     {{.name = "dropout",
       .doc =
           "x / (1 - p), or 0 with probability p: where uniform's number is below it; and where x was kept, the same on "
@@ -158,7 +164,10 @@ const Op records[] = {
       .result_names = {"y", "kept"},
       .attrs = {number("p", "the probability, 0 to 1", 0.5)},
       .infer = infer_dropout},
-     {.decompose = decompose_dropout, .reference = reference_dropout, .samples = samples_dropout}},
+     {.decompose = decompose_dropout,
+      .reference = reference_dropout,
+      .gradient = by_rule("x"),
+      .samples = samples_dropout}},
 };
 
 }  // namespace

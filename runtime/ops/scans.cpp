@@ -242,6 +242,7 @@ const Op records[] = {
       .infer = infer_accumulation},
      {.lower = lower_accumulation<Core::add>,
       .reference = reference_accumulation<Core::add>,
+      .gradient = by_rule("x"),
       .samples = samples_cumsum}},
     {{.name = "cumprod",
       .doc = "Running products along a dim, each with its element: y[i] = x[0] * ... * x[i]; integers wrap.",
@@ -251,17 +252,20 @@ const Op records[] = {
       .infer = infer_accumulation},
      {.lower = lower_accumulation<Core::mul>,
       .reference = reference_accumulation<Core::mul>,
+      .gradient = by_rule("x"),
       .samples = samples_accumulation}},
     running_extreme(
         "cummax", "The largest element so far along a dim, NaN from the first NaN on; and the index of the last of it.",
         {.lower = lower_running_extreme<true>,
          .reference = reference_running_extreme<true>,
+         .gradient = by_rule("x", Ties::last),
          .samples = samples_running_extreme}),
     running_extreme(
         "cummin",
         "The smallest element so far along a dim, NaN from the first NaN on; and the index of the last of it.",
         {.lower = lower_running_extreme<false>,
          .reference = reference_running_extreme<false>,
+         .gradient = by_rule("x", Ties::last),
          .samples = samples_running_extreme}),
     {{.name = "logcumsumexp",
       .doc = "log(exp(x[0]) + ... + exp(x[i])) along a dim, which does not overflow inside.",
@@ -269,7 +273,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {dim_attr("the dim to go along")},
       .infer = infer_scan},
-     {.lower = lower_logcumsumexp, .reference = reference_logcumsumexp, .samples = samples_logcumsumexp}},
+     {.lower = lower_logcumsumexp,
+      .reference = reference_logcumsumexp,
+      .gradient = by_rule("x"),
+      .samples = samples_logcumsumexp}},
 };
 
 }  // namespace

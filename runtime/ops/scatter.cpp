@@ -157,7 +157,7 @@ void samples_index_put(SampleSink &out) {
 
 // ---- records
 
-Op at_one_dim(std::string_view name, std::string_view doc, uint32_t flags, DTypes types) {
+Op at_one_dim(std::string_view name, std::string_view doc, uint32_t flags, DTypes types, Ties ties = Ties::none) {
   return {{.name = name,
            .doc = doc,
            .flags = flags,
@@ -168,10 +168,13 @@ Op at_one_dim(std::string_view name, std::string_view doc, uint32_t flags, DType
            .result_names = {"y"},
            .attrs = {dim_attr("the dim that index tells the place in")},
            .infer = infer_scatter},
-          {.lower = lower_scatter, .reference = reference_scatter, .samples = samples_scatter}};
+          {.lower = lower_scatter,
+           .reference = reference_scatter,
+           .gradient = by_rule("x, source", ties),
+           .samples = samples_scatter}};
 }
 
-Op at_indices(std::string_view name, std::string_view doc, uint32_t flags, DTypes types) {
+Op at_indices(std::string_view name, std::string_view doc, uint32_t flags, DTypes types, Ties ties = Ties::none) {
   return {{.name = name,
            .doc = doc,
            .flags = flags,
@@ -183,25 +186,28 @@ Op at_indices(std::string_view name, std::string_view doc, uint32_t flags, DType
            .result_names = {"y"},
            .attrs = {dim_attr("the first dim that an index stands for", 0)},
            .infer = infer_index_put},
-          {.lower = lower_index_put, .reference = reference_index_put, .samples = samples_index_put}};
+          {.lower = lower_index_put,
+           .reference = reference_index_put,
+           .gradient = by_rule("x, source", ties),
+           .samples = samples_index_put}};
 }
 
 const Op records[] = {
     at_one_dim("scatter",
                "x, with source[..., k, ...] at y[..., index[..., k, ...], ...]. Of two for one element the last "
                "in row-major order stays.",
-               op_flags::moves, any_type),
+               op_flags::moves, any_type, Ties::last),
     at_one_dim("scatter_add",
                "x, with source[..., k, ...] added to y[..., index[..., k, ...], ...], in row-major order.", 0,
                numeric_types),
     at_one_dim("scatter_mul",
                "x, with y[..., index[..., k, ...], ...] multiplied by source[..., k, ...], in row-major "
                "order.",
-               0, numeric_types),
+               0, numeric_types, Ties::even),
     at_one_dim("scatter_min",
                "The lesser of x and of all source[..., k, ...] for y[..., index[..., k, ...], ...]; NaN if "
                "one is.",
-               0, numeric_types),
+               0, numeric_types, Ties::even),
     at_one_dim("scatter_max",
                "The greater of x and of all source[..., k, ...] for y[..., index[..., k, ...], ...]; NaN if "
                "one is.",
@@ -209,7 +215,7 @@ const Op records[] = {
     at_indices("index_put",
                "x, with source[k] at y[indices[0][k], indices[1][k], ...], for each index k of the indices. Of "
                "two for one element the last in row-major order stays.",
-               op_flags::moves, any_type),
+               op_flags::moves, any_type, Ties::last),
     at_indices("index_put_add",
                "x, with source[k] added to y[indices[0][k], indices[1][k], ...], for each index k of the "
                "indices, in row-major order.",

@@ -77,6 +77,7 @@ const Op records[] = {
              return select(x > 0, x, expm1(x) * c.attr("alpha").f64());
            }>,
            .reference = reference_of_floats<elu_of>,
+           .gradient = by_rule("x"),
            .samples = samples_alpha},
           {number("alpha", "what it goes down by", 1.0)}),
     unary("selu", "1.0507... times elu with alpha = 1.6732...: keeps mean 0 and variance 1.", float_types,
@@ -84,6 +85,7 @@ const Op records[] = {
              return select(x > 0, x * selu_scale, expm1(x) * (selu_scale * selu_alpha));
            }>,
            .reference = reference_of_floats<selu_of>,
+           .gradient = by_rule("x"),
            .samples = samples_bounded}),
     with_infer(unary("celu", "x above 0, else alpha (exp(x / alpha) - 1).", float_types,
                      {.lower = lower_by<[](LowerContext &c, const Term &x) {
@@ -91,6 +93,7 @@ const Op records[] = {
                         return select(x > 0, x, expm1(x / alpha) * alpha);
                       }>,
                       .reference = reference_of_floats<celu_of>,
+                      .gradient = by_rule("x"),
                       .samples = samples_alpha},
                      {number("alpha", "above 0: what it goes down by", 1.0)}),
                infer_celu),
@@ -101,6 +104,7 @@ const Op records[] = {
                         return select(scaled > c.attr("threshold").f64(), x, log_of_one_and_power(scaled) / beta);
                       }>,
                       .reference = reference_of_floats<softplus_of>,
+                      .gradient = by_rule("x"),
                       .samples = samples_softplus},
                      {number("beta", "above 0: how sharp the bend is", 1.0),
                       number("threshold", "from where on it is a line", 20.0)}),
@@ -108,12 +112,14 @@ const Op records[] = {
     unary("logsigmoid", "log(1 / (1 + exp(-x))), which does not overflow inside.", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return -log_of_one_and_power(-x); }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return -log_of_one_and_power_of(-x); }>,
+           .gradient = by_rule("x"),
            .samples = samples_bounded}),
     unary(
         "mish", "x tanh(log(1 + exp(x))).", float_types,
         {.lower = lower_by<[](LowerContext &, const Term &x) { return mish(x); }>,
          .reference =
              reference_of_floats<[](ReferenceContext &, auto x) { return x * std::tanh(log_of_one_and_power_of(x)); }>,
+         .gradient = by_rule("x"),
          .samples = samples_smooth_line}),
 };
 

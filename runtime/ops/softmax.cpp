@@ -86,7 +86,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim whose elements add up to 1", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_softmax},
-     {.decompose = decompose_softmax, .reference = reference_softmax<false>, .samples = samples_softmax}},
+     {.decompose = decompose_softmax,
+      .reference = reference_softmax<false>,
+      .gradient = by_rule("x"),
+      .samples = samples_softmax}},
 
     {{.name = "log_softmax",
       .doc = "The logarithm of softmax, which does not overflow inside; NaN where all of x is -inf.",
@@ -94,7 +97,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {{.name = "dim", .doc = "the dim whose powers add up to 1", .kind = AttrKind::i64, .fallback = -1}},
       .infer = infer_softmax},
-     {.decompose = decompose_log_softmax, .reference = reference_softmax<true>, .samples = samples_softmax}},
+     {.decompose = decompose_log_softmax,
+      .reference = reference_softmax<true>,
+      .gradient = by_rule("x"),
+      .samples = samples_softmax}},
 };
 
 }  // namespace

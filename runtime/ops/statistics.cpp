@@ -204,6 +204,7 @@ const Op records[] = {
                  return std::ranges::any_of(group, [](auto x) { return x != 0; });
                },
                                                 /*of_floats=*/false>,
+               .gradient = gives_booleans,
                .samples = samples_logic}),
     reduction("all", "Whether no element is 0; NaN is not. True over no elements.", comparable_types, reduce_attrs(),
               infer_logic,
@@ -212,22 +213,35 @@ const Op records[] = {
                  return std::ranges::all_of(group, [](auto x) { return x != 0; });
                },
                                                 /*of_floats=*/false>,
+               .gradient = gives_booleans,
                .samples = samples_logic}),
     reduction("var", "The mean square distance from the mean, over n - correction; NaN where that is not above 0.",
               float_types, reduce_attrs_and({correction}), infer_var,
-              {.decompose = decompose_var, .reference = reference_of_groups<variance>, .samples = samples_var}),
+              {.decompose = decompose_var,
+               .reference = reference_of_groups<variance>,
+               .gradient = through_decomposition(),
+               .samples = samples_var}),
     reduction("std", "The square root of var.", float_types, reduce_attrs_and({correction}), infer_var,
-              {.decompose = decompose_std, .reference = reference_of_groups<deviation>, .samples = samples_var}),
-    reduction(
-        "logsumexp", "log(sum(exp(x))), which does not overflow inside; -infinity over no elements.", float_types,
-        reduce_attrs(), infer_reduce,
-        {.decompose = decompose_logsumexp, .reference = reference_of_groups<log_of_sum>, .samples = samples_logsumexp}),
-    reduction(
-        "norm",
-        "sum(|x|^p)^(1/p): the number of elements that are not 0 for p = 0, the largest and smallest |x| for "
-        "p = infinity and -infinity; over no elements 0, and infinity for p = -infinity.",
-        float_types, reduce_attrs_and({{.name = "p", .doc = "the exponent", .kind = AttrKind::f64, .fallback = 2.0}}),
-        infer_norm, {.decompose = decompose_norm, .reference = reference_of_groups<norm_of>, .samples = samples_norm}),
+              {.decompose = decompose_std,
+               .reference = reference_of_groups<deviation>,
+               .gradient = by_rule("x"),
+               .samples = samples_var}),
+    reduction("logsumexp", "log(sum(exp(x))), which does not overflow inside; -infinity over no elements.", float_types,
+              reduce_attrs(), infer_reduce,
+              {.decompose = decompose_logsumexp,
+               .reference = reference_of_groups<log_of_sum>,
+               .gradient = by_rule("x"),
+               .samples = samples_logsumexp}),
+    reduction("norm",
+              "sum(|x|^p)^(1/p): the number of elements that are not 0 for p = 0, the largest and smallest |x| for "
+              "p = infinity and -infinity; over no elements 0, and infinity for p = -infinity.",
+              float_types,
+              reduce_attrs_and({{.name = "p", .doc = "the exponent", .kind = AttrKind::f64, .fallback = 2.0}}),
+              infer_norm,
+              {.decompose = decompose_norm,
+               .reference = reference_of_groups<norm_of>,
+               .gradient = by_rule("x"),
+               .samples = samples_norm}),
 };
 
 }  // namespace

@@ -211,9 +211,10 @@ Op transposed(std::string_view name) {
             std::vector<int64_t>(n, 0)),
        dilation_attr(n), groups_attr()},
       n, /*has_bias=*/true, infer_transposed,
-      {.decompose = decompose_transposed, .reference = reference_transposed, .samples = [](SampleSink &out) {
-         samples_transposed(out, n);
-       }});
+      {.decompose = decompose_transposed,
+       .reference = reference_transposed,
+       .gradient = through_decomposition(),
+       .samples = [](SampleSink &out) { samples_transposed(out, n); }});
 }
 
 const Op records[] = {transposed<1>("conv_transpose1d"), transposed<2>("conv_transpose2d"),

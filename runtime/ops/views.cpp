@@ -254,6 +254,7 @@ void samples_unsqueeze(SampleSink &out) {
 
 Op view(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
         OpMeaning meaning) {
+  meaning.gradient = by_rule("x");
   return {{.name = name,
            .doc = doc,
            .flags = op_flags::view,

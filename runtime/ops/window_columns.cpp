@@ -238,7 +238,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = grid_attrs({}),
       .infer = infer_im2col},
-     {.lower = lower_im2col, .reference = reference_im2col, .samples = samples_im2col}},
+     {.lower = lower_im2col, .reference = reference_im2col, .gradient = by_rule("x"), .samples = samples_im2col}},
 
     {{.name = "col2im",
       .doc = "[N, C, size]: each element is the sum of those that im2col makes of it. PyTorch's fold.",
@@ -246,7 +246,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = grid_attrs({list("size", "of the result's dims of space", AttrKind::dim)}),
       .infer = infer_col2im},
-     {.lower = lower_col2im, .reference = reference_col2im, .samples = samples_col2im}},
+     {.lower = lower_col2im, .reference = reference_col2im, .gradient = by_rule("x"), .samples = samples_col2im}},
 };
 
 }  // namespace

@@ -71,6 +71,42 @@ void write_attrs(const Op &op, JsonWriter &json) {
   json.end_list();
 }
 
+std::string_view name_of(Gradient::Kind kind) {
+  switch (kind) {
+    case Gradient::Kind::undeclared:
+      break;
+    case Gradient::Kind::rule:
+      return "rule";
+    case Gradient::Kind::decomposition:
+      return "decomposition";
+    case Gradient::Kind::zero:
+      return "zero";
+    case Gradient::Kind::none:
+      return "none";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Ties ties) {
+  switch (ties) {
+    case Ties::none:
+      return "none";
+    case Ties::even:
+      return "even";
+    case Ties::first:
+      return "first";
+    case Ties::last:
+      return "last";
+  }
+  return "unknown";
+}
+
+void write_gradient(const Op &op, JsonWriter &json) {
+  json.key("gradient").begin_object().member("kind", name_of(op.gradient.kind)).key("operands").begin_list();
+  for (std::string_view name : differentiable_operands(op)) json.value(name);
+  json.end_list().member("ties", name_of(op.gradient.ties)).member("why", op.gradient.why).end_object();
+}
+
 // An operand: what it is given, or the stream from which its elements are drawn.
 void write_operand(const Op &op, const Sample &sample, size_t operand, JsonWriter &json) {
   const auto given = sample.given.find(operand);
@@ -125,6 +161,7 @@ std::string describe(const Op &op) {
   if (op.flags & op_flags::changes_numerics) json.value("changes_numerics");
   if (op.flags & op_flags::mutates) json.value("mutates");
   json.end_list();
+  write_gradient(op, json);
   write_samples(op, json);
   return json.end_object().take();
 }

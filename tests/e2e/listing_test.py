@@ -15,8 +15,11 @@ class OpsTest(Case):
 
     def test_one_op_is_explained(self):
         text = self.kiln("ops", "conv2d")
-        for word in ("weight", "stride", "padding", "groups"):
+        for word in ("weight", "stride", "padding", "groups", "through the decomposition for x, weight, bias"):
             self.assertIn(word, text)
+        self.assertIn("by a rule for x; equal elements share it", self.kiln("ops", "max"))
+        self.assertIn("zero: constant between integers", self.kiln("ops", "floor"))
+        self.assertIn("none: results are indices", self.kiln("ops", "argmax"))
 
     def test_json_lists_the_same_ops(self):
         listed = json.loads(self.kiln("ops", "--json"))

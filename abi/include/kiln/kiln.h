@@ -119,7 +119,10 @@ KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
 /* The schema: {"name", "family" ("pointwise", "shape", ...), "doc", "version", "args": [{"name", "doc", "dtypes",
  * "same_dtype" (as the others of which this is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list",
- * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite", "samples": [{"name", "inputs": [{"type":
+ * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite", "gradient": {"kind" ("rule": its own;
+ * "decomposition": that of the ops it is made of; "zero": results change in jumps alone; "none"), "operands" (those
+ * that get one), "ties" (of equal elements those that share it: "even", "first", "last", or "none": there are none),
+ * "why" (of zero and none)}, which nothing uses yet, "samples": [{"name", "inputs": [{"type":
  * {"dtype", "shape"}, and "data", or the "stream" from which random elements are drawn}], "attrs" (those that are not
  * their defaults, as in a graph's JSON, but nested graphs in place), "sizes" (what the symbols were for which these
  * shapes and attributes stand), "range" and "integer_range" ([low, high) of random elements), "tolerance" (0: that of

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/op.h"
+#include "runtime/ops/sample_forms.h"
 
 namespace kiln {
 namespace {
@@ -73,6 +74,59 @@ TEST(Record, HasSamplesWithSymbolsAndDistinctNames) {
     std::ranges::sort(names);
     EXPECT_EQ(std::ranges::adjacent_find(names), names.end()) << op->name;
   }
+}
+
+// Whether one of the op's samples, in one of its types, has a result of floats.
+bool gives_floats(const Op &op) {
+  const auto of_sample = [&](const Sample &sample) {
+    AttrMap attrs = sample.attrs;
+    if (!complete_attrs(op, attrs).ok()) return false;
+    const Result<Inferred> inferred = infer(op, sample.inputs, attrs);
+    return inferred.ok() &&
+           std::ranges::any_of(inferred->results, [](const TensorType &y) { return dtype_info(y.dtype).is_float; });
+  };
+  SampleSink samples;
+  op.samples(samples);
+  return std::ranges::any_of(samples, [&](const Sample &sample) {
+    return of_sample(sample) || std::ranges::any_of(other_types_of(op, sample),
+                                                    [&](DType type) { return of_sample(*retyped(op, sample, type)); });
+  });
+}
+
+TEST(Record, DeclaresItsGradient) {
+  constexpr DTypes floats = dtypes(DType::f64, DType::f32, DType::f16, DType::bf16);
+  using enum Gradient::Kind;
+  for (const Op *op : all_ops()) {
+    const Gradient &gradient = op->gradient;
+    ASSERT_NE(gradient.kind, undeclared) << op->name;
+    const bool has_one = gradient.kind == rule || gradient.kind == decomposition;
+    EXPECT_EQ(gradient.why.empty(), has_one) << op->name;
+    EXPECT_TRUE(gradient.kind != decomposition || op->decompose != nullptr) << op->name;
+    EXPECT_TRUE(gradient.kind != rule || !gradient.operands.empty()) << op->name;
+    EXPECT_TRUE(has_one || (gradient.operands.empty() && gradient.ties == Ties::none)) << op->name;
+    EXPECT_EQ(differentiable_operands(*op).empty(), !has_one) << op->name;
+    for (std::string_view name : differentiable_operands(*op)) {
+      const auto arg = std::ranges::find(op->args, name, &ArgDef::name);
+      ASSERT_NE(arg, op->args.end()) << op->name << " has no argument '" << name << "'";
+      EXPECT_TRUE(arg->dtypes & floats) << op->name << "'s " << name;
+    }
+    if (has_one || gradient.kind == zero) EXPECT_TRUE(gives_floats(*op)) << op->name;
+  }
+}
+
+// Of a few ops of each kind, so that a change is seen.
+TEST(Record, SaysWhatGradientsFlowBackTo) {
+  const auto operands = [](const char *name) { return differentiable_operands(*find_op(name)); };
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(operands("where"), (Names{"a", "b"}));
+  EXPECT_EQ(operands("conv2d"), (Names{"x", "weight", "bias"}));
+  EXPECT_EQ(operands("cross_entropy"), (Names{"x", "weight"}));  // the target holds indices
+  EXPECT_EQ(operands("floor"), Names{});
+  EXPECT_EQ(find_op("max")->gradient.ties, Ties::even);
+  EXPECT_EQ(find_op("max_pool2d")->gradient.ties, Ties::first);
+  EXPECT_EQ(find_op("scatter")->gradient.ties, Ties::last);
+  EXPECT_EQ(find_op("cond")->gradient.kind, Gradient::Kind::rule);
+  EXPECT_NE(find_op("while")->gradient.why.find("nothing bounds its turns"), std::string_view::npos);
 }
 
 }  // namespace
