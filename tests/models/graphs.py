@@ -1,4 +1,4 @@
-"""Emits graphs in Kiln's JSON form; shared by the training scripts of this folder."""
+"""Emits graphs in Kiln's JSON form; shared by the scripts of this folder."""
 
 import json
 
@@ -8,18 +8,22 @@ class Graph:
 
     def __init__(self, symbols):
         self.members = {"symbols": symbols, "inputs": [], "parameters": [],
-                        "constants": [], "nodes": [], "outputs": []}
+                        "constants": [], "nodes": [], "outputs": [], "graphs": {}}
 
     def input(self, name, dtype, shape):
         self.members["inputs"].append(
             {"name": name, "type": {"dtype": dtype, "shape": list(shape)}})
         return name
 
+    def parameter(self, name, dtype, shape):
+        self.members["parameters"].append(
+            {"name": name, "type": {"dtype": dtype, "shape": list(shape)}})
+        return name
+
     def parameters(self, state):
         """Declares one f32 parameter for each tensor of a PyTorch state dictionary."""
         for name, tensor in state.items():
-            self.members["parameters"].append(
-                {"name": name, "type": {"dtype": "f32", "shape": list(tensor.shape)}})
+            self.parameter(name, "f32", tensor.shape)
 
     def constant(self, name, dtype, shape, data):
         self.members["constants"].append(
@@ -36,8 +40,13 @@ class Graph:
     def output(self, name, value):
         self.members["outputs"].append({"name": name, "value": value})
 
+    def graph(self, name, nested):
+        """Adds a graph that attributes of nodes name."""
+        self.members["graphs"][name] = {key: member for key, member in nested.members.items() if member}
+        return name
+
     def write(self, path):
-        """Writes the graph with one symbol, value or node per line, in the order given."""
+        """Writes the graph with one symbol, value, node or nested graph per line, in the order given."""
         sections = ['"kiln": 1']
         for title, items in self.members.items():
             if not items:
