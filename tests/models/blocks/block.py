@@ -134,8 +134,8 @@ class Block(Nodes):
         self.arguments[name] = Draw(self._stream(name), shape, -16, 16, 8)
         return self.input(name, self.dtype, shape)
 
-    def indices(self, name, shape, below):
-        self.arguments[name] = Draw(self._stream(name), shape, 0, below - 1, 0)
+    def indices(self, name, shape, below, least=0):
+        self.arguments[name] = Draw(self._stream(name), shape, least, below - 1, 0)
         return self.input(name, "i64", shape)
 
     def number(self, value):

@@ -6,6 +6,7 @@ import sys
 import block
 import detection  # noqa: F401  each registers its blocks
 import language  # noqa: F401
+import recurrent  # noqa: F401
 import sound  # noqa: F401
 import vision  # noqa: F401
 

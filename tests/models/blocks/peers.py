@@ -210,6 +210,34 @@ def unet(w, x, timestep):
 
 
 @peer
+def lstm(w, x, lengths, hidden, cell):
+    rnn = loaded(nn.LSTM(16, 24, num_layers=2, bidirectional=True, batch_first=True), below(w, "rnn."))
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    y, (hidden, cell) = rnn(packed, (hidden, cell))
+    y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
+    return {"tags": loaded(nn.Linear(48, 10), below(w, "tag."))(y).log_softmax(-1), "hidden": hidden, "cell": cell}
+
+
+@peer
+def mamba(w, x, seen, state):
+    """No turns: each element's share in each later state, by the sum of steps between them."""
+    y = rms_normed(x, w["norm.weight"])
+    u, gate = (y @ w["in_proj.weight"].T).chunk(2, -1)
+    u = torch.cat((seen, u.mT), 2)
+    seen = u[..., -3:]
+    u = F.silu(F.conv1d(u, w["conv1d.weight"], w["conv1d.bias"], groups=64)).mT
+    rank, enter, leave = (u @ w["x_proj.weight"].T).split((4, 8, 8), -1)
+    step = F.softplus(F.linear(rank, w["dt_proj.weight"], w["dt_proj.bias"]))
+    rates, passed = -w["A_log"].exp(), step.cumsum(1)
+    since = passed[:, :, None] - passed[:, None]  # [batch, t, s, channels]
+    shares = torch.exp(since[..., None] * rates) * torch.ones(x.shape[1], x.shape[1]).tril()[..., None, None]
+    states = torch.einsum("btsdn,bsd,bsd,bsn->btdn", shares, step, u, enter)
+    states = states + torch.exp(passed[..., None] * rates) * state[:, None]
+    y = torch.einsum("btdn,btn->btd", states, leave) + w["D"] * u
+    return {"y": x + (y * F.silu(gate)) @ w["out_proj.weight"].T, "state": states[:, -1], "seen": seen}
+
+
+@peer
 def detection(w, fine, coarse):
     def tower(name):
         return loaded(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU()), below(w, f"{name}."))
