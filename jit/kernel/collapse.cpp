@@ -8,7 +8,6 @@
 #include "jit/kernel/fuse_steps.h"
 
 namespace kiln::kernel {
-namespace {
 
 void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn) {
   for_each_expr(stage.body, fn);
@@ -22,6 +21,8 @@ void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn)
   fn(stage.sort->runs);
   if (stage.sort->wanted) fn(*stage.sort->wanted);
 }
+
+namespace {
 
 // Merges axes `outer` and `outer + 1` of `axes` (axis ids begin at `first_id`) in all `stages`; false: not possible,
 // for some access does not walk the two as one. `anyhow`: then it has to divide.

@@ -27,6 +27,19 @@ class DistinctKernels {
   std::unordered_map<Bytes, std::shared_ptr<const Kernel>, HashBytes> by_bytes_;
 };
 
+// What is left to do when a kernel's stages stand.
+void finish(Built &built, const Target &target, const FuseOptions &options) {
+  collapse_axes(built.kernel);
+  built.launch.symbols = rename_symbols(built.kernel);
+  schedule(built.kernel, target, options);
+}
+
+Status verified(const Launch &launch, const Program &program) {
+  const Status status = verify(*launch.kernel);
+  if (status.ok()) return {};
+  return error(Code::internal, "kernel made from ", nodes_of(launch, program), ": ", status.message());
+}
+
 }  // namespace
 
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options) {
@@ -59,18 +72,34 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
 
   DistinctKernels kernels;
   for (const Group &group : groups) {
-    auto [kernel, launch] = build_launch(group, items, fused.tensors, needed);
-    collapse_axes(kernel);
-    launch.symbols = rename_symbols(kernel);
-    schedule(kernel, target, options);
-    const auto [distinct, is_new] = kernels.add(std::move(kernel));
-    launch.kernel = distinct;
-    if (Status status = is_new ? verify(*distinct) : Status(); !status.ok())
-      return error(Code::internal, "kernel made from ", nodes_of(launch, program), ": ", status.message());
-    fused.launches.push_back(std::move(launch));
+    Built built = build_launch(group, items, fused.tensors, needed);
+    finish(built, target, options);
+    const auto [distinct, is_new] = kernels.add(std::move(built.kernel));
+    built.launch.kernel = distinct;
+    if (is_new) KILN_TRY(verified(built.launch, program));
+    fused.launches.push_back(std::move(built.launch));
   }
   fused.materialised = static_cast<uint32_t>(std::ranges::count_if(items, &Item::over_budget));
   return fused;
+}
+
+Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &turns, const Target &target,
+                                        const FuseOptions &options) {
+  if (!options.fuse) return std::optional<Fused>();
+  const std::vector<Item> items = inline_producers(program, options);
+  const std::vector<Group> groups = group_items(items, program.tensors, options);
+  if (groups.size() != 1 || groups[0].contraction) return std::optional<Fused>();
+  if (std::ranges::any_of(items, [](const Item &item) { return item.sorts() || item.compute.scatter.has_value(); }))
+    return std::optional<Fused>();
+  std::vector<bool> needed(program.tensors.size());
+  for (size_t t = 0; t < needed.size(); ++t) needed[t] = program.tensors[t].is_output;
+  std::optional<Built> built =
+      take_turns(build_launch(groups[0], items, program.tensors, needed), program.tensors, turns, target);
+  if (!built) return std::optional<Fused>();
+  finish(*built, target, options);
+  built->launch.kernel = std::make_shared<const Kernel>(std::move(built->kernel));
+  KILN_TRY(verified(built->launch, program));
+  return std::optional(Fused{program.tensors, {std::move(built->launch)}, 0});
 }
 
 std::string nodes_of(const Launch &launch, const Program &program) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,24 @@ struct FuseOptions {
   bool ordered = true;  // Schedule::ordered
 };
 Result<Fused> fuse(const Program &program, const Target &target, const FuseOptions &options);
+
+// A program that is one turn of a scan. Beside its own tensors stand those of all turns.
+struct Turns {
+  Expr count;
+  bool reverse = false;  // the last turn first
+  struct Carried {
+    uint32_t before, after, end;  // what a turn reads, and in the first one is given; what it makes; what is left
+  };
+  struct Sequence {
+    uint32_t element, whole;  // of a turn; of all turns, along a new first dim
+  };
+  std::vector<Carried> carried;
+  std::vector<Sequence> read, made;
+};
+// All turns in one launch, where the program is one kernel and what its points carry is theirs alone and small. A turn
+// gives the same bits as the program. Without fusion, or where it cannot be: nothing.
+Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &turns, const Target &target,
+                                        const FuseOptions &options);
 
 // The nodes that a launch computes, in their order, for messages: "'a' [reshape], 'y' [exp]".
 std::string nodes_of(const Launch &launch, const Program &program);

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "jit/kernel/fuse.h"
@@ -54,8 +55,12 @@ struct Built {
 };
 Built build_launch(const Group &group, const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                    const std::vector<bool> &needed);
+// turns.cpp: the kernel of a turn as that of all turns.
+std::optional<Built> take_turns(Built turn, const std::vector<Tensor> &tensors, const Turns &turns,
+                                const Target &target);
 // collapse.cpp: merges adjacent axes that every access walks as one, and names symbols s0, s1, ...
 void collapse_axes(Kernel &kernel);
+void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn);
 // Makes one axis of a stage's reduce axes, whatever its accesses become. `rows`: the number of parallel axes.
 void flatten_reduction(Stage &stage, uint32_t rows);
 std::vector<std::string> rename_symbols(Kernel &kernel);

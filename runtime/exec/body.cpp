@@ -93,6 +93,8 @@ Status Body::run_control(size_t step) {
       return branch(step);
     case Plan::Step::Kind::loop:
       return loop(step);
+    case Plan::Step::Kind::scan:
+      return scan(step);
     case Plan::Step::Kind::resolve:
       return resolve(step);
     case Plan::Step::Kind::launch:
@@ -154,6 +156,34 @@ Status Body::loop(size_t step) {
     KILN_TRY(first_of(failed, turn.body->run()));
   }
   if (now.data() != results.data()) KILN_TRY(copy_all(now, results));
+  return failed;
+}
+
+// What is carried lies by turns in the results and in as many spare arrays, in the end in the results.
+Status Body::scan(size_t step) {
+  const std::span<void *const> operands = ready().operands_of(step);
+  const Plan::Scan &how = part_.plan.steps[step].scan;
+  const int64_t turns = sizes_[part_.numbers.steps[step].turns];
+  const Nested &turn = *nested_[step][0];
+  const uint32_t carried = how.carried, inputs = turn.signature.inputs().end, slots = turn.signature.count();
+  std::span<void *const> now = operands.subspan(inputs, carried), next = operands.subspan(slots);
+  if (turns % 2) std::swap(now, next);
+  for (uint32_t i = 0; i < carried; ++i) KILN_TRY(copy(now[i], operands[i], turn.sizes.argument(i).span_bytes));
+  const auto step_through = [&](uint32_t begin, uint32_t end, int64_t at) {
+    for (uint32_t i = begin; i < end; ++i)
+      turn.body->set_array(
+          i, static_cast<uint8_t *>(operands[i]) + static_cast<uint64_t>(at) * turn.sizes.argument(i).span_bytes);
+  };
+  for (uint32_t i = carried + how.sequences; i < inputs; ++i) turn.body->set_array(i, operands[i]);
+  Status failed;
+  for (int64_t n = 0; n < turns; ++n, std::swap(now, next)) {
+    const int64_t at = how.reverse ? turns - 1 - n : n;
+    turn.set_inputs(now);
+    for (uint32_t i = 0; i < carried; ++i) turn.body->set_array(inputs + i, next[i]);
+    step_through(carried, carried + how.sequences, at);
+    step_through(inputs + carried, slots, at);
+    KILN_TRY(first_of(failed, turn.body->run()));
+  }
   return failed;
 }
 

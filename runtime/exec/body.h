@@ -48,7 +48,7 @@ class Body {
 
   // Makes nested_: the last thing that a constructor of a derived class does.
   void make_all_nested();
-  Status run_control(size_t step);  // a call, branch, loop or resolve
+  Status run_control(size_t step);  // a call, branch, loop, scan or resolve
 
   const PlanPart part_;
   const Signature &signature_;
@@ -61,6 +61,7 @@ class Body {
   Status resolve(size_t step);
   Status branch(size_t step);
   Status loop(size_t step);
+  Status scan(size_t step);
 
   std::vector<std::vector<uint32_t>> plan_slots_;             // of each input and output of the signature
   std::vector<std::vector<std::unique_ptr<Nested>>> nested_;  // by step, as it numbers them

@@ -34,6 +34,7 @@ Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &pr
       case Plan::Step::Kind::call:
       case Plan::Step::Kind::branch:
       case Plan::Step::Kind::loop:
+      case Plan::Step::Kind::scan:
       case Plan::Step::Kind::resolve:
         status = run_other(i);
         break;

@@ -57,6 +57,7 @@ Status HostSteps::run(RunOther run_other) {
       case Plan::Step::Kind::call:
       case Plan::Step::Kind::branch:
       case Plan::Step::Kind::loop:
+      case Plan::Step::Kind::scan:
       case Plan::Step::Kind::resolve:
         KILN_TRY(first_of(failed, run_other(i)));
         break;

@@ -177,7 +177,7 @@ PlanSizes::PlanSizes(const Plan &plan) {
   };
   const auto add_steps = [&](const std::vector<Plan::Step> &from, std::vector<Step> &to) {
     for (const Plan::Step &s : from) {
-      Step &step = to.emplace_back(Step{number(s.tasks), number(s.scratch_bytes), {}});
+      Step &step = to.emplace_back(Step{number(s.tasks), number(s.scratch_bytes), number(s.scan.turns), {}});
       for (const Plan::Nested &n : s.nested) step.nested.push_back(numbers(n.symbols));
     }
   };

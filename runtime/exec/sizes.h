@@ -49,7 +49,7 @@ struct PlanSizes {
     uint32_t left, right;
   };
   struct Step {
-    uint32_t tasks, scratch_bytes;
+    uint32_t tasks, scratch_bytes, turns;
     std::vector<std::vector<uint32_t>> nested;  // the symbols of each nested plan that it runs
   };
   // A check, bound, argument or use that speaks of symbols which steps resolve, and these.

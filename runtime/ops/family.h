@@ -65,6 +65,9 @@ std::span<const Op> attention_ops();
 std::span<const Op> rope_ops();
 std::span<const Op> quantization_ops();
 std::span<const Op> nested_ops();
+std::span<const Op> scan_ops();
+std::span<const Op> associative_scan_ops();
+std::span<const Op> recurrent_ops();
 std::span<const Op> resolving_ops();
 
 // ---- the dtypes that ops take

@@ -3,129 +3,18 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
 
 #include "runtime/ops/family.h"
+#include "runtime/ops/nesting.h"
 
 namespace kiln::ops {
 namespace {
 
-// What a nested graph's symbols are, in terms of the caller's: the dims of the operands that bind them.
-class Bindings {
- public:
-  // Binds by the bare dims of the inputs, then checks all dims, symbol properties and equalities. `first` is the
-  // operand that the graph's first input is given.
-  Status bind(InferContext &c, const Graph &graph, size_t first = 0) {
-    if (!graph.parameters().empty())
-      return c.fail("the graph has parameters; a nested graph takes all it uses as inputs");
-    const std::span<const TensorType> operands = c.inputs.subspan(first);
-    if (graph.inputs().size() != operands.size())
-      return c.fail("the graph has ", graph.inputs().size(), " inputs, ", operands.size(), " operands are given");
-    for (size_t k = 0; k < operands.size(); ++k) KILN_TRY(bind_input(c, *graph.find(graph.inputs()[k]), operands[k]));
-    for (size_t k = 0; k < operands.size(); ++k) {
-      const Node &input = *graph.find(graph.inputs()[k]);
-      for (size_t d = 0; d < operands[k].rank(); ++d)
-        KILN_TRY(c.require_equal(
-            operands[k].dims[d], outside(input.results[0].dims[d]),
-            str_cat("dim ", d, " of operand ", k + first, " and of the graph's input '", input.name, "'")));
-    }
-    for (const auto &[name, dim] : dims_) {
-      auto found = graph.symbols().find(name);
-      if (found != graph.symbols().end()) KILN_TRY(check_symbol(c, name, dim, found->second));
-    }
-    for (const Node &node : graph.nodes())
-      for (const Equality &e : node.equalities)
-        if (tells(e.left) && tells(e.right))  // of others the graph's own run is asked
-          KILN_TRY(c.require_equal(outside(e.left), outside(e.right),
-                                   str_cat("what node '", node.name, "' of the graph compares")));
-    return {};
-  }
-
-  // The types of the graph's outputs, in the caller's terms.
-  Result<std::vector<TensorType>> outputs(const InferContext &c, const Graph &graph) const {
-    std::vector<TensorType> types;
-    for (const GraphOutput &output : graph.outputs()) {
-      const TensorType &type = graph.type(output.value);
-      Shape dims;
-      for (const Dim &dim : type.dims) {
-        if (!tells(dim))
-          return c.fail("output '", output.name, "' of the graph is ", type.text(),
-                        "; sizes that a node of a nested graph resolves cannot leave it");
-        dims.push_back(outside(dim));
-      }
-      types.push_back(make_type(type.dtype, std::move(dims)));
-    }
-    return types;
-  }
-
-  // Whether the operands tell what `inside` is.
-  bool tells(const Dim &inside) const {
-    std::set<std::string> used;
-    inside.collect_symbols(used);
-    return std::ranges::all_of(used, [&](const std::string &name) { return dims_.contains(name); });
-  }
-
-  Dim outside(const Dim &inside) const {
-    return inside.substitute([this](const Expr &leaf) -> std::optional<Expr> {
-      if (leaf.kind() != Expr::Kind::symbol) return std::nullopt;
-      auto found = dims_.find(leaf.symbol_name());
-      return found == dims_.end() ? std::nullopt : std::optional<Expr>(found->second);
-    });
-  }
-
- private:
-  Status bind_input(InferContext &c, const Node &input, const TensorType &operand) {
-    const TensorType &type = input.results[0];
-    if (type.dtype != operand.dtype || type.rank() != operand.rank())
-      return c.fail("the graph's input '", input.name, "' is ", type.text(), ", its operand is ", operand.text());
-    for (size_t d = 0; d < type.rank(); ++d)
-      if (type.dims[d].kind() == Expr::Kind::symbol) dims_.emplace(type.dims[d].symbol_name(), operand.dims[d]);
-    return {};
-  }
-
-  static Status check_symbol(InferContext &c, const std::string &name, const Dim &dim, const SymbolInfo &info) {
-    KILN_TRY(require_at_most(c, info.min, dim, str_cat(info.min, " <= symbol '", name, "' of the graph")));
-    if (info.max != i64_max)
-      KILN_TRY(require_at_most(c, dim, info.max, str_cat("symbol '", name, "' of the graph <= ", info.max)));
-    return c.require_equal(mod(dim, info.divisor), 0,
-                           str_cat("symbol '", name, "' of the graph modulo ", info.divisor, " and 0"));
-  }
-
-  std::map<std::string, Dim> dims_;
-};
-
 Status infer_call(InferContext &c) {
   const Graph &graph = *c.attr("graph").graph();
   Bindings bindings;
-  KILN_TRY(bindings.bind(c, graph));
+  KILN_TRY(bindings.bind(c, graph, c.inputs));
   KILN_ASSIGN(c.results, bindings.outputs(c, graph));
-  return {};
-}
-
-// The outputs of one of a node's graphs, `found`, must be of these types.
-Status require_outputs(InferContext &c, std::string_view graph, std::span<const TensorType> found,
-                       std::span<const TensorType> expected, std::string_view of_what) {
-  if (found.size() != expected.size())
-    return c.fail(graph, " has ", found.size(), " outputs, expected ", expected.size(), ": ", of_what);
-  for (size_t k = 0; k < found.size(); ++k) {
-    const TensorType &a = found[k], &b = expected[k];
-    if (a.dtype != b.dtype || a.rank() != b.rank())
-      return c.fail("output ", k, " of ", graph, " is ", a.text(), ", expected ", b.text(), ": ", of_what);
-    for (size_t d = 0; d < a.rank(); ++d)
-      KILN_TRY(c.require_equal(a.dims[d], b.dims[d],
-                               str_cat("dim ", d, " of output ", k, " of ", graph, " and of ", of_what)));
-  }
-  return {};
-}
-
-// A plan gives such a graph its operands where they are, row-major.
-Status require_row_major(InferContext &c, std::string_view attr) {
-  const Graph &graph = *c.attr(attr).graph();
-  for (uint32_t id : graph.inputs()) {
-    const Node &input = *graph.find(id);
-    if (input.results[0].strides != row_major_strides(input.results[0].dims))
-      return c.fail("input '", input.name, "' of ", attr, " has strides; expected row-major");
-  }
   return {};
 }
 
@@ -135,7 +24,7 @@ Status infer_cond(InferContext &c) {
     const Graph &graph = *c.attr(attr).graph();
     KILN_TRY(require_row_major(c, attr));
     Bindings bindings;
-    KILN_TRY(bindings.bind(c, graph, 1));
+    KILN_TRY(bindings.bind(c, graph, c.inputs.subspan(1), 1));
     KILN_ASSIGN(std::vector<TensorType> outputs, bindings.outputs(c, graph));
     if (attr == "then_graph")
       c.results = std::move(outputs);
@@ -158,7 +47,7 @@ Status infer_while(InferContext &c) {
     const Graph &graph = *c.attr(attr).graph();
     KILN_TRY(require_row_major(c, attr));
     Bindings bindings;
-    KILN_TRY(bindings.bind(c, graph));
+    KILN_TRY(bindings.bind(c, graph, c.inputs));
     KILN_ASSIGN(const std::vector<TensorType> outputs, bindings.outputs(c, graph));
     if (attr == "cond_graph") {
       const TensorType predicate = make_type(DType::boolean, {});
@@ -405,9 +294,27 @@ std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &nod
   return graphs;
 }
 
-uint32_t carried_count(const Node &node) {
-  if (!node.op || node.op->name != "while") return 0;
-  return static_cast<uint32_t>(ops::carried_of(node.attrs, node.inputs.size()));
+std::optional<uint32_t> operand_given(const Node &node, uint32_t input) {
+  const std::string_view op = node.op->name;
+  uint32_t changing = 0;  // operands that come first
+  if (op == "while") {
+    changing = static_cast<uint32_t>(ops::carried_of(node.attrs, node.inputs.size()));
+  } else if (op == "scan") {
+    const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
+    changing = operands.carried + operands.sequences;
+  } else if (op != "call" && op != "cond") {
+    return std::nullopt;
+  }
+  if (input < changing) return std::nullopt;
+  return operand_of_input(node, input);
+}
+
+Dim dim_of_input(const Graph &graph, const Node &node, uint32_t input, uint32_t dim) {
+  const Shape &dims = graph.type(node.inputs[operand_of_input(node, input)]).dims;
+  if (node.op->name != "scan") return dims[dim];
+  const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
+  const bool is_element = input >= operands.carried && input < operands.carried + operands.sequences;
+  return dims[dim + is_element];
 }
 
 }  // namespace kiln

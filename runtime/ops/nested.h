@@ -10,18 +10,32 @@
 
 namespace kiln {
 
-// The graphs that a node carries, by name of attribute: of a call one, of cond and while two. Empty: it carries none.
+// The graphs that a node carries, by name of attribute: of a call or scan one, of cond and while two. Empty: it carries
+// none.
 std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &node);
 
-// The operand of `node` that input `input` of each of its graphs is given (of while: in the first turn).
+// How the operands of a scan divide; the rest stay the same in all turns.
+struct ScanOperands {
+  uint32_t carried = 0, sequences = 0;
+  bool reverse = false;
+};
+ScanOperands scan_operands(const AttrMap &attrs, size_t operands);
+
+// The operand of a control node that input `input` of each of its graphs is given (of while and scan: in the first
+// turn; of a sequence of a scan an element is, without dim 0).
 inline uint32_t operand_of_input(const Node &node, uint32_t input) {
   return node.op->name == "cond" ? input + 1 : input;
 }
 
-// How many operands of a while change from turn to turn; they come first. Of the other nodes 0.
-uint32_t carried_count(const Node &node);
+// The operand that input `input` of a node's graph is, as it is and every time. Nothing: it is something else in each
+// turn, or made by the node.
+std::optional<uint32_t> operand_given(const Node &node, uint32_t input);
+// How many turns a scan takes.
+Dim turns_of(const Graph &graph, const Node &scan);
+// The dim of an operand that dim `dim` of that input is.
+Dim dim_of_input(const Graph &graph, const Node &node, uint32_t input, uint32_t dim);
 
-// cond and while: their graphs are not inlined, a plan's steps choose among them.
+// cond, while and scan: their graphs are not inlined, a plan's steps choose among them.
 inline bool is_control(const Node &node) { return node.op && (node.op->flags & op_flags::control); }
 
 }  // namespace kiln

@@ -62,7 +62,10 @@ std::vector<Table> tables() {
           {"attention", ops::attention_ops()},
           {"attention", ops::rope_ops()},
           {"quantisation", ops::quantization_ops()},
+          {"recurrent", ops::recurrent_ops()},
           {"control", ops::nested_ops()},
+          {"control", ops::scan_ops()},
+          {"control", ops::associative_scan_ops()},
           {"control", ops::resolving_ops()}};
 }
 

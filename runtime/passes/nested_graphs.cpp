@@ -47,8 +47,10 @@ FixedInputs fixed_inputs(const Graph &whole) {
     for (const Node &node : graph->nodes()) {
       for (const auto &[attr, nested] : nested_graphs(node)) {
         std::vector<bool> &of_nested = fixed.try_emplace(nested.get(), nested->inputs().size(), true).first->second;
-        for (uint32_t i = 0; i < of_nested.size(); ++i)
-          of_nested[i] = of_nested[i] && i >= carried_count(node) && is_fixed(node.inputs[operand_of_input(node, i)]);
+        for (uint32_t i = 0; i < of_nested.size(); ++i) {
+          const std::optional<uint32_t> operand = operand_given(node, i);
+          of_nested[i] = of_nested[i] && operand && is_fixed(node.inputs[*operand]);
+        }
       }
     }
   }

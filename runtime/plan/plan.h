@@ -72,6 +72,13 @@ struct Plan {
     std::vector<Expr> symbols =
         {};  // what each of its symbols is, over this plan's; unread where it resolves it itself
   };
+  // In turn t of a scan, the last one first if `reverse`, its plan reads and writes element t of the sequences: arrays
+  // that begin where these begin, and go on by as many bytes as an element has.
+  struct Scan {
+    uint32_t carried = 0, sequences = 0;  // of the inputs
+    bool reverse = false;
+    Expr turns = {};
+  };
   // Nested plans read their inputs and write their outputs in slots of the plan that runs them.
   struct Step {
     enum class Kind : uint8_t {
@@ -82,6 +89,8 @@ struct Plan {
       branch,      // nested: if true, if false. slots: a bool, their inputs, their outputs
       loop,     // nested: whether to go on (to a bool), a turn. slots: their inputs, of which those that a turn makes
                 // anew come first; the results; as many again for every other turn
+      scan,     // nested: a turn. slots: its inputs: what is carried, sequences, the rest; the results: what is carried
+                // in the end, and sequences; once more what is carried
       resolve,  // slots: an i64. symbols: the one that it is from here on
     };
     Kind kind = Kind::launch;
@@ -89,7 +98,8 @@ struct Plan {
     uint32_t graph = 0;   // reference: index of the artifact's graph
     std::vector<uint32_t> slots = {};
     std::vector<uint32_t> symbols = {};   // launch: the plan's symbol for each of the kernel's sizes
-    std::vector<Nested> nested = {};      // call, branch, loop
+    std::vector<Nested> nested = {};      // call, branch, loop, scan
+    Scan scan = {};
     Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
   };
   // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.

@@ -93,6 +93,10 @@ class PlanWriter {
         body_.put(nested.plan);
         exprs(nested.symbols);
       });
+      body_.put(s.scan.carried);
+      body_.put(s.scan.sequences);
+      body_.put(static_cast<uint8_t>(s.scan.reverse));
+      expr(s.scan.turns);
     });
   }
 
@@ -247,7 +251,7 @@ class PlanReader {
     return list<Plan::Storage>(4, [&](Plan::Storage &s) { s.size_bytes = expr(); });
   }
   std::vector<Plan::Step> steps() {
-    return list<Plan::Step>(33, [&](Plan::Step &s) {
+    return list<Plan::Step>(46, [&](Plan::Step &s) {
       s.kind = static_cast<Plan::Step::Kind>(in_.get<uint8_t>());
       s.kernel = in_.get<uint32_t>();
       s.graph = in_.get<uint32_t>();
@@ -257,6 +261,10 @@ class PlanReader {
         nested.plan = in_.get<uint32_t>();
         nested.symbols = exprs();
       });
+      s.scan.carried = in_.get<uint32_t>();
+      s.scan.sequences = in_.get<uint32_t>();
+      s.scan.reverse = in_.get<uint8_t>() != 0;
+      s.scan.turns = expr();
     });
   }
 

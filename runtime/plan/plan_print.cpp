@@ -59,10 +59,13 @@ std::string nested_text(const Plan &plan, const Plan::Step &s) {
   const std::span<const uint32_t> slots = s.slots;
   const std::string operands = join(slots.subspan(first, results - first), ", ", name);
   const std::string made = join(slots.subspan(results), ", ", name);
-  const std::string what = s.kind == Plan::Step::Kind::call ? run(s.nested[0])
-                           : first
-                               ? str_cat("if ", name(slots[0]), ": ", run(s.nested[0]), "; else: ", run(s.nested[1]))
-                               : str_cat("while ", run(s.nested[0]), ": ", run(s.nested[1]));
+  const std::string what =
+      s.kind == Plan::Step::Kind::call ? run(s.nested[0])
+      : s.kind == Plan::Step::Kind::scan
+          ? str_cat("scan of ", s.scan.turns.text(), " turns, ", s.scan.carried, " carried, ", s.scan.sequences,
+                    " sequences", s.scan.reverse ? ", reverse" : "", ": ", run(s.nested[0]))
+      : first ? str_cat("if ", name(slots[0]), ": ", run(s.nested[0]), "; else: ", run(s.nested[1]))
+              : str_cat("while ", run(s.nested[0]), ": ", run(s.nested[1]));
   return str_cat(what, "; (", operands, ") -> (", made, ")");
 }
 
@@ -90,6 +93,7 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
       case Plan::Step::Kind::call:
       case Plan::Step::Kind::branch:
       case Plan::Step::Kind::loop:
+      case Plan::Step::Kind::scan:
         str_append(out, nested_text(plan, s));
         break;
       case Plan::Step::Kind::resolve:

@@ -152,25 +152,50 @@ class Planner {
       items_.push_back(std::move(item));
       return {};
     }
+    if (node.op->name == "scan") return add_scan(region, prefix);
     const bool is_loop = node.op->name == "while";
     Item item{.step = {.kind = is_loop ? StepKind::loop : StepKind::branch}};
     for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
     item.written.resize(region.inputs.size());
     // The results, and for a loop where every other turn leaves them.
-    for (int copy = 0; copy < (is_loop ? 2 : 1); ++copy) {
-      for (size_t k = 0; k < node.results.size(); ++k) {
-        const TensorType &type = node.results[k];
-        item.tensors.push_back(add_tensor(type.dtype, type.dims, row_major_strides(type.dims)));
-        item.written.push_back(true);
-        if (copy == 0) yielded_[region.outputs[k]] = item.tensors.back();
-      }
-    }
+    add_results(region, node, item);
+    if (is_loop) add_spare(node, node.results.size(), item);
     for (const auto attr : is_loop ? std::array{"cond_graph", "body_graph"} : std::array{"then_graph", "else_graph"}) {
       KILN_ASSIGN(Plan::Nested nested, nested_of(node, attr, prefix));
       item.step.nested.push_back(std::move(nested));
     }
     items_.push_back(std::move(item));
     return {};
+  }
+
+  Status add_scan(const Region &region, const std::string &prefix) {
+    const Node &node = *lowered_.graph->find(region.node);
+    const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
+    Item item{
+        .step = {.kind = StepKind::scan,
+                 .scan = {operands.carried, operands.sequences, operands.reverse, turns_of(*lowered_.graph, node)}}};
+    for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
+    item.written.resize(region.inputs.size());
+    add_results(region, node, item);
+    add_spare(node, operands.carried, item);
+    KILN_ASSIGN(Plan::Nested turn, nested_of(node, "body_graph", prefix));
+    item.step.nested.push_back(std::move(turn));
+    items_.push_back(std::move(item));
+    return {};
+  }
+
+  void add_results(const Region &region, const Node &node, Item &item) {
+    const size_t first = item.tensors.size();
+    add_spare(node, node.results.size(), item);
+    for (size_t k = 0; k < node.results.size(); ++k) yielded_[region.outputs[k]] = item.tensors[first + k];
+  }
+  // Tensors of the types of the node's first results.
+  void add_spare(const Node &node, size_t count, Item &item) {
+    for (size_t k = 0; k < count; ++k) {
+      const TensorType &type = node.results[k];
+      item.tensors.push_back(add_tensor(type.dtype, type.dims, row_major_strides(type.dims)));
+      item.written.push_back(true);
+    }
   }
 
   // A nested plan, made once however many steps run it, and what its symbols are at `node`.
@@ -312,7 +337,7 @@ Result<Plan::Nested> Planner::nested_of(const Node &node, std::string_view attr,
     if (s.resolved)
       nested.symbols.emplace_back(0);
     else
-      nested.symbols.push_back(lowered_.graph->type(node.inputs[operand_of_input(node, s.input)]).dims[s.dim]);
+      nested.symbols.push_back(dim_of_input(*lowered_.graph, node, s.input, s.dim));
   }
   return nested;
 }

@@ -109,21 +109,22 @@ class PlanVerifier {
     return PlanVerifier(plan, contracts_, constants_).run();
   }
 
-  // `count` arguments of a nested plan, as slots of the step from `first` on.
-  Status give(const Plan::Step &s, const SymbolMap &names, std::span<const Plan::Argument> arguments, size_t first) {
+  // Arguments of a nested plan, as slots of the step from `first` on, which hold `times` of each.
+  Status give(const Plan::Step &s, const SymbolMap &names, std::span<const Plan::Argument> arguments, size_t first,
+              const Expr &times = 1) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const Plan::Argument &a = arguments[i];
       const uint32_t slot = s.slots[first + i];
       KILN_TRY(same_dtype(str_cat("'", a.name, "'"), a.dtype, slot));
       const Expr size = span_elements(a.dims, a.strides) * Expr(static_cast<int64_t>(size_of(a.dtype)));
-      KILN_TRY(fits(renamed(size, names), plan_.slots[slot].size_bytes, slot).with_prefix(str_cat("'", a.name, "' ")));
+      KILN_TRY(fits(renamed(size, names) * times, plan_.slots[slot].size_bytes, slot)
+                   .with_prefix(str_cat("'", a.name, "' ")));
     }
     return {};
   }
 
-  Status run_nested(Plan::Step &s) {
-    const bool is_loop = s.kind == Plan::Step::Kind::loop, is_branch = s.kind == Plan::Step::Kind::branch;
-    const size_t wanted = is_loop || is_branch ? 2 : 1;
+  // What the symbols of a step's nested plans are.
+  Result<std::vector<SymbolMap>> names_in_nested(const Plan::Step &s, size_t wanted) const {
     if (s.nested.size() != wanted) return error(Code::corrupt, s.nested.size(), " nested plans, expected ", wanted);
     std::vector<SymbolMap> names;
     for (const Plan::Nested &n : s.nested) {
@@ -135,6 +136,12 @@ class PlanVerifier {
       SymbolMap &map = names.emplace_back();
       for (size_t i = 0; i < symbols.size(); ++i) map.insert_or_assign(symbols[i].name, n.symbols[i]);
     }
+    return names;
+  }
+
+  Status run_nested(Plan::Step &s) {
+    const bool is_loop = s.kind == Plan::Step::Kind::loop, is_branch = s.kind == Plan::Step::Kind::branch;
+    KILN_ASSIGN(const std::vector<SymbolMap> names, names_in_nested(s, is_loop || is_branch ? 2 : 1));
     const Plan &last = plan_.nested[s.nested.back().plan];  // whose outputs are the results
     const size_t first = is_branch ? 1 : 0, results = first + last.inputs.size(), count = last.outputs.size();
     if (s.slots.size() != results + count * (is_loop ? 2 : 1))
@@ -171,13 +178,39 @@ class PlanVerifier {
       KILN_TRY(give(s, names[1], turn.outputs, first));
     }
     for (size_t i = 0; i < count; ++i) {
-      const DType made = turn.outputs[i].dtype;
-      for (const Plan *plan : {&go_on, &turn})
-        if (plan->inputs[i].dtype != made)
-          return error(Code::corrupt, "a turn makes ", name_of(made), " of '", plan->inputs[i].name, "', which is ",
-                       name_of(plan->inputs[i].dtype));
+      for (const Plan *plan : {&go_on, &turn}) KILN_TRY(carried_on(turn.outputs[i], plan->inputs[i]));
     }
     return {};
+  }
+
+  Status scan(const Plan::Step &s) {
+    KILN_ASSIGN(const std::vector<SymbolMap> all_names, names_in_nested(s, 1));
+    const SymbolMap &names = all_names[0];
+    const Plan &turn = plan_.nested[s.nested[0].plan];
+    const std::span<const Plan::Argument> inputs = turn.inputs, outputs = turn.outputs;
+    const size_t carried = s.scan.carried, sequences = s.scan.sequences;
+    if (carried > inputs.size() || carried > outputs.size() || sequences > inputs.size() - carried)
+      return error(Code::corrupt, "a scan of ", carried, " carried arrays and ", sequences, " sequences, its plan has ",
+                   inputs.size(), " inputs and ", outputs.size(), " outputs");
+    const size_t results = inputs.size(), spare = results + outputs.size();
+    if (s.slots.size() != spare + carried)
+      return error(Code::corrupt, s.slots.size(), " slots for a scan, expected ", spare + carried);
+    KILN_TRY(give(s, names, inputs.first(carried), 0));
+    KILN_TRY(give(s, names, inputs.subspan(carried, sequences), carried, s.scan.turns));
+    KILN_TRY(give(s, names, inputs.subspan(carried + sequences), carried + sequences));
+    KILN_TRY(give(s, names, outputs.subspan(carried), results + carried, s.scan.turns));
+    for (const size_t first : {results, spare}) {
+      KILN_TRY(give(s, names, inputs.first(carried), first));
+      KILN_TRY(give(s, names, outputs.first(carried), first));
+    }
+    for (size_t i = 0; i < carried; ++i) KILN_TRY(carried_on(outputs[i], inputs[i]));
+    return distinct_results(s, results);
+  }
+
+  static Status carried_on(const Plan::Argument &made, const Plan::Argument &read) {
+    if (made.dtype == read.dtype) return {};
+    return error(Code::corrupt, "a turn makes ", name_of(made.dtype), " of '", read.name, "', which is ",
+                 name_of(read.dtype));
   }
 
   // ---- sizes that steps resolve
@@ -188,6 +221,7 @@ class PlanVerifier {
     for (const uint32_t slot : s.slots) plan_.slots[slot].size_bytes.collect_symbols(used);
     for (const Plan::Nested &n : s.nested)
       for (const Expr &e : n.symbols) e.collect_symbols(used);
+    s.scan.turns.collect_symbols(used);
     if (s.kind == Plan::Step::Kind::launch)
       for (const uint32_t symbol : s.symbols) used.insert(plan_.symbols[symbol].name);
     if (s.kind == Plan::Step::Kind::reference) return {};  // it resolves them on its way
@@ -275,6 +309,10 @@ class PlanVerifier {
       case Plan::Step::Kind::loop:
         if (prepare) return error(Code::corrupt, "prepare cannot run a nested plan");
         KILN_TRY(run_nested(s));
+        break;
+      case Plan::Step::Kind::scan:
+        if (prepare) return error(Code::corrupt, "prepare cannot run a nested plan");
+        KILN_TRY(scan(s));
         break;
       default:
         return error(Code::corrupt, "unknown kind ", static_cast<int>(s.kind));

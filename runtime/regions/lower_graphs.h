@@ -1,6 +1,7 @@
 // A compile's graph and the graphs that its control nodes carry, each cut into regions and lowered.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,13 +9,15 @@
 #include "runtime/graph/graph.h"
 #include "runtime/regions/lower.h"
 #include "runtime/regions/region.h"
+#include "runtime/regions/turn.h"
 
 namespace kiln {
 
 struct LoweredRegion {
   Region region;
-  Lowered lowered = {};      // code alone
-  kernel::Fused fused = {};  // likewise, once it is fused
+  Lowered lowered = {};                  // code alone
+  kernel::Fused fused = {};              // likewise, once it is fused
+  std::optional<LoweredTurn> turn = {};  // of a scan that may become code
 };
 struct LoweredGraph {
   GraphPtr given;       // before calls were inlined
@@ -31,13 +34,10 @@ struct LoweredGraphs {
 
 // Inlines calls, widens, decomposes, partitions and lowers `graph` and, each once, the graphs that are nested in it.
 // Not fused yet.
-struct LowerOptions {
-  std::string backend;
-  bool round_all = true;  // 16-bit values that nothing but ops reads, too
-};
 Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options);
 
-// Fuses all regions of code. Returns the sum of their kernel::Fused::materialised.
+// Fuses all regions of code. A scan whose turns fuse into one kernel becomes code; a graph that only such nodes carry
+// has no regions any more. Returns the sum of their kernel::Fused::materialised.
 Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel::FuseOptions &options);
 
 }  // namespace kiln

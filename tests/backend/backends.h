@@ -66,6 +66,11 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
           {{"cond", "control flow is steps of a plan, no kernel"},
            {"while", "control flow is steps of a plan, no kernel"},
            {"resolve", "a step of a plan, no kernel"},
+           {"scan", "control flow is steps of a plan; that its turns can be a kernel is shown by those of the cpu"},
+           {"associative_scan", "it is a scan, control flow"},
+           {"rnn", "it has a scan, control flow"},
+           {"gru", "it has a scan, control flow"},
+           {"lstm", "it has a scan, control flow"},
            {"nonzero", "a step of a plan lies between its kernels"},
            {"masked_select", "a step of a plan lies between its kernels"},
            {"unique", "a step of a plan lies between its kernels"}}};

@@ -127,8 +127,19 @@ inline const std::vector<Artifact> &samples() {
             "turn":{"inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"u","type":{"dtype":"f32","shape":["m"]}}],
                     "nodes":[{"name":"q","op":"not","inputs":["p"]},{"name":"v","op":"neg","inputs":["u"]}],
                     "outputs":[{"name":"q","value":"q"},{"name":"v","value":"v"}]}}})";
-  static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols),
-                                            sample_of(symbols, "reference"), sample_of(nested)};
+  // Turns that are steps, for they multiply matrices.
+  constexpr std::string_view scanned =
+      R"({"kiln":1,"inputs":[{"name":"h","type":{"dtype":"f32","shape":["b",4]}},{"name":"s","type":{"dtype":"f32","shape":["t","b",4]}},
+                    {"name":"w","type":{"dtype":"f32","shape":[4,4]}}],
+          "nodes":[{"name":"y","op":"scan","inputs":["h","s","w"],"attrs":{"body_graph":"turn","sequences":1}}],
+          "outputs":[{"name":"last","value":"y:0"},{"name":"all","value":"y:1"}],
+          "graphs":{"turn":{"inputs":[{"name":"h","type":{"dtype":"f32","shape":["k",4]}},
+                                      {"name":"x","type":{"dtype":"f32","shape":["k",4]}},
+                                      {"name":"w","type":{"dtype":"f32","shape":[4,4]}}],
+                            "nodes":[{"name":"p","op":"matmul","inputs":["h","w"]},{"name":"n","op":"add","inputs":["p","x"]}],
+                            "outputs":[{"name":"h","value":"n"},{"name":"made","value":"n"}]}}})";
+  static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols), sample_of(symbols, "reference"),
+                                            sample_of(nested), sample_of(scanned)};
   return all;
 }
 

@@ -285,6 +285,47 @@ TEST(Planner, ALoopIsAStepOverNestedPlans) {
   EXPECT_EQ(p.nested[step.nested[0].plan].outputs[0].dtype, DType::boolean);
 }
 
+// h = h w + x for each row x of s: a product, which is a kernel of its own.
+constexpr std::string_view scan_of_products = R"({"kiln":1,
+    "inputs":[{"name":"h","type":{"dtype":"f32","shape":["b",8]}},{"name":"s","type":{"dtype":"f32","shape":["t","b",8]}},
+              {"name":"w","type":{"dtype":"f32","shape":[8,8]}}],
+    "nodes":[{"name":"y","op":"scan","inputs":["h","s","w"],
+              "attrs":{"body_graph":"turn","sequences":1,"reverse":true}}],
+    "outputs":[{"name":"last","value":"y:0"},{"name":"all","value":"y:1"}],
+    "graphs":{"turn":{"inputs":[{"name":"h","type":{"dtype":"f32","shape":["k",8]}},
+                                {"name":"x","type":{"dtype":"f32","shape":["k",8]}},
+                                {"name":"w","type":{"dtype":"f32","shape":[8,8]}}],
+                      "nodes":[{"name":"p","op":"matmul","inputs":["h","w"]},{"name":"n","op":"add","inputs":["p","x"]}],
+                      "outputs":[{"name":"h","value":"n"},{"name":"made","value":"p"}]}}})";
+
+TEST(Planner, AScanIsAStepWhoseTurnsCopyNothing) {
+  const Plan p = planned(graph_of(scan_of_products), true).plan;
+  ASSERT_EQ(p.steps.size(), 1u);
+  const Step &step = p.steps[0];
+  ASSERT_EQ(step.kind, Step::Kind::scan);
+  EXPECT_EQ(step.scan.carried, 1u);
+  EXPECT_EQ(step.scan.sequences, 1u);
+  EXPECT_TRUE(step.scan.reverse);
+  EXPECT_EQ(step.scan.turns, Expr::symbol("t"));
+  EXPECT_EQ(step.slots.size(), 6u) << "the operands, the results, and where every other turn leaves what it carries";
+  EXPECT_EQ(step.nested[0].symbols, std::vector<Expr>{Expr::symbol("b")});
+  for (const Step &of_turn : p.nested[0].steps) EXPECT_EQ(of_turn.kind, Step::Kind::launch) << "is no copy";
+  EXPECT_LE(p.nested[0].steps.size(), 2u);
+}
+
+TEST(Planner, AScanWhosePointsCarryTheirOwnIsOneKernel) {
+  std::string sums(scan_of_products);
+  const std::string product = R"({"name":"p","op":"matmul","inputs":["h","w"]})";
+  sums.replace(sums.find(product), product.size(),
+               R"({"name":"r","op":"sum","inputs":["h"],"attrs":{"dims":[1],"keepdim":true}},
+                  {"name":"p","op":"mul","inputs":["h","r"]})");
+  const Planned fused = planned(graph_of(sums), true);
+  ASSERT_EQ(fused.plan.steps.size(), 1u);
+  EXPECT_EQ(fused.plan.steps[0].kind, Step::Kind::launch);
+  EXPECT_TRUE(fused.plan.nested.empty());
+  EXPECT_EQ(planned(graph_of(sums), false).plan.steps[0].kind, Step::Kind::scan) << "not fused";
+}
+
 TEST(Planner, AGraphThatTwoNodesCarryIsPlannedOnce) {
   std::string twice(loop);
   const std::string first = R"({"name":"y","op":"neg","inputs":["w"]})";

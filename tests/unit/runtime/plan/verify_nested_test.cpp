@@ -112,6 +112,82 @@ TEST(VerifyNested, HoldsNestedPlansToTheirContracts) {
             "nested plan 1: 'in' is not row-major");
 }
 
+// z is what a scan of f32[t, n] carries in the end, and y, f32[t, n], all that it made on its way.
+Artifact scanning() {
+  const Expr n = Expr::symbol("n"), t = Expr::symbol("t"), k = Expr::symbol("k");
+  Plan turn;  // (h + u, again)
+  turn.inputs = {example::argument("h", {k}), example::argument("u", {k})};
+  turn.outputs = {example::argument("next", {k}), example::argument("made", {k})};
+  turn.symbols = {{.name = "k", .input = 0, .dim = 0}};
+  turn.slots = {{Kind::input, 0, 4 * k}, {Kind::input, 1, 4 * k}, {Kind::output, 0, 4 * k}, {Kind::output, 1, 4 * k}};
+  turn.steps = {example::launch(0, {0, 1, 2}, {0}), example::launch(0, {0, 1, 3}, {0})};
+  Plan p;
+  p.inputs = {example::argument("x", {n}), example::argument("s", {t, n})};
+  p.outputs = {example::argument("z", {n}), example::argument("y", {t, n})};
+  p.symbols = {{.name = "n", .input = 0, .dim = 0}, {.name = "t", .input = 1, .dim = 0}};
+  p.slots = {{Kind::input, 0, 4 * n},
+             {Kind::input, 1, 4 * t * n},
+             {Kind::output, 0, 4 * n},
+             {Kind::output, 1, 4 * t * n},
+             {Kind::arena, 0, 4 * n}};
+  p.arena = {{4 * n}};
+  p.nested = {turn};
+  p.steps = {{.kind = StepKind::scan, .slots = {0, 1, 2, 3, 4}, .nested = {{0, {n}}}, .scan = {1, 1, false, t}}};
+  Contract add = example::contract(2, Expr::symbol("s"));
+  return example::artifact_of(std::move(p), {example::add_kernel()}, {add});
+}
+
+std::string message_after_scanning(void (*damage)(Plan &)) {
+  Artifact a = scanning();
+  damage(a.plan);
+  const Status status = verify_plan(a.plan, a.contracts, a.constants);
+  EXPECT_TRUE(status.ok() || status.code() == Code::corrupt);
+  return std::string(status.ok() ? "accepted" : status.message());
+}
+
+TEST(VerifyScan, RefusesWhatIsNotThere) {
+  EXPECT_EQ(message_after_scanning([](Plan &) {}), "accepted");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].scan.carried = 3; }),
+            "step 0: a scan of 3 carried arrays and 1 sequences, its plan has 2 inputs and 2 outputs");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].scan.sequences = 2; }),
+            "step 0: a scan of 1 carried arrays and 2 sequences, its plan has 2 inputs and 2 outputs");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].slots.pop_back(); }),
+            "step 0: 4 slots for a scan, expected 5");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].nested.clear(); }), "step 0: 0 nested plans, expected 1");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.prepare = {p.steps[0]}; }),
+            "prepare step 0: prepare cannot run a nested plan");
+}
+
+TEST(VerifyScan, RefusesResultsThatAreReadAndCarriedTypesThatChange) {
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].slots[4] = 2; }),
+            "step 0: slot 2 is written and used as operand 4, too");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].slots[3] = 1; }),
+            "step 0: slot 1 of kind 1 cannot be written");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.nested[0].outputs[0].dtype = DType::i32; }),
+            "nested plan 0: step 0: buffer 2 of f32 is slot 2 of i32");
+}
+
+// A sequence holds as many elements as there are turns: what symbols say is left to a call, what is known is not.
+TEST(VerifyScan, SequencesHoldAllTurns) {
+  Artifact a = scanning();
+  a.plan.steps[0].scan.turns = Expr::symbol("t") + 1;
+  ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
+  const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
+  EXPECT_TRUE(std::ranges::any_of(
+      a.plan.bounds, [&](const Plan::Bound &b) { return b.size == 4 * n * (t + 1) && b.room == 4 * n * t; }));
+  EXPECT_EQ(message_after_scanning([](Plan &p) {
+              p.slots[1].size_bytes = 8;
+              p.inputs[1].dims = p.inputs[1].strides = {};
+              p.inputs[1] = example::argument("s", {2, 1});
+              p.symbols.pop_back();
+              p.outputs[1] = example::argument("y", {2, 1});
+              p.slots[3].size_bytes = 8;
+              p.steps[0].nested[0].symbols = {Expr(1)};
+              p.steps[0].scan.turns = 3;
+            }),
+            "step 0: 'u' of 12 bytes lies in 8 bytes");
+}
+
 TEST(VerifyNested, PlansAreNestedNoDeeperThanGraphs) {
   Plan plan = turn();
   for (int i = 0; i < deepest_plan; ++i) {

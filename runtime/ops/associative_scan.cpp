@@ -1,0 +1,202 @@
+// associative_scan: each element of sequences combined with all before it.
+#include <map>
+
+#include "runtime/ops/composer.h"
+#include "runtime/ops/family.h"
+#include "runtime/ops/nesting.h"
+
+namespace kiln::ops {
+namespace {
+
+Status infer_associative_scan(InferContext &c) {
+  const size_t count = c.inputs.size();
+  if (count == 0) return c.fail("there are no operands, expected at least one sequence");
+  if (c.inputs[0].rank() == 0) return c.fail("operand 0 is ", c.inputs[0].text(), ", expected a sequence");
+  std::vector<TensorType> pairs;
+  for (size_t k = 0; k < count; ++k) {
+    if (c.inputs[k].rank() != c.inputs[0].rank())
+      return c.fail("operand ", k, " is ", c.inputs[k].text(), ", operand 0 is ", c.inputs[0].text(),
+                    "; expected the same rank");
+    KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), c.inputs[k].rank(), "dim"));
+    Shape dims = c.inputs[k].dims;
+    KILN_TRY(c.require_equal(dims[static_cast<size_t>(dim)], c.inputs[0].dims[static_cast<size_t>(dim)],
+                             str_cat("dim ", dim, " of operands ", k, " and 0")));
+    dims.erase(dims.begin() + dim);
+    pairs.push_back(make_type(c.inputs[k].dtype, std::move(dims)));
+    c.results.push_back(make_type(c.inputs[k].dtype, c.inputs[k].dims));
+  }
+  const std::vector<TensorType> elements = pairs;
+  pairs.insert(pairs.end(), elements.begin(), elements.end());
+  KILN_TRY(require_row_major(c, "combine_graph"));
+  const Graph &combine = *c.attr("combine_graph").graph();
+  Bindings bindings;
+  KILN_TRY(bindings.bind(c, combine, pairs));
+  KILN_ASSIGN(const std::vector<TensorType> outputs, bindings.outputs(c, combine));
+  return require_outputs(c, "combine_graph", outputs, elements, "an element of the operands");
+}
+
+AttrValue dim_brought_to(size_t dim, size_t to, size_t rank) {
+  std::vector<int64_t> order;
+  for (size_t d = 0; d < rank; ++d)
+    if (d != dim) order.push_back(static_cast<int64_t>(d));
+  order.insert(order.begin() + static_cast<int64_t>(to), static_cast<int64_t>(dim));
+  return ints(std::move(order));
+}
+
+// (carried, is this the first?, element) -> (carried anew, the same as a result): the first element as it is, later
+// ones combined with what came before.
+Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const TensorType> elements) {
+  Edit edit;
+  std::map<Dim, Dim> symbols;  // a nested graph has its own; what binds them are bare dims
+  const auto inside = [&](const TensorType &type) {
+    Shape dims;
+    for (const Dim &dim : type.dims)
+      dims.push_back(dim.is_integer()
+                         ? dim
+                         : symbols.try_emplace(dim, Expr::symbol(str_cat("size", symbols.size()))).first->second);
+    return make_type(type.dtype, std::move(dims));
+  };
+  std::vector<ValueId> operands;  // of the combination
+  for (size_t k = 0; k < elements.size(); ++k) {
+    KILN_ASSIGN(operands.emplace_back(), edit.input(str_cat("carried", k), inside(elements[k])));
+  }
+  KILN_ASSIGN(const ValueId is_first, edit.input("is_first", make_type(DType::boolean, {})));
+  for (size_t k = 0; k < elements.size(); ++k) {
+    KILN_ASSIGN(operands.emplace_back(), edit.input(str_cat("element", k), inside(elements[k])));
+  }
+  KILN_ASSIGN(const uint32_t combined,
+              edit.add(c.ops.find("call"), operands, {{"graph", c.attr("combine_graph").graph()}}));
+  std::vector<GraphOutput> outputs;
+  for (size_t k = 0; k < elements.size(); ++k) {
+    const ValueId choice[] = {is_first, operands[elements.size() + k], {combined, static_cast<uint32_t>(k)}};
+    KILN_ASSIGN(const uint32_t chosen, edit.add(c.ops.find("where"), choice));
+    outputs.push_back({str_cat("carried", k), {chosen, 0}});
+  }
+  for (size_t k = 0; k < elements.size(); ++k) outputs.push_back({str_cat("result", k), outputs[k].value});
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  return edit.finish();
+}
+
+Status decompose_associative_scan(DecomposeContext &c) {
+  Composer g(c);
+  const size_t count = c.node.inputs.size(), rank = c.type(c.node.inputs[0]).rank(), dim = dim_of(c, rank);
+  const bool reverse = c.attr("reverse").boolean();
+  const Dim length = c.type(c.node.inputs[0]).dims[dim];
+  std::vector<TensorType> elements;
+  std::vector<ValueId> operands, sequences;
+  for (const ValueId x : c.node.inputs) {
+    sequences.push_back(dim == 0 ? x : g("permute", {x}, {{"dims", dim_brought_to(dim, 0, rank)}}));
+    if (!g.ok()) return g.give({});
+    elements.push_back(element_of(c.type(sequences.back())));
+    operands.push_back(g.full(elements.back().dtype, elements.back().dims, 0));
+  }
+  const ValueId number = g("iota", {}, {{"shape", AttrValue(Shape{length})}, {"dim", 0}});
+  const ValueId first = g.count(number, reverse ? length - 1 : Dim(0));
+  operands.push_back(g("eq", {number, first}));
+  operands.insert(operands.end(), sequences.begin(), sequences.end());
+  if (!g.ok()) return g.give({});
+  KILN_ASSIGN(GraphPtr body, combining_turn(c, elements));
+  const ValueId scanned = g("scan", operands,
+                            {{"body_graph", std::move(body)},
+                             {"carried", static_cast<int64_t>(count)},
+                             {"sequences", static_cast<int64_t>(count) + 1},
+                             {"reverse", reverse}});
+  std::vector<ValueId> results;
+  for (size_t k = 0; k < count; ++k) {
+    const ValueId y = {scanned.node, static_cast<uint32_t>(count + k)};
+    results.push_back(dim == 0 ? y : g("permute", {y}, {{"dims", dim_brought_to(0, dim, rank)}}));
+  }
+  return g.give(std::move(results));
+}
+
+Status reference_associative_scan(ReferenceContext &c) {
+  const size_t count = c.inputs.size(), dim = dim_of(c, c.inputs[0]->shape.size());
+  const auto turns = static_cast<size_t>(c.inputs[0]->shape[dim]);
+  std::vector<RefTensor> state;
+  for (size_t n = 0; n < turns; ++n) {
+    const size_t turn = c.attr("reverse").boolean() ? turns - 1 - n : n;
+    std::vector<RefTensor> elements;
+    for (const RefTensor *operand : c.inputs) elements.push_back(element_at(*operand, dim, turn));
+    if (n > 0) {
+      std::vector<const RefTensor *> pairs;
+      for (const auto *side : {&state, &elements})
+        for (const RefTensor &element : *side) pairs.push_back(&element);
+      KILN_ASSIGN(state, c.run_graph(*c.attr("combine_graph").graph(), pairs));
+    } else {
+      state = std::move(elements);
+    }
+    for (size_t k = 0; k < count; ++k) set_element(c.results[k], dim, turn, state[k]);
+  }
+  return {};
+}
+
+void samples_associative_scan(SampleSink &out) {
+  const Dim n = sym("n"), t = sym("t");
+  // (a, b) then (c, d): x -> c (a x + b) + d.
+  const auto affine = [](const TensorType &type) {
+    return small_graph({type, type, type, type}, {{"mul", {0, 2}}, {"mul", {2, 1}}, {"add", {5, 3}}}, {4, 6});
+  };
+  const auto sample = [&](const char *name, Shape shape, int64_t dim, bool reverse = false,
+                          std::map<std::string, int64_t> sizes = {}) {
+    const TensorType type = f32(std::move(shape));
+    Shape inside;
+    for (size_t d = 1; d < type.rank(); ++d) inside.push_back(sym(d == 1 ? "k" : "l"));
+    out.push_back({.name = name,
+                   .inputs = {type, type},
+                   .attrs = {{"combine_graph", affine(f32(std::move(inside)))}, {"dim", dim}, {"reverse", reverse}},
+                   .sizes = std::move(sizes),
+                   .low = -1,
+                   .high = 1});
+  };
+  sample("rows", {5, 17}, 0);
+  sample("columns", {5, 9}, -1);
+  sample("middle", {2, 7, 3}, 1);
+  sample("reverse", {6, 5}, 0, true);
+  sample("vector", {9}, 0);
+  sample("one", {1, 5}, 0);
+  sample("empty", {0, 5}, 0);
+  sample("symbolic", {t, 2 * n}, 0, true, {{"t", 4}, {"n", 3}});
+  sample("symbolic_none", {n, t}, 1, false, {{"t", 0}, {"n", 3}});
+  std::vector<TensorType> inside, inputs;
+  std::vector<size_t> second;
+  for (int number = 1; number <= dtype_count; ++number) {
+    inputs.push_back(make_type(static_cast<DType>(number), {3, 2}));
+    inside.push_back(make_type(static_cast<DType>(number), {2}));
+    second.push_back(static_cast<size_t>(dtype_count + number - 1));
+  }
+  const std::vector<TensorType> once = inside;
+  inside.insert(inside.end(), once.begin(), once.end());
+  out.push_back({.name = "every_dtype",
+                 .inputs = std::move(inputs),
+                 .attrs = {{"combine_graph", small_graph(inside, {}, second)}}});
+}
+
+const Op records[] = {
+    {{.name = "associative_scan",
+      .doc =
+          "The elements of sequences along a dim combined with all before them: y[0] = x[0], y[i] = combine(y[i - 1], "
+          "x[i]), of several sequences side by side. The combination should be associative: its order is not promised "
+          "beyond being a function of the extents, and is now the sequence's.",
+      .flags = op_flags::moves,
+      .args = {{"args", "sequences of one length along dim", any_type, Arity::variadic, /*same_dtype=*/false}},
+      .attrs = {{.name = "combine_graph",
+                 .doc = "of an element of each, then a later one of each, all without dim; gives one of each",
+                 .kind = AttrKind::graph,
+                 .required = true},
+                dim_attr("the dim to go along", 0),
+                {.name = "reverse",
+                 .doc = "from the last element to the first",
+                 .kind = AttrKind::boolean,
+                 .fallback = false}},
+      .infer = infer_associative_scan},
+     {.decompose = decompose_associative_scan,
+      .reference = reference_associative_scan,
+      .gradient = through_decomposition(),
+      .samples = samples_associative_scan}},
+};
+
+}  // namespace
+
+std::span<const Op> associative_scan_ops() { return records; }
+
+}  // namespace kiln::ops

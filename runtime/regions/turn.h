@@ -1,0 +1,29 @@
+// The turn of a scan as computes, for all turns to become one kernel.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "jit/kernel/fuse.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/schema.h"
+#include "runtime/regions/lower.h"
+
+namespace kiln {
+
+struct LowerOptions {
+  std::string backend;
+  bool round_all = true;  // 16-bit values that nothing but ops reads, too
+};
+
+// Inlines calls, widens and decomposes: what regions are cut from.
+Result<GraphPtr> flatten(GraphPtr graph, const OpTable &ops, const LowerOptions &options);
+
+struct LoweredTurn {
+  Lowered lowered;  // inputs and outputs are those of the scan; the program is one turn
+  kernel::Turns turns;
+};
+// Nothing: its body has control flow, or may fail, or gives out what it is given.
+Result<std::optional<LoweredTurn>> lower_turn(const Graph &graph, const Node &scan, const OpTable &ops,
+                                              const LowerOptions &options);
+
+}  // namespace kiln
