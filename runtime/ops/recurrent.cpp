@@ -1,0 +1,464 @@
+// Recurrent networks: layers of cells that carry a state along a sequence, in one direction or both.
+#include <cmath>
+
+#include "runtime/ops/composer.h"
+#include "runtime/ops/family.h"
+
+namespace kiln::ops {
+namespace {
+
+// What attributes and the op's name say. Operands: x; for each layer and direction the weights of the input and of the
+// state, and their biases; the states; the lengths.
+struct Network {
+  enum class Cell : uint8_t { rnn, gru, lstm } cell;
+  int64_t layers;
+  bool both_directions, batch_first, has_bias, has_state, has_lengths;
+
+  Network(std::string_view op, const AttrMap &attrs)
+      : cell(op == "rnn"   ? Cell::rnn
+             : op == "gru" ? Cell::gru
+                           : Cell::lstm),
+        layers(attrs.find("layers")->second.i64()),
+        both_directions(attrs.find("bidirectional")->second.boolean()),
+        batch_first(attrs.find("batch_first")->second.boolean()),
+        has_bias(attrs.find("bias")->second.boolean()),
+        has_state(attrs.find("initial_state")->second.boolean()),
+        has_lengths(attrs.find("lengths")->second.boolean()) {}
+
+  size_t directions() const { return both_directions ? 2 : 1; }
+  size_t runs() const { return static_cast<size_t>(layers) * directions(); }  // state k is of run k
+  int64_t gates() const { return cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4; }
+  size_t carried() const { return cell == Cell::lstm ? 2 : 1; }
+  size_t weights_of_run() const { return has_bias ? 4 : 2; }
+  // The numbers of operands.
+  enum Weight : size_t { of_input, of_state, bias_of_input, bias_of_state };
+  size_t weight(size_t run, Weight which) const { return 1 + run * weights_of_run() + which; }
+  size_t state(size_t k) const { return 1 + runs() * weights_of_run() + k; }
+  size_t lengths() const { return state(has_state ? carried() : 0); }
+  size_t operands() const { return lengths() + has_lengths; }
+};
+
+// ---- inference
+
+Status check_weights(InferContext &c, const Network &n, const Dim &hidden) {
+  const Dim rows = hidden * Dim(n.gates());
+  for (size_t run = 0; run < n.runs(); ++run) {
+    const Dim width = run < n.directions() ? c.inputs[0].dims[2] : hidden * Dim(static_cast<int64_t>(n.directions()));
+    const Shape shapes[] = {{rows, width}, {rows, hidden}, {rows}, {rows}};
+    for (size_t w = 0; w < n.weights_of_run(); ++w) {
+      const size_t at = n.weight(run, static_cast<Network::Weight>(w));
+      KILN_TRY(require_rank(c, at, shapes[w].size()));
+      for (size_t d = 0; d < shapes[w].size(); ++d)
+        KILN_TRY(c.require_equal(c.inputs[at].dims[d], shapes[w][d],
+                                 str_cat("dim ", d, " of operand ", at, ", a weight of layer ", run / n.directions(),
+                                         ", and what it follows from")));
+    }
+  }
+  return {};
+}
+
+Status infer_recurrent(InferContext &c) {
+  if (const int64_t layers = c.attr("layers").i64(); layers < 1 || layers > 1000)
+    return c.fail("layers is ", layers, ", expected 1 to 1000");
+  const Network n(c.op_name(), c.attrs);
+  if (c.inputs.size() != n.operands())
+    return c.fail("there are ", c.inputs.size(), " operands, expected ", n.operands(), ": x, ", n.weights_of_run(),
+                  " weights for each of ", n.runs(), " layers and directions, ", n.has_state ? n.carried() : 0,
+                  " states, ", n.has_lengths ? 1 : 0, " of lengths");
+  if (n.cell == Network::Cell::rnn) KILN_TRY(require_word(c, "activation", {"tanh", "relu"}));
+  KILN_TRY(require_rank(c, 0, 3));
+  const TensorType &x = c.inputs[0];
+  for (size_t k = 1; k < c.inputs.size() - n.has_lengths; ++k)
+    if (c.inputs[k].dtype != x.dtype)
+      return c.fail("x is ", name_of(x.dtype), ", operand ", k, " is ", name_of(c.inputs[k].dtype),
+                    "; use convert to make them the same");
+  const size_t first = n.weight(0, Network::of_state);
+  KILN_TRY(require_rank(c, first, 2));
+  const Dim hidden = c.inputs[first].dims[1], batch = x.dims[n.batch_first ? 0 : 1];
+  KILN_TRY(check_weights(c, n, hidden));
+  const Shape state = {static_cast<int64_t>(n.runs()), batch, hidden};
+  for (size_t k = 0; k < (n.has_state ? n.carried() : 0); ++k) {
+    KILN_TRY(require_rank(c, n.state(k), 3));
+    for (size_t d = 0; d < 3; ++d)
+      KILN_TRY(c.require_equal(c.inputs[n.state(k)].dims[d], state[d],
+                               str_cat("dim ", d, " of operand ", n.state(k), ", a state, and what it follows from")));
+  }
+  if (n.has_lengths) {
+    const TensorType &lengths = c.inputs[n.lengths()];
+    if (!(dtypes(lengths.dtype) & index_types) || lengths.rank() != 1)
+      return c.fail("lengths, operand ", n.lengths(), ", is ", lengths.text(), ", expected i64 or i32 of one dim");
+    KILN_TRY(c.require_equal(lengths.dims[0], batch, "dim 0 of lengths and the batch of x"));
+  }
+  Shape y = x.dims;
+  y[2] = hidden * Dim(static_cast<int64_t>(n.directions()));
+  c.results = {make_type(x.dtype, std::move(y))};
+  for (size_t k = 0; k < n.carried(); ++k) c.results.push_back(make_type(x.dtype, state));
+  return {};
+}
+
+// ---- decomposition: the input's part of all gates is one product; a scan adds the state's
+
+// One turn: (h, c of an lstm; the input's part of the gates, whether the rows go on; the state's weight and bias) ->
+// (h, c; y).
+struct Turn {
+  DecomposeContext &c;
+  const Network &n;
+  Composer g;
+  const Dim hidden;
+
+  ValueId gate(ValueId gates, int64_t k, int64_t dim = 1) {
+    return g("slice", {gates}, {{"dim", dim}, {"start", hidden * Dim(k)}, {"end", hidden * Dim(k + 1)}});
+  }
+  ValueId sigmoid_of(ValueId a, ValueId b) { return g("sigmoid", {g("add", {a, b})}); }
+  ValueId product(ValueId h, ValueId weight, ValueId bias) {
+    return n.has_bias ? g("linear", {h, weight, bias}) : g("linear", {h, weight});
+  }
+
+  ValueId rnn(ValueId h, ValueId gates, ValueId weight, ValueId bias) {
+    return g(c.attr("activation").text_value(), {g("add", {gates, product(h, weight, bias)})});
+  }
+  ValueId gru(ValueId h, ValueId gates, ValueId weight, ValueId bias) {
+    ValueId r, z, late;  // late: the state's part of the new state
+    if (c.attr("linear_before_reset").boolean()) {
+      const ValueId of_state = product(h, weight, bias);
+      r = sigmoid_of(gate(gates, 0), gate(of_state, 0));
+      z = sigmoid_of(gate(gates, 1), gate(of_state, 1));
+      late = g("mul", {r, gate(of_state, 2)});
+    } else {
+      const auto part = [&](ValueId of, int64_t k) {
+        return product(of, gate(weight, k, 0), n.has_bias ? gate(bias, k, 0) : ValueId{});
+      };
+      r = sigmoid_of(gate(gates, 0), part(h, 0));
+      z = sigmoid_of(gate(gates, 1), part(h, 1));
+      late = part(g("mul", {r, h}), 2);
+    }
+    const ValueId fresh = g("tanh", {g("add", {gate(gates, 2), late})});
+    return g("add", {fresh, g("mul", {z, g("sub", {h, fresh})})});
+  }
+  std::pair<ValueId, ValueId> lstm(ValueId h, ValueId cell, ValueId gates, ValueId weight, ValueId bias) {
+    const ValueId all = g("add", {gates, product(h, weight, bias)});
+    const ValueId kept = g("mul", {g("sigmoid", {gate(all, 1)}), cell});
+    const ValueId added = g("mul", {g("sigmoid", {gate(all, 0)}), g("tanh", {gate(all, 2)})});
+    const ValueId next = g("add", {kept, added});
+    return {g("mul", {g("sigmoid", {gate(all, 3)}), g("tanh", {next})}), next};
+  }
+};
+
+Result<GraphPtr> turn_of(DecomposeContext &outer, const Network &n, DType dtype, const Dim &batch, const Dim &hidden) {
+  Edit edit;
+  const auto inside = [](const Dim &dim, const char *symbol) { return dim.is_integer() ? dim : Expr::symbol(symbol); };
+  const Dim b = inside(batch, "batch"), h = inside(hidden, "hidden"), rows = h * Dim(n.gates());
+  const auto input = [&](const char *name, DType type, Shape dims) {
+    return edit.input(name, make_type(type, std::move(dims)));
+  };
+  std::vector<ValueId> state(n.carried());
+  KILN_ASSIGN(state[0], input("h", dtype, {b, h}));
+  if (n.carried() > 1) {
+    KILN_ASSIGN(state[1], input("c", dtype, {b, h}));
+  }
+  KILN_ASSIGN(const ValueId gates, input("gates", dtype, {b, rows}));
+  ValueId goes_on, bias;
+  if (n.has_lengths) {
+    KILN_ASSIGN(goes_on, input("goes_on", DType::boolean, {b, 1}));
+  }
+  KILN_ASSIGN(const ValueId weight, input("weight", dtype, {rows, h}));
+  if (n.has_bias) {
+    KILN_ASSIGN(bias, input("bias", dtype, {rows}));
+  }
+  DecomposeContext context{outer.op, edit, outer.ops, outer.node, {}};
+  Turn turn{context, n, Composer(context), h};
+  std::vector<ValueId> next = state;
+  if (n.cell == Network::Cell::lstm)
+    std::tie(next[0], next[1]) = turn.lstm(state[0], state[1], gates, weight, bias);
+  else
+    next[0] = n.cell == Network::Cell::gru ? turn.gru(state[0], gates, weight, bias)
+                                           : turn.rnn(state[0], gates, weight, bias);
+  ValueId y = next[0];
+  if (n.has_lengths) {
+    y = turn.g("where", {goes_on, y, turn.g.number(y, 0)});
+    for (size_t k = 0; k < next.size(); ++k) next[k] = turn.g("where", {goes_on, next[k], state[k]});
+  }
+  KILN_TRY(turn.g.give({}));
+  std::vector<GraphOutput> outputs = {{"h", next[0]}};
+  if (n.carried() > 1) outputs.push_back({"c", next[1]});
+  outputs.push_back({"y", y});
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  return edit.finish();
+}
+
+Status decompose_recurrent(DecomposeContext &c) {
+  const Network n(c.op.name, c.node.attrs);
+  Composer g(c);
+  const auto operand = [&](size_t k) { return c.node.inputs[k]; };
+  const AttrMap time_first = {{"dims", ints({1, 0, 2})}};
+  const TensorType given = c.type(operand(0));  // an edit moves types
+  const Dim batch = given.dims[n.batch_first ? 0 : 1], hidden = c.type(operand(n.weight(0, Network::of_state))).dims[1];
+  const Dim turns = given.dims[n.batch_first ? 1 : 0];
+  KILN_ASSIGN(const GraphPtr turn, turn_of(c, n, given.dtype, batch, hidden));
+  ValueId goes_on;
+  if (n.has_lengths) {
+    const ValueId number =
+        g("iota", {},
+          {{"shape", AttrValue(Shape{turns, 1, 1})}, {"dim", 0}, {"dtype", c.type(operand(n.lengths())).dtype}});
+    goes_on = g("lt", {number, g("unsqueeze", {operand(n.lengths())}, {{"dims", ints({0, 2})}})});
+  }
+  ValueId x = n.batch_first ? g("permute", {operand(0)}, time_first) : operand(0);
+  std::vector<std::vector<ValueId>> last(n.carried());  // states of each run
+  for (size_t run = 0; run < n.runs();) {
+    std::vector<ValueId> sides;
+    for (size_t d = 0; d < n.directions(); ++d, ++run) {
+      std::vector<ValueId> product = {x, operand(n.weight(run, Network::of_input))};
+      if (n.has_bias) product.push_back(operand(n.weight(run, Network::bias_of_input)));
+      std::vector<ValueId> operands;
+      for (size_t k = 0; k < n.carried(); ++k) {
+        const auto at = static_cast<int64_t>(run);
+        operands.push_back(
+            n.has_state ? g("squeeze",
+                            {g("slice", {operand(n.state(k))}, {{"dim", 0}, {"start", Dim(at)}, {"end", Dim(at + 1)}})},
+                            {{"dims", ints({0})}})
+                        : g.full(given.dtype, {batch, hidden}, 0));
+      }
+      operands.push_back(g("linear", product));
+      if (n.has_lengths) operands.push_back(goes_on);
+      operands.push_back(operand(n.weight(run, Network::of_state)));
+      if (n.has_bias) operands.push_back(operand(n.weight(run, Network::bias_of_state)));
+      const ValueId scanned = g("scan", operands,
+                                {{"body_graph", turn},
+                                 {"carried", static_cast<int64_t>(n.carried())},
+                                 {"sequences", n.has_lengths ? 2 : 1},
+                                 {"reverse", d == 1}});
+      for (size_t k = 0; k < n.carried(); ++k) last[k].push_back({scanned.node, static_cast<uint32_t>(k)});
+      sides.push_back({scanned.node, static_cast<uint32_t>(n.carried())});
+    }
+    x = sides.size() == 1 ? sides[0] : g("concat", sides, {{"dim", 2}});
+  }
+  std::vector<ValueId> results = {n.batch_first ? g("permute", {x}, time_first) : x};
+  for (const std::vector<ValueId> &states : last) results.push_back(g("stack", states));
+  return g.give(std::move(results));
+}
+
+// ---- reference
+
+// One row of the batch through one run: `h` and `cell` are what it carries.
+template <class Wide>
+class Cell {
+ public:
+  Cell(const ReferenceContext &c, const Network &n, size_t run, size_t hidden)
+      : c_(c), n_(n), run_(run), hidden_(hidden), h(hidden), cell(hidden), gates_(hidden * 4) {}
+
+  void step(std::span<const Wide> x) {
+    const auto count = static_cast<size_t>(n_.gates());
+    for (size_t gate = 0; gate < count; ++gate)
+      for (size_t j = 0; j < hidden_; ++j) gates_[gate * hidden_ + j] = part(Network::of_input, x, gate, j);
+    const bool reset_first = n_.cell == Network::Cell::gru && !c_.attr("linear_before_reset").boolean();
+    for (size_t gate = 0; gate < count; ++gate) {
+      if (n_.cell == Network::Cell::gru && gate == 2) break;
+      for (size_t j = 0; j < hidden_; ++j) gates_[gate * hidden_ + j] += part(Network::of_state, h, gate, j);
+    }
+    std::vector<Wide> next(hidden_), before = h;
+    if (reset_first)
+      for (size_t j = 0; j < hidden_; ++j) before[j] *= sigmoid(gates_[j]);
+    for (size_t j = 0; j < hidden_; ++j) {
+      const Wide *gate = gates_.data() + j;
+      if (n_.cell == Network::Cell::lstm) {
+        cell[j] = sigmoid(gate[hidden_]) * cell[j] + sigmoid(gate[0]) * std::tanh(gate[2 * hidden_]);
+        next[j] = sigmoid(gate[3 * hidden_]) * std::tanh(cell[j]);
+      } else if (n_.cell == Network::Cell::gru) {
+        const Wide late = part(Network::of_state, before, 2, j), z = sigmoid(gate[hidden_]);
+        const Wide fresh = std::tanh(gate[2 * hidden_] + (reset_first ? late : sigmoid(gate[0]) * late));
+        next[j] = (1 - z) * fresh + z * h[j];
+      } else {
+        const bool is_tanh = c_.attr("activation").text_value() == "tanh";
+        next[j] = is_tanh ? std::tanh(gate[0]) : larger(gate[0], Wide(0));
+      }
+    }
+    h = next;
+  }
+
+ private:
+  static Wide sigmoid(Wide x) { return 1 / (1 + std::exp(-x)); }
+  // Row `gate`, j of a weight times v, and the bias.
+  Wide part(Network::Weight which, std::span<const Wide> v, size_t gate, size_t j) const {
+    const size_t row = gate * hidden_ + j;
+    const std::vector<double> &weight = c_.inputs[n_.weight(run_, which)]->f;
+    const size_t bias = which == Network::of_input ? Network::bias_of_input : Network::bias_of_state;
+    Wide sum = n_.has_bias ? c_.inputs[n_.weight(run_, static_cast<Network::Weight>(bias))]->f[row] : 0;
+    for (size_t k = 0; k < v.size(); ++k) sum += v[k] * Wide(weight[row * v.size() + k]);
+    return sum;
+  }
+
+  const ReferenceContext &c_;
+  const Network &n_;
+  const size_t run_, hidden_;
+
+ public:
+  std::vector<Wide> h, cell;
+
+ private:
+  std::vector<Wide> gates_;
+};
+
+Status reference_recurrent(ReferenceContext &c) {
+  const Network n(c.op.name, c.attrs);
+  const RefTensor &x = *c.inputs[0];
+  const auto batch = static_cast<size_t>(x.shape[n.batch_first ? 0 : 1]);
+  const auto turns = static_cast<size_t>(x.shape[n.batch_first ? 1 : 0]);
+  const auto hidden = static_cast<size_t>(c.inputs[n.weight(0, Network::of_state)]->shape[1]);
+  const size_t width = hidden * n.directions();
+  return with_wide(x, [&](auto zero) -> Status {
+    using Wide = decltype(zero);
+    for (size_t b = 0; b < batch; ++b) {
+      const auto row = [&](size_t t) { return n.batch_first ? b * turns + t : t * batch + b; };
+      std::vector<std::vector<Wide>> sequence(turns);
+      for (size_t t = 0; t < turns; ++t) {
+        const auto first = x.f.begin() + static_cast<int64_t>(row(t)) * x.shape[2];
+        sequence[t].assign(first, first + x.shape[2]);
+      }
+      const auto length =
+          n.has_lengths
+              ? static_cast<size_t>(std::clamp<int64_t>(c.inputs[n.lengths()]->i[b], 0, static_cast<int64_t>(turns)))
+              : turns;
+      for (size_t run = 0; run < n.runs();) {
+        std::vector<std::vector<Wide>> made(turns, std::vector<Wide>(width));
+        for (size_t d = 0; d < n.directions(); ++d, ++run) {
+          Cell<Wide> cell(c, n, run, hidden);
+          const size_t at = (run * batch + b) * hidden;
+          for (size_t j = 0; n.has_state && j < hidden; ++j) {
+            cell.h[j] = c.inputs[n.state(0)]->f[at + j];
+            if (n.carried() > 1) cell.cell[j] = c.inputs[n.state(1)]->f[at + j];
+          }
+          for (size_t k = 0; k < length; ++k) {
+            const size_t t = d == 0 ? k : length - 1 - k;
+            cell.step(sequence[t]);
+            std::ranges::copy(cell.h, made[t].begin() + static_cast<int64_t>(d * hidden));
+          }
+          for (size_t j = 0; j < hidden; ++j) {
+            c.results[1].f[at + j] = static_cast<double>(cell.h[j]);
+            if (n.carried() > 1) c.results[2].f[at + j] = static_cast<double>(cell.cell[j]);
+          }
+        }
+        sequence = std::move(made);
+      }
+      for (size_t t = 0; t < turns; ++t)
+        for (size_t j = 0; j < width; ++j) c.results[0].f[row(t) * width + j] = static_cast<double>(sequence[t][j]);
+    }
+    return {};
+  });
+}
+
+// ---- samples
+
+struct SampleSizes {
+  Dim turns, batch, inputs, hidden;
+};
+
+// `op`: its name, for the number of gates.
+Sample recurrent_sample(std::string_view op, std::string name, const SampleSizes &s, AttrMap attrs = {},
+                        std::map<std::string, int64_t> sizes = {}) {
+  AttrMap all = {{"layers", 1},  {"bidirectional", false}, {"batch_first", false},
+                 {"bias", true}, {"initial_state", false}, {"lengths", false}};
+  for (const auto &[key, value] : attrs) all.insert_or_assign(key, value);
+  const Network n(op, all);
+  const Dim rows = s.hidden * Dim(n.gates());
+  Sample made{.name = std::move(name), .attrs = std::move(attrs), .sizes = std::move(sizes), .low = -1, .high = 1};
+  made.inputs.push_back(f32(n.batch_first ? Shape{s.batch, s.turns, s.inputs} : Shape{s.turns, s.batch, s.inputs}));
+  for (size_t run = 0; run < n.runs(); ++run) {
+    const Dim width = run < n.directions() ? s.inputs : s.hidden * Dim(static_cast<int64_t>(n.directions()));
+    made.inputs.push_back(f32({rows, width}));
+    made.inputs.push_back(f32({rows, s.hidden}));
+    for (size_t k = 2; k < n.weights_of_run(); ++k) made.inputs.push_back(f32({rows}));
+  }
+  for (size_t k = 0; k < (n.has_state ? n.carried() : 0); ++k)
+    made.inputs.push_back(f32({static_cast<int64_t>(n.runs()), s.batch, s.hidden}));
+  made.tolerance = 2e-5;
+  return made;
+}
+
+void recurrent_samples(std::string_view op, SampleSink &out) {
+  const Dim t = sym("t"), b = sym("b");
+  out.push_back(recurrent_sample(op, "plain", {5, 3, 4, 6}));
+  out.push_back(recurrent_sample(op, "layers", {4, 2, 3, 5}, {{"layers", 2}, {"initial_state", true}}));
+  out.push_back(recurrent_sample(op, "both_directions", {4, 2, 3, 5},
+                                 {{"layers", 2}, {"bidirectional", true}, {"bias", false}, {"batch_first", true}}));
+  for (const DType type : {DType::i64, DType::i32}) {
+    out.push_back(recurrent_sample(op, str_cat("lengths_", name_of(type)), {4, 3, 2, 3},
+                                   {{"bidirectional", true}, {"initial_state", true}, {"lengths", true}}));
+    const size_t at = out.back().inputs.size();
+    out.back().inputs.push_back(make_type(type, {3}));
+    out.back().given = {{at, type == DType::i64 ? i64_data({3}, {4, 0, 2}) : tensor_of<int32_t>(type, {3}, {3, 1, 4})}};
+  }
+  out.push_back(recurrent_sample(op, "no_turns", {0, 2, 3, 4}, {{"initial_state", true}}));
+  out.push_back(recurrent_sample(op, "one", {1, 1, 1, 1}));
+  out.push_back(recurrent_sample(op, "symbolic", {t, b, 3, 4}, {{"initial_state", true}}, {{"t", 5}, {"b", 3}}));
+  out.push_back(recurrent_sample(op, "symbolic_all", {t, b, sym("i"), sym("h")}, {{"batch_first", true}},
+                                 {{"t", 2}, {"b", 1}, {"i", 3}, {"h", 5}}));
+}
+void samples_rnn(SampleSink &out) {
+  recurrent_samples("rnn", out);
+  out.push_back(recurrent_sample("rnn", "relu", {3, 2, 3, 4}, {{"activation", "relu"}}));
+}
+void samples_gru(SampleSink &out) {
+  recurrent_samples("gru", out);
+  out.push_back(recurrent_sample("gru", "reset_first", {3, 2, 3, 4}, {{"linear_before_reset", false}}));
+  out.push_back(recurrent_sample("gru", "reset_first_without_bias", {3, 2, 3, 4},
+                                 {{"linear_before_reset", false}, {"bias", false}}));
+}
+void samples_lstm(SampleSink &out) { recurrent_samples("lstm", out); }
+
+AttrDef flag(std::string_view name, std::string_view doc, bool fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
+}
+Op recurrent(std::string_view name, std::string_view doc, std::string_view weights,
+             std::vector<std::string_view> results, std::vector<AttrDef> more, void (*samples)(SampleSink &)) {
+  std::vector<AttrDef> attrs = {
+      {.name = "layers", .doc = "each reads what the one before gives", .kind = AttrKind::i64, .fallback = 1},
+      flag("bidirectional", "a run from the end, too, with weights of its own: D is 2, not 1", false),
+      flag("batch_first", "x and y are [B, T, ...]", false),
+      flag("bias", "each run has two biases", true),
+      flag("initial_state", "states are given; else they begin as 0", false),
+      flag("lengths", "the last operand is how many elements each row of the batch has: y is 0 behind them", false)};
+  attrs.insert(attrs.end(), more.begin(), more.end());
+  return {{.name = name,
+           .doc = doc,
+           .args = {{"x", "[T, B, I]", float_types},
+                    {"args", weights, float_types | index_types, Arity::variadic, /*same_dtype=*/false}},
+           .result_names = std::move(results),
+           .attrs = std::move(attrs),
+           .infer = infer_recurrent},
+          {.decompose = decompose_recurrent,
+           .reference = reference_recurrent,
+           .gradient = through_decomposition(),
+           .samples = samples}};
+}
+
+const Op records[] = {
+    recurrent(
+        "rnn",
+        "h = activation(w_ih x + b_ih + w_hh h + b_hh) along T. The results: h of each element of the last layer, "
+        "[T, B, D H], and the last h of each layer and direction, [layers D, B, H].",
+        "for each layer and direction w_ih [H, I or D H], w_hh [H, H], b_ih [H], b_hh [H]; then the state "
+        "[layers D, B, H]; then lengths [B]",
+        {"y", "h"}, {{.name = "activation", .doc = "tanh or relu", .kind = AttrKind::text, .fallback = "tanh"}},
+        samples_rnn),
+    recurrent("gru",
+              "Gated recurrent units, gates in the order r, z, n: n = tanh(in_n + r (w_hn h + b_hn)), h = (1 - z) n + "
+              "z h. The results: h of each element of the last layer, [T, B, D H], and the last h of each layer and "
+              "direction, [layers D, B, H].",
+              "for each layer and direction w_ih [3 H, I or D H], w_hh [3 H, H], b_ih [3 H], b_hh [3 H]; then the "
+              "state [layers D, B, H]; then lengths [B]",
+              {"y", "h"}, {flag("linear_before_reset", "false: n = tanh(in_n + w_hn (r h) + b_hn)", true)},
+              samples_gru),
+    recurrent("lstm",
+              "Long short-term memory, gates in the order i, f, g, o: c = f c + i g, h = o tanh(c). The results: h of "
+              "each element of the last layer, [T, B, D H], and the last h and c of each layer and direction, "
+              "[layers D, B, H].",
+              "for each layer and direction w_ih [4 H, I or D H], w_hh [4 H, H], b_ih [4 H], b_hh [4 H]; then the "
+              "states h and c [layers D, B, H]; then lengths [B]",
+              {"y", "h", "c"}, {}, samples_lstm),
+};
+
+}  // namespace
+
+std::span<const Op> recurrent_ops() { return records; }
+
+}  // namespace kiln::ops
