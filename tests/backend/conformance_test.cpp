@@ -44,11 +44,13 @@ Result<std::vector<Case>> every_case_of(const Op &op) {
 }
 
 Result<std::vector<Case>> conformance_cases_of(const Op &op) {
+  if (test::threads_only()) return cases_of(op);
   return test::soak() ? every_case_of(op) : all_cases_of(op);
 }
 
 // With those that a soak runs besides.
 std::vector<Backend> processor_backends() {
+  if (test::threads_only()) return {compiled("cpu native", "native", true)};
   std::vector<Backend> all = backends();
   if (!test::soak()) return all;
   for (const char *level : {"x86-64", "v3", "v4"})
