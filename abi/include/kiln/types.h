@@ -202,8 +202,8 @@ typedef struct kiln_pass {
   void *user;
   /* Edits kiln_pass_edit(call), then says kiln_pass_done(call, rewrites). Returning NULL without done is a failure.
    * A returned error is Kiln's to destroy; the graph is then as it was before. Of a graph whose nodes carry graphs
-   * (call, cond, while) it runs once on each, however many nodes carry it, the innermost first, and last on the graph
-   * itself. */
+   * (call, cond, while, scan) it runs once on each, however many nodes carry it, the innermost first, and last on the
+   * graph itself. */
   kiln_error *(*run)(void *user, kiln_pass_call *call);
   /* May be NULL. Asked at every lookup: adds to the key with kiln_pass_fingerprint_add. */
   kiln_error *(*fingerprint)(void *user, kiln_pass_call *call);
