@@ -1,4 +1,5 @@
 // Composites of random numbers: draws by weight, orders, and what is left out by chance.
+#include <cmath>
 #include <numeric>
 
 #include "runtime/ops/composer.h"
@@ -6,6 +7,12 @@
 
 namespace kiln::ops {
 namespace {
+
+// The numbers from 0 on, equal ones in this order.
+void put_in_order(std::span<int64_t> numbers, const std::function<bool(int64_t, int64_t)> &is_before) {
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  std::ranges::stable_sort(numbers, is_before);
+}
 
 // ---- multinomial
 
@@ -16,12 +23,28 @@ Status infer_multinomial(InferContext &c) {
   KILN_TRY(require_at_most(c, 1, weights.dims.back(), "1 <= the last dim of weights"));
   const Dim &samples = c.attr("samples").dim();
   KILN_TRY(require_at_most(c, 0, samples, "0 <= samples"));
+  if (!c.attr("replacement").boolean())
+    KILN_TRY(require_at_most(c, samples, weights.dims.back(), "samples <= the last dim of weights"));
   c.results = {make_type(DType::i64, weights.dims)};
   c.results[0].dims.back() = samples;
   return {};
 }
 
+// A race: an index arrives after a time that is exponentially distributed with its weight as the rate. The next to
+// arrive is each with the probability that its weight has among those of the others that are on their way.
+Status decompose_race(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId weights = c.node.inputs[0], zero = g.number(weights, 0);
+  const TensorType type = c.type(weights);
+  const ValueId u =
+      g("uniform", {c.node.inputs[1], c.node.inputs[2]}, {{"shape", AttrValue(type.dims)}, {"dtype", type.dtype}});
+  const ValueId time = g("div", {g("neg", {g("log1p", {g("neg", {u})})}), weights});
+  const ValueId arrivals = g("where", {g("gt", {weights, zero}), time, g.number(weights, infinity)});
+  return g.give(
+      {g("slice", {g("argsort", {arrivals}, {{"dim", -1}})}, {{"dim", -1}, {"end", c.node.results[0].dims.back()}})});
+}
 Status decompose_multinomial(DecomposeContext &c) {
+  if (!c.attr("replacement").boolean()) return decompose_race(c);
   Composer g(c);
   const TensorType weights = c.type(c.node.inputs[0]);
   const Dim &count = weights.dims.back();
@@ -32,7 +55,23 @@ Status decompose_multinomial(DecomposeContext &c) {
   const ValueId at = g("searchsorted", {sums, g("mul", {u, total})}, {{"right", true}});
   return g.give({g("minimum", {at, g.count(at, count - 1)})});
 }
+Status reference_race(ReferenceContext &c) {
+  const RefTensor &weights = *c.inputs[0];
+  const int64_t count = weights.shape.back(), samples = c.results[0].shape.back();
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  for (int64_t row = 0; row < weights.size() / count; ++row) {
+    const auto arrival = [&](int64_t index) {
+      const double weight = weights.f[static_cast<size_t>(row * count + index)];
+      const double u = unit_at(c, 1, row * count + index, weights.dtype == DType::f64);
+      return weight > 0 ? -std::log1p(-u) / weight : infinity;
+    };
+    put_in_order(order, [&](int64_t a, int64_t b) { return arrival(a) < arrival(b); });
+    std::copy_n(order.begin(), samples, c.results[0].i.begin() + row * samples);
+  }
+  return {};
+}
 Status reference_multinomial(ReferenceContext &c) {
+  if (!c.attr("replacement").boolean()) return reference_race(c);
   const RefTensor &weights = *c.inputs[0];
   RefTensor &y = c.results[0];
   const int64_t count = weights.shape.back(), samples = y.shape.back();
@@ -53,6 +92,18 @@ void samples_multinomial(SampleSink &out) {
   keyed_sample(out, "vector", {f32({17})}, {{"samples", Dim(5)}}, false);
   keyed_sample(out, "one_class", {f32({2, 1})}, {{"samples", Dim(3)}}, true);
   keyed_sample(out, "symbolic", {f32({sym("n"), 5})}, {{"samples", Dim(sym("m"))}}, true, {{"n", 3}, {"m", 7}});
+  const auto race = [&](const char *name, Shape weights, const Dim &samples, bool large,
+                        std::map<std::string, int64_t> sizes = {}) {
+    keyed_sample(out, name, {f32(std::move(weights))}, {{"samples", samples}, {"replacement", false}}, large,
+                 std::move(sizes));
+  };
+  race("race", {3, 17}, 5, true);
+  race("race_to_the_last", {2, 9}, 9, false);
+  race("race_of_one", {1}, 1, true);
+  race("race_to_nobody", {5}, 0, false);
+  race("race_symbolic", {sym("n"), sym("k")}, sym("m"), true, {{"n", 2}, {"k", 7}, {"m", 3}});
+  race("race_of_few", {6}, 6, true);
+  out.back().given[0] = f32_data({6}, {0.f, INFINITY, -1.f, 0.5f, NAN, 2.f});
 }
 
 // ---- permutation
@@ -74,8 +125,7 @@ Status reference_permutation(ReferenceContext &c) {
   std::vector<int64_t> &y = c.results[0].i;
   std::vector<uint64_t> bits;
   for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
-  std::iota(y.begin(), y.end(), int64_t{0});
-  std::ranges::stable_sort(y, {}, [&](int64_t k) { return bits[static_cast<size_t>(k)]; });
+  put_in_order(y, [&](int64_t a, int64_t b) { return bits[static_cast<size_t>(a)] < bits[static_cast<size_t>(b)]; });
   return {};
 }
 
@@ -133,12 +183,18 @@ void samples_dropout(SampleSink &out) {
 const Op records[] = {
     {{.name = "multinomial",
       .doc =
-          "For each row of weights indices into it, drawn with replacement, each as likely as its weight is of their "
-          "sum: the first whose running sum is above uniform's number times the sum. Rows of weights below 0, or of "
-          "0 alone, give any index. n elements use up n / 4 counters, of f64 n / 2.",
+          "For each row of weights indices into it, each as likely as its weight is of their sum. With replacement the "
+          "first whose running sum is above uniform's number u times the sum; rows of weights below 0, or of 0 alone, "
+          "give any index. Without (PyTorch's default) each at most once, in ascending order of -log(1 - u) / weight, "
+          "of a number u for each weight; what is not above 0 comes last, where PyTorch refuses it. n numbers use up "
+          "n / 4 counters, of f64 n / 2.",
       .args = keyed({{"weights", "[..., n], at least 0", float_types}}),
       .result_names = {"index"},
-      .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true}},
+      .attrs = {{.name = "samples", .doc = "how many of each row", .kind = AttrKind::dim, .required = true},
+                {.name = "replacement",
+                 .doc = "an index may come more than once",
+                 .kind = AttrKind::boolean,
+                 .fallback = true}},
       .infer = infer_multinomial},
      {.decompose = decompose_multinomial,
       .reference = reference_multinomial,

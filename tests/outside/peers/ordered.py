@@ -112,15 +112,25 @@ def median(c):
     return values, np.where(nan, indices.numpy(), y[1])
 
 
-@peer("bincount", "numpy.bincount of the elements from 0 to bins - 1")
+@peer("bincount", "numpy.bincount of the elements from 0 to bins - 1; of integers as weights numpy.add.at")
 def bincount(c):
     x = c.x[0].ravel()
-    return np.bincount(x[(x >= 0) & (x < c.bins)], minlength=c.bins).astype(np.int64)
+    counted = (x >= 0) & (x < c.bins)
+    if len(c.x) == 1:
+        return np.bincount(x[counted], minlength=c.bins).astype(np.int64)
+    weights = c.x[1].ravel()[counted]
+    if weights.dtype == np.float64:
+        return np.bincount(x[counted], weights, minlength=c.bins)[: c.bins]
+    sums = np.zeros(c.bins, weights.dtype)
+    np.add.at(sums, x[counted], weights)
+    return sums
 
 
 @peer("histogram", "torch.histc")
 def histogram(c):
-    return torch.histc(c.tensor(0), c.bins, c.min, c.max).long()
+    """Over the data's own range PyTorch takes finite numbers alone."""
+    x = c.tensor(0)
+    return torch.histc(x[x.isfinite()] if c.min == c.max else x, c.bins, c.min, c.max).long()
 
 
 @peer("unique", "torch.unique; of unsigned integers numpy.unique")

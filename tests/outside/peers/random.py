@@ -77,9 +77,14 @@ def bernoulli(c):
     return units(c, 1, c.x[0].shape, c.types[0]) < c.x[0]
 
 
-@peer("multinomial", "Philox in Python, numpy.searchsorted")
+@peer("multinomial", "Philox in Python, numpy.searchsorted; without replacement numpy.argsort")
 def multinomial(c):
     weights = c.x[0]
+    if not c.replacement:
+        with np.errstate(all="ignore"):
+            times = -np.log1p(-units(c, 1, weights.shape, c.types[0])) / weights
+        order = np.argsort(np.where(weights > 0, times, np.inf), axis=-1, kind="stable")
+        return order[..., : c.samples].astype(np.int64)
     u = units(c, 1, (*weights.shape[:-1], c.samples), c.types[0])
     rows, draws = weights.reshape(-1, weights.shape[-1]), u.reshape(-1, c.samples)
     found = [np.searchsorted(np.cumsum(row), draw * row.sum(), "right") for row, draw in zip(rows, draws)]
