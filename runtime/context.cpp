@@ -87,6 +87,15 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   return kiln::compile(environment, std::move(graph), options, report);
 }
 
+bool Context::ends_run(std::string_view loop, int64_t turn) const {
+  std::shared_ptr<const EventSink> receiver;
+  {
+    std::lock_guard lock(mutex_);
+    receiver = sink_;
+  }
+  return receiver && (*receiver)(Event::loop, str_cat(loop, ", turn ", turn));
+}
+
 std::string Context::failed_saves() const {
   return str_cat(background_.failures(), " saves to the cache failed; the first: ", background_.first_failure());
 }

@@ -30,7 +30,7 @@ struct ContextOptions {
 };
 
 // Numbers are KILN_EVENT_*.
-enum class Event : uint32_t { progress = 1, warning = 2 };
+enum class Event : uint32_t { progress = 1, warning = 2, loop = 3 };
 // Returns true to cancel. Destroyed when the context is closed.
 using EventSink = std::function<bool(Event, std::string_view text)>;
 
@@ -70,6 +70,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // Compiles that have begun keep the pass.
   Status remove_pass(uint64_t id);
   PassList passes() const;  // a snapshot
+
+  // Whether the host ends a run that is in this turn of a loop. A closed context asks nobody.
+  bool ends_run(std::string_view loop, int64_t turn) const;
 
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
 

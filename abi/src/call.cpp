@@ -39,8 +39,10 @@ kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_TRY(check.pointer(out, "out"));
-    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable));
-    *out = make_call(executable->live.context(), std::move(call));
+    const std::shared_ptr<Context> &context = executable->live.context();
+    const auto ask = [context](std::string_view loop, int64_t turn) { return context->ends_run(loop, turn); };
+    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, ask));
+    *out = make_call(context, std::move(call));
     return {};
   });
 }

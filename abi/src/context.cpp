@@ -70,7 +70,7 @@ kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_si
     if (sink) {
       KILN_ASSIGN(const kiln_event_sink given, check.request(sink, "sink"));
       KILN_TRY(check.pointer(reinterpret_cast<const void *>(given.event), "sink->event"));
-      if (given.kinds & ~(1u << KILN_EVENT_PROGRESS | 1u << KILN_EVENT_WARNING))
+      if (given.kinds & ~(1u << KILN_EVENT_PROGRESS | 1u << KILN_EVENT_WARNING | 1u << KILN_EVENT_LOOP))
         return check.fail("sink->kinds has bits of no kind of event: ", given.kinds);
       receiver = std::make_shared<Sink>(given);
     }

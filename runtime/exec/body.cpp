@@ -27,8 +27,8 @@ struct Body::Nested {
   bool placed = false;
 };
 
-Body::Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes)
-    : part_(part), signature_(signature), sizes_(sizes), plan_slots_(signature.count()) {
+Body::Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch)
+    : part_(part), signature_(signature), sizes_(sizes), watch_(watch), plan_slots_(signature.count()) {
   const std::vector<Plan::Slot> &slots = part.plan.slots;
   for (uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i].kind == Plan::Slot::Kind::input) plan_slots_[slots[i].index].push_back(i);
@@ -146,7 +146,7 @@ Status Body::loop(size_t step) {
   KILN_TRY(copy_all(operands, results));
   Status failed;
   std::span<void *const> now = results, next = spare;
-  for (;; std::swap(now, next)) {
+  for (int64_t turns = 1;; ++turns, std::swap(now, next)) {
     go_on.set_inputs(now);
     KILN_TRY(first_of(failed, go_on.body->run()));
     KILN_ASSIGN(const bool goes_on, is_true(more));
@@ -154,6 +154,7 @@ Status Body::loop(size_t step) {
     turn.set_inputs(now);
     turn.set_outputs(next);
     KILN_TRY(first_of(failed, turn.body->run()));
+    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, turns));
   }
   if (now.data() != results.data()) KILN_TRY(copy_all(now, results));
   return failed;
@@ -183,6 +184,7 @@ Status Body::scan(size_t step) {
     step_through(carried, carried + how.sequences, at);
     step_through(inputs + carried, slots, at);
     KILN_TRY(first_of(failed, turn.body->run()));
+    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, n + 1));
   }
   return failed;
 }

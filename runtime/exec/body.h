@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/exec/loop_watch.h"
 #include "runtime/exec/place.h"
 #include "runtime/exec/signature.h"
 #include "runtime/exec/steps.h"
@@ -21,8 +22,9 @@ struct PlanPart {
 // One thread at a time.
 class Body {
  public:
-  // `sizes` are the plan's, and steps resolve some of them; all outlive this. They need not be resolved yet.
-  Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes);
+  // `sizes` are the plan's, and steps resolve some of them; all outlive this. They need not be resolved yet. `watch` is
+  // one for all bodies of a call.
+  Body(PlanPart part, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch);
   Body(const Body &) = delete;
   Body &operator=(const Body &) = delete;
   virtual ~Body();
@@ -31,7 +33,7 @@ class Body {
   Status place();
   void set_array(uint32_t slot, void *data);  // of an input or output of the signature, where the place has it
   // Runs all steps. out_of_range: what a kernel found, told after the last step; outputs are defined even then. A
-  // device tells it when it is waited for.
+  // device tells it when it is waited for. cancelled: the host ended a loop; what outputs hold is not defined.
   virtual Status run() = 0;
   uint64_t size_bytes() const;  // of memory that it holds, with nested ones
 
@@ -53,6 +55,7 @@ class Body {
   const PlanPart part_;
   const Signature &signature_;
   ResolvedSizes &sizes_;
+  LoopWatch &watch_;
 
  private:
   struct Nested;

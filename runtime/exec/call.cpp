@@ -4,10 +4,11 @@
 
 namespace kiln {
 
-Call::State::State(const Executable &exe)
+Call::State::State(const Executable &exe, AskHost ask)
     : executable(exe),
       signature(exe.plan()),
       sizes(exe.plan(), signature, exe.sizes()),
+      watch(std::move(ask)),
       bindings(signature.count()),
       parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
       unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())),
@@ -34,22 +35,22 @@ Parameters &Call::State::own_parameters() {
   return *parameters;
 }
 
-Call::Call(std::shared_ptr<const Executable> executable)
-    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_)) {}
+Call::Call(std::shared_ptr<const Executable> executable, AskHost ask)
+    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(ask))) {}
 Call::~Call() = default;
 
-Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable) {
+Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, AskHost ask) {
   KILN_TRY(executable->check_callable());
-  std::unique_ptr<Call> call(new Call(std::move(executable)));
+  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(ask)));
   State &s = *call->state_;
-  KILN_ASSIGN(s.runner, s.executable.place().make_runner(s.executable, s.signature, s.sizes));
+  KILN_ASSIGN(s.runner, s.executable.place().make_runner(s.executable, s.signature, s.sizes, s.watch));
   return call;
 }
 
 Result<std::unique_ptr<Call>> Call::clone() const {
   const Use use(*this);
   if (!use.held()) return use.status();
-  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_));
+  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.ask()));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
   copy->state_->parameters_shared = state_->parameters_shared = true;

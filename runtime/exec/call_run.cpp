@@ -16,6 +16,7 @@ Status Call::State::run() {
   KILN_TRY(provide_outputs());
   KILN_TRY(place_arrays());
   KILN_TRY(place_prepared());
+  watch.begin_run();
   return runner->run(addresses);
 }
 

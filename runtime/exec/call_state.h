@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/exec/executable.h"
+#include "runtime/exec/loop_watch.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/parameters.h"
 #include "runtime/exec/place.h"
@@ -12,7 +13,7 @@
 namespace kiln {
 
 struct Call::State {
-  explicit State(const Executable &executable);
+  State(const Executable &executable, AskHost ask);
 
   // ---- one run of what is in `current`, in this order
   Status resolve();          // sizes and memory for them; only when the shapes of inputs differ from the last run's
@@ -33,6 +34,7 @@ struct Call::State {
   std::vector<uint32_t> written;  // slots that a run writes: outputs, and inputs of a copy_ epilogue
 
   ResolvedSizes sizes;
+  LoopWatch watch;
   std::unique_ptr<Runner> runner;  // set before the first run
   bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
 

@@ -11,8 +11,9 @@ std::vector<void *> addresses_at(uint64_t block, std::span<const uint64_t> offse
   return addresses;
 }
 
-DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes)
-    : Body(part, signature, sizes),
+DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes,
+                       LoopWatch &watch)
+    : Body(part, signature, sizes, watch),
       shared_(shared),
       memory_(shared.queue),
       steps_(part.plan, part.numbers, part.plan.steps, part.numbers.steps) {
@@ -21,7 +22,7 @@ DeviceBody::DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signat
 }
 
 std::unique_ptr<Body> DeviceBody::make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) {
-  return std::make_unique<DeviceBody>(shared_, part, signature, sizes);
+  return std::make_unique<DeviceBody>(shared_, part, signature, sizes, watch_);
 }
 
 Status DeviceBody::place_memory() {

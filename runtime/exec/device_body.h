@@ -23,7 +23,7 @@ inline uint64_t device_address(const void *pointer) { return reinterpret_cast<ui
 
 class DeviceBody final : public Body {
  public:
-  DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes);
+  DeviceBody(DeviceRun &shared, PlanPart part, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch);
 
   void set_prepared(const Prepared &prepared) { steps_.set(prepared); }
   // Gives all steps to the queue, waiting for it only where it must.

@@ -12,13 +12,13 @@ namespace {
 class DeviceRunner final : public Runner {
  public:
   DeviceRunner(const Executable &executable, std::shared_ptr<const DeviceProgram> program,
-               std::shared_ptr<DeviceQueue> queue, const Signature &signature, ResolvedSizes &sizes)
+               std::shared_ptr<DeviceQueue> queue, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch)
       : executable_(executable),
         signature_(signature),
         sizes_(sizes),
         shared_{std::move(program), std::move(queue)},
         memory_(shared_.queue),
-        body_(shared_, {executable.plan(), executable.sizes()}, signature, sizes) {}
+        body_(shared_, {executable.plan(), executable.sizes()}, signature, sizes, watch) {}
 
   Status place() override {
     KILN_TRY(body_.place());
@@ -79,12 +79,12 @@ Result<std::shared_ptr<const DeviceProgram>> DevicePlace::program() const {
 }
 
 Result<std::unique_ptr<Runner>> DevicePlace::make_runner(const Executable &executable, const Signature &signature,
-                                                         ResolvedSizes &sizes) const {
+                                                         ResolvedSizes &sizes, LoopWatch &watch) const {
   KILN_ASSIGN(std::shared_ptr<const DeviceProgram> loaded, program());
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   KILN_TRY(queue->follow(loaded->uploads()));
   return std::unique_ptr<Runner>(
-      std::make_unique<DeviceRunner>(executable, std::move(loaded), std::move(queue), signature, sizes));
+      std::make_unique<DeviceRunner>(executable, std::move(loaded), std::move(queue), signature, sizes, watch));
 }
 
 Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signature &signature,

@@ -16,7 +16,7 @@ class DevicePlace final : public Place {
   DevicePlace(const Artifact &artifact, OpenDevice open) : artifact_(artifact), open_(std::move(open)) {}
 
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                              ResolvedSizes &sizes) const override;
+                                              ResolvedSizes &sizes, LoopWatch &watch) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
                            std::span<void *const> parameters) const override;
 

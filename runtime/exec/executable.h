@@ -10,6 +10,7 @@
 
 #include "jit/base/status.h"
 #include "runtime/exec/device.h"
+#include "runtime/exec/loop_watch.h"
 #include "runtime/exec/place.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/graph/graph.h"
@@ -67,7 +68,8 @@ struct ArrayRef {
 class Call {
  public:
   // Errors: the kernels were not compiled; the device cannot be opened (no_device) or takes no such kernels.
-  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable);
+  // `ask` is asked in loops whether a run is to end (cancelled; what outputs hold is not defined then).
+  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, AskHost ask = {});
   // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
   // later, on either side, is that side's alone.
   Result<std::unique_ptr<Call>> clone() const;
@@ -120,7 +122,7 @@ class Call {
 
  private:
   struct State;  // call_state.h
-  explicit Call(std::shared_ptr<const Executable> executable);
+  Call(std::shared_ptr<const Executable> executable, AskHost ask);
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;
   mutable std::atomic_flag in_use_ = ATOMIC_FLAG_INIT;

@@ -7,8 +7,8 @@
 namespace kiln {
 
 HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
-                   const Signature &signature, ResolvedSizes &sizes)
-    : Body(part, signature, sizes),
+                   const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch)
+    : Body(part, signature, sizes, watch),
       executable_(executable),
       kernels_(kernels),
       steps_(executable, kernels, part.plan, part.numbers, part.plan.steps, part.numbers.steps) {
@@ -16,7 +16,7 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
 }
 
 std::unique_ptr<Body> HostBody::make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) {
-  return std::make_unique<HostBody>(executable_, kernels_, part, signature, sizes);
+  return std::make_unique<HostBody>(executable_, kernels_, part, signature, sizes, watch_);
 }
 
 Status HostBody::place_memory() {
@@ -32,7 +32,7 @@ Status HostBody::run() {
     const Plan::Step &planned = part_.plan.steps[step];
     if (planned.kind != Plan::Step::Kind::reference) return run_control(step);
     return run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
-                              steps_.ready().operands_of(step));
+                              steps_.ready().operands_of(step), watch_);
   });
 }
 

@@ -13,7 +13,7 @@ class HostBody final : public Body {
  public:
   // `kernels`: the entries, by the artifact's numbers of kernels.
   HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
-           const Signature &signature, ResolvedSizes &sizes);
+           const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch);
 
   void set_prepared(const Prepared &prepared) { steps_.ready().set(prepared); }
   Status run() override;

@@ -13,8 +13,8 @@ namespace {
 class HostRunner final : public Runner {
  public:
   HostRunner(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Signature &signature,
-             ResolvedSizes &sizes)
-      : body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes) {}
+             ResolvedSizes &sizes, LoopWatch &watch)
+      : body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes, watch) {}
 
   Status place() override { return body_.place(); }
   void set_array(uint32_t slot, void *data) override { body_.set_array(slot, data); }
@@ -49,8 +49,8 @@ Status HostPlace::map(const Artifact &artifact) {
 }
 
 Result<std::unique_ptr<Runner>> HostPlace::make_runner(const Executable &executable, const Signature &signature,
-                                                       ResolvedSizes &sizes) const {
-  return std::unique_ptr<Runner>(std::make_unique<HostRunner>(executable, kernels_, signature, sizes));
+                                                       ResolvedSizes &sizes, LoopWatch &watch) const {
+  return std::unique_ptr<Runner>(std::make_unique<HostRunner>(executable, kernels_, signature, sizes, watch));
 }
 
 Result<Prepared> HostPlace::prepare(const Executable &executable, const Signature &, const ResolvedSizes &sizes,

@@ -12,6 +12,7 @@
 namespace kiln {
 
 class Executable;
+class LoopWatch;
 class ResolvedSizes;
 class Signature;
 
@@ -50,9 +51,9 @@ class Place {
   Place &operator=(const Place &) = delete;
   virtual ~Place() = default;
 
-  // For a call; what it refers to outlives it. The sizes need not be resolved yet.
+  // For a call; what it refers to outlives it. The sizes need not be resolved yet. Loops tell `watch` of their turns.
   virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                                      ResolvedSizes &sizes) const = 0;
+                                                      ResolvedSizes &sizes, LoopWatch &watch) const = 0;
   // Runs the plan's prepare steps. `parameters`: the host's addresses, which must stay as long as the result.
   virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
                                    std::span<void *const> parameters) const = 0;

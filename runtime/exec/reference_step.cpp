@@ -54,7 +54,7 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
 }  // namespace
 
 Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
-                          std::span<void *const> data) {
+                          std::span<void *const> data, LoopWatch &watch) {
   std::vector<RefTensor> operands;
   for (uint32_t slot = 0; slot < signature.outputs().begin; ++slot)
     operands.push_back(read_argument(sizes.argument(slot), data[slot]));
@@ -67,7 +67,8 @@ Status run_reference_step(const Graph &graph, const Plan &plan, const Signature 
   std::exception_ptr thrown;
   (void)on_deep_stack([&] {
     try {
-      ran = run_reference(graph, pointers, &copied, {}, &symbols);
+      ran = run_reference(graph, pointers, &copied, {}, &symbols,
+                          [&](std::string_view node, int64_t turns) { return watch.turned(node, turns); });
     } catch (...) {
       thrown = std::current_exception();
     }

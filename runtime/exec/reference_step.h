@@ -3,13 +3,14 @@
 #include <span>
 
 #include "runtime/exec/executable.h"
+#include "runtime/exec/loop_watch.h"
 #include "runtime/exec/signature.h"
 
 namespace kiln {
 
 // `graph` has the signature of `plan`, and `data` one address for each of its slots: reads inputs and parameters,
-// writes outputs and written inputs. Tells `sizes` what nodes of the graph resolve.
+// writes outputs and written inputs. Tells `sizes` what nodes of the graph resolve, `watch` what loops turn.
 Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
-                          std::span<void *const> data);
+                          std::span<void *const> data, LoopWatch &watch);
 
 }  // namespace kiln

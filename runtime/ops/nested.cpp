@@ -78,11 +78,12 @@ Status reference_while(ReferenceContext &c) {
   std::vector<RefTensor> state;
   for (const RefTensor *operand : c.inputs.first(carried)) state.push_back(*operand);
   std::vector<const RefTensor *> now(c.inputs.begin(), c.inputs.end());
-  for (;;) {
+  for (int64_t turn = 1;; ++turn) {
     for (size_t k = 0; k < carried; ++k) now[k] = &state[k];
     KILN_ASSIGN(const std::vector<RefTensor> go_on, c.run_graph(*c.attr("cond_graph").graph(), now));
     if (go_on[0].i[0] == 0) break;
     KILN_ASSIGN(state, c.run_graph(*c.attr("body_graph").graph(), now));
+    KILN_TRY(c.on_turn(turn));
   }
   std::move(state.begin(), state.end(), c.results.begin());
   return {};

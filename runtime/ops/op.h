@@ -83,6 +83,7 @@ struct ReferenceContext {
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   // Runs a nested graph (call): its inputs in order, to its outputs.
   std::function<Result<std::vector<RefTensor>>(const Graph &, std::span<const RefTensor *const>)> run_graph;
+  std::function<Status(int64_t turn)> on_turn;  // of a loop, after each; an error ends the run
 };
 
 // ---- samples for the conformance tests

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "runtime/ops/family.h"
+#include "runtime/ops/nested.h"
 
 namespace kiln {
 
@@ -113,7 +114,8 @@ Status run_view(const Op &op, const TensorType &operand, const TensorType &resul
 // What flows through the graph: of each value that is still needed, its tensor.
 class Run {
  public:
-  Run(const Graph &graph, const OnResults &on_results) : graph_(graph), on_results_(on_results) {}
+  Run(const Graph &graph, const OnResults &on_results, const OnTurn &on_turn)
+      : graph_(graph), on_results_(on_results), on_turn_(on_turn) {}
 
   Status bind(std::span<const RefTensor *const> arguments) {
     std::vector<uint32_t> signature(graph_.inputs().begin(), graph_.inputs().end());
@@ -187,10 +189,15 @@ class Run {
       KILN_TRY(run_view(op, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_), attrs,
                         *inputs[0], results[0]));
     } else {
-      ReferenceContext context{op, inputs, results, attrs,
+      ReferenceContext context{op,
+                               inputs,
+                               results,
+                               attrs,
                                [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
-                                 return run_reference(graph, arguments, nullptr, on_results_);
-                               }};
+                                 return run_reference(graph, arguments, nullptr, on_results_, nullptr,
+                                                      on_turn_ ? turns_in(node, graph) : on_turn_);
+                               },
+                               [&](int64_t turn) { return on_turn_ ? on_turn_(node.name, turn) : Status(); }};
       KILN_TRY(op.reference(context));
       for (RefTensor &result : results) result.fit();
       for (const ResolvedSymbol &symbol : node.symbols) KILN_TRY(resolve(symbol, results.back().i[0]));
@@ -211,6 +218,15 @@ class Run {
     return {};
   }
 
+  // Of a graph that the node carries.
+  OnTurn turns_in(const Node &node, const Graph &graph) const {
+    std::string prefix = node.name;
+    const auto graphs = nested_graphs(node);
+    for (const auto &[attr, nested] : graphs)
+      if (nested.get() == &graph && graphs.size() > 1) str_append(prefix, str_cat(".", attr));
+    return [this, prefix](std::string_view name, int64_t turn) { return on_turn_(str_cat(prefix, ".", name), turn); };
+  }
+
   void note_copy(const Node &node, std::map<size_t, RefTensor> &copied) {
     for (size_t k = 0; k < graph_.inputs().size(); ++k)
       if (graph_.inputs()[k] == node.inputs[0].node) copied[k] = values_.at({node.id, 0});
@@ -218,6 +234,7 @@ class Run {
 
   const Graph &graph_;
   const OnResults &on_results_;
+  const OnTurn &on_turn_;
   Sizes sizes_;
   std::map<ValueId, RefTensor> values_;
   std::map<ValueId, uint32_t> used_;
@@ -232,8 +249,8 @@ std::string resolved_size_error(std::string_view symbol, int64_t size, int64_t m
 
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
                                              std::map<size_t, RefTensor> *copied, const OnResults &on_results,
-                                             std::map<std::string, int64_t> *sizes) {
-  Run run(graph, on_results);
+                                             std::map<std::string, int64_t> *sizes, const OnTurn &on_turn) {
+  Run run(graph, on_results, on_turn);
   KILN_TRY(run.bind(inputs));
   KILN_TRY(run.run(copied));
   if (sizes) *sizes = run.sizes();

@@ -20,13 +20,17 @@ AttrMap evaluate(AttrMap attrs, const std::map<std::string, int64_t> &sizes);
 // Called with each op node that is no view, of the graph or of one nested in it, when its results are computed and
 // before anything reads them. It may change them.
 using OnResults = std::function<void(const Graph &, const Node &, const ReferenceContext &)>;
+// Called after each turn of a loop; nodes of nested graphs are named by their path ("c.then_graph.w"). An error ends
+// the run.
+using OnTurn = std::function<Status(std::string_view node, int64_t turn)>;
 // Inputs, then parameters, in order of the signature (shapes are checked against the types, symbols bound from them).
 // Returns the outputs; for each copy_ epilogue the new value of its input is in `*copied` (by input position), if
 // given; what the graph's symbols are is in `*sizes`, if given.
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
                                              std::map<size_t, RefTensor> *copied = nullptr,
                                              const OnResults &on_results = {},
-                                             std::map<std::string, int64_t> *sizes = nullptr);
+                                             std::map<std::string, int64_t> *sizes = nullptr,
+                                             const OnTurn &on_turn = {});
 // The message for a size that a node resolves and that is out of range.
 std::string resolved_size_error(std::string_view symbol, int64_t size, int64_t min, int64_t max, int64_t divisor);
 

@@ -76,6 +76,7 @@ Status reference_scan(ReferenceContext &c) {
     for (size_t k = carried; k < made.size(); ++k) set_element(c.results[k], 0, turn, made[k]);
     made.resize(carried);
     state = std::move(made);
+    KILN_TRY(c.on_turn(static_cast<int64_t>(n) + 1));
   }
   std::move(state.begin(), state.end(), c.results.begin());
   return {};

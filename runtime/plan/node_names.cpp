@@ -64,6 +64,7 @@ void name_all(const Graph &keyed, Plan &plan) {
   for (Plan::Check &check : plan.checks) check.node.name = name_at(keyed, check.node.path);
   for (Plan::Symbol &symbol : plan.symbols) symbol.node.name = name_at(keyed, symbol.node.path);
   for (Plan::Risk &risk : plan.risks) risk.node.name = name_at(keyed, risk.node.path);
+  for (Plan::Step &step : plan.steps) step.node.name = name_at(keyed, step.node.path);
   for (Plan &nested : plan.nested) name_all(keyed, nested);
 }
 

@@ -93,6 +93,7 @@ class PlanWriter {
         body_.put(nested.plan);
         exprs(nested.symbols);
       });
+      if (s.kind == Plan::Step::Kind::loop || s.kind == Plan::Step::Kind::scan) node(s.node);
       body_.put(s.scan.carried);
       body_.put(s.scan.sequences);
       body_.put(static_cast<uint8_t>(s.scan.reverse));
@@ -261,6 +262,7 @@ class PlanReader {
         nested.plan = in_.get<uint32_t>();
         nested.symbols = exprs();
       });
+      if (s.kind == Plan::Step::Kind::loop || s.kind == Plan::Step::Kind::scan) s.node = node();
       s.scan.carried = in_.get<uint32_t>();
       s.scan.sequences = in_.get<uint32_t>();
       s.scan.reverse = in_.get<uint8_t>() != 0;

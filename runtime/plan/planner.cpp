@@ -155,6 +155,7 @@ class Planner {
     if (node.op->name == "scan") return add_scan(region, prefix);
     const bool is_loop = node.op->name == "while";
     Item item{.step = {.kind = is_loop ? StepKind::loop : StepKind::branch}};
+    if (is_loop) item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
     for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
     item.written.resize(region.inputs.size());
     // The results, and for a loop where every other turn leaves them.
@@ -174,6 +175,7 @@ class Planner {
     Item item{
         .step = {.kind = StepKind::scan,
                  .scan = {operands.carried, operands.sequences, operands.reverse, turns_of(*lowered_.graph, node)}}};
+    item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
     for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
     item.written.resize(region.inputs.size());
     add_results(region, node, item);

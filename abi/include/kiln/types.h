@@ -122,6 +122,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
 #define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
+#define KILN_EVENT_LOOP 3u /* a run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it */
 
 /* ---- frozen structs */
 typedef struct kiln_text {
@@ -215,7 +216,8 @@ typedef struct kiln_event_sink {
   uint32_t struct_size;
   uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */
   void *user;
-  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary (KILN_CANCELLED). */
+  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary, or of a loop the run
+   * (KILN_CANCELLED). */
   int32_t (*event)(void *user, uint32_t kind, const char *text, uint64_t size);
   kiln_destroy_fn destroy; /* may be NULL; runs when the context is closed */
 } kiln_event_sink;

@@ -1,0 +1,51 @@
+// Lets the host end a run that sits in a loop.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "jit/base/status.h"
+
+namespace kiln {
+
+// Told which loop a run is in ("loop 'w'"), and how many turns that has made. True: the run is to end.
+using AskHost = std::function<bool(std::string_view loop, int64_t turns)>;
+
+// Asks about every 50 ms of a run's loops, however long their turns are. One run at a time.
+class LoopWatch {
+ public:
+  explicit LoopWatch(AskHost ask) : ask_(std::move(ask)) {}
+
+  const AskHost &ask() const { return ask_; }
+  void begin_run() {
+    looked_ = asked_ = {};
+    unlooked_ = 1;
+  }
+  // After each turn of each loop. Code cancelled when the host says so.
+  Status turned(std::string_view node, int64_t turns) { return --unlooked_ > 0 ? Status() : look(node, turns); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Status look(std::string_view node, int64_t turns) {
+    const Clock::time_point now = Clock::now();
+    if (asked_ == Clock::time_point()) looked_ = asked_ = now;
+    // Of short turns the clock is looked at after a few: it may take as long as one of them.
+    unlooked_ = now - looked_ < std::chrono::milliseconds(1) ? 16 : 1;
+    looked_ = now;
+    if (now - asked_ < std::chrono::milliseconds(50)) return {};
+    asked_ = now;
+    if (!ask_) return {};
+    const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
+    if (!ask_(loop, turns)) return {};
+    return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
+  }
+
+  const AskHost ask_;
+  Clock::time_point looked_, asked_;  // when; at first a run has done neither
+  int unlooked_ = 1;                  // turns until the clock is looked at
+};
+
+}  // namespace kiln

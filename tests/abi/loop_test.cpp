@@ -1,0 +1,76 @@
+// A run that sits in a loop: events tell of it, and end it.
+#include <algorithm>
+
+#include "host.h"
+
+namespace {
+
+// While x <= 1, x doubled: for ever from 0 on.
+constexpr std::string_view doubles = R"({"kiln": 1,
+  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+  "nodes": [{"name": "w", "op": "while", "inputs": ["x"], "attrs": {"cond_graph": "small", "body_graph": "doubled"}}],
+  "outputs": [{"name": "y", "value": "w"}],
+  "graphs": {
+    "small": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+              "constants": [{"name": "one", "type": {"dtype": "f32", "shape": []}, "data": [1]}],
+              "nodes": [{"name": "s", "op": "le", "inputs": ["x", "one"]}], "outputs": [{"name": "s", "value": "s"}]},
+    "doubled": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+                "nodes": [{"name": "d", "op": "add", "inputs": ["x", "x"]}], "outputs": [{"name": "d", "value": "d"}]}}})";
+
+struct Seen {
+  std::vector<std::string> loops;
+  size_t ends_at = 2;  // the event that is answered with another number than 0
+};
+
+int32_t answer(void *user, uint32_t kind, const char *text, uint64_t size) {
+  EXPECT_EQ(kind, KILN_EVENT_LOOP);
+  Seen &seen = *static_cast<Seen *>(user);
+  seen.loops.emplace_back(text, size);
+  return seen.loops.size() == seen.ends_at;
+}
+
+class LoopTest : public ::testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Backends, LoopTest, ::testing::Values("cpu", "reference"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST_P(LoopTest, EventsTellOfItAndEndIt) {
+  Seen seen;
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << KILN_EVENT_LOOP;
+  sink.user = &seen;
+  sink.event = answer;
+  const host::Context context = host::make_context("off", &sink);
+  const host::Graph graph = host::parse(context.get(), doubles);
+  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    const std::string_view backend = GetParam();
+    EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));
+  });
+  ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
+  kiln_call *made = nullptr;
+  ASSERT_OK(kiln_call_create(compiled.executable.get(), &made));
+  const host::Call call(made);
+
+  host::Array x({}, {0}), y({}, {0});
+  const DLTensor *args[] = {&x.tensor, &y.tensor};
+  EXPECT_FAILS(kiln_call_run(call.get(), args, 2, nullptr), KILN_CANCELLED, "of loop 'w'");
+  ASSERT_EQ(seen.loops.size(), 2u);
+  for (const std::string &text : seen.loops) EXPECT_EQ(text.rfind("loop 'w', turn ", 0), 0u) << text;
+
+  x.values[0] = 0.375f;
+  ASSERT_OK(kiln_call_run(call.get(), args, 2, nullptr));
+  EXPECT_EQ(y.values[0], 1.5f);
+  EXPECT_EQ(seen.loops.size(), 2u) << "a loop of two turns tells nobody";
+
+  // Clones and further runs ask likewise.
+  ASSERT_OK(kiln_call_clone(call.get(), &made));
+  const host::Call clone(made);
+  x.values[0] = 0;
+  seen.ends_at = 3;
+  EXPECT_FAILS(kiln_call_run(clone.get(), args, 2, nullptr), KILN_CANCELLED, "of loop 'w'");
+  void *const data[] = {x.values.data(), y.values.data()};
+  seen.ends_at = 4;
+  EXPECT_FAILS(kiln_call_run_data(call.get(), data, 2, nullptr), KILN_CANCELLED, "of loop 'w'");
+}
+
+}  // namespace
