@@ -122,7 +122,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
 #define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
-#define KILN_EVENT_LOOP 3u /* a run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it */
+/* A run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it. */
+#define KILN_EVENT_LOOP 3u
 
 /* ---- frozen structs */
 typedef struct kiln_text {
