@@ -1,10 +1,64 @@
-// Weights in fewer bits: integers that count steps of a scale.
-#include "runtime/ops/family.h"
+// Numbers in fewer bits: integers that count steps of a scale.
+#include "runtime/ops/quantization.h"
 
 namespace kiln::ops {
 namespace {
 
-using kernel::BodyBuilder;
+// Holds operand `input`, the scales or the zero points, to what the shape of the floats, `name`, and the attributes
+// demand.
+Status check_scales(InferContext &c, size_t input, const Shape &shape, size_t axis, std::string_view name) {
+  const TensorType &type = c.inputs[input];
+  const int64_t group = c.attr("group").i64();
+  Shape dims = group ? shape : Shape{shape[axis]};
+  if (group) dims[axis] = floor_div(shape[axis], group);
+  if (type.rank() != dims.size())
+    return c.fail(c.arg_name(input), " is ", type.text(), ", expected ", make_type(type.dtype, dims).text());
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const bool groups = group && d == axis;
+    KILN_TRY(c.require_equal(type.dims[d], dims[d],
+                             str_cat(c.arg_name(input), " dim ", d, " and ", groups ? "the groups of " : "", name,
+                                     " dim ", group ? d : axis)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_scaling(InferContext &c, const Shape &shape, std::string_view name) {
+  const int64_t group = c.attr("group").i64();
+  if (c.inputs[1].rank() == 0 && group == 0) return c.inputs.size() == 3 ? require_rank(c, 2, 0) : Status();
+  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("axis").i64(), shape.size(), "axis"));
+  const auto d = static_cast<size_t>(axis);
+  if (group < 0) return c.fail("group is ", group, ", expected at least 0");
+  if (group && shape[d].is_integer() && shape[d].integer() % group)
+    return c.fail(name, " dim ", d, " is ", shape[d].text(), ", expected a multiple of group, ", group);
+  if (group) KILN_TRY(c.require_equal(mod(shape[d], group), 0, str_cat(name, " dim ", d, " modulo group and 0")));
+  for (size_t input = 1; input < c.inputs.size(); ++input) KILN_TRY(check_scales(c, input, shape, d, name));
+  return {};
+}
+
+int load_scale(LowerContext &c, size_t input, std::vector<Expr> at, DType as) {
+  const int64_t group = c.attr("group").i64();
+  if (c.inputs[input].rank() == 0) {
+    at.clear();
+  } else {
+    const size_t axis = normal_axis(c.attr("axis").i64(), at.size());
+    at[axis] = group ? floor_div(at[axis], group) : at[axis];
+    if (!group) at = {at[axis]};
+  }
+  return c.body.convert(c.load(input, std::move(at)), as);
+}
+
+size_t scale_of(const ReferenceContext &c, std::span<const int64_t> shape, int64_t k) {
+  if (c.inputs[1]->shape.empty()) return 0;
+  const auto axis = normal_axis(c.attr("axis").i64(), shape.size());
+  const int64_t group = c.attr("group").i64(), inner = count_of(shape.subspan(axis + 1));
+  const int64_t step = k / inner % shape[axis], outer = k / inner / shape[axis];
+  return static_cast<size_t>(group ? (outer * (shape[axis] / group) + step / group) * inner + k % inner : step);
+}
+
+namespace {
+
 using kernel::Core;
 
 constexpr DTypes scale_types = dtypes(DType::f32, DType::f16, DType::bf16);
@@ -16,22 +70,7 @@ Shape unpacked(const TensorType &weight, int64_t bits) {
   return shape;
 }
 
-// Holds operand `input`, the scales or the zero points, to the shape that y's and the attributes demand.
-Status check_scales(InferContext &c, size_t input, const Shape &shape, size_t axis) {
-  const TensorType &type = c.inputs[input];
-  const int64_t group = c.attr("group").i64();
-  Shape dims = group ? shape : Shape{shape[axis]};
-  if (group) dims[axis] = floor_div(shape[axis], group);
-  if (type.rank() != dims.size())
-    return c.fail(c.arg_name(input), " is ", type.text(), ", expected ", make_type(type.dtype, dims).text());
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const bool groups = group && d == axis;
-    KILN_TRY(c.require_equal(
-        type.dims[d], dims[d],
-        str_cat(c.arg_name(input), " dim ", d, " and ", groups ? "the groups of " : "", "y dim ", group ? d : axis)));
-  }
-  return {};
-}
+// ---- dequantize
 
 Status infer_dequantize(InferContext &c) {
   const TensorType &weight = c.inputs[0];
@@ -39,17 +78,11 @@ Status infer_dequantize(InferContext &c) {
   if (bits != 4 && bits != 8) return c.fail("bits is ", bits, ", expected 4 or 8");
   if (bits == 4 && weight.dtype != DType::u8)
     return c.fail("weight is ", name_of(weight.dtype), ", expected u8, which holds two numbers of 4 bits");
-  if (weight.rank() == 0) return c.fail("weight is ", weight.text(), ", expected at least 1 dim");
+  if (weight.rank() == 0 && (bits == 4 || c.inputs[1].rank() != 0))
+    return c.fail("weight is ", weight.text(), ", expected at least 1 dim");
   KILN_TRY(require_dtype(c, c.attr("dtype").dtype(), scale_types));
   Shape shape = unpacked(weight, bits);
-  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("axis").i64(), shape.size(), "axis"));
-  const auto d = static_cast<size_t>(axis);
-  const int64_t group = c.attr("group").i64();
-  if (group < 0) return c.fail("group is ", group, ", expected at least 0");
-  if (group && shape[d].is_integer() && shape[d].integer() % group)
-    return c.fail("y dim ", d, " is ", shape[d].text(), ", expected a multiple of group, ", group);
-  if (group) KILN_TRY(c.require_equal(mod(shape[d], group), 0, str_cat("y dim ", d, " modulo group and 0")));
-  for (size_t input = 1; input < c.inputs.size(); ++input) KILN_TRY(check_scales(c, input, shape, d));
+  KILN_TRY(check_scaling(c, shape, "y"));
   c.results = {make_type(c.attr("dtype").dtype(), std::move(shape))};
   return {};
 }
@@ -71,14 +104,10 @@ int load_quantized(LowerContext &c) {
 }
 
 Status lower_dequantize(LowerContext &c) {
-  const size_t axis = normal_axis(c.attr("axis").i64(), c.result.rank());
-  const int64_t group = c.attr("group").i64();
-  std::vector<Expr> at = c.axes();
-  at[axis] = group ? floor_div(at[axis], group) : at[axis];
-  if (!group) at = {at[axis]};
+  const std::vector<Expr> at = c.axes();
   int value = load_quantized(c);
-  if (c.inputs.size() == 3) value = c.body.op(Core::sub, value, c.body.convert(c.load(2, at), DType::f32));
-  value = c.body.op(Core::mul, value, c.body.convert(c.load(1, at), DType::f32));
+  if (c.inputs.size() == 3) value = c.body.op(Core::sub, value, load_scale(c, 2, at, DType::f32));
+  value = c.body.op(Core::mul, value, load_scale(c, 1, at, DType::f32));
   c.body.yield(c.body.convert(value, c.result.dtype));
   return {};
 }
@@ -87,19 +116,13 @@ Status reference_dequantize(ReferenceContext &c) {
   const RefTensor &weight = *c.inputs[0], &scales = *c.inputs[1];
   RefTensor &y = c.results[0];
   const bool packed = c.attr("bits").i64() == 4, is_signed = c.attr("signed").boolean();
-  const auto axis = normal_axis(c.attr("axis").i64(), y.shape.size());
-  const int64_t group = c.attr("group").i64();
-  int64_t inner = 1;  // elements that one step along the axis passes over
-  for (size_t d = axis + 1; d < y.shape.size(); ++d) inner *= y.shape[d];
   for (int64_t k = 0; k < y.size(); ++k) {
     int64_t number = weight.i[static_cast<size_t>(packed ? k / 2 : k)];
     if (packed) {
       number = k % 2 ? number / 16 : number % 16;
       if (is_signed && number >= 8) number -= 16;
     }
-    const int64_t step = k / inner % y.shape[axis], outer = k / inner / y.shape[axis];
-    const auto scale =
-        static_cast<size_t>(group ? (outer * (y.shape[axis] / group) + step / group) * inner + k % inner : step);
+    const size_t scale = scale_of(c, y.shape, k);
     const int64_t zero = c.inputs.size() == 3 ? c.inputs[2]->i[scale] : 0;
     y.f[static_cast<size_t>(k)] = static_cast<float>(static_cast<double>(number - zero) * scales.f[scale]);
   }
@@ -139,6 +162,9 @@ void samples_dequantize(SampleSink &out) {
   sample("nibbles_in_groups", DType::u8, {7, 48}, {7, 3}, with(nibbles, 1, 32), DType::i8);
   sample("nibbles_in_odd_groups", DType::u8, {4, 15}, {4, 10}, with(unsigned_nibbles, 1, 3), DType::u8);
   sample("nibbles_in_one_group", DType::u8, {5, 8}, {5, 1}, with(nibbles, -1, 16));
+  sample("one_scale", DType::u8, {3, 5, 7}, {}, {}, DType::u8);
+  sample("nibbles_of_one_scale", DType::u8, {3, 5}, {}, nibbles);
+  sample("scalar", DType::i8, {}, {}, {});
   sample("no_rows", DType::i8, {0, 8}, {0}, {});
   sample("no_columns", DType::u8, {3, 0}, {3}, nibbles);
   sample("symbolic", DType::u8, {n, k}, {n}, nibbles, DType::u8, {{"n", 5}, {"k", 3}});
@@ -150,28 +176,26 @@ void samples_dequantize(SampleSink &out) {
                       {1, f32_data({2}, {INFINITY, 1e38f})}};
 }
 
+// ---- records
+
 const Op records[] = {
     {{.name = "dequantize",
       .doc = "(weight - zeros) * scales: weights of 8 or 4 bits as floats. Computed in f32 and rounded once; what "
              "multiplies by it (matmul, linear, convolutions) or looks rows up (embedding) unpacks it where it "
              "reads, so that the floats need no memory.",
-      .args = {{"weight", "any shape; of 4 bits [..., K / 2], two numbers a byte, the lower bits first",
-                dtypes(DType::i8, DType::u8)},
-               {"scales", "[dim axis of y]; with groups y's shape, but dim axis is how many groups there are",
+      .args = {{"weight", "any shape; of 4 bits [..., K / 2], two numbers a byte, the lower bits first", stored_types},
+               {"scales",
+                "[dim axis of y]; with groups y's shape, but dim axis is how many groups there are; []: all share it",
                 scale_types, Arity::one, /*same_dtype=*/false},
-               {"zeros", "which number stands for 0: of scales' shape, one number a byte; 0 without it",
-                dtypes(DType::i8, DType::u8), Arity::optional, /*same_dtype=*/false}},
+               zeros_arg()},
       .result_names = {"y"},
       .attrs = {{.name = "bits", .doc = "of a number: 8 or 4", .kind = AttrKind::i64, .fallback = 8},
                 {.name = "signed",
                  .doc = "numbers of 4 bits are two's complement, -8 to 7, not 0 to 15; of 8 bits weight's type tells",
                  .kind = AttrKind::boolean,
                  .fallback = true},
-                {.name = "axis", .doc = "of y: along which scales differ", .kind = AttrKind::i64, .fallback = 0},
-                {.name = "group",
-                 .doc = "how many neighbours along axis share a scale; 0: all of an index do, whatever else theirs is",
-                 .kind = AttrKind::i64,
-                 .fallback = 0},
+                axis_attr("of y: along which scales differ"),
+                group_attr(),
                 {.name = "dtype", .doc = "of y: f32, f16 or bf16", .kind = AttrKind::dtype, .fallback = DType::f32}},
       .infer = infer_dequantize},
      {.lower = lower_dequantize,

@@ -63,6 +63,7 @@ std::vector<Table> tables() {
           {"attention", ops::rope_ops()},
           {"quantisation", ops::quantization_ops()},
           {"recurrent", ops::recurrent_ops()},
+          {"quantisation", ops::quantizing_ops()},
           {"control", ops::nested_ops()},
           {"control", ops::scan_ops()},
           {"control", ops::associative_scan_ops()},

@@ -61,6 +61,16 @@ def rope(c):
     return np.concatenate([y.real, y.imag], -1)
 
 
+def spread(c, v, numbers):
+    """Scales or zero points as `numbers`, which they belong to, are broadcast with them."""
+    if v.ndim == 0:
+        return v
+    axis = c.axis % numbers.ndim
+    if c.group:
+        return np.repeat(v, c.group, axis)
+    return v.reshape([-1 if d == axis else 1 for d in range(numbers.ndim)])
+
+
 @peer("dequantize", "none: numpy, by its definition")
 def dequantize(c):
     weight, scales, *zeros = c.x
@@ -68,12 +78,49 @@ def dequantize(c):
     if c.bits == 4:
         numbers = np.stack([numbers & 15, numbers >> 4], -1).reshape(*weight.shape[:-1], -1)
         numbers = np.where(c.signed & (numbers > 7), numbers - 16, numbers)
-    axis = c.axis % numbers.ndim
-
-    def spread(v):
-        if c.group:
-            return np.repeat(v, c.group, axis)
-        return v.reshape([-1 if d == axis else 1 for d in range(numbers.ndim)])
     with np.errstate(invalid="ignore", over="ignore"):
-        shifted = numbers - spread(zeros[0].astype(np.int64)) if zeros else numbers
-        return (shifted.astype(np.float32) * spread(scales).astype(np.float32)).astype(np.float64)
+        shifted = numbers - spread(c, zeros[0].astype(np.int64), numbers) if zeros else numbers
+        return (shifted.astype(np.float32) * spread(c, scales, numbers).astype(np.float32)).astype(np.float64)
+
+
+def steps(c, low, high):
+    """x in steps of its scale, with the zero points and the scales."""
+    x, scales, *zeros = c.x
+    scale = spread(c, scales, x)
+    zero = spread(c, zeros[0].astype(np.float64), x) if zeros else 0.0
+    return np.clip(np.rint(x / scale) + zero, low, high), zero, scale
+
+
+def in_torch(c, low, high):
+    """What PyTorch takes: the zero points, scales (its float32) and whether it does; it multiplies by 1 / scale, and
+    knows neither groups nor NaN."""
+    x, scales, *zeros = c.x
+    zero = zeros[0].astype(np.int32) if zeros else np.zeros(scales.shape, np.int32)
+    takes = not c.group and np.isfinite(x).all() and ((zero >= low) & (zero <= high)).all()
+    return torch.from_numpy(np.asarray(zero)), torch.from_numpy(np.asarray(scales.astype(np.float32))), takes
+
+
+@peer("quantize", "torch.quantize_per_channel and _per_tensor; of groups, 4 bits and NaN numpy")
+def quantize(c):
+    if c.bits == 8:
+        info, kind = {"i8": (np.iinfo(np.int8), torch.qint8), "u8": (np.iinfo(np.uint8), torch.quint8)}[c.dtype]
+        zero, scale, takes = in_torch(c, info.min, info.max)
+        if not takes:
+            return np.nan_to_num(steps(c, info.min, info.max)[0]).astype(info.dtype)
+        if not scale.ndim:
+            return torch.quantize_per_tensor(c.tensor(0).float(), float(scale), int(zero), kind).int_repr()
+        return torch.quantize_per_channel(c.tensor(0).float(), scale, zero, c.axis % c.x[0].ndim, kind).int_repr()
+    numbers = np.nan_to_num(steps(c, *((-8, 7) if c.signed else (0, 15)))[0]).astype(np.int64) & 15
+    return (numbers[..., 0::2] | numbers[..., 1::2] << 4).astype(np.uint8)
+
+
+@peer("fake_quantize", "torch.fake_quantize_per_channel_affine and _per_tensor_; of groups and NaN numpy")
+def fake_quantize(c):
+    zero, scale, takes = in_torch(c, c.quant_min, c.quant_max)
+    if not takes:
+        number, zero, scale = steps(c, c.quant_min, c.quant_max)
+        return (number - zero) * scale
+    bounds = c.quant_min, c.quant_max
+    if not scale.ndim:
+        return torch.fake_quantize_per_tensor_affine(c.tensor(0), float(scale), int(zero), *bounds)
+    return torch.fake_quantize_per_channel_affine(c.tensor(0), scale, zero, c.axis % c.x[0].ndim, *bounds)
