@@ -109,9 +109,17 @@ Dim from_the_end(const Dim &index, const Dim &size) {
 Result<Slice> checked_slice(InferContext &c, const TensorType &x) {
   KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   const int64_t step = c.attr("step").i64();
-  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
-  const Dim &size = x.dims[static_cast<size_t>(dim)];
-  const Dim start = from_the_end(c.attr("start").dim(), size), end = from_the_end(c.attr("end").dim(), size);
+  if (step == 0) return c.fail("step is 0, expected any other");
+  const Dim &size = x.dims[static_cast<size_t>(dim)], &given = c.attr("end").dim();
+  const Dim start = from_the_end(c.attr("start").dim(), size);
+  if (step < 0) {
+    const Dim end = given == -1 - size ? Dim(-1) : from_the_end(given, size);
+    KILN_TRY(require_at_most(c, -1, end, str_cat("-1 <= end, in dim ", dim)));
+    KILN_TRY(require_at_most(c, end, start, str_cat("end <= start where step is below 0, in dim ", dim)));
+    KILN_TRY(require_at_most(c, start, size - 1, str_cat("start <= size - 1, in dim ", dim)));
+    return Slice{static_cast<size_t>(dim), start, ceil_div(start - end, -step), step};
+  }
+  const Dim end = from_the_end(given, size);
   KILN_TRY(require_at_most(c, 0, start, str_cat("0 <= start, in dim ", dim)));
   KILN_TRY(require_at_most(c, start, end, str_cat("start <= end, in dim ", dim)));
   KILN_TRY(require_at_most(c, end, size, str_cat("end <= size, in dim ", dim)));

@@ -116,7 +116,8 @@ inline Status require_word(const InferContext &c, std::string_view attr,
 
 // `index`, or `start` and `end`: a literal below 0 counts from the end of a dim of `size`.
 Dim from_the_end(const Dim &index, const Dim &size);
-// The elements start, start + step, ... before end along one dim of x, as "dim", "start", "end" and "step" tell.
+// The elements start, start + step, ... before end along one dim of x, as "dim", "start", "end" and "step" tell. With a
+// step below 0 they go down, and an end of -size - 1, a literal or an expression, lies before the first.
 struct Slice {
   size_t dim;
   Dim start, count;

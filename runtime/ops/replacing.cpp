@@ -54,12 +54,12 @@ Status lower_slice_scatter(LowerContext &c) {
   const Expr &size = c.inputs[0].dims[dim];
   const Expr start = from_the_end(c.attr("start").dim(), size);
   const int64_t step = c.attr("step").i64();
-  const Expr past = c.axis(dim) - start;
+  const Expr past = step > 0 ? c.axis(dim) - start : start - c.axis(dim), apart = std::abs(step);
   kernel::BodyBuilder &body = c.body;
   std::vector<Expr> index = c.axes();
-  index[dim] = floor_div(past, step);
+  index[dim] = floor_div(past, apart);
   int valid = inside(body, index[dim], c.inputs[1].dims[dim]);
-  if (step > 1) valid = both(body, valid, body.op(Core::eq, body.index(mod(past, step)), body.index(0)));
+  if (!apart.is(1)) valid = both(body, valid, body.op(Core::eq, body.index(mod(past, apart)), body.index(0)));
   const int part = c.load(1, std::move(index), valid);
   body.yield(valid < 0 ? part : body.op(Core::select, valid, part, c.load(0)));
   return {};
@@ -146,6 +146,9 @@ void samples_slice_scatter(SampleSink &out) {
   sample(out, "nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
   sample(out, "whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
   sample(out, "symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
+  sample(out, "reversed", {3, 9}, {3, 9}, {{"dim", 1}, {"start", Dim(-1)}, {"end", Dim(-10)}, {"step", -1}});
+  sample(out, "reversed_steps", {n}, {floor_div(n, 2)}, {{"dim", 0}, {"start", n - 2}, {"end", -1 - n}, {"step", -2}},
+         {{"n", 9}});
 }
 void samples_select_scatter(SampleSink &out) {
   const Dim n = sym("n");
@@ -179,7 +182,7 @@ const Op records[] = {
       .attrs = {dim_attr("the dim that is cut"),
                 {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
                 {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
-                {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
+                {.name = "step", .doc = "not 0", .kind = AttrKind::i64, .fallback = 1}},
       .infer = infer_slice_scatter},
      {.lower = lower_slice_scatter,
       .reference = reference_slice_scatter,

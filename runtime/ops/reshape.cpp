@@ -1,4 +1,4 @@
-// Reshape: the view whose map takes thought.
+// Reshape and as_strided: the views whose maps take thought.
 #include <algorithm>
 
 #include "runtime/ops/family.h"
@@ -46,6 +46,17 @@ std::pair<size_t, size_t> first_group(std::span<const Dim> a, std::span<const Di
   return {a.size(), b.size()};
 }
 
+// The index of element number `linear`, in row-major order, of a tensor of dims `from`.
+void append_index(std::vector<Expr> &index, Expr linear, std::span<const Dim> from) {
+  std::vector<Expr> group(from.size());
+  for (size_t d = from.size(); d-- > 1;) {
+    group[d] = mod(linear, from[d]);
+    linear = floor_div(linear, from[d]);
+  }
+  if (!from.empty()) group[0] = std::move(linear);
+  index.insert(index.end(), group.begin(), group.end());
+}
+
 // Groups of dims with equal products are mapped on their own: (b, t, h*d) <-> (b, t, h, d) divides nothing but h*d. A
 // dim of 1 has the index 0.
 Status view_reshape(ViewContext &c) {
@@ -57,19 +68,67 @@ Status view_reshape(ViewContext &c) {
     Expr linear = 0;
     for (size_t d = 0; d < j; ++d)
       if (!to[d].is(1)) linear = linear * to[d] + index[d];
-    std::vector<Expr> group(i);
-    for (size_t d = i; d-- > 1;) {
-      group[d] = mod(linear, from[d]);
-      linear = floor_div(linear, from[d]);
-    }
-    group[0] = linear;
-    c.operand_index.insert(c.operand_index.end(), group.begin(), group.end());
+    append_index(c.operand_index, std::move(linear), from.first(i));
     from = from.subspan(i);
     to = to.subspan(j);
     index = index.subspan(j);
   }
   return {};
 }
+
+// ---- as_strided
+
+Status infer_as_strided(InferContext &c) {
+  const TensorType &x = c.inputs[0];
+  const Shape &shape = c.attr("shape").dim_list(), &strides = c.attr("strides").dim_list();
+  if (shape.size() != strides.size())
+    return c.fail("shape has ", shape.size(), " dims, strides has ", strides.size(), ", expected as many");
+  KILN_TRY(require_shape(c, shape));
+  Dim first = c.attr("offset").dim(), last = first;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Dim way = (shape[d] - 1) * strides[d];
+    first += min(way, 0);
+    last += max(way, 0);
+  }
+  const Dim is_any = min(product_of(shape), 1);  // what has no elements reads none
+  KILN_TRY(require_at_most(c, 0, is_any * first, "0 <= the first element that is read"));
+  KILN_TRY(require_at_most(c, is_any * (last + 1), product_of(x.dims), "elements up to the last that is read <= x's"));
+  c.results = {make_type(x.dtype, shape)};
+  return {};
+}
+
+Status view_as_strided(ViewContext &c) {
+  const Shape &strides = c.attr("strides").dim_list();
+  Expr linear = c.attr("offset").dim();
+  for (size_t d = 0; d < strides.size(); ++d)
+    if (!c.result.dims[d].is(1)) linear += c.index[d] * strides[d];
+  append_index(c.operand_index, std::move(linear), c.operand.dims);
+  return {};
+}
+
+void samples_as_strided(SampleSink &out) {
+  const Dim n = sym("n"), m = sym("m");
+  const auto sample = [&](const char *name, Shape x, Shape shape, Shape strides, Dim offset,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(
+        name, std::move(x),
+        {{"shape", AttrValue(std::move(shape))}, {"strides", AttrValue(std::move(strides))}, {"offset", offset}},
+        std::move(sizes)));
+  };
+  sample("windows", {17}, {5, 9}, {2, 1}, 0);
+  sample("transposed", {5, 7}, {7, 5}, {1, 7}, 0);
+  sample("part_of_three_dims", {3, 5, 7}, {2, 3, 4}, {35, 14, 2}, 3);
+  sample("backwards", {3, 5}, {5, 3}, {-1, -5}, 14);
+  sample("repeated", {5}, {3, 5}, {0, 1}, 0);
+  sample("one_element", {3, 5}, {}, {}, 7);
+  sample("of_a_scalar", {}, {3}, {0}, 0);
+  sample("nothing", {3}, {0, 5}, {1, 4}, 9);
+  sample("symbolic_diagonal", {n, n}, {n}, {n + 1}, 0, {{"n", 5}});
+  sample("symbolic_rows", {n, m}, {floor_div(n, 2), m}, {2 * m, 1}, 0, {{"n", 7}, {"m", 3}});
+  sample("symbolic_nothing", {n, m}, {n, 2}, {m, 1}, 0, {{"n", 0}, {"m", 3}});
+}
+
+// ---- samples of reshape, records
 
 void samples_reshape(SampleSink &out) {
   const Dim b = sym("b"), t = sym("t");
@@ -109,6 +168,20 @@ const Op records[] = {
                  .required = true}},
       .infer = infer_reshape},
      {.view = view_reshape, .gradient = by_rule("x"), .samples = samples_reshape}},
+
+    {{.name = "as_strided",
+      .doc =
+          "x's elements in row-major order, from number offset on, in steps of strides along each dim of the result. "
+          "x is row-major whatever lies in memory: strides count elements of its shape.",
+      .flags = op_flags::view,
+      .args = {{"x", "any shape", any_type}},
+      .result_names = {"y"},
+      .attrs = {list("shape", "of the result", AttrKind::dim),
+                list("strides", "how many elements of x apart neighbours along each dim are; 0 and less, too",
+                     AttrKind::dim),
+                {.name = "offset", .doc = "the element at index 0", .kind = AttrKind::dim, .fallback = Dim(0)}},
+      .infer = infer_as_strided},
+     {.view = view_as_strided, .gradient = by_rule("x"), .samples = samples_as_strided}},
 };
 
 }  // namespace

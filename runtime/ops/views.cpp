@@ -204,6 +204,12 @@ void samples_slice(SampleSink &out) {
   sample("symbolic_end", {n, 3}, 0, 1, n, 2, {{"n", 8}});
   sample("symbolic_half", {2 * n, n}, 0, n, 2 * n, 1, {{"n", 7}});
   sample("symbolic_from_the_end", {n, 3}, 0, -2, n, 1, {{"n", 5}});
+  sample("reversed", {3, 17}, 1, -1, -18, -1);
+  sample("reversed_steps", {33, 5}, 0, 30, 2, -3);
+  sample("reversed_nothing", {7, 3}, 0, 4, 4, -2);
+  sample("reversed_empty", {0, 3}, 0, -1, -1, -1);
+  sample("symbolic_reversed", {n, 3}, 0, -1, -1 - n, -1, {{"n", 5}});
+  sample("symbolic_reversed_steps", {n}, 0, n - 2, 0, -2, {{"n", 8}});
 }
 
 void samples_unfold(SampleSink &out) {
@@ -277,11 +283,13 @@ const Op records[] = {
          {{.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true}},
          infer_expand, {.view = view_expand, .samples = samples_expand}),
     view("slice",
-         "The elements start, start + step, ... before end along one dim; literals below 0 count from the end.",
+         "The elements start, start + step, ... before end along one dim; literals below 0 count from the end. With a "
+         "step below 0 they go down to the one after end, which is -size - 1 (as a literal, or in the dim's symbols) "
+         "where the first is to be the last.",
          {{.name = "dim", .doc = "the dim to cut", .kind = AttrKind::i64, .required = true},
           {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
           {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
-          {.name = "step", .doc = "at least 1", .kind = AttrKind::i64, .fallback = 1}},
+          {.name = "step", .doc = "not 0", .kind = AttrKind::i64, .fallback = 1}},
          infer_slice, {.view = view_slice, .samples = samples_slice}),
     view("unfold", "The windows of `size` elements of one dim that begin `step` apart, along a new last dim.",
          {dim_attr("of x"),

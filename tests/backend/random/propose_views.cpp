@@ -78,10 +78,13 @@ AttrMap Proposer::slice(const TensorType &x) {
   Dim start = dice_.pick(std::vector<Dim>{0, 0, 1, 2, -1, -2, floor_div(size, 3), min(size, 1)});
   Dim end = dice_.pick(std::vector<Dim>{size, size, size - 1, 1, 2, -1, ceil_div(size, 2), min(size, 3)});
   if (dice_.chance(0.3)) (dice_.chance(0.3) ? start : end) = random_size();
+  const bool down = dice_.chance(0.2);
+  if (down) std::swap(start, end);
+  if (down && dice_.chance(0.6)) start = -1, end = -1 - size;
   return {{"dim", dice_.chance(0.3) ? dim - rank : dim},
           {"start", start},
           {"end", end},
-          {"step", dice_.chance(0.6) ? int64_t{1} : dice_.between(2, 3)}};
+          {"step", (down ? -1 : 1) * (dice_.chance(0.6) ? int64_t{1} : dice_.between(2, 3))}};
 }
 
 AttrMap Proposer::permute(const TensorType &x) {

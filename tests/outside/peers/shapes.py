@@ -33,6 +33,16 @@ def reshape(c, at):
     return torch.reshape(at, c.shape)
 
 
+@moved("as_strided", "torch.as_strided; of strides below 0 torch.take")
+def as_strided(c, at):
+    if min(c.strides, default=0) >= 0 and at.numel():
+        return torch.as_strided(at.contiguous(), c.shape, c.strides, c.offset)
+    place = torch.full([1] * len(c.shape), c.offset)
+    for d, (size, stride) in enumerate(zip(c.shape, c.strides)):
+        place = place + torch.arange(size).reshape([-1 if k == d else 1 for k in range(len(c.shape))]) * stride
+    return torch.take(at, place)
+
+
 @moved("squeeze", "torch.squeeze")
 def squeeze(c, at):
     return torch.squeeze(at, c.dims) if c.dims else at
@@ -45,9 +55,11 @@ def unsqueeze(c, at):
     return at
 
 
-@moved("slice", "torch indexing")
+@moved("slice", "torch indexing; of steps below 0 numpy")
 def slice_(c, at):
-    """Kiln counts a start or end that is a literal below 0 from the end, as PyTorch does."""
+    """Kiln counts a start or end that is a literal below 0 from the end, as PyTorch does, and goes down as NumPy does."""
+    if c.step < 0:
+        return torch.from_numpy(at.numpy()[(slice(None),) * (c.dim % at.ndim) + (slice(c.start, c.end, c.step),)].copy())
     index = [slice(None)] * at.ndim
     index[c.dim] = slice(c.start, c.end, c.step)
     return at[tuple(index)]

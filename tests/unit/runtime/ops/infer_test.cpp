@@ -117,7 +117,14 @@ TEST(Infer, ChecksSlicesAsFarAsTheyAreKnown) {
   EXPECT_EQ(checked_at_a_call("slice", {f32({n})}, slice(0, 4)), "max(4, n) = n");
   EXPECT_EQ(inferred("slice", {f32({7})}, slice(0, 8)), "[slice] expected end <= size, in dim 0, but 8 > 7");
   EXPECT_EQ(inferred("slice", {f32({7})}, slice(5, 4)), "[slice] expected start <= end, in dim 0, but 5 > 4");
-  EXPECT_EQ(inferred("slice", {f32({7})}, slice(0, 7, 0)), "[slice] step is 0, expected at least 1");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(0, 7, 0)), "[slice] step is 0, expected any other");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(-1, -8, -1)), "f32[7]");
+  EXPECT_EQ(inferred("slice", {f32({n})}, slice(-1, -1 - n, -2)), "f32[(n + 1) // 2]");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(2, 2, -1)), "f32[0]");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(2, 3, -1)),
+            "[slice] expected end <= start where step is below 0, in dim 0, but 3 > 2");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(7, 3, -1)), "[slice] expected start <= size - 1, in dim 0, but 7 > 6");
+  EXPECT_EQ(inferred("slice", {f32({7})}, slice(6, -9, -1)), "[slice] expected -1 <= end, in dim 0, but -1 > -2");
 }
 
 TEST(Infer, ChecksOtherViews) {
