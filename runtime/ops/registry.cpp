@@ -64,6 +64,7 @@ std::vector<Table> tables() {
           {"quantisation", ops::quantization_ops()},
           {"recurrent", ops::recurrent_ops()},
           {"quantisation", ops::quantizing_ops()},
+          {"signal", ops::fourier_ops()},
           {"control", ops::nested_ops()},
           {"control", ops::scan_ops()},
           {"control", ops::associative_scan_ops()},
