@@ -66,6 +66,7 @@ std::span<const Op> rope_ops();
 std::span<const Op> quantization_ops();
 std::span<const Op> quantizing_ops();
 std::span<const Op> fourier_ops();
+std::span<const Op> detection_ops();
 std::span<const Op> nested_ops();
 std::span<const Op> scan_ops();
 std::span<const Op> associative_scan_ops();

@@ -65,6 +65,7 @@ std::vector<Table> tables() {
           {"recurrent", ops::recurrent_ops()},
           {"quantisation", ops::quantizing_ops()},
           {"signal", ops::fourier_ops()},
+          {"detection", ops::detection_ops()},
           {"control", ops::nested_ops()},
           {"control", ops::scan_ops()},
           {"control", ops::associative_scan_ops()},

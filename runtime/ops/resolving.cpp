@@ -1,14 +1,12 @@
 // Ops whose results tell sizes: symbols that a run resolves.
+#include "runtime/ops/resolving.h"
+
 #include <numeric>
 
 #include "runtime/ops/composer.h"
-#include "runtime/ops/family.h"
 
 namespace kiln::ops {
 namespace {
-
-const AttrDef symbol_attr = {
-    .name = "symbol", .doc = "bound by this node alone; empty: a fresh one", .kind = AttrKind::text, .fallback = ""};
 
 // The attribute "symbol" names what the last result is from here on.
 Status resolve_at_most(InferContext &c, const Dim &bound) {
@@ -19,6 +17,25 @@ Status resolve_at_most(InferContext &c, const Dim &bound) {
   c.symbols = {{symbol, bound}};
   return {};
 }
+
+}  // namespace
+
+AttrDef symbol_attr() {
+  return {
+      .name = "symbol", .doc = "bound by this node alone; empty: a fresh one", .kind = AttrKind::text, .fallback = ""};
+}
+AttrDef max_attr(std::string_view doc) {
+  return {.name = "max", .doc = doc, .kind = AttrKind::dim, .fallback = Dim(-1)};
+}
+
+Result<Dim> infer_count(InferContext &c, const Dim &elements) {
+  const Dim &max = c.attr("max").dim();
+  if (max.is_integer() && max.integer() < -1) return c.fail("max is ", max.text(), ", expected at least 0, or -1");
+  KILN_TRY(resolve_at_most(c, max.is(-1) ? elements : min(elements, max)));
+  return Dim(Expr::symbol(c.symbols[0].name));
+}
+
+namespace {
 
 // ---- resolve
 
@@ -43,13 +60,6 @@ void samples_resolve(SampleSink &out) {
 
 // ---- nonzero
 
-// How many of `elements` there are of a kind: at most all, and as many as "max" says.
-Result<Dim> infer_count(InferContext &c, const Dim &elements) {
-  const Dim &max = c.attr("max").dim();
-  if (max.is_integer() && max.integer() < -1) return c.fail("max is ", max.text(), ", expected at least 0, or -1");
-  KILN_TRY(resolve_at_most(c, max.is(-1) ? elements : min(elements, max)));
-  return Dim(Expr::symbol(c.symbols[0].name));
-}
 // Takes the node's place, by name and symbol, as a resolver of `total`: what a run finds is said of the node.
 Result<uint32_t> resolve_in_place(DecomposeContext &c, ValueId total) {
   const ResolvedSymbol &symbol = c.node.symbols[0];
@@ -299,10 +309,7 @@ void samples_unique(SampleSink &out) {
   out.back().given = {{0, f32_data({2, 4}, {NAN, 0.f, -0.f, INFINITY, NAN, -INFINITY, INFINITY, 2.f})}};
 }
 
-const AttrDef max_attr = {.name = "max",
-                          .doc = "the most that there can be; -1, and at most: as many as there are elements",
-                          .kind = AttrKind::dim,
-                          .fallback = Dim(-1)};
+constexpr std::string_view most = "the most that there can be; -1, and at most: as many as there are elements";
 
 const Op records[] = {
     {{.name = "resolve",
@@ -313,7 +320,7 @@ const Op records[] = {
       .args = {{"count", "a scalar", dtypes(DType::i64)}},
       .result_names = {"count"},
       .attrs = {{.name = "bound", .doc = "the most that it can be", .kind = AttrKind::dim, .required = true},
-                symbol_attr},
+                symbol_attr()},
       .infer = infer_resolve},
      {.reference = reference_resolve, .gradient = gives_integers, .samples = samples_resolve}},
 
@@ -324,7 +331,7 @@ const Op records[] = {
       .flags = op_flags::moves | op_flags::resolves,
       .args = {{"x", "any shape", any_type}},
       .result_names = {"index", "count"},
-      .attrs = {max_attr, symbol_attr},
+      .attrs = {max_attr(most), symbol_attr()},
       .infer = infer_nonzero},
      {.decompose = decompose_nonzero,
       .reference = reference_nonzero,
@@ -339,7 +346,7 @@ const Op records[] = {
       .args = {{"x", "any shape", any_type},
                {"mask", "broadcast with x", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false}},
       .result_names = {"y", "count"},
-      .attrs = {max_attr, symbol_attr},
+      .attrs = {max_attr(most), symbol_attr()},
       .infer = infer_masked_select},
      {.decompose = decompose_masked_select,
       .reference = reference_masked_select,
@@ -353,7 +360,7 @@ const Op records[] = {
       .flags = op_flags::moves | op_flags::resolves,
       .args = {{"x", "any shape", comparable_types}},
       .result_names = {"values", "inverse", "counts", "count"},
-      .attrs = {max_attr, symbol_attr},
+      .attrs = {max_attr(most), symbol_attr()},
       .infer = infer_unique},
      {.decompose = decompose_unique,
       .reference = reference_unique,

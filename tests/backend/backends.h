@@ -73,7 +73,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
            {"lstm", "it has a scan, control flow"},
            {"nonzero", "a step of a plan lies between its kernels"},
            {"masked_select", "a step of a plan lies between its kernels"},
-           {"unique", "a step of a plan lies between its kernels"}}};
+           {"unique", "a step of a plan lies between its kernels"},
+           {"nms", "a step of a plan lies between its kernels"}}};
 }
 
 // ---- the cpu backend: what a host gets
