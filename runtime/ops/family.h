@@ -67,6 +67,8 @@ std::span<const Op> quantization_ops();
 std::span<const Op> quantizing_ops();
 std::span<const Op> fourier_ops();
 std::span<const Op> detection_ops();
+std::span<const Op> determinant_ops();
+std::span<const Op> grouped_matmul_ops();
 std::span<const Op> nested_ops();
 std::span<const Op> scan_ops();
 std::span<const Op> associative_scan_ops();

@@ -48,6 +48,8 @@ std::vector<Table> tables() {
           {"indexing", ops::combining_ops()},
           {"contraction", ops::matmul_ops()},
           {"contraction", ops::einsum_ops()},
+          {"contraction", ops::determinant_ops()},
+          {"contraction", ops::grouped_matmul_ops()},
           {"convolution", ops::convolution_ops()},
           {"convolution", ops::transposed_convolution_ops()},
           {"convolution", ops::window_columns_ops()},

@@ -74,7 +74,8 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
            {"nonzero", "a step of a plan lies between its kernels"},
            {"masked_select", "a step of a plan lies between its kernels"},
            {"unique", "a step of a plan lies between its kernels"},
-           {"nms", "a step of a plan lies between its kernels"}}};
+           {"nms", "a step of a plan lies between its kernels"},
+           {"det", "control flow is steps of a plan, no kernel"}}};
 }
 
 // ---- the cpu backend: what a host gets

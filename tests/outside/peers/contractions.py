@@ -92,3 +92,29 @@ def einsum(c):
 @peer("outer", "numpy.outer")
 def outer(c):
     return np.outer(*c.x)
+
+
+@peer("det", "torch.linalg.det")
+def det(c):
+    return torch.linalg.det(c.tensor(0))
+
+
+@peer("grouped_matmul", "torch.matmul, of each group's rows, as torch._grouped_mm groups them")
+def grouped_matmul(c):
+    x, weights = c.tensor(0), c.tensor(1)
+    y, begin = x.new_zeros(x.shape[0], weights.shape[2]), 0
+    for weight, end in zip(weights, c.x[2].tolist()):
+        end = max(begin, end)
+        y[begin:end] = x[begin:end] @ weight
+        begin = end
+    return y
+
+
+@peer("indexed_matmul", "torch.matmul")
+def indexed_matmul(c):
+    x, weights = c.tensor(0), c.tensor(1)
+    y = x.new_zeros(*x.shape[:2], weights.shape[2])
+    for k, index in enumerate(c.x[2].tolist()):
+        if 0 <= index < len(weights):
+            y[k] = x[k] @ weights[index]
+    return y
