@@ -89,6 +89,7 @@ bool AttrValue::operator==(const AttrValue &other) const {
 }
 
 std::string AttrValue::text() const {
+  if (!is_list && size() == 0) return "none";
   std::string all = std::visit(
       [](const auto &list) {
         // Through the element type: vector<bool>'s proxies would pick another overload.

@@ -86,6 +86,7 @@ std::string described(AttrKind kind, bool is_list) {
 
 AttrValue default_of(const AttrDef &attr) {
   AttrValue value = attr.fallback;
+  if (attr.kind == AttrKind::graph && value.size() == 0) value.items = std::vector<GraphPtr>();  // none
   value.is_list = attr.is_list;
   coerce(value, attr.kind);  // the schema's author may write 0 for a dim
   return value;
@@ -128,7 +129,10 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
       return op_error(op, Code::unknown_name, "has no attribute '", name, "'; it has ", known.empty() ? "none" : known);
     }
     std::string given = described(value.kind(), value.is_list);
-    if (def->is_list != value.is_list || !coerce(value, def->kind) || (!value.is_list && value.size() != 1))
+    const bool may_be_none = def->kind == AttrKind::graph && !def->required;
+    const size_t least = may_be_none ? 0 : 1;
+    if (def->is_list != value.is_list || !coerce(value, def->kind) ||
+        (!value.is_list && (value.size() < least || value.size() > 1)))
       return op_error(op, Code::type_mismatch, "attribute '", name, "' is ", given, "; expected ",
                       described(def->kind, def->is_list));
   }
@@ -143,7 +147,8 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs) {
   InferContext context{.op = op, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
   KILN_TRY(op.infer(context));
-  if (!op.result_names.empty() && context.results.size() != op.result_names.size())
+  // Attributes may leave out the last results.
+  if (!op.result_names.empty() && (context.results.empty() || context.results.size() > op.result_names.size()))
     return op_error(op, Code::internal, "inference gives ", context.results.size(), " results; the schema names ",
                     op.result_names.size());
   for (TensorType &type : context.results) {

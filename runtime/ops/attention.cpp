@@ -1,204 +1,180 @@
 // Attention: softmax(q k^T * scale + mask) v, with grouped heads.
+#include "runtime/ops/attention.h"
+
 #include <cmath>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/nesting.h"
 
 namespace kiln::ops {
 namespace {
 
-enum Operand : size_t { q_arg, k_arg, v_arg, mask_arg };
+constexpr size_t mask_arg = 3;
 
-// q [B, H, T, D], k [B, G, S, D], v [B, G, S, E]: H = G * R.
-struct Sizes {
-  Dim batch, heads, groups, repeats, rows, keys, depth, width;
-};
-Sizes sizes_of(const TensorType &q, const TensorType &k, const TensorType &v) {
-  const Dim repeats = q.dims[1] == k.dims[1] ? Dim(1) : floor_div(q.dims[1], k.dims[1]);
-  return {q.dims[0], q.dims[1], k.dims[1], repeats, q.dims[2], k.dims[2], q.dims[3], v.dims[3]};
+// The graph of attribute `name`; null: none.
+GraphPtr graph_of(const AttrMap &attrs, std::string_view name) {
+  const AttrValue &value = attrs.find(name)->second;
+  return value.size() ? value.graph() : nullptr;
+}
+
+// What a graph is given: scores, if it takes them, numbers of batch, head, query and key, and what is captured; small
+// floats as f32.
+Status infer_graph(InferContext &c, const AttentionSizes &s, std::string_view name) {
+  const GraphPtr graph = graph_of(c.attrs, name);
+  if (!graph) return {};
+  const DType wide = dtype_info(c.inputs[q_arg].dtype).computes_as;
+  const bool modifies_scores = name == "score_graph";
+  std::vector<TensorType> operands;
+  if (modifies_scores) operands.push_back(make_type(wide, s.scores()));
+  for (size_t d = 0; d < 4; ++d) {
+    Shape shape(4, 1);
+    shape[d] = s.scores()[d];
+    operands.push_back(make_type(DType::i64, std::move(shape)));
+  }
+  for (size_t k = first_captured; k < c.inputs.size(); ++k)
+    operands.push_back(make_type(dtype_info(c.inputs[k].dtype).computes_as, c.inputs[k].dims));
+  KILN_ASSIGN(const std::vector<TensorType> outputs, infer_nested(c, *graph, operands));
+  const TensorType expected = make_type(modifies_scores ? wide : DType::boolean, s.scores());
+  if (outputs.size() != 1) return c.fail(name, " has ", outputs.size(), " outputs, expected 1: ", expected.text());
+  const TensorType &found = outputs[0];
+  if (found.dtype != expected.dtype || found.rank() != 4)
+    return c.fail(name, " gives ", found.text(), ", expected ", expected.text());
+  for (size_t d = 0; d < 4; ++d)
+    if (modifies_scores || !found.dims[d].is(1))
+      KILN_TRY(c.require_equal(found.dims[d], expected.dims[d],
+                               str_cat("dim ", d, " of what ", name, " gives and of [B, H, T, S]")));
+  return {};
 }
 
 Status infer_attention(InferContext &c) {
-  for (size_t k : {q_arg, k_arg, v_arg}) KILN_TRY(require_rank(c, k, 4));
-  const TensorType &q = c.inputs[q_arg], &k = c.inputs[k_arg], &v = c.inputs[v_arg];
-  KILN_TRY(c.require_equal(q.dims[0], k.dims[0], "q dim 0 and k dim 0"));
-  KILN_TRY(c.require_equal(q.dims[3], k.dims[3], "q dim 3 and k dim 3"));
-  for (size_t d : {0, 1, 2}) KILN_TRY(c.require_equal(k.dims[d], v.dims[d], str_cat("k dim ", d, " and v dim ", d)));
-  const Sizes s = sizes_of(q, k, v);
-  if (s.groups.is(0) || !(s.groups * s.repeats == s.heads))
-    return c.fail("q has ", s.heads.text(), " heads, expected a multiple of the ", s.groups.text(),
-                  " groups of k and v");
-  const Shape scores = {s.batch, s.heads, s.rows, s.keys};
-  if (c.inputs.size() > mask_arg) {
-    const TensorType &mask = c.inputs[mask_arg];
-    if (mask.dtype != DType::boolean && mask.dtype != q.dtype)
-      return c.fail("q is ", name_of(q.dtype), ", mask is ", name_of(mask.dtype), "; expected bool or ",
-                    name_of(q.dtype));
-    if (mask.rank() > 4) return c.fail("mask is ", mask.text(), ", expected at most 4 dims");
-    for (size_t d = 0, at = 4 - mask.rank(); d < mask.rank(); ++d)
-      if (!mask.dims[d].is(1))
-        KILN_TRY(c.require_equal(mask.dims[d], scores[at + d],
-                                 str_cat("mask dim ", d, " and dim ", at + d, " of [B, H, T, S]")));
-  }
-  c.results = {make_type(q.dtype, {s.batch, s.heads, s.rows, s.width})};
+  KILN_ASSIGN(const AttentionSizes s, infer_attention_operands(c, mask_arg));
+  if (c.inputs.size() > first_captured && !graph_of(c.attrs, "score_graph") && !graph_of(c.attrs, "mask_graph"))
+    return c.fail("there is neither a score_graph nor a mask_graph for ", c.arg_name(first_captured));
+  for (const char *name : {"score_graph", "mask_graph"}) KILN_TRY(infer_graph(c, s, name));
+  const DType dtype = c.inputs[q_arg].dtype;
+  c.results = {make_type(dtype, s.results())};
+  if (c.attr("logsumexp").boolean())
+    c.results.push_back(make_type(dtype_info(dtype).computes_as, {s.batch, s.heads, s.rows}));
   return {};
 }
 
-template <class Real>
-Real scale_of(const AttrMap &attrs, int64_t depth) {
-  const Real scale = attrs.find("scale")->second.f64();
-  return scale != 0 ? scale : 1 / std::sqrt(static_cast<Real>(depth));
+// ---- decomposition
+
+// Calls a graph with [B, H, T, S], or what broadcasts to that.
+ValueId called(DecomposeContext &c, Composer &g, Scoring &steps, const GraphPtr &graph, std::vector<ValueId> operands) {
+  const Shape scores = steps.sizes.scores();
+  for (size_t d = 0; d < 4; ++d) operands.push_back(steps.numbers(scores[d], d, 4));
+  for (size_t k = first_captured; g.ok() && k < c.node.inputs.size(); ++k) {
+    const ValueId captured = c.node.inputs[k];
+    const DType dtype = c.type(captured).dtype;
+    operands.push_back(is_small_float(dtype) ? g.convert(captured, dtype_info(dtype).computes_as) : captured);
+  }
+  return g("call", std::move(operands), {{"graph", graph}});
 }
 
-// The decomposition's steps. Scores are [B, G, R, T, S]: heads of one group share k and v by broadcasting.
-struct Decomposition {
-  DecomposeContext &c;
-  const Sizes s;
-  const DType dtype;
-
-  Result<ValueId> reshape(ValueId x, Shape shape) {
-    return c.add("reshape", {x}, {{"shape", AttrValue(std::move(shape))}});
+ValueId modified(DecomposeContext &c, Composer &g, Scoring &steps, ValueId scores) {
+  const DType wide = dtype_info(steps.dtype).computes_as;
+  if (const GraphPtr graph = graph_of(c.node.attrs, "score_graph")) {
+    ValueId given = steps.reshape(scores, steps.sizes.scores());
+    if (wide != steps.dtype) given = g.convert(given, wide);
+    const ValueId made = called(c, g, steps, graph, {given});
+    scores = steps.grouped(wide == steps.dtype ? made : g.convert(made, steps.dtype));
   }
-  Result<ValueId> one_repeat(ValueId x) { return c.add("unsqueeze", {x}, {{"dims", ints({2})}}); }
+  if (const GraphPtr graph = graph_of(c.node.attrs, "mask_graph"))
+    scores = steps.masked_by(scores, called(c, g, steps, graph, {}));
+  return scores;
+}
 
-  Result<ValueId> scale() {
-    if (c.attr("scale").f64() != 0 || s.depth.is_integer())
-      return c.scalar(dtype, scale_of<double>(c.node.attrs, s.depth.is_integer() ? s.depth.integer() : 0));
-    KILN_ASSIGN(ValueId depth, c.count(dtype, s.depth));
-    return c.add("rsqrt", {depth});
-  }
-
-  Result<ValueId> scaled_scores() {
-    KILN_ASSIGN(ValueId q, reshape(c.node.inputs[q_arg], {s.batch, s.groups, s.repeats, s.rows, s.depth}));
-    KILN_ASSIGN(ValueId k, one_repeat(c.node.inputs[k_arg]));
-    KILN_ASSIGN(ValueId scores, c.add("matmul", {q, k}, {{"transpose_b", true}}));
-    KILN_ASSIGN(ValueId factor, scale());
-    return c.add("mul", {scores, factor});
-  }
-
-  // The operand `mask`, as [B or 1, G or 1, R or 1, T or 1, S or 1].
-  Result<ValueId> grouped_mask() {
-    const ValueId mask = c.node.inputs[mask_arg];
-    Shape shape = c.type(mask).dims;
-    shape.insert(shape.begin(), 4 - shape.size(), Dim(1));
-    const bool all_heads = shape[1].is(1);
-    shape[1] = all_heads ? Dim(1) : s.groups;
-    shape.insert(shape.begin() + 2, all_heads ? Dim(1) : s.repeats);
-    return reshape(mask, std::move(shape));
-  }
-
-  // Whether key j is visible to query i: j <= i + (S - T), as [T, S].
-  Result<ValueId> causal_mask() {
-    KILN_ASSIGN(ValueId rows, c.add("iota", {}, {{"shape", AttrValue(Shape{s.rows, 1})}, {"dim", 0}}));
-    KILN_ASSIGN(ValueId keys, c.add("iota", {}, {{"shape", AttrValue(Shape{1, s.keys})}, {"dim", 1}}));
-    KILN_ASSIGN(ValueId ahead, c.count(DType::i64, s.keys - s.rows));
-    KILN_ASSIGN(ValueId last, c.add("add", {rows, ahead}));
-    return c.add("le", {keys, last});
-  }
-
-  Result<ValueId> masked(ValueId scores, ValueId visible) {
-    KILN_ASSIGN(ValueId hidden, c.scalar(dtype, -infinity));
-    return c.add("where", {visible, scores, hidden});
-  }
-
-  Result<ValueId> masked_scores() {
-    KILN_ASSIGN(ValueId scores, scaled_scores());
-    if (c.node.inputs.size() > mask_arg) {
-      KILN_ASSIGN(ValueId mask, grouped_mask());
-      if (c.type(mask).dtype == DType::boolean) {
-        KILN_ASSIGN(scores, masked(scores, mask));
-      } else {
-        KILN_ASSIGN(scores, c.add("add", {scores, mask}));
-      }
-    }
-    if (!c.attr("causal").boolean()) return scores;
-    KILN_ASSIGN(ValueId visible, causal_mask());
-    return masked(scores, visible);
-  }
-
-  // Softmax, but 0 where no key is visible: there max is -inf and the sum is 0, and either is replaced.
-  Result<ValueId> weights(ValueId scores) {
-    const AttrMap along = {{"dims", ints({-1})}, {"keepdim", true}};
-    KILN_ASSIGN(ValueId zero, c.scalar(dtype, 0));
-    KILN_ASSIGN(ValueId one, c.scalar(dtype, 1));
-    KILN_ASSIGN(ValueId lowest, c.scalar(dtype, -infinity));
-    KILN_ASSIGN(ValueId max, c.add("max", {scores}, along));
-    KILN_ASSIGN(ValueId none, c.add("eq", {max, lowest}));
-    KILN_ASSIGN(ValueId finite, c.add("where", {none, zero, max}));
-    KILN_ASSIGN(ValueId below, c.add("sub", {scores, finite}));
-    KILN_ASSIGN(ValueId exp, c.add("exp", {below}));
-    KILN_ASSIGN(ValueId sum, c.add("sum", {exp}, along));
-    KILN_ASSIGN(ValueId divisor, c.add("where", {none, one, sum}));
-    return c.add("div", {exp, divisor});
-  }
+// Softmax, but 0 where no key is visible: there max is -inf and the sum is 0, and either is replaced.
+struct Weights {
+  ValueId weights, sum, finite;  // the sum is of exp(scores - finite)
 };
+Weights weighed(Composer &g, ValueId scores) {
+  const AttrMap along = {{"dims", ints({-1})}, {"keepdim", true}};
+  const ValueId max = g("max", {scores}, along);
+  const ValueId none = g("eq", {max, g.number(scores, -infinity)});
+  const ValueId finite = g("where", {none, g.number(scores, 0), max});
+  const ValueId exp = g("exp", {g("sub", {scores, finite})});
+  const ValueId sum = g("sum", {exp}, along);
+  return {g("div", {exp, g("where", {none, g.number(scores, 1), sum})}), sum, finite};
+}
 
 Status decompose_attention(DecomposeContext &c) {
-  const TensorType q = c.type(c.node.inputs[q_arg]), k = c.type(c.node.inputs[k_arg]), v = c.type(c.node.inputs[v_arg]);
-  Decomposition steps{c, sizes_of(q, k, v), q.dtype};
-  const Sizes &s = steps.s;
-  KILN_ASSIGN(ValueId scores, steps.masked_scores());
-  KILN_ASSIGN(ValueId weights, steps.weights(scores));
-  KILN_ASSIGN(ValueId values, steps.one_repeat(c.node.inputs[v_arg]));
-  KILN_ASSIGN(ValueId grouped, c.add("matmul", {weights, values}));
-  KILN_ASSIGN(ValueId y, steps.reshape(grouped, {s.batch, s.heads, s.rows, s.width}));
-  c.results = {y};
-  return {};
+  Composer g(c);
+  Scoring steps(c, g);
+  const AttentionSizes &s = steps.sizes;
+  ValueId scores = modified(c, g, steps, steps.capped(steps.scaled()));
+  if (c.node.inputs.size() > mask_arg) scores = steps.masked_by(scores, c.node.inputs[mask_arg]);
+  const Weights w = weighed(g, steps.masked_by_place(scores));
+  const ValueId y = g("matmul", {w.weights, steps.one_repeat(c.node.inputs[v_arg])});
+  std::vector<ValueId> results = {steps.reshape(y, s.results())};
+  if (c.attr("logsumexp").boolean()) {
+    const ValueId log = steps.reshape(g("add", {g("log", {w.sum}), w.finite}), {s.batch, s.heads, s.rows});
+    const DType wide = dtype_info(steps.dtype).computes_as;
+    results.push_back(wide == steps.dtype ? log : g.convert(log, wide));
+  }
+  return g.give(std::move(results));
 }
 
-Status reference_attention(ReferenceContext &c) {
-  const RefTensor &q = *c.inputs[q_arg], &k = *c.inputs[k_arg], &v = *c.inputs[v_arg];
-  const int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], keys = k.shape[2], depth = q.shape[3],
-                width = v.shape[3];
-  const RefTensor *mask = c.inputs.size() > mask_arg ? c.inputs[mask_arg] : nullptr;
-  const std::vector<int64_t> score_shape = {q.shape[0], heads, rows, keys};
-  const std::vector<int64_t> mask_strides =
-      mask ? broadcast_strides(mask->shape, score_shape) : std::vector<int64_t>(4, 0);
-  const bool causal = c.attr("causal").boolean();
-  // For each query (b, h, i): its offset among the queries, and in the mask.
-  const std::vector<int64_t> query_shape = {q.shape[0], heads, rows};
-  int64_t query = 0;
-  const std::vector<int64_t> query_strides(mask_strides.begin(), mask_strides.end() - 1);
-  return with_wide(q, [&](auto wide) -> Status {
-    using Wide = decltype(wide);
-    const Wide scale = scale_of<Wide>(c.attrs, depth);
-    std::vector<Wide> weights(static_cast<size_t>(keys));
-    walk<1>(query_shape, {query_strides}, [&](auto at) {
-      const int64_t i = query % rows, h = query / rows % heads, b = query / rows / heads;
-      const int64_t first_key = (b * groups + h * groups / heads) * keys;
-      Wide max = -infinity, sum = 0;
-      for (int64_t j = 0; j < keys; ++j) {
-        Wide score = 0;
-        for (int64_t d = 0; d < depth; ++d)
-          score += Wide(q.f[static_cast<size_t>(query * depth + d)]) *
-                   Wide(k.f[static_cast<size_t>((first_key + j) * depth + d)]);
-        score *= scale;
-        const auto mask_at = static_cast<size_t>(at[0] + j * mask_strides[3]);
-        if (mask && mask->is_float()) score += mask->f[mask_at];
-        if ((mask && !mask->is_float() && !mask->i[mask_at]) || (causal && j > i + keys - rows)) score = -infinity;
-        weights[static_cast<size_t>(j)] = score;
-        max = std::isnan(score) ? score : std::max(max, score);  // a NaN stays
-      }
-      for (Wide &weight : weights) sum += weight = max == -infinity ? Wide(0) : std::exp(weight - max);
-      for (int64_t e = 0; e < width; ++e) {
-        Wide total = 0;
-        for (int64_t j = 0; j < keys; ++j)
-          total += weights[static_cast<size_t>(j)] * Wide(v.f[static_cast<size_t>((first_key + j) * width + e)]);
-        c.results[0].f[static_cast<size_t>(query * width + e)] = static_cast<double>(total / (sum == 0 ? 1 : sum));
-      }
-      ++query;
-    });
-    return {};
-  });
+// ---- samples
+
+// score + (key - query) * slope[head], with the slopes captured, or without them score * (1 + batch).
+Result<GraphPtr> score_graph(DType dtype, bool captures) {
+  Edit edit;
+  const Dim b = sym("B"), h = sym("H"), t = sym("T"), s = sym("S");
+  KILN_ASSIGN(const ValueId score, edit.input("score", make_type(dtype, {b, h, t, s})));
+  KILN_ASSIGN(const ValueId batch, edit.input("batch", i64({b, 1, 1, 1})));
+  KILN_ASSIGN(const ValueId head, edit.input("head", i64({1, h, 1, 1})));
+  KILN_ASSIGN(const ValueId query, edit.input("query", i64({1, 1, t, 1})));
+  KILN_ASSIGN(const ValueId key, edit.input("key", i64({1, 1, 1, s})));
+  const auto add = [&](std::string_view op, std::vector<ValueId> inputs, AttrMap attrs = {}) -> Result<ValueId> {
+    KILN_ASSIGN(const uint32_t id, edit.add(find_op(op), inputs, std::move(attrs)));
+    return ValueId{id, 0};
+  };
+  ValueId y;
+  if (captures) {
+    KILN_ASSIGN(const ValueId slopes, edit.input("slopes", make_type(dtype, {sym("slopes"), 1})));
+    KILN_ASSIGN(const ValueId ahead, add("sub", {key, query}));
+    KILN_ASSIGN(const ValueId distance, add("convert", {ahead}, {{"dtype", dtype}}));
+    KILN_ASSIGN(const ValueId slope, add("embedding", {slopes, head}));
+    KILN_ASSIGN(const ValueId own, add("squeeze", {slope}, {{"dims", ints({4})}}));
+    KILN_ASSIGN(const ValueId bias, add("mul", {distance, own}));
+    KILN_ASSIGN(y, add("add", {score, bias}));
+  } else {
+    KILN_ASSIGN(const ValueId number, add("convert", {batch}, {{"dtype", dtype}}));
+    KILN_ASSIGN(const ValueId more, add("mul", {score, number}));
+    KILN_ASSIGN(y, add("add", {score, more}));
+  }
+  KILN_TRY(edit.set_outputs({{"y", y}}));
+  return edit.finish();
+}
+
+// key <= query, where what is captured counts for nothing.
+Result<GraphPtr> mask_graph(const std::vector<DType> &captured) {
+  Edit edit;
+  KILN_TRY(edit.input("batch", i64({sym("B"), 1, 1, 1})).take_status());
+  KILN_TRY(edit.input("head", i64({1, sym("H"), 1, 1})).take_status());
+  KILN_ASSIGN(const ValueId query, edit.input("query", i64({1, 1, sym("T"), 1})));
+  KILN_ASSIGN(const ValueId key, edit.input("key", i64({1, 1, 1, sym("S")})));
+  for (const DType dtype : captured)
+    KILN_TRY(edit.input(name_of(dtype), make_type(dtype_info(dtype).computes_as, {sym("count"), 1})).take_status());
+  KILN_ASSIGN(const uint32_t visible, edit.add(find_op("le"), {{key, query}}));
+  KILN_TRY(edit.set_outputs({{"visible", {visible, 0}}}));
+  return edit.finish();
+}
+
+AttrValue made(Result<GraphPtr> graph) {
+  assert(graph.ok());
+  return *graph;
 }
 
 void samples_attention(SampleSink &out) {
   const Dim b = sym("b"), t = sym("t"), s = sym("s");
   auto sample = [&](const char *name, Shape q, Dim groups, Dim keys, int64_t width, AttrMap attrs = {},
-                    std::vector<TensorType> mask = {}, std::map<std::string, int64_t> sizes = {}) {
+                    std::vector<TensorType> more = {}, std::map<std::string, int64_t> sizes = {}) {
     const TensorType k = f32({q[0], groups, keys, q[3]}), v = f32({q[0], groups, keys, width});
     Sample made{
         .name = name, .inputs = {f32(std::move(q)), k, v}, .attrs = std::move(attrs), .sizes = std::move(sizes)};
-    made.inputs.insert(made.inputs.end(), mask.begin(), mask.end());
+    made.inputs.insert(made.inputs.end(), more.begin(), more.end());
     out.push_back(std::move(made));
   };
   const AttrMap causal = {{"causal", true}};
@@ -221,6 +197,34 @@ void samples_attention(SampleSink &out) {
   sample("symbolic_keys", {b, 4, t, 16}, 4, s, 8, causal, {}, {{"b", 1}, {"t", 3}, {"s", 9}});
   sample("symbolic_one", {b, 2, t, 8}, 1, t, 8, causal, {}, {{"b", 1}, {"t", 1}});
   sample("symbolic_mask", {b, 2, t, 8}, 2, s, 8, {}, {boolean({b, 1, t, s})}, {{"b", 2}, {"t", 5}, {"s", 4}});
+  sample("window", {1, 2, 9, 4}, 1, 9, 3, {{"window", ints({2, 1})}});
+  sample("window_left", {1, 1, 5, 4}, 1, 9, 3, {{"window", ints({3, -1})}, {"causal", true}});
+  sample("window_right", {1, 1, 7, 4}, 1, 4, 3, {{"window", ints({-1, 2})}});  // the first query sees nothing
+  sample("window_of_one", {b, 2, t, 4}, 1, t, 3, {{"window", ints({0, 0})}, {"logsumexp", true}}, {},
+         {{"b", 2}, {"t", 3}});
+  sample("softcap", {1, 2, 5, 8}, 1, 7, 3, {{"softcap", 0.75}}, {f32({5, 7})});
+  sample("logsumexp", {1, 2, 5, 4}, 1, 3, 3, {{"logsumexp", true}, {"causal", true}, {"softcap", 3.0}});
+  sample("score_graph", {2, 2, 3, 4}, 1, 5, 3, {{"score_graph", made(score_graph(DType::f32, false))}});
+  sample("mask_graph", {1, 2, 5, 4}, 2, 5, 3, {{"mask_graph", made(mask_graph({}))}, {"logsumexp", true}},
+         {boolean({2, 1, 5})});
+  sample("both_graphs", {b, 4, t, 4}, 2, s, 3,
+         {{"score_graph", made(score_graph(DType::f32, true))}, {"mask_graph", made(mask_graph({DType::f32}))}},
+         {boolean({}), f32({4, 1})}, {{"b", 2}, {"t", 3}, {"s", 4}});
+  for (const DType small : {DType::f16, DType::f64}) {  // what is captured is read in f32 where it is small
+    sample(str_cat("both_graphs_", name_of(small)).c_str(), {1, 2, 3, 4}, 2, 4, 3, out.back().attrs,
+           {boolean({}), f32({2, 1})});
+    if (small == DType::f64)
+      out.back().attrs = {{"score_graph", made(score_graph(small, true))}, {"mask_graph", made(mask_graph({small}))}};
+    for (TensorType &type : out.back().inputs)
+      if (type.dtype == DType::f32) type.dtype = small;
+  }
+  std::vector<DType> every;
+  std::vector<TensorType> more = {boolean({})};
+  for (int number = 1; number <= dtype_count; ++number) {
+    every.push_back(static_cast<DType>(number));
+    more.push_back(make_type(every.back(), {2, 1}));
+  }
+  sample("every_dtype", {1, 1, 2, 3}, 1, 2, 2, {{"mask_graph", made(mask_graph(every))}}, std::move(more));
   // A NaN makes its query's row NaN, and an infinite value the rows that weigh it, even by 0.
   sample("not_finite", {1, 1, 3, 2}, 1, 2, 1);
   out.back().given = {{0, f32_data({1, 1, 3, 2}, {1, 2, NAN, 1, -INFINITY, 0})},
@@ -228,30 +232,45 @@ void samples_attention(SampleSink &out) {
                       {2, f32_data({1, 1, 2, 1}, {3, INFINITY})}};
   out.push_back({.name = "all_hidden",
                  .inputs = {f32({1, 1, 2, 4}), f32({1, 1, 3, 4}), f32({1, 1, 3, 4}), boolean({2, 3})},
+                 .attrs = {{"logsumexp", true}},
                  .given = {{3, bool_data({2, 3}, {0, 0, 0, 1, 0, 1})}}});
 }
 
-const Op records[] = {
-    {{.name = "attention",
-      .doc =
-          "softmax(q k^T * scale + mask) v. Head h reads group h * G / H of k and v; a query that sees no key gives 0.",
-      .args = {{"q", "[B, H, T, D]", float_types},
-               {"k", "[B, G, S, D]; G divides H", float_types},
-               {"v", "[B, G, S, E]", float_types},
-               {"mask", "broadcasts to [B, H, T, S]: bool (true: visible), or numbers to add",
-                float_types | dtypes(DType::boolean), Arity::optional, /*same_dtype=*/false}},
-      .result_names = {"y"},
-      .attrs = {{.name = "causal",
-                 .doc = "query i sees key j only if j <= i + (S - T)",
-                 .kind = AttrKind::boolean,
-                 .fallback = false},
-                {.name = "scale", .doc = "0: 1 / sqrt(D)", .kind = AttrKind::f64, .fallback = 0.0}},
-      .infer = infer_attention},
-     {.decompose = decompose_attention,
-      .reference = reference_attention,
-      .gradient = by_rule("q, k, v, mask"),
-      .samples = samples_attention}},
-};
+Op attention() {
+  Op op = {
+      {.name = "attention",
+       .doc = "softmax(mask(cap(q k^T * scale))) v. Head h reads group h * G / H of k and v; a query that sees no key "
+              "gives 0. What the graphs capture follows a mask: true where there is none.",
+       .version = 2,
+       .args = {{"q", "[B, H, T, D]", float_types},
+                {"k", "[B, G, S, D]; G divides H", float_types},
+                {"v", "[B, G, S, E]", float_types},
+                {"mask", "broadcasts to [B, H, T, S]: bool (true: visible), or numbers to add",
+                 float_types | dtypes(DType::boolean), Arity::optional, /*same_dtype=*/false},
+                {"captured", "both graphs' last inputs; small floats as f32", any_type, Arity::variadic,
+                 /*same_dtype=*/false}},
+       .result_names = {"y", "logsumexp"},
+       .attrs = attention_attrs(),
+       .infer = infer_attention},
+      {.decompose = decompose_attention,
+       .reference = reference_attention,
+       .gradient = by_rule("q, k, v, mask"),
+       .samples = samples_attention}};
+  op.attrs.insert(
+      op.attrs.end(),
+      {{.name = "score_graph",
+        .doc = "what becomes of the scores before masks: of score [B, H, T, S], in f32 or f64, and the numbers batch "
+               "[B, 1, 1, 1], head [1, H, 1, 1], query [1, 1, T, 1] and key [1, 1, 1, S], in i64",
+        .kind = AttrKind::graph},
+       {.name = "mask_graph", .doc = "of the same but score: which are visible, a bool each", .kind = AttrKind::graph},
+       {.name = "logsumexp",
+        .doc = "a second result [B, H, T], f32 or f64: the log of what softmax divides by",
+        .kind = AttrKind::boolean,
+        .fallback = false}});
+  return op;
+}
+
+const Op records[] = {attention()};
 
 }  // namespace
 

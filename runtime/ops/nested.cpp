@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <cassert>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/attention.h"
 #include "runtime/ops/nesting.h"
 
 namespace kiln::ops {
 namespace {
 
 Status infer_call(InferContext &c) {
-  const Graph &graph = *c.attr("graph").graph();
-  Bindings bindings;
-  KILN_TRY(bindings.bind(c, graph, c.inputs));
-  KILN_ASSIGN(c.results, bindings.outputs(c, graph));
+  KILN_ASSIGN(c.results, infer_nested(c, *c.attr("graph").graph(), c.inputs));
   return {};
 }
 
@@ -46,9 +43,7 @@ Status infer_while(InferContext &c) {
   for (std::string_view attr : {"cond_graph", "body_graph"}) {
     const Graph &graph = *c.attr(attr).graph();
     KILN_TRY(require_row_major(c, attr));
-    Bindings bindings;
-    KILN_TRY(bindings.bind(c, graph, c.inputs));
-    KILN_ASSIGN(const std::vector<TensorType> outputs, bindings.outputs(c, graph));
+    KILN_ASSIGN(const std::vector<TensorType> outputs, infer_nested(c, graph, c.inputs));
     if (attr == "cond_graph") {
       const TensorType predicate = make_type(DType::boolean, {});
       KILN_TRY(require_outputs(c, attr, outputs, {&predicate, 1}, "a condition"));
@@ -291,11 +286,11 @@ namespace kiln {
 std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &node) {
   std::vector<std::pair<std::string_view, GraphPtr>> graphs;
   for (const auto &[name, value] : node.attrs)
-    if (value.kind() == AttrKind::graph) graphs.emplace_back(name, value.graph());
+    if (value.kind() == AttrKind::graph && value.size()) graphs.emplace_back(name, value.graph());
   return graphs;
 }
 
-std::optional<uint32_t> operand_given(const Node &node, uint32_t input) {
+std::optional<uint32_t> operand_given(const Node &node, std::string_view attr, uint32_t input) {
   const std::string_view op = node.op->name;
   uint32_t changing = 0;  // operands that come first
   if (op == "while") {
@@ -303,6 +298,9 @@ std::optional<uint32_t> operand_given(const Node &node, uint32_t input) {
   } else if (op == "scan") {
     const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
     changing = operands.carried + operands.sequences;
+  } else if (op == "attention") {
+    const uint32_t made = ops::made_inputs(attr);
+    return input < made ? std::nullopt : std::optional(input - made + ops::first_captured);
   } else if (op != "call" && op != "cond") {
     return std::nullopt;
   }

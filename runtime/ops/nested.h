@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-// The graphs that a node carries, by name of attribute: of a call or scan one, of cond and while two. Empty: it carries
-// none.
+// The graphs that a node carries, by name of attribute: of a call or scan one, of cond and while two, of attention up
+// to two. Empty: it carries none.
 std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &node);
 
 // How the operands of a scan divide; the rest stay the same in all turns.
@@ -27,9 +27,9 @@ inline uint32_t operand_of_input(const Node &node, uint32_t input) {
   return node.op->name == "cond" ? input + 1 : input;
 }
 
-// The operand that input `input` of a node's graph is, as it is and every time. Nothing: it is something else in each
-// turn, or made by the node.
-std::optional<uint32_t> operand_given(const Node &node, uint32_t input);
+// The operand that input `input` of a node's graph `attr` is, as it is and every time. Nothing: it is something else in
+// each turn, or made by the node.
+std::optional<uint32_t> operand_given(const Node &node, std::string_view attr, uint32_t input);
 // How many turns a scan takes.
 Dim turns_of(const Graph &graph, const Node &scan);
 // The dim of an operand that dim `dim` of that input is.

@@ -95,6 +95,13 @@ Status Bindings::bind_input(InferContext &c, const Node &input, const TensorType
   return {};
 }
 
+Result<std::vector<TensorType>> infer_nested(InferContext &c, const Graph &graph,
+                                             std::span<const TensorType> operands) {
+  Bindings bindings;
+  KILN_TRY(bindings.bind(c, graph, operands));
+  return bindings.outputs(c, graph);
+}
+
 Status require_outputs(InferContext &c, std::string_view graph, std::span<const TensorType> found,
                        std::span<const TensorType> expected, std::string_view of_what) {
   if (found.size() != expected.size())

@@ -30,6 +30,8 @@ class Bindings {
   std::map<std::string, Dim> dims_;
 };
 
+// The types of a graph's outputs at operands of these types; what they must agree in is recorded.
+Result<std::vector<TensorType>> infer_nested(InferContext &c, const Graph &graph, std::span<const TensorType> operands);
 // The outputs of one of a node's graphs, `found`, must be of these types.
 Status require_outputs(InferContext &c, std::string_view graph, std::span<const TensorType> found,
                        std::span<const TensorType> expected, std::string_view of_what);

@@ -76,6 +76,10 @@ Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops) {
       return error(Code::internal, "[", nodes[0]->op->name, "] its decomposition has not ended after ", max_rounds,
                    " rounds, at node '", nodes[0]->name, "'");
     KILN_ASSIGN(graph, one_round(graph, nodes, ops));
+    // What composites carry graphs for they call, and those nodes have not been widened.
+    KILN_ASSIGN(const GraphPtr inlined, inline_calls(graph, ops));
+    if (inlined == graph) continue;
+    KILN_ASSIGN(graph, widen(inlined, ops));
   }
 }
 

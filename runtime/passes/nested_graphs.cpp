@@ -48,7 +48,7 @@ FixedInputs fixed_inputs(const Graph &whole) {
       for (const auto &[attr, nested] : nested_graphs(node)) {
         std::vector<bool> &of_nested = fixed.try_emplace(nested.get(), nested->inputs().size(), true).first->second;
         for (uint32_t i = 0; i < of_nested.size(); ++i) {
-          const std::optional<uint32_t> operand = operand_given(node, i);
+          const std::optional<uint32_t> operand = operand_given(node, attr, i);
           of_nested[i] = of_nested[i] && operand && is_fixed(node.inputs[*operand]);
         }
       }

@@ -38,6 +38,8 @@ def default_of(attr):
     text = attr["default"]
     if attr["kind"] == "dtype":
         return None if text == "none" else text
+    if attr["kind"] == "graph":
+        return None
     return float(text) if attr["kind"] == "f64" and text != "[]" else json.loads(text)
 
 

@@ -1,4 +1,4 @@
-"""Layers of neural networks: norms, softmax, attention, positions, weights in fewer bits."""
+"""Layers of neural networks: norms, softmax, positions, weights in fewer bits."""
 
 import numpy as np
 import torch
@@ -29,23 +29,6 @@ def rms_norm(c):
 @peer("softmax", "torch.softmax")
 def softmax(c):
     return torch.softmax(c.tensor(0), c.dim)
-
-
-@peer("attention", "torch.nn.functional.scaled_dot_product_attention")
-def attention(c):
-    """PyTorch's own causal mask lets query i see keys up to i, Kiln's those up to i + (S - T): it is given as a mask."""
-    q, k, v, *mask = c.tensors()
-    mask = mask[0] if mask else None
-    if c.causal:
-        rows, keys = q.shape[2], k.shape[2]
-        causal = torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows)
-        if mask is None or mask.dtype == torch.bool:
-            mask = causal if mask is None else mask & causal
-        else:
-            mask = mask.masked_fill(~causal, -torch.inf)
-    if mask is not None:
-        mask = mask.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
-    return F.scaled_dot_product_attention(q, k, v, mask, scale=c.scale or None, enable_gqa=True)
 
 
 @peer("rope", "none: numpy, by its definition")
