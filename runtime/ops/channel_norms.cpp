@@ -2,8 +2,8 @@
 // composed of simpler ops for a backend.
 #include <cmath>
 
-#include "runtime/ops/composer.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/norms.h"
 
 namespace kiln::ops {
 namespace {
@@ -24,7 +24,7 @@ ValueId finished(DecomposeContext &c, Composer &g, ValueId y, size_t rank) {
 }
 
 struct Normalised {
-  ValueId y, mean, variance;
+  ValueId y, mean, variance, inverse;
 };
 // (x - mean) / sqrt(variance + eps), with statistics over `dims`, which are kept.
 Normalised normalised(DecomposeContext &c, Composer &g, ValueId x, std::vector<int64_t> dims) {
@@ -33,15 +33,33 @@ Normalised normalised(DecomposeContext &c, Composer &g, ValueId x, std::vector<i
   n.mean = g("mean", {x}, over);
   const ValueId centred = g("sub", {x, n.mean});
   n.variance = g("mean", {g("mul", {centred, centred})}, over);
-  n.y = g("mul", {centred, g("rsqrt", {g("add", {n.variance, g.number(x, c.attr("eps").f64())})})});
+  n.inverse = g("rsqrt", {g("add", {n.variance, g.number(x, c.attr("eps").f64())})});
+  n.y = g("mul", {centred, n.inverse});
   return n;
+}
+// y, and if they are wanted the mean and rstd of [N, groups].
+Status with_statistics(DecomposeContext &c, Composer &g, ValueId y, const Normalised &n, const Shape &groups) {
+  std::vector<ValueId> results = {y};
+  if (!g.ok() || !wants_statistics(c)) return g.give(std::move(results));
+  for (const ValueId value : {n.mean, n.inverse}) {
+    KILN_ASSIGN(const ValueId wide, as_statistic(c, value));
+    results.push_back(g("reshape", {wide}, {{"shape", AttrValue(groups)}}));
+  }
+  return g.give(std::move(results));
+}
+// The types of these.
+Status add_statistics(InferContext &c, const Dim &groups) {
+  if (wants_statistics(c))
+    c.results.insert(c.results.end(), 2, statistic_of(c.inputs[0], {c.inputs[0].dims[0], groups}));
+  return {};
 }
 
 Status infer_group_norm(InferContext &c) {
   KILN_TRY(infer_channels(c));
   const int64_t groups = c.attr("groups").i64();
   if (groups < 1) return c.fail("groups is ", groups, ", expected at least 1");
-  return c.require_equal(mod(c.inputs[0].dims[1], groups), 0, "x dim 1 modulo groups and 0");
+  KILN_TRY(c.require_equal(mod(c.inputs[0].dims[1], groups), 0, "x dim 1 modulo groups and 0"));
+  return add_statistics(c, groups);
 }
 Status decompose_group_norm(DecomposeContext &c) {
   Composer g(c);
@@ -51,18 +69,21 @@ Status decompose_group_norm(DecomposeContext &c) {
   Dim inside = floor_div(dims[1], groups);
   for (size_t d = 2; d < dims.size(); ++d) inside *= dims[d];
   const ValueId rows = g("reshape", {x}, {{"shape", AttrValue(Shape{dims[0], groups, inside})}});
-  const ValueId y = g("reshape", {normalised(c, g, rows, {2}).y}, {{"shape", AttrValue(dims)}});
-  return g.give({finished(c, g, y, dims.size())});
+  const Normalised n = normalised(c, g, rows, {2});
+  const ValueId y = g("reshape", {n.y}, {{"shape", AttrValue(dims)}});
+  return with_statistics(c, g, finished(c, g, y, dims.size()), n, {dims[0], groups});
 }
 Status infer_instance_norm(InferContext &c) {
   if (c.inputs[0].rank() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [N, C, ...] of at least 3 dims");
-  return infer_channels(c);
+  KILN_TRY(infer_channels(c));
+  return add_statistics(c, c.inputs[0].dims[1]);
 }
 Status decompose_instance_norm(DecomposeContext &c) {
   Composer g(c);
   const ValueId x = c.node.inputs[0];
-  const size_t rank = c.type(x).rank();
-  return g.give({finished(c, g, normalised(c, g, x, dims_from(2, rank)).y, rank)});
+  const Shape dims = c.type(x).dims;
+  const Normalised n = normalised(c, g, x, dims_from(2, dims.size()));
+  return with_statistics(c, g, finished(c, g, n.y, dims.size()), n, {dims[0], dims[1]});
 }
 
 Status infer_batch_norm_training(InferContext &c) {
@@ -110,9 +131,10 @@ Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) 
         if (c.inputs.size() > 2) y += c.inputs[2]->f[static_cast<size_t>(channel)];
         c.results[0].f[i] = static_cast<double>(y);
       });
-      if (!over_batch) return;
-      c.results[1].f[static_cast<size_t>(begin)] = static_cast<double>(mean);
-      c.results[2].f[static_cast<size_t>(begin)] = static_cast<double>(variance);
+      if (c.results.size() == 1) return;
+      const auto number = static_cast<size_t>(over_batch ? begin : first * groups + begin / width);
+      c.results[1].f[number] = static_cast<double>(mean);
+      c.results[2].f[number] = static_cast<double>(over_batch ? variance : inverse);
     };
     for (int64_t n = 0; n < (over_batch ? 1 : images); ++n)
       for (int64_t group = 0; group < groups; ++group)
@@ -217,8 +239,18 @@ void samples_group_norm(SampleSink &out) {
   samples_channels(out, {{"groups", 2}});
   out.push_back({.name = "each_its_own", .inputs = {f32({3, 5, 17})}, .attrs = {{"groups", 5}}});
   out.push_back({.name = "all_in_one", .inputs = {f32({3, 33}), f32({33}), f32({33})}, .attrs = {{"groups", 1}}});
+  out.push_back({.name = "statistics",
+                 .inputs = {f32({sym("n"), 6, 5}), f32({6})},
+                 .attrs = {{"groups", 3}, {"statistics", true}},
+                 .sizes = {{"n", 2}}});
 }
-void samples_instance_norm(SampleSink &out) { samples_channels(out, {}); }
+void samples_instance_norm(SampleSink &out) {
+  samples_channels(out, {});
+  out.push_back({.name = "statistics",
+                 .inputs = {f32({2, sym("c"), 5}), f32({sym("c")})},
+                 .attrs = {{"statistics", true}},
+                 .sizes = {{"c", 3}}});
+}
 void samples_batch_norm_training(SampleSink &out) {
   samples_channels(out, {});
   out.push_back({.name = "vectors", .inputs = {f32({17, 5}), f32({5}), f32({5})}});
@@ -246,6 +278,8 @@ std::vector<AttrDef> eps_and(double eps, std::vector<AttrDef> more = {}) {
   more.push_back(number("eps", "added to the variance", eps));
   return more;
 }
+const AttrDef statistics =
+    statistics_attr("further results, in f32 or f64: mean and 1 / sqrt(variance + eps), of each image's groups");
 Op channel_norm(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs,
                 Status (*infer)(InferContext &), OpMeaning meaning) {
   return {{.name = name,
@@ -258,39 +292,48 @@ Op channel_norm(std::string_view name, std::string_view doc, std::vector<AttrDef
            .infer = infer},
           meaning};
 }
-Op with_statistics(Op op) {
-  op.result_names = {"y", "mean", "variance"};
+Op with_results(std::vector<std::string_view> names, Op op) {
+  op.result_names = std::move(names);
   return op;
 }
 
 const Op records[] = {
-    channel_norm(
-        "group_norm",
-        "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's groups of channels.",
-        eps_and(1e-5,
-                {{.name = "groups", .doc = "how many; C is a multiple", .kind = AttrKind::i64, .required = true}}),
-        infer_group_norm,
-        {.decompose = decompose_group_norm,
-         .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
-         .gradient = through_decomposition(),
-         .samples = samples_group_norm}),
-    channel_norm("instance_norm",
-                 "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
-                 eps_and(1e-5), infer_instance_norm,
-                 {.decompose = decompose_instance_norm,
-                  .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
-                  .gradient = through_decomposition(),
-                  .samples = samples_instance_norm}),
-    with_statistics(channel_norm(
-        "batch_norm_training",
-        "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the channels of this batch, which "
-        "are "
-        "results, too: [C]; the variance is over n.",
-        eps_and(1e-5), infer_batch_norm_training,
-        {.decompose = decompose_batch_norm_training,
-         .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
-         .gradient = through_decomposition(),
-         .samples = samples_batch_norm_training})),
+    with_results(
+        {"y", "mean", "rstd"},
+        channel_norm(
+            "group_norm",
+            "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's groups of channels.",
+            eps_and(1e-5,
+                    {{.name = "groups", .doc = "how many; C is a multiple", .kind = AttrKind::i64, .required = true},
+                     statistics}),
+            infer_group_norm,
+            {.decompose = decompose_group_norm,
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
+             .gradient = through_decomposition(),
+             .samples = samples_group_norm})),
+    with_results(
+        {"y", "mean", "rstd"},
+        channel_norm(
+            "instance_norm",
+            "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
+            eps_and(1e-5, {statistics}), infer_instance_norm,
+            {.decompose = decompose_instance_norm,
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
+             .gradient = through_decomposition(),
+             .samples = samples_instance_norm})),
+    with_results(
+        {"y", "mean", "variance"},
+        channel_norm(
+            "batch_norm_training",
+            "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the channels of this batch, "
+            "which "
+            "are "
+            "results, too: [C]; the variance is over n.",
+            eps_and(1e-5), infer_batch_norm_training,
+            {.decompose = decompose_batch_norm_training,
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
+             .gradient = through_decomposition(),
+             .samples = samples_batch_norm_training})),
     {{.name = "l2_normalize",
       .doc = "x divided by its length along a dim, or by eps where that is more.",
       .args = {{"x", "at least one dim", float_types}},

@@ -2,7 +2,7 @@
 // backend, whose fusion makes one kernel of each.
 #include <cmath>
 
-#include "runtime/ops/family.h"
+#include "runtime/ops/norms.h"
 
 namespace kiln::ops {
 namespace {
@@ -18,12 +18,11 @@ std::vector<int64_t> trailing(int64_t count) {
   return dims;
 }
 
-// x * rsqrt(mean(square) + eps), over kept dims.
-Result<ValueId> scaled_by_rsqrt(DecomposeContext &c, ValueId x, ValueId mean_square) {
-  KILN_ASSIGN(ValueId eps, c.scalar(c.type(x).dtype, c.attr("eps").f64()));
+// rsqrt(mean(square) + eps)
+Result<ValueId> inverse_of(DecomposeContext &c, ValueId mean_square) {
+  KILN_ASSIGN(ValueId eps, c.scalar(c.type(mean_square).dtype, c.attr("eps").f64()));
   KILN_ASSIGN(ValueId safe, c.add("add", {mean_square, eps}));
-  KILN_ASSIGN(ValueId inverse, c.add("rsqrt", {safe}));
-  return c.add("mul", {x, inverse});
+  return c.add("rsqrt", {safe});
 }
 
 Result<ValueId> mean_of(DecomposeContext &c, ValueId x, int64_t dims) {
@@ -39,7 +38,8 @@ Status decompose_batch_norm(DecomposeContext &c) {
   std::vector<int64_t> after_channel;
   for (size_t d = 2; d < c.type(x).rank(); ++d) after_channel.push_back(static_cast<int64_t>(d) - 1);
   auto for_each_channel = [&](ValueId v) { return c.add("unsqueeze", {v}, {{"dims", ints(after_channel)}}); };
-  KILN_ASSIGN(ValueId s, scaled_by_rsqrt(c, scale, variance));
+  KILN_ASSIGN(ValueId inverse, inverse_of(c, variance));
+  KILN_ASSIGN(ValueId s, c.add("mul", {scale, inverse}));
   KILN_ASSIGN(ValueId shift, c.add("mul", {mean, s}));
   KILN_ASSIGN(ValueId t, c.add("sub", {bias, shift}));
   KILN_ASSIGN(s, for_each_channel(s));
@@ -79,20 +79,30 @@ Status require_trailing_shape(InferContext &c, size_t axes) {
   }
   return infer_same(c);
 }
+// `count` statistics over the last `axes` dims, which are kept.
+void add_statistics(InferContext &c, size_t count, size_t axes) {
+  Shape dims = c.inputs[0].dims;
+  std::fill(dims.end() - static_cast<ptrdiff_t>(axes), dims.end(), Dim(1));
+  if (wants_statistics(c)) c.results.insert(c.results.end(), count, statistic_of(c.inputs[0], dims));
+}
 
 Status infer_layer_norm(InferContext &c) {
   const int64_t axes = c.attr("axes").i64(), rank = static_cast<int64_t>(c.inputs[0].rank());
   if (axes < 1 || axes > rank) return c.fail("axes is ", axes, ", expected 1 to ", rank, ", the dims of x");
-  return require_trailing_shape(c, static_cast<size_t>(axes));
+  KILN_TRY(require_trailing_shape(c, static_cast<size_t>(axes)));
+  add_statistics(c, 2, static_cast<size_t>(axes));
+  return {};
 }
 
 Status infer_rms_norm(InferContext &c) {
   if (c.inputs[0].rank() < 1) return c.fail("x is ", c.inputs[0].text(), ", expected at least 1 dim");
-  return require_trailing_shape(c, 1);
+  KILN_TRY(require_trailing_shape(c, 1));
+  add_statistics(c, 1, 1);
+  return {};
 }
 
-// Times scale, plus bias, as far as there are such operands.
-Status finish_norm(DecomposeContext &c, ValueId y) {
+// Times scale, plus bias, as far as there are such operands; and the statistics, if they are wanted.
+Status finish_norm(DecomposeContext &c, ValueId y, std::vector<ValueId> statistics) {
   if (c.node.inputs.size() > 1) {
     KILN_ASSIGN(y, c.add("mul", {y, c.node.inputs[1]}));
   }
@@ -100,6 +110,9 @@ Status finish_norm(DecomposeContext &c, ValueId y) {
     KILN_ASSIGN(y, c.add("add", {y, c.node.inputs[2]}));
   }
   c.results = {y};
+  for (size_t k = 0; wants_statistics(c) && k < statistics.size(); ++k) {
+    KILN_ASSIGN(c.results.emplace_back(), as_statistic(c, statistics[k]));
+  }
   return {};
 }
 
@@ -109,16 +122,18 @@ Status decompose_layer_norm(DecomposeContext &c) {
   KILN_ASSIGN(ValueId centred, c.add("sub", {c.node.inputs[0], mean}));
   KILN_ASSIGN(ValueId square, c.add("mul", {centred, centred}));
   KILN_ASSIGN(ValueId variance, mean_of(c, square, axes));
-  KILN_ASSIGN(ValueId y, scaled_by_rsqrt(c, centred, variance));
-  return finish_norm(c, y);
+  KILN_ASSIGN(ValueId inverse, inverse_of(c, variance));
+  KILN_ASSIGN(ValueId y, c.add("mul", {centred, inverse}));
+  return finish_norm(c, y, {mean, inverse});
 }
 
 Status decompose_rms_norm(DecomposeContext &c) {
   const ValueId x = c.node.inputs[0];
   KILN_ASSIGN(ValueId square, c.add("mul", {x, x}));
   KILN_ASSIGN(ValueId mean_square, mean_of(c, square, 1));
-  KILN_ASSIGN(ValueId y, scaled_by_rsqrt(c, x, mean_square));
-  return finish_norm(c, y);
+  KILN_ASSIGN(ValueId inverse, inverse_of(c, mean_square));
+  KILN_ASSIGN(ValueId y, c.add("mul", {x, inverse}));
+  return finish_norm(c, y, {inverse});
 }
 
 // Rows of `width` elements, with their mean subtracted if `centre`.
@@ -127,11 +142,13 @@ Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
     const auto count = static_cast<Wide>(width);
-    for (size_t begin = 0; begin < x.f.size(); begin += width) {
+    for (size_t begin = 0, row = 0; begin < x.f.size(); begin += width, ++row) {
       Wide mean = 0, square = 0;
       for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k] / count;
       for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean) / count;
       const Wide inverse = 1 / std::sqrt(square + c.attr("eps").f64());
+      if (c.results.size() > 1) c.results.back().f[row] = static_cast<double>(inverse);
+      if (c.results.size() > 2) c.results[1].f[row] = static_cast<double>(mean);
       for (size_t k = 0; k < width; ++k) {
         Wide y = (x.f[begin + k] - mean) * inverse;
         if (c.inputs.size() > 1) y *= c.inputs[1]->f[k];
@@ -189,6 +206,12 @@ void samples_layer_norm(SampleSink &out) {
                  .attrs = {{"eps", 0.1}},
                  .sizes = {{"n", 2}, {"m", 5}}});
   out.push_back({.name = "symbolic_width", .inputs = {f32({n, m}), f32({m})}, .sizes = {{"n", 3}, {"m", 17}}});
+  out.push_back({.name = "statistics",
+                 .inputs = {f32({n, 3, 5}), f32({3, 5})},
+                 .attrs = {{"statistics", true}, {"axes", 2}},
+                 .sizes = {{"n", 2}}});
+  out.push_back(
+      {.name = "small_with_statistics", .inputs = {make_type(DType::f16, {3, 9})}, .attrs = {{"statistics", true}}});
 }
 
 void samples_rms_norm(SampleSink &out) {
@@ -201,6 +224,10 @@ void samples_rms_norm(SampleSink &out) {
   out.push_back({.name = "large_eps", .inputs = {f32({3, 17}), f32({17})}, .attrs = {{"eps", 0.5}}});
   out.push_back({.name = "symbolic", .inputs = {f32({n, m, 64}), f32({64})}, .sizes = {{"n", 2}, {"m", 7}}});
   out.push_back({.name = "symbolic_width", .inputs = {f32({n, m})}, .sizes = {{"n", 3}, {"m", 33}}});
+  out.push_back({.name = "statistics",
+                 .inputs = {f32({n, 3, 5}), f32({5})},
+                 .attrs = {{"statistics", true}},
+                 .sizes = {{"n", 2}}});
 }
 
 const Op records[] = {
@@ -224,9 +251,10 @@ const Op records[] = {
       .args = {{"x", "at least `axes` dims", float_types},
                {"scale", "the last `axes` dims of x", float_types, Arity::optional},
                {"bias", "the last `axes` dims of x", float_types, Arity::optional}},
-      .result_names = {"y"},
+      .result_names = {"y", "mean", "rstd"},
       .attrs = {eps_attr(1e-5),
-                {.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1}},
+                {.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1},
+                statistics_attr("further results, in f32 or f64: mean and 1 / sqrt(variance + eps), with dims of 1")},
       .infer = infer_layer_norm},
      {.decompose = decompose_layer_norm,
       .reference = reference_layer_norm,
@@ -236,8 +264,9 @@ const Op records[] = {
     {{.name = "rms_norm",
       .doc = "x / sqrt(mean of x^2 + eps) * scale, over the last dim.",
       .args = {{"x", "[..., D]", float_types}, {"scale", "[D]", float_types, Arity::optional}},
-      .result_names = {"y"},
-      .attrs = {eps_attr(1e-6)},
+      .result_names = {"y", "rstd"},
+      .attrs = {eps_attr(1e-6),
+                statistics_attr("a second result, in f32 or f64: 1 / sqrt(mean of x^2 + eps), as [..., 1]")},
       .infer = infer_rms_norm},
      {.decompose = decompose_rms_norm,
       .reference = reference_rms_norm,

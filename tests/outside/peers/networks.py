@@ -14,16 +14,19 @@ def batch_norm(c):
     return F.batch_norm(x, mean, variance, scale, bias, eps=c.eps)
 
 
-@peer("layer_norm", "torch.nn.functional.layer_norm")
+@peer("layer_norm", "torch.native_layer_norm")
 def layer_norm(c):
     x, *scale_and_bias = c.tensors()
-    return F.layer_norm(x, x.shape[x.ndim - c.axes:], *scale_and_bias, eps=c.eps)
+    scale, bias = [*scale_and_bias, None, None][:2]
+    results = torch.native_layer_norm(x, x.shape[x.ndim - c.axes:], scale, bias, c.eps)
+    return list(results) if c.statistics else results[0]
 
 
 @peer("rms_norm", "torch.nn.functional.rms_norm")
 def rms_norm(c):
     x, *scale = c.tensors()
-    return F.rms_norm(x, x.shape[-1:], *scale, eps=c.eps)
+    y = F.rms_norm(x, x.shape[-1:], *scale, eps=c.eps)
+    return [y, torch.rsqrt((x * x).mean(-1, keepdim=True) + c.eps)] if c.statistics else y
 
 
 @peer("softmax", "torch.softmax")

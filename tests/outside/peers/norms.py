@@ -16,17 +16,22 @@ def scaled(x, y, scale_and_bias):
     return y + scale_and_bias[1].reshape(shape) if len(scale_and_bias) > 1 else y
 
 
-@peer("group_norm", "torch.nn.functional.group_norm")
-def group_norm(c):
+def norm_of_groups(c, groups):
     x, *rest = c.tensors()
-    return scaled(x, F.group_norm(x, c.groups, eps=c.eps), rest)
+    plane = x.shape[2:].numel()
+    y, *statistics = torch.native_group_norm(x, None, None, x.shape[0], x.shape[1], plane, groups, c.eps)
+    return [scaled(x, y, rest), *statistics] if c.statistics else scaled(x, y, rest)
 
 
-@peer("instance_norm", "torch.nn.functional.group_norm, of a channel each")
+@peer("group_norm", "torch.native_group_norm")
+def group_norm(c):
+    return norm_of_groups(c, c.groups)
+
+
+@peer("instance_norm", "torch.native_group_norm, of a channel each")
 def instance_norm(c):
     """PyTorch's instance_norm refuses planes of one element, of which this is the same."""
-    x, *rest = c.tensors()
-    return scaled(x, F.group_norm(x, x.shape[1], eps=c.eps), rest)
+    return norm_of_groups(c, c.x[0].shape[1])
 
 
 @peer("batch_norm_training", "torch.nn.functional.batch_norm, torch.var_mean")
