@@ -309,7 +309,10 @@ const Op records[] = {
                  .kind = AttrKind::boolean,
                  .fallback = false}},
       .infer = infer_roi_align},
-     {.lower = lower_roi_align, .reference = reference_roi_align, .samples = samples_roi_align}},
+     {.lower = lower_roi_align,
+      .reference = reference_roi_align,
+      .gradient = by_rule("x"),
+      .samples = samples_roi_align}},
 
     {{.name = "nms",
       .doc =
@@ -322,7 +325,7 @@ const Op records[] = {
       .attrs = {number("iou_threshold", "the most by which two may overlap", 0.5),
                 max_attr("how many may stay; -1, and at most: all"), symbol_attr()},
       .infer = infer_nms},
-     {.decompose = decompose_nms, .reference = reference_nms, .samples = samples_nms}},
+     {.decompose = decompose_nms, .reference = reference_nms, .gradient = gives_indices, .samples = samples_nms}},
 };
 
 }  // namespace

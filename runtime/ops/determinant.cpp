@@ -119,7 +119,7 @@ const Op records[] = {
       .args = {{"x", "[..., n, n] with a known n", float_types}},
       .result_names = {"y"},
       .infer = infer_det},
-     {.decompose = decompose_det, .reference = reference_det, .samples = samples_det}},
+     {.decompose = decompose_det, .reference = reference_det, .gradient = by_rule("x"), .samples = samples_det}},
 };
 
 }  // namespace

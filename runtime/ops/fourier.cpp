@@ -373,7 +373,10 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = {norm_attr(forward_norm)},
       .infer = infer_rfft},
-     {.decompose = decompose_rfft, .reference = reference_rfft, .samples = samples_rfft}},
+     {.decompose = decompose_rfft,
+      .reference = reference_rfft,
+      .gradient = through_decomposition(),
+      .samples = samples_rfft}},
 
     {{.name = "irfft",
       .doc = "The real numbers whose rfft x is: [..., n]. The imaginary parts of element 0, and of n / 2, count as 0. "
@@ -386,7 +389,10 @@ const Op records[] = {
                  .fallback = Dim(-1)},
                 norm_attr("what is divided by: 'backward', n; 'ortho', sqrt(n); 'forward', 1")},
       .infer = infer_irfft},
-     {.decompose = decompose_irfft, .reference = reference_irfft, .samples = samples_irfft}},
+     {.decompose = decompose_irfft,
+      .reference = reference_irfft,
+      .gradient = through_decomposition(),
+      .samples = samples_irfft}},
 
     {{.name = "stft",
       .doc = "Fourier transforms of windows of the last dim, hop apart: [..., bins, frames, 2], complex numbers as "
@@ -407,7 +413,10 @@ const Op records[] = {
             .fallback = true},
            norm_attr(forward_norm)},
       .infer = infer_stft},
-     {.decompose = decompose_stft, .reference = reference_stft, .samples = samples_stft}},
+     {.decompose = decompose_stft,
+      .reference = reference_stft,
+      .gradient = through_decomposition(),
+      .samples = samples_stft}},
 };
 
 }  // namespace

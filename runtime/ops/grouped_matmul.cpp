@@ -191,7 +191,10 @@ const Op records[] = {
                {"index", "[B], which matrix", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_indexed_matmul},
-     {.lower = lower_indexed_matmul, .reference = reference_indexed_matmul, .samples = samples_indexed_matmul}},
+     {.lower = lower_indexed_matmul,
+      .reference = reference_indexed_matmul,
+      .gradient = by_rule("x, weights"),
+      .samples = samples_indexed_matmul}},
 
     {{.name = "grouped_matmul",
       .doc =
@@ -203,7 +206,10 @@ const Op records[] = {
                 /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_grouped_matmul},
-     {.decompose = decompose_grouped_matmul, .reference = reference_grouped_matmul, .samples = samples_grouped_matmul}},
+     {.decompose = decompose_grouped_matmul,
+      .reference = reference_grouped_matmul,
+      .gradient = through_decomposition(),
+      .samples = samples_grouped_matmul}},
 };
 
 }  // namespace

@@ -219,7 +219,10 @@ const Op records[] = {
                 axis_attr("of x: along which scales differ"),
                 group_attr()},
       .infer = infer_quantize},
-     {.lower = lower_quantize, .reference = reference_quantize, .samples = samples_quantize}},
+     {.lower = lower_quantize,
+      .reference = reference_quantize,
+      .gradient = gives_integers,
+      .samples = samples_quantize}},
 
     {{.name = "fake_quantize",
       .doc =
@@ -235,7 +238,10 @@ const Op records[] = {
                 axis_attr("of x: along which scales differ"),
                 group_attr()},
       .infer = infer_fake_quantize},
-     {.lower = lower_fake_quantize, .reference = reference_fake_quantize, .samples = samples_fake_quantize}},
+     {.lower = lower_fake_quantize,
+      .reference = reference_fake_quantize,
+      .gradient = by_rule("x"),
+      .samples = samples_fake_quantize}},
 };
 
 }  // namespace
