@@ -2,7 +2,7 @@
 
 from block import block
 
-CLASSES, KEPT = 3, 8
+CLASSES, CANDIDATES = 3, 10
 
 
 def tower(b, x, name):
@@ -22,7 +22,7 @@ def level(b, x, height, width, stride):
 
     seen, placed = tower(b, x, "classes"), tower(b, x, "boxes")
     chances = b.mul(b.sigmoid(head(seen, "class_logits", CLASSES)), b.sigmoid(head(placed, "centerness", 1)))
-    reach = b.mul(b.exp(head(placed, "box_regression", 4)), b.fixed("f32", [], [float(stride)]))
+    reach = b.mul(b.exp(head(placed, "box_regression", 4)), b.fixed("f32", [], [2.0 * stride]))
     before, after = b.parts(reach, [2, 2], 1)
     rows, columns = (b.reshape(b.iota(shape=[height, width], dim=dim, dtype="f32"), shape=[f"{height}*{width}"])
                      for dim in range(2))
@@ -31,9 +31,10 @@ def level(b, x, height, width, stride):
 
 
 @block(calls=[{"height": 4, "width": 4}, {"height": 3, "width": 5}], symbols={"height": {"min": 1}, "width": {"min": 1}},
-       salt=".126")
+       salt=".970")
 def detection(b):
-    """Two levels of features, 8 and 16 pixels apart: scores, boxes by their distances to places, the best ones."""
+    """Two levels of features, 8 and 16 pixels apart: scores, boxes by their distances to places, the best ones, and of those of
+    one class that overlap the best again, however many that are."""
     fine = b.floats("fine", [1, 16, "2*height", "2*width"])
     coarse = b.floats("coarse", [1, 16, "height", "width"])
     for name in ("classes", "boxes"):
@@ -41,13 +42,19 @@ def detection(b):
         b.bias(f"{name}.0.bias", [16])
         b.scale(f"{name}.1.weight", [16])
         b.bias(f"{name}.1.bias", [16])
-    for name, channels in ("class_logits", CLASSES), ("centerness", 1), ("box_regression", 4):
-        b.weight(f"{name}.weight", [channels, 16, 3, 3], spread=2)
+    for name, channels, spread in ("class_logits", CLASSES, 2), ("centerness", 1, 2), ("box_regression", 4, 0.5):
+        b.weight(f"{name}.weight", [channels, 16, 3, 3], spread=spread)
         b.bias(f"{name}.bias", [channels])
     scores, boxes = (b.concat(*both, dim=0) for both in zip(level(b, fine, "2*height", "2*width", 8),
                                                             level(b, coarse, "height", "width", 16)))
-    best = b.topk(b.reshape(scores, shape=[-1]), k=KEPT)
+    ends = [b.size(value=f"16*{dim}", dtype="f32") for dim in ("width", "height")]
+    boxes = b.minimum(b.maximum(boxes, b.fixed("f32", [], [0.0])), b.stack(*ends, *ends))
+
+    best = b.topk(b.reshape(scores, shape=[-1]), k=CANDIDATES)
     classes = b.fixed("i64", [], [CLASSES])
-    b.output("scores", f"{best}:0")
-    b.output("labels", b.remainder(f"{best}:1", classes))
-    b.output("boxes", b.index_select(boxes, b.div(f"{best}:1", classes), dim=0))
+    labels = b.remainder(f"{best}:1", classes)
+    boxes = b.index_select(boxes, b.div(f"{best}:1", classes), dim=0)
+    apart = b.unsqueeze(b.mul(b.convert(labels, dtype="f32"), b.fixed("f32", [], [4096.0])), dims=[1])
+    kept = f"{b.nms(b.add(boxes, apart), f'{best}:0', iou_threshold=0.5, symbol='kept')}:0"
+    for name, value in ("scores", f"{best}:0"), ("labels", labels), ("boxes", boxes):
+        b.output(name, b.index_select(value, kept, dim=0))

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+torch.set_default_dtype(torch.float64)
+
 PEERS = {}
 
 
@@ -19,7 +21,7 @@ def peer(function):
 
 
 def loaded(module, weights):
-    module = module.double().train()  # no dropout anywhere; `eval` would take other ways in transformer layers
+    module = module.train()  # no dropout anywhere; `eval` would take other ways in transformer layers
     module.load_state_dict(weights, strict=True)
     return module
 
@@ -237,6 +239,13 @@ def mamba(w, x, seen, state):
     return {"y": x + (y * F.silu(gate)) @ w["out_proj.weight"].T, "state": states[:, -1], "seen": seen}
 
 
+def overlap(a, b):
+    """The common area of two boxes over that of both."""
+    across, down = (max(min(a[k + 2], b[k + 2]) - max(a[k], b[k]), 0) for k in range(2))
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return across * down / (sum(areas) - across * down)
+
+
 @peer
 def detection(w, fine, coarse):
     def tower(name):
@@ -249,15 +258,22 @@ def detection(w, fine, coarse):
     for x, stride in (fine, 8), (coarse, 16):
         seen, placed = tower("classes")(x), tower("boxes")(x)
         scores = (head("class_logits", 3)(seen).sigmoid() * head("centerness", 1)(placed).sigmoid()).sqrt()[0]
-        reach = head("box_regression", 4)(placed)[0].exp() * stride
+        reach = head("box_regression", 4)(placed)[0].exp() * 2 * stride
+        low, right = (size * stride for size in x.shape[2:])
         for row in range(x.shape[2]):
             for column in range(x.shape[3]):
                 across, down = (column + 0.5) * stride, (row + 0.5) * stride
-                left, up, right, low = reach[:, row, column].tolist()
-                box = [across - left, down - up, across + right, down + low]
+                before, above, after, below_it = reach[:, row, column].tolist()
+                box = [max(across - before, 0), max(down - above, 0), min(across + after, right), min(down + below_it, low)]
                 found += [(scores[label, row, column].item(), label, box) for label in range(3)]
     found.sort(key=lambda one: -one[0])
-    for k in range(8):
-        clear(torch.tensor([one[0] for one in found]), k + 1, 0.004)
-    scores, labels, boxes = zip(*found[:8])
-    return {"scores": torch.tensor(scores, dtype=torch.float64), "labels": torch.tensor(labels), "boxes": torch.tensor(boxes)}
+    kept = []
+    for k, (score, label, box) in enumerate(found[:10]):
+        clear(torch.tensor([one[0] for one in found]), k + 1, 0.0035)
+        overlaps = [overlap(box, other) for _, same, other in kept if same == label]
+        for each in overlaps:
+            clear(torch.tensor([each, 0.5]), 1, 0.02)
+        if all(each <= 0.5 for each in overlaps):
+            kept.append((score, label, box))
+    scores, labels, boxes = (torch.tensor(column) for column in zip(*kept))
+    return {"scores": scores, "labels": labels, "boxes": boxes}
