@@ -33,8 +33,8 @@ def level(b, x, height, width, stride):
 @block(calls=[{"height": 4, "width": 4}, {"height": 3, "width": 5}], symbols={"height": {"min": 1}, "width": {"min": 1}},
        salt=".970")
 def detection(b):
-    """Two levels of features, 8 and 16 pixels apart: scores, boxes by their distances to places, the best ones, and of those of
-    one class that overlap the best again, however many that are."""
+    """Two levels of features, 8 and 16 pixels apart: scores, boxes by their distances to places, the best ones, and of those
+    of one class that overlap the best again, however many that are."""
     fine = b.floats("fine", [1, 16, "2*height", "2*width"])
     coarse = b.floats("coarse", [1, 16, "height", "width"])
     for name in ("classes", "boxes"):

@@ -67,7 +67,7 @@ def llama(w, x, past_key, past_value):
 
 
 def clear(values, chosen, margin):
-    """Asserts that the `chosen` largest of the last dim are so by a margin, so that rounding to bf16 does not choose others."""
+    """Asserts that the `chosen` largest of the last dim are so by a margin: rounding to bf16 must not choose others."""
     ordered = values.sort(-1, descending=True).values
     gap = (ordered[..., chosen - 1] - ordered[..., chosen]).min().item()
     assert gap > margin, f"the choice of {chosen} is one by {gap} only; give the block another salt"
@@ -87,6 +87,15 @@ def mixtral(w, x):
         hidden = F.silu(F.linear(y, e["w1.weight"])) * F.linear(y, e["w3.weight"])
         x = x + shares[..., expert, None] * F.linear(hidden, e["w2.weight"])
     return {"y": x}
+
+
+@peer
+def mixtral_grouped(w, x):
+    w = dict(w)
+    for expert, (both, down) in enumerate(zip(w["gate_up_proj"], w["down_proj"])):
+        for name, weight in zip(("w1", "w3", "w2"), (*both.T.chunk(2), down.T)):
+            w[f"experts.{expert}.{name}.weight"] = weight
+    return mixtral(w, x)
 
 
 class Gelu(nn.GELU):
