@@ -212,7 +212,7 @@ typedef struct kiln_pass {
   kiln_destroy_fn destroy; /* may be NULL */
 } kiln_pass;
 
-/* Receives progress and warnings, on the thread that is inside the call that they belong to. */
+/* Receives progress, warnings and loops of runs, on the thread that is inside the call that they belong to. */
 typedef struct kiln_event_sink {
   uint32_t struct_size;
   uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */
