@@ -131,7 +131,7 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
       for (double &x : operand.f) x = stray(x);
       pointers.push_back(&operand);
     }
-    ReferenceContext again{c.op, pointers, c.results, c.attrs, c.run_graph};
+    ReferenceContext again{c.op, pointers, c.results, c.attrs, c.run_graph, c.on_turn};
     (void)op.reference(again);  // it has run on these shapes and integers before
   }
   const double summed = rounding.operands ? largest_of(c.inputs) : 0;  // what cancels comes to exactly 0
