@@ -165,8 +165,8 @@ Status infer_nms(InferContext &c) {
   return {};
 }
 
-// Which boxes, best first, no kept one of before overlaps by more than the threshold.
-ValueId not_overlapped(Composer &g, ValueId boxes, ValueId kept, double threshold, const Dim &n) {
+// [n, n]: whether the box overlaps another, which comes before it, by more than the threshold.
+ValueId overlapped(Composer &g, ValueId boxes, double threshold, const Dim &n) {
   const auto column = [&](int64_t k) {
     const ValueId part = g("slice", {boxes}, {{"dim", 1}, {"start", Dim(k)}, {"end", Dim(k + 1)}});
     return std::pair{part, g("reshape", {part}, {{"shape", AttrValue(Shape{1, n})}})};
@@ -192,8 +192,7 @@ ValueId not_overlapped(Composer &g, ValueId boxes, ValueId kept, double threshol
     return g("iota", {}, {{"shape", AttrValue(shape)}, {"dim", dim}});
   };
   const ValueId is_before = g("lt", {number({1, n}, 1), number({n, 1}, 0)});
-  const ValueId hits = g("and", {g("and", {overlaps, is_before}), kept});
-  return g("not", {g("any", {hits}, {{"dims", ints({1})}})});
+  return g("and", {overlaps, is_before});
 }
 
 // Which boxes are kept is the one solution of an equation: those that no kept one of before overlaps. From all boxes
@@ -206,14 +205,20 @@ Status decompose_nms(DecomposeContext &c) {
   const ValueId order = g("argsort", {c.node.inputs[1]}, {{"dim", 0}, {"descending", true}});
   boxes = g("index_select", {boxes, order}, {{"dim", 0}});
   if (is_small_float(c.type(boxes).dtype)) boxes = g.convert(boxes, DType::f32);
+  constexpr int64_t many = 4096;
+  const bool once = n.is_integer() && n.integer() <= many;
+  const ValueId told = once ? overlapped(g, boxes, threshold, n) : boxes;
   const ValueId all = g.full(DType::boolean, {n}, 1), changed = g.full(DType::boolean, {}, 1);
   KILN_TRY(g.give({}));
-  const std::vector<TensorType> types = {boolean({inner}), boolean({}), make_type(c.type(boxes).dtype, {inner, 4})};
+  const TensorType told_type = once ? boolean({n, n}) : make_type(c.type(boxes).dtype, {inner, 4});
+  const std::vector<TensorType> types = {boolean({inner}), boolean({}), told_type};
   KILN_ASSIGN(ValueId kept,
               loop(
-                  c, {all, changed, boxes}, types, 2, [](Composer &, const std::vector<ValueId> &x) { return x[1]; },
+                  c, {all, changed, told}, types, 2, [](Composer &, const std::vector<ValueId> &x) { return x[1]; },
                   [&](Composer &h, const std::vector<ValueId> &x) {
-                    const ValueId now = not_overlapped(h, x[2], x[0], threshold, inner);
+                    const ValueId pairs = once ? x[2] : overlapped(h, x[2], threshold, inner);
+                    const ValueId hits = h("any", {h("and", {pairs, x[0]})}, {{"dims", ints({1})}});
+                    const ValueId now = h("not", {hits});
                     return std::vector{now, h("any", {h("ne", {now, x[0]})})};
                   }));
   Composer h(c);

@@ -80,12 +80,17 @@ class Transform {
     return g_("iota", {}, {{"shape", AttrValue(shape)}, {"dim", static_cast<int64_t>(dim)}});
   }
 
-  // cos(2 pi (angle / n + sign quarters / 4)). Quarters are told by integers, so that what is 0 or 1 is so.
+  // cos(2 pi (angle / n + sign quarters / 4)), from a list of all.
   ValueId cosine(ValueId angle, ValueId quarters, const Dim &n) {
     const ValueId count = g_.count(integer(0), n);
     const ValueId turn = g_("add", {times(angle, 4), g_("mul", {times(quarters, sign_), count})});
-    const ValueId within = g_("remainder", {turn, times(count, 4)});
-    const ValueId quarter = g_("div", {within, count}), rest = g_("remainder", {within, count});
+    return g_("index", {cosines(n), g_("remainder", {turn, times(count, 4)})}, {{"dim", 0}});
+  }
+
+  // cos(2 pi turn / (4 n)), for turn below 4 n. Quarters are told by integers, so that what is 0 or 1 is so.
+  ValueId cosines(const Dim &n) {
+    const ValueId turn = along(n * 4, 0, 1), count = g_.count(turn, n);
+    const ValueId quarter = g_("div", {turn, count}), rest = g_("remainder", {turn, count});
     const ValueId part = g_("div", {g_.convert(rest, dtype_), g_.convert(count, dtype_)});
     const ValueId radians = g_("mul", {part, g_.number(part, std::numbers::pi / 2)});
     const ValueId is_odd = g_("eq", {g_("remainder", {quarter, integer(2)}), integer(1)});

@@ -31,7 +31,9 @@ Steps steps_of(const ReferenceContext &c, int64_t k, const Range &range) {
   const auto rounded = [&](double exact) { return wide ? exact : static_cast<double>(static_cast<float>(exact)); };
   const double scale = rounded(scales.f[at]), zero = c.inputs.size() == 3 ? static_cast<double>(c.inputs[2]->i[at]) : 0;
   const double quotient = rounded(x.f[static_cast<size_t>(k)] / scale);
-  return {smaller(larger(std::nearbyint(quotient) + zero, range.low), range.high), zero, scale};
+  double number = std::nearbyint(quotient);
+  if (c.inputs.size() == 3) number += zero;  // 0 would take the sign of -0 off
+  return {smaller(larger(number, range.low), range.high), zero, scale};
 }
 
 Range range_of_type(const AttrMap &attrs) {
