@@ -83,7 +83,9 @@ Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_at
   if (name.empty()) return check.fail("an attribute has no name");
   if (attr.reserved0) return check.fail("'", name, "': reserved0 is not 0");
   const bool is_list = attr.kind & KILN_ATTR_LIST;
-  if (!is_list && attr.count != 1) return check.fail("'", name, "': a scalar's count is 1, not ", attr.count);
+  const bool no_graph = attr.kind == KILN_ATTR_GRAPH && attr.count == 0;
+  if (!is_list && attr.count != 1 && !no_graph)
+    return check.fail("'", name, "': a scalar's count is 1, not ", attr.count);
   if (attr.count && !attr.data) return check.fail("'", name, "': data is NULL");
   KILN_ASSIGN(AttrValue::List items, read_items(check, context, attr, name, no_dtype));
   NamedAttr read{name, {}};

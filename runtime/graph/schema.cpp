@@ -128,7 +128,8 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
       std::string known = join(op.attrs, ", ", [](const AttrDef &a) { return a.name; });
       return op_error(op, Code::unknown_name, "has no attribute '", name, "'; it has ", known.empty() ? "none" : known);
     }
-    std::string given = described(value.kind(), value.is_list);
+    const bool is_none = !value.is_list && value.size() == 0;
+    std::string given = is_none ? "none" : described(value.kind(), value.is_list);
     const bool may_be_none = def->kind == AttrKind::graph && !def->required;
     const size_t least = may_be_none ? 0 : 1;
     if (def->is_list != value.is_list || !coerce(value, def->kind) ||

@@ -1,8 +1,9 @@
 // Attention: softmax(q k^T * scale + mask) v, with grouped heads.
 #include "runtime/ops/attention.h"
 
-#include <cmath>
+#include <cassert>
 
+#include "runtime/graph/json.h"
 #include "runtime/ops/nesting.h"
 
 namespace kiln::ops {
@@ -117,54 +118,49 @@ Status decompose_attention(DecomposeContext &c) {
 
 // ---- samples
 
-// score + (key - query) * slope[head], with the slopes captured, or without them score * (1 + batch).
-Result<GraphPtr> score_graph(DType dtype, bool captures) {
-  Edit edit;
-  const Dim b = sym("B"), h = sym("H"), t = sym("T"), s = sym("S");
-  KILN_ASSIGN(const ValueId score, edit.input("score", make_type(dtype, {b, h, t, s})));
-  KILN_ASSIGN(const ValueId batch, edit.input("batch", i64({b, 1, 1, 1})));
-  KILN_ASSIGN(const ValueId head, edit.input("head", i64({1, h, 1, 1})));
-  KILN_ASSIGN(const ValueId query, edit.input("query", i64({1, 1, t, 1})));
-  KILN_ASSIGN(const ValueId key, edit.input("key", i64({1, 1, 1, s})));
-  const auto add = [&](std::string_view op, std::vector<ValueId> inputs, AttrMap attrs = {}) -> Result<ValueId> {
-    KILN_ASSIGN(const uint32_t id, edit.add(find_op(op), inputs, std::move(attrs)));
-    return ValueId{id, 0};
+// A graph of the numbers of batch, head, query and key, and of more inputs before and behind; in JSON.
+AttrValue graph_of_numbers(const std::string &before, const std::string &behind, const std::string &nodes) {
+  const auto number = [](const char *name, const char *shape) {
+    return str_cat(R"({"name":")", name, R"(","type":{"dtype":"i64","shape":)", shape, "}}");
   };
-  ValueId y;
-  if (captures) {
-    KILN_ASSIGN(const ValueId slopes, edit.input("slopes", make_type(dtype, {sym("slopes"), 1})));
-    KILN_ASSIGN(const ValueId ahead, add("sub", {key, query}));
-    KILN_ASSIGN(const ValueId distance, add("convert", {ahead}, {{"dtype", dtype}}));
-    KILN_ASSIGN(const ValueId slope, add("embedding", {slopes, head}));
-    KILN_ASSIGN(const ValueId own, add("squeeze", {slope}, {{"dims", ints({4})}}));
-    KILN_ASSIGN(const ValueId bias, add("mul", {distance, own}));
-    KILN_ASSIGN(y, add("add", {score, bias}));
-  } else {
-    KILN_ASSIGN(const ValueId number, add("convert", {batch}, {{"dtype", dtype}}));
-    KILN_ASSIGN(const ValueId more, add("mul", {score, number}));
-    KILN_ASSIGN(y, add("add", {score, more}));
-  }
-  KILN_TRY(edit.set_outputs({{"y", y}}));
-  return edit.finish();
+  const Result<GraphPtr> graph =
+      read_json(str_cat(R"({"kiln":1,"inputs":[)", before, number("batch", R"(["B",1,1,1])"), ",",
+                        number("head", R"([1,"H",1,1])"), ",", number("query", R"([1,1,"T",1])"), ",",
+                        number("key", R"([1,1,1,"S"])"), behind, R"(],"nodes":[)", nodes,
+                        R"(],"outputs":[{"name":"y","value":"y"}]})"),
+                builtin_ops());
+  assert(graph.ok());
+  return *graph;
+}
+std::string input_of(std::string_view name, DType dtype, const char *shape) {
+  return str_cat(R"({"name":")", name, R"(","type":{"dtype":")", name_of(dtype), R"(","shape":)", shape, "}}");
+}
+
+// score + (key - query) * slope[head], with the slopes captured, or without them score * (1 + batch).
+AttrValue score_graph(DType dtype, bool captures) {
+  const auto converted = [&](const char *name, const char *of) {
+    return str_cat(R"({"name":")", name, R"(","op":"convert","inputs":[")", of, R"("],"attrs":{"dtype":")",
+                   name_of(dtype), R"("}},)");
+  };
+  const std::string score = input_of("score", dtype, R"(["B","H","T","S"])") + ",";
+  if (!captures)
+    return graph_of_numbers(score, "",
+                            converted("number", "batch") + R"({"name":"more","op":"mul","inputs":["score","number"]},
+      {"name":"y","op":"add","inputs":["score","more"]})");
+  return graph_of_numbers(score, "," + input_of("slopes", dtype, R"(["count",1])"),
+                          R"({"name":"ahead","op":"sub","inputs":["key","query"]},)" + converted("distance", "ahead") +
+                              R"({"name":"slope","op":"embedding","inputs":["slopes","head"]},
+      {"name":"own","op":"squeeze","inputs":["slope"],"attrs":{"dims":[4]}},
+      {"name":"bias","op":"mul","inputs":["distance","own"]},
+      {"name":"y","op":"add","inputs":["score","bias"]})");
 }
 
 // key <= query, where what is captured counts for nothing.
-Result<GraphPtr> mask_graph(const std::vector<DType> &captured) {
-  Edit edit;
-  KILN_TRY(edit.input("batch", i64({sym("B"), 1, 1, 1})).take_status());
-  KILN_TRY(edit.input("head", i64({1, sym("H"), 1, 1})).take_status());
-  KILN_ASSIGN(const ValueId query, edit.input("query", i64({1, 1, sym("T"), 1})));
-  KILN_ASSIGN(const ValueId key, edit.input("key", i64({1, 1, 1, sym("S")})));
+AttrValue mask_graph(const std::vector<DType> &captured) {
+  std::string behind;
   for (const DType dtype : captured)
-    KILN_TRY(edit.input(name_of(dtype), make_type(dtype_info(dtype).computes_as, {sym("count"), 1})).take_status());
-  KILN_ASSIGN(const uint32_t visible, edit.add(find_op("le"), {{key, query}}));
-  KILN_TRY(edit.set_outputs({{"visible", {visible, 0}}}));
-  return edit.finish();
-}
-
-AttrValue made(Result<GraphPtr> graph) {
-  assert(graph.ok());
-  return *graph;
+    behind += "," + input_of(name_of(dtype), dtype_info(dtype).computes_as, R"(["count",1])");
+  return graph_of_numbers("", behind, R"({"name":"y","op":"le","inputs":["key","query"]})");
 }
 
 void samples_attention(SampleSink &out) {
@@ -204,17 +200,17 @@ void samples_attention(SampleSink &out) {
          {{"b", 2}, {"t", 3}});
   sample("softcap", {1, 2, 5, 8}, 1, 7, 3, {{"softcap", 0.75}}, {f32({5, 7})});
   sample("logsumexp", {1, 2, 5, 4}, 1, 3, 3, {{"logsumexp", true}, {"causal", true}, {"softcap", 3.0}});
-  sample("score_graph", {2, 2, 3, 4}, 1, 5, 3, {{"score_graph", made(score_graph(DType::f32, false))}});
-  sample("mask_graph", {1, 2, 5, 4}, 2, 5, 3, {{"mask_graph", made(mask_graph({}))}, {"logsumexp", true}},
+  sample("score_graph", {2, 2, 3, 4}, 1, 5, 3, {{"score_graph", score_graph(DType::f32, false)}});
+  sample("mask_graph", {1, 2, 5, 4}, 2, 5, 3, {{"mask_graph", mask_graph({})}, {"logsumexp", true}},
          {boolean({2, 1, 5})});
   sample("both_graphs", {b, 4, t, 4}, 2, s, 3,
-         {{"score_graph", made(score_graph(DType::f32, true))}, {"mask_graph", made(mask_graph({DType::f32}))}},
+         {{"score_graph", score_graph(DType::f32, true)}, {"mask_graph", mask_graph({DType::f32})}},
          {boolean({}), f32({4, 1})}, {{"b", 2}, {"t", 3}, {"s", 4}});
   for (const DType small : {DType::f16, DType::f64}) {  // what is captured is read in f32 where it is small
     sample(str_cat("both_graphs_", name_of(small)).c_str(), {1, 2, 3, 4}, 2, 4, 3, out.back().attrs,
            {boolean({}), f32({2, 1})});
     if (small == DType::f64)
-      out.back().attrs = {{"score_graph", made(score_graph(small, true))}, {"mask_graph", made(mask_graph({small}))}};
+      out.back().attrs = {{"score_graph", score_graph(small, true)}, {"mask_graph", mask_graph({small})}};
     for (TensorType &type : out.back().inputs)
       if (type.dtype == DType::f32) type.dtype = small;
   }
@@ -224,7 +220,7 @@ void samples_attention(SampleSink &out) {
     every.push_back(static_cast<DType>(number));
     more.push_back(make_type(every.back(), {2, 1}));
   }
-  sample("every_dtype", {1, 1, 2, 3}, 1, 2, 2, {{"mask_graph", made(mask_graph(every))}}, std::move(more));
+  sample("every_dtype", {1, 1, 2, 3}, 1, 2, 2, {{"mask_graph", mask_graph(every)}}, std::move(more));
   // A NaN makes its query's row NaN, and an infinite value the rows that weigh it, even by 0.
   sample("not_finite", {1, 1, 3, 2}, 1, 2, 1);
   out.back().given = {{0, f32_data({1, 1, 3, 2}, {1, 2, NAN, 1, -INFINITY, 0})},

@@ -30,11 +30,7 @@ struct Reach {
 };
 Reach reach_of(const AttrMap &attrs);
 
-template <class Real>
-Real attention_scale(const AttrMap &attrs, int64_t depth) {
-  const Real scale = attrs.find("scale")->second.f64();
-  return scale != 0 ? scale : 1 / std::sqrt(static_cast<Real>(depth));
-}
+long double attention_scale(const AttrMap &attrs, int64_t depth);
 
 // The steps of decompositions. Scores are [B, G, R, T, S]: heads of one group share k and v by broadcasting.
 class Scoring {
@@ -68,6 +64,7 @@ class Scoring {
 // For reference kernels: one score after the other, by the offset of its query among q's, b * H * T + h * T + i.
 class RefScores {
  public:
+  using Wide = long double;
   RefScores(const ReferenceContext &c, size_t mask);
 
   // Of the key's or value's row that a query reads.
@@ -75,31 +72,10 @@ class RefScores {
     const int64_t h = query / rows % heads, b = query / rows / heads;
     return (b * groups + h * groups / heads) * keys + key;
   }
-  template <class Wide>
-  Wide scaled(int64_t query, int64_t key) const {
-    const auto q = static_cast<size_t>(query * depth), k = static_cast<size_t>(row(query, key) * depth);
-    Wide score = 0;
-    for (size_t d = 0; d < static_cast<size_t>(depth); ++d)
-      score += Wide(c_.inputs[q_arg]->f[q + d]) * Wide(c_.inputs[k_arg]->f[k + d]);
-    return score * attention_scale<Wide>(c_.attrs, depth);
-  }
-  template <class Wide>
-  Wide capped(Wide score) const {
-    const Wide cap = c_.attr("softcap").f64();
-    return cap == 0 ? score : cap * std::tanh(score / cap);
-  }
+  Wide scaled(int64_t query, int64_t key) const;
+  Wide capped(Wide score) const;
   // -inf of what is hidden.
-  template <class Wide>
-  Wide masked(Wide score, int64_t query, int64_t key) const {
-    const int64_t i = query % rows, ahead = key - (i + keys - rows);
-    if ((reach_.right >= 0 && ahead > reach_.right) || (reach_.left >= 0 && -ahead > reach_.left)) return -infinity;
-    if (!mask_) return score;
-    const int64_t at[] = {query / rows / heads, query / rows % heads, i, key};
-    size_t offset = 0;
-    for (size_t d = 0; d < 4; ++d) offset += static_cast<size_t>(at[d] * mask_strides_[d]);
-    if (mask_->is_float()) return score + mask_->f[offset];
-    return mask_->i[offset] ? score : -infinity;
-  }
+  Wide masked(Wide score, int64_t query, int64_t key) const;
 
   int64_t batch, heads, groups, rows, keys, depth, width;
 

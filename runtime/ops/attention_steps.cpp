@@ -57,6 +57,11 @@ Reach reach_of(const AttrMap &attrs) {
   return {window[0], attrs.find("causal")->second.boolean() ? 0 : window[1]};
 }
 
+long double attention_scale(const AttrMap &attrs, int64_t depth) {
+  const double scale = attrs.find("scale")->second.f64();
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<long double>(depth));
+}
+
 // ---- steps of decompositions
 
 Scoring::Scoring(DecomposeContext &c, Composer &g)
@@ -78,7 +83,8 @@ ValueId Scoring::grouped(ValueId x) {
 ValueId Scoring::scale() {
   const ValueId q = c_.node.inputs[q_arg];
   if (c_.attr("scale").f64() != 0 || sizes.depth.is_integer())
-    return g_.number(q, attention_scale<double>(c_.node.attrs, sizes.depth.is_integer() ? sizes.depth.integer() : 0));
+    return g_.number(
+        q, static_cast<double>(attention_scale(c_.node.attrs, sizes.depth.is_integer() ? sizes.depth.integer() : 0)));
   return g_("rsqrt", {g_.count(q, sizes.depth)});
 }
 
@@ -143,6 +149,30 @@ RefScores::RefScores(const ReferenceContext &c, size_t mask)
       mask_(c.inputs.size() > mask ? c.inputs[mask] : nullptr),
       reach_(reach_of(c.attrs)) {
   if (mask_) mask_strides_ = broadcast_strides(mask_->shape, std::vector<int64_t>{batch, heads, rows, keys});
+}
+
+RefScores::Wide RefScores::scaled(int64_t query, int64_t key) const {
+  const auto q = static_cast<size_t>(query * depth), k = static_cast<size_t>(row(query, key) * depth);
+  Wide score = 0;
+  for (size_t d = 0; d < static_cast<size_t>(depth); ++d)
+    score += Wide(c_.inputs[q_arg]->f[q + d]) * c_.inputs[k_arg]->f[k + d];
+  return score * attention_scale(c_.attrs, depth);
+}
+
+RefScores::Wide RefScores::capped(Wide score) const {
+  const Wide cap = c_.attr("softcap").f64();
+  return cap == 0 ? score : cap * std::tanh(score / cap);
+}
+
+RefScores::Wide RefScores::masked(Wide score, int64_t query, int64_t key) const {
+  const int64_t i = query % rows, ahead = key - (i + keys - rows);
+  if ((reach_.right >= 0 && ahead > reach_.right) || (reach_.left >= 0 && -ahead > reach_.left)) return -infinity;
+  if (!mask_) return score;
+  const int64_t at[] = {query / rows / heads, query / rows % heads, i, key};
+  size_t offset = 0;
+  for (size_t d = 0; d < 4; ++d) offset += static_cast<size_t>(at[d] * mask_strides_[d]);
+  if (mask_->is_float()) return score + mask_->f[offset];
+  return mask_->i[offset] ? score : -infinity;
 }
 
 }  // namespace kiln::ops

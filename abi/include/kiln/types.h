@@ -91,7 +91,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_ATTR_TEXT 3u          /* kiln_text[count] */
 #define KILN_ATTR_DTYPE 4u         /* kiln_dtype[count]; of an op 0, too: none */
 #define KILN_ATTR_DIM 5u           /* kiln_dim[count] */
-#define KILN_ATTR_GRAPH 6u         /* const kiln_graph *[count] */
+#define KILN_ATTR_GRAPH 6u         /* const kiln_graph *[count]; count 0: none, where an op may have none */
 #define KILN_ATTR_TENSOR 7u        /* const struct DLTensor *[count], copied */
 #define KILN_ATTR_BOOL 8u          /* uint8_t[count], 0 or 1 */
 #define KILN_ATTR_LIST 0x80000000u /* or-ed to the kind: a list, even one of one or no element */

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "runtime/graph/json.h"
+#include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 #include "tests/unit/runtime/graphs.h"
 
@@ -50,6 +52,55 @@ TEST(Decompose, CopiesPartsOfAnInputThatTheGraphWrites) {
   };
   EXPECT_EQ(copies("", "y"), 0);
   EXPECT_EQ(copies(R"(,{"name":"w","op":"copy_","inputs":["x","y"]})", "w"), 2);
+}
+
+// attention calls the graphs that it carries; what of them is of small floats is widened, as all is before.
+TEST(Decompose, InlinesAndWidensTheGraphsThatCompositesCarry) {
+  const std::string json = R"({"kiln":1,
+    "inputs":[{"name":"q","type":{"dtype":"f32","shape":[1,2,3,4]}},{"name":"k","type":{"dtype":"f32","shape":[1,2,3,4]}},
+              {"name":"v","type":{"dtype":"f32","shape":[1,2,3,4]}}],
+    "nodes":[{"name":"plain","op":"attention","inputs":["q","k","v"]},
+             {"name":"y","op":"attention","inputs":["q","k","v"],"attrs":{"score_graph":"half"}}],
+    "graphs":{"half":{
+      "inputs":[{"name":"score","type":{"dtype":"f32","shape":["B","H","T","S"]}},
+                {"name":"b","type":{"dtype":"i64","shape":["B",1,1,1]}},
+                {"name":"h","type":{"dtype":"i64","shape":[1,"H",1,1]}},
+                {"name":"i","type":{"dtype":"i64","shape":[1,1,"T",1]}},
+                {"name":"j","type":{"dtype":"i64","shape":[1,1,1,"S"]}}],
+      "nodes":[{"name":"small","op":"convert","inputs":["score"],"attrs":{"dtype":"f16"}},
+               {"name":"twice","op":"add","inputs":["small","small"]},
+               {"name":"score2","op":"convert","inputs":["twice"],"attrs":{"dtype":"f32"}}],
+      "outputs":[{"name":"y","value":"score2"}]}},
+    "outputs":[{"name":"plain","value":"plain"},{"name":"y","value":"y"}]})";
+  const GraphPtr graph = graph_of(json);
+  EXPECT_EQ(write_json(*graph).find("mask_graph"), std::string::npos) << "what carries no graph names none";
+  EXPECT_EQ(digest_of(*graph_of(write_json(*graph))), digest_of(*graph));
+  EXPECT_TRUE(nested_graphs(*graph->find("plain")).empty());
+  EXPECT_EQ(nested_graphs(*graph->find("y")).size(), 1u);
+
+  Result<GraphPtr> flat = decompose(graph, builtin_ops());
+  ASSERT_TRUE(flat.ok()) << flat.status().message();
+  EXPECT_TRUE(verify(**flat).ok()) << verify(**flat).message();
+  for (const Node &node : (*flat)->nodes()) {
+    if (!node.op) continue;
+    EXPECT_NE(node.op->name, "call");
+    EXPECT_FALSE(node.op->name == "add" && node.results[0].dtype == DType::f16) << "a sum in f16";
+  }
+}
+
+// What attention makes itself is no operand, what is captured is.
+TEST(NestedGraphs, KnowWhichOperandAnInputIs) {
+  const Op &attention = *find_op("attention");
+  Node node;
+  node.op = &attention;
+  EXPECT_EQ(operand_of_input(node, "score_graph", 4), std::nullopt);
+  EXPECT_EQ(operand_of_input(node, "score_graph", 5), 4u);
+  EXPECT_EQ(operand_of_input(node, "mask_graph", 3), std::nullopt);
+  EXPECT_EQ(operand_of_input(node, "mask_graph", 5), 5u);
+  node.op = find_op("cond");
+  EXPECT_EQ(operand_of_input(node, "then_graph", 0), 1u);
+  node.op = find_op("while");
+  EXPECT_EQ(operand_of_input(node, "body_graph", 0), 0u);
 }
 
 // An op that decomposes into itself.
