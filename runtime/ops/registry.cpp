@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/ops/backward.h"
 #include "runtime/ops/families.h"
 #include "runtime/ops/family.h"
 
@@ -59,6 +60,7 @@ std::vector<Table> tables() {
           {"resize", ops::grid_ops()},
           {"norm", ops::norm_ops()},
           {"norm", ops::channel_norms_ops()},
+          {"norm", ops::norms_backward_ops()},
           {"loss", ops::losses_ops()},
           {"loss", ops::class_losses_ops()},
           {"attention", ops::attention_ops()},
