@@ -64,6 +64,7 @@ std::vector<Table> tables() {
           {"loss", ops::losses_ops()},
           {"loss", ops::class_losses_ops()},
           {"attention", ops::attention_ops()},
+          {"attention", ops::attention_backward_ops()},
           {"attention", ops::rope_ops()},
           {"quantisation", ops::quantization_ops()},
           {"recurrent", ops::recurrent_ops()},
