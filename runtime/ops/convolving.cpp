@@ -2,8 +2,7 @@
 
 namespace kiln::ops {
 
-Result<DType> infer_operands(InferContext &c, size_t n) {
-  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
+Status require_steps(InferContext &c, size_t n) {
   KILN_TRY(require_rank(c, 0, 2 + n));
   KILN_TRY(require_rank(c, 1, 2 + n));
   KILN_TRY(require_integers(c, "stride", n, 1));
@@ -11,6 +10,12 @@ Result<DType> infer_operands(InferContext &c, size_t n) {
   KILN_TRY(require_integers(c, "dilation", n, 1));
   if (const int64_t groups = c.attr("groups").i64(); groups < 1)
     return c.fail("groups is ", groups, ", expected at least 1");
+  return {};
+}
+
+Result<DType> infer_operands(InferContext &c, size_t n) {
+  KILN_ASSIGN(const DType dtype, product_dtype(c, 0, 1));
+  KILN_TRY(require_steps(c, n));
   for (size_t d = 0; d < n; ++d)
     KILN_TRY(require_at_most(c, 1, c.inputs[1].dims[2 + d], str_cat("at least one element along weight dim ", 2 + d)));
   return dtype;

@@ -5,7 +5,9 @@
 
 namespace kiln::ops {
 
-// The ranks of x and weight, and the attributes stride, padding, dilation and groups; the sums' dtype.
+// The ranks of the first two operands, and the attributes stride, padding, dilation and groups.
+Status require_steps(InferContext &c, size_t n);
+// The same of x and weight; the sums' dtype.
 Result<DType> infer_operands(InferContext &c, size_t n);
 // A bias, if there is one; `what` says that its length is `channels`.
 Status infer_bias(InferContext &c, const Dim &channels, std::string_view what);
