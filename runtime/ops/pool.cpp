@@ -10,65 +10,10 @@ namespace {
 
 using kernel::Core;
 
-struct Window {
-  std::vector<int64_t> kernel, stride, padding, dilation;
-  bool ceil_mode, counts_padding;
-  explicit Window(const AttrMap &attrs)
-      : kernel(list(attrs, "kernel")),
-        stride(list(attrs, "stride")),
-        padding(list(attrs, "padding")),
-        dilation(list(attrs, "dilation")),
-        ceil_mode(attrs.find("ceil_mode")->second.boolean()),
-        counts_padding(true) {
-    if (stride.empty()) stride = kernel;
-    if (dilation.empty()) dilation.assign(kernel.size(), 1);
-    if (const auto counts = attrs.find("count_include_pad"); counts != attrs.end())
-      counts_padding = counts->second.boolean();
-  }
-  int64_t extent(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
-  double size() const {
-    double size = 1;
-    for (const int64_t k : kernel) size *= static_cast<double>(k);
-    return size;
-  }
-  // Whether each window has the same divisor.
-  bool is_uniform() const {
-    const bool none = std::ranges::all_of(padding, [](int64_t p) { return p == 0; });
-    return !ceil_mode && (counts_padding || none);
-  }
-
- private:
-  static std::vector<int64_t> list(const AttrMap &attrs, std::string_view name) {
-    const auto at = attrs.find(name);
-    return at == attrs.end() || at->second.size() == 0 ? std::vector<int64_t>() : at->second.i64_list();
-  }
-};
-
 Status infer_pool(InferContext &c) {
-  const size_t n = space_of(c.op);
-  const TensorType &x = c.inputs[0];
-  KILN_TRY(require_rank(c, 0, 2 + n));
-  KILN_TRY(require_integers(c, "kernel", n, 1));
-  KILN_TRY(require_integers(c, "padding", n, 0));
-  for (const char *name : {"stride", "dilation"})
-    if (const auto at = c.attrs.find(name); at != c.attrs.end() && at->second.size())
-      KILN_TRY(require_integers(c, name, n, 1));
-  const Window window(c.attrs);
-  Shape shape = x.dims;
-  for (size_t d = 0; d < n; ++d) {
-    if (window.padding[d] > window.kernel[d] / 2)
-      return c.fail("padding ", window.padding[d], " is more than half the kernel's ", window.kernel[d]);
-    const Dim &size = x.dims[2 + d];
-    KILN_ASSIGN(Dim count, window_count(c, size, window.extent(d), window.stride[d],
-                                        {window.padding[d], window.padding[d]}, str_cat("x dim ", 2 + d)));
-    // Rounded up, as long as the last window begins in x or in the padding before it.
-    if (window.ceil_mode) {
-      const Dim rest = size + window.padding[d] * 2 - window.extent(d);
-      count = min(ceil_div(rest, window.stride[d]), floor_div(size + window.padding[d] - 1, window.stride[d])) + 1;
-    }
-    shape[2 + d] = std::move(count);
-  }
-  c.results = {make_type(x.dtype, std::move(shape))};
+  KILN_TRY(require_rank(c, 0, 2 + space_of(c.op)));
+  KILN_ASSIGN(Shape shape, pooled_shape(c, c.inputs[0].dims));
+  c.results = {make_type(c.inputs[0].dtype, std::move(shape))};
   return {};
 }
 Status infer_pool_with_indices(InferContext &c) {
@@ -84,7 +29,7 @@ Status infer_lp_pool(InferContext &c) {
 // The element of the window at new reduce axes; `fill` in the padding. Its index in x, and whether there is one, on
 // request.
 int load_window(LowerContext &c, double fill, std::vector<Expr> *at_index = nullptr, int *is_valid = nullptr) {
-  const Window window(c.attrs);
+  const PoolWindow window(c.attrs);
   std::vector<Expr> index = c.axes();
   int valid = -1;
   for (size_t d = 0; d < window.kernel.size(); ++d) {
@@ -141,18 +86,9 @@ Status lower_max_pool(LowerContext &c) {
   return {};
 }
 
-// How many elements of dim d the window at `at` counts, of expressions and of integers.
-template <class N>
-N counted(const Window &window, size_t d, const N &at, const N &size) {
-  using std::max, std::min;
-  const N begin = at * window.stride[d] - window.padding[d];
-  const N end = min(begin + window.kernel[d], size + window.padding[d]);
-  return window.counts_padding ? end - begin : min(end, size) - max(begin, N(0));
-}
-
 Status lower_avg_pool(LowerContext &c) {
   c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
-  const Window window(c.attrs);
+  const PoolWindow window(c.attrs);
   const Term x(c.body, load_window(c, 0));
   if (window.is_uniform()) return c.body.yield((x * (1 / window.size())).value()), Status();
   Expr count = 1;
@@ -165,7 +101,7 @@ Status lower_avg_pool(LowerContext &c) {
 // ---- reference kernels
 
 Pooled pooled_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
-  const Window window(c.attrs);
+  const PoolWindow window(c.attrs);
   const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
   Pooled pooled;
   for (size_t d = 0; d < at.size(); ++d) pooled.divisor *= counted(window, d, at[d], size[d]);
@@ -296,26 +232,10 @@ void samples_lp_pool(SampleSink &out, size_t n) {
 
 // ---- records
 
-std::vector<AttrDef> window_attrs(size_t n, std::initializer_list<AttrDef> more) {
-  std::vector<AttrDef> attrs = {
-      list("kernel", "the window's sizes"),
-      list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
-      list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
-      {.name = "ceil_mode",
-       .doc = "also windows that reach beyond the padding, if they begin before it",
-       .kind = AttrKind::boolean,
-       .fallback = false}};
-  attrs.insert(attrs.end(), more);
-  return attrs;
-}
-const AttrDef dilation = list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>());
-const AttrDef counts_padding = {
-    .name = "count_include_pad", .doc = "padding counts, as zeros", .kind = AttrKind::boolean, .fallback = true};
-
 template <size_t n>
 Op max_pool(std::string_view name) {
   return pool_record(name, "The largest element of each window, NaN if one is; padding is never the largest.",
-                     numeric_types, n, window_attrs(n, {dilation}), infer_pool,
+                     numeric_types, n, pool_attrs(n, {pool_dilation()}), infer_pool,
                      {.lower = lower_max_pool,
                       .reference = reference_pool<Pooling::largest>,
                       .gradient = by_rule("x", Ties::first),
@@ -327,7 +247,7 @@ Op max_pool_with_indices(std::string_view name) {
       name,
       "The largest element of each window, and its index in x's dims of space, which are counted as one: that of the "
       "first of equals or of NaN (PyTorch's: of the last NaN). The largest i64 where a window lies in padding.",
-      numeric_types, n, window_attrs(n, {dilation}), infer_pool_with_indices,
+      numeric_types, n, pool_attrs(n, {pool_dilation()}), infer_pool_with_indices,
       {.lower = lower_max_pool_with_indices,
        .reference = reference_pool<Pooling::largest>,
        .gradient = by_rule("x", Ties::first),
@@ -337,7 +257,7 @@ Op max_pool_with_indices(std::string_view name) {
 }
 template <size_t n>
 Op sum_pool(std::string_view name) {
-  return pool_record(name, "The sum of each window.", numeric_types, n, window_attrs(n, {dilation}), infer_pool,
+  return pool_record(name, "The sum of each window.", numeric_types, n, pool_attrs(n, {pool_dilation()}), infer_pool,
                      {.lower = lower_sum_pool,
                       .reference = reference_pool<Pooling::sum>,
                       .gradient = by_rule("x"),
@@ -348,7 +268,7 @@ Op lp_pool(std::string_view name) {
   return pool_record(name,
                      "sum(|x|^p)^(1/p) of each window, as ONNX has it. PyTorch's takes x^p, which has a sign, and with "
                      "ceil_mode weighs windows that are cut.",
-                     float_types, n, window_attrs(n, {dilation, number("p", "the exponent, more than 0", 2)}),
+                     float_types, n, pool_attrs(n, {pool_dilation(), number("p", "the exponent, more than 0", 2)}),
                      infer_lp_pool,
                      {.decompose = decompose_lp_pool,
                       .reference = reference_pool<Pooling::norm>,
@@ -358,7 +278,7 @@ Op lp_pool(std::string_view name) {
 template <size_t n>
 Op avg_pool(std::string_view name) {
   return pool_record(name, "The mean of each window; what is beyond the padding never counts.", float_types, n,
-                     window_attrs(n, {counts_padding}), infer_pool,
+                     pool_attrs(n, {pool_counts_padding()}), infer_pool,
                      {.lower = lower_avg_pool,
                       .reference = reference_pool<Pooling::mean>,
                       .gradient = by_rule("x"),

@@ -38,7 +38,79 @@ void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> 
   }
 }
 
+std::vector<int64_t> list_or_none(const AttrMap &attrs, std::string_view name) {
+  const auto at = attrs.find(name);
+  return at == attrs.end() || at->second.size() == 0 ? std::vector<int64_t>() : at->second.i64_list();
+}
+
 }  // namespace
+
+PoolWindow::PoolWindow(const AttrMap &attrs)
+    : kernel(list_or_none(attrs, "kernel")),
+      stride(list_or_none(attrs, "stride")),
+      padding(list_or_none(attrs, "padding")),
+      dilation(list_or_none(attrs, "dilation")),
+      ceil_mode(attrs.find("ceil_mode")->second.boolean()),
+      counts_padding(true) {
+  if (stride.empty()) stride = kernel;
+  if (dilation.empty()) dilation.assign(kernel.size(), 1);
+  if (const auto counts = attrs.find("count_include_pad"); counts != attrs.end())
+    counts_padding = counts->second.boolean();
+}
+
+double PoolWindow::size() const {
+  double size = 1;
+  for (const int64_t k : kernel) size *= static_cast<double>(k);
+  return size;
+}
+
+bool PoolWindow::is_uniform() const {
+  const bool none = std::ranges::all_of(padding, [](int64_t p) { return p == 0; });
+  return !ceil_mode && (counts_padding || none);
+}
+
+std::vector<AttrDef> pool_attrs(size_t n, std::initializer_list<AttrDef> more) {
+  std::vector<AttrDef> attrs = {
+      list("kernel", "the window's sizes"),
+      list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
+      list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
+      {.name = "ceil_mode",
+       .doc = "also windows that reach beyond the padding, if they begin before it",
+       .kind = AttrKind::boolean,
+       .fallback = false}};
+  attrs.insert(attrs.end(), more);
+  return attrs;
+}
+AttrDef pool_dilation() {
+  return list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>());
+}
+AttrDef pool_counts_padding() {
+  return {.name = "count_include_pad", .doc = "padding counts, as zeros", .kind = AttrKind::boolean, .fallback = true};
+}
+
+Result<Shape> pooled_shape(InferContext &c, Shape x) {
+  const size_t n = space_of(c.op);
+  KILN_TRY(require_integers(c, "kernel", n, 1));
+  KILN_TRY(require_integers(c, "padding", n, 0));
+  for (const char *name : {"stride", "dilation"})
+    if (const auto at = c.attrs.find(name); at != c.attrs.end() && at->second.size())
+      KILN_TRY(require_integers(c, name, n, 1));
+  const PoolWindow window(c.attrs);
+  for (size_t d = 0; d < n; ++d) {
+    if (window.padding[d] > window.kernel[d] / 2)
+      return c.fail("padding ", window.padding[d], " is more than half the kernel's ", window.kernel[d]);
+    const Dim size = x[2 + d];
+    KILN_ASSIGN(Dim count, window_count(c, size, window.extent(d), window.stride[d],
+                                        {window.padding[d], window.padding[d]}, str_cat("x dim ", 2 + d)));
+    // Rounded up, as long as the last window begins in x or in the padding before it.
+    if (window.ceil_mode) {
+      const Dim rest = size + window.padding[d] * 2 - window.extent(d);
+      count = min(ceil_div(rest, window.stride[d]), floor_div(size + window.padding[d] - 1, window.stride[d])) + 1;
+    }
+    x[2 + d] = std::move(count);
+  }
+  return x;
+}
 
 Status reference_of_pools(ReferenceContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at)) {

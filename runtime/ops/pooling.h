@@ -4,6 +4,31 @@
 
 namespace kiln::ops {
 
+// The windows of a pool whose sizes attributes tell.
+struct PoolWindow {
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  bool ceil_mode, counts_padding;
+  explicit PoolWindow(const AttrMap &attrs);
+  int64_t extent(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
+  double size() const;  // in elements
+  // Whether each window has the same divisor.
+  bool is_uniform() const;
+};
+std::vector<AttrDef> pool_attrs(size_t n, std::initializer_list<AttrDef> more);
+AttrDef pool_dilation();
+AttrDef pool_counts_padding();
+// Checks these attributes; what they make of x's dims.
+Result<Shape> pooled_shape(InferContext &c, Shape x);
+
+// How many elements of dim d the window at `at` counts, of expressions and of integers.
+template <class N>
+N counted(const PoolWindow &window, size_t d, const N &at, const N &size) {
+  using std::max, std::min;
+  const N begin = at * window.stride[d] - window.padding[d];
+  const N end = min(begin + window.kernel[d], size + window.padding[d]);
+  return window.counts_padding ? end - begin : min(end, size) - max(begin, N(0));
+}
+
 // The elements of x's space that a result element is made of, in row-major order, and what their sum is divided by.
 struct Pooled {
   std::vector<int64_t> places;

@@ -57,6 +57,7 @@ std::vector<Table> tables() {
           {"convolution", ops::convolution_backward_ops()},
           {"pooling", ops::pool_ops()},
           {"pooling", ops::adaptive_pool_ops()},
+          {"pooling", ops::pool_backward_ops()},
           {"resize", ops::resize_ops()},
           {"resize", ops::grid_ops()},
           {"norm", ops::norm_ops()},

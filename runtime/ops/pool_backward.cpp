@@ -1,0 +1,242 @@
+// The gradients of pools: those of their results, put where they came from.
+#include "runtime/ops/backward.h"
+#include "runtime/ops/composer.h"
+#include "runtime/ops/formula.h"
+#include "runtime/ops/pooling.h"
+
+namespace kiln::ops {
+namespace {
+
+using kernel::Core;
+
+// dx of dy: the dims of space are those that "size" tells.
+Result<Shape> shape_of_x(InferContext &c, const Shape &dy) {
+  const size_t n = space_of(c.op);
+  const Shape &size = c.attr("size").dim_list();
+  if (size.size() != n) return c.fail("size has ", size.size(), " values, expected ", n);
+  KILN_TRY(require_shape(c, size, "size"));
+  Shape shape = {dy[0], dy[1]};
+  shape.insert(shape.end(), size.begin(), size.end());
+  return shape;
+}
+
+// ---- max_pool_backward: by the places that the pool found
+
+// Of a window that lies in padding.
+constexpr int64_t nowhere = i64_max;
+
+Status infer_max(InferContext &c) {
+  const TensorType &indices = c.inputs[0], &dy = c.inputs[1];
+  for (size_t k : {0, 1}) KILN_TRY(require_rank(c, k, 2 + space_of(c.op)));
+  for (size_t d = 0; d < dy.rank(); ++d)
+    KILN_TRY(c.require_equal(indices.dims[d], dy.dims[d], str_cat("dim ", d, " of indices and dy")));
+  KILN_ASSIGN(Shape shape, shape_of_x(c, dy.dims));
+  c.results = {make_type(dy.dtype, std::move(shape))};
+  return {};
+}
+
+Status decompose_max(DecomposeContext &c) {
+  Composer g(c);
+  const ValueId dy = c.node.inputs[1];
+  const TensorType type = c.type(dy);
+  const Shape shape = c.node.results[0].dims;
+  const Dim pooled = product_of(std::span(type.dims).subspan(2)), plane = product_of(std::span(shape).subspan(2));
+  const auto flat = [&](ValueId x) {
+    return g("reshape", {x}, {{"shape", AttrValue(Shape{shape[0], shape[1], pooled})}});
+  };
+  // Nothing is added in place of what came from nowhere.
+  const ValueId at = flat(c.node.inputs[0]);
+  const ValueId no_place =
+      g("full", {}, {{"exact", str_cat(nowhere)}, {"dtype", DType::i64}, {"shape", AttrValue(Shape{})}});
+  const ValueId there = g("ne", {at, no_place});
+  const ValueId index = g("where", {there, at, g.number(at, 0)}),
+                source = g("where", {there, flat(dy), g.number(dy, 0)});
+  const ValueId dx =
+      g("scatter_add", {g.full(type.dtype, {shape[0], shape[1], plane}, 0), index, source}, {{"dim", 2}});
+  return g.give({g("reshape", {dx}, {{"shape", AttrValue(shape)}})});
+}
+
+Status reference_max(ReferenceContext &c) {
+  const RefTensor &indices = *c.inputs[0], &dy = *c.inputs[1];
+  RefTensor &dx = c.results[0];
+  const int64_t pooled = std::max<int64_t>(count_of(std::span(dy.shape).subspan(2)), 1);
+  const int64_t plane = count_of(std::span(dx.shape).subspan(2));
+  for (const int64_t i : indices.i)
+    if (i < 0 || (i >= plane && i != nowhere)) return out_of_range(i, plane);
+  std::vector<Wide> sums(dx.f.size());
+  for (int64_t k = 0; k < dy.size(); ++k)
+    if (const int64_t i = indices.i[static_cast<size_t>(k)]; i != nowhere)
+      sums[static_cast<size_t>(k / pooled * plane + i)] += dy.f[static_cast<size_t>(k)];
+  dx.f.assign(sums.begin(), sums.end());
+  return {};
+}
+
+// ---- avg_pool_backward
+
+Status infer_avg(InferContext &c) {
+  const TensorType &dy = c.inputs[0];
+  KILN_TRY(require_rank(c, 0, 2 + space_of(c.op)));
+  KILN_ASSIGN(Shape shape, shape_of_x(c, dy.dims));
+  KILN_ASSIGN(const Shape pooled, pooled_shape(c, shape));
+  for (size_t d = 2; d < dy.rank(); ++d)
+    KILN_TRY(c.require_equal(dy.dims[d], pooled[d], str_cat("dy dim ", d, " and the number of windows")));
+  c.results = {make_type(dy.dtype, std::move(shape))};
+  return {};
+}
+
+// The windows that hold an element are those of the last few that begin at or before it.
+Status lower_avg(LowerContext &c) {
+  c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
+  const PoolWindow window(c.attrs);
+  std::vector<Expr> index = c.axes();
+  Expr divisor = 1;
+  int valid = -1;
+  for (size_t d = 0; d < window.kernel.size(); ++d) {
+    const int64_t kernel = window.kernel[d], stride = window.stride[d];
+    Expr &at = index[2 + d];
+    const Expr place = at + window.padding[d], part = c.reduce_axis((kernel + stride - 1) / stride);
+    at = floor_div(place, stride) - part;
+    valid = both(c.body, valid, inside(c.body, part * stride + mod(place, stride), kernel));
+    valid = both(c.body, valid, inside(c.body, at, c.inputs[0].dims[2 + d]));
+    divisor = divisor * counted<Expr>(window, d, at, c.result.dims[2 + d]);
+  }
+  const Term dy(c.body, c.load(0, index, valid));
+  if (window.is_uniform()) return c.body.yield((dy * (1 / window.size())).value()), Status();
+  const Term count = Term(c.body, c.body.index(std::move(divisor))).as(c.result.dtype);
+  const Term part = dy / count;
+  c.body.yield((valid < 0 ? part : select(Term(c.body, valid), part, 0)).value());
+  return {};
+}
+
+Status reference_avg(ReferenceContext &c) {
+  const PoolWindow window(c.attrs);
+  const RefTensor &dy = *c.inputs[0];
+  RefTensor &dx = c.results[0];
+  const std::vector<int64_t> places(dy.shape.begin() + 2, dy.shape.end()), size(dx.shape.begin() + 2, dx.shape.end());
+  std::vector<Wide> sums(dx.f.size());
+  for (int64_t k = 0; k < dy.size(); ++k) {
+    const std::vector<int64_t> at = unflatten(k % count_of(places), places);
+    int64_t divisor = 1;
+    for (size_t d = 0; d < at.size(); ++d) divisor *= counted(window, d, at[d], size[d]);
+    for (int64_t tap = 0; tap < count_of(window.kernel); ++tap) {
+      std::vector<int64_t> to = unflatten(tap, window.kernel);
+      for (size_t d = 0; d < at.size(); ++d) to[d] += at[d] * window.stride[d] - window.padding[d];
+      if (const int64_t place = place_in(to, size); place >= 0)
+        sums[static_cast<size_t>(k / count_of(places) * count_of(size) + place)] +=
+            Wide(dy.f[static_cast<size_t>(k)]) / static_cast<Wide>(divisor);
+    }
+  }
+  dx.f.assign(sums.begin(), sums.end());
+  return {};
+}
+
+// ---- samples
+
+AttrValue size_attr(const Shape &planes) { return AttrValue(Shape(planes.begin() + 2, planes.end())); }
+
+void samples_max(SampleSink &out, size_t n) {
+  const auto sample = [&](const char *name, const Shape &dy, const Shape &x,
+                          std::map<std::string, int64_t> sizes = {}) {
+    int64_t plane = 1;
+    for (size_t d = 2; d < x.size(); ++d) plane *= x[d].is_integer() ? x[d].integer() : 1;
+    out.push_back({.name = name,
+                   .inputs = {i64(dy), f32(dy)},
+                   .attrs = {{"size", size_attr(x)}},
+                   .sizes = std::move(sizes),
+                   .int_low = 0,
+                   .int_high = plane});
+  };
+  sample("plain", planes(n, 3), planes(n, 4));
+  sample("overlapping", planes(n, 4), planes(n, 2));
+  Shape none = planes(n, 2), symbolic = planes(n, 2), wide = planes(n, 3);
+  none[0] = 0;
+  symbolic[0] = sym("n");
+  symbolic[2] = sym("w");
+  wide[0] = sym("n");
+  wide[2] = sym("w") + 1;
+  sample("no_planes", none, planes(n, 3));
+  sample("symbolic", symbolic, wide, {{"n", 2}, {"w", 3}});
+  if (n > 1) return;
+  sample("from_padding", {1, 1, 3}, {1, 1, 2});
+  out.back().given = {{0, i64_data({1, 1, 3}, {1, nowhere, 0})}, {1, f32_data({1, 1, 3}, {1.5f, INFINITY, 2})}};
+}
+
+void samples_avg(SampleSink &out, size_t n) {
+  struct Case {
+    const char *name;
+    int64_t size, kernel, stride, padding;
+    bool ceil_mode, counts_padding;
+  };
+  const Case cases[] = {
+      {"plain", 4, 2, 2, 0, false, true},     {"leftover", 5, 2, 3, 0, false, true},
+      {"padded", 4, 3, 1, 1, false, true},    {"of_what_is_there", 4, 3, 2, 1, false, false},
+      {"rounded_up", 4, 3, 2, 1, true, true}, {"rounded_up_of_what_is_there", 5, 2, 2, 1, true, false}};
+  const auto pooled = [&](const Case &each, const Shape &x) {
+    Shape dy = x;
+    for (size_t d = 2; d < x.size(); ++d) {
+      const Dim rest = x[d] + 2 * each.padding - each.kernel;
+      dy[d] = floor_div(rest, each.stride) + 1;
+      if (each.ceil_mode) dy[d] = min(ceil_div(rest, each.stride), floor_div(x[d] + each.padding - 1, each.stride)) + 1;
+    }
+    return dy;
+  };
+  const auto sample = [&](const Case &each, Shape dy, const Shape &x, std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(each.name, std::move(dy),
+                            {{"size", size_attr(x)},
+                             {"kernel", ops::each(n, each.kernel)},
+                             {"stride", ops::each(n, each.stride)},
+                             {"padding", ops::each(n, each.padding)},
+                             {"ceil_mode", each.ceil_mode},
+                             {"count_include_pad", each.counts_padding}},
+                            std::move(sizes)));
+  };
+  for (const Case &each : cases) sample(each, pooled(each, planes(n, each.size)), planes(n, each.size));
+  Shape none = planes(n, 4);
+  none[0] = 0;
+  sample({"no_planes", 4, 2, 2, 0, false, true}, pooled(cases[0], none), none);
+  const Case symbolic = {"symbolic", 4, 3, 2, 1, true, false};
+  Shape x = planes(n, 4), dy = pooled(symbolic, x);
+  x[0] = dy[0] = sym("n");
+  dy[2] = sym("w");
+  x[2] = 2 * sym("w") - 1;
+  sample(symbolic, dy, x, {{"n", 2}, {"w", 4}});
+}
+
+// ---- records
+
+AttrDef size_of_x() { return list("size", "of x's dims of space", AttrKind::dim); }
+
+template <size_t n>
+Op max_pool_backward(std::string_view name) {
+  return {{.name = name,
+           .doc = "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
+           .args = {{"indices", "the pool's, of dy's shape; the largest i64: nowhere", dtypes(DType::i64), Arity::one,
+                     /*same_dtype=*/false},
+                    {"dy", layout_doc(n), float_types}},
+           .result_names = {"dx"},
+           .attrs = {size_of_x()},
+           .infer = infer_max},
+          {.decompose = decompose_max, .reference = reference_max, .samples = [](SampleSink &out) {
+             samples_max(out, n);
+           }}};
+}
+template <size_t n>
+Op avg_pool_backward(std::string_view name) {
+  return {{.name = name,
+           .doc = "The gradient of an avg_pool's x.",
+           .args = {{"dy", layout_doc(n), float_types}},
+           .result_names = {"dx"},
+           .attrs = pool_attrs(n, {pool_counts_padding(), size_of_x()}),
+           .infer = infer_avg},
+          {.lower = lower_avg, .reference = reference_avg, .samples = [](SampleSink &out) { samples_avg(out, n); }}};
+}
+
+const Op records[] = {max_pool_backward<1>("max_pool1d_backward"), max_pool_backward<2>("max_pool2d_backward"),
+                      max_pool_backward<3>("max_pool3d_backward"), avg_pool_backward<1>("avg_pool1d_backward"),
+                      avg_pool_backward<2>("avg_pool2d_backward"), avg_pool_backward<3>("avg_pool3d_backward")};
+
+}  // namespace
+
+std::span<const Op> pool_backward_ops() { return records; }
+
+}  // namespace kiln::ops
