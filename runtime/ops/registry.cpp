@@ -60,6 +60,7 @@ std::vector<Table> tables() {
           {"pooling", ops::pool_backward_ops()},
           {"resize", ops::resize_ops()},
           {"resize", ops::grid_ops()},
+          {"resize", ops::resize_backward_ops()},
           {"norm", ops::norm_ops()},
           {"norm", ops::channel_norms_ops()},
           {"norm", ops::norms_backward_ops()},

@@ -85,3 +85,22 @@ def grid_sample(c):
 def affine_grid(c):
     theta = c.tensor(0)
     return F.affine_grid(theta, [theta.shape[0], 1, *c.size], c.align_corners)
+
+
+def resize_backward(forward):
+    """By the result for each unit vector: all of them resize linearly."""
+    def gradient(c):
+        dy = c.x[0]
+        if dy.size == 0:
+            return np.zeros((*dy.shape[:2], *c.size))
+        count = int(np.prod(c.size))
+        units = np.eye(count).reshape(count, 1, *c.size)
+        attrs = {**c.attrs, "size": list(dy.shape[2:])}
+        results = np.asarray(forward(type(c)([units], ["f64"], attrs, c.run)))
+        return (dy.reshape(-1, int(np.prod(dy.shape[2:]))) @ results.reshape(count, -1).T).reshape(*dy.shape[:2], *c.size)
+    return gradient
+
+
+for resizing in (resize_nearest, resize_linear, resize_cubic):
+    name = resizing.__name__
+    peer(f"{name}_backward", f"the transpose of what {name}'s peer does")(resize_backward(resizing))
