@@ -47,6 +47,7 @@ std::vector<Table> tables() {
           {"indexing", ops::picking_ops()},
           {"indexing", ops::scatter_ops()},
           {"indexing", ops::combining_ops()},
+          {"indexing", ops::embedding_backward_ops()},
           {"contraction", ops::matmul_ops()},
           {"contraction", ops::einsum_ops()},
           {"contraction", ops::determinant_ops()},
