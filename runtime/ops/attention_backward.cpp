@@ -190,6 +190,7 @@ Op attention_backward() {
            .infer = infer_attention_backward},
           {.decompose = decompose_attention_backward,
            .reference = reference_attention_backward,
+           .gradient = through_decomposition(),
            .samples = samples_attention_backward}};
 }
 

@@ -261,9 +261,10 @@ Op of_input(std::string_view name) {
            .result_names = {"dx"},
            .attrs = step_attrs(n, list("size", "of x's dims of space", AttrKind::dim)),
            .infer = infer_input},
-          {.decompose = decompose_input, .reference = reference_backward, .samples = [](SampleSink &out) {
-             samples_backward(out, n, true);
-           }}};
+          {.decompose = decompose_input,
+           .reference = reference_backward,
+           .gradient = through_decomposition(),
+           .samples = [](SampleSink &out) { samples_backward(out, n, true); }}};
 }
 template <size_t n>
 Op of_weight(std::string_view name) {
@@ -273,9 +274,10 @@ Op of_weight(std::string_view name) {
            .result_names = {"dweight"},
            .attrs = step_attrs(n, list("kernel", "of the weight's dims of space")),
            .infer = infer_weight},
-          {.decompose = decompose_weight, .reference = reference_backward, .samples = [](SampleSink &out) {
-             samples_backward(out, n, false);
-           }}};
+          {.decompose = decompose_weight,
+           .reference = reference_backward,
+           .gradient = through_decomposition(),
+           .samples = [](SampleSink &out) { samples_backward(out, n, false); }}};
 }
 
 const Op records[] = {of_input<1>("conv1d_backward_input"),   of_input<2>("conv2d_backward_input"),

@@ -85,6 +85,7 @@ const Op records[] = {
       .infer = infer_embedding_backward},
      {.decompose = decompose_embedding_backward,
       .reference = reference_embedding_backward,
+      .gradient = through_decomposition(),
       .samples = samples_embedding_backward}},
 };
 

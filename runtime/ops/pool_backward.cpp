@@ -216,9 +216,10 @@ Op max_pool_backward(std::string_view name) {
            .result_names = {"dx"},
            .attrs = {size_of_x()},
            .infer = infer_max},
-          {.decompose = decompose_max, .reference = reference_max, .samples = [](SampleSink &out) {
-             samples_max(out, n);
-           }}};
+          {.decompose = decompose_max,
+           .reference = reference_max,
+           .gradient = through_decomposition(),
+           .samples = [](SampleSink &out) { samples_max(out, n); }}};
 }
 template <size_t n>
 Op avg_pool_backward(std::string_view name) {
@@ -228,7 +229,9 @@ Op avg_pool_backward(std::string_view name) {
            .result_names = {"dx"},
            .attrs = pool_attrs(n, {pool_counts_padding(), size_of_x()}),
            .infer = infer_avg},
-          {.lower = lower_avg, .reference = reference_avg, .samples = [](SampleSink &out) { samples_avg(out, n); }}};
+          {.lower = lower_avg, .reference = reference_avg, .gradient = by_rule("dy"), .samples = [](SampleSink &out) {
+             samples_avg(out, n);
+           }}};
 }
 
 const Op records[] = {max_pool_backward<1>("max_pool1d_backward"), max_pool_backward<2>("max_pool2d_backward"),

@@ -146,14 +146,17 @@ const Op records[] = {
              {half_pixel_attr("as resize_nearest has it", false)}, infer_nearest_backward,
              {.decompose = decompose_nearest_backward,
               .reference = reference_nearest_backward,
+              .gradient = through_decomposition(),
               .samples = samples_nearest_backward}),
     backward("resize_linear_backward", "The gradient of resize_linear's x.", filter_attrs(), infer_weighed_backward,
              {.decompose = decompose_weighed_backward,
               .reference = reference_weighed_backward,
+              .gradient = through_decomposition(),
               .samples = samples_linear_backward}),
     backward("resize_cubic_backward", "The gradient of resize_cubic's x.", filter_attrs(), infer_weighed_backward,
              {.decompose = decompose_weighed_backward,
               .reference = reference_weighed_backward,
+              .gradient = through_decomposition(),
               .samples = samples_weighed_backward}),
 };
 
