@@ -5,6 +5,7 @@
 
 #include "runtime/graph/json.h"
 #include "runtime/ops/nesting.h"
+#include "runtime/ops/sample_shapes.h"
 
 namespace kiln::ops {
 namespace {
@@ -164,50 +165,53 @@ AttrValue mask_graph(const std::vector<DType> &captured) {
 }
 
 void samples_attention(SampleSink &out) {
-  const Dim b = sym("b"), t = sym("t"), s = sym("s");
-  auto sample = [&](const char *name, Shape q, Dim groups, Dim keys, int64_t width, AttrMap attrs = {},
-                    std::vector<TensorType> more = {}, std::map<std::string, int64_t> sizes = {}) {
-    const TensorType k = f32({q[0], groups, keys, q[3]}), v = f32({q[0], groups, keys, width});
-    Sample made{
-        .name = name, .inputs = {f32(std::move(q)), k, v}, .attrs = std::move(attrs), .sizes = std::move(sizes)};
+  // q's shape, and groups, keys and width.
+  const auto sample = [&](const char *name, const char *queries, const char *others, AttrMap attrs = {},
+                          std::vector<TensorType> more = {}, std::map<std::string, int64_t> sizes = {}) {
+    const Shape q = shape_from(queries), of = shape_from(others);
+    Sample made{.name = name,
+                .inputs = {f32(q), f32({q[0], of[0], of[1], q[3]}), f32({q[0], of[0], of[1], of[2]})},
+                .attrs = std::move(attrs),
+                .sizes = std::move(sizes)};
     made.inputs.insert(made.inputs.end(), more.begin(), more.end());
     out.push_back(std::move(made));
   };
   const AttrMap causal = {{"causal", true}};
-  sample("plain", {2, 3, 7, 8}, 3, 9, 8);
-  sample("other_width", {1, 2, 5, 16}, 2, 17, 33);
-  sample("given_scale", {1, 2, 5, 8}, 2, 5, 8, {{"scale", 0.3}});
-  sample("grouped_heads", {2, 6, 7, 8}, 2, 9, 5);
-  sample("one_group", {1, 4, 17, 16}, 1, 17, 16, causal);
-  sample("causal", {2, 2, 17, 8}, 2, 17, 8, causal);
-  sample("causal_more_keys", {1, 2, 3, 8}, 2, 17, 8, causal);
-  sample("causal_fewer_keys", {1, 2, 9, 8}, 2, 5, 8, causal);  // the first queries see nothing: 0
-  sample("one_query", {1, 4, 1, 8}, 2, 33, 8, causal);
-  sample("no_queries", {1, 2, 0, 8}, 2, 5, 8);
-  sample("no_keys", {1, 2, 3, 8}, 2, 0, 8);
-  sample("mask", {2, 2, 5, 8}, 2, 9, 8, {}, {boolean({5, 9})});
-  sample("mask_for_each_head", {2, 4, 5, 8}, 2, 9, 8, {}, {boolean({2, 4, 5, 9})});
-  sample("mask_for_each_batch", {2, 4, 5, 8}, 2, 9, 8, causal, {boolean({2, 1, 1, 9})});
-  sample("float_mask", {2, 4, 5, 8}, 4, 9, 8, {}, {f32({4, 1, 9})});
-  sample("symbolic", {b, 4, t, 16}, 2, t, 16, causal, {}, {{"b", 2}, {"t", 7}});
-  sample("symbolic_keys", {b, 4, t, 16}, 4, s, 8, causal, {}, {{"b", 1}, {"t", 3}, {"s", 9}});
-  sample("symbolic_one", {b, 2, t, 8}, 1, t, 8, causal, {}, {{"b", 1}, {"t", 1}});
-  sample("symbolic_mask", {b, 2, t, 8}, 2, s, 8, {}, {boolean({b, 1, t, s})}, {{"b", 2}, {"t", 5}, {"s", 4}});
-  sample("window", {1, 2, 9, 4}, 1, 9, 3, {{"window", ints({2, 1})}});
-  sample("window_left", {1, 1, 5, 4}, 1, 9, 3, {{"window", ints({3, -1})}, {"causal", true}});
-  sample("window_right", {1, 1, 7, 4}, 1, 4, 3, {{"window", ints({-1, 2})}});  // the first query sees nothing
-  sample("window_of_one", {b, 2, t, 4}, 1, t, 3, {{"window", ints({0, 0})}, {"logsumexp", true}}, {},
+  sample("plain", "2, 3, 7, 8", "3, 9, 8");
+  sample("other_width", "1, 2, 5, 16", "2, 17, 33");
+  sample("given_scale", "1, 2, 5, 8", "2, 5, 8", {{"scale", 0.3}});
+  sample("grouped_heads", "2, 6, 7, 8", "2, 9, 5");
+  sample("one_group", "1, 4, 17, 16", "1, 17, 16", causal);
+  sample("causal", "2, 2, 17, 8", "2, 17, 8", causal);
+  sample("causal_more_keys", "1, 2, 3, 8", "2, 17, 8", causal);
+  sample("causal_fewer_keys", "1, 2, 9, 8", "2, 5, 8", causal);  // the first queries see nothing: 0
+  sample("one_query", "1, 4, 1, 8", "2, 33, 8", causal);
+  sample("no_queries", "1, 2, 0, 8", "2, 5, 8");
+  sample("no_keys", "1, 2, 3, 8", "2, 0, 8");
+  sample("mask", "2, 2, 5, 8", "2, 9, 8", {}, {boolean({5, 9})});
+  sample("mask_for_each_head", "2, 4, 5, 8", "2, 9, 8", {}, {boolean({2, 4, 5, 9})});
+  sample("mask_for_each_batch", "2, 4, 5, 8", "2, 9, 8", causal, {boolean({2, 1, 1, 9})});
+  sample("float_mask", "2, 4, 5, 8", "4, 9, 8", {}, {f32({4, 1, 9})});
+  sample("symbolic", "b, 4, t, 16", "2, t, 16", causal, {}, {{"b", 2}, {"t", 7}});
+  sample("symbolic_keys", "b, 4, t, 16", "4, s, 8", causal, {}, {{"b", 1}, {"t", 3}, {"s", 9}});
+  sample("symbolic_one", "b, 2, t, 8", "1, t, 8", causal, {}, {{"b", 1}, {"t", 1}});
+  sample("symbolic_mask", "b, 2, t, 8", "2, s, 8", {}, {boolean(shape_from("b, 1, t, s"))},
+         {{"b", 2}, {"t", 5}, {"s", 4}});
+  sample("window", "1, 2, 9, 4", "1, 9, 3", {{"window", ints({2, 1})}});
+  sample("window_left", "1, 1, 5, 4", "1, 9, 3", {{"window", ints({3, -1})}, {"causal", true}});
+  sample("window_right", "1, 1, 7, 4", "1, 4, 3", {{"window", ints({-1, 2})}});  // the first query sees nothing
+  sample("window_of_one", "b, 2, t, 4", "1, t, 3", {{"window", ints({0, 0})}, {"logsumexp", true}}, {},
          {{"b", 2}, {"t", 3}});
-  sample("softcap", {1, 2, 5, 8}, 1, 7, 3, {{"softcap", 0.75}}, {f32({5, 7})});
-  sample("logsumexp", {1, 2, 5, 4}, 1, 3, 3, {{"logsumexp", true}, {"causal", true}, {"softcap", 3.0}});
-  sample("score_graph", {2, 2, 3, 4}, 1, 5, 3, {{"score_graph", score_graph(DType::f32, false)}});
-  sample("mask_graph", {1, 2, 5, 4}, 2, 5, 3, {{"mask_graph", mask_graph({})}, {"logsumexp", true}},
+  sample("softcap", "1, 2, 5, 8", "1, 7, 3", {{"softcap", 0.75}}, {f32({5, 7})});
+  sample("logsumexp", "1, 2, 5, 4", "1, 3, 3", {{"logsumexp", true}, {"causal", true}, {"softcap", 3.0}});
+  sample("score_graph", "2, 2, 3, 4", "1, 5, 3", {{"score_graph", score_graph(DType::f32, false)}});
+  sample("mask_graph", "1, 2, 5, 4", "2, 5, 3", {{"mask_graph", mask_graph({})}, {"logsumexp", true}},
          {boolean({2, 1, 5})});
-  sample("both_graphs", {b, 4, t, 4}, 2, s, 3,
+  sample("both_graphs", "b, 4, t, 4", "2, s, 3",
          {{"score_graph", score_graph(DType::f32, true)}, {"mask_graph", mask_graph({DType::f32})}},
          {boolean({}), f32({4, 1})}, {{"b", 2}, {"t", 3}, {"s", 4}});
   for (const DType small : {DType::f16, DType::f64}) {  // what is captured is read in f32 where it is small
-    sample(str_cat("both_graphs_", name_of(small)).c_str(), {1, 2, 3, 4}, 2, 4, 3, out.back().attrs,
+    sample(str_cat("both_graphs_", name_of(small)).c_str(), "1, 2, 3, 4", "2, 4, 3", out.back().attrs,
            {boolean({}), f32({2, 1})});
     if (small == DType::f64)
       out.back().attrs = {{"score_graph", score_graph(small, true)}, {"mask_graph", mask_graph({small})}};
@@ -220,9 +224,9 @@ void samples_attention(SampleSink &out) {
     every.push_back(static_cast<DType>(number));
     more.push_back(make_type(every.back(), {2, 1}));
   }
-  sample("every_dtype", {1, 1, 2, 3}, 1, 2, 2, {{"mask_graph", mask_graph(every)}}, std::move(more));
+  sample("every_dtype", "1, 1, 2, 3", "1, 2, 2", {{"mask_graph", mask_graph(every)}}, std::move(more));
   // A NaN makes its query's row NaN, and an infinite value the rows that weigh it, even by 0.
-  sample("not_finite", {1, 1, 3, 2}, 1, 2, 1);
+  sample("not_finite", "1, 1, 3, 2", "1, 2, 1");
   out.back().given = {{0, f32_data({1, 1, 3, 2}, {1, 2, NAN, 1, -INFINITY, 0})},
                       {1, f32_data({1, 1, 2, 2}, {1, 0.5f, 2, 1})},
                       {2, f32_data({1, 1, 2, 1}, {3, INFINITY})}};

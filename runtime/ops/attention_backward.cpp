@@ -5,6 +5,7 @@
 #include "runtime/ops/attention.h"
 #include "runtime/ops/backward.h"
 #include "runtime/ops/reference.h"
+#include "runtime/ops/sample_shapes.h"
 
 namespace kiln::ops {
 namespace {
@@ -131,7 +132,7 @@ void give_results(Sample &sample, const Op &attention) {
     for (const Dim &dim : type.dims) results[k].shape.push_back(dim.integer());
     results[k].allocate();
   }
-  ReferenceContext context{attention, inputs, results, attrs, {}};
+  ReferenceContext context{attention, inputs, results, attrs, {}, {}};
   [[maybe_unused]] const Status computed = attention.reference(context);
   assert(complete.ok() && computed.ok());
   for (size_t k = 0; k < 2; ++k) {
@@ -142,34 +143,34 @@ void give_results(Sample &sample, const Op &attention) {
 }
 
 void samples_attention_backward(SampleSink &out) {
-  const Dim b = sym("b"), t = sym("t"), s = sym("s");
-  const auto sample = [&](const char *name, const Shape &q, const Dim &groups, const Dim &keys, int64_t width,
-                          AttrMap attrs = {}, std::vector<TensorType> mask = {},
-                          std::map<std::string, int64_t> sizes = {}) -> Sample & {
-    const TensorType y = f32({q[0], q[1], q[2], width});
+  // q's shape, and groups, keys and width.
+  const auto sample = [&](const char *name, const char *queries, const char *others, AttrMap attrs = {},
+                          std::vector<TensorType> mask = {}, std::map<std::string, int64_t> sizes = {}) -> Sample & {
+    const Shape q = shape_from(queries), of = shape_from(others);
+    const TensorType y = f32({q[0], q[1], q[2], of[2]});
     Sample made{.name = name,
-                .inputs = {f32(q), f32({q[0], groups, keys, q[3]}), f32({q[0], groups, keys, width}), y,
+                .inputs = {f32(q), f32({q[0], of[0], of[1], q[3]}), f32({q[0], of[0], of[1], of[2]}), y,
                            f32({q[0], q[1], q[2]}), y},
                 .attrs = std::move(attrs),
                 .sizes = std::move(sizes)};
     made.inputs.insert(made.inputs.end(), mask.begin(), mask.end());
     return out.emplace_back(std::move(made));
   };
-  sample("plain", {2, 2, 3, 4}, 2, 5, 3, {{"scale", 0.25}});
-  sample("causal", {1, 4, 5, 4}, 2, 5, 3, {{"causal", true}, {"scale", 0.25}});
-  sample("mask", {1, 2, 3, 4}, 1, 5, 3, {{"scale", 0.125}}, {boolean({3, 5})});
-  sample("no_queries", {1, 2, 0, 4}, 2, 3, 3);
-  sample("no_keys", {1, 2, 3, 4}, 2, 0, 3);
-  sample("symbolic", {b, 2, t, 4}, 1, s, 3, {{"scale", 0.25}, {"window", ints({1, 1})}}, {},
+  sample("plain", "2, 2, 3, 4", "2, 5, 3", {{"scale", 0.25}});
+  sample("causal", "1, 4, 5, 4", "2, 5, 3", {{"causal", true}, {"scale", 0.25}});
+  sample("mask", "1, 2, 3, 4", "1, 5, 3", {{"scale", 0.125}}, {boolean({3, 5})});
+  sample("no_queries", "1, 2, 0, 4", "2, 3, 3");
+  sample("no_keys", "1, 2, 3, 4", "2, 0, 3");
+  sample("symbolic", "b, 2, t, 4", "1, s, 3", {{"scale", 0.25}, {"window", ints({1, 1})}}, {},
          {{"b", 2}, {"t", 3}, {"s", 4}});
-  sample("small_floats", {1, 2, 3, 4}, 1, 4, 3, {{"scale", 0.125}});
+  sample("small_floats", "1, 2, 3, 4", "1, 4, 3", {{"scale", 0.125}});
   for (size_t k = 0; k < out.back().inputs.size(); ++k)
     if (k != lse_arg) out.back().inputs[k].dtype = DType::f16;
   const Op &attention = *find_op("attention");
-  give_results(sample("whole", {2, 4, 3, 5}, 2, 4, 3), attention);
-  give_results(sample("whole_causal", {1, 2, 5, 4}, 1, 3, 3, {{"causal", true}}), attention);  // two see nothing
-  give_results(sample("whole_window", {1, 2, 5, 4}, 2, 5, 3, {{"window", ints({1, 2})}, {"scale", 0.75}}), attention);
-  give_results(sample("whole_capped", {1, 2, 3, 4}, 1, 4, 3, {{"softcap", 0.75}, {"causal", true}},
+  give_results(sample("whole", "2, 4, 3, 5", "2, 4, 3"), attention);
+  give_results(sample("whole_causal", "1, 2, 5, 4", "1, 3, 3", {{"causal", true}}), attention);  // two see nothing
+  give_results(sample("whole_window", "1, 2, 5, 4", "2, 5, 3", {{"window", ints({1, 2})}, {"scale", 0.75}}), attention);
+  give_results(sample("whole_capped", "1, 2, 3, 4", "1, 4, 3", {{"softcap", 0.75}, {"causal", true}},
                       {make_type(DType::f64, {2, 1, 4})}),
                attention);
 }

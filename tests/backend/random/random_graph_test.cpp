@@ -226,8 +226,7 @@ void count_drawn(const Graph &graph, std::map<std::string_view, int> &count) {
     for (const TensorType &type : node.results) ++count[name_of(type.dtype)];
     if (!node.op) continue;
     ++count[node.op->name];
-    for (const auto &[name, value] : node.attrs)
-      if (value.kind() == AttrKind::graph) count_drawn(*value.graph(), count);
+    for (const auto &[name, nested] : nested_graphs(node)) count_drawn(*nested, count);
   }
 }
 
