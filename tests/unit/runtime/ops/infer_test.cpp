@@ -138,6 +138,23 @@ TEST(Infer, ChecksOtherViews) {
   EXPECT_EQ(inferred("squeeze", {f32({3, 5})}, {{"dims", ints({0})}}),
             "[squeeze] dim 0 of x, to be removed, and 1 must be equal; they are 3 and 1");
   EXPECT_EQ(inferred("unsqueeze", {f32({3, 5})}, {{"dims", ints({0, -1})}}), "f32[1, 3, 5, 1]");
+  const Dim n = sym("n");
+  const auto strided = [](Shape dims, Shape strides, Dim offset = 0) -> AttrMap {
+    return {{"shape", AttrValue(std::move(dims))}, {"strides", AttrValue(std::move(strides))}, {"offset", offset}};
+  };
+  EXPECT_EQ(inferred("as_strided", {f32({3, 4})}, strided({3}, {5}, 1)), "f32[3]");
+  EXPECT_EQ(inferred("as_strided", {f32({3, 4})}, strided({0, 9}, {5, 5}, 20)), "f32[0, 9]");
+  EXPECT_EQ(checked_at_a_call("as_strided", {f32({n})}, strided({2, 3}, {3, 1})), "max(6, n) = n");
+}
+
+TEST(Infer, ChecksTransforms) {
+  const Dim n = sym("n");
+  EXPECT_EQ(inferred("rfft", {f32({3, n})}), "f32[3, n // 2 + 1, 2]");
+  EXPECT_EQ(inferred("irfft", {f32({3, 5, 2})}), "f32[3, 8]");
+  EXPECT_EQ(inferred("irfft", {f32({5, 2})}, {{"n", Dim(9)}}), "f32[9]");
+  EXPECT_EQ(inferred("stft", {f32({3, 16})}, {{"n_fft", 8}, {"hop", 4}}), "f32[3, 5, 5, 2]");
+  EXPECT_EQ(inferred("stft", {f32({n})}, {{"n_fft", 8}, {"hop", 4}, {"center", false}, {"onesided", false}}),
+            "f32[8, n // 4 - 1, 2]");
 }
 
 TEST(Infer, JoinsAndIndexes) {
