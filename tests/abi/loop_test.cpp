@@ -31,7 +31,7 @@ int32_t answer(void *user, uint32_t kind, const char *text, uint64_t size) {
 
 class LoopTest : public ::testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Backends, LoopTest, ::testing::Values("cpu", "reference"),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &instance) { return std::string(instance.param); });
 
 TEST_P(LoopTest, EventsTellOfItAndEndIt) {
   Seen seen;

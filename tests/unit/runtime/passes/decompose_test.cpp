@@ -93,14 +93,16 @@ TEST(NestedGraphs, KnowWhichOperandAnInputIs) {
   const Op &attention = *find_op("attention");
   Node node;
   node.op = &attention;
-  EXPECT_EQ(operand_of_input(node, "score_graph", 4), std::nullopt);
-  EXPECT_EQ(operand_of_input(node, "score_graph", 5), 4u);
-  EXPECT_EQ(operand_of_input(node, "mask_graph", 3), std::nullopt);
-  EXPECT_EQ(operand_of_input(node, "mask_graph", 5), 5u);
+  EXPECT_EQ(operand_given(node, "score_graph", 4), std::nullopt);
+  EXPECT_EQ(operand_given(node, "score_graph", 5), 4u);
+  EXPECT_EQ(operand_given(node, "mask_graph", 3), std::nullopt);
+  EXPECT_EQ(operand_given(node, "mask_graph", 5), 5u);
   node.op = find_op("cond");
-  EXPECT_EQ(operand_of_input(node, "then_graph", 0), 1u);
+  EXPECT_EQ(operand_given(node, "then_graph", 0), 1u);
   node.op = find_op("while");
-  EXPECT_EQ(operand_of_input(node, "body_graph", 0), 0u);
+  node.attrs = {{"carried", 1}};
+  EXPECT_EQ(operand_given(node, "body_graph", 0), std::nullopt) << "is carried";
+  EXPECT_EQ(operand_given(node, "body_graph", 1), 1u);
 }
 
 // An op that decomposes into itself.
