@@ -20,7 +20,7 @@
 namespace kiln::testing {
 namespace {
 
-constexpr int shards = 8;  // each of more graphs than there are ops, which each begin some
+constexpr int shards = 8;           // each of more graphs than there are ops, which each begin some
 constexpr int enough_failures = 3;  // of a shard: one bug shows in many graphs
 
 // KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
