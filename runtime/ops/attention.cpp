@@ -61,28 +61,35 @@ Status infer_attention(InferContext &c) {
 
 // ---- decomposition
 
-// Calls a graph with [B, H, T, S], or what broadcasts to that.
-ValueId called(DecomposeContext &c, Composer &g, Scoring &steps, const GraphPtr &graph, std::vector<ValueId> operands) {
+// Calls the graph of attribute `name`. Its nodes are named by their path, which errors of a call tell.
+Result<ValueId> called(DecomposeContext &c, Composer &g, Scoring &steps, std::string_view name,
+                       std::vector<ValueId> operands) {
   const Shape scores = steps.sizes.scores();
   for (size_t d = 0; d < 4; ++d) operands.push_back(steps.numbers(scores[d], d, 4));
-  for (size_t k = first_captured; g.ok() && k < c.node.inputs.size(); ++k) {
+  for (size_t k = first_captured; k < c.node.inputs.size(); ++k) {
     const ValueId captured = c.node.inputs[k];
     const DType dtype = c.type(captured).dtype;
     operands.push_back(is_small_float(dtype) ? g.convert(captured, dtype_info(dtype).computes_as) : captured);
   }
-  return g("call", std::move(operands), {{"graph", graph}});
+  if (!g.ok()) return g.give({});
+  const std::string path = str_cat(c.node.name, ".", name);
+  KILN_ASSIGN(const uint32_t id, c.edit.add(c.ops.find("call"), operands, {{"graph", graph_of(c.node.attrs, name)}},
+                                            c.edit.view().find(path) ? "" : path));
+  return ValueId{id, 0};
 }
 
-ValueId modified(DecomposeContext &c, Composer &g, Scoring &steps, ValueId scores) {
+Result<ValueId> modified(DecomposeContext &c, Composer &g, Scoring &steps, ValueId scores) {
   const DType wide = dtype_info(steps.dtype).computes_as;
-  if (const GraphPtr graph = graph_of(c.node.attrs, "score_graph")) {
+  if (graph_of(c.node.attrs, "score_graph")) {
     ValueId given = steps.reshape(scores, steps.sizes.scores());
     if (wide != steps.dtype) given = g.convert(given, wide);
-    const ValueId made = called(c, g, steps, graph, {given});
+    KILN_ASSIGN(const ValueId made, called(c, g, steps, "score_graph", {given}));
     scores = steps.grouped(wide == steps.dtype ? made : g.convert(made, steps.dtype));
   }
-  if (const GraphPtr graph = graph_of(c.node.attrs, "mask_graph"))
-    scores = steps.masked_by(scores, called(c, g, steps, graph, {}));
+  if (graph_of(c.node.attrs, "mask_graph")) {
+    KILN_ASSIGN(const ValueId visible, called(c, g, steps, "mask_graph", {}));
+    scores = steps.masked_by(scores, visible);
+  }
   return scores;
 }
 
@@ -104,7 +111,7 @@ Status decompose_attention(DecomposeContext &c) {
   Composer g(c);
   Scoring steps(c, g);
   const AttentionSizes &s = steps.sizes;
-  ValueId scores = modified(c, g, steps, steps.capped(steps.scaled()));
+  KILN_ASSIGN(ValueId scores, modified(c, g, steps, steps.capped(steps.scaled())));
   if (c.node.inputs.size() > mask_arg) scores = steps.masked_by(scores, c.node.inputs[mask_arg]);
   const Weights w = weighed(g, steps.masked_by_place(scores));
   const ValueId y = g("matmul", {w.weights, steps.one_repeat(c.node.inputs[v_arg])});

@@ -41,7 +41,7 @@ Status decompose_attention_backward(DecomposeContext &c) {
     return g("matmul", {a, b}, *transposed ? AttrMap{{transposed, true}} : AttrMap{});
   };
 
-  ValueId tanh = in[q_arg];
+  ValueId tanh;
   ValueId scores = steps.capped(steps.scaled(), &tanh);
   if (in.size() > mask_arg) scores = steps.masked_by(scores, in[mask_arg]);
   scores = steps.masked_by_place(scores);
