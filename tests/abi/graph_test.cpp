@@ -108,6 +108,18 @@ TEST_F(GraphTest, AttributesReadBackWithDefaults) {
   EXPECT_EQ(count, 0u) << "attributes at their defaults are not listed";
 }
 
+TEST_F(GraphTest, AGraphThatIsLeftOutIsNone) {
+  const kiln_value q = input("q", {{1, 0}, {1, 0}, {2, 0}, {4, 0}});
+  const kiln_value y = add("attention", {q, q, q});
+  kiln_attr attr{};
+  ASSERT_OK(kiln_node_attr(kiln_edit_view(edit.get()), y >> 32, "mask_graph", 10, &attr));
+  EXPECT_EQ(attr.kind, KILN_ATTR_GRAPH);
+  EXPECT_EQ(attr.count, 0u);
+  const kiln_value same = add("attention", {q, q, q}, {attr});
+  ASSERT_OK(kiln_node_attr(kiln_edit_view(edit.get()), same >> 32, "mask_graph", 10, &attr));
+  EXPECT_EQ(attr.count, 0u);
+}
+
 TEST_F(GraphTest, IntegersServeAsDims) {
   const kiln_value x = input("x", {{2, 0}, {4, 0}});
   const int64_t shape[] = {8};
