@@ -97,7 +97,8 @@ def resize_backward(forward):
         units = np.eye(count).reshape(count, 1, *c.size)
         attrs = {**c.attrs, "size": list(dy.shape[2:])}
         results = np.asarray(forward(type(c)([units], ["f64"], attrs, c.run)))
-        return (dy.reshape(-1, int(np.prod(dy.shape[2:]))) @ results.reshape(count, -1).T).reshape(*dy.shape[:2], *c.size)
+        sums = dy.reshape(-1, int(np.prod(dy.shape[2:]))) @ results.reshape(count, -1).T
+        return sums.reshape(*dy.shape[:2], *c.size)
     return gradient
 
 
