@@ -1,8 +1,8 @@
 // associative_scan: each element of sequences combined with all before it.
 #include <map>
 
-#include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
+#include "runtime/ops/loop.h"
 #include "runtime/ops/nesting.h"
 
 namespace kiln::ops {
@@ -46,7 +46,6 @@ AttrValue dim_brought_to(size_t dim, size_t to, size_t rank) {
 // (carried, is this the first?, element) -> (carried anew, the same as a result): the first element as it is, later
 // ones combined with what came before.
 Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const TensorType> elements) {
-  Edit edit;
   std::map<Dim, Dim> symbols;  // a nested graph has its own; what binds them are bare dims
   const auto inside = [&](const TensorType &type) {
     Shape dims;
@@ -56,25 +55,21 @@ Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const Tenso
                          : symbols.try_emplace(dim, Expr::symbol(str_cat("size", symbols.size()))).first->second);
     return make_type(type.dtype, std::move(dims));
   };
-  std::vector<ValueId> operands;  // of the combination
-  for (size_t k = 0; k < elements.size(); ++k) {
-    KILN_ASSIGN(operands.emplace_back(), edit.input(str_cat("carried", k), inside(elements[k])));
-  }
-  KILN_ASSIGN(const ValueId is_first, edit.input("is_first", make_type(DType::boolean, {})));
-  for (size_t k = 0; k < elements.size(); ++k) {
-    KILN_ASSIGN(operands.emplace_back(), edit.input(str_cat("element", k), inside(elements[k])));
-  }
-  KILN_ASSIGN(const uint32_t combined,
-              edit.add(c.ops.find("call"), operands, {{"graph", c.attr("combine_graph").graph()}}));
-  std::vector<GraphOutput> outputs;
-  for (size_t k = 0; k < elements.size(); ++k) {
-    const ValueId choice[] = {is_first, operands[elements.size() + k], {combined, static_cast<uint32_t>(k)}};
-    KILN_ASSIGN(const uint32_t chosen, edit.add(c.ops.find("where"), choice));
-    outputs.push_back({str_cat("carried", k), {chosen, 0}});
-  }
-  for (size_t k = 0; k < elements.size(); ++k) outputs.push_back({str_cat("result", k), outputs[k].value});
-  KILN_TRY(edit.set_outputs(std::move(outputs)));
-  return edit.finish();
+  std::vector<TensorType> types;
+  for (const TensorType &element : elements) types.push_back(inside(element));
+  const size_t count = elements.size();
+  types.push_back(make_type(DType::boolean, {}));
+  types.insert(types.end(), types.begin(), types.begin() + static_cast<int64_t>(count));
+  LoopGraph turn(c);
+  KILN_ASSIGN(const std::vector<ValueId> given, turn.inputs(types));
+  const ValueId is_first = given[count];
+  std::vector<ValueId> operands = given, outputs;
+  operands.erase(operands.begin() + static_cast<int64_t>(count));
+  const ValueId combined = turn.g("call", operands, {{"graph", c.attr("combine_graph").graph()}});
+  for (size_t k = 0; k < count; ++k)
+    outputs.push_back(turn.g("where", {is_first, operands[count + k], {combined.node, static_cast<uint32_t>(k)}}));
+  for (size_t k = 0; k < count; ++k) outputs.push_back(outputs[k]);
+  return turn.finish(outputs);
 }
 
 Status decompose_associative_scan(DecomposeContext &c) {

@@ -1,8 +1,8 @@
 // Recurrent networks: layers of cells that carry a state along a sequence, in one direction or both.
 #include <cmath>
 
-#include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
+#include "runtime/ops/loop.h"
 
 namespace kiln::ops {
 namespace {
@@ -101,9 +101,9 @@ Status infer_recurrent(InferContext &c) {
 // One turn: (h, c of an lstm; the input's part of the gates, whether the rows go on; the state's weight and bias) ->
 // (h, c; y).
 struct Turn {
-  DecomposeContext &c;
+  const DecomposeContext &c;
   const Network &n;
-  Composer g;
+  Composer &g;
   const Dim hidden;
 
   ValueId gate(ValueId gates, int64_t k, int64_t dim = 1) {
@@ -145,28 +145,21 @@ struct Turn {
 };
 
 Result<GraphPtr> turn_of(DecomposeContext &outer, const Network &n, DType dtype, const Dim &batch, const Dim &hidden) {
-  Edit edit;
-  const auto inside = [](const Dim &dim, const char *symbol) { return dim.is_integer() ? dim : Expr::symbol(symbol); };
-  const Dim b = inside(batch, "batch"), h = inside(hidden, "hidden"), rows = h * Dim(n.gates());
-  const auto input = [&](const char *name, DType type, Shape dims) {
-    return edit.input(name, make_type(type, std::move(dims)));
-  };
-  std::vector<ValueId> state(n.carried());
-  KILN_ASSIGN(state[0], input("h", dtype, {b, h}));
-  if (n.carried() > 1) {
-    KILN_ASSIGN(state[1], input("c", dtype, {b, h}));
-  }
-  KILN_ASSIGN(const ValueId gates, input("gates", dtype, {b, rows}));
-  ValueId goes_on, bias;
-  if (n.has_lengths) {
-    KILN_ASSIGN(goes_on, input("goes_on", DType::boolean, {b, 1}));
-  }
-  KILN_ASSIGN(const ValueId weight, input("weight", dtype, {rows, h}));
-  if (n.has_bias) {
-    KILN_ASSIGN(bias, input("bias", dtype, {rows}));
-  }
-  DecomposeContext context{outer.op, edit, outer.ops, outer.node, {}};
-  Turn turn{context, n, Composer(context), h};
+  const Dim b = loop_dim(batch, "batch"), h = loop_dim(hidden, "hidden"), rows = h * Dim(n.gates());
+  const auto type = [&](Shape dims) { return make_type(dtype, std::move(dims)); };
+  std::vector<TensorType> types(n.carried(), type({b, h}));
+  types.push_back(type({b, rows}));
+  if (n.has_lengths) types.push_back(boolean({b, 1}));
+  types.push_back(type({rows, h}));
+  if (n.has_bias) types.push_back(type({rows}));
+  LoopGraph graph(outer);
+  KILN_ASSIGN(const std::vector<ValueId> given, graph.inputs(types));
+  auto operand = given.begin() + static_cast<int64_t>(n.carried());
+  const std::vector<ValueId> state(given.begin(), operand);
+  const ValueId gates = *operand++, goes_on = n.has_lengths ? *operand++ : ValueId{}, weight = *operand++,
+                bias = n.has_bias ? *operand : ValueId{};
+  Composer &g = graph.g;
+  Turn turn{outer, n, g, h};
   std::vector<ValueId> next = state;
   if (n.cell == Network::Cell::lstm)
     std::tie(next[0], next[1]) = turn.lstm(state[0], state[1], gates, weight, bias);
@@ -175,15 +168,11 @@ Result<GraphPtr> turn_of(DecomposeContext &outer, const Network &n, DType dtype,
                                            : turn.rnn(state[0], gates, weight, bias);
   ValueId y = next[0];
   if (n.has_lengths) {
-    y = turn.g("where", {goes_on, y, turn.g.number(y, 0)});
-    for (size_t k = 0; k < next.size(); ++k) next[k] = turn.g("where", {goes_on, next[k], state[k]});
+    y = g("where", {goes_on, y, g.number(y, 0)});
+    for (size_t k = 0; k < next.size(); ++k) next[k] = g("where", {goes_on, next[k], state[k]});
   }
-  KILN_TRY(turn.g.give({}));
-  std::vector<GraphOutput> outputs = {{"h", next[0]}};
-  if (n.carried() > 1) outputs.push_back({"c", next[1]});
-  outputs.push_back({"y", y});
-  KILN_TRY(edit.set_outputs(std::move(outputs)));
-  return edit.finish();
+  next.push_back(y);
+  return graph.finish(next);
 }
 
 Status decompose_recurrent(DecomposeContext &c) {
