@@ -104,6 +104,7 @@ void samples_scan(SampleSink &out) {
   };
   sample("recurrence", 5, 33);
   sample("reverse", 4, 9, {{"reverse", true}});
+  sample("side_by_side", 3, 256);
   sample("one_turn", 1, 9);
   sample("no_turns", 0, 9);
   sample("nothing", 3, 0);
