@@ -71,6 +71,7 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   if (const auto threads = args.integer(threads_flag.name, 1, UINT32_MAX)) options.set("threads", *threads);
   kiln_event_sink sink = {};
   sink.struct_size = sizeof sink;
+  sink.kinds = 1U << KILN_EVENT_PROGRESS | 1U << KILN_EVENT_WARNING;
   sink.user = progress_.get();
   sink.event = Progress::event;
   context_ = make<Context>(kiln_context_create, options.get(), &sink);

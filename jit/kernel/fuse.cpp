@@ -98,7 +98,8 @@ Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &tur
   if (!built) return std::optional<Fused>();
   finish(*built, target, options);
   built->launch.kernel = std::make_shared<const Kernel>(std::move(built->kernel));
-  KILN_TRY(verified(built->launch, program));
+  if (Status status = verify(*built->launch.kernel); !status.ok())
+    return error(Code::internal, "kernel made of the turns of a scan: ", status.message());
   return std::optional(Fused{program.tensors, {std::move(built->launch)}, 0});
 }
 

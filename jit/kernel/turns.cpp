@@ -21,7 +21,8 @@ Expr elements_of(const Tensor &tensor) {
 // piece of memory is walked, not a line here and there (from 0.16 to about half of a copy for a recurrence of
 // 4,096 values and turns).
 void walk_side_by_side(Kernel &kernel) {
-  const bool plain = std::ranges::all_of(kernel.stages, [](const Stage &stage) { return stage.axes.empty(); });
+  const bool plain = std::ranges::all_of(kernel.stages, [](const Stage &stage) { return stage.axes.empty(); }) &&
+                     kernel.buffers.back().space != Buffer::Space::row_local;  // which a point has for itself
   if (!plain || kernel.parallel.empty()) return;
   Expr &extent = kernel.parallel.back().extent;
   constexpr int64_t tasks = 4;  // at least, as far as that is known

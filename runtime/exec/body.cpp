@@ -165,6 +165,7 @@ Status Body::scan(size_t step) {
   const std::span<void *const> operands = ready().operands_of(step);
   const Plan::Scan &how = part_.plan.steps[step].scan;
   const int64_t turns = sizes_[part_.numbers.steps[step].turns];
+  if (turns < 0) return error(Code::corrupt, "a scan of ", turns, " turns");
   const Nested &turn = *nested_[step][0];
   const uint32_t carried = how.carried, inputs = turn.signature.inputs().end, slots = turn.signature.count();
   std::span<void *const> now = operands.subspan(inputs, carried), next = operands.subspan(slots);

@@ -63,8 +63,10 @@ Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const Tenso
   LoopGraph turn(c);
   KILN_ASSIGN(const std::vector<ValueId> given, turn.inputs(types));
   const ValueId is_first = given[count];
-  std::vector<ValueId> operands = given, outputs;
-  operands.erase(operands.begin() + static_cast<int64_t>(count));
+  // Nothing is carried into the first turn: there an element is combined with itself, and not with what may be no data.
+  std::vector<ValueId> operands, outputs;
+  for (size_t k = 0; k < count; ++k) operands.push_back(turn.g("where", {is_first, given[count + 1 + k], given[k]}));
+  operands.insert(operands.end(), given.begin() + static_cast<int64_t>(count) + 1, given.end());
   const ValueId combined = turn.g("call", operands, {{"graph", c.attr("combine_graph").graph()}});
   for (size_t k = 0; k < count; ++k)
     outputs.push_back(turn.g("where", {is_first, operands[count + k], {combined.node, static_cast<uint32_t>(k)}}));
@@ -152,6 +154,14 @@ void samples_associative_scan(SampleSink &out) {
   sample("empty", {0, 5}, 0);
   sample("symbolic", {t, 2 * n}, 0, true, {{"t", 4}, {"n", 3}});
   sample("symbolic_none", {n, t}, 1, false, {{"t", 0}, {"n", 3}});
+  // Products modulo what came first: nothing is divided by what no sequence holds.
+  const auto modular = small_graph({i64({sym("k")}), i64({sym("k")}), i64({sym("k")}), i64({sym("k")})},
+                                   {{"mul", {0, 2}}, {"remainder", {4, 1}}}, {5, 1});
+  out.push_back({.name = "divides",
+                 .inputs = {i64({5, 3}), i64({5, 3})},
+                 .attrs = {{"combine_graph", modular}},
+                 .int_low = 1,
+                 .int_high = 9});
   std::vector<TensorType> inside, inputs;
   std::vector<size_t> second;
   for (int number = 1; number <= dtype_count; ++number) {

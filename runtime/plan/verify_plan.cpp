@@ -104,9 +104,20 @@ class PlanVerifier {
       return error(Code::corrupt, "it has parameters, or something to prepare");
     if (!plan.written_inputs.empty()) return error(Code::corrupt, "it writes its inputs");
     for (const auto *arguments : {&plan.inputs, &plan.outputs})
-      for (const Plan::Argument &a : *arguments)
-        if (a.strides != row_major_strides(a.dims)) return error(Code::corrupt, "'", a.name, "' is not row-major");
+      for (const Plan::Argument &a : *arguments) KILN_TRY(argument_of_nested(plan, a));
     return PlanVerifier(plan, contracts_, constants_).run();
+  }
+
+  // What runs the plan knows how large they are before it does.
+  static Status argument_of_nested(const Plan &plan, const Plan::Argument &a) {
+    if (a.strides != row_major_strides(a.dims)) return error(Code::corrupt, "'", a.name, "' is not row-major");
+    std::set<std::string> used;
+    for (const Expr &dim : a.dims) dim.collect_symbols(used);
+    for (const Plan::Symbol &symbol : plan.symbols)
+      if (symbol.resolved && used.contains(symbol.name))
+        return error(Code::corrupt, "the size of '", a.name, "' is symbol '", symbol.name,
+                     "', which it resolves itself");
+    return {};
   }
 
   // Arguments of a nested plan, as slots of the step from `first` on, which hold `times` of each.
@@ -192,6 +203,8 @@ class PlanVerifier {
     if (carried > inputs.size() || carried > outputs.size() || sequences > inputs.size() - carried)
       return error(Code::corrupt, "a scan of ", carried, " carried arrays and ", sequences, " sequences, its plan has ",
                    inputs.size(), " inputs and ", outputs.size(), " outputs");
+    if (s.scan.turns.is_integer() && s.scan.turns.integer() < 0)
+      return error(Code::corrupt, "a scan of ", s.scan.turns.integer(), " turns");
     const size_t results = inputs.size(), spare = results + outputs.size();
     if (s.slots.size() != spare + carried)
       return error(Code::corrupt, s.slots.size(), " slots for a scan, expected ", spare + carried);

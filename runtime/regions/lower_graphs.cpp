@@ -49,7 +49,7 @@ Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, co
 namespace {
 
 // The turns of a scan as code, if they are one kernel.
-Status make_code(LoweredRegion &region, const Target &target, const kernel::FuseOptions &options) {
+Status make_code(const Graph &graph, LoweredRegion &region, const Target &target, const kernel::FuseOptions &options) {
   LoweredTurn &turn = *region.turn;
   KILN_ASSIGN(std::optional<kernel::Fused> fused,
               kernel::fuse_turns(turn.lowered.program, turn.turns, target, options));
@@ -57,6 +57,12 @@ Status make_code(LoweredRegion &region, const Target &target, const kernel::Fuse
   region.region.kind = Region::Kind::code;
   region.lowered = std::move(turn.lowered);
   region.fused = std::move(*fused);
+  // For messages the kernel is the node's.
+  kernel::Program::Def def{.results = region.lowered.outputs, .operands = region.lowered.inputs, .compute = {}};
+  const Node &node = *graph.find(region.region.node);
+  def.node = node.name;
+  def.op = node.op->name;
+  region.lowered.program.defs = {std::move(def)};
   return {};
 }
 
@@ -83,7 +89,7 @@ Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel:
   uint32_t materialised = 0;
   for (LoweredGraph &graph : graphs.graphs)
     for (LoweredRegion &region : graph.regions)
-      if (region.turn) KILN_TRY(make_code(region, target, options));
+      if (region.turn) KILN_TRY(make_code(*graph.graph, region, target, options));
   const std::set<size_t> runs = running(graphs);
   for (size_t number = 0; number < graphs.graphs.size(); ++number)
     if (!runs.contains(number)) graphs.graphs[number].regions.clear();

@@ -122,7 +122,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
 #define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
-/* A run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it. */
+/* A run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it. A scan that is compiled
+ * into one kernel is not interrupted. */
 #define KILN_EVENT_LOOP 3u
 
 /* ---- frozen structs */
@@ -204,8 +205,8 @@ typedef struct kiln_pass {
   void *user;
   /* Edits kiln_pass_edit(call), then says kiln_pass_done(call, rewrites). Returning NULL without done is a failure.
    * A returned error is Kiln's to destroy; the graph is then as it was before. Of a graph whose nodes carry graphs
-   * (call, cond, while, scan) it runs once on each, however many nodes carry it, the innermost first, and last on the
-   * graph itself. */
+   * (call, cond, scan, attention, ...) it runs once on each, however many nodes carry it, the innermost first, and last
+   * on the graph itself. */
   kiln_error *(*run)(void *user, kiln_pass_call *call);
   /* May be NULL. Asked at every lookup: adds to the key with kiln_pass_fingerprint_add. */
   kiln_error *(*fingerprint)(void *user, kiln_pass_call *call);

@@ -110,6 +110,15 @@ TEST(VerifyNested, HoldsNestedPlansToTheirContracts) {
             "nested plan 1: it has parameters, or something to prepare");
   EXPECT_EQ(message_after([](Plan &p) { p.nested[1].inputs[0].strides = {2}; }),
             "nested plan 1: 'in' is not row-major");
+  EXPECT_EQ(message_after([](Plan &p) {
+              const Expr r = Expr::symbol("r");
+              p.nested[1].symbols.push_back({.name = "r", .resolved = true, .bound = Expr::symbol("k")});
+              p.nested[1].outputs[0] = example::argument("out", {r});
+              for (Plan::Step &step : p.steps)
+                for (Plan::Nested &nested : step.nested)
+                  if (nested.plan == 1) nested.symbols.emplace_back(0);
+            }),
+            "nested plan 1: the size of 'out' is symbol 'r', which it resolves itself");
 }
 
 // z is what a scan of f32[t, n] carries in the end, and y, f32[t, n], all that it made on its way.
@@ -153,6 +162,7 @@ TEST(VerifyScan, RefusesWhatIsNotThere) {
             "step 0: a scan of 1 carried arrays and 2 sequences, its plan has 2 inputs and 2 outputs");
   EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].slots.pop_back(); }),
             "step 0: 4 slots for a scan, expected 5");
+  EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].scan.turns = -1; }), "step 0: a scan of -1 turns");
   EXPECT_EQ(message_after_scanning([](Plan &p) { p.steps[0].nested.clear(); }), "step 0: 0 nested plans, expected 1");
   EXPECT_EQ(message_after_scanning([](Plan &p) { p.prepare = {p.steps[0]}; }),
             "prepare step 0: prepare cannot run a nested plan");
