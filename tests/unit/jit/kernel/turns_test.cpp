@@ -1,0 +1,131 @@
+// The turns of a scan as one kernel: against a loop over the program of one turn.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/jit/kernel/interpreter.h"
+#include "tests/unit/jit/kernel/program_builder.h"
+
+namespace kiln::kernel::testing {
+namespace {
+
+const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
+
+// A turn: from `before`, and element `x` of a sequence, `after`, which is also an element of a result.
+struct Scan {
+  ProgramBuilder b;
+  Turns turns;
+  uint32_t before = 0, x = 0, after = 0;
+
+  explicit Scan(const Shape &dims, bool reverse = false) {
+    turns.count = t;
+    turns.reverse = reverse;
+    before = b.input(dims);
+    x = b.input(dims);
+  }
+  void finish(uint32_t made) {
+    after = made;
+    b.output(after);
+    const Shape dims = b.program.tensors[after].dims;
+    Shape all = dims;
+    all.insert(all.begin(), t);
+    const uint32_t end = b.input(dims), read = b.input(all), written = b.input(all);
+    turns.carried = {{before, after, end}};
+    turns.read = {{x, read}};
+    turns.made = {{after, written}};
+  }
+};
+
+std::optional<Fused> fused(const Scan &scan, bool fuse_all = true, const Target &target = *Target::by_name("v4")) {
+  Result<std::optional<Fused>> made = fuse_turns(scan.b.program, scan.turns, target, {.fuse = fuse_all});
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return made.ok() ? std::move(*made) : std::nullopt;
+}
+
+// All turns by one kernel are those of the program one after the other.
+void expect_as_turns(const Scan &scan, const Sizes &sizes) {
+  const std::optional<Fused> all = fused(scan);
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->launches.size(), 1u);
+  Result<Fused> turn = fuse(scan.b.program, *Target::by_name("v4"), {});
+  ASSERT_TRUE(turn.ok()) << turn.status().message();
+  const auto [before, after, end] = scan.turns.carried[0];
+  const uint32_t read = scan.turns.read[0].whole, written = scan.turns.made[0].whole;
+  std::vector<Array> x(scan.b.program.tensors.size());
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Expr count = product_of(scan.b.program.tensors[i].dims);
+    x[i].resize(static_cast<size_t>(count.evaluate([&](const std::string &s) { return sizes.at(s); })));
+    for (Scalar &s : x[i]) s.f = uniform(random);
+  }
+  std::vector<Array> y = x, one = x;
+  run(*all, y, sizes);
+  const auto turns = static_cast<size_t>(sizes.at("t"));
+  const size_t size = x[before].size();
+  for (size_t k = 0; k < turns; ++k) {
+    const size_t at = (scan.turns.reverse ? turns - 1 - k : k) * size;
+    std::copy_n(x[read].begin() + static_cast<long>(at), size, one[scan.x].begin());
+    run(*turn, one, sizes);
+    for (size_t e = 0; e < size; ++e)
+      ASSERT_EQ(y[written][at + e].f, one[after][e].f) << "turn " << k << " element " << e;
+    one[before] = one[after];
+  }
+  for (size_t e = 0; e < size; ++e) ASSERT_EQ(y[end][e].f, one[before][e].f) << "in the end, element " << e;
+  EXPECT_TRUE(parse(serialize(*all->launches[0].kernel)).ok()) << print(*all->launches[0].kernel);
+}
+
+// h x + x
+Scan recurrence(const Shape &dims, bool reverse = false) {
+  Scan scan(dims, reverse);
+  const uint32_t product = scan.b.map(Core::mul, scan.before, static_cast<int32_t>(scan.x));
+  scan.finish(scan.b.map(Core::add, product, static_cast<int32_t>(scan.x)));
+  return scan;
+}
+
+TEST(Turns, PointsCarryWhatIsTheirs) {
+  for (const bool reverse : {false, true})
+    for (const int64_t turns : {0, 1, 4}) expect_as_turns(recurrence({n, 5}, reverse), {{"n", 3}, {"t", turns}});
+  expect_as_turns(recurrence({}), {{"t", 3}});
+}
+
+// h - (the sum of h's row) + x
+TEST(Turns, PointsCarryRowsThatTheyReduce) {
+  Scan scan({n, 6});
+  const uint32_t sum = scan.b.reduce_last(Core::add, scan.before);
+  const uint32_t rest = scan.b.map(Core::sub, scan.before, static_cast<int32_t>(sum));
+  scan.finish(scan.b.map(Core::add, rest, static_cast<int32_t>(scan.x)));
+  expect_as_turns(scan, {{"n", 3}, {"t", 4}});
+}
+
+TEST(Turns, PointsThatLieSideBySideAreWalkedTogetherOnAProcessor) {
+  const Scan scan = recurrence({512});
+  const std::optional<Fused> all = fused(scan), on_device = fused(scan, true, Target::device("sm_80"));
+  ASSERT_TRUE(all && on_device);
+  const Kernel &kernel = *all->launches[0].kernel;
+  ASSERT_EQ(kernel.parallel.size(), 1u) << print(kernel);
+  EXPECT_TRUE(kernel.parallel[0].extent.is(4)) << print(kernel);
+  EXPECT_TRUE(kernel.stages[1].axes.back().extent.is(128)) << print(kernel);
+  EXPECT_TRUE(on_device->launches[0].kernel->parallel[0].extent.is(512)) << print(*on_device->launches[0].kernel);
+  expect_as_turns(scan, {{"t", 3}});
+}
+
+TEST(Turns, AreNotOneKernelWherePointsReadWhatOthersCarry) {
+  Scan scan({4, 4});
+  const uint32_t turned = scan.b.view(
+      scan.before, {4, 4}, [](const std::vector<Expr> &index) { return std::vector<Expr>{index[1], index[0]}; });
+  scan.finish(scan.b.map(Core::add, turned, static_cast<int32_t>(scan.x)));
+  EXPECT_FALSE(fused(scan));
+}
+
+TEST(Turns, AreNotOneKernelWherePointsWouldCarryMuch) {
+  Scan scan({2, 5000});
+  const uint32_t sum = scan.b.reduce_last(Core::add, scan.before);
+  scan.finish(scan.b.map(Core::add, scan.x, static_cast<int32_t>(sum)));
+  EXPECT_FALSE(fused(scan));
+}
+
+TEST(Turns, AreNotOneKernelWithoutFusion) { EXPECT_FALSE(fused(recurrence({n, 5}), false)); }
+
+}  // namespace
+}  // namespace kiln::kernel::testing
