@@ -98,15 +98,9 @@ Status decompose_unpool(DecomposeContext &c) {
   const ValueId x = c.node.inputs[0];
   const TensorType type = c.type(x);
   const Shape &size = c.attr("size").dim_list();
-  const Dim pooled = product_of(std::span(type.dims).subspan(2));
-  const auto flat = [&](ValueId v) {
-    return g("reshape", {v}, {{"shape", AttrValue(Shape{type.dims[0], type.dims[1], pooled})}});
-  };
   Shape shape = {type.dims[0], type.dims[1]};
-  const ValueId zeros = g.full(type.dtype, Shape{type.dims[0], type.dims[1], product_of(size)}, 0);
   shape.insert(shape.end(), size.begin(), size.end());
-  const ValueId y = g("scatter", {zeros, flat(c.node.inputs[1]), flat(x)}, {{"dim", 2}});
-  return g.give({g("reshape", {y}, {{"shape", std::move(shape)}})});
+  return g.give({scattered(g, "scatter", type, shape, c.node.inputs[1], x)});
 }
 
 Status reference_unpool(ReferenceContext &c) {

@@ -162,17 +162,13 @@ void samples_associative_scan(SampleSink &out) {
                  .attrs = {{"combine_graph", modular}},
                  .int_low = 1,
                  .int_high = 9});
-  std::vector<TensorType> inside, inputs;
+  const std::vector<TensorType> elements = one_of_each({2});
+  std::vector<TensorType> inside = elements;
+  inside.insert(inside.end(), elements.begin(), elements.end());
   std::vector<size_t> second;
-  for (int number = 1; number <= dtype_count; ++number) {
-    inputs.push_back(make_type(static_cast<DType>(number), {3, 2}));
-    inside.push_back(make_type(static_cast<DType>(number), {2}));
-    second.push_back(static_cast<size_t>(dtype_count + number - 1));
-  }
-  const std::vector<TensorType> once = inside;
-  inside.insert(inside.end(), once.begin(), once.end());
+  for (size_t k = 0; k < elements.size(); ++k) second.push_back(elements.size() + k);
   out.push_back({.name = "every_dtype",
-                 .inputs = std::move(inputs),
+                 .inputs = one_of_each({3, 2}),
                  .attrs = {{"combine_graph", small_graph(inside, {}, second)}}});
 }
 
@@ -189,10 +185,7 @@ const Op records[] = {
                  .kind = AttrKind::graph,
                  .required = true},
                 dim_attr("the dim to go along", 0),
-                {.name = "reverse",
-                 .doc = "from the last element to the first",
-                 .kind = AttrKind::boolean,
-                 .fallback = false}},
+                flag("reverse", "from the last element to the first", false)},
       .infer = infer_associative_scan},
      {.decompose = decompose_associative_scan,
       .reference = reference_associative_scan,

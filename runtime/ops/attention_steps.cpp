@@ -41,10 +41,7 @@ Result<AttentionSizes> infer_attention_operands(InferContext &c, size_t mask_arg
 }
 
 std::vector<AttrDef> attention_attrs() {
-  return {{.name = "causal",
-           .doc = "query i sees key j only if j <= i + (S - T)",
-           .kind = AttrKind::boolean,
-           .fallback = false},
+  return {flag("causal", "query i sees key j only if j <= i + (S - T)", false),
           list("window",
                "left and right: query i sees keys from i + (S - T) - left to i + (S - T) + right; -1: all on that side",
                {-1, -1}),

@@ -290,10 +290,8 @@ void samples_embedding_bag(SampleSink &out) {
 
 const AttrDef reduction_attr{
     .name = "reduction", .doc = "'add', 'mul', 'min', 'max' or 'mean'", .kind = AttrKind::text, .required = true};
-const AttrDef include_self_attr{.name = "include_self",
-                                .doc = "x is one of those that are combined, also where others come",
-                                .kind = AttrKind::boolean,
-                                .fallback = true};
+const AttrDef include_self_attr =
+    flag("include_self", "x is one of those that are combined, also where others come", true);
 
 ArgDef index_arg(std::string_view name, std::string_view doc, Arity arity = Arity::one) {
   return {name, doc, index_types, arity, /*same_dtype=*/false};

@@ -125,10 +125,7 @@ const Op records[] = {
       .args = {{"x", "any shape", any_type}},
       .result_names = {"y"},
       .attrs = {{.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .required = true},
-                {.name = "saturate",
-                 .doc = "of 8-bit floats: what is too large becomes the largest number",
-                 .kind = AttrKind::boolean,
-                 .fallback = true}},
+                flag("saturate", "of 8-bit floats: what is too large becomes the largest number", true)},
       .infer = infer_convert},
      {.lower = lower_convert, .reference = reference_convert, .gradient = by_rule("x"), .samples = samples_convert}},
 };

@@ -307,12 +307,10 @@ const Op records[] = {
                  .doc = "places in a part along each dim, at least 1",
                  .kind = AttrKind::i64,
                  .required = true},
-                {.name = "aligned",
-                 .doc =
+                flag("aligned",
                      "a box's numbers are those of elements' edges, half an element before their middles; else those "
                      "of their middles, and a box is at least one element wide",
-                 .kind = AttrKind::boolean,
-                 .fallback = false}},
+                     false)},
       .infer = infer_roi_align},
      {.lower = lower_roi_align,
       .reference = reference_roi_align,

@@ -139,6 +139,9 @@ Status infer_channels(InferContext &c) {
 AttrDef number(std::string_view name, std::string_view doc, double fallback) {
   return {.name = name, .doc = doc, .kind = AttrKind::f64, .fallback = fallback};
 }
+AttrDef flag(std::string_view name, std::string_view doc, bool fallback) {
+  return {.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
+}
 AttrDef list(std::string_view name, std::string_view doc, AttrKind kind) {
   return {.name = name, .doc = doc, .kind = kind, .is_list = true, .required = true};
 }

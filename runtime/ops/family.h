@@ -133,6 +133,7 @@ Status infer_channels(InferContext &c);
 
 // ---- attributes of records
 AttrDef number(std::string_view name, std::string_view doc, double fallback);
+AttrDef flag(std::string_view name, std::string_view doc, bool fallback);
 AttrDef list(std::string_view name, std::string_view doc, AttrKind kind = AttrKind::i64);  // required
 AttrDef list(std::string_view name, std::string_view doc, std::vector<int64_t> fallback);
 AttrDef dim_attr(std::string_view doc);                    // "dim", required

@@ -294,10 +294,8 @@ void samples_affine_grid(SampleSink &out) {
   sample("symbolic", {sym("n"), 2, 3}, {sym("n"), 3}, false, {{"n", 2}});
 }
 
-const AttrDef aligns = {.name = "align_corners",
-                        .doc = "-1 and 1 are the middles of the outermost elements, else their outer edges",
-                        .kind = AttrKind::boolean,
-                        .fallback = false};
+const AttrDef aligns =
+    flag("align_corners", "-1 and 1 are the middles of the outermost elements, else their outer edges", false);
 
 const Op records[] = {
     {{.name = "grid_sample",

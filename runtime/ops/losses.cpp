@@ -287,14 +287,12 @@ const Op records[] = {
          .reference = reference_bce_with_logits,
          .gradient = through_decomposition(),
          .samples = samples_logits})),
-    loss_of_elements(
-        "kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0.",
-        {{.name = "log_target", .doc = "target is a logarithm, too", .kind = AttrKind::boolean, .fallback = false}},
-        infer_elements,
-        {.decompose = decompose_kl_div,
-         .reference = reference_loss<divergence>,
-         .gradient = through_decomposition(),
-         .samples = samples_kl_div}),
+    loss_of_elements("kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0.",
+                     {flag("log_target", "target is a logarithm, too", false)}, infer_elements,
+                     {.decompose = decompose_kl_div,
+                      .reference = reference_loss<divergence>,
+                      .gradient = through_decomposition(),
+                      .samples = samples_kl_div}),
 };
 
 }  // namespace

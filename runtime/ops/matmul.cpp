@@ -244,8 +244,7 @@ const Op records[] = {
                {"b", "[..., K, N] or [K]; a's dtype, or i8 where a is i8 or u8", numeric_types, Arity::one,
                 /*same_dtype=*/false}},
       .result_names = {"y"},
-      .attrs = {{.name = "transpose_a", .doc = "a is [..., K, M]", .kind = AttrKind::boolean, .fallback = false},
-                {.name = "transpose_b", .doc = "b is [..., N, K]", .kind = AttrKind::boolean, .fallback = false}},
+      .attrs = {flag("transpose_a", "a is [..., K, M]", false), flag("transpose_b", "b is [..., N, K]", false)},
       .infer = infer_matmul},
      {.lower = lower_matmul, .reference = reference_matmul, .gradient = by_rule("a, b"), .samples = samples_matmul}},
 

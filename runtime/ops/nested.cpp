@@ -103,15 +103,15 @@ Result<GraphPtr> sample_graph() {
   return edit.finish();
 }
 
-// x0, x1, ...: an input of each type, and each transposed.
+// An input of each type, and each transposed.
 Result<GraphPtr> graph_of_all_types() {
   Edit edit;
   std::vector<GraphOutput> outputs;
-  for (int number = 1; number <= dtype_count; ++number) {
-    const TensorType type = make_type(static_cast<DType>(number), {2, 3});
-    KILN_ASSIGN(const ValueId x, edit.input(str_cat("x", number), type));
+  for (const TensorType &type : one_of_each({2, 3})) {
+    const std::string name(name_of(type.dtype));
+    KILN_ASSIGN(const ValueId x, edit.input("x_" + name, type));
     KILN_ASSIGN(const uint32_t y, edit.add(find_op("permute"), {&x, 1}, {{"dims", ints({1, 0})}}));
-    outputs.push_back({str_cat("y", number), {y, 0}});
+    outputs.push_back({"y_" + name, {y, 0}});
   }
   KILN_TRY(edit.set_outputs(std::move(outputs)));
   return edit.finish();
@@ -128,9 +128,7 @@ void samples_call(SampleSink &out) {
                  .sizes = {{"m", 7}}});
   graph = graph_of_all_types();
   assert(graph.ok());
-  out.push_back({.name = "all_types", .attrs = {{"graph", *graph}}});
-  for (int number = 1; number <= dtype_count; ++number)
-    out.back().inputs.push_back(make_type(static_cast<DType>(number), {2, 3}));
+  out.push_back({.name = "all_types", .inputs = one_of_each({2, 3}), .attrs = {{"graph", *graph}}});
 }
 
 // (x [n], y [n]) -> (x * y or x / y, the sum of x or of y)
@@ -146,13 +144,6 @@ Result<GraphPtr> branch_graph(std::string_view op, size_t summed) {
   return edit.finish();
 }
 
-// An array of each dtype.
-std::vector<TensorType> one_of_each() {
-  std::vector<TensorType> types;
-  for (int number = 1; number <= dtype_count; ++number) types.push_back(make_type(static_cast<DType>(number), {3}));
-  return types;
-}
-
 // What it is given. `more`: a bool comes first, which becomes false (turn), or is all that is yielded (go_on).
 enum class Passing : uint8_t { all, turn, go_on };
 Result<GraphPtr> passing_graph(Passing what) {
@@ -163,7 +154,7 @@ Result<GraphPtr> passing_graph(Passing what) {
     KILN_ASSIGN(const uint32_t no, edit.add(find_op("not"), {&more, 1}));
     outputs.push_back({"more", what == Passing::turn ? ValueId{no, 0} : more});
   }
-  for (const TensorType &type : one_of_each()) {
+  for (const TensorType &type : one_of_each({3})) {
     const std::string name(name_of(type.dtype));
     KILN_ASSIGN(const ValueId input, edit.input(name, type));
     if (what != Passing::go_on) outputs.push_back({name, input});
@@ -189,7 +180,7 @@ void samples_cond(SampleSink &out) {
   }
   Result<GraphPtr> passing = passing_graph(Passing::all);
   assert(passing.ok());
-  std::vector<TensorType> inputs = one_of_each();
+  std::vector<TensorType> inputs = one_of_each({3});
   inputs.insert(inputs.begin(), predicate);
   out.push_back({.name = "every_dtype",
                  .inputs = std::move(inputs),
@@ -232,7 +223,7 @@ void samples_while(SampleSink &out) {
                    .given = {{0, {DType::i64, {}, {turns, 0, 0, 0, 0, 0, 0, 0}}}}});
   Result<GraphPtr> go_on = passing_graph(Passing::go_on), turn = passing_graph(Passing::turn);
   assert(go_on.ok() && turn.ok());
-  std::vector<TensorType> inputs = one_of_each();
+  std::vector<TensorType> inputs = one_of_each({3});
   inputs.insert(inputs.begin(), make_type(DType::boolean, {}));
   out.push_back({.name = "every_dtype",
                  .inputs = std::move(inputs),

@@ -142,6 +142,12 @@ void set_element(RefTensor &sequence, size_t dim, size_t turn, const RefTensor &
   for_element(sequence, element, dim, turn, [](auto &to, auto from) { to = from; });
 }
 
+std::vector<TensorType> one_of_each(const Shape &dims) {
+  std::vector<TensorType> types;
+  for (int number = 1; number <= dtype_count; ++number) types.push_back(make_type(static_cast<DType>(number), dims));
+  return types;
+}
+
 GraphPtr small_graph(const std::vector<TensorType> &inputs, SmallNodes nodes, const std::vector<size_t> &outputs,
                      const AttrMap &last_attrs) {
   Edit edit;

@@ -44,6 +44,8 @@ TensorType element_of(const TensorType &sequence);
 RefTensor element_at(const RefTensor &sequence, size_t dim, size_t turn);
 void set_element(RefTensor &sequence, size_t dim, size_t turn, const RefTensor &element);
 
+// For samples: an array of each element type.
+std::vector<TensorType> one_of_each(const Shape &dims);
 // A graph for samples: inputs, then ops of earlier values by their numbers; `outputs` are numbers, too. The attributes
 // are the last op's.
 using SmallNodes = std::initializer_list<std::pair<std::string_view, std::vector<size_t>>>;

@@ -6,9 +6,7 @@
 namespace kiln::ops {
 
 // Further results, in f32 or f64: what a norm's gradients are computed from.
-inline AttrDef statistics_attr(std::string_view doc) {
-  return {.name = "statistics", .doc = doc, .kind = AttrKind::boolean, .fallback = false};
-}
+inline AttrDef statistics_attr(std::string_view doc) { return flag("statistics", doc, false); }
 template <class Context>
 bool wants_statistics(const Context &c) {
   return c.attr("statistics").boolean();

@@ -307,9 +307,6 @@ void samples_searchsorted(SampleSink &out) {
 }
 
 AttrDef k_attr(std::string_view doc) { return {.name = "k", .doc = doc, .kind = AttrKind::dim, .required = true}; }
-AttrDef flag(std::string_view name, std::string_view doc, bool fallback) {
-  return {.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
-}
 // What sorts moves elements, which therefore stay in the type that they have.
 Op sorting(std::string_view name, std::string_view doc, DTypes types, std::vector<AttrDef> more,
            Status (*infer)(InferContext &), OpMeaning meaning, uint32_t flags = op_flags::moves) {
@@ -373,7 +370,7 @@ const Op records[] = {
       .args = {{"sorted", "[..., n], in ascending order along the last dim", numeric_types},
                {"values", "[..., m], of the same leading dims; any shape where sorted has one dim", numeric_types}},
       .result_names = {"index"},
-      .attrs = {{.name = "right", .doc = "behind equal elements", .kind = AttrKind::boolean, .fallback = false}},
+      .attrs = {flag("right", "behind equal elements", false)},
       .infer = infer_searchsorted},
      {.lower = lower_searchsorted,
       .reference = reference_searchsorted,

@@ -40,20 +40,13 @@ Status decompose_max(DecomposeContext &c) {
   const ValueId dy = c.node.inputs[1];
   const TensorType type = c.type(dy);
   const Shape shape = c.node.results[0].dims;
-  const Dim pooled = product_of(std::span(type.dims).subspan(2)), plane = product_of(std::span(shape).subspan(2));
-  const auto flat = [&](ValueId x) {
-    return g("reshape", {x}, {{"shape", AttrValue(Shape{shape[0], shape[1], pooled})}});
-  };
   // Nothing is added in place of what came from nowhere.
-  const ValueId at = flat(c.node.inputs[0]);
+  const ValueId at = c.node.inputs[0];
   const ValueId no_place =
       g("full", {}, {{"exact", str_cat(nowhere)}, {"dtype", DType::i64}, {"shape", AttrValue(Shape{})}});
   const ValueId there = g("ne", {at, no_place});
-  const ValueId index = g("where", {there, at, g.number(at, 0)}),
-                source = g("where", {there, flat(dy), g.number(dy, 0)});
-  const ValueId dx =
-      g("scatter_add", {g.full(type.dtype, {shape[0], shape[1], plane}, 0), index, source}, {{"dim", 2}});
-  return g.give({g("reshape", {dx}, {{"shape", AttrValue(shape)}})});
+  const ValueId index = g("where", {there, at, g.number(at, 0)}), source = g("where", {there, dy, g.number(dy, 0)});
+  return g.give({scattered(g, "scatter_add", type, shape, index, source)});
 }
 
 Status reference_max(ReferenceContext &c) {

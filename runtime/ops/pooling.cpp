@@ -74,19 +74,14 @@ std::vector<AttrDef> pool_attrs(size_t n, std::initializer_list<AttrDef> more) {
       list("kernel", "the window's sizes"),
       list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
       list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
-      {.name = "ceil_mode",
-       .doc = "also windows that reach beyond the padding, if they begin before it",
-       .kind = AttrKind::boolean,
-       .fallback = false}};
+      flag("ceil_mode", "also windows that reach beyond the padding, if they begin before it", false)};
   attrs.insert(attrs.end(), more);
   return attrs;
 }
 AttrDef pool_dilation() {
   return list("dilation", "steps between the window's elements; none: 1", std::vector<int64_t>());
 }
-AttrDef pool_counts_padding() {
-  return {.name = "count_include_pad", .doc = "padding counts, as zeros", .kind = AttrKind::boolean, .fallback = true};
-}
+AttrDef pool_counts_padding() { return flag("count_include_pad", "padding counts, as zeros", true); }
 
 Result<Shape> pooled_shape(InferContext &c, Shape x) {
   const size_t n = space_of(c.op);
@@ -121,6 +116,17 @@ Status reference_of_pools(ReferenceContext &c, Pooling pooling,
     fold_pools<decltype(zero), decltype(wide)>(c, pooling, pools);
     return {};
   });
+}
+
+ValueId scattered(Composer &g, std::string_view scatter, const TensorType &values_type, const Shape &shape,
+                  ValueId index, ValueId values) {
+  const auto planes_of = [](const Shape &dims) {
+    return Shape{dims[0], dims[1], product_of(std::span(dims).subspan(2))};
+  };
+  const auto flat = [&](ValueId v) { return g("reshape", {v}, {{"shape", AttrValue(planes_of(values_type.dims))}}); };
+  const ValueId zeros = g.full(values_type.dtype, planes_of(shape), 0);
+  const ValueId y = g(scatter, {zeros, flat(index), flat(values)}, {{"dim", 2}});
+  return g("reshape", {y}, {{"shape", AttrValue(shape)}});
 }
 
 Shape planes(size_t n, int64_t size) {

@@ -1,5 +1,6 @@
 // What the files of pooling share: reference kernels, samples, records.
 #pragma once
+#include "runtime/ops/composer.h"
 #include "runtime/ops/windows.h"
 
 namespace kiln::ops {
@@ -39,6 +40,11 @@ struct Pooled {
 enum class Pooling { largest, sum, mean, norm };
 Status reference_of_pools(ReferenceContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at));
+
+// A decomposition: of zeros of `shape`, what the op `scatter` makes with `values` at their indices, each in its plane,
+// whose dims of space count as one.
+ValueId scattered(Composer &g, std::string_view scatter, const TensorType &values_type, const Shape &shape,
+                  ValueId index, ValueId values);
 
 // [1 or 2, 2 or 3, size, size + 1, ...], with fewer planes of more dims.
 Shape planes(size_t n, int64_t size);

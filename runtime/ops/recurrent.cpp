@@ -1,42 +1,10 @@
 // Recurrent networks: layers of cells that carry a state along a sequence, in one direction or both.
-#include <cmath>
-
+#include "runtime/ops/recurrent.h"
 #include "runtime/ops/family.h"
 #include "runtime/ops/loop.h"
 
 namespace kiln::ops {
 namespace {
-
-// What attributes and the op's name say. Operands: x; for each layer and direction the weights of the input and of the
-// state, and their biases; the states; the lengths.
-struct Network {
-  enum class Cell : uint8_t { rnn, gru, lstm } cell;
-  int64_t layers;
-  bool both_directions, batch_first, has_bias, has_state, has_lengths;
-
-  Network(std::string_view op, const AttrMap &attrs)
-      : cell(op == "rnn"   ? Cell::rnn
-             : op == "gru" ? Cell::gru
-                           : Cell::lstm),
-        layers(attrs.find("layers")->second.i64()),
-        both_directions(attrs.find("bidirectional")->second.boolean()),
-        batch_first(attrs.find("batch_first")->second.boolean()),
-        has_bias(attrs.find("bias")->second.boolean()),
-        has_state(attrs.find("initial_state")->second.boolean()),
-        has_lengths(attrs.find("lengths")->second.boolean()) {}
-
-  size_t directions() const { return both_directions ? 2 : 1; }
-  size_t runs() const { return static_cast<size_t>(layers) * directions(); }  // state k is of run k
-  int64_t gates() const { return cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4; }
-  size_t carried() const { return cell == Cell::lstm ? 2 : 1; }
-  size_t weights_of_run() const { return has_bias ? 4 : 2; }
-  // The numbers of operands.
-  enum Weight : size_t { of_input, of_state, bias_of_input, bias_of_state };
-  size_t weight(size_t run, Weight which) const { return 1 + run * weights_of_run() + which; }
-  size_t state(size_t k) const { return 1 + runs() * weights_of_run() + k; }
-  size_t lengths() const { return state(has_state ? carried() : 0); }
-  size_t operands() const { return lengths() + has_lengths; }
-};
 
 // ---- inference
 
@@ -226,115 +194,6 @@ Status decompose_recurrent(DecomposeContext &c) {
   return g.give(std::move(results));
 }
 
-// ---- reference
-
-// One row of the batch through one run: `h` and `cell` are what it carries.
-template <class Wide>
-class Cell {
- public:
-  Cell(const ReferenceContext &c, const Network &n, size_t run, size_t hidden)
-      : c_(c), n_(n), run_(run), hidden_(hidden), h(hidden), cell(hidden), gates_(hidden * 4) {}
-
-  void step(std::span<const Wide> x) {
-    const auto count = static_cast<size_t>(n_.gates());
-    for (size_t gate = 0; gate < count; ++gate)
-      for (size_t j = 0; j < hidden_; ++j) gates_[gate * hidden_ + j] = part(Network::of_input, x, gate, j);
-    const bool reset_first = n_.cell == Network::Cell::gru && !c_.attr("linear_before_reset").boolean();
-    for (size_t gate = 0; gate < count; ++gate) {
-      if (n_.cell == Network::Cell::gru && gate == 2) break;
-      for (size_t j = 0; j < hidden_; ++j) gates_[gate * hidden_ + j] += part(Network::of_state, h, gate, j);
-    }
-    std::vector<Wide> next(hidden_), before = h;
-    if (reset_first)
-      for (size_t j = 0; j < hidden_; ++j) before[j] *= sigmoid(gates_[j]);
-    for (size_t j = 0; j < hidden_; ++j) {
-      const Wide *gate = gates_.data() + j;
-      if (n_.cell == Network::Cell::lstm) {
-        cell[j] = sigmoid(gate[hidden_]) * cell[j] + sigmoid(gate[0]) * std::tanh(gate[2 * hidden_]);
-        next[j] = sigmoid(gate[3 * hidden_]) * std::tanh(cell[j]);
-      } else if (n_.cell == Network::Cell::gru) {
-        const Wide late = part(Network::of_state, before, 2, j), z = sigmoid(gate[hidden_]);
-        const Wide fresh = std::tanh(gate[2 * hidden_] + (reset_first ? late : sigmoid(gate[0]) * late));
-        next[j] = (1 - z) * fresh + z * h[j];
-      } else {
-        const bool is_tanh = c_.attr("activation").text_value() == "tanh";
-        next[j] = is_tanh ? std::tanh(gate[0]) : larger(gate[0], Wide(0));
-      }
-    }
-    h = next;
-  }
-
- private:
-  static Wide sigmoid(Wide x) { return 1 / (1 + std::exp(-x)); }
-  // Row `gate`, j of a weight times v, and the bias.
-  Wide part(Network::Weight which, std::span<const Wide> v, size_t gate, size_t j) const {
-    const size_t row = gate * hidden_ + j;
-    const std::vector<double> &weight = c_.inputs[n_.weight(run_, which)]->f;
-    const size_t bias = which == Network::of_input ? Network::bias_of_input : Network::bias_of_state;
-    Wide sum = n_.has_bias ? c_.inputs[n_.weight(run_, static_cast<Network::Weight>(bias))]->f[row] : 0;
-    for (size_t k = 0; k < v.size(); ++k) sum += v[k] * Wide(weight[row * v.size() + k]);
-    return sum;
-  }
-
-  const ReferenceContext &c_;
-  const Network &n_;
-  const size_t run_, hidden_;
-
- public:
-  std::vector<Wide> h, cell;
-
- private:
-  std::vector<Wide> gates_;
-};
-
-Status reference_recurrent(ReferenceContext &c) {
-  const Network n(c.op.name, c.attrs);
-  const RefTensor &x = *c.inputs[0];
-  const auto batch = static_cast<size_t>(x.shape[n.batch_first ? 0 : 1]);
-  const auto turns = static_cast<size_t>(x.shape[n.batch_first ? 1 : 0]);
-  const auto hidden = static_cast<size_t>(c.inputs[n.weight(0, Network::of_state)]->shape[1]);
-  const size_t width = hidden * n.directions();
-  return with_wide(x, [&](auto zero) -> Status {
-    using Wide = decltype(zero);
-    for (size_t b = 0; b < batch; ++b) {
-      const auto row = [&](size_t t) { return n.batch_first ? b * turns + t : t * batch + b; };
-      std::vector<std::vector<Wide>> sequence(turns);
-      for (size_t t = 0; t < turns; ++t) {
-        const auto first = x.f.begin() + static_cast<int64_t>(row(t)) * x.shape[2];
-        sequence[t].assign(first, first + x.shape[2]);
-      }
-      const auto length =
-          n.has_lengths
-              ? static_cast<size_t>(std::clamp<int64_t>(c.inputs[n.lengths()]->i[b], 0, static_cast<int64_t>(turns)))
-              : turns;
-      for (size_t run = 0; run < n.runs();) {
-        std::vector<std::vector<Wide>> made(turns, std::vector<Wide>(width));
-        for (size_t d = 0; d < n.directions(); ++d, ++run) {
-          Cell<Wide> cell(c, n, run, hidden);
-          const size_t at = (run * batch + b) * hidden;
-          for (size_t j = 0; n.has_state && j < hidden; ++j) {
-            cell.h[j] = c.inputs[n.state(0)]->f[at + j];
-            if (n.carried() > 1) cell.cell[j] = c.inputs[n.state(1)]->f[at + j];
-          }
-          for (size_t k = 0; k < length; ++k) {
-            const size_t t = d == 0 ? k : length - 1 - k;
-            cell.step(sequence[t]);
-            std::ranges::copy(cell.h, made[t].begin() + static_cast<int64_t>(d * hidden));
-          }
-          for (size_t j = 0; j < hidden; ++j) {
-            c.results[1].f[at + j] = static_cast<double>(cell.h[j]);
-            if (n.carried() > 1) c.results[2].f[at + j] = static_cast<double>(cell.cell[j]);
-          }
-        }
-        sequence = std::move(made);
-      }
-      for (size_t t = 0; t < turns; ++t)
-        for (size_t j = 0; j < width; ++j) c.results[0].f[row(t) * width + j] = static_cast<double>(sequence[t][j]);
-    }
-    return {};
-  });
-}
-
 // ---- samples
 
 struct SampleSizes {
@@ -394,9 +253,6 @@ void samples_gru(SampleSink &out) {
 }
 void samples_lstm(SampleSink &out) { recurrent_samples("lstm", out); }
 
-AttrDef flag(std::string_view name, std::string_view doc, bool fallback) {
-  return {.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
-}
 Op recurrent(std::string_view name, std::string_view doc, std::string_view weights,
              std::vector<std::string_view> results, std::vector<AttrDef> more, void (*samples)(SampleSink &)) {
   std::vector<AttrDef> attrs = {

@@ -226,7 +226,7 @@ void samples_extreme(SampleSink &out) {
 
 std::vector<AttrDef> position_attrs() {
   return {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
-          {.name = "keepdim", .doc = "keep the dim, with size 1", .kind = AttrKind::boolean, .fallback = false}};
+          flag("keepdim", "keep the dim, with size 1", false)};
 }
 Op extreme(std::string_view name, std::string_view doc, OpMeaning meaning) {
   Op op = reduction(name, doc, numeric_types, position_attrs(), infer_extreme, meaning);

@@ -3,13 +3,12 @@
 namespace kiln::ops {
 
 const std::vector<AttrDef> &reduce_attrs() {
-  static const std::vector<AttrDef> attrs = {
-      {.name = "dims",
-       .doc = "the dims to reduce; none named: all",
-       .kind = AttrKind::i64,
-       .is_list = true,
-       .fallback = ints({})},
-      {.name = "keepdim", .doc = "keep reduced dims, with size 1", .kind = AttrKind::boolean, .fallback = false}};
+  static const std::vector<AttrDef> attrs = {{.name = "dims",
+                                              .doc = "the dims to reduce; none named: all",
+                                              .kind = AttrKind::i64,
+                                              .is_list = true,
+                                              .fallback = ints({})},
+                                             flag("keepdim", "keep reduced dims, with size 1", false)};
   return attrs;
 }
 

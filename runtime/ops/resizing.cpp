@@ -168,16 +168,11 @@ std::vector<AttrDef> resize_attrs(std::string_view size_doc, std::vector<AttrDef
   attrs.insert(attrs.end(), more.begin(), more.end());
   return attrs;
 }
-AttrDef half_pixel_attr(std::string_view doc, bool fallback) {
-  return {.name = "half_pixel", .doc = doc, .kind = AttrKind::boolean, .fallback = fallback};
-}
+AttrDef half_pixel_attr(std::string_view doc, bool fallback) { return flag("half_pixel", doc, fallback); }
 std::vector<AttrDef> filter_attrs() {
-  const auto flag = [](std::string_view name, std::string_view doc) {
-    return AttrDef{.name = name, .doc = doc, .kind = AttrKind::boolean, .fallback = false};
-  };
-  return {flag("align_corners", "the first and last elements of x and the result are at the same places"),
+  return {flag("align_corners", "the first and last elements of x and the result are at the same places", false),
           half_pixel_attr("elements are at the middle of their share of the image, else at its begin", true),
-          flag("antialias", "where the result is smaller, the filter is as much wider")};
+          flag("antialias", "where the result is smaller, the filter is as much wider", false)};
 }
 
 void add_resize_samples(SampleSink &out, std::vector<ResizeSample> all) {

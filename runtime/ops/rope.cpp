@@ -126,7 +126,7 @@ const Op records[] = {
                {"positions", "[T]", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .attrs = {{.name = "theta", .doc = "the base of the frequencies", .kind = AttrKind::f64, .fallback = 10000.0},
-                {.name = "interleaved", .doc = "pairs are neighbours", .kind = AttrKind::boolean, .fallback = false}},
+                flag("interleaved", "pairs are neighbours", false)},
       .infer = infer_rope},
      {.decompose = decompose_rope,
       .reference = reference_rope,

@@ -138,14 +138,11 @@ void samples_scan(SampleSink &out) {
   const auto square = small_graph({i64({})}, {{"mul", {0, 0}}}, {1});
   out.push_back({.name = "map", .inputs = {i64({9})}, .attrs = {{"body_graph", square}, {"carried", 0}}});
   // What was carried is given out, and the elements are carried on: of every type.
-  std::vector<TensorType> inside, inputs;
-  for (int number = 1; number <= dtype_count; ++number) inside.push_back(make_type(static_cast<DType>(number), {3}));
-  const size_t types = inside.size();
-  inputs = inside;
-  for (size_t k = 0; k < types; ++k) {
-    inside.push_back(inputs[k]);
-    inputs.push_back(make_type(inputs[k].dtype, {2, 3}));
-  }
+  const std::vector<TensorType> elements = one_of_each({3}), sequences = one_of_each({2, 3});
+  const size_t types = elements.size();
+  std::vector<TensorType> inside = elements, inputs = elements;
+  inside.insert(inside.end(), elements.begin(), elements.end());
+  inputs.insert(inputs.end(), sequences.begin(), sequences.end());
   std::vector<size_t> outputs;
   for (size_t k = 0; k < 2 * types; ++k) outputs.push_back((k + types) % (2 * types));
   out.push_back(
@@ -172,10 +169,7 @@ const Op records[] = {
                  .doc = "how many operands after these are; -1: all others",
                  .kind = AttrKind::i64,
                  .fallback = -1},
-                {.name = "reverse",
-                 .doc = "from the last element to the first",
-                 .kind = AttrKind::boolean,
-                 .fallback = false},
+                flag("reverse", "from the last element to the first", false),
                 {.name = "turns",
                  .doc = "how many there are; -1: as many as the sequences have elements",
                  .kind = AttrKind::dim,
