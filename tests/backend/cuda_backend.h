@@ -1,6 +1,8 @@
 // The backend `cuda` on the stand-ins for NVRTC and the driver: all of Kiln's own way from a graph to outputs that a
 // GPU would go.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <set>
 
 #include "jit/cuda/nvrtc.h"
@@ -101,5 +103,19 @@ inline Backend cuda_on_this_machine() {
   options.arch = "native";
   return {"cuda", [options](const Case &c) { return run_compiled(c, options, device_settings()); }, {}, {}};
 }
+
+// Tests of a backend by its name: "cpu", "reference", or "cuda", which is run on stand-ins.
+class OnABackend : public ::testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override {
+    options_.backend = GetParam();
+    if (options_.backend != "cuda") return;
+    if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+    (void)cuda_on_standins();
+    options_ = cuda_options();
+  }
+
+  CompileOptions options_;
+};
 
 }  // namespace kiln::testing

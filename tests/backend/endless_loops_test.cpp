@@ -38,16 +38,8 @@ constexpr std::string_view counts = R"({"kiln":1,
                      {"name":"more","op":"add","inputs":["x","one"]}],
             "outputs":[{"name":"i","value":"next"},{"name":"x","value":"more"}]}}})";
 
-class EndlessLoops : public ::testing::TestWithParam<const char *> {
+class EndlessLoops : public OnABackend {
  protected:
-  void SetUp() override {
-    options_.backend = GetParam();
-    if (options_.backend != "cuda") return;
-    if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
-    (void)cuda_on_standins();
-    options_ = cuda_options();
-  }
-
   Result<std::unique_ptr<Call>> call_that_asks(AskHost ask) const {
     KILN_ASSIGN(const GraphPtr graph, read_json(counts, builtin_ops()));
     KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options_));
@@ -62,7 +54,6 @@ class EndlessLoops : public ::testing::TestWithParam<const char *> {
                                           {y_, DType::f32, 1, &n}});
   }
 
-  CompileOptions options_;
   uint8_t predicate_ = 1;
   float x_[3] = {1, 2, 3}, y_[3] = {};
 };

@@ -45,16 +45,8 @@ constexpr std::string_view rest = R"({"kiln":1,
     "same":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],"nodes":[],
             "outputs":[{"name":"v","value":"u"}]}}})";
 
-class ResolvedSizes : public ::testing::TestWithParam<const char *> {
+class ResolvedSizes : public OnABackend {
  protected:
-  void SetUp() override {
-    options_.backend = GetParam();
-    if (options_.backend != "cuda") return;
-    if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
-    (void)cuda_on_standins();
-    options_ = cuda_options();
-  }
-
   std::unique_ptr<Call> call_of(std::string_view json) {
     Result<GraphPtr> graph = read_json(json, builtin_ops());
     EXPECT_TRUE(graph.ok()) << graph.status().message();
@@ -66,8 +58,6 @@ class ResolvedSizes : public ::testing::TestWithParam<const char *> {
     EXPECT_TRUE(call.ok()) << call.status().message();
     return call.ok() ? std::move(*call) : nullptr;
   }
-
-  CompileOptions options_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, ResolvedSizes, ::testing::Values("cpu", "reference", "cuda"),
