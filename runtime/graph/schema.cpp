@@ -148,10 +148,10 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs) {
   InferContext context{.op = op, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
   KILN_TRY(op.infer(context));
-  // Attributes may leave out the last results.
-  if (!op.result_names.empty() && (context.results.empty() || context.results.size() > op.result_names.size()))
-    return op_error(op, Code::internal, "inference gives ", context.results.size(), " results; the schema names ",
-                    op.result_names.size());
+  const size_t named = op.result_names.size(), made = context.results.size();
+  const bool some = (op.flags & op_flags::fewer_results) && made > 0 && made < named;
+  if (named > 0 && made != named && !some)
+    return op_error(op, Code::internal, "inference gives ", made, " results; the schema names ", named);
   for (TensorType &type : context.results) {
     type = make_type(type.dtype, std::move(type.dims));  // an operand's layout and alias are not the result's
     if (Status status = check_type(type); !status.ok())

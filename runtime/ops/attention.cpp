@@ -249,6 +249,7 @@ Op attention() {
        .doc = "softmax(mask(cap(q k^T * scale))) v. Head h reads group h * G / H of k and v; a query that sees no key "
               "gives 0. What the graphs capture follows a mask: true where there is none.",
        .version = 2,
+       .flags = op_flags::fewer_results,
        .args = {{"q", "[B, H, T, D]", float_types},
                 {"k", "[B, G, S, D]; G divides H", float_types},
                 {"v", "[B, G, S, E]", float_types},
@@ -270,10 +271,7 @@ Op attention() {
                "[B, 1, 1, 1], head [1, H, 1, 1], query [1, 1, T, 1] and key [1, 1, 1, S], in i64",
         .kind = AttrKind::graph},
        {.name = "mask_graph", .doc = "of the same but score: which are visible, a bool each", .kind = AttrKind::graph},
-       {.name = "logsumexp",
-        .doc = "a second result [B, H, T], f32 or f64: the log of what softmax divides by",
-        .kind = AttrKind::boolean,
-        .fallback = false}});
+       flag("logsumexp", "a second result [B, H, T], f32 or f64: the log of what softmax divides by", false)});
   return op;
 }
 

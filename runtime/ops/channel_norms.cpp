@@ -292,8 +292,9 @@ Op channel_norm(std::string_view name, std::string_view doc, std::vector<AttrDef
            .infer = infer},
           meaning};
 }
-Op with_results(std::vector<std::string_view> names, Op op) {
+Op with_results(std::vector<std::string_view> names, Op op, uint32_t flags = 0) {
   op.result_names = std::move(names);
+  op.flags |= flags;
   return op;
 }
 
@@ -310,7 +311,8 @@ const Op records[] = {
             {.decompose = decompose_group_norm,
              .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
              .gradient = through_decomposition(),
-             .samples = samples_group_norm})),
+             .samples = samples_group_norm}),
+        op_flags::fewer_results),
     with_results(
         {"y", "mean", "rstd"},
         channel_norm(
@@ -320,7 +322,8 @@ const Op records[] = {
             {.decompose = decompose_instance_norm,
              .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
              .gradient = through_decomposition(),
-             .samples = samples_instance_norm})),
+             .samples = samples_instance_norm}),
+        op_flags::fewer_results),
     with_results(
         {"y", "mean", "variance"},
         channel_norm(

@@ -248,6 +248,7 @@ const Op records[] = {
 
     {{.name = "layer_norm",
       .doc = "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of the last dims.",
+      .flags = op_flags::fewer_results,
       .args = {{"x", "at least `axes` dims", float_types},
                {"scale", "the last `axes` dims of x", float_types, Arity::optional},
                {"bias", "the last `axes` dims of x", float_types, Arity::optional}},
@@ -263,6 +264,7 @@ const Op records[] = {
 
     {{.name = "rms_norm",
       .doc = "x / sqrt(mean of x^2 + eps) * scale, over the last dim.",
+      .flags = op_flags::fewer_results,
       .args = {{"x", "[..., D]", float_types}, {"scale", "[D]", float_types, Arity::optional}},
       .result_names = {"y", "rstd"},
       .attrs = {eps_attr(1e-6),
