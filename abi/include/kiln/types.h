@@ -122,8 +122,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- events */
 #define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
 #define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
-/* A run is in the named turn of a while or scan: told about every 50 ms, for hosts that end it. A scan that is compiled
- * into one kernel is not interrupted. */
+/* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
+ * hosts that end it. A scan that is compiled into one kernel is not interrupted. */
 #define KILN_EVENT_LOOP 3u
 
 /* ---- frozen structs */
