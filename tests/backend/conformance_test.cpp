@@ -1,5 +1,5 @@
 // Every sample of every op on every backend, against the reference kernels. In a soak every sample is of every element
-// type that it can be of, alone and in one graph with the others, at every level of the processor, fused and not.
+// type that it can be of, in one graph with the others of that type, at every level of the processor, fused and not.
 #include <gtest/gtest.h>
 
 #include "tests/backend/backends.h"
@@ -10,8 +10,9 @@
 namespace kiln::testing {
 namespace {
 
-// Samples as they are recorded, then with each type in place of each that they have; of integers, which may sum up to
-// what wraps, only integers: floats have no tolerance for that.
+// Samples as they are recorded, alone and together; then with each type in place of each that they have, together, but
+// for those with symbols, which are others' of the same names. For integers, which may sum up to what wraps, only
+// integers: floats have no tolerance for that.
 Result<std::vector<Case>> every_case_of(const Op &op) {
   SampleSink samples;
   op.samples(samples);
@@ -31,8 +32,9 @@ Result<std::vector<Case>> every_case_of(const Op &op) {
         KILN_ASSIGN(Case alone, make_case(op, *sample, k + 1));
         if (from != 0 && !run_on_reference(*alone.graph, alone.arguments).ok()) continue;  // divides by zero
         alone.name += name;
-        cases.push_back(std::move(alone));
-        if (!sample->sizes.empty()) continue;  // its symbols are others' of the same names
+        const bool is_sized = sample->sizes.empty();
+        if (from == 0 || !is_sized) cases.push_back(std::move(alone));
+        if (!is_sized) continue;
         KILN_TRY(together.add(*sample, k + 1));
         any = true;
       }

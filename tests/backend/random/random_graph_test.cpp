@@ -82,12 +82,13 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   made.options.cpu = level;
   made.options.fuse = fuse;
   made.options.compile_threads = 1;
-  made.options.want_ir = test::soak();  // its forms are held against the level's; texts take time
   return made;
 }
 
 // Two that the seed draws, or one in both fusions; each is compiled once and called by one thread and by two. In a soak
-// all there are, those without all outputs first.
+// two levels, each in both fusions and by all numbers of threads: what time there is goes into more graphs, of which
+// each level gets half, rather than into more forms of one. Texts take time: one graph of four has its IR's forms held
+// against the level's.
 std::vector<Variant> variants_of(uint64_t seed) {
   static const std::vector<const char *> levels = [] {
     std::vector<const char *> all;
@@ -95,22 +96,20 @@ std::vector<Variant> variants_of(uint64_t seed) {
       if (Target::by_name(level)->runs_on_host()) all.push_back(level);
     return all;
   }();
-  if (test::soak()) {
-    std::vector<Variant> all;
-    for (const bool all_outputs : {false, true})
-      for (const char *level : levels) {
-        all.push_back(variant_of(level, true, all_outputs));
-        all.back().both_fusions = true;
-      }
-    return all;
-  }
   Dice dice(~seed);
   const bool all_outputs = dice.chance(0.25), fuse = dice.chance(0.7);
   std::vector<Variant> drawn = {variant_of(dice.pick(levels), fuse, all_outputs)};
-  drawn[0].both_fusions = dice.chance(0.5);
-  if (!drawn[0].both_fusions) drawn.push_back(variant_of(dice.pick(levels), dice.chance(0.7), all_outputs));
-  while (drawn.back().name == drawn[0].name && drawn.size() > 1)
+  drawn[0].both_fusions = test::soak() || dice.chance(0.5);
+  if (test::soak() || !drawn[0].both_fusions)
+    drawn.push_back(variant_of(dice.pick(levels), dice.chance(0.7), all_outputs));
+  while (drawn.size() > 1 && drawn[1].options.cpu == drawn[0].options.cpu &&
+         (test::soak() || drawn[1].options.fuse == drawn[0].options.fuse))
     drawn[1] = variant_of(dice.pick(levels), dice.chance(0.7), all_outputs);
+  if (test::soak()) {
+    drawn[1].both_fusions = true;
+    for (Variant &variant : drawn) variant.options.want_ir = seed % 4 == 0;
+    return drawn;
+  }
   for (Variant &variant : drawn) {
     variant.settings = {{1, GuardedBytes::Place::end}, {2, GuardedBytes::Place::begin}};
     if (dice.chance(0.5)) std::swap(variant.settings[0].place, variant.settings[1].place);
