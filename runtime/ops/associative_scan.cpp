@@ -1,5 +1,7 @@
 // associative_scan: each element of sequences combined with all before it.
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "runtime/ops/family.h"
 #include "runtime/ops/loop.h"
@@ -45,7 +47,8 @@ AttrValue dim_brought_to(size_t dim, size_t to, size_t rank) {
 
 // (carried, is this the first?, element) -> (carried anew, the same as a result): the first element as it is, later
 // ones combined with what came before.
-Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const TensorType> elements) {
+Result<GraphPtr> combining_turn(const DecomposeContext &c, const GraphPtr &combine,
+                                std::span<const TensorType> elements) {
   std::map<Dim, Dim> symbols;  // a nested graph has its own; what binds them are bare dims
   const auto inside = [&](const TensorType &type) {
     Shape dims;
@@ -67,43 +70,129 @@ Result<GraphPtr> combining_turn(const DecomposeContext &c, std::span<const Tenso
   std::vector<ValueId> operands, outputs;
   for (size_t k = 0; k < count; ++k) operands.push_back(turn.g("where", {is_first, given[count + 1 + k], given[k]}));
   operands.insert(operands.end(), given.begin() + static_cast<int64_t>(count) + 1, given.end());
-  const ValueId combined = turn.g("call", operands, {{"graph", c.attr("combine_graph").graph()}});
+  const ValueId combined = turn.g("call", operands, {{"graph", combine}});
   for (size_t k = 0; k < count; ++k)
     outputs.push_back(turn.g("where", {is_first, operands[count + k], {combined.node, static_cast<uint32_t>(k)}}));
   for (size_t k = 0; k < count; ++k) outputs.push_back(outputs[k]);
   return turn.finish(outputs);
 }
 
-Status decompose_associative_scan(DecomposeContext &c) {
+struct Scanned {
+  std::vector<ValueId> last, all;  // of each sequence: the last result, all of them
+};
+
+// Along dim 0.
+Result<Scanned> scan_in_order(DecomposeContext &c, const GraphPtr &combine, const std::vector<ValueId> &sequences) {
   Composer g(c);
-  const size_t count = c.node.inputs.size(), rank = c.type(c.node.inputs[0]).rank(), dim = dim_of(c, rank);
   const bool reverse = c.attr("reverse").boolean();
-  const Dim length = c.type(c.node.inputs[0]).dims[dim];
+  const size_t count = sequences.size();
+  const Dim length = c.type(sequences[0]).dims[0];
   std::vector<TensorType> elements;
-  std::vector<ValueId> operands, sequences;
-  for (const ValueId x : c.node.inputs) {
-    sequences.push_back(dim == 0 ? x : g("permute", {x}, {{"dims", dim_brought_to(dim, 0, rank)}}));
-    if (!g.ok()) return g.give({});
-    elements.push_back(element_of(c.type(sequences.back())));
+  std::vector<ValueId> operands;
+  for (const ValueId x : sequences) {
+    elements.push_back(element_of(c.type(x)));
     operands.push_back(g.full(elements.back().dtype, elements.back().dims, 0));
   }
   const ValueId number = g("iota", {}, {{"shape", AttrValue(Shape{length})}, {"dim", 0}});
   const ValueId first = g.count(number, reverse ? length - 1 : Dim(0));
   operands.push_back(g("eq", {number, first}));
   operands.insert(operands.end(), sequences.begin(), sequences.end());
-  if (!g.ok()) return g.give({});
-  KILN_ASSIGN(GraphPtr body, combining_turn(c, elements));
+  KILN_ASSIGN(GraphPtr body, combining_turn(c, combine, elements));
   const ValueId scanned = g("scan", operands,
                             {{"body_graph", std::move(body)},
                              {"carried", static_cast<int64_t>(count)},
                              {"sequences", static_cast<int64_t>(count) + 1},
                              {"reverse", reverse}});
-  std::vector<ValueId> results;
-  for (size_t k = 0; k < count; ++k) {
-    const ValueId y = {scanned.node, static_cast<uint32_t>(count + k)};
-    results.push_back(dim == 0 ? y : g("permute", {y}, {{"dims", dim_brought_to(0, dim, rank)}}));
+  Scanned made;
+  for (uint32_t k = 0; k < count; ++k) made.last.push_back({scanned.node, k});
+  for (uint32_t k = 0; k < count; ++k) made.all.push_back({scanned.node, static_cast<uint32_t>(count) + k});
+  KILN_TRY(g.give({}));
+  return made;
+}
+
+// So many elements are combined one after the other, and such blocks side by side: a sequence alone would have one lane
+// of one thread. As a sequence of several channels has lanes enough, and is then walked thrice, blocks are long.
+constexpr int64_t block = 4096;
+
+// Along dim 0, in blocks: each in order, their last results in order, and what came before a block into each of its
+// elements. What fills the last block up is its last element once more.
+Result<std::vector<ValueId>> scan_in_blocks(DecomposeContext &c, const std::vector<ValueId> &sequences) {
+  Composer g(c);
+  const GraphPtr &combine = c.attr("combine_graph").graph();
+  KILN_ASSIGN(const GraphPtr of_blocks, side_by_side(*combine, 1));
+  KILN_ASSIGN(const GraphPtr of_all, side_by_side(*combine, 2));
+  const bool reverse = c.attr("reverse").boolean();
+  const Dim length = c.type(sequences[0]).dims[0], blocks = ceil_div(length, block), turns = min(length, block),
+            whole = blocks * turns, front = reverse ? whole - length : Dim(0);
+  const auto counted = [&](const Dim &size) { return g("iota", {}, {{"shape", AttrValue(Shape{size})}, {"dim", 0}}); };
+  const auto swapped = [&](ValueId x) {
+    std::vector<int64_t> order(c.type(x).rank());
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[0], order[1]);
+    return g("permute", {x}, {{"dims", ints(std::move(order))}});
+  };
+
+  const ValueId places = counted(whole);
+  const ValueId at = reverse ? g("maximum", {g("sub", {places, g.count(places, front)}), g.number(places, 0)})
+                             : g("minimum", {places, g.count(places, max(length - 1, 0))});
+  std::vector<ValueId> columns;
+  for (const ValueId x : sequences) {
+    const ValueId filled = whole == length ? x : g("index_select", {x, at}, {{"dim", 0}});
+    KILN_TRY(g.give({}));
+    Shape dims = c.type(filled).dims;
+    dims.erase(dims.begin());
+    dims.insert(dims.begin(), {blocks, turns});
+    columns.push_back(swapped(g("reshape", {filled}, {{"shape", AttrValue(std::move(dims))}})));
   }
-  return g.give(std::move(results));
+  KILN_TRY(g.give({}));
+  KILN_ASSIGN(const Scanned inside, scan_in_order(c, of_blocks, columns));
+  KILN_ASSIGN(const Scanned between, scan_in_order(c, combine, inside.last));
+
+  const ValueId number = counted(blocks), last = g.count(number, max(blocks - 1, 0));
+  const ValueId first = reverse ? last : g.number(number, 0);
+  const ValueId before = reverse ? g("minimum", {g("add", {number, g.number(number, 1)}), last})
+                                 : g("maximum", {g("sub", {number, g.number(number, 1)}), first});
+  std::vector<ValueId> operands;
+  for (size_t k = 0; k < sequences.size(); ++k) {
+    const ValueId came = g("index_select", {between.all[k], before}, {{"dim", 0}});
+    operands.push_back(g("expand", {came}, {{"shape", AttrValue(c.type(inside.all[k]).dims)}}));
+  }
+  operands.insert(operands.end(), inside.all.begin(), inside.all.end());
+  const ValueId combined = g("call", operands, {{"graph", of_all}}), is_first = g("eq", {number, first});
+  std::vector<ValueId> results;
+  for (uint32_t k = 0; k < sequences.size(); ++k) {
+    KILN_TRY(g.give({}));
+    Shape dims = c.type(sequences[k]).dims, beside(dims.size(), 1);
+    beside[0] = blocks;
+    const ValueId kept = g("reshape", {is_first}, {{"shape", AttrValue(std::move(beside))}});
+    const ValueId y = swapped(g("where", {kept, inside.all[k], {combined.node, k}}));
+    dims[0] = whole;
+    results.push_back(g("slice", {g("reshape", {y}, {{"shape", AttrValue(std::move(dims))}})},
+                        {{"dim", 0}, {"start", front}, {"end", front + length}}));
+  }
+  KILN_TRY(g.give({}));
+  return results;
+}
+
+Status decompose_associative_scan(DecomposeContext &c) {
+  Composer g(c);
+  const size_t rank = c.type(c.node.inputs[0]).rank(), dim = dim_of(c, rank);
+  std::vector<ValueId> sequences;
+  for (const ValueId x : c.node.inputs)
+    sequences.push_back(dim == 0 ? x : g("permute", {x}, {{"dims", dim_brought_to(dim, 0, rank)}}));
+  KILN_TRY(g.give({}));
+  const GraphPtr &combine = c.attr("combine_graph").graph();
+  const Dim length = c.type(sequences[0]).dims[0];
+  std::vector<ValueId> all;
+  if ((length.is_integer() && length.integer() <= block) || !takes_elements_apart(*combine)) {
+    KILN_ASSIGN(Scanned scanned, scan_in_order(c, combine, sequences));
+    all = std::move(scanned.all);
+  } else {
+    KILN_ASSIGN(all, scan_in_blocks(c, sequences));
+  }
+  for (ValueId &y : all)
+    if (dim != 0) y = g("permute", {y}, {{"dims", dim_brought_to(0, dim, rank)}});
+  return g.give(std::move(all));
 }
 
 Status reference_associative_scan(ReferenceContext &c) {
@@ -151,8 +240,10 @@ void samples_associative_scan(SampleSink &out) {
   sample("reverse", {6, 5}, 0, true);
   sample("vector", {9}, 0);
   sample("one", {1, 5}, 0);
+  sample("blocks", {4101}, 0);
   sample("empty", {0, 5}, 0);
   sample("symbolic", {t, 2 * n}, 0, true, {{"t", 4}, {"n", 3}});
+  sample("symbolic_blocks", {t, n}, 0, true, {{"t", 4100}, {"n", 2}});
   sample("symbolic_none", {n, t}, 1, false, {{"t", 0}, {"n", 3}});
   // Products modulo what came first: nothing is divided by what no sequence holds.
   const auto modular = small_graph({i64({sym("k")}), i64({sym("k")}), i64({sym("k")}), i64({sym("k")})},
@@ -176,8 +267,9 @@ const Op records[] = {
     {{.name = "associative_scan",
       .doc =
           "The elements of sequences along a dim combined with all before them: y[0] = x[0], y[i] = combine(y[i - 1], "
-          "x[i]), of several sequences side by side. The combination should be associative: its order is not promised "
-          "beyond being a function of the extents, and is now the sequence's.",
+          "x[i]), of several sequences side by side. The combination should be associative: where its graph is of "
+          "pointwise ops, blocks of 4,096 elements are combined each in order, then with what came before the block; "
+          "other graphs combine in the sequence's order.",
       .flags = op_flags::moves,
       .args = {{"args", "sequences of one length along dim", any_type, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "combine_graph",

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <set>
 
+#include "runtime/ops/families.h"
 #include "runtime/ops/family.h"
 
 namespace kiln::ops {
@@ -125,6 +126,56 @@ Status require_row_major(InferContext &c, std::string_view attr) {
       return c.fail("input '", input.name, "' of ", attr, " has strides; expected row-major");
   }
   return {};
+}
+
+bool takes_elements_apart(const Graph &graph) {
+  std::set<uint32_t> given(graph.inputs().begin(), graph.inputs().end());  // nodes that depend on inputs
+  for (const Node &node : graph.nodes()) {
+    if (node.kind == Node::Kind::constant || given.contains(node.id)) continue;
+    if (!node.op || !(family_of(op_of(node)) == "pointwise" || node.op->name == "convert" || node.op->name == "full"))
+      return false;
+    if (std::ranges::any_of(node.inputs, [&](ValueId input) { return given.contains(input.node); }))
+      given.insert(node.id);
+  }
+  return std::ranges::all_of(graph.outputs(), [&](const GraphOutput &y) { return given.contains(y.value.node); });
+}
+
+Result<GraphPtr> side_by_side(const Graph &graph, size_t dims) {
+  std::set<std::string> used;
+  for (const Node &node : graph.nodes())
+    for (const TensorType &type : node.results)
+      for (const Dim &dim : type.dims) dim.collect_symbols(used);
+  Shape front;
+  for (size_t d = 0; d < dims; ++d) {
+    std::string name = str_cat("beside", d);
+    while (used.contains(name)) name += "_";
+    front.push_back(Expr::symbol(name));
+  }
+  Edit edit;
+  for (const auto &[name, info] : graph.symbols()) KILN_TRY(edit.declare_symbol(name, info));
+  std::map<uint32_t, uint32_t> copies;
+  for (const Node &node : graph.nodes()) {
+    uint32_t &copy = copies[node.id];
+    if (node.kind == Node::Kind::op) {
+      std::vector<ValueId> operands;
+      for (const ValueId x : node.inputs) operands.push_back({copies.at(x.node), x.output});
+      KILN_ASSIGN(copy, edit.add(node.op, operands, node.attrs, node.name, node.annotations));
+      continue;
+    }
+    ValueId made;
+    if (node.kind == Node::Kind::constant) {
+      KILN_ASSIGN(made, edit.constant(node.constant, node.name));
+    } else {
+      Shape shape = front;
+      shape.insert(shape.end(), node.results[0].dims.begin(), node.results[0].dims.end());
+      KILN_ASSIGN(made, edit.input(node.name, make_type(node.results[0].dtype, std::move(shape))));
+    }
+    copy = made.node;
+  }
+  std::vector<GraphOutput> outputs;
+  for (const GraphOutput &y : graph.outputs()) outputs.push_back({y.name, {copies.at(y.value.node), y.value.output}});
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  return edit.finish();
 }
 
 TensorType element_of(const TensorType &sequence) {

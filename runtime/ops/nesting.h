@@ -38,6 +38,11 @@ Status require_outputs(InferContext &c, std::string_view graph, std::span<const 
 // A plan gives such a graph its operands where they are, row-major.
 Status require_row_major(InferContext &c, std::string_view attr);
 
+// Whether each element of the graph's outputs is a function of the same element of its inputs: all ops are pointwise.
+bool takes_elements_apart(const Graph &graph);
+// Such a graph for operands with `dims` more dims in front, whose sizes are symbols.
+Result<GraphPtr> side_by_side(const Graph &graph, size_t dims);
+
 // The type of an element along dim 0.
 TensorType element_of(const TensorType &sequence);
 // Element `turn` along dim, without it; and the same written.

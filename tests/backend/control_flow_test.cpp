@@ -1,4 +1,4 @@
-// cond and while, alone and in each other, on every backend: values, errors of kernels in them, and records.
+// cond, while and scans, alone and in each other, on every backend: values, errors of kernels in them, and records.
 #include <gtest/gtest.h>
 
 #include "runtime/graph/json.h"
@@ -150,6 +150,50 @@ TEST(ControlFlow, AScanMayBeGivenArraysWithStrides) {
   const TensorData h = random_tensor(DType::f32, {4, 5}, Sample(), random),
                    s = random_tensor(DType::f32, {3, 4, 5}, Sample(), random);
   for (const Backend &backend : all_backends()) expect_as_reference(backend, graph, {h, s}, {{"n", 4}});
+}
+
+GraphPtr running_sums(std::string_view dtype, std::string_view length) {
+  const std::string element = str_cat(R"("type":{"dtype":")", dtype, R"(","shape":[2]}})");
+  return graph_of(str_cat(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":")", dtype, R"(","shape":[)", length,
+                          R"(,2]}}],
+    "nodes":[{"name":"y","op":"associative_scan","inputs":["x"],"attrs":{"combine_graph":"sum"}},
+             {"name":"z","op":"associative_scan","inputs":["x"],"attrs":{"combine_graph":"sum","reverse":true}}],
+    "outputs":[{"name":"y","value":"y"},{"name":"z","value":"z"}],
+    "graphs":{"sum":{"inputs":[{"name":"a",)",
+                          element, R"(,{"name":"b",)", element,
+                          R"(],"nodes":[{"name":"s","op":"add","inputs":["a","b"]}],
+                     "outputs":[{"name":"s","value":"s"}]}}})"));
+}
+
+TEST(ControlFlow, AnAssociativeScanOfAnyNumberOfBlocksHoldsEachElement) {
+  const GraphPtr graph = running_sums("i64", "\"n\"");
+  ASSERT_TRUE(graph);
+  for (const size_t length : {0, 4096, 4097, 9001}) {
+    const auto n = static_cast<int64_t>(length);
+    std::vector<int64_t> x(2 * length), y(2 * length), z(2 * length);
+    for (size_t k = 0; k < 2 * length; ++k) x[k] = static_cast<int64_t>(k * k % 1001) - 300;
+    for (size_t k = 0; k < 2 * length; ++k) y[k] = x[k] + (k < 2 ? 0 : y[k - 2]);
+    for (size_t k = 2 * length; k-- > 0;) z[k] = x[k] + (k + 2 < 2 * length ? z[k + 2] : 0);
+    for (const Backend &backend : all_backends()) {
+      const Result<std::vector<TensorData>> got = backend.run({{}, graph, {i64_data({n, 2}, x)}, {}, {{"n", n}}});
+      ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
+      EXPECT_EQ(difference((*got)[0], i64_data({n, 2}, y), 0), "") << backend.name << ", " << n;
+      EXPECT_EQ(difference((*got)[1], i64_data({n, 2}, z), 0), "") << backend.name << ", " << n;
+    }
+  }
+}
+
+TEST(ControlFlow, AnAssociativeScansOrderIsTheSameWhetherItsLengthIsKnown) {
+  std::mt19937_64 random(1);
+  for (const int64_t length : {100, 4100}) {
+    const std::vector<TensorData> x = {random_tensor(DType::f32, {length, 2}, Sample(), random)};
+    const Result<std::vector<TensorData>> known =
+        run_compiled({{}, running_sums("f32", str_cat(length)), x, {}, {}}, {});
+    const Result<std::vector<TensorData>> symbolic =
+        run_compiled({{}, running_sums("f32", "\"n\""), x, {}, {{"n", length}}}, {});
+    ASSERT_TRUE(known.ok() && symbolic.ok());
+    EXPECT_EQ(*known, *symbolic) << length;
+  }
 }
 
 TEST(ControlFlow, AnErrorOfAKernelInABranchNamesItsNodeWhereTheBranchIsTaken) {
