@@ -112,8 +112,9 @@ Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) 
     const auto at = [&](int64_t n, int64_t channel, int64_t k) {
       return static_cast<size_t>((n * channels + channel) * plane + k);
     };
-    // Of images [first, last), channels [begin, begin + width).
-    const auto normalise = [&](int64_t first, int64_t last, int64_t begin) {
+    // Of images [first, last), one group.
+    const auto normalise = [&](int64_t first, int64_t last, int64_t group) {
+      const int64_t begin = group * width;
       const auto each = [&](auto body) {
         for (int64_t n = first; n < last; ++n)
           for (int64_t channel = begin; channel < begin + width; ++channel)
@@ -132,13 +133,13 @@ Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) 
         c.results[0].f[i] = static_cast<double>(y);
       });
       if (c.results.size() == 1) return;
-      const auto number = static_cast<size_t>(over_batch ? begin : first * groups + begin / width);
+      const auto number = static_cast<size_t>(over_batch ? group : first * groups + group);
       c.results[1].f[number] = static_cast<double>(mean);
       c.results[2].f[number] = static_cast<double>(over_batch ? variance : inverse);
     };
     for (int64_t n = 0; n < (over_batch ? 1 : images); ++n)
       for (int64_t group = 0; group < groups; ++group)
-        normalise(over_batch ? 0 : n, over_batch ? images : n + 1, group * width);
+        normalise(over_batch ? 0 : n, over_batch ? images : n + 1, group);
     return {};
   });
 }
@@ -243,6 +244,7 @@ void samples_group_norm(SampleSink &out) {
                  .inputs = {f32({sym("n"), 6, 5}), f32({6})},
                  .attrs = {{"groups", 3}, {"statistics", true}},
                  .sizes = {{"n", 2}}});
+  out.push_back({.name = "no_channels", .inputs = {f32({2, 0, 5})}, .attrs = {{"groups", 3}, {"statistics", true}}});
 }
 void samples_instance_norm(SampleSink &out) {
   samples_channels(out, {});

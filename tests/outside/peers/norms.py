@@ -19,7 +19,10 @@ def scaled(x, y, scale_and_bias):
 def norm_of_groups(c, groups):
     x, *rest = c.tensors()
     plane = x.shape[2:].numel()
-    y, *statistics = torch.native_group_norm(x, None, None, x.shape[0], x.shape[1], plane, groups, c.eps)
+    if x.shape[1] == 0:  # which native_group_norm refuses: the mean of nothing is NaN
+        y, statistics = x, [x.reshape(x.shape[0], 0).mean(1, keepdim=True).expand(-1, groups)] * 2
+    else:
+        y, *statistics = torch.native_group_norm(x, None, None, x.shape[0], x.shape[1], plane, groups, c.eps)
     return [scaled(x, y, rest), *statistics] if c.statistics else scaled(x, y, rest)
 
 
