@@ -50,13 +50,16 @@ void append_attrs(std::string &text, const Report &op) {
   }
 }
 
-// "by rule for x and weight", or why there is none.
+// "by a rule for x, weight", or why there is none.
 std::string gradient_of(const Report &op, std::string_view quote) {
-  const std::string kind = op.text("gradient.kind"), why = op.text("gradient.why"), ties = op.text("gradient.ties");
-  if (!why.empty()) return kind + ": " + why;
+  const std::string kind = op.text("gradient.kind"), why = op.text("gradient.why"), ties = op.text("gradient.ties"),
+                    given = op.text("gradient.given");
+  if (!why.empty() && given.empty()) return kind + ": " + why;
   std::string text = kind == "rule" ? "by a rule for " : "through the decomposition for ";
   for (size_t i = 0; i < op.count("gradient.operands"); ++i)
     text.append(i ? ", " : "").append(quote).append(op.text(path_of("gradient.operands", i))).append(quote);
+  if (!given.empty())
+    return text.append(" where ").append(quote).append(given).append(quote).append(" is given; else none: ") + why;
   if (ties == "even") return text + "; equal elements share it";
   return ties == "none" ? text : text + "; of equal elements the " + ties + " gets it";
 }

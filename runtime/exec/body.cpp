@@ -129,6 +129,7 @@ Status Body::branch(size_t step) {
 // What is carried lies by turns in the results and in as many spare arrays.
 Status Body::loop(size_t step) {
   const std::span<void *const> operands = ready().operands_of(step);
+  const int64_t most = sizes_[part_.numbers.steps[step].turns];
   const Nested &go_on = *nested_[step][0], &turn = *nested_[step][1];
   const uint32_t inputs = turn.signature.inputs().end;
   const uint32_t carried = turn.signature.count() - inputs;
@@ -146,7 +147,7 @@ Status Body::loop(size_t step) {
   KILN_TRY(copy_all(operands, results));
   Status failed;
   std::span<void *const> now = results, next = spare;
-  for (int64_t turns = 1;; ++turns, std::swap(now, next)) {
+  for (int64_t turns = 0; turns != most; std::swap(now, next)) {
     go_on.set_inputs(now);
     KILN_TRY(first_of(failed, go_on.body->run()));
     KILN_ASSIGN(const bool goes_on, is_true(more));
@@ -154,7 +155,7 @@ Status Body::loop(size_t step) {
     turn.set_inputs(now);
     turn.set_outputs(next);
     KILN_TRY(first_of(failed, turn.body->run()));
-    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, turns));
+    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, ++turns));
   }
   if (now.data() != results.data()) KILN_TRY(copy_all(now, results));
   return failed;

@@ -31,16 +31,21 @@ struct Gradient {
   Kind kind = Kind::undeclared;
   Ties ties = Ties::none;
   std::string_view operands = {};  // the arguments that get one, with ", " between; "": all that take floats
-  std::string_view why = {};       // of zero and none
+  std::string_view why = {};       // of zero and none, and of a rule for those nodes that it does not hold for:
+  std::string_view given = {};     // those that leave this attribute at its default; "": it holds for all
 };
 
 // What records are initialised with: {..., .gradient = by_rule("x, weight"), ...}.
 constexpr Gradient by_rule(std::string_view operands, Ties ties = Ties::none) {
-  return {Gradient::Kind::rule, ties, operands, {}};
+  return {Gradient::Kind::rule, ties, operands, {}, {}};
 }
-constexpr Gradient through_decomposition() { return {Gradient::Kind::decomposition, Ties::none, {}, {}}; }
-constexpr Gradient zero_gradient(std::string_view why) { return {Gradient::Kind::zero, Ties::none, {}, why}; }
-constexpr Gradient no_gradient(std::string_view why) { return {Gradient::Kind::none, Ties::none, {}, why}; }
+// For nodes that are given an attribute; for the others there is none, and why.
+constexpr Gradient by_rule_if_given(std::string_view attr, std::string_view operands, std::string_view why) {
+  return {Gradient::Kind::rule, Ties::none, operands, why, attr};
+}
+constexpr Gradient through_decomposition() { return {Gradient::Kind::decomposition, Ties::none, {}, {}, {}}; }
+constexpr Gradient zero_gradient(std::string_view why) { return {Gradient::Kind::zero, Ties::none, {}, why, {}}; }
+constexpr Gradient no_gradient(std::string_view why) { return {Gradient::Kind::none, Ties::none, {}, why, {}}; }
 
 // Of ops whose results hold no floats, or have no floats to depend on.
 inline constexpr Gradient gives_indices = no_gradient("results are indices");

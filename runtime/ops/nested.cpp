@@ -39,6 +39,8 @@ size_t carried_of(const AttrMap &attrs, size_t operands) {
 Status infer_while(InferContext &c) {
   if (const int64_t carried = c.attr("carried").i64(); carried < -1 || carried > static_cast<int64_t>(c.inputs.size()))
     return c.fail("carried is ", carried, ", expected -1 or at most the ", c.inputs.size(), " operands");
+  if (const int64_t turns = c.attr("max_turns").i64(); turns < -1)
+    return c.fail("max_turns is ", turns, ", expected at least 0, or -1: no bound");
   const size_t carried = carried_of(c.attrs, c.inputs.size());
   for (std::string_view attr : {"cond_graph", "body_graph"}) {
     const Graph &graph = *c.attr(attr).graph();
@@ -73,12 +75,13 @@ Status reference_while(ReferenceContext &c) {
   std::vector<RefTensor> state;
   for (const RefTensor *operand : c.inputs.first(carried)) state.push_back(*operand);
   std::vector<const RefTensor *> now(c.inputs.begin(), c.inputs.end());
-  for (int64_t turn = 1;; ++turn) {
+  const int64_t most = c.attr("max_turns").i64();
+  for (int64_t turn = 0; turn != most;) {
     for (size_t k = 0; k < carried; ++k) now[k] = &state[k];
     KILN_ASSIGN(const std::vector<RefTensor> go_on, c.run_graph(*c.attr("cond_graph").graph(), now));
     if (go_on[0].i[0] == 0) break;
     KILN_ASSIGN(state, c.run_graph(*c.attr("body_graph").graph(), now));
-    KILN_TRY(c.on_turn(turn));
+    KILN_TRY(c.on_turn(++turn));
   }
   std::move(state.begin(), state.end(), c.results.begin());
   return {};
@@ -214,13 +217,21 @@ Result<GraphPtr> turn_graph(bool body) {
 void samples_while(SampleSink &out) {
   Result<GraphPtr> cond_graph = turn_graph(false), body_graph = turn_graph(true);
   assert(cond_graph.ok() && body_graph.ok());
-  const AttrMap attrs = {{"cond_graph", *cond_graph}, {"body_graph", *body_graph}, {"carried", 2}};
-  for (const uint8_t turns : {0, 1, 2, 5})  // an odd and an even number: results end in other memory
-    out.push_back({.name = str_cat("turns_", static_cast<int>(turns)),
+  const auto sample = [&](std::string name, int64_t turns, int64_t most) {
+    AttrMap attrs = {{"cond_graph", *cond_graph}, {"body_graph", *body_graph}, {"carried", 2}};
+    if (most >= 0) attrs["max_turns"] = most;
+    out.push_back({.name = std::move(name),
                    .inputs = {i64({}), f32({sym("m")}), f32({sym("m")})},
-                   .attrs = attrs,
+                   .attrs = std::move(attrs),
                    .sizes = {{"m", 7}},
-                   .given = {{0, {DType::i64, {}, {turns, 0, 0, 0, 0, 0, 0, 0}}}}});
+                   .given = {{0, i64_data({}, {turns})}}});
+  };
+  for (const int64_t turns : {0, 1, 2, 5})  // an odd and an even number: results end in other memory
+    sample(str_cat("turns_", turns), turns, -1);
+  sample("at_most_0", 2, 0);
+  sample("at_most_3", 5, 3);
+  sample("at_most_as_many", 2, 2);
+  sample("less_than_at_most", 1, 4);
   Result<GraphPtr> go_on = passing_graph(Passing::go_on), turn = passing_graph(Passing::turn);
   assert(go_on.ok() && turn.ok());
   std::vector<TensorType> inputs = one_of_each({3});
@@ -251,18 +262,24 @@ const Op records[] = {
      {.reference = reference_cond, .gradient = by_rule("args"), .samples = samples_cond}},
     {{.name = "while",
       .doc =
-          "As long as cond_graph gives true, body_graph's outputs take the place of the carried operands; the result "
-          "is what these are then. Both graphs take all operands; those that are not carried stay what they are. "
+          "As long as cond_graph gives true, and for at most max_turns turns, body_graph's outputs take the place of "
+          "the carried operands; the result is what these are then. Both graphs take all operands; those that are not "
+          "carried stay what they are. "
           "The types of the carried ones stay, too.",
       .flags = op_flags::moves | op_flags::control,
       .args = {{"args", "both graphs' inputs, in order; the carried ones first", any_type, Arity::variadic,
                 /*same_dtype=*/false}},
       .attrs = {{.name = "cond_graph", .doc = "one output, bool[]: go on?", .kind = AttrKind::graph, .required = true},
                 {.name = "body_graph", .doc = "one turn", .kind = AttrKind::graph, .required = true},
-                {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1}},
+                {.name = "carried", .doc = "how many are; -1: all", .kind = AttrKind::i64, .fallback = -1},
+                {.name = "max_turns",
+                 .doc = "after which it ends, whatever cond_graph would give; -1: nothing bounds them",
+                 .kind = AttrKind::i64,
+                 .fallback = -1}},
       .infer = infer_while},
      {.reference = reference_while,
-      .gradient = no_gradient("nothing bounds its turns, so that there is no room to keep what each of them computed"),
+      .gradient = by_rule_if_given(
+          "max_turns", "args", "nothing bounds its turns, so that there is no room to keep what each of them computed"),
       .samples = samples_while}},
 };
 

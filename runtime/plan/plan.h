@@ -73,7 +73,8 @@ struct Plan {
         {};  // what each of its symbols is, over this plan's; unread where it resolves it itself
   };
   // In turn t of a scan, the last one first if `reverse`, its plan reads and writes element t of the sequences: arrays
-  // that begin where these begin, and go on by as many bytes as an element has.
+  // that begin where these begin, and go on by as many bytes as an element has. A loop has none of it but the most
+  // turns that there are; -1: nothing bounds them.
   struct Scan {
     uint32_t carried = 0, sequences = 0;  // of the inputs
     bool reverse = false;

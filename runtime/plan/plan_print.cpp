@@ -65,7 +65,9 @@ std::string nested_text(const Plan &plan, const Plan::Step &s) {
           ? str_cat("scan of ", s.scan.turns.text(), " turns, ", s.scan.carried, " carried, ", s.scan.sequences,
                     " sequences", s.scan.reverse ? ", reverse" : "", ": ", run(s.nested[0]))
       : first ? str_cat("if ", name(slots[0]), ": ", run(s.nested[0]), "; else: ", run(s.nested[1]))
-              : str_cat("while ", run(s.nested[0]), ": ", run(s.nested[1]));
+              : str_cat("while ", run(s.nested[0]),
+                        s.scan.turns.is(-1) ? "" : str_cat(", at most ", s.scan.turns.text(), " turns"), ": ",
+                        run(s.nested[1]));
   return str_cat(what, "; (", operands, ") -> (", made, ")");
 }
 

@@ -156,7 +156,10 @@ class Planner {
     if (node.op->name == "scan") return add_scan(region, prefix);
     const bool is_loop = node.op->name == "while";
     Item item{.step = {.kind = is_loop ? StepKind::loop : StepKind::branch}};
-    if (is_loop) item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
+    if (is_loop) {
+      item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
+      item.step.scan.turns = node.attrs.find("max_turns")->second.i64();
+    }
     for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
     item.written.resize(region.inputs.size());
     // The results, and for a loop where every other turn leaves them.

@@ -104,7 +104,8 @@ std::string_view name_of(Ties ties) {
 void write_gradient(const Op &op, JsonWriter &json) {
   json.key("gradient").begin_object().member("kind", name_of(op.gradient.kind)).key("operands").begin_list();
   for (std::string_view name : differentiable_operands(op)) json.value(name);
-  json.end_list().member("ties", name_of(op.gradient.ties)).member("why", op.gradient.why).end_object();
+  json.end_list().member("ties", name_of(op.gradient.ties)).member("given", op.gradient.given);
+  json.member("why", op.gradient.why).end_object();
 }
 
 // An operand: what it is given, or the stream from which its elements are drawn.

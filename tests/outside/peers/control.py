@@ -19,8 +19,10 @@ def cond(c):
 def while_(c):
     carried = len(c.x) if c.carried < 0 else c.carried
     state = list(c.x)
-    while c.run(c.cond_graph, state)[0]:
+    turns = 0
+    while turns != c.max_turns and c.run(c.cond_graph, state)[0]:
         state[:carried] = c.run(c.body_graph, state)
+        turns += 1
     return state[:carried]
 
 

@@ -101,7 +101,11 @@ TEST(Record, DeclaresItsGradient) {
     const Gradient &gradient = op->gradient;
     ASSERT_NE(gradient.kind, undeclared) << op->name;
     const bool has_one = gradient.kind == rule || gradient.kind == decomposition;
-    EXPECT_EQ(gradient.why.empty(), has_one) << op->name;
+    EXPECT_EQ(gradient.why.empty(), has_one && gradient.given.empty()) << op->name;
+    if (!gradient.given.empty()) {
+      const AttrDef *attr = op->find_attr(gradient.given);
+      EXPECT_TRUE(gradient.kind == rule && attr && !attr->required) << op->name;
+    }
     EXPECT_TRUE(gradient.kind != decomposition || op->decompose != nullptr) << op->name;
     EXPECT_TRUE(gradient.kind != rule || !gradient.operands.empty()) << op->name;
     EXPECT_TRUE(has_one || (gradient.operands.empty() && gradient.ties == Ties::none)) << op->name;
@@ -127,6 +131,8 @@ TEST(Record, SaysWhatGradientsFlowBackTo) {
   EXPECT_EQ(find_op("max_pool2d")->gradient.ties, Ties::first);
   EXPECT_EQ(find_op("scatter")->gradient.ties, Ties::last);
   EXPECT_EQ(find_op("cond")->gradient.kind, Gradient::Kind::rule);
+  EXPECT_EQ(operands("while"), Names{"args"});
+  EXPECT_EQ(find_op("while")->gradient.given, "max_turns");
   EXPECT_NE(find_op("while")->gradient.why.find("nothing bounds its turns"), std::string_view::npos);
 }
 

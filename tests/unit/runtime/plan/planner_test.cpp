@@ -283,6 +283,7 @@ TEST(Planner, ALoopIsAStepOverNestedPlans) {
   for (const Plan::Nested &nested : step.nested) EXPECT_EQ(nested.symbols, std::vector<Expr>{Expr::symbol("n")});
   EXPECT_EQ(p.nested[step.nested[1].plan].steps.size(), 1u);
   EXPECT_EQ(p.nested[step.nested[0].plan].outputs[0].dtype, DType::boolean);
+  EXPECT_TRUE(step.scan.turns.is(-1)) << "nothing bounds them";
 }
 
 // h = h w + x for each row x of s: a product, which is a kernel of its own.
