@@ -1,6 +1,4 @@
 // Pooling of parts that divide x: as many as the result has elements, or one. And what puts pooled elements back.
-#include <array>
-
 #include "runtime/ops/composer.h"
 #include "runtime/ops/formula.h"
 #include "runtime/ops/pooling.h"
@@ -23,34 +21,41 @@ Status infer_adaptive(InferContext &c) {
   return {};
 }
 
-// Of integers, as of expressions.
-int64_t floor_div(int64_t a, int64_t b) { return a / b; }
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Part i of `parts` of `size` elements: from floor(i size / parts) to ceil((i + 1) size / parts).
-template <class N>
-std::array<N, 2> part_of(const N &i, const N &size, int64_t parts) {
-  return {floor_div(i * size, N(parts)), ceil_div((i + 1) * size, N(parts))};
+Status infer_adaptive_with_indices(InferContext &c) {
+  KILN_TRY(infer_adaptive(c));
+  c.results.push_back(make_type(DType::i64, c.results[0].dims));
+  return {};
 }
 
-template <Core combine>
+enum class Adaptive : uint8_t { mean, largest, largest_and_index };
+
+template <Adaptive what>
 Status lower_adaptive(LowerContext &c) {
-  c.compute.carriers = kernel::carriers_of(combine, c.result.dtype);
+  c.compute.carriers = what == Adaptive::largest_and_index
+                           ? kernel::argmax_carriers(c.result.dtype)
+                           : kernel::carriers_of(what == Adaptive::mean ? Core::add : Core::max, c.result.dtype);
   const std::vector<int64_t> &parts = c.attr("size").i64_list();
   std::vector<Expr> index = c.axes();
   int valid = -1;
-  Expr count = 1;
+  Expr count = 1, place = 0;
   for (size_t d = 0; d < parts.size(); ++d) {
     const Expr &size = c.inputs[0].dims[2 + d];
-    const auto [begin, end] = part_of(c.axis(2 + d), size, parts[d]);
+    const auto [begin, end] = part_of(c.axis(2 + d), size, Expr(parts[d]));
     const bool is_even = mod(size, parts[d]).is(0);
     index[2 + d] = begin + c.reduce_axis(is_even ? floor_div(size, parts[d]) : ceil_div(size, parts[d]) + 1);
     count = count * (end - begin);
+    place = place * size + index[2 + d];
     if (!is_even) valid = both(c.body, valid, c.body.op(Core::lt, c.body.index(index[2 + d]), c.body.index(end)));
   }
-  const double fill = combine == Core::add ? 0 : -infinity;
+  const double fill = what == Adaptive::mean ? 0 : -infinity;
   const Term x(c.body, c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, fill)));
-  if (combine == Core::max) return c.body.yield(x.value()), Status();
+  if (what != Adaptive::mean) {
+    c.body.yield(x.value());
+    if (what == Adaptive::largest) return {};
+    const int at = c.body.index(std::move(place));
+    c.body.yield(valid < 0 ? at : c.body.op(Core::select, valid, at, c.body.index(i64_max)));
+    return {};
+  }
   c.body.yield((x / Term(c.body, c.body.index(std::move(count))).as(c.result.dtype)).value());
   return {};
 }
@@ -122,25 +127,13 @@ Status reference_unpool(ReferenceContext &c) {
 
 // ---- reference kernels
 
-Pooled part_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
-  const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
-  std::vector<int64_t> begin, extents;
-  for (size_t d = 0; d < at.size(); ++d) {
-    const auto [first, last] = part_of(at[d], size[d], c.results[0].shape[2 + d]);
-    begin.push_back(first);
-    extents.push_back(last - first);
-  }
-  Pooled pooled{{}, count_of(extents)};
-  for (int64_t k = 0; k < pooled.divisor; ++k) {
-    std::vector<int64_t> from = unflatten(k, extents);
-    for (size_t d = 0; d < at.size(); ++d) from[d] += begin[d];
-    pooled.places.push_back(place_in(from, size));
-  }
-  return pooled;
+Pooled part_of_x(const ReferenceContext &c, const std::vector<int64_t> &at) {
+  const std::vector<int64_t> &x = c.inputs[0]->shape, &y = c.results[0].shape;
+  return part_at(at, {x.begin() + 2, x.end()}, {y.begin() + 2, y.end()});
 }
 template <bool is_mean>
 Status reference_parts(ReferenceContext &c) {
-  return reference_of_pools(c, is_mean ? Pooling::mean : Pooling::largest, part_at);
+  return reference_of_pools(c, is_mean ? Pooling::mean : Pooling::largest, part_of_x);
 }
 
 // ---- samples
@@ -151,6 +144,19 @@ void samples_adaptive(SampleSink &out, size_t n) {
   out.push_back(sample_of("to_one", planes(n, 5), {{"size", each(n, 1)}}, {}));
   out.push_back(sample_of("to_more", planes(n, 3), {{"size", each(n, 5)}}, {}));
   out.push_back(symbolic_sample(n, {{"size", each(n, 2)}}));
+}
+
+void samples_adaptive_indices(SampleSink &out, size_t n) {
+  out.push_back(sample_of("uneven", planes(n, 5), {{"size", each(n, 3)}}, {}));
+  out.push_back(sample_of("to_more", planes(n, 2), {{"size", each(n, 3)}}, {}));
+  out.push_back(sample_of("ties", Shape(2 + n, 4), {{"size", each(n, 2)}}, {}));
+  out.back().inputs[0].dtype = DType::i64;
+  out.back().int_low = 0;
+  out.back().int_high = 2;
+  out.push_back(symbolic_sample(n, {{"size", each(n, 2)}}));
+  if (n > 1) return;
+  out.push_back(sample_of("edges", {1, 1, 8}, {{"size", ints({3})}}, {}));
+  out.back().given = {{0, f32_data({1, 1, 8}, {-INFINITY, -INFINITY, -INFINITY, 2.f, NAN, 1.f, -0.f, 0.f})}};
 }
 
 void samples_global(SampleSink &out) {
@@ -211,16 +217,30 @@ Op unpool(std::string_view name) {
 
 template <size_t n, bool is_mean>
 Op adaptive(std::string_view name) {
-  constexpr Core combine = is_mean ? Core::add : Core::max;
+  constexpr Adaptive what = is_mean ? Adaptive::mean : Adaptive::largest;
   return pool_record(
       name,
       is_mean ? "The means of as many parts as `size` tells, which overlap where they do not divide x."
               : "The largest elements of as many parts as `size` tells, which overlap where they do not divide x.",
       is_mean ? float_types : numeric_types, n, {list("size", "of the result")}, infer_adaptive,
-      {.lower = lower_adaptive<combine>,
+      {.lower = lower_adaptive<what>,
        .reference = reference_parts<is_mean>,
        .gradient = by_rule("x", is_mean ? Ties::none : Ties::first),
        .samples = [](SampleSink &out) { samples_adaptive(out, n); }});
+}
+template <size_t n>
+Op adaptive_max_with_indices(std::string_view name) {
+  Op op =
+      pool_record(name,
+                  "The largest element of each of an adaptive_max_pool's parts, and its index in x's dims of space, "
+                  "which are counted as one: that of the first of equals or of NaN (PyTorch's: of the last NaN).",
+                  numeric_types, n, {list("size", "of the result")}, infer_adaptive_with_indices,
+                  {.lower = lower_adaptive<Adaptive::largest_and_index>,
+                   .reference = reference_parts<false>,
+                   .gradient = by_rule("x", Ties::first),
+                   .samples = [](SampleSink &out) { samples_adaptive_indices(out, n); }});
+  op.result_names = {"y", "indices"};
+  return op;
 }
 template <bool is_mean>
 Op global(std::string_view name) {
@@ -241,6 +261,9 @@ const Op records[] = {
     adaptive<1, false>("adaptive_max_pool1d"),
     adaptive<2, false>("adaptive_max_pool2d"),
     adaptive<3, false>("adaptive_max_pool3d"),
+    adaptive_max_with_indices<1>("adaptive_max_pool1d_with_indices"),
+    adaptive_max_with_indices<2>("adaptive_max_pool2d_with_indices"),
+    adaptive_max_with_indices<3>("adaptive_max_pool3d_with_indices"),
     global<true>("global_avg_pool"),
     global<false>("global_max_pool"),
     unpool<1>("max_unpool1d"),

@@ -118,6 +118,22 @@ Status reference_of_pools(ReferenceContext &c, Pooling pooling,
   });
 }
 
+Pooled part_at(const std::vector<int64_t> &at, const std::vector<int64_t> &size, const std::vector<int64_t> &parts) {
+  std::vector<int64_t> begin, extents;
+  for (size_t d = 0; d < at.size(); ++d) {
+    const auto [first, last] = part_of(at[d], size[d], parts[d]);
+    begin.push_back(first);
+    extents.push_back(last - first);
+  }
+  Pooled pooled{{}, count_of(extents)};
+  for (int64_t k = 0; k < pooled.divisor; ++k) {
+    std::vector<int64_t> from = unflatten(k, extents);
+    for (size_t d = 0; d < at.size(); ++d) from[d] += begin[d];
+    pooled.places.push_back(place_in(from, size));
+  }
+  return pooled;
+}
+
 ValueId scattered(Composer &g, std::string_view scatter, const TensorType &values_type, const Shape &shape,
                   ValueId index, ValueId values) {
   const auto planes_of = [](const Shape &dims) {

@@ -1,5 +1,7 @@
 // What the files of pooling share: reference kernels, samples, records.
 #pragma once
+#include <array>
+
 #include "runtime/ops/composer.h"
 #include "runtime/ops/windows.h"
 
@@ -40,6 +42,19 @@ struct Pooled {
 enum class Pooling { largest, sum, mean, norm };
 Status reference_of_pools(ReferenceContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at));
+
+// Of integers, as of expressions.
+inline int64_t floor_div(int64_t a, int64_t b) { return a / b; }
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// Where part i of `parts` that divide `size` elements begins and ends: floor(i size / parts), ceil((i + 1) size /
+// parts). Parts overlap where they do not divide the elements; element k is in those that are part k of `size` that
+// divide `parts` elements.
+template <class N>
+std::array<N, 2> part_of(const N &i, const N &size, const N &parts) {
+  return {floor_div(i * size, parts), ceil_div((i + 1) * size, parts)};
+}
+// The same in each dim of space.
+Pooled part_at(const std::vector<int64_t> &at, const std::vector<int64_t> &size, const std::vector<int64_t> &parts);
 
 // A decomposition: of zeros of `shape`, what the op `scatter` makes with `values` at their indices, each in its plane,
 // whose dims of space count as one.

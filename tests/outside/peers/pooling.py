@@ -79,6 +79,12 @@ def pools(n):
     def adaptive_max_pool(c):
         return function["adaptive_max_pool"](numbers(c), c.size).numpy().astype(c.x[0].dtype)
 
+    @peer(f"adaptive_max_pool{n}d_with_indices", f"torch.nn.functional.adaptive_max_pool{n}d")
+    def adaptive_max_pool_with_indices(c):
+        """Of several NaN PyTorch gives the last one's index."""
+        y, indices = function["adaptive_max_pool"](numbers(c), c.size, return_indices=True)
+        return [y.numpy().astype(c.x[0].dtype), indices]
+
 
 for dims in (1, 2, 3):
     pools(dims)
