@@ -101,27 +101,77 @@ Status lower_avg(LowerContext &c) {
   return {};
 }
 
-Status reference_avg(ReferenceContext &c) {
-  const PoolWindow window(c.attrs);
+// Adds each element of dy, divided, where `pooled_at(place, dims of space of x and of dy)` tells.
+template <class PooledAt>
+Status spread(ReferenceContext &c, PooledAt pooled_at) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const std::vector<int64_t> places(dy.shape.begin() + 2, dy.shape.end()), size(dx.shape.begin() + 2, dx.shape.end());
   std::vector<Wide> sums(dx.f.size());
   for (int64_t k = 0; k < dy.size(); ++k) {
-    const std::vector<int64_t> at = unflatten(k % count_of(places), places);
-    int64_t divisor = 1;
-    for (size_t d = 0; d < at.size(); ++d) divisor *= counted(window, d, at[d], size[d]);
-    for (int64_t tap = 0; tap < count_of(window.kernel); ++tap) {
-      std::vector<int64_t> to = unflatten(tap, window.kernel);
-      for (size_t d = 0; d < at.size(); ++d) to[d] += at[d] * window.stride[d] - window.padding[d];
-      if (const int64_t place = place_in(to, size); place >= 0)
-        sums[static_cast<size_t>(k / count_of(places) * count_of(size) + place)] +=
-            Wide(dy.f[static_cast<size_t>(k)]) / static_cast<Wide>(divisor);
-    }
+    const Pooled pooled = pooled_at(unflatten(k % count_of(places), places), size, places);
+    for (const int64_t place : pooled.places)
+      sums[static_cast<size_t>(k / count_of(places) * count_of(size) + place)] +=
+          Wide(dy.f[static_cast<size_t>(k)]) / static_cast<Wide>(pooled.divisor);
   }
   dx.f.assign(sums.begin(), sums.end());
   return {};
 }
+
+Status reference_avg(ReferenceContext &c) {
+  const PoolWindow window(c.attrs);
+  return spread(c, [&](const std::vector<int64_t> &at, const std::vector<int64_t> &size, const auto &) {
+    Pooled pooled;
+    for (size_t d = 0; d < at.size(); ++d) pooled.divisor *= counted(window, d, at[d], size[d]);
+    for (int64_t tap = 0; tap < count_of(window.kernel); ++tap) {
+      std::vector<int64_t> to = unflatten(tap, window.kernel);
+      for (size_t d = 0; d < at.size(); ++d) to[d] += at[d] * window.stride[d] - window.padding[d];
+      if (const int64_t place = place_in(to, size); place >= 0) pooled.places.push_back(place);
+    }
+    return pooled;
+  });
+}
+
+// ---- adaptive_avg_pool_backward
+
+Status infer_adaptive_avg(InferContext &c) {
+  const TensorType &dy = c.inputs[0];
+  KILN_TRY(require_rank(c, 0, 2 + space_of(c.op)));
+  KILN_ASSIGN(Shape shape, shape_of_x(c, dy.dims));
+  for (size_t d = 2; d < dy.rank(); ++d) {
+    KILN_TRY(require_at_most(c, 1, shape[d], str_cat("at least one element along x dim ", d)));
+    KILN_TRY(require_at_most(c, 1, dy.dims[d], str_cat("at least one part along dy dim ", d)));
+  }
+  c.results = {make_type(dy.dtype, std::move(shape))};
+  return {};
+}
+
+// The parts that hold an element are one, or two where parts overlap; more where there are more parts than elements.
+Status lower_adaptive_avg(LowerContext &c) {
+  c.compute.carriers = kernel::carriers_of(Core::add, c.result.dtype);
+  std::vector<Expr> index = c.axes();
+  Expr divisor = 1;
+  int valid = -1;
+  for (size_t d = 2; d < index.size(); ++d) {
+    const Expr &parts = c.inputs[0].dims[d], &size = c.result.dims[d];
+    if (mod(size, parts).is(0)) {
+      index[d] = floor_div(index[d], floor_div(size, parts)) + c.reduce_axis(1);
+      divisor = divisor * floor_div(size, parts);
+      continue;
+    }
+    const auto [first, last] = part_of(index[d], parts, size);
+    index[d] = last - 1 - c.reduce_axis(ceil_div(parts, size) + 1);
+    valid = both(c.body, valid, c.body.op(Core::ge, c.body.index(index[d]), c.body.index(first)));
+    const auto [begin, end] = part_of(index[d], size, parts);
+    divisor = divisor * (end - begin);
+  }
+  const Term dy(c.body, c.load(0, std::move(index), valid));
+  const Term part = dy / Term(c.body, c.body.index(std::move(divisor))).as(c.result.dtype);
+  c.body.yield((valid < 0 ? part : select(Term(c.body, valid), part, 0)).value());
+  return {};
+}
+
+Status reference_adaptive_avg(ReferenceContext &c) { return spread(c, part_at); }
 
 // ---- samples
 
@@ -195,14 +245,39 @@ void samples_avg(SampleSink &out, size_t n) {
   sample(symbolic, dy, x, {{"n", 2}, {"w", 4}});
 }
 
+void samples_adaptive_avg(SampleSink &out, size_t n) {
+  const auto sample = [&](const char *name, const Shape &dy, const Shape &x,
+                          std::map<std::string, int64_t> sizes = {}) {
+    out.push_back(sample_of(name, dy, {{"size", size_attr(x)}}, std::move(sizes)));
+  };
+  sample("uneven", planes(n, 3), planes(n, 5));
+  sample("even", planes(n, 1), Shape(2 + n, 4));
+  sample("to_more", planes(n, 3), planes(n, 2));
+  Shape none = planes(n, 2), symbolic = planes(n, 2);
+  none[0] = 0;
+  sample("no_planes", none, planes(n, 3));
+  symbolic[0] = sym("n");
+  Shape wide = planes(n, 3);
+  wide[2] = sym("w") + 1;
+  sample("symbolic", symbolic, wide, {{"n", 2}, {"w", 4}});
+  symbolic[2] = sym("w");
+  sample("symbolic_parts", symbolic, planes(n, 3), {{"n", 1}, {"w", 4}});
+  if (n > 1) return;
+  sample("edges", {1, 1, 3}, {1, 1, 7});
+  out.back().given = {{0, f32_data({1, 1, 3}, {INFINITY, 1, NAN})}};
+}
+
 // ---- records
 
 AttrDef size_of_x() { return list("size", "of x's dims of space", AttrKind::dim); }
 
 template <size_t n>
-Op max_pool_backward(std::string_view name) {
+Op max_pool_backward(std::string_view name, bool is_adaptive = false) {
   return {{.name = name,
-           .doc = "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
+           .doc = is_adaptive
+                      ? "The gradient of an adaptive_max_pool's x, by the places that adaptive_max_pool_with_indices "
+                        "gives: of equal elements the first gets it."
+                      : "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
            .args = {{"indices", "the pool's, of dy's shape; the largest i64: nowhere", dtypes(DType::i64), Arity::one,
                      /*same_dtype=*/false},
                     {"dy", layout_doc(n), float_types}},
@@ -226,10 +301,34 @@ Op avg_pool_backward(std::string_view name) {
              samples_avg(out, n);
            }}};
 }
+template <size_t n>
+Op adaptive_avg_pool_backward(std::string_view name) {
+  return {{.name = name,
+           .doc = "The gradient of an adaptive_avg_pool's x.",
+           .args = {{"dy", layout_doc(n), float_types}},
+           .result_names = {"dx"},
+           .attrs = {size_of_x()},
+           .infer = infer_adaptive_avg},
+          {.lower = lower_adaptive_avg,
+           .reference = reference_adaptive_avg,
+           .gradient = by_rule("dy"),
+           .samples = [](SampleSink &out) { samples_adaptive_avg(out, n); }}};
+}
 
-const Op records[] = {max_pool_backward<1>("max_pool1d_backward"), max_pool_backward<2>("max_pool2d_backward"),
-                      max_pool_backward<3>("max_pool3d_backward"), avg_pool_backward<1>("avg_pool1d_backward"),
-                      avg_pool_backward<2>("avg_pool2d_backward"), avg_pool_backward<3>("avg_pool3d_backward")};
+const Op records[] = {
+    max_pool_backward<1>("max_pool1d_backward"),
+    max_pool_backward<2>("max_pool2d_backward"),
+    max_pool_backward<3>("max_pool3d_backward"),
+    avg_pool_backward<1>("avg_pool1d_backward"),
+    avg_pool_backward<2>("avg_pool2d_backward"),
+    avg_pool_backward<3>("avg_pool3d_backward"),
+    adaptive_avg_pool_backward<1>("adaptive_avg_pool1d_backward"),
+    adaptive_avg_pool_backward<2>("adaptive_avg_pool2d_backward"),
+    adaptive_avg_pool_backward<3>("adaptive_avg_pool3d_backward"),
+    max_pool_backward<1>("adaptive_max_pool1d_backward", /*is_adaptive=*/true),
+    max_pool_backward<2>("adaptive_max_pool2d_backward", /*is_adaptive=*/true),
+    max_pool_backward<3>("adaptive_max_pool3d_backward", /*is_adaptive=*/true),
+};
 
 }  // namespace
 

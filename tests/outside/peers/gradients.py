@@ -89,6 +89,7 @@ def of_space(n):
         weight = dy.new_zeros(dy.shape[1], x.shape[1] // c.groups, *c.kernel)
         return grad_of_convolution(c, x, weight, dy, weight)
 
+    @peer(f"adaptive_max_pool{n}d_backward", "torch.autograd.grad of torch.gather")
     @peer(f"max_pool{n}d_backward", "torch.autograd.grad of torch.gather")
     def max_pool_backward(c):
         indices, dy = c.tensors()
@@ -106,6 +107,15 @@ def of_space(n):
             return x
         x.requires_grad_()
         y = getattr(F, f"avg_pool{n}d")(x, c.kernel, c.stride or None, c.padding, c.ceil_mode, c.count_include_pad)
+        return torch.autograd.grad(y, x, dy)[0]
+
+    @peer(f"adaptive_avg_pool{n}d_backward", f"torch.autograd.grad of torch.nn.functional.adaptive_avg_pool{n}d")
+    def adaptive_avg_pool_backward(c):
+        dy = c.tensor(0)
+        x = dy.new_zeros(*dy.shape[:2], *c.size)
+        if x.numel() == 0:
+            return x
+        y = getattr(F, f"adaptive_avg_pool{n}d")(x.requires_grad_(), dy.shape[2:])
         return torch.autograd.grad(y, x, dy)[0]
 
 
