@@ -6,6 +6,7 @@
 // contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "jit/kernel/body.h"
 #include "jit/kernel/fuse_steps.h"
@@ -36,7 +37,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;  // one reduction, scan, sort or scatter, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one that is no map, or maps with one set of loop axes
     std::vector<Expr> loops;
   };
 
@@ -54,6 +55,8 @@ class Builder {
         build_scatter(alone);
       else if (alone.sorts())
         build_sort(alone);
+      else if (alone.compute.contract)
+        kernel_.stages.push_back(build_product(alone));
       else
         kernel_.stages.push_back(build_stage(plan));
     }
@@ -236,26 +239,12 @@ class Builder {
 
     Stage stage;
     stage.axes.push_back({c.reduce[0], Axis::Role::reduce});
-    Contract &contract = stage.contract.emplace();
-    contract.accumulator = c.contract->accumulator;
-    std::map<uint32_t, int> none;
-    for (auto [from, to] : {std::pair{&c.contract->a, &contract.a}, std::pair{&c.contract->b, &contract.b}}) {
-      const std::vector<int> ids = copy_into(*to, *from, item, axes, none);
-      to->yields.push_back(BodyBuilder(*to).convert(ids[static_cast<size_t>(from->yields[0])], contract.accumulator));
-      prune(*to);
-    }
+    std::map<uint32_t, int> made;
+    made[item.results[0]] = add_sum(stage, item, axes);
+    Contract &contract = *stage.contract;
     set_factors(contract, {c.contract->a_factor, c.contract->b_factor, c.contract->group});
     if (c.contract->panel) set_packed(contract, c.contract->panel);
 
-    std::map<uint32_t, int> made;
-    Value accumulator{.op = Core::accumulator,
-                      .type = contract.accumulator,
-                      .args = {-1, -1, -1},
-                      .immediate = 0,
-                      .access = {},
-                      .expr = {}};
-    const int sum = append(stage.body, accumulator);
-    made[item.results[0]] = BodyBuilder(stage.body).convert(sum, c.results[0].dtype);
     for (uint32_t i : group_.items) {
       const Item &each = items_[i];
       if (&each != &item) {
@@ -269,6 +258,55 @@ class Builder {
     }
     prune(stage.body);
     kernel_.stages.push_back(std::move(stage));
+  }
+
+  // Makes a contraction of the stage. Gives the value of its body that is the item's result.
+  int add_sum(Stage &stage, const Item &item, const AxisMap &axes) {
+    const Contract &given = *item.compute.contract;
+    Contract &contract = stage.contract.emplace();
+    contract.accumulator = given.accumulator;
+    for (auto [from, to] : {std::pair{&given.a, &contract.a}, std::pair{&given.b, &contract.b}}) {
+      const std::vector<int> ids = copy_into(*to, *from, item, axes, {});
+      to->yields.push_back(BodyBuilder(*to).convert(ids[static_cast<size_t>(from->yields[0])], contract.accumulator));
+      prune(*to);
+    }
+    Value accumulator{.op = Core::accumulator,
+                      .type = contract.accumulator,
+                      .args = {-1, -1, -1},
+                      .immediate = 0,
+                      .access = {},
+                      .expr = {}};
+    const int sum = append(stage.body, accumulator);
+    return BodyBuilder(stage.body).convert(sum, item.compute.results[0].dtype);
+  }
+
+  // A contraction among other stages, whose loop axes end in m and n.
+  Stage build_product(const Item &item) {
+    const Compute &c = item.compute;
+    const std::span<const uint32_t> rows = std::span(item.domain).first(group_.rows),
+                                    loops = std::span(item.domain).subspan(group_.rows);
+    Stage stage;
+    std::map<uint32_t, Expr> axis_of;
+    for (uint32_t axis : rows) axis_of[axis] = Expr::axis(static_cast<uint32_t>(axis_of.size()), c.dims[axis]);
+    const auto add = [&](const Expr &extent, Axis::Role role) {
+      stage.axes.push_back({extent, role});
+      return Expr::axis(static_cast<uint32_t>(group_.rows + stage.axes.size() - 1), extent);
+    };
+    const auto add_loops = [&](ContractRole role) {
+      const size_t before = stage.axes.size();
+      for (uint32_t axis : loops)
+        if (c.roles[axis] == role) axis_of[axis] = add(c.dims[axis], Axis::Role::loop);
+      return stage.axes.size() > before;
+    };
+    add_loops(ContractRole::batch);
+    for (ContractRole role : {ContractRole::m, ContractRole::n})
+      if (!add_loops(role)) add(1, Axis::Role::loop);
+    axis_of[static_cast<uint32_t>(c.dims.size())] = add(c.reduce[0], Axis::Role::reduce);
+    const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> { return axis_of.at(axis); };
+    const int result = add_sum(stage, item, axes);
+    store_yield(stage, item, item.results[0], result, axes);
+    prune(stage.body);
+    return stage;
   }
 
   // Body b has one load, of the panels: its offset at n = 0 and k = 0 is where this batch's panels begin.

@@ -64,9 +64,11 @@ struct Turns {
   };
   std::vector<Carried> carried;
   std::vector<Sequence> read, made;
+  std::vector<uint32_t> prepared;  // which of the tensors that all turns read depend on parameters alone
 };
-// All turns in one launch, where the program is one kernel and what its points carry is theirs alone and small. A turn
-// gives the same bits as the program. Without fusion, or where it cannot be: nothing.
+// All turns in one launch, where the program is one kernel and what its points carry is theirs alone and small; sums of
+// products may be in it where they are small, and their weights are laid out for them by launches before. A turn gives
+// the same bits as the program. Without fusion, or where it cannot be: nothing.
 Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &turns, const Target &target,
                                         const FuseOptions &options);
 

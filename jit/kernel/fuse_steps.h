@@ -45,9 +45,17 @@ std::vector<Item> inline_producers(const Program &program, const FuseOptions &op
 void drop_unused_operands(Item &item);
 // pack.cpp: gives each contraction whose right operand depends on parameters alone a packing item before it.
 std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target);
+// Of the contractions of a turn: items that lay out right operands that no turn changes as [.., k][n], for lanes along
+// n to read them side by side turn after turn.
+std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns);
 // group.cpp. Groups are in order of execution.
+enum class Contractions : uint8_t {
+  alone,        // in tiles, with the maps over their domain
+  in_rows,      // small ones, among the other items of one group of rows, which may be none; each point has its own
+  in_one_task,  // the same without rows
+};
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
-                               const FuseOptions &options);
+                               const FuseOptions &options, Contractions contractions = Contractions::alone);
 // build.cpp: `needed`: tensors that outlive the group. The launch has its buffers, and no kernel yet.
 struct Built {
   Kernel kernel;

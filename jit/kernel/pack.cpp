@@ -141,4 +141,56 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
   return all;
 }
 
+namespace {
+
+// Whether lanes along n find what the body reads side by side, as it is.
+bool has_columns(const Item &item, const Body &body, const std::vector<Tensor> &tensors) {
+  const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
+  const Value &load = body.values[0];
+  if (n_axes.empty()) return true;
+  if (body.values.size() > 1 || load.op != Core::load || n_axes.size() > 1) return false;
+  Expr offset = 0;
+  const Shape &strides = tensors[item.operands[load.access.buffer]].strides;
+  for (size_t d = 0; d < strides.size(); ++d) offset += load.access.index[d] * strides[d];
+  const std::optional<Expr> step = offset.coefficient(n_axes[0]);
+  return step && step->is(1);
+}
+
+}  // namespace
+
+std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns) {
+  const size_t given = tensors.size();
+  std::vector<bool> changes(given);
+  for (const Turns::Carried &carried : turns.carried) changes[carried.before] = true;
+  for (const Turns::Sequence &sequence : turns.read) changes[sequence.element] = true;
+  for (const Item &item : items)
+    for (uint32_t tensor : item.results) changes[tensor] = true;
+  std::vector<Item> columns;
+  for (Item &item : items) {
+    if (!item.compute.contract || item.compute.reduce[0].depends_on_symbol() ||
+        extent_of(item, axes_of_role(item, ContractRole::n)).depends_on_symbol())
+      continue;
+    Contract &contract = *item.compute.contract;
+    const auto stays = [&](const Body &body) {
+      return std::ranges::all_of(body.values, [&](const Value &v) {
+        return !reads_memory(v.op) ||
+               (item.operands[v.access.buffer] < given && !changes[item.operands[v.access.buffer]]);
+      });
+    };
+    const auto is_n = [&](uint32_t axis) { return item.compute.roles[axis] == ContractRole::n; };
+    if (std::ranges::none_of(item.domain, is_n) && stays(contract.a)) {  // its rows may as well be the columns
+      std::swap(contract.a, contract.b);
+      for (ContractRole &role : item.compute.roles)
+        if (role == ContractRole::m) role = ContractRole::n;
+    }
+    if (!stays(contract.b) || !has(contract.b, Core::load) || has_columns(item, contract.b, tensors)) continue;
+    const Expr n = extent_of(item, axes_of_role(item, ContractRole::n));
+    Item &made = columns.emplace_back(pack(item, tensors, static_cast<uint32_t>(n.integer()), {}));
+    contract.panel = 0;
+    made.prepared = tensors.back().prepared = std::ranges::all_of(
+        made.operands, [&](uint32_t t) { return std::ranges::find(turns.prepared, t) != turns.prepared.end(); });
+  }
+  return columns;
+}
+
 }  // namespace kiln::kernel

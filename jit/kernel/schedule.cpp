@@ -89,7 +89,7 @@ bool needs_flattening(const Stage &stage) {
 void schedule_loops(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
-  bool has_axes = false, windows = false, sorts = false;
+  bool has_axes = false, windows = false, sorts = false, sums = false;
   int along_inner = 0, along_rows = 0;
   int64_t work = 1;  // per point of the parallel axes, as far as it is known
   for (const Stage &stage : kernel.stages) {
@@ -97,13 +97,14 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, 64));
     work = std::max(work, points);
     has_axes |= !stage.axes.empty();
-    sorts |= stage.sort.has_value();  // whose elements then lie together
+    sorts |= stage.sort.has_value();     // whose elements then lie together
+    sums |= stage.contract.has_value();  // whose columns lie side by side, and are many
     windows |= needs_flattening(stage) && constant_or(reduced_points(stage), INT64_MAX) <= small_window;
     if (!stage.axes.empty() && !stage.scans())  // which goes along its last axis one by one
       along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
-  const bool inner = rows == 0 || sorts || (has_axes && along_inner >= along_rows && !windows);
+  const bool inner = rows == 0 || sorts || sums || (has_axes && along_inner >= along_rows && !windows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
   if (inner && s.ordered && !target.on_device()) {
     for (Stage &stage : kernel.stages)

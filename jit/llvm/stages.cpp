@@ -8,40 +8,79 @@ using kernel::Axis;
 using kernel::Schedule;
 using kernel::Stage;
 
-// A contraction at one point of its loop axes: sums over sum_depth of k, in order, and their sum.
-void emit_sum_of_products(KernelState &state, const Stage &stage, const Point &point) {
+// A contraction at points of its loop axes, which differ in n alone: sums over sum_depth of k, in order, and their sum.
+// Each waits for the latency of its additions; several side by side hide it.
+void emit_sums_of_products(KernelState &state, const Stage &stage, std::span<const Point> points) {
   auto &b = state.b;
   const kernel::Contract &contract = *stage.contract;
   const size_t id = state.kernel.parallel.size() + stage.axes.size() - 1;
-  const Values zero{splat(state, constant_of(state, contract.accumulator, 0), point.width)};
-  const Range k = stage_range(state, stage.axes.back(), point);
+  const unsigned width = points[0].width;
+  const Values zeros(points.size(), splat(state, constant_of(state, contract.accumulator, 0), width));
+  const Range k = stage_range(state, stage.axes.back(), points[0]);
   const auto sum_over = [&](const Range &range) {
-    return emit_loop(state, range, 1, zero, [&](llvm::Value *at, const Values &before) {
-      Point inside = point;
-      inside.set_axis(id, at);
-      llvm::Value *left = splat(state, emit_body(state, contract.a, inside)[0], point.width);
-      llvm::Value *right = splat(state, emit_body(state, contract.b, inside)[0], point.width);
-      return Values{emit_multiply_add(state, left, right, before[0])};
+    return emit_loop(state, range, 1, zeros, [&](llvm::Value *at, const Values &before) {
+      llvm::Value *left = nullptr;
+      Values next;
+      for (size_t p = 0; p < points.size(); ++p) {
+        Point inside = points[p];
+        inside.set_axis(id, at);
+        if (!left) left = splat(state, emit_body(state, contract.a, inside)[0], width);
+        llvm::Value *right = splat(state, emit_body(state, contract.b, inside)[0], width);
+        next.push_back(emit_multiply_add(state, left, right, before[p]));
+      }
+      return next;
     });
   };
+  const auto added = [&](const Values &to, const Values &sums) {
+    Values next;
+    for (size_t p = 0; p < points.size(); ++p)
+      next.push_back(
+          emit_core(state, kernel::Core::add, {contract.accumulator, contract.accumulator}, {to[p], sums[p]}, nullptr));
+    return next;
+  };
   const bool one_block = k.count && *k.count <= int64_t{kernel::sum_depth};
-  const Values sum =
+  const Values sums =
       one_block ? sum_over(k)
-                : emit_loop(state, k, kernel::sum_depth, zero, [&](llvm::Value *begin, const Values &before) {
+                : emit_loop(state, k, kernel::sum_depth, zeros, [&](llvm::Value *begin, const Values &before) {
                     llvm::Value *end = b.CreateBinaryIntrinsic(
                         llvm::Intrinsic::smin, b.CreateNSWAdd(begin, b.getInt64(kernel::sum_depth)), k.end);
-                    return Values{emit_core(state, kernel::Core::add, {contract.accumulator, contract.accumulator},
-                                            {before[0], sum_over({begin, end})[0]}, nullptr)};
+                    return added(before, sum_over({begin, end}));
                   });
-  Leaves leaves;
-  leaves.accumulator = sum[0];
-  emit_stores(state, stage.stores, emit_body(state, stage.body, point, leaves), point);
+  for (size_t p = 0; p < points.size(); ++p) {
+    Leaves leaves;
+    leaves.accumulator = sums[p];
+    emit_stores(state, stage.stores, emit_body(state, stage.body, points[p], leaves), points[p]);
+  }
+}
+
+// A contraction along n, at a point of its other loop axes: as many whole vectors at a time as there are, up to a limit
+// (eight sums, an operand and a factor are in registers at every level).
+void emit_columns(KernelState &state, const Stage &stage, const LanePlan &plan, Range range, const Point &point) {
+  constexpr int64_t most = 8;
+  const auto emit_blocks = [&](int64_t count) {
+    const auto [blocks, rest] = split_range(state, range, static_cast<unsigned>(count * plan.width));
+    emit_loop(state, blocks, count * plan.width, [&](llvm::Value *i) {
+      std::vector<Point> points;
+      for (int64_t v = 0; v < count; ++v)
+        points.push_back(at_lanes(plan, point, state.b.CreateNSWAdd(i, state.b.getInt64(v * plan.width))));
+      emit_sums_of_products(state, stage, points);
+    });
+    range = rest;
+  };
+  if (plan.width > 1 && range.count) {
+    const int64_t vectors = *range.count / plan.width, blocks = (vectors + most - 1) / most;
+    if (blocks > 0) emit_blocks((vectors + blocks - 1) / blocks);
+    if (const int64_t left = *range.count / plan.width; left > 1) emit_blocks(left);
+  } else if (plan.width > 1) {
+    emit_blocks(4);
+  }
+  emit_over_lanes(state, plan, range, point,
+                  [&](const Point &inside) { emit_sums_of_products(state, stage, {&inside, 1}); });
 }
 
 // The loop axes from number n on, and inside them the stage's work.
 void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &point) {
-  if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::reduce)
-    return stage.contract ? emit_sum_of_products(state, stage, point) : emit_reduction(state, stage, n, point);
+  if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::reduce) return emit_reduction(state, stage, n, point);
   if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::scan) return emit_scan(state, stage, point);
   if (n == stage.axes.size()) {
     emit_stores(state, stage.stores, emit_body(state, stage.body, point), point);
@@ -52,8 +91,9 @@ void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &po
   const bool innermost = n + (stage.contract ? 2 : 1) == stage.axes.size();
   const unsigned width = innermost && schedule.vector == Schedule::Vector::inner ? schedule.lanes() : 1;
   const LanePlan plan = make_plan(state, {&stage, 1}, id, width, width);
-  emit_over_lanes(state, plan, stage_range(state, stage.axes[n], point), point,
-                  [&](const Point &inside) { emit_axes(state, stage, n + 1, inside); });
+  const Range range = stage_range(state, stage.axes[n], point);
+  if (innermost && stage.contract) return emit_columns(state, stage, plan, range, point);
+  emit_over_lanes(state, plan, range, point, [&](const Point &inside) { emit_axes(state, stage, n + 1, inside); });
 }
 
 // Roughly how much code a value becomes. The remainder of integers is an instruction or a few.

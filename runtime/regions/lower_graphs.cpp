@@ -17,7 +17,7 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
     if (made.region.kind != Region::Kind::code) {
       const Node &node = *out.graph->find(made.region.node);
       if (node.op->name == "scan") {
-        KILN_ASSIGN(made.turn, lower_turn(*out.graph, node, ops, options));
+        KILN_ASSIGN(made.turn, lower_turn(*out.graph, node, ops, options, nested));
       }
       continue;
     }

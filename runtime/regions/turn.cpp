@@ -36,6 +36,14 @@ bool is_plain(const Graph &graph) {
   });
 }
 
+// Whether it is a parameter that the scan reads as it lies there; sizes that differ from call to call are not bound.
+bool is_bound(const Graph &graph, ValueId value) {
+  const Node &node = *graph.find(value.node);
+  const TensorType &type = node.results[0];
+  return node.kind == Node::Kind::parameter && type.strides == row_major_strides(type.dims) &&
+         std::ranges::none_of(type.dims, &Dim::depends_on_symbol);
+}
+
 // A tensor of all turns.
 uint32_t add_whole(kernel::Program &program, uint32_t element, const Expr &turns) {
   kernel::Tensor whole = program.tensors[element];
@@ -56,7 +64,7 @@ Result<GraphPtr> flatten(GraphPtr graph, const OpTable &ops, const LowerOptions 
 }
 
 Result<std::optional<LoweredTurn>> lower_turn(const Graph &graph, const Node &scan, const OpTable &ops,
-                                              const LowerOptions &options) {
+                                              const LowerOptions &options, bool nested) {
   const auto nothing = [] { return std::optional<LoweredTurn>(); };
   KILN_ASSIGN(GraphPtr body, body_at(graph, scan, ops));
   KILN_ASSIGN(body, flatten(std::move(body), ops, options));
@@ -77,6 +85,9 @@ Result<std::optional<LoweredTurn>> lower_turn(const Graph &graph, const Node &sc
   for (const uint32_t output : lowered.outputs)
     if (!computed[output]) return nothing();
   for (kernel::Tensor &tensor : program.tensors) tensor.prepared = false;  // nothing is bound to a turn
+
+  for (uint32_t k = operands.carried + operands.sequences; k < scan.inputs.size(); ++k)
+    if (!nested && is_bound(graph, scan.inputs[k])) made.turns.prepared.push_back(lowered.inputs[k]);
 
   for (uint32_t k = 0; k < operands.carried; ++k) {
     kernel::Tensor end = program.tensors[lowered.outputs[k]];

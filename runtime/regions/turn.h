@@ -22,8 +22,9 @@ struct LoweredTurn {
   Lowered lowered;  // inputs and outputs are those of the scan; the program is one turn
   kernel::Turns turns;
 };
-// Nothing: its body has control flow, or may fail, or gives out what it is given.
+// Nothing: its body has control flow, or may fail, or gives out what it is given. `nested`: the graph is, to which
+// nothing is bound.
 Result<std::optional<LoweredTurn>> lower_turn(const Graph &graph, const Node &scan, const OpTable &ops,
-                                              const LowerOptions &options);
+                                              const LowerOptions &options, bool nested);
 
 }  // namespace kiln

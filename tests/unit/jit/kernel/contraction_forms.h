@@ -96,8 +96,8 @@ inline Form attention_form(DType type, size_t number) {
 }
 
 // A row less its maximum, times two matrices; of the second product only the sum is kept.
-inline Form shared_operand_form(DType type, size_t number) {
-  constexpr int64_t depth = 23, width = 21;
+inline Form shared_operand_form(DType type, size_t number, int64_t width = 21) {
+  constexpr int64_t depth = 23;
   const Expr rows = Expr::symbol("s0"), i = axis(0, rows);
   Form form{str_cat("shared operand ", kiln::name_of(type)), {}, {17}};
   Kernel &k = form.kernel;
@@ -167,6 +167,7 @@ inline std::vector<Form> contraction_forms() {
     forms.push_back(attention_form(type, number));
     forms.push_back(shared_operand_form(type, number++));
   }
+  for (size_t vector : {0, 1}) forms.push_back(shared_operand_form(DType::f32, vector, 149));  // many columns at a time
   forms.push_back(sort_in_blocks());
   return forms;
 }

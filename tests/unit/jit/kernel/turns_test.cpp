@@ -42,11 +42,12 @@ std::optional<Fused> fused(const Scan &scan, bool fuse_all = true, const Target 
   return made.ok() ? std::move(*made) : std::nullopt;
 }
 
-// All turns by one kernel are those of the program one after the other.
-void expect_as_turns(const Scan &scan, const Sizes &sizes) {
-  const std::optional<Fused> all = fused(scan);
+// All turns by one kernel, after `laid_out` others, are those of the program one after the other.
+void expect_as_turns(const Scan &scan, const Sizes &sizes, size_t laid_out = 0,
+                     const Target &target = *Target::by_name("v4")) {
+  const std::optional<Fused> all = fused(scan, true, target);
   ASSERT_TRUE(all);
-  ASSERT_EQ(all->launches.size(), 1u);
+  ASSERT_EQ(all->launches.size(), laid_out + 1);
   Result<Fused> turn = fuse(scan.b.program, *Target::by_name("v4"), {});
   ASSERT_TRUE(turn.ok()) << turn.status().message();
   const auto [before, after, end] = scan.turns.carried[0];
@@ -72,7 +73,8 @@ void expect_as_turns(const Scan &scan, const Sizes &sizes) {
     one[before] = one[after];
   }
   for (size_t e = 0; e < size; ++e) ASSERT_EQ(y[end][e].f, one[before][e].f) << "in the end, element " << e;
-  EXPECT_TRUE(parse(serialize(*all->launches[0].kernel)).ok()) << print(*all->launches[0].kernel);
+  const Kernel &kernel = *all->launches.back().kernel;
+  EXPECT_TRUE(parse(serialize(kernel)).ok()) << print(kernel);
 }
 
 // h x + x
@@ -123,6 +125,87 @@ TEST(Turns, AreNotOneKernelWherePointsWouldCarryMuch) {
   const uint32_t sum = scan.b.reduce_last(Core::add, scan.before);
   scan.finish(scan.b.map(Core::add, scan.x, static_cast<int32_t>(sum)));
   EXPECT_FALSE(fused(scan));
+}
+
+// A network: tanh(w h + x).
+Scan network(const Shape &dims, bool reverse = false) {
+  Scan scan(dims, reverse);
+  const uint32_t w = scan.b.input({dims.back(), dims.back()});
+  const uint32_t sum = scan.b.map(Core::add, scan.b.linear(scan.before, w), static_cast<int32_t>(scan.x));
+  scan.finish(scan.b.map(Core::tanh, sum));
+  return scan;
+}
+
+const Target device = Target::device("sm_80");
+
+TEST(Turns, SmallProductsOfWhatIsCarriedAreInTheKernel) {
+  for (const bool reverse : {false, true})
+    for (const int64_t turns : {0, 1, 4}) expect_as_turns(network({3, 6}, reverse), {{"t", turns}}, 1);
+  for (const Shape &dims : {Shape{6}, Shape{1, 6}, Shape{2, 3, 6}, Shape{1, 33}})
+    for (const Target &target : {*Target::by_name("v4"), device}) expect_as_turns(network(dims), {{"t", 4}}, 1, target);
+}
+
+TEST(Turns, RowsOfABatchAreTasksOnADevice) {
+  expect_as_turns(network({n, 6}), {{"n", 3}, {"t", 4}}, 1, device);
+  expect_as_turns(network({2, n, 6}), {{"n", 3}, {"t", 4}}, 1, device);
+  EXPECT_EQ(fused(network({n, 6}), true, device)->launches[1].kernel->parallel.size(), 1u);
+  EXPECT_FALSE(fused(network({n, 6})));
+  EXPECT_TRUE(fused(network({3, 6}))->launches[1].kernel->parallel.empty());
+}
+
+// tanh(f) h + tanh(g) x, where f and g are halves of w h.
+TEST(Turns, GatesArePartsOfOneProduct) {
+  Scan scan({3, 5});
+  const uint32_t w = scan.b.input({10, 5}), all = scan.b.linear(scan.before, w);
+  const auto gate = [&](int64_t number) {
+    const uint32_t part = scan.b.view(all, {3, 5}, [=](const std::vector<Expr> &index) {
+      return std::vector<Expr>{index[0], index[1] + number * 5};
+    });
+    return scan.b.map(Core::tanh, part);
+  };
+  const uint32_t kept = scan.b.map(Core::mul, gate(0), static_cast<int32_t>(scan.before));
+  const uint32_t added = scan.b.map(Core::mul, gate(1), static_cast<int32_t>(scan.x));
+  scan.finish(scan.b.map(Core::add, kept, static_cast<int32_t>(added)));
+  expect_as_turns(scan, {{"t", 4}}, 1);
+}
+
+// v tanh(w h) + x
+TEST(Turns, AProductReadsWhatAnotherOneMade) {
+  Scan scan({3, 5});
+  const uint32_t first = scan.b.map(Core::tanh, scan.b.linear(scan.before, scan.b.input({7, 5})));
+  const uint32_t second = scan.b.linear(first, scan.b.input({5, 7}));
+  scan.finish(scan.b.map(Core::add, second, static_cast<int32_t>(scan.x)));
+  expect_as_turns(scan, {{"t", 4}}, 2);
+}
+
+TEST(Turns, WeightsAreLaidOutOnceIfTheyAreParametersAndNotAtAllIfTheyLieRight) {
+  Scan scan = network({3, 6});
+  scan.turns.prepared = {scan.turns.read[0].whole};
+  EXPECT_FALSE(fused(scan)->launches[0].prepared);
+  scan.turns.prepared = {2};  // w
+  EXPECT_TRUE(fused(scan)->launches[0].prepared);
+  EXPECT_FALSE(fused(scan)->launches[1].prepared);
+
+  Scan right({3, 6});
+  const uint32_t w = right.b.view(right.b.input({6, 6}), {6, 6},
+                                  [](const std::vector<Expr> &index) { return std::vector<Expr>{index[1], index[0]}; });
+  right.finish(right.b.map(Core::add, right.b.linear(right.before, w), static_cast<int32_t>(right.x)));
+  expect_as_turns(right, {{"t", 4}});
+}
+
+TEST(Turns, AreNotOneKernelWhereProductsAreLargeOrNotKnown) {
+  EXPECT_TRUE(fused(network({64})));
+  EXPECT_FALSE(fused(network({512})));
+  EXPECT_FALSE(fused(network({2, n})));
+  EXPECT_TRUE(fused(network({n, 64}), true, device));
+  EXPECT_FALSE(fused(network({n, 512}), true, device));
+}
+
+TEST(Turns, AreNotOneKernelWhereColumnsAreOfWhatOthersCarry) {
+  Scan scan({4, 4});  // x h^T
+  scan.finish(scan.b.linear(scan.x, scan.before));
+  EXPECT_FALSE(fused(scan, true, device));
+  expect_as_turns(scan, {{"t", 4}});  // in one task there are no others
 }
 
 TEST(Turns, AreNotOneKernelWithoutFusion) { EXPECT_FALSE(fused(recurrence({n, 5}), false)); }
