@@ -138,8 +138,8 @@ inline const std::vector<Artifact> &samples() {
                                       {"name":"w","type":{"dtype":"f32","shape":[4,4]}}],
                             "nodes":[{"name":"p","op":"matmul","inputs":["h","w"]},{"name":"n","op":"add","inputs":["p","x"]}],
                             "outputs":[{"name":"h","value":"n"},{"name":"made","value":"n"}]}}})";
-  static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols), sample_of(symbols, "reference"),
-                                            sample_of(nested), sample_of(scanned)};
+  static const std::vector<Artifact> all = {sample_of(static_shapes), sample_of(symbols),
+                                            sample_of(symbols, "reference"), sample_of(nested), sample_of(scanned)};
   return all;
 }
 
