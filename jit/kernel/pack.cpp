@@ -1,7 +1,7 @@
 // Packing of weights. A contraction whose right operand depends on parameters alone reads it from panels of nr columns,
 //   packed[batch.., p, q, j, r] = b(batch.., k = q*group + r, n = p*nr + j), 0 beyond N and K,
 // made by an ordinary map of its own, in the type of Contract::b_factor. Being made of parameters alone, that map runs
-// in `prepare`, once per binding.
+// in `prepare`, once per binding. The turns of a scan have theirs as one panel of all N columns, made before the turns.
 #include <algorithm>
 
 #include "jit/kernel/body.h"
@@ -29,6 +29,19 @@ bool reads_axis(const Body &body, uint32_t axis) {
   Body copy = body;
   for_each_expr(copy, [&](Expr &e) { found |= e.depends_on_axis(axis); });
   return found;
+}
+
+// Whether lanes along n find what the body reads side by side, as it is.
+bool has_columns(const Item &item, const Body &body, const std::vector<Tensor> &tensors) {
+  const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
+  const Value &load = body.values[0];
+  if (n_axes.empty()) return true;
+  if (body.values.size() > 1 || load.op != Core::load || n_axes.size() > 1) return false;
+  Expr offset = 0;
+  const Shape &strides = tensors[item.operands[load.access.buffer]].strides;
+  for (size_t d = 0; d < strides.size(); ++d) offset += load.access.index[d] * strides[d];
+  const std::optional<Expr> step = offset.coefficient(n_axes[0]);
+  return step && step->is(1);
 }
 
 // The item that packs operand b of `item`; rewrites b to read what it packs.
@@ -140,23 +153,6 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
   }
   return all;
 }
-
-namespace {
-
-// Whether lanes along n find what the body reads side by side, as it is.
-bool has_columns(const Item &item, const Body &body, const std::vector<Tensor> &tensors) {
-  const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
-  const Value &load = body.values[0];
-  if (n_axes.empty()) return true;
-  if (body.values.size() > 1 || load.op != Core::load || n_axes.size() > 1) return false;
-  Expr offset = 0;
-  const Shape &strides = tensors[item.operands[load.access.buffer]].strides;
-  for (size_t d = 0; d < strides.size(); ++d) offset += load.access.index[d] * strides[d];
-  const std::optional<Expr> step = offset.coefficient(n_axes[0]);
-  return step && step->is(1);
-}
-
-}  // namespace
 
 std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns) {
   const size_t given = tensors.size();

@@ -271,48 +271,46 @@ void samples_adaptive_avg(SampleSink &out, size_t n) {
 
 AttrDef size_of_x() { return list("size", "of x's dims of space", AttrKind::dim); }
 
+// Of one argument, dy.
+Op backward_record(std::string_view name, std::string_view doc, size_t n, std::vector<AttrDef> attrs,
+                   Status (*infer)(InferContext &), OpMeaning meaning) {
+  Op op = pool_record(name, doc, float_types, n, std::move(attrs), infer, meaning);
+  op.args[0].name = "dy";
+  op.result_names = {"dx"};
+  return op;
+}
+
 template <size_t n>
 Op max_pool_backward(std::string_view name, bool is_adaptive = false) {
-  return {{.name = name,
-           .doc = is_adaptive
-                      ? "The gradient of an adaptive_max_pool's x, by the places that adaptive_max_pool_with_indices "
-                        "gives: of equal elements the first gets it."
-                      : "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
-           .args = {{"indices", "the pool's, of dy's shape; the largest i64: nowhere", dtypes(DType::i64), Arity::one,
-                     /*same_dtype=*/false},
-                    {"dy", layout_doc(n), float_types}},
-           .result_names = {"dx"},
-           .attrs = {size_of_x()},
-           .infer = infer_max},
-          {.decompose = decompose_max,
-           .reference = reference_max,
-           .gradient = through_decomposition(),
-           .samples = [](SampleSink &out) { samples_max(out, n); }}};
+  Op op = backward_record(
+      name,
+      is_adaptive ? "The gradient of an adaptive_max_pool's x, by the places that adaptive_max_pool_with_indices "
+                    "gives: of equal elements the first gets it."
+                  : "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
+      n, {size_of_x()}, infer_max,
+      {.decompose = decompose_max,
+       .reference = reference_max,
+       .gradient = through_decomposition(),
+       .samples = [](SampleSink &out) { samples_max(out, n); }});
+  op.args.insert(op.args.begin(), {"indices", "the pool's, of dy's shape; the largest i64: nowhere", dtypes(DType::i64),
+                                   Arity::one, /*same_dtype=*/false});
+  return op;
 }
 template <size_t n>
 Op avg_pool_backward(std::string_view name) {
-  return {{.name = name,
-           .doc = "The gradient of an avg_pool's x.",
-           .args = {{"dy", layout_doc(n), float_types}},
-           .result_names = {"dx"},
-           .attrs = pool_attrs(n, {pool_counts_padding(), size_of_x()}),
-           .infer = infer_avg},
-          {.lower = lower_avg, .reference = reference_avg, .gradient = by_rule("dy"), .samples = [](SampleSink &out) {
-             samples_avg(out, n);
-           }}};
+  return backward_record(
+      name, "The gradient of an avg_pool's x.", n, pool_attrs(n, {pool_counts_padding(), size_of_x()}), infer_avg,
+      {.lower = lower_avg, .reference = reference_avg, .gradient = by_rule("dy"), .samples = [](SampleSink &out) {
+         samples_avg(out, n);
+       }});
 }
 template <size_t n>
 Op adaptive_avg_pool_backward(std::string_view name) {
-  return {{.name = name,
-           .doc = "The gradient of an adaptive_avg_pool's x.",
-           .args = {{"dy", layout_doc(n), float_types}},
-           .result_names = {"dx"},
-           .attrs = {size_of_x()},
-           .infer = infer_adaptive_avg},
-          {.lower = lower_adaptive_avg,
-           .reference = reference_adaptive_avg,
-           .gradient = by_rule("dy"),
-           .samples = [](SampleSink &out) { samples_adaptive_avg(out, n); }}};
+  return backward_record(name, "The gradient of an adaptive_avg_pool's x.", n, {size_of_x()}, infer_adaptive_avg,
+                         {.lower = lower_adaptive_avg,
+                          .reference = reference_adaptive_avg,
+                          .gradient = by_rule("dy"),
+                          .samples = [](SampleSink &out) { samples_adaptive_avg(out, n); }});
 }
 
 const Op records[] = {

@@ -1,4 +1,5 @@
-// The random elements of samples: drawn so that any language repeats them bit for bit (elements.py is the same in Python).
+// The random elements of samples: drawn so that any language repeats them bit for bit (elements.py is the same in
+// Python).
 //
 // A stream is named by a text, "OP/SAMPLE/OPERAND". Its seed is the FNV-1a hash of that text in 64 bits (Fowler, Noll,
 // Vo: isthe.com/chongo/tech/comp/fnv), and word k, from 0, is splitmix64's of the state seed + (k + 1) * 2^64 / phi

@@ -85,36 +85,47 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   return made;
 }
 
-// Two that the seed draws, or one in both fusions; each is compiled once and called by one thread and by two. In a soak
-// two levels, each in both fusions and by all numbers of threads: what time there is goes into more graphs, of which
-// each level gets half, rather than into more forms of one. Texts take time: one graph of four has its IR's forms held
-// against the level's.
-std::vector<Variant> variants_of(uint64_t seed) {
-  static const std::vector<const char *> levels = [] {
-    std::vector<const char *> all;
+const std::vector<const char *> &levels() {
+  static const std::vector<const char *> all = [] {
+    std::vector<const char *> found;
     for (const char *level : {"x86-64", "v3", "v4", "native"})
-      if (Target::by_name(level)->runs_on_host()) all.push_back(level);
-    return all;
+      if (Target::by_name(level)->runs_on_host()) found.push_back(level);
+    return found;
   }();
+  return all;
+}
+
+// Two that the seed draws, or one in both fusions; each is compiled once and called by one thread and by two.
+std::vector<Variant> variants_of(uint64_t seed) {
   Dice dice(~seed);
   const bool all_outputs = dice.chance(0.25), fuse = dice.chance(0.7);
-  std::vector<Variant> drawn = {variant_of(dice.pick(levels), fuse, all_outputs)};
-  drawn[0].both_fusions = test::soak() || dice.chance(0.5);
-  if (test::soak() || !drawn[0].both_fusions)
-    drawn.push_back(variant_of(dice.pick(levels), dice.chance(0.7), all_outputs));
-  while (drawn.size() > 1 && drawn[1].options.cpu == drawn[0].options.cpu &&
-         (test::soak() || drawn[1].options.fuse == drawn[0].options.fuse))
-    drawn[1] = variant_of(dice.pick(levels), dice.chance(0.7), all_outputs);
-  if (test::soak()) {
-    drawn[1].both_fusions = true;
-    for (Variant &variant : drawn) variant.options.want_ir = seed % 4 == 0;
-    return drawn;
-  }
+  std::vector<Variant> drawn = {variant_of(dice.pick(levels()), fuse, all_outputs)};
+  drawn[0].both_fusions = dice.chance(0.5);
+  if (!drawn[0].both_fusions) drawn.push_back(variant_of(dice.pick(levels()), dice.chance(0.7), all_outputs));
+  while (drawn.back().name == drawn[0].name && drawn.size() > 1)
+    drawn[1] = variant_of(dice.pick(levels()), dice.chance(0.7), all_outputs);
   for (Variant &variant : drawn) {
     variant.settings = {{1, GuardedBytes::Place::end}, {2, GuardedBytes::Place::begin}};
     if (dice.chance(0.5)) std::swap(variant.settings[0].place, variant.settings[1].place);
   }
   return drawn;
+}
+
+// Of a soak: two levels, each in both fusions and by all numbers of threads. What time there is goes into more graphs,
+// of which each level gets half, rather than into more forms of one. Texts take time: one graph of four has its IR's
+// forms held against the level's.
+std::vector<Variant> soak_variants_of(uint64_t seed) {
+  Dice dice(~seed);
+  const bool all_outputs = dice.chance(0.25);
+  std::vector<const char *> drawn = levels();
+  while (drawn.size() > 2) drawn.erase(drawn.begin() + dice.below(static_cast<int64_t>(drawn.size())));
+  std::vector<Variant> made;
+  for (const char *level : drawn) {
+    made.push_back(variant_of(level, /*fuse=*/true, all_outputs));
+    made.back().both_fusions = true;
+    made.back().options.want_ir = seed % 4 == 0;
+  }
+  return made;
 }
 
 Result<RandomCase> with_all_outputs(RandomCase made) {
@@ -286,7 +297,7 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
     std::optional<Expectation> expectation;  // of the variants that have the same outputs
     bool of_all_outputs = false;
-    for (const Variant &variant : variants_of(seed)) {
+    for (const Variant &variant : test::soak() ? soak_variants_of(seed) : variants_of(seed)) {
       if (!expectation || variant.all_outputs != of_all_outputs) {
         of_all_outputs = variant.all_outputs;
         Result<Expectation> expected = expectation_of(*made, variant);

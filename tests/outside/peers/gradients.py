@@ -99,24 +99,20 @@ def of_space(n):
         y = torch.where(there, x.gather(2, torch.where(there, indices, 0)), 0)
         return torch.autograd.grad(y, x, dy)[0].reshape(*x.shape[:2], *c.size)
 
-    @peer(f"avg_pool{n}d_backward", f"torch.autograd.grad of torch.nn.functional.avg_pool{n}d")
-    def avg_pool_backward(c):
+    def grad_of_means(c, name, *settings):
         dy = c.tensor(0)
         x = dy.new_zeros(*dy.shape[:2], *c.size)
         if x.numel() == 0:
             return x
-        x.requires_grad_()
-        y = getattr(F, f"avg_pool{n}d")(x, c.kernel, c.stride or None, c.padding, c.ceil_mode, c.count_include_pad)
-        return torch.autograd.grad(y, x, dy)[0]
+        return torch.autograd.grad(getattr(F, name)(x.requires_grad_(), *settings), x, dy)[0]
+
+    @peer(f"avg_pool{n}d_backward", f"torch.autograd.grad of torch.nn.functional.avg_pool{n}d")
+    def avg_pool_backward(c):
+        return grad_of_means(c, f"avg_pool{n}d", c.kernel, c.stride or None, c.padding, c.ceil_mode, c.count_include_pad)
 
     @peer(f"adaptive_avg_pool{n}d_backward", f"torch.autograd.grad of torch.nn.functional.adaptive_avg_pool{n}d")
     def adaptive_avg_pool_backward(c):
-        dy = c.tensor(0)
-        x = dy.new_zeros(*dy.shape[:2], *c.size)
-        if x.numel() == 0:
-            return x
-        y = getattr(F, f"adaptive_avg_pool{n}d")(x.requires_grad_(), dy.shape[2:])
-        return torch.autograd.grad(y, x, dy)[0]
+        return grad_of_means(c, f"adaptive_avg_pool{n}d", c.x[0].shape[2:])
 
 
 for dims in (1, 2, 3):
