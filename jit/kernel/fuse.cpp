@@ -91,12 +91,11 @@ Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &tur
   fused.tensors = program.tensors;
   const std::vector<Item> columns = split_columns(items, fused.tensors, turns);
   const bool sums = std::ranges::any_of(items, [](const Item &item) { return item.compute.contract.has_value(); });
-  // A processor takes all rows of a batch together: one after the other they wait for each sum and function (0.5 to 1
-  // of the rate of steps at batch 8 and 32). Large batches, and those of unknown size, are as fast in steps.
-  const Contractions contractions = !sums                ? Contractions::alone
-                                    : target.on_device() ? Contractions::in_rows
-                                                         : Contractions::in_one_task;
-  const std::vector<Group> groups = group_items(items, fused.tensors, options, contractions);
+  // Where there are sums a processor takes all rows of a batch together: one after the other they wait for each sum and
+  // function (0.5 to 1 of the rate of steps at batch 8 and 32). Large batches, and those of unknown size, are as fast
+  // in steps.
+  const Grouping grouping = sums && !target.on_device() ? Grouping::in_one_task : Grouping::in_rows;
+  const std::vector<Group> groups = group_items(items, fused.tensors, options, grouping);
   if (groups.size() != 1) return std::optional<Fused>();
   if (std::ranges::any_of(items, [](const Item &item) { return item.sorts() || item.compute.scatter.has_value(); }))
     return std::optional<Fused>();

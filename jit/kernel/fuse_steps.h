@@ -49,13 +49,13 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
 // n to read them side by side turn after turn.
 std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns);
 // group.cpp. Groups are in order of execution.
-enum class Contractions : uint8_t {
-  alone,        // in tiles, with the maps over their domain
-  in_rows,      // small ones, among the other items of one group of rows, which may be none; each point has its own
+enum class Grouping : uint8_t {
+  by_reads,     // an item joins what it reads; contractions are in tiles, with the maps over their domain
+  in_rows,      // all items in one group of rows, which may be none, or no group; each point has its contractions
   in_one_task,  // the same without rows
 };
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
-                               const FuseOptions &options, Contractions contractions = Contractions::alone);
+                               const FuseOptions &options, Grouping grouping = Grouping::by_reads);
 // build.cpp: `needed`: tensors that outlive the group. The launch has its buffers, and no kernel yet.
 struct Built {
   Kernel kernel;

@@ -1,6 +1,7 @@
 // Which items share a kernel. One walk in topological order: an item joins the latest group that it reads from, when it
 // walks that group's rows in step, and otherwise begins a group of its own. All that an item reads lies in its group or
-// in earlier ones, so groups in order of creation are in order of execution, and never form a cycle.
+// in earlier ones, so groups in order of creation are in order of execution, and never form a cycle. The turns of a scan
+// are to be one group: there an item joins whatever it reads.
 #include <algorithm>
 
 #include "jit/kernel/body.h"
@@ -36,10 +37,10 @@ constexpr int64_t max_products = 1 << 15;
 class Grouper {
  public:
   Grouper(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options,
-          Contractions contractions)
+          Grouping grouping)
       : items_(items),
         options_(options),
-        contractions_(contractions),
+        grouping_(grouping),
         item_of_(tensors.size(), UINT32_MAX),
         group_of_(tensors.size(), UINT32_MAX) {}
 
@@ -51,13 +52,13 @@ class Grouper {
         if (group_of_[operand] != UINT32_MAX && (latest == UINT32_MAX || group_of_[operand] > latest))
           latest = group_of_[operand];
       }
-      if (among_others() && !groups_.empty()) latest = 0;  // they are to be one group
+      if (together() && !groups_.empty()) latest = 0;
       uint32_t g = latest;
       if (!options_.fuse || latest == UINT32_MAX || !join(groups_[latest], i)) {
-        if (among_others() && !suits_rows(item, leading_rows(item))) return {};
+        if (together() && !suits_rows(item, leading_rows(item))) return {};
         g = static_cast<uint32_t>(groups_.size());
         groups_.push_back({.items = {i},
-                           .contraction = item.compute.contract && !among_others(),
+                           .contraction = item.compute.contract && !together(),
                            .rows = leading_rows(item),
                            .cost = size_of_body(item)});
       }
@@ -72,8 +73,7 @@ class Grouper {
  private:
   bool join(Group &group, uint32_t i) {
     const Item &item = items_[i], &first = items_[group.items.front()];
-    if ((item.compute.contract && !among_others()) || group.items.size() >= max_items ||
-        item.prepared != first.prepared)
+    if ((item.compute.contract && !together()) || group.items.size() >= max_items || item.prepared != first.prepared)
       return false;
     const int cost = size_of_body(item);
     if (group.cost + cost > max_cost) return false;
@@ -104,11 +104,11 @@ class Grouper {
     const bool plain = for_reads(item, [&](const Value &read) {
       if (const Item *m = member(item.operands[read.access.buffer])) {
         while (rows > 0 && !reads_in_step(read.access, m->domain, axes, rows)) --rows;
-        return !among_others() || (read.op == Core::load && read.access.valid < 0);
+        return !together() || (read.op == Core::load && read.access.valid < 0);
       }
       return true;
     });
-    if (!plain || (rows == 0 && !among_others() && (group.rows != 0 || !item.domain.empty()))) return false;
+    if (!plain || (rows == 0 && !together() && (group.rows != 0 || !item.domain.empty()))) return false;
     for (size_t d = 0; d < rows; ++d) {
       if (first.compute.dims[first.domain[d]] != item.compute.dims[item.domain[d]]) return false;
     }
@@ -119,11 +119,11 @@ class Grouper {
     return true;
   }
 
-  bool among_others() const { return contractions_ != Contractions::alone; }
+  bool together() const { return grouping_ != Grouping::by_reads; }
 
   // How many leading domain axes may be rows.
   size_t leading_rows(const Item &item) const {
-    if (contractions_ == Contractions::in_one_task) return 0;
+    if (grouping_ == Grouping::in_one_task) return 0;
     if (!item.compute.contract) return item.row_axes();
     const auto is_row = [&](uint32_t d) { return item.compute.roles[d] != ContractRole::n; };
     return static_cast<size_t>(std::ranges::find_if_not(item.domain, is_row) - item.domain.begin());
@@ -172,7 +172,7 @@ class Grouper {
 
   const std::vector<Item> &items_;
   const FuseOptions &options_;
-  const Contractions contractions_;
+  const Grouping grouping_;
   std::vector<uint32_t> item_of_, group_of_;  // by tensor
   std::vector<Group> groups_;
 };
@@ -180,8 +180,8 @@ class Grouper {
 }  // namespace
 
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
-                               const FuseOptions &options, Contractions contractions) {
-  return Grouper(items, tensors, options, contractions).run();
+                               const FuseOptions &options, Grouping grouping) {
+  return Grouper(items, tensors, options, grouping).run();
 }
 
 }  // namespace kiln::kernel

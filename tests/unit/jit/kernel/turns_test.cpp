@@ -193,6 +193,18 @@ TEST(Turns, WeightsAreLaidOutOnceIfTheyAreParametersAndNotAtAllIfTheyLieRight) {
   expect_as_turns(right, {{"t", 4}});
 }
 
+TEST(Turns, ValuesThatAreCarriedApartAreInOneKernel) {
+  for (const Shape &dims : {Shape{}, Shape{5}, Shape{n, 5}}) {
+    Scan scan(dims);
+    const uint32_t other = scan.b.input(dims);
+    const uint32_t product = scan.b.map(Core::mul, other, static_cast<int32_t>(scan.x));
+    scan.b.output(product);
+    scan.finish(scan.b.map(Core::add, scan.before, static_cast<int32_t>(scan.x)));
+    scan.turns.carried.push_back({other, product, scan.b.input(dims)});
+    expect_as_turns(scan, {{"n", 3}, {"t", 4}});
+  }
+}
+
 TEST(Turns, AreNotOneKernelWhereProductsAreLargeOrNotKnown) {
   EXPECT_TRUE(fused(network({64})));
   EXPECT_FALSE(fused(network({512})));
