@@ -1,6 +1,7 @@
-// What goes along a sequence, and what is added where indices say: against a copy, the machine's multiply-adds, and a
-// plain loop.
+// What goes along a sequence, and what is added where indices say: against a copy, the machine's multiply-adds, other
+// forms of the same, and a plain loop.
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -77,6 +78,85 @@ void lstm_of_peak(benchmark::State &state) {
   }
 }
 
+// A gru of 32 values, whose turns are one kernel, against what it is where the batch is not known: steps of a plan.
+void small_gru_of_steps(benchmark::State &state) {
+  const auto turns = effort().size<int64_t>(256, 3);
+  constexpr int64_t width = 32;
+  const auto make = [&](const std::string &batch) {
+    auto program = std::make_unique<Program>(
+        R"({"kiln": 1, "inputs": [)" + f32_json("x", R"(["t", )" + batch + ", 32]") + R"(], "parameters": [)" +
+            f32_json("wi", "[96, 32]") + ", " + f32_json("wh", "[96, 32]") + ", " + f32_json("bi", "[96]") + ", " +
+            f32_json("bh", "[96]") + R"(],
+            "nodes": [{"name": "l", "op": "gru", "inputs": ["x", "wi", "wh", "bi", "bh"]}],
+            "outputs": [{"name": "y", "value": "l:0"}, {"name": "h", "value": "l:1"}]})",
+        1);
+    for (const char *name : {"wi", "wh"}) {
+      program->bind(name, {3 * width, width});
+      for (float &w : program->values(name)) w = (w - 1) / 4;
+    }
+    for (const char *name : {"bi", "bh"}) program->bind(name, {3 * width});
+    program->bind("x", {turns, 1, width});
+    program->bind("y", {turns, 1, width});
+    program->bind("h", {1, 1, width});
+    program->run();
+    return program;
+  };
+  const auto one = make("1"), steps = make("\"b\"");
+  const std::span<const float> y = one->values("y"), in_steps = steps->values("y");
+  for (size_t i = 0; i < y.size(); ++i) expect_close(y[i], in_steps[i], "a state");
+  const Roof in_turn{static_cast<double>(turns), [&] { steps->run(); }};
+  for (auto _ : state)
+    report(state, part_of(in_turn, 20, static_cast<double>(turns), [&] { one->run(); }), "of the steps' rate", 1.5,
+           Better::higher);
+}
+
+// h = h / 2 + x of one channel, by a scan in order and by an associative one, whose blocks go side by
+// side on all cores.
+constexpr std::string_view halving = R"({"kiln": 1,
+  "inputs": [{"name": "h", "type": {"dtype": "f32", "shape": []}}, {"name": "x", "type": {"dtype": "f32", "shape": ["t"]}}],
+  "nodes": [{"name": "s", "op": "scan", "inputs": ["h", "x"], "attrs": {"body_graph": "turn"}}],
+  "outputs": [{"name": "y", "value": "s:1"}],
+  "graphs": {"turn": {"inputs": [{"name": "h", "type": {"dtype": "f32", "shape": []}},
+                                 {"name": "x", "type": {"dtype": "f32", "shape": []}}],
+    "nodes": [{"name": "half", "op": "full", "attrs": {"dtype": "f32", "shape": [], "value": 0.5}},
+              {"name": "p", "op": "mul", "inputs": ["half", "h"]}, {"name": "r", "op": "add", "inputs": ["p", "x"]}],
+    "outputs": [{"name": "h", "value": "r"}, {"name": "y", "value": "r"}]}}})";
+constexpr std::string_view halving_in_blocks = R"({"kiln": 1,
+  "inputs": [{"name": "a", "type": {"dtype": "f32", "shape": ["t"]}}, {"name": "x", "type": {"dtype": "f32", "shape": ["t"]}}],
+  "nodes": [{"name": "s", "op": "associative_scan", "inputs": ["a", "x"], "attrs": {"combine_graph": "pair"}}],
+  "outputs": [{"name": "y", "value": "s:1"}],
+  "graphs": {"pair": {"inputs": [{"name": "a", "type": {"dtype": "f32", "shape": []}},
+                                 {"name": "x", "type": {"dtype": "f32", "shape": []}},
+                                 {"name": "b", "type": {"dtype": "f32", "shape": []}},
+                                 {"name": "y", "type": {"dtype": "f32", "shape": []}}],
+    "nodes": [{"name": "ab", "op": "mul", "inputs": ["a", "b"]}, {"name": "bx", "op": "mul", "inputs": ["b", "x"]},
+              {"name": "r", "op": "add", "inputs": ["bx", "y"]}],
+    "outputs": [{"name": "ab", "value": "ab"}, {"name": "r", "value": "r"}]}}})";
+
+void associative_scan_of_scan(benchmark::State &state) {
+  const auto length = effort().size<int64_t>(1 << 20, 20000);
+  Program scan(std::string(halving), 0), blocks(std::string(halving_in_blocks), 0);
+  scan.bind("h", {});
+  blocks.bind("a", {length});
+  for (Program *each : {&scan, &blocks})
+    for (const char *name : {"x", "y"}) each->bind(name, {length});
+  scan.values("h")[0] = 0;
+  std::ranges::fill(blocks.values("a"), 0.5F);
+  std::ranges::copy(scan.values("x"), blocks.values("x").begin());
+  scan.run();
+  blocks.run();
+  double h = 0;
+  for (size_t t = 0; t < static_cast<size_t>(length); ++t) {
+    h = h / 2 + double{scan.values("x")[t]};
+    expect_close(scan.values("y")[t], h, "an element of the scan");
+    expect_close(blocks.values("y")[t], h, "an element of the associative one");
+  }
+  const Roof in_order{static_cast<double>(length), [&] { scan.run(); }};
+  for (auto _ : state)
+    report(state, part_of(in_order, 10, static_cast<double>(length), [&] { blocks.run(); }), "of the scan's rate", 0.5,
+           Better::higher);
+}
+
 // A million values into 65,536 sums, on one thread, against a loop that does the same.
 void scatter_add_of_loop(benchmark::State &state) {
   const auto count = effort().size<size_t>(1 << 20, 1 << 12);
@@ -113,6 +193,8 @@ void scatter_add_of_loop(benchmark::State &state) {
 
 KILN_FIGURE(recurrence_of_copy)
 KILN_FIGURE(lstm_of_peak)
+KILN_FIGURE(small_gru_of_steps)
+KILN_FIGURE(associative_scan_of_scan)
 KILN_FIGURE(scatter_add_of_loop)
 
 }  // namespace

@@ -168,7 +168,7 @@ GraphPtr running_sums(std::string_view dtype, std::string_view length) {
 TEST(ControlFlow, AnAssociativeScanOfAnyNumberOfBlocksHoldsEachElement) {
   const GraphPtr graph = running_sums("i64", "\"n\"");
   ASSERT_TRUE(graph);
-  for (const size_t length : {0, 4096, 4097, 9001}) {
+  for (const size_t length : {0, 16400, 16401, 33000}) {
     const auto n = static_cast<int64_t>(length);
     std::vector<int64_t> x(2 * length), y(2 * length), z(2 * length);
     for (size_t k = 0; k < 2 * length; ++k) x[k] = static_cast<int64_t>(k * k % 1001) - 300;
@@ -185,7 +185,7 @@ TEST(ControlFlow, AnAssociativeScanOfAnyNumberOfBlocksHoldsEachElement) {
 
 TEST(ControlFlow, AnAssociativeScansOrderIsTheSameWhetherItsLengthIsKnown) {
   std::mt19937_64 random(1);
-  for (const int64_t length : {100, 4100}) {
+  for (const int64_t length : {100, 16500}) {
     const std::vector<TensorData> x = {random_tensor(DType::f32, {length, 2}, Sample(), random)};
     const Result<std::vector<TensorData>> known =
         run_compiled({{}, running_sums("f32", str_cat(length)), x, {}, {}}, {});
@@ -193,6 +193,21 @@ TEST(ControlFlow, AnAssociativeScansOrderIsTheSameWhetherItsLengthIsKnown) {
         run_compiled({{}, running_sums("f32", "\"n\""), x, {}, {{"n", length}}}, {});
     ASSERT_TRUE(known.ok() && symbolic.ok());
     EXPECT_EQ(*known, *symbolic) << length;
+  }
+}
+
+// 2^24 holds no 1 that is added to it, but the sum of a later block.
+TEST(ControlFlow, AnAssociativeScanAddsUpItsBlocksByThemselves) {
+  std::vector<float> x(2 * 16410, 1), y;
+  x[0] = x[1] = 0x1p24F;
+  for (int64_t k = 0; k < 16410; ++k)
+    y.insert(y.end(), 2, k < 16400 ? 0x1p24F : 0x1p24F + static_cast<float>(k - 16399));
+  for (const Backend &backend : all_backends()) {
+    const Result<std::vector<TensorData>> got =
+        backend.run({{}, running_sums("f32", "16410"), {f32_data({16410, 2}, x)}, {}, {}});
+    ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
+    const RefTensor sums = to_reference((*got)[0]);
+    for (size_t k : {0, 16399, 16401, 16403, 16409}) EXPECT_EQ(sums.f[2 * k], y[2 * k]) << backend.name << ", " << k;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/ops/families.h"
 #include "runtime/ops/op.h"
 #include "runtime/ops/sample_forms.h"
 
@@ -92,6 +93,31 @@ bool gives_floats(const Op &op) {
     return of_sample(sample) || std::ranges::any_of(other_types_of(op, sample),
                                                     [&](DType type) { return of_sample(*retyped(op, sample, type)); });
   });
+}
+
+// What associative_scan relies on (ops/nesting.h: takes_elements_apart): their attributes name no dims or sizes, so
+// that operands with more dims in front give results with more dims in front.
+TEST(Record, OfThePointwiseFamilyTakesEachElementByItself) {
+  int count = 0;
+  for (const Op *op : all_ops()) {
+    if (family_of(*op) != "pointwise") continue;
+    ++count;
+    for (const AttrDef &attr : op->attrs)
+      EXPECT_TRUE(attr.kind == AttrKind::f64 || attr.kind == AttrKind::text || attr.kind == AttrKind::boolean)
+          << op->name << ", " << attr.name;
+    Edit edit;
+    std::vector<ValueId> operands;
+    for (const ArgDef &arg : op->args) {
+      const DType type = arg.dtypes & dtypes(DType::f32)   ? DType::f32
+                         : arg.dtypes & dtypes(DType::i64) ? DType::i64
+                                                           : DType::boolean;
+      operands.push_back(*edit.input(str_cat("x", operands.size()), make_type(type, {2, 3, 1, 5})));
+    }
+    const Result<uint32_t> node = edit.add(op, operands);
+    ASSERT_TRUE(node.ok()) << op->name << ": " << node.status().message();
+    EXPECT_EQ(edit.view().find(*node)->results[0].dims, (Shape{2, 3, 1, 5})) << op->name;
+  }
+  EXPECT_GE(count, 70);
 }
 
 TEST(Record, DeclaresItsGradient) {
