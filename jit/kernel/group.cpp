@@ -1,7 +1,7 @@
 // Which items share a kernel. One walk in topological order: an item joins the latest group that it reads from, when it
 // walks that group's rows in step, and otherwise begins a group of its own. All that an item reads lies in its group or
-// in earlier ones, so groups in order of creation are in order of execution, and never form a cycle. The turns of a scan
-// are to be one group: there an item joins whatever it reads.
+// in earlier ones, so groups in order of creation are in order of execution, and never form a cycle. The turns of a
+// scan are to be one group: there an item joins whatever it reads.
 #include <algorithm>
 
 #include "jit/kernel/body.h"
