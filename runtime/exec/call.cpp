@@ -158,8 +158,11 @@ Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
     if (!binding.bound()) return invalid(s.signature.describe(slot), " is not bound");
     return std::span<const int64_t>(binding.shape);
   }
-  if (!s.resolved) return invalid("dims of ", s.signature.describe(slot), ": there was no run yet");
-  return std::span<const int64_t>(s.sizes.argument(slot).dims);
+  const ResolvedArgument &a = s.sizes.argument(slot);
+  if (!s.completed && !s.resolved) return invalid("dims of ", s.signature.describe(slot), ": there was no run yet");
+  if (!s.completed && a.late)
+    return invalid("dims of ", s.signature.describe(slot), ": the last run failed before its size was known");
+  return std::span<const int64_t>(a.dims);
 }
 
 Result<Call::Taken> Call::take(uint32_t slot) {
@@ -169,7 +172,7 @@ Result<Call::Taken> Call::take(uint32_t slot) {
   if (!s.signature.outputs().contains(slot))
     return invalid("slot ", slot, " is not an output; outputs are ", s.signature.outputs().begin, " to ",
                    s.signature.outputs().end, ", exclusive");
-  if (!s.owned[slot] || !s.resolved)
+  if (!s.owned[slot] || !s.completed)
     return invalid(s.signature.describe(slot),
                    " holds nothing that Kiln allocated: it was given, taken, or not computed");
   const ResolvedArgument &a = s.sizes.argument(slot);

@@ -37,6 +37,7 @@ struct Call::State {
   LoopWatch watch;
   std::unique_ptr<Runner> runner;  // set before the first run
   bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
+  bool completed = false;  // and of the last run, which came to its end: what outputs hold is its, late sizes too
 
   std::vector<Binding> bindings;     // by slot; of inputs and outputs
   std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run

@@ -308,5 +308,52 @@ TEST_P(ResolvedSizes, MoreThanTheMaximumThatIsNotZeroEndsTheRun) {
   EXPECT_EQ(integers_of(*call->take(1)), std::vector<int64_t>{3});
 }
 
+// The first c elements of x, whose size is known late, and all of them, whose size is known at once.
+constexpr std::string_view head_and_all = R"({"kiln":1,
+  "inputs":[{"name":"c","type":{"dtype":"i64","shape":[]}},{"name":"x","type":{"dtype":"i64","shape":["n"]}}],
+  "nodes":[{"name":"r","op":"resolve","inputs":["c"],"attrs":{"bound":"n","symbol":"k"}},
+           {"name":"s","op":"slice","inputs":["x"],"attrs":{"dim":0,"end":"k"}},
+           {"name":"h","op":"neg","inputs":["s"]},{"name":"a","op":"neg","inputs":["x"]}],
+  "outputs":[{"name":"a","value":"a"},{"name":"h","value":"h"}]})";
+
+Status run_head_and_all(Call &call, int64_t c, std::vector<int64_t> x, const ArrayRef &all = {}) {
+  const auto n = static_cast<int64_t>(x.size());
+  return call.run(std::vector{ArrayRef{&c, DType::i64, 0, nullptr, nullptr}, array(x, DType::i64, n), all});
+}
+
+// Outputs of the run before were larger, or smaller, than memory is now.
+TEST_P(ResolvedSizes, AFailedRunLeavesNoOutputs) {
+  const std::unique_ptr<Call> call = call_of(head_and_all);
+  ASSERT_TRUE(call);
+  ASSERT_TRUE(run_head_and_all(*call, 1000, std::vector<int64_t>(1000, 1)).ok());
+  ASSERT_TRUE(call->take(3).ok());
+  Status status = run_head_and_all(*call, 7, {1, 2, 3});  // beyond the bound
+  ASSERT_EQ(status.code(), Code::type_mismatch) << status.message();
+  EXPECT_EQ(call->dims(3).status().message(), "dims of output 'h': the last run failed before its size was known");
+  for (const uint32_t output : {2U, 3U}) EXPECT_FALSE(call->take(output).ok());
+
+  ASSERT_TRUE(run_head_and_all(*call, 2, {1, 2, 3}).ok());
+  std::vector<int64_t> wrong(5);
+  const int64_t size = 5;
+  status = run_head_and_all(*call, 900, std::vector<int64_t>(1000, 1), array(wrong, DType::i64, size));
+  ASSERT_EQ(status.code(), Code::type_mismatch) << status.message();
+  EXPECT_FALSE(call->take(3).ok()) << "its memory is still the one of three elements";
+
+  ASSERT_TRUE(run_head_and_all(*call, 2, {1, 2, 3}).ok());
+  EXPECT_EQ(integers_of(*call->take(2)), (std::vector<int64_t>{-1, -2, -3}));
+  EXPECT_EQ(integers_of(*call->take(3)), (std::vector<int64_t>{-1, -2}));
+}
+
+TEST_P(ResolvedSizes, WhatALargerRunLeftOverlapsNothing) {
+  const std::unique_ptr<Call> call = call_of(head_and_all);
+  ASSERT_TRUE(call);
+  for (int turn = 0; turn < 40; ++turn) {
+    const int64_t n = turn % 2 ? 3 : 100'000;
+    const Status status = run_head_and_all(*call, n, std::vector<int64_t>(static_cast<size_t>(n), turn));
+    ASSERT_TRUE(status.ok()) << turn << ": " << status.message();
+    EXPECT_EQ(integers_of(*call->take(3)), std::vector<int64_t>(static_cast<size_t>(n), -turn));
+  }
+}
+
 }  // namespace
 }  // namespace kiln::testing
