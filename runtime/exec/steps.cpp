@@ -7,10 +7,11 @@
 namespace kiln {
 namespace {
 
-// Of the plan and of those nested in it.
+// Of the plan and of those nested in it, each once: a decomposition's nodes have one name.
 void name_risks(const Plan &plan, uint32_t bit, std::vector<std::string> &nodes) {
   for (const Plan::Risk &risk : plan.risks)
-    if (risk.bits & bit) nodes.push_back(risk.text());
+    if (std::string node = risk.text(); risk.bits & bit && std::ranges::find(nodes, node) == nodes.end())
+      nodes.push_back(std::move(node));
   for (const Plan &nested : plan.nested) name_risks(nested, bit, nodes);
 }
 

@@ -64,6 +64,11 @@ std::string Edit::fresh_name(std::string_view stem) {
   return candidate;
 }
 
+std::string Edit::name_in_scope(std::string_view stem) {
+  const bool named = !scopes_.empty() && !scopes_.back().name.empty();
+  return fresh_name(named ? str_cat(scopes_.back().name, ".", stem) : std::string(stem));
+}
+
 // The stem with '_' for what no symbol may have, and a number where that is taken. Keys have the name: the host's
 // locale is not asked what a letter is.
 std::string Edit::fresh_symbol(std::string_view stem) const {
@@ -135,7 +140,7 @@ Result<ValueId> Edit::parameter(std::string_view name, TensorType type) {
 }
 
 Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
-  std::string full = name.empty() ? fresh_name("constant") : std::string(name);
+  std::string full = name.empty() ? name_in_scope("constant") : std::string(name);
   KILN_TRY(check_new_name(full));
   if (!data) return invalid("constant '", full, "' has no data");
   if (Status status = check_tensor(*data); !status.ok())
@@ -153,7 +158,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   if (!op) return invalid("an op node needs an op");
   Node node;
   node.op = op;
-  node.name = name.empty() ? fresh_name(op->name) : std::string(name);
+  node.name = name.empty() ? name_in_scope(op->name) : std::string(name);
   KILN_TRY(check_new_name(node.name));
   std::vector<TensorType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -163,7 +168,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   KILN_TRY(check_operands(*op, types));
   KILN_TRY(complete_attrs(*op, attrs));
   if (op->flags & op_flags::resolves && attrs.find("symbol")->second.text_value().empty())
-    attrs.find("symbol")->second = fresh_symbol(node.name);
+    attrs.find("symbol")->second = fresh_symbol(name.empty() ? op->name : node.name);
   KILN_ASSIGN(Inferred inferred, infer(*op, types, attrs));
   for (const ResolvedSymbol &symbol : inferred.symbols) {
     if (is_bound(symbol.name))
@@ -176,7 +181,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   node.results = std::move(inferred.results);
   node.equalities = std::move(inferred.equalities);
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    annotations.insert(scope->begin(), scope->end());
+    annotations.insert(scope->annotations.begin(), scope->annotations.end());
   for (const auto &[key, value] : annotations) KILN_TRY(check_annotation(key, value));
   node.annotations = std::move(annotations);
   set_alias(node);

@@ -35,7 +35,10 @@ class Edit {
   // Gives an op node's attribute another value, and infers again: a failure, or results of another type, or another
   // symbol that it resolves, changes nothing.
   Status set_attr(uint32_t node, std::string_view name, AttrValue value);
-  void push_scope(AttrMap annotations) { scopes_.push_back(std::move(annotations)); }
+  // `name` is put before the names that are made for nodes, with a dot.
+  void push_scope(AttrMap annotations, std::string_view name = {}) {
+    scopes_.push_back({std::move(annotations), std::string(name)});
+  }
   Status pop_scope();
   // All uses of `from`, by nodes and outputs, become uses of `to`. Same dtype and dims, else an error; so is a user of
   // `from` that `to` depends on, for that would close a cycle. When `to`'s node was added by this edit it inherits the
@@ -65,10 +68,16 @@ class Edit {
     auto operator<=>(const Rank &) const = default;
   };
 
+  struct Scope {
+    AttrMap annotations;
+    std::string name;
+  };
+
   Status check_new_name(std::string_view name) const;
   Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
   uint32_t append(Node node);
   std::string fresh_name(std::string_view stem);
+  std::string name_in_scope(std::string_view stem);  // a fresh one
   std::string fresh_symbol(std::string_view stem) const;
   bool is_bound(const std::string &symbol) const;        // by an input or a node
   std::vector<size_t> sorted_ops(bool live_only) const;  // positions
@@ -78,7 +87,7 @@ class Edit {
 
   Graph graph_;                                                        // being edited
   uint32_t first_new_id_ = 1;                                          // nodes from here on were added by this edit
-  std::vector<AttrMap> scopes_;                                        // innermost last
+  std::vector<Scope> scopes_;                                          // innermost last
   std::map<std::string, uint32_t, std::less<>> name_counters_;         // by stem
   std::set<std::pair<uint32_t, std::string>, std::less<>> inherited_;  // annotations that replace() gave: (node, key)
   std::vector<Rank> ranks_;                                            // by position

@@ -51,7 +51,7 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
       if (auto found = replaced.find(input); found != replaced.end()) input = found->second;
     }
     DecomposeContext context{.op = op_of(node), .edit = edit, .ops = ops, .node = node, .results = {}};
-    edit.push_scope(node.annotations);
+    edit.push_scope(node.annotations, node.name);
     Status status = op_of(node).decompose(context);
     for (uint32_t i = 0; status.ok() && i < context.results.size(); ++i) {
       Result<ValueId> result = with_dims_of(node.results[i], context, context.results[i]);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "runtime/ops/nested.h"
+#include "runtime/ops/op.h"
 
 namespace kiln {
 namespace {
@@ -42,31 +43,41 @@ bool find_path(const Graph &graph, std::string_view name, std::vector<uint32_t> 
     if (find_path(*inner->graph, inner->rest, path)) return true;
     path.resize(path.size() - 2);
   }
+  for (size_t dot = name.rfind('.'); dot != name.npos && dot > 0; dot = name.rfind('.', dot - 1)) {
+    const Node *composite = graph.find(name.substr(0, dot));
+    if (!composite || !composite->op || !op_of(*composite).decompose) continue;
+    path.push_back(static_cast<uint32_t>(graph.position(composite->id)));
+    return true;
+  }
   return false;
 }
 
-std::string name_at(const Graph &keyed, std::span<const uint32_t> path) {
+struct Named {
+  std::string name;
+  const Node *node = nullptr;
+};
+Named node_at(const Graph &keyed, std::span<const uint32_t> path) {
   std::string name;
   const Graph *graph = &keyed;
   for (size_t i = 0; i < path.size(); i += 2) {
-    if (path[i] >= graph->nodes().size()) return "";  // of a record that was forged
+    if (path[i] >= graph->nodes().size()) return {};  // of a record that was forged
     const Node &node = graph->nodes()[path[i]];
     str_append(name, node.name);
-    if (i + 1 == path.size()) return name;
+    if (i + 1 == path.size()) return {name, &node};
     const auto graphs = nested_graphs(node);
-    if (path[i + 1] >= graphs.size()) return "";
+    if (path[i + 1] >= graphs.size()) return {};
     const auto &[attr, inner] = graphs[path[i + 1]];
     str_append(name, has_one_graph(node) ? "." : str_cat(".", attr, "."));
     graph = inner.get();
   }
-  return name;
+  return {};
 }
 
 void name_all(const Graph &keyed, Plan &plan) {
-  for (Plan::Check &check : plan.checks) check.node.name = name_at(keyed, check.node.path);
-  for (Plan::Symbol &symbol : plan.symbols) symbol.node.name = name_at(keyed, symbol.node.path);
-  for (Plan::Risk &risk : plan.risks) risk.node.name = name_at(keyed, risk.node.path);
-  for (Plan::Step &step : plan.steps) step.node.name = name_at(keyed, step.node.path);
+  for (Plan::Check &check : plan.checks) check.node.name = node_at(keyed, check.node.path).name;
+  for (Plan::Symbol &symbol : plan.symbols) symbol.node.name = node_at(keyed, symbol.node.path).name;
+  for (Plan::Risk &risk : plan.risks) risk.node.name = node_at(keyed, risk.node.path).name;
+  for (Plan::Step &step : plan.steps) step.node.name = node_at(keyed, step.node.path).name;
   for (Plan &nested : plan.nested) name_all(keyed, nested);
 }
 
@@ -75,8 +86,13 @@ void name_all(const Graph &keyed, Plan &plan) {
 Plan::NodeRef NodeNames::find(std::string_view name) const {
   Plan::NodeRef node;
   const std::string full = str_cat(prefix, name);
-  if (find_path(keyed, full, node.path)) node.name = full;
+  if (find_path(keyed, full, node.path)) node.name = node_at(keyed, node.path).name;
   return node;
+}
+
+std::string NodeNames::op(const Plan::NodeRef &node, std::string_view made) const {
+  const Node *found = node_at(keyed, node.path).node;
+  return std::string(found && found->op ? found->op->name : made);
 }
 
 void name_nodes(const Graph &keyed, Plan &plan) { name_all(keyed, plan); }

@@ -12,9 +12,11 @@ namespace kiln {
 struct NodeNames {
   const Graph &keyed;
   std::string prefix;  // that the names which are asked for lack: "cond.then_graph."
-  // No path when it is nowhere: passes made it, and what they call it may come from a name that another graph does not
-  // have.
+  // What a decomposition made, "y.gather", is found as y. No path when it is nowhere: passes made it, and what they
+  // call it may come from a name that another graph does not have.
   Plan::NodeRef find(std::string_view name) const;
+  // The op of a node that find() found; `made` when that has no path.
+  std::string op(const Plan::NodeRef &node, std::string_view made) const;
 };
 
 // Puts the names of `keyed` into all messages. It has the key that the plan was made for.

@@ -321,8 +321,10 @@ Result<Plan> plan_graph(Shared &shared, size_t number, const std::string &prefix
   add_resolved_symbols(*lowered.graph, names, signature);
   add_checks(*lowered.graph, names, signature);
   for (const LoweredRegion &region : lowered.regions)
-    for (const Lowered::Risk &risk : region.lowered.risks)
-      signature.risks.push_back({names.find(risk.node), risk.op, risk.bits});
+    for (const Lowered::Risk &risk : region.lowered.risks) {
+      const Plan::NodeRef node = names.find(risk.node);
+      signature.risks.push_back({node, names.op(node, risk.op), risk.bits});
+    }
   for (size_t r = 0; r < lowered.regions.size(); ++r) {
     const std::span<const uint32_t> images = shared.images.subspan(shared.first_launch[number][r]);
     KILN_TRY(shared.contracts.add(lowered.regions[r].fused, images, signature));

@@ -27,6 +27,7 @@ uint32_t risks_of(const Compute &compute) {
   if (compute.scatter && std::ranges::any_of(compute.scatter->index, &Expr::depends_on_value))
     bits |= KILN_ERROR_INDEX_OUT_OF_RANGE;
   for (const kernel::Value &value : compute.body.values) {
+    if (value.op == kernel::Core::in_range) bits |= KILN_ERROR_INDEX_OUT_OF_RANGE;
     const bool divides = value.op == kernel::Core::div || value.op == kernel::Core::rem;
     if (divides && !dtype_info(value.type).is_float) bits |= KILN_ERROR_DIVISION_BY_ZERO;
     const bool indexes = kernel::reads_memory(value.op) &&
