@@ -176,7 +176,9 @@ Status reference_l2_normalize(ReferenceContext &c) {
 }
 
 Status infer_local_response(InferContext &c) {
-  if (c.attr("size").i64() < 1) return c.fail("size is ", c.attr("size").i64(), ", expected at least 1");
+  // Each channel of a window is a part of the decomposition.
+  if (const int64_t size = c.attr("size").i64(); size < 1 || size > 1024)
+    return c.fail("size is ", size, ", expected 1 to 1024");
   return infer_channels(c);
 }
 // The squares with zeros around the channels, `size` times, each a channel further.
@@ -355,7 +357,7 @@ const Op records[] = {
       .args = {{"x", "[N, C, ...]", float_types}},
       .result_names = {"y"},
       .attrs = {{.name = "size",
-                 .doc = "at least 1; of an even one more channels lie before",
+                 .doc = "1 to 1024; of an even one more channels lie before",
                  .kind = AttrKind::i64,
                  .required = true},
                 number("alpha", "of the squares", 1e-4),

@@ -27,8 +27,8 @@ Status infer_roi_align(InferContext &c) {
   const Shape &size = c.attr("size").dim_list();
   if (size.size() != 2) return c.fail("size has ", size.size(), " values, expected 2");
   KILN_TRY(require_shape(c, size, "size"));
-  if (const int64_t ratio = c.attr("sampling_ratio").i64(); ratio < 1)
-    return c.fail("sampling_ratio is ", ratio, ", expected at least 1");
+  if (const int64_t ratio = c.attr("sampling_ratio").i64(); ratio < 1 || ratio > 1024)
+    return c.fail("sampling_ratio is ", ratio, ", expected 1 to 1024");
   for (size_t d = 2; d < 4; ++d)
     KILN_TRY(require_at_most(c, 1, x.dims[d], str_cat("at least one element along x dim ", d)));
   c.results = {make_type(x.dtype, {boxes.dims[0], x.dims[1], size[0], size[1]})};
@@ -304,7 +304,7 @@ const Op records[] = {
       .attrs = {list("size", "of the result's dims of space, 2", AttrKind::dim),
                 number("spatial_scale", "what makes x's places of a box's numbers", 1),
                 {.name = "sampling_ratio",
-                 .doc = "places in a part along each dim, at least 1",
+                 .doc = "places in a part along each dim, 1 to 1024",
                  .kind = AttrKind::i64,
                  .required = true},
                 flag("aligned",

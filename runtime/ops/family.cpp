@@ -90,7 +90,9 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
   const std::vector<int64_t> &values = c.attr(attr).i64_list();
   if (values.size() != count) return c.fail(attr, " has ", values.size(), " values, expected ", count);
   for (int64_t value : values)
-    if (value < minimum) return c.fail(attr, " holds ", value, ", expected at least ", minimum);
+    if (value < minimum || value > farthest)
+      return c.fail(attr, " holds ", value, ", expected at ",
+                    value < minimum ? str_cat("least ", minimum) : str_cat("most ", farthest));
   return {};
 }
 
@@ -106,9 +108,11 @@ Dim from_the_end(const Dim &index, const Dim &size) {
   return index.is_integer() && index.integer() < 0 ? size + index : index;
 }
 
+int64_t slice_step(const AttrMap &attrs) { return std::clamp(attrs.find("step")->second.i64(), -farthest, farthest); }
+
 Result<Slice> checked_slice(InferContext &c, const TensorType &x) {
   KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
-  const int64_t step = c.attr("step").i64();
+  const int64_t step = slice_step(c.attrs);
   if (step == 0) return c.fail("step is 0, expected any other");
   const Dim &size = x.dims[static_cast<size_t>(dim)], &given = c.attr("end").dim();
   const Dim start = from_the_end(c.attr("start").dim(), size);

@@ -108,7 +108,10 @@ Status require_shape(InferContext &c, std::span<const Dim> shape, std::string_vi
 Status require_rank(const InferContext &c, size_t input, size_t rank);
 // Which of `rank` dims the attribute "dims" names; none may be named twice.
 Result<std::vector<bool>> distinct_dims(const InferContext &c, size_t rank);
-// An attribute that is a list of exactly `count` integers, all at least `minimum`.
+// No array reaches further, in elements: the address space of a process. What attributes count stays below it, so that
+// sums of indices and such numbers don't overflow.
+inline constexpr int64_t farthest = int64_t{1} << 47;
+// An attribute that is a list of exactly `count` integers, from `minimum` to `farthest`.
 Status require_integers(const InferContext &c, std::string_view attr, size_t count, int64_t minimum);
 
 // An attribute that is one of these words.
@@ -127,6 +130,8 @@ struct Slice {
   Dim start, count;
   int64_t step;
 };
+// The attribute "step"; one that passes the end of every array is cut to `farthest`, so that products do not overflow.
+int64_t slice_step(const AttrMap &attrs);
 Result<Slice> checked_slice(InferContext &c, const TensorType &x);
 // x is [N, C, ...], and the operands after it [C]; the result has the type of x.
 Status infer_channels(InferContext &c);

@@ -73,8 +73,8 @@ Around around(const AttrMap &attrs) {
 
 Status infer_pad(InferContext &c) {
   const TensorType &x = c.inputs[0];
-  KILN_TRY(require_integers(c, "low", x.rank(), i64_min));
-  KILN_TRY(require_integers(c, "high", x.rank(), i64_min));
+  KILN_TRY(require_integers(c, "low", x.rank(), -farthest));
+  KILN_TRY(require_integers(c, "high", x.rank(), -farthest));
   KILN_TRY(require_word(c, "mode", pad_modes));
   const Around how = around(c.attrs);
   Shape shape = x.dims;

@@ -6,12 +6,17 @@ namespace {
 
 using kernel::Core;
 
+// Further off, all elements are on one side.
+int64_t diagonal_of(const AttrMap &attrs) {
+  return std::clamp(attrs.find("diagonal")->second.i64(), -farthest, farthest);
+}
+
 // Keeps elements on one side of the diagonal `diagonal`, 0 in place of the others.
 template <Core keeps>
 Status lower_triangle(LowerContext &c) {
   const size_t rank = c.result.rank();
   kernel::BodyBuilder &body = c.body;
-  const int column = body.index(c.axis(rank - 1)), last = body.index(c.axis(rank - 2) + c.attr("diagonal").i64());
+  const int column = body.index(c.axis(rank - 1)), last = body.index(c.axis(rank - 2) + diagonal_of(c.attrs));
   body.yield(body.op(Core::select, body.op(keeps, column, last), c.load(0), body.constant(c.result.dtype, 0)));
   return {};
 }
@@ -19,7 +24,7 @@ template <bool is_lower>
 Status reference_triangle(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back(), diagonal = c.attr("diagonal").i64();
+  const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back(), diagonal = diagonal_of(c.attrs);
   return dispatch(y, [&](auto zero) -> Status {
     using T = decltype(zero);
     for (int64_t k = 0; k < y.size(); ++k) {

@@ -12,7 +12,7 @@ struct PoolWindow {
   std::vector<int64_t> kernel, stride, padding, dilation;
   bool ceil_mode, counts_padding;
   explicit PoolWindow(const AttrMap &attrs);
-  int64_t extent(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
+  Dim extent(size_t d) const { return window_extent(kernel[d], dilation[d]); }
   double size() const;  // in elements
   // Whether each window has the same divisor.
   bool is_uniform() const;

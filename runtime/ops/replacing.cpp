@@ -53,7 +53,7 @@ Status lower_slice_scatter(LowerContext &c) {
   const size_t dim = dim_of(c, c.result.rank());
   const Expr &size = c.inputs[0].dims[dim];
   const Expr start = from_the_end(c.attr("start").dim(), size);
-  const int64_t step = c.attr("step").i64();
+  const int64_t step = slice_step(c.attrs);
   const Expr past = step > 0 ? c.axis(dim) - start : start - c.axis(dim), apart = std::abs(step);
   kernel::BodyBuilder &body = c.body;
   std::vector<Expr> index = c.axes();
@@ -85,7 +85,7 @@ Status reference_slice_scatter(ReferenceContext &c) {
   const int64_t start = from_the_end(c.attr("start").dim(), x.shape[dim]).integer();
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = start * strides[dim];
-  strides[dim] *= c.attr("step").i64();
+  if (c.inputs[1]->shape[dim] > 1) strides[dim] *= slice_step(c.attrs);
   return with_part(c, begin, strides);
 }
 

@@ -54,6 +54,9 @@ Terms weighed_at(const AttrMap &attrs, size_t d, bool cubic, int64_t at, int64_t
 
 }  // namespace
 
+// Places are found by it in f64, and a filter that antialiases is as wide as its reciprocal.
+constexpr double least_scale = 0x1p-20;
+
 double resize_scale(const AttrMap &attrs, size_t d) {
   const AttrValue &scale = attrs.find("scale")->second;
   return scale.size() ? reals_of(scale)[d] : 0;
@@ -68,7 +71,8 @@ Result<Shape> resized_shape(InferContext &c, const TensorType &x, std::string_vi
   if (const AttrValue &scale = c.attr("scale"); scale.size() != 0) {
     if (scale.size() != space) return c.fail("scale has ", scale.size(), " values, expected none or ", space);
     for (const double s : reals_of(scale))
-      if (!(s > 0) || !std::isfinite(s)) return c.fail("scale holds ", s, ", expected a number above 0");
+      if (!(s >= least_scale && s <= 1 / least_scale))
+        return c.fail("scale holds ", s, ", expected ", least_scale, " to ", 1 / least_scale);
   }
   Shape shape = x.dims;
   for (size_t d = 2; d < shape.size(); ++d) {
@@ -161,7 +165,7 @@ std::vector<AttrDef> resize_attrs(std::string_view size_doc, std::vector<AttrDef
   std::vector<AttrDef> attrs = {
       list("size", size_doc, AttrKind::dim),
       {.name = "scale",
-       .doc = "sizes of the result over those of x, by which places are found; none: as the sizes are",
+       .doc = "sizes of the result over those of x, by which places are found, 2^-20 to 2^20; none: as the sizes are",
        .kind = AttrKind::f64,
        .is_list = true,
        .fallback = AttrValue(std::vector<double>())}};

@@ -55,6 +55,9 @@ Status infer_transposed(InferContext &c) {
   Shape shape = {x.dims[0], weight.dims[1] * groups};
   for (const Spread &spread : spreads_of(c.attrs, window)) {
     const size_t d = shape.size();
+    if (spread.dilation > farthest / spread.window)
+      return c.fail("dilation holds ", spread.dilation, ", expected at most ", farthest, " over weight dim ", d,
+                    ", which is ", spread.window);
     if (spread.more >= std::max(spread.stride, spread.dilation))
       return c.fail("output_padding holds ", spread.more, ", expected less than stride ", spread.stride,
                     " or dilation ", spread.dilation);

@@ -57,7 +57,7 @@ Status view_slice(ViewContext &c) {
   const size_t dim = dim_of(c, c.operand.rank());
   c.operand_index.assign(c.index.begin(), c.index.end());
   Expr &at = c.operand_index[dim];
-  at = from_the_end(c.attr("start").dim(), c.operand.dims[dim]) + at * c.attr("step").i64();
+  at = from_the_end(c.attr("start").dim(), c.operand.dims[dim]) + at * slice_step(c.attrs);
   return {};
 }
 
@@ -66,7 +66,7 @@ Status view_slice(ViewContext &c) {
 Status infer_unfold(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
-  const int64_t size = c.attr("size").i64(), step = c.attr("step").i64();
+  const int64_t size = c.attr("size").i64(), step = slice_step(c.attrs);
   if (size < 0) return c.fail("size is ", size, ", expected at least 0");
   if (step < 1) return c.fail("step is ", step, ", expected at least 1");
   Shape shape = x.dims;
@@ -81,7 +81,7 @@ Status infer_unfold(InferContext &c) {
 Status view_unfold(ViewContext &c) {
   c.operand_index.assign(c.index.begin(), c.index.end() - 1);
   Expr &at = c.operand_index[dim_of(c, c.operand.rank())];
-  at = at * c.attr("step").i64() + c.index.back();
+  at = at * slice_step(c.attrs) + c.index.back();
   return {};
 }
 
