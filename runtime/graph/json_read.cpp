@@ -8,6 +8,7 @@
 #include "runtime/graph/json.h"
 #include "runtime/graph/json_values.h"
 #include "runtime/graph/json_view.h"
+#include "runtime/graph/nesting.h"
 
 namespace kiln {
 namespace {
@@ -27,7 +28,7 @@ class Reader {
       : ops_(ops), view_(std::move(v)), outer_(outer), depth_(depth) {}
 
   Result<GraphPtr> read() {
-    if (depth_ > deepest) return view_.fail("graphs are nested deeper than ", deepest);
+    if (depth_ > deepest_nesting) return view_.fail("graphs are nested deeper than ", deepest_nesting);
     if (outer_)
       KILN_TRY(view_.allow_members({"symbols", "inputs", "parameters", "constants", "nodes", "outputs", "graphs"}));
     else
@@ -44,8 +45,6 @@ class Reader {
   }
 
  private:
-  static constexpr int deepest = 30;
-
   Status read_version() {
     KILN_TRY(
         view_.allow_members({"kiln", "symbols", "inputs", "parameters", "constants", "nodes", "outputs", "graphs"}));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jit/base/utf8.h"
+#include "runtime/graph/nesting.h"
 
 namespace kiln {
 namespace {
@@ -23,7 +24,6 @@ class Scanner {
   }
 
  private:
-  static constexpr int deepest = 64;
   static constexpr size_t longest_number = 63;  // cJSON copies a number into a buffer of 64
 
   Status value() {
@@ -48,7 +48,7 @@ class Scanner {
   }
 
   Status nested(Status (Scanner::*contents)()) {
-    if (++depth_ > deepest) return error_at(at_, "nested deeper than ", deepest);
+    if (++depth_ > deepest_brackets) return error_at(at_, "nested deeper than ", deepest_brackets);
     ++at_;
     skip_space();
     KILN_TRY((this->*contents)());

@@ -4,11 +4,10 @@
 #include <unordered_map>
 
 #include "runtime/graph/graph.h"
+#include "runtime/graph/nesting.h"
 
 namespace kiln {
 namespace {
-
-constexpr int deepest_nesting = 32;
 
 template <class... Parts>
 Status broken(std::string_view invariant, const Parts &...parts) {

@@ -3,11 +3,14 @@
 #include <set>
 #include <utility>
 
+#include "runtime/graph/nesting.h"
 #include "runtime/plan/expr_table.h"
 #include "runtime/plan/plan.h"
 
 namespace kiln {
 namespace {
+
+static_assert(deepest_plan == deepest_nesting + 1);
 
 class PlanWriter {
  public:

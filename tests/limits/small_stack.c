@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { stack_bytes = 64 << 10, large_bytes = 1 << 20, deepest_graph = 29, deepest_parentheses = 190 };
+enum { stack_bytes = 64 << 10, large_bytes = 1 << 20, deepest_graph = 32, deepest_parentheses = 190 };
 
 static char json[1 << 16];
 static int failures;

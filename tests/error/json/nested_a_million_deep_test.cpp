@@ -1,4 +1,4 @@
-// A million brackets: refused at the 65th, not followed until the stack ends.
+// A million brackets: refused at the 81st, not followed until the stack ends.
 #include "tests/error/expect.h"
 
 namespace refused {
@@ -8,7 +8,7 @@ TEST(Json, NestedAMillionDeep) {
   const std::string text = R"({"kiln": 1, "inputs": )" + std::string(1'000'000, '[');
   kiln_graph *graph = nullptr;
   EXPECT_REFUSED(host::take(kiln_graph_parse(context.get(), text.data(), text.size(), &graph)), "INVALID_ARGUMENT",
-                 "JSON, line 1, column 86: nested deeper than 64");
+                 "JSON, line 1, column 102: nested deeper than 80");
 }
 
 }  // namespace refused

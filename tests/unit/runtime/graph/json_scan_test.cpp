@@ -36,7 +36,7 @@ TEST(JsonScan, RefusesWhatParsersTakeForGranted) {
   EXPECT_EQ(scanned("9007199254740993"),
             "JSON, line 1, column 1: integer 9007199254740993 is beyond 2^53; write it as a string");
   EXPECT_EQ(scanned(std::string(70, '1') + ".5"), "JSON, line 1, column 1: a number has more than 63 characters");
-  EXPECT_EQ(scanned(std::string(100, '[')), "JSON, line 1, column 65: nested deeper than 64");
+  EXPECT_EQ(scanned(std::string(100, '[')), "JSON, line 1, column 81: nested deeper than 80");
   EXPECT_EQ(scanned("{1: 2}"), "JSON, line 1, column 2: expected a key in quotes, found '1'");
   EXPECT_EQ(scanned("nul"), "JSON, line 1, column 1: expected a value, found 'n'");
   EXPECT_EQ(scanned(std::string_view("[1]\0", 4)), "JSON, line 1, column 4: expected the end, found byte 0");

@@ -169,6 +169,40 @@ TEST(Json, GraphsThatContainThemselvesAreRefused) {
             "nodes[0].attrs.graph: no member of 'graphs' is named 'a'");
 }
 
+// `depth` graphs, each of which the one around it calls: in each other's "graphs", or all at the top.
+std::string nested(int depth, bool is_flat) {
+  const std::string input = R"("inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [4]}}], )";
+  const std::string output = R"("outputs": [{"name": "y", "value": "y"}])";
+  const auto call = [](int of) {
+    return str_cat(R"("nodes": [{"name": "y", "op": "call", "inputs": ["x"], "attrs": {"graph": "g)", of, R"("}}], )");
+  };
+  // What stands deepest in a text: a tensor's elements, in an attribute's type.
+  std::string inner =
+      str_cat(R"({"constants": [{"name": "y", "type": {"dtype": "f32", "shape": [4]}, "data": [1, 2, 3, 4]}], )", input,
+              output, "}");
+  std::string all = str_cat(R"("g0": )", inner);
+  for (int i = 1; i < depth; ++i) {
+    str_append(all, str_cat(R"(, "g)", i, R"(": {)", input, call(i - 1), output, "}"));
+    inner = str_cat("{", input, call(i - 1), output, R"(, "graphs": {"g)", i - 1, R"(": )", inner, "}}");
+  }
+  return str_cat(R"({"kiln": 1, )", input, call(depth - 1), output, R"(, "graphs": {)",
+                 is_flat ? all : str_cat(R"("g)", depth - 1, R"(": )", inner), "}}");
+}
+
+TEST(Json, GraphsNestAsDeepAsTheFormatSays) {
+  for (const bool is_flat : {true, false}) {
+    const Result<GraphPtr> graph = read_json(nested(32, is_flat), builtin_ops());
+    ASSERT_TRUE(graph.ok()) << is_flat << ": " << graph.status().message();
+    const Result<GraphPtr> back = read_json(write_json(**graph), builtin_ops());
+    ASSERT_TRUE(back.ok()) << is_flat << ": " << back.status().message();
+    EXPECT_EQ(digest_of(**back), digest_of(**graph));
+    const Result<GraphPtr> deeper = read_json(nested(33, is_flat), builtin_ops());
+    ASSERT_FALSE(deeper.ok()) << is_flat;
+    EXPECT_NE(deeper.status().message().find("graphs are nested deeper than 32"), std::string::npos)
+        << deeper.status().message();
+  }
+}
+
 TEST(Json, TenThousandNodesReadAndWriteInReasonableTime) {
   Build b;
   ValueId v = b.input("x", {4});
