@@ -63,7 +63,8 @@ Reflected reflected(const Num &y) {
 Num lgamma_of(const Num &x, const Num &log_x, bool single) {
   Num small = x < 1, y = select(small, x + 1, x), t = (y - centre) / (y + centre);
   Num factors = select(small, x * (x - 1), (x - 1) * (x - 2));
-  Num near = factors * (single ? polynomial(t, lgamma_f32) : polynomial(t, lgamma_f64));
+  // + 0: the factors of 1 are 0 and -1, and its result is +0.
+  Num near = multiply_add(factors, single ? polynomial(t, lgamma_f32) : polynomial(t, lgamma_f64), 0.0);
   Num inverse = 1.0 / at_least(x, series), square = inverse * inverse;
   Num tail = multiply_add(single ? polynomial(square, stirling_f32) : polynomial(square, stirling_f64), inverse,
                           0.41893853320467274);

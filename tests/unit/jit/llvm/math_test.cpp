@@ -109,6 +109,28 @@ void measure(std::string_view level, double bound) {
   }
 }
 
+// lgamma(1) and lgamma(2), where a sum of products may end in -0.
+template <class F>
+void expect_positive_roots(std::string_view level) {
+  const Target target = *Target::by_name(level);
+  if (!target.runs_on_host()) GTEST_SKIP() << "this machine lacks the feature level";
+  std::vector<F> x, unused(32, 1), out(32, -1);
+  for (int i = 0; i < 32; ++i) x.push_back(static_cast<F>(1 + i % 2));
+  JitFunction code(features_of(target), [&](llvm::Module &module) {
+    emit_map(module, features_of(target), Core::lgamma, sizeof(F) == 8, 32);
+  });
+  code.as<void(const F *, const F *, F *, int64_t)>()(x.data(), unused.data(), out.data(), 32);
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_TRUE(out[i] == 0 && !std::signbit(out[i])) << "lgamma(" << x[i] << ") = " << out[i] << " on " << level;
+}
+
+TEST(Math, LgammaIsPositiveZeroAtItsRoots) {
+  for (const char *level : {"x86-64", "v3", "v4"}) {
+    expect_positive_roots<float>(level);
+    expect_positive_roots<double>(level);
+  }
+}
+
 TEST(Math, F32IsNearOneUlpOnPlainX86) { measure<float, double>("x86-64", 1.1); }
 TEST(Math, F32IsWithinOneUlpOnV3) { measure<float, double>("v3", 1); }
 TEST(Math, F32IsWithinOneUlpOnV4) { measure<float, double>("v4", 1); }
