@@ -102,7 +102,39 @@ llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x_value, ll
       return math::trunc(x).value();
     case Core::round:
       return math::round_even(x).value();
-    default:
+    case Core::constant:
+    case Core::load:
+    case Core::index:
+    case Core::search:
+    case Core::carrier:
+    case Core::accumulator:
+    case Core::convert:
+    case Core::add:
+    case Core::sub:
+    case Core::mul:
+    case Core::div:
+    case Core::neg:
+    case Core::abs:
+    case Core::min:
+    case Core::max:
+    case Core::sqrt:
+    case Core::bit_and:
+    case Core::bit_or:
+    case Core::bit_xor:
+    case Core::bit_not:
+    case Core::shift_left:
+    case Core::shift_right:
+    case Core::eq:
+    case Core::ne:
+    case Core::lt:
+    case Core::le:
+    case Core::gt:
+    case Core::ge:
+    case Core::logical_and:
+    case Core::logical_or:
+    case Core::logical_not:
+    case Core::select:
+    case Core::in_range:
       break;
   }
   assert(false && "not a math operation");
