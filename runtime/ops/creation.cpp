@@ -116,6 +116,7 @@ const Op records[] = {
     {{.name = "full",
       .doc = "A tensor whose elements are all one number.",
       .flags = op_flags::moves,
+            out.push_back({.name = "floats", .attrs = {{"value", Dim(-3)}, {"dtype", DType::f32}}});
       .result_names = {"y"},
       .attrs = {{.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0},
                 {.name = "exact",

@@ -12,11 +12,35 @@ struct Coverage {
   DTypes taken = 0;    // operands may have them, as the record says
   DTypes tested = 0;   // operands have them in a case
   DTypes results = 0;  // results have them in a case
+  DTypes asked = 0;    // an attribute may ask for them
 };
+
+std::vector<DType> all_types() {
+  std::vector<DType> all;
+  for (int number = 1; number <= dtype_count; ++number) all.push_back(static_cast<DType>(number));
+  return all;
+}
+
+// What inference accepts as an attribute that is a dtype, in some sample: no record tells it.
+DTypes asked_of(const Op &op) {
+  DTypes asked = 0;
+  SampleSink samples;
+  op.samples(samples);
+  for (const AttrDef &attr : op.attrs) {
+    if (attr.kind != AttrKind::dtype) continue;
+    for (Sample sample : samples)
+      for (DType type : all_types()) {
+        sample.attrs.insert_or_assign(std::string(attr.name), type);
+        if (retyped(op, sample, DType::f32)) asked |= dtypes(type);
+      }
+  }
+  return asked;
+}
 
 Result<Coverage> coverage_of(const Op &op) {
   Coverage all;
   for (const ArgDef &arg : op.args) all.taken |= arg.dtypes;
+  all.asked = asked_of(op);
   KILN_ASSIGN(const std::vector<Case> cases, all_cases_of(op));
   for (const Case &made : cases)
     for (const Node &node : made.graph->nodes()) {
@@ -24,12 +48,6 @@ Result<Coverage> coverage_of(const Op &op) {
       for (ValueId input : node.inputs) all.tested |= dtypes(made.graph->type(input).dtype);
       for (const TensorType &type : node.results) all.results |= dtypes(type.dtype);
     }
-  return all;
-}
-
-std::vector<DType> all_types() {
-  std::vector<DType> all;
-  for (int number = 1; number <= dtype_count; ++number) all.push_back(static_cast<DType>(number));
   return all;
 }
 
@@ -65,9 +83,12 @@ TEST(Coverage, OfEveryTypeThatARecordNames) {
   for (const Op *op : all_ops()) {
     const Result<Coverage> coverage = coverage_of(*op);
     ASSERT_TRUE(coverage.ok()) << op->name << ": " << coverage.status().message();
-    for (DType type : types)
+    for (DType type : types) {
       EXPECT_FALSE(coverage->taken & ~coverage->tested & dtypes(type))
           << op->name << " takes " << name_of(type) << ", and no case has it";
+      EXPECT_FALSE(coverage->asked & ~coverage->results & dtypes(type))
+          << op->name << " gives " << name_of(type) << " where it is asked to, and no case does";
+    }
     str_append(table, row_of(*op, *coverage));
   }
   std::printf("%s", table.c_str());
