@@ -15,10 +15,10 @@ namespace {
 
 constexpr Flag flags[] = {
     {"--weights", "F.safetensors", "the graph's parameters, by name"},
-    {"--input", "NAME=F.npy", "an input", true},
+    {"--input", "NAME=F", "an input, of a .npy or .safetensors file", true},
     {"--random", "SEED", "generate the inputs and weights that are not given"},
     {"--size", "SYMBOL=N", "the size of a symbolic dimension, for --random", true},
-    {"--output", "NAME=F.npy", "write an output", true},
+    {"--output", "NAME=F", "write an output, as F.npy or F.safetensors", true},
     plugin_flag,
     backend_flag,
     cpu_flag,
@@ -161,7 +161,8 @@ void show_outputs(kiln_call *call, const Args &args, const Signature &signature)
     std::string line = slot.name + "  " + slot.dtype + " " + summary_of(output->dl_tensor);
     if (const auto file = files.find(slot.name); file != files.end()) {
       const DLTensor *tensor = &output->dl_tensor;
-      check(kiln_tensors_write(file->second.data(), file->second.size(), nullptr, &tensor, 1));
+      const kiln_text name = {slot.name.data(), slot.name.size()};
+      check(kiln_tensors_write(file->second.data(), file->second.size(), &name, &tensor, 1));
       line += "  -> " + file->second;
     }
     // With the statistics on standard output, that is all that is there, so that it can be read by a program.

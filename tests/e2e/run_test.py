@@ -2,6 +2,7 @@
 
 import json
 import math
+import struct
 
 from harness import CHAIN, LINEAR, MODELS, Case, f32, graph, main, node, read_npy, typed, write_npy
 
@@ -38,6 +39,25 @@ class RunTest(Case):
                 self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
                           "--backend", backend)
                 self.assertEqual(read_npy(self.file("y.npy"))[1], [0, 0] if dtype == "bool" else wrapped, (dtype, backend))
+
+    def test_types_that_npy_lacks_are_read_and_written_as_safetensors(self):
+        for dtype, code, stored in ("bf16", "BF16", [0x80, 0x3F, 0x20, 0xC0]), ("f8_e5m2", "F8_E5M2", [0x3C, 0x7C]):
+            shape = [2]
+            header = json.dumps({"anything": {"dtype": code, "shape": shape, "data_offsets": [0, len(stored)]}}).encode()
+            with open(self.file("x.safetensors"), "wb") as file:
+                file.write(struct.pack("<Q", len(header)) + header + bytes(stored))
+            path = self.write_graph(graph([typed(dtype, "x", "n")], [node("y", "flip", ["x"], dims=[0])], ["y"]))
+            self.kiln("run", path, "--input", "x=" + self.file("x.safetensors"), "--output",
+                      "y=" + self.file("y.safetensors"))
+            with open(self.file("y.safetensors"), "rb") as file:
+                size, = struct.unpack("<Q", file.read(8))
+                described = json.loads(file.read(size))
+                self.assertEqual(file.read(), bytes(stored[2:] + stored[:2] if dtype == "bf16" else stored[::-1]))
+            self.assertEqual(described["y"]["dtype"], code)
+            self.assertEqual(described["y"]["shape"], shape)
+            # Its name is the output's: of a file of several, the one with the input's name would be taken.
+            self.kiln("run", path, "--input", "x=" + self.file("y.safetensors"), "--output",
+                      "y=" + self.file("z.safetensors"))
 
     def test_an_output_is_as_large_as_the_run_finds(self):
         path = self.write_graph(graph([f32("x", "n", 3)], [node("at", "nonzero", ["x"])], ["at:0"]))
