@@ -1,4 +1,5 @@
 // Composites of scatter, index_put and what combines: means, whole rows, bags, and parts that a mask picks.
+#include "runtime/ops/filling.h"
 #include "runtime/ops/indices.h"
 
 namespace kiln::ops {
@@ -39,9 +40,7 @@ ValueId identity(Composer &g, const Reduction &reduction, DType dtype) {
   if (!extreme || dtype_info(dtype).is_float) {
     attrs.emplace("value", value);
   } else {
-    const int64_t bits = to_integer(value, dtype);
-    attrs.emplace("exact",
-                  dtype_info(dtype).is_signed ? std::to_string(bits) : std::to_string(static_cast<uint64_t>(bits)));
+    attrs.emplace("exact", digits_of(to_integer(value, dtype), dtype));
   }
   return g("full", {}, std::move(attrs));
 }

@@ -1,60 +1,17 @@
 // Ops that make tensors: from a number, from an index, from another tensor's elements.
 #include <bit>
-#include <charconv>
-#include <cmath>
-#include <optional>
 #include <tuple>
 
-#include "jit/base/small_float.h"
 #include "runtime/ops/family.h"
+#include "runtime/ops/filling.h"
 
 namespace kiln::ops {
 namespace {
 
-using kernel::Core;
-
-std::string text_of(int64_t element, DType dtype) {
-  return dtype_info(dtype).is_signed ? str_cat(element) : str_cat(static_cast<uint64_t>(element));
-}
-
-// The immediate of the number that `full` names; nothing where its dtype does not hold it.
-std::optional<uint64_t> number_of(const AttrMap &attrs) {
-  const DType dtype = attrs.find("dtype")->second.dtype();
-  const std::string &digits = attrs.find("exact")->second.text_value();
-  const double value = attrs.find("value")->second.f64();
-  if (digits.empty()) {
-    const uint64_t immediate = kernel::immediate_of(dtype, value);
-    if (!dtype_info(dtype).is_integer) return immediate;
-    const bool is_exact = std::trunc(value) == value && std::abs(value) <= 0x1p53 &&
-                          value >= static_cast<double>(least_of(dtype)) && to_integer(value, dtype) == value;
-    return is_exact ? std::optional(immediate) : std::nullopt;
-  }
-  const bool is_signed = dtype_info(dtype).is_signed;
-  int64_t number = 0;
-  uint64_t bits = 0;
-  const char *end = digits.data() + digits.size();
-  const auto read = is_signed ? std::from_chars(digits.data(), end, number) : std::from_chars(digits.data(), end, bits);
-  if (is_signed) bits = static_cast<uint64_t>(number);
-  const bool fits = is_signed ? number >= least_of(dtype) && number <= largest_of(dtype)
-                              : bits <= static_cast<uint64_t>(largest_of(dtype));
-  return read.ec == std::errc() && read.ptr == end && fits ? std::optional(bits) : std::nullopt;
-}
-
 Status infer_full(InferContext &c) {
   const DType dtype = c.attr("dtype").dtype();
-  const std::string &digits = c.attr("exact").text_value();
   KILN_TRY(require_dtype(c, dtype, any_type));
-  if (!digits.empty() && !dtype_info(dtype).is_integer)
-    return c.fail("exact is '", digits, "', expected none for dtype ", name_of(dtype), ", which value tells exactly");
-  if (!digits.empty() && c.attr("value").f64() != 0)
-    return c.fail("exact is '", digits, "' and value is ", c.attr("value").f64(), ", expected one of them");
-  if (!number_of(c.attrs))
-    return digits.empty()
-               ? c.fail("value is ", c.attr("value").f64(), ", expected an integer of at most 53 bits for dtype ",
-                        name_of(dtype), " (exact takes longer ones), from ", text_of(least_of(dtype), dtype), " to ",
-                        text_of(largest_of(dtype), dtype))
-               : c.fail("exact is '", digits, "', expected an integer from ", text_of(least_of(dtype), dtype), " to ",
-                        text_of(largest_of(dtype), dtype));
+  KILN_TRY(require_filling(c, dtype));
   KILN_TRY(require_shape(c, c.attr("shape").dim_list()));
   c.results = {make_type(dtype, c.attr("shape").dim_list())};
   return {};
@@ -93,6 +50,7 @@ void samples_full(SampleSink &out) {
   full("matrix", -3.5, DType::f32, {7, 5});
   full("empty", 1, DType::f32, {3, 0});
   full("infinite", -infinity, DType::f32, {17});
+  full("beyond_bytes", 1e9, DType::f32, {3});
   full("integer", -4, DType::i64, {2, 3});
   for (auto [name, digits, dtype] : {std::tuple{"longest", "-9223372036854775807", DType::i64},
                                      std::tuple{"longest_unsigned", "18446744073709551615", DType::u64}})
@@ -116,22 +74,18 @@ const Op records[] = {
     {{.name = "full",
       .doc = "A tensor whose elements are all one number.",
       .flags = op_flags::moves,
-            out.push_back({.name = "floats", .attrs = {{"value", Dim(-3)}, {"dtype", DType::f32}}});
       .result_names = {"y"},
       .attrs = {{.name = "value", .doc = "the number", .kind = AttrKind::f64, .fallback = 0.0},
-                {.name = "exact",
-                 .doc = "the digits of an integer, in place of value: beyond 53 bits that is not exact",
-                 .kind = AttrKind::text,
-                 .fallback = ""},
+                exact_attr(),
                 {.name = "dtype", .doc = "of the result", .kind = AttrKind::dtype, .required = true},
                 {.name = "shape", .doc = "of the result", .kind = AttrKind::dim, .is_list = true, .required = true}},
       .infer = infer_full},
      {.lower = [](LowerContext &c) -> Status {
-        c.body.yield(c.body.constant_bits(c.result.dtype, *number_of(c.attrs)));
+        c.body.yield(c.body.constant_bits(c.result.dtype, *filling(c.attrs, c.result.dtype)));
         return {};
       },
       .reference = [](ReferenceContext &c) -> Status {
-        const uint64_t number = *number_of(c.attrs);
+        const uint64_t number = *filling(c.attrs, c.results[0].dtype);
         std::ranges::fill(c.results[0].f, std::bit_cast<double>(number));
         std::ranges::fill(c.results[0].i, static_cast<int64_t>(number));
         return {};
@@ -162,6 +116,7 @@ const Op records[] = {
       .samples =
           [](SampleSink &out) {
             out.push_back({.name = "literal", .attrs = {{"value", Dim(12)}}});
+            out.push_back({.name = "floats", .attrs = {{"value", Dim(-3)}, {"dtype", DType::f32}}});
             out.push_back({.name = "symbolic",
                            .attrs = {{"value", sym("n") - 2 * sym("m")}, {"dtype", DType::f32}},
                            .sizes = {{"n", 3}, {"m", 7}}});

@@ -1,6 +1,10 @@
 // Ops that put tensors beside each other or take them apart, or put numbers around one. What lies outside an operand is
 // never read.
+#include <bit>
+#include <tuple>
+
 #include "runtime/ops/family.h"
+#include "runtime/ops/filling.h"
 
 namespace kiln::ops {
 namespace {
@@ -77,6 +81,7 @@ Status infer_pad(InferContext &c) {
   KILN_TRY(require_integers(c, "high", x.rank(), -farthest));
   KILN_TRY(require_word(c, "mode", pad_modes));
   const Around how = around(c.attrs);
+  if (how == Around::constant) KILN_TRY(require_filling(c, x.dtype));
   Shape shape = x.dims;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t low = c.attr("low").i64_list()[d], high = c.attr("high").i64_list()[d];
@@ -108,7 +113,8 @@ Status lower_pad(LowerContext &c) {
     }
     index.push_back(std::move(at));
   }
-  c.body.yield(c.load(0, std::move(index), valid, kernel::immediate_of(c.result.dtype, c.attr("value").f64())));
+  // Of another mode what value says is of no matter.
+  c.body.yield(c.load(0, std::move(index), valid, filling(c.attrs, c.result.dtype).value_or(0)));
   return {};
 }
 
@@ -118,7 +124,7 @@ Status reference_pad(ReferenceContext &c) {
   const std::vector<int64_t> &low = c.attr("low").i64_list();
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
   const Around how = around(c.attrs);
-  const double value = c.attr("value").f64();
+  const uint64_t value = filling(c.attrs, y.dtype).value_or(0);
   return dispatch(y, [&](auto zero) -> Status {
     using T = decltype(zero);
     for (int64_t k = 0; k < y.size(); ++k) {
@@ -137,7 +143,7 @@ Status reference_pad(ReferenceContext &c) {
       if (is_inside)
         to = elements<T>(x)[static_cast<size_t>(from)];
       else
-        to = y.is_float() ? static_cast<T>(value) : static_cast<T>(to_integer(value, y.dtype));
+        to = std::bit_cast<T>(value);
     }
     return {};
   });
@@ -259,12 +265,18 @@ void samples_pad(SampleSink &out) {
   sample("nothing", f32({5, 3}), {0, 0}, {0, 0}, 1);
   sample("around_nothing", f32({0, 3}), {2, 0}, {1, 1}, 0.5);
   sample("infinite", f32({9}), {4}, {4}, -infinity);
+  sample("beyond_bytes", f32({3}), {1}, {1}, 1e9);
   sample("scalar", f32({}), {}, {}, 1);
   sample("integers", i64({3, 4}), {1, 1}, {1, 1}, -7);
   sample("one_integer", i64({1, 1}), {1, 2}, {1, 3}, -7);
+  for (auto [name, dtype, digits] : {std::tuple{"longest", DType::i64, "-9223372036854775807"},
+                                     std::tuple{"longest_unsigned", DType::u64, "18446744073709551615"}}) {
+    sample(name, make_type(dtype, {3}), {2}, {1}, 0);
+    out.back().attrs.insert_or_assign("exact", digits);
+  }
   sample("booleans", boolean({7}), {1}, {2}, 1);
   sample("symbolic", f32({sym("n"), 3}), {1, 1}, {0, 1}, 2, {{"n", 8}});
-  sample("cut", f32({7, 9}), {-2, 1}, {1, -3}, 1.5);
+  sample("cut", f32({7, 9}), {-2, 1}, {1, -3}, 2);
   sample("cut_to_nothing", f32({3, 4}), {-3, 0}, {0, 1}, 0);
   for (const std::string_view mode : {"reflect", "replicate", "circular"}) {
     const size_t first = out.size();
@@ -322,6 +334,7 @@ const Op records[] = {
       .attrs = {list("low", "elements before, for each dim; negative: so many of x's are left out"),
                 list("high", "elements after, for each dim, likewise"),
                 number("value", "the number", 0.0),
+                exact_attr(),
                 {.name = "mode",
                  .doc = "'constant': the number; 'reflect': mirrored at x's ends, which are not repeated; 'replicate': "
                         "x's ends; 'circular': x's other end",

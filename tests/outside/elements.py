@@ -50,6 +50,12 @@ def converted(x, dtype):
     return stored(x, dtype) if is_float(dtype) else to_integers(x, dtype)
 
 
+def named(value, dtype):
+    """The number of an attribute as another type has it: 8-bit floats saturate, as `convert` says."""
+    largest = {"f8_e4m3fn": 448.0, "f8_e5m2": 57344.0}.get(dtype)
+    return converted(np.array([value if largest is None else np.clip(value, -largest, largest)], np.float64), dtype)
+
+
 def of_data(dtype, shape, data):
     """The elements of a tensor in a graph's JSON."""
     if not is_float(dtype):

@@ -86,7 +86,9 @@ def concat(c):
 
 @peer("pad", "torch.nn.functional.pad, of positions; in other modes numpy.pad")
 def pad(c):
-    x, number = c.x[0], elements.converted(np.array([c.value]), c.types[0])
+    x, number = c.x[0], elements.named(c.value, c.types[0])
+    if c.exact:
+        number = np.array([int(c.exact)], elements.NUMPY[c.types[0]])
     widths = [width for low, high in reversed(list(zip(c.low, c.high))) for width in (low, high)]
     places = torch.arange(x.size).reshape(x.shape)
     if c.mode != "constant":
@@ -119,7 +121,8 @@ def full(c):
     if c.exact:
         return np.full(c.shape, int(c.exact), elements.NUMPY[c.dtype])
     if elements.is_float(c.dtype):
-        return torch.full(c.shape, c.value, dtype=torch.float64)
+        return torch.full(c.shape, c.value if c.dtype[:2] != "f8" else elements.named(c.value, c.dtype)[0],
+                          dtype=torch.float64)
     return np.full(c.shape, elements.to_integers(np.array([c.value]), c.dtype)[0])
 
 
