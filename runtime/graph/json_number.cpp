@@ -34,6 +34,11 @@ uint64_t bits_of(DType dtype, double number) {
   }
 }
 
+// As convert has it: of 8-bit floats saturated.
+uint64_t rounded(DType dtype, double number) {
+  return bits_of(dtype, is_small_float(dtype) ? saturated(number, small_format(dtype)) : number);
+}
+
 int64_t sign_extend(DType dtype, uint64_t bits) {
   const int shift = 64 - 8 * static_cast<int>(size_of(dtype));
   return static_cast<int64_t>(bits << shift) >> shift;
@@ -90,7 +95,7 @@ std::string text_of_element(DType dtype, uint64_t bits) {
 }
 
 std::optional<uint64_t> element_of(DType dtype, double number) {
-  if (dtype_info(dtype).is_float) return bits_of(dtype, number);
+  if (dtype_info(dtype).is_float) return rounded(dtype, number);
   if (!dtype_info(dtype).is_integer || std::trunc(number) != number || std::abs(number) > 0x1p53) return std::nullopt;
   return integer_element(dtype, static_cast<int64_t>(number));
 }
@@ -102,8 +107,8 @@ std::optional<uint64_t> element_of(DType dtype, std::string_view word) {
     return integer ? integer_element(dtype, *integer) : std::nullopt;
   }
   if (!dtype_info(dtype).is_float) return std::nullopt;
-  if (word.ends_with("inf") && dtype == DType::f8_e4m3fn) return std::nullopt;  // it has none
   if (word == "nan") return bits_of(dtype, std::numeric_limits<double>::quiet_NaN());
+  // The type's own, where it has one: so it is written.
   if (word == "inf") return bits_of(dtype, HUGE_VAL);
   if (word == "-inf") return bits_of(dtype, -HUGE_VAL);
   if (word.starts_with("0x") && word.size() == 2 + 2 * size_of(dtype)) return parse_all<uint64_t>(word.substr(2), 16);

@@ -56,5 +56,48 @@ TEST(SmallFloats, FusionChangesNoBit) {
   }
 }
 
+// What attributes and constants say becomes an 8-bit float as convert makes it; an infinity that a constant has stays.
+TEST(SmallFloats, EightBitNumbersSaturateWhereverTheyAreWritten) {
+  struct Expected {
+    const char *dtype, *number;
+    uint8_t bits, constant;
+  };
+  for (const auto &[dtype, number, bits, constant] :
+       {Expected{"f8_e5m2", "1e9", 0x7b, 0x7b}, Expected{"f8_e5m2", "-61440", 0xfb, 0xfb},
+        Expected{"f8_e5m2", "\"inf\"", 0x7b, 0x7c}, Expected{"f8_e5m2", "\"-inf\"", 0xfb, 0xfc},
+        Expected{"f8_e4m3fn", "1e9", 0x7e, 0x7e}, Expected{"f8_e4m3fn", "\"-inf\"", 0xfe, 0xfe},
+        Expected{"f8_e4m3fn", "\"nan\"", 0x7f, 0x7f}, Expected{"f8_e5m2", "\"nan\"", 0x7e, 0x7e}}) {
+    const std::string attr = str_cat(R"("value": )", number), type = str_cat(R"("dtype": ")", dtype, "\"");
+    const Case made =
+        case_of(test::graph_of(str_cat(R"({"kiln": 1, "inputs": [{"name": "x", "type": {)", type, R"(, "shape": [1]}}],
+            "constants": [{"name": "k", "type": {)",
+                                       type, R"(, "shape": [1]}, "data": [)", number, R"(]}],
+            "nodes": [{"name": "filled", "op": "full", "attrs": {)",
+                                       attr, ", ", type, R"(, "shape": [1]}},
+                      {"name": "wide", "op": "full", "attrs": {)",
+                                       attr, R"(, "dtype": "f32", "shape": [1]}},
+                      {"name": "converted", "op": "convert", "inputs": ["wide"], "attrs": {)",
+                                       type, R"(}},
+                      {"name": "padded", "op": "pad", "inputs": ["x"], "attrs": {"low": [0], "high": [1], )",
+                                       attr, R"(}},
+                      {"name": "copied", "op": "clone", "inputs": ["k"]}, {"name": "beside", "op": "concat", "inputs":
+                       ["x", "k"], "attrs": {"dim": 0}}],
+            "outputs": [{"name": "a", "value": "filled"}, {"name": "b", "value": "converted"}, {"name": "c", "value":
+             "padded"}, {"name": "d", "value": "copied"}, {"name": "e", "value": "beside"}]})")),
+                {halves({1}, *dtype_from_name(dtype))});
+    const uint8_t one = made.arguments[0].bytes[0];
+    for (const Backend &backend : backends()) {
+      const auto got = backend.run(made);
+      ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
+      const std::string where = str_cat(backend.name, ": ", number, " as ", dtype);
+      EXPECT_EQ((*got)[0].bytes, Bytes{bits}) << where;
+      EXPECT_EQ((*got)[1].bytes, Bytes{bits}) << where;
+      EXPECT_EQ((*got)[2].bytes, (Bytes{one, bits})) << where;
+      EXPECT_EQ((*got)[3].bytes, Bytes{constant}) << where;
+      EXPECT_EQ((*got)[4].bytes, (Bytes{one, constant})) << where;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kiln::testing

@@ -45,12 +45,27 @@ TEST(JsonNumber, OtherElementsReadBack) {
   EXPECT_EQ(json::element_of(DType::u64, "18446744073709551616"), std::nullopt);
   EXPECT_EQ(json::element_of(DType::u64, -1), std::nullopt);
   EXPECT_EQ(json::element_of(DType::u16, 65536), std::nullopt);
-  EXPECT_EQ(json::element_of(DType::f8_e4m3fn, "inf"), std::nullopt);  // it has none
-  EXPECT_EQ(json::element_of(DType::f8_e5m2, "-inf"), 0xfc);
   EXPECT_EQ(json::element_of(DType::i8, 128), std::nullopt);
   EXPECT_EQ(json::element_of(DType::i8, 0.5), std::nullopt);
   EXPECT_EQ(json::element_of(DType::i64, "9223372036854775808"), std::nullopt);
   EXPECT_EQ(json::element_of(DType::f32, "0x7fc0"), std::nullopt);
+}
+
+// 8-bit floats are made as convert makes them; what is written as an infinity is one.
+TEST(JsonNumber, EightBitFloatsSaturate) {
+  for (const double large : {57344.0, 57345.0, 61440.0, 1e9, 1e300}) {
+    EXPECT_EQ(json::element_of(DType::f8_e5m2, large), 0x7b) << large;
+    EXPECT_EQ(json::element_of(DType::f8_e5m2, -large), 0xfb) << large;
+  }
+  for (const double large : {448.0, 449.0, 464.0, 465.0, 1e300}) {
+    EXPECT_EQ(json::element_of(DType::f8_e4m3fn, large), 0x7e) << large;
+    EXPECT_EQ(json::element_of(DType::f8_e4m3fn, -large), 0xfe) << large;
+  }
+  EXPECT_EQ(json::element_of(DType::f8_e5m2, "inf"), 0x7c);
+  EXPECT_EQ(json::element_of(DType::f8_e5m2, "-inf"), 0xfc);
+  EXPECT_EQ(json::element_of(DType::f8_e4m3fn, "inf"), 0x7e);  // it has none
+  EXPECT_EQ(json::element_of(DType::f8_e4m3fn, "-inf"), 0xfe);
+  EXPECT_EQ(json::element_of(DType::f16, 1e9), 0x7c00);
 }
 
 }  // namespace
