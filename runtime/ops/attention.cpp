@@ -247,7 +247,8 @@ Op attention() {
   Op op = {
       {.name = "attention",
        .doc = "softmax(mask(cap(q k^T * scale))) v. Head h reads group h * G / H of k and v; a query that sees no key "
-              "gives 0. What the graphs capture follows a mask: true where there is none.",
+              "gives 0. What the graphs capture follows a mask: true where there is none. Neither gets a gradient: "
+              "attention_backward gives those of q, k and v alone.",
        .version = 2,
        .flags = op_flags::fewer_results,
        .args = {{"q", "[B, H, T, D]", float_types},
@@ -262,7 +263,7 @@ Op attention() {
        .infer = infer_attention},
       {.decompose = decompose_attention,
        .reference = reference_attention,
-       .gradient = by_rule("q, k, v, mask"),
+       .gradient = by_rule("q, k, v"),
        .samples = samples_attention}};
   op.attrs.insert(
       op.attrs.end(),

@@ -203,7 +203,7 @@ const Op records[] = {
     at_one_dim("scatter_mul",
                "x, with y[..., index[..., k, ...], ...] multiplied by source[..., k, ...], in row-major "
                "order.",
-               0, numeric_types, Ties::even),
+               0, numeric_types),
     at_one_dim("scatter_min",
                "The lesser of x and of all source[..., k, ...] for y[..., index[..., k, ...], ...]; NaN if "
                "one is.",
@@ -211,7 +211,7 @@ const Op records[] = {
     at_one_dim("scatter_max",
                "The greater of x and of all source[..., k, ...] for y[..., index[..., k, ...], ...]; NaN if "
                "one is.",
-               0, numeric_types),
+               0, numeric_types, Ties::even),
     at_indices("index_put",
                "x, with source[k] at y[indices[0][k], indices[1][k], ...], for each index k of the indices. Of "
                "two for one element the last in row-major order stays.",

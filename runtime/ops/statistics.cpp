@@ -240,7 +240,7 @@ const Op records[] = {
               infer_norm,
               {.decompose = decompose_norm,
                .reference = reference_of_groups<norm_of>,
-               .gradient = by_rule("x"),
+               .gradient = by_rule("x", Ties::even),
                .samples = samples_norm}),
 };
 

@@ -156,6 +156,11 @@ TEST(Record, SaysWhatGradientsFlowBackTo) {
   EXPECT_EQ(find_op("max")->gradient.ties, Ties::even);
   EXPECT_EQ(find_op("max_pool2d")->gradient.ties, Ties::first);
   EXPECT_EQ(find_op("scatter")->gradient.ties, Ties::last);
+  for (const char *name : {"minimum", "scatter_min", "scatter_max", "norm"})
+    EXPECT_EQ(find_op(name)->gradient.ties, Ties::even) << name;
+  for (const char *name : {"scatter_add", "scatter_mul", "scatter_reduce", "index_reduce"})
+    EXPECT_EQ(find_op(name)->gradient.ties, Ties::none) << name;
+  EXPECT_EQ(operands("attention"), (Names{"q", "k", "v"}));
   EXPECT_EQ(find_op("cond")->gradient.kind, Gradient::Kind::rule);
   EXPECT_EQ(operands("while"), Names{"args"});
   EXPECT_EQ(find_op("while")->gradient.given, "max_turns");
