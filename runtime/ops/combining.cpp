@@ -357,7 +357,9 @@ const Op records[] = {
             "x, with source[i, ...] added to y[indices[i, 0], indices[i, 1], ..., ...], in row-major order.", 0,
             numeric_types),
     {{.name = "embedding_bag",
-      .doc = "The sum, mean or maximum of the rows of weight that each bag of indices names; 0 of an empty bag.",
+      .doc =
+          "The sum, mean or maximum of the rows of weight that each bag of indices names; 0 of an empty bag. A maximum "
+          "is NaN if an element is, where PyTorch's depends on their order.",
       .args = {{"weight", "[rows, columns]", float_types},
                index_arg("index", "[bags, n]; with offsets [n]"),
                index_arg("offsets", "[bags], ascending from 0: where in index each bag begins", Arity::optional)},

@@ -339,8 +339,8 @@ constexpr DTypes summed_types =
 const Op records[] = {
     {{.name = "einsum",
       .doc = "The sums of products that an equation names: \"ij,jk->ik\". Each letter is a dim; those that the result "
-             "lacks "
-             "are summed over, one that stands twice in an operand is its diagonal, and \"...\" are the dims that no "
+             "lacks are summed over, one of size 1 is not broadcast (PyTorch's and NumPy's is), one that stands twice "
+             "in an operand is its diagonal, and \"...\" are the dims that no "
              "letter names, broadcast. Without an arrow the result has these and then the letters that stand once, in "
              "the alphabet's order. Operands are multiplied from left to right.",
       .args = {{"operands", "as the equation names them", summed_types, Arity::variadic}},

@@ -346,9 +346,10 @@ const Op records[] = {
       .infer = infer_uniform},
      {.lower = lower_uniform, .reference = reference_uniform, .gradient = takes_no_floats, .samples = samples_uniform}},
     {{.name = "normal",
-      .doc = "Normally distributed random numbers, by Box and Muller: two elements of two of uniform's numbers, the "
-             "cosine "
-             "before the sine. Backends differ in the last digits. n elements use up n / 4 counters, of f64 n / 2.",
+      .doc =
+          "Normally distributed random numbers, by Box and Muller: two elements of two of uniform's numbers u and v, "
+          "sqrt(-2 log(u + 2^-24)), of f64 2^-53, times the cosine and then the sine of 2 pi v. Backends differ in the "
+          "last digits. n elements use up n / 4 counters, of f64 n / 2.",
       .args = keyed({}),
       .result_names = {"y"},
       .attrs = made_of(DType::f32, {number("mean", "the mean", 0), number("std", "the standard deviation", 1)}),

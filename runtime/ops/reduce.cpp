@@ -228,8 +228,15 @@ std::vector<AttrDef> position_attrs() {
   return {{.name = "dim", .doc = "the dim to search", .kind = AttrKind::i64, .fallback = -1},
           flag("keepdim", "keep the dim, with size 1", false)};
 }
+Op position(std::string_view name, std::string_view doc, OpMeaning meaning) {
+  Op op = reduction(name, doc, numeric_types, position_attrs(), infer_position, meaning);
+  op.args[0].doc = "at least one dim";
+  op.result_names = {"index"};
+  return op;
+}
 Op extreme(std::string_view name, std::string_view doc, OpMeaning meaning) {
-  Op op = reduction(name, doc, numeric_types, position_attrs(), infer_extreme, meaning);
+  Op op = position(name, doc, meaning);
+  op.infer = infer_extreme;
   op.result_names = {"values", "indices"};
   return op;
 }
@@ -267,22 +274,16 @@ const Op records[] = {
                      out.push_back({.name = "over_nothing", .inputs = {f32({3, 0})}, .attrs = {{"dims", ints({1})}}});
                    }}),
 
-    {{.name = "argmax",
-      .doc = "The index of the first largest element along a dim; a NaN counts as the largest.",
-      .args = {{"x", "at least one dim", numeric_types}},
-      .result_names = {"index"},
-      .attrs = position_attrs(),
-      .infer = infer_position},
-     {.lower = lower_position<true>,
-      .reference = reference_position<true>,
-      .gradient = gives_indices,
-      .samples = samples_argmax}},
-    reduction("argmin", "The index of the first smallest element along a dim; a NaN counts as the smallest.",
-              numeric_types, position_attrs(), infer_position,
-              {.lower = lower_position<false>,
-               .reference = reference_position<false>,
-               .gradient = gives_indices,
-               .samples = samples_argmin}),
+    position("argmax", "The index of the first largest element along a dim; a NaN counts as the largest.",
+             {.lower = lower_position<true>,
+              .reference = reference_position<true>,
+              .gradient = gives_indices,
+              .samples = samples_argmax}),
+    position("argmin", "The index of the first smallest element along a dim; a NaN counts as the smallest.",
+             {.lower = lower_position<false>,
+              .reference = reference_position<false>,
+              .gradient = gives_indices,
+              .samples = samples_argmin}),
     extreme("max_with_indices", "The largest element along a dim, NaN if one is, and the index of the first of it.",
             {.lower = lower_position<true>,
              .reference = reference_position<true>,

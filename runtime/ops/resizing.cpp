@@ -176,7 +176,10 @@ AttrDef half_pixel_attr(std::string_view doc, bool fallback) { return flag("half
 std::vector<AttrDef> filter_attrs() {
   return {flag("align_corners", "the first and last elements of x and the result are at the same places", false),
           half_pixel_attr("elements are at the middle of their share of the image, else at its begin", true),
-          flag("antialias", "where the result is smaller, the filter is as much wider", false)};
+          flag("antialias",
+               "where the result is smaller, the filter is as much wider; with half_pixel and without align_corners "
+               "alone, which PyTorch takes as well",
+               false)};
 }
 
 void add_resize_samples(SampleSink &out, std::vector<ResizeSample> all) {

@@ -285,7 +285,8 @@ const Op records[] = {
     view("slice",
          "The elements start, start + step, ... before end along one dim; literals below 0 count from the end. With a "
          "step below 0 they go down to the one after end, which is -size - 1 (as a literal, or in the dim's symbols) "
-         "where the first is to be the last.",
+         "where the first is to be the last. Ends in the wrong order or beyond the size are errors, where PyTorch and "
+         "NumPy clamp.",
          {{.name = "dim", .doc = "the dim to cut", .kind = AttrKind::i64, .required = true},
           {.name = "start", .doc = "first index", .kind = AttrKind::dim, .fallback = Dim(0)},
           {.name = "end", .doc = "index after the last", .kind = AttrKind::dim, .required = true},
