@@ -13,6 +13,13 @@ T relu6_of(T x) {
   return smaller(larger(x, T(0)), T(6));
 }
 
+// The product overflows where that of the type that it is computed in does.
+constexpr auto hardswish = [](ReferenceContext &c, auto x) {
+  const auto product = x * relu6_of(x + 3);
+  const bool wide = c.results[0].dtype == DType::f64;
+  const double narrow = wide ? static_cast<double>(product) : static_cast<float>(product);
+  return std::isinf(narrow) ? static_cast<decltype(product)>(narrow) : product / 6;
+};
 constexpr auto leaky = [](ReferenceContext &c, auto x) { return x > 0 ? x : x * c.attr("negative_slope").f64(); };
 constexpr auto shrunk = [](ReferenceContext &c, auto x) {
   const double lambda = c.attr("lambda").f64();
@@ -58,6 +65,13 @@ Status reference_prelu(ReferenceContext &c) {
 
 void samples_joint(SampleSink &out) {
   unary_samples(out, -8, 8, {0.f, -0.f, INFINITY, -INFINITY, NAN, 0.5f, -0.5f, 1.f, -1.f, 3.f, -3.f, 6.f});
+}
+void samples_hardswish(SampleSink &out) {
+  samples_joint(out);
+  out.push_back({.name = "product_overflows",
+                 .inputs = {f32({4})},
+                 .given = {{0, f32_data({4}, {3e38f, -3e38f, 5e37f, 2.99f})}}});
+  out.push_back({.name = "product_overflows_f64", .inputs = {make_type(DType::f64, {9})}, .low = 2e307, .high = 4e307});
 }
 template <const auto &attrs>
 void samples_chosen(SampleSink &out) {
@@ -121,9 +135,9 @@ const Op records[] = {
            .samples = samples_joint}),
     unary("hardswish", "x * relu6(x + 3) / 6.", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return x * relu6(x + 3) / 6; }>,
-           .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x * relu6_of(x + 3) / 6; }>,
+           .reference = reference_of_floats<hardswish>,
            .gradient = by_rule("x"),
-           .samples = samples_joint}),
+           .samples = samples_hardswish}),
     unary("threshold", "value where x is at most threshold, else x, and NaN.", float_types,
           {.lower = lower_by<[](LowerContext &c, const Term &x) {
              return select(x <= c.attr("threshold").f64(), c.attr("value").f64(), x);
