@@ -26,8 +26,11 @@ Status check_scales(InferContext &c, size_t input, const Shape &shape, size_t ax
 
 Status check_scaling(InferContext &c, const Shape &shape, std::string_view name) {
   const int64_t group = c.attr("group").i64();
-  if (c.inputs[1].rank() == 0 && group == 0) return c.inputs.size() == 3 ? require_rank(c, 2, 0) : Status();
-  KILN_ASSIGN(const int64_t axis, c.axis(c.attr("axis").i64(), shape.size(), "axis"));
+  const int64_t given = c.attr("axis").i64();
+  const bool for_all = c.inputs[1].rank() == 0 && group == 0;
+  if (for_all && shape.empty() && given == 0) return c.inputs.size() == 3 ? require_rank(c, 2, 0) : Status();
+  KILN_ASSIGN(const int64_t axis, c.axis(given, shape.size(), "axis"));
+  if (for_all) return c.inputs.size() == 3 ? require_rank(c, 2, 0) : Status();
   const auto d = static_cast<size_t>(axis);
   if (group < 0) return c.fail("group is ", group, ", expected at least 0");
   if (group && shape[d].is_integer() && shape[d].integer() % group)
