@@ -179,7 +179,7 @@ class Reader {
       if (!def)
         return v.fail(Code::unknown_name, "op '", op.name, "' has no attribute '", member.key(), "'; it has ",
                       op.attrs.empty() ? "none" : join(op.attrs, ", ", [](const AttrDef &a) { return a.name; }));
-      KILN_ASSIGN(AttrValue value, read_attr(member, def->kind, def->is_list));
+      KILN_ASSIGN(AttrValue value, read_attr(member.of_op(op.name), def->kind, def->is_list));
       attrs.emplace(member.key(), std::move(value));
     }
     return attrs;

@@ -43,7 +43,7 @@ Result<std::vector<View>> View::as_list() const {
   if (!is_list()) return expected("a list");
   std::vector<View> elements;
   for (const cJSON *child = item_->child; child; child = child->next)
-    elements.emplace_back(child, str_cat(path_, "[", elements.size(), "]"));
+    elements.emplace_back(child, str_cat(path_, "[", elements.size(), "]"), op_);
   return elements;
 }
 
@@ -51,7 +51,7 @@ Result<std::vector<View>> View::as_object() const {
   if (!is_object()) return expected("an object");
   std::vector<View> members;
   for (const cJSON *child = item_->child; child; child = child->next)
-    members.emplace_back(child, path_of(child->string));
+    members.emplace_back(child, path_of(child->string), op_);
   return members;
 }
 
@@ -66,7 +66,7 @@ Status View::allow_members(std::initializer_list<std::string_view> names) const 
 
 std::optional<View> View::member(std::string_view name) const {
   for (const cJSON *child = item_->child; child; child = child->next)
-    if (child->string == name) return View(child, path_of(name));
+    if (child->string == name) return View(child, path_of(name), op_);
   return std::nullopt;
 }
 

@@ -17,7 +17,9 @@ namespace kiln::json {
 
 class View {
  public:
-  View(const cJSON *item, std::string path) : item_(item), path_(std::move(path)) {}
+  View(const cJSON *item, std::string path, std::string_view op = {}) : item_(item), path_(std::move(path)), op_(op) {}
+  // The same, with an op's name in brackets in the errors of it and of what it holds.
+  View of_op(std::string_view op) const { return View(item_, path_, op); }
 
   bool is_text() const { return cJSON_IsString(item_); }
   bool is_number() const { return cJSON_IsNumber(item_); }
@@ -50,21 +52,23 @@ class View {
   }
   template <class... Parts>
   Status fail(Code code, const Parts &...parts) const {
-    return error(code, path_.empty() ? "at the top" : path_, ": ", parts...);
+    return error(code, path_.empty() ? "at the top" : path_, ": ", in_brackets(), parts...);
   }
   // "expected WHAT, found 300"
   Status expected(std::string_view what) const;
   // An error of what was read here; that of the whole graph needs no place.
   Status fail(Status status) const {
-    return path_.empty() ? status : std::move(status).with_prefix(str_cat(path_, ": "));
+    return path_.empty() ? status : std::move(status).with_prefix(str_cat(path_, ": ", in_brackets()));
   }
 
  private:
   std::string path_of(std::string_view member) const {
     return path_.empty() ? std::string(member) : str_cat(path_, ".", member);
   }
+  std::string in_brackets() const { return op_.empty() ? std::string() : str_cat("[", op_, "] "); }
   const cJSON *item_;
   std::string path_;
+  std::string_view op_;
 };
 
 struct Release {

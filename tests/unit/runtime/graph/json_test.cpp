@@ -126,9 +126,11 @@ TEST(Json, ErrorsSayWhere) {
   EXPECT_EQ(with(R"({"name": "y", "op": "split", "inputs": ["x"], "attrs": {"axis": 0}})"),
             "nodes[0].attrs: op 'split' has no attribute 'axis'; it has dim");
   EXPECT_EQ(with(R"({"name": "y", "op": "split", "inputs": ["x"], "attrs": {"dim": 0.5}})"),
-            "nodes[0].attrs.dim: expected an integer, found 0.5");
-  EXPECT_EQ(with(R"({"name": "y", "op": "every", "attrs": {"shape": ["2*"]}})"),
-            "nodes[0].attrs.shape[0]: expression '2*': expected a number, a name or '(' at character 3, found the end");
+            "nodes[0].attrs.dim: [split] expected an integer, found 0.5");
+  EXPECT_EQ(
+      with(R"({"name": "y", "op": "every", "attrs": {"shape": ["2*"]}})"),
+      "nodes[0].attrs.shape[0]: [every] expression '2*': expected a number, a name or '(' at character 3, found the "
+      "end");
   EXPECT_EQ(with(R"({"name": "y", "op": "relu", "inputs": ["x"], "annotations": {"k": 3}})"),
             "nodes[0].annotations.k: expected an object, found 3");
   EXPECT_EQ(with(R"({"name": "x", "op": "relu", "inputs": ["x"]})"), "nodes[0]: node 'x': name 'x' is taken already");
@@ -164,9 +166,9 @@ TEST(Json, GraphsThatContainThemselvesAreRefused) {
   EXPECT_EQ(read(R"({"kiln": 1, "nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}],
     "graphs": {"a": {"nodes": [{"name": "c", "op": "call", "attrs": {"graph": "b"}}]},
                "b": {"nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}]}}})"),
-            "graphs.b.nodes[0].attrs.graph: graph 'a' would contain itself");
+            "graphs.b.nodes[0].attrs.graph: [call] graph 'a' would contain itself");
   EXPECT_EQ(read(R"({"kiln": 1, "nodes": [{"name": "c", "op": "call", "attrs": {"graph": "a"}}]})"),
-            "nodes[0].attrs.graph: no member of 'graphs' is named 'a'");
+            "nodes[0].attrs.graph: [call] no member of 'graphs' is named 'a'");
 }
 
 // `depth` graphs, each of which the one around it calls: in each other's "graphs", or all at the top.
