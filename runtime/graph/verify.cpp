@@ -176,18 +176,27 @@ Status check_symbols(const Graph &g) {
     if (!bound.contains(name))
       return broken("symbols", "by symbol '", name, "': no input has it as a dimension, so nothing binds it");
   for (const Node &node : g.nodes()) {
+    // What a run resolves, arguments cannot speak of; nodes can, where order allows it.
+    const std::set<std::string> &known = node.kind == Node::Kind::op ? bound : by_inputs;
+    const auto check = [&](const std::set<std::string> &used, std::string_view attr) -> Status {
+      for (const std::string &name : used)
+        if (!known.contains(name) || !g.symbols().contains(name))
+          return broken_at(node, "symbols",
+                           attr.empty() || !node.op ? "" : str_cat("[", node.op->name, "] ", attr, ": "),
+                           "no input has symbol '", name, "' as a dimension, so nothing binds it");
+      return {};
+    };
+    for (const auto &[name, value] : node.attrs) {
+      std::set<std::string> used;
+      if (value.kind() == AttrKind::dim) collect(value.dim_list(), used);
+      KILN_TRY(check(used, name));
+    }
     std::set<std::string> used;
     for (const TensorType &type : node.results) {
       collect(type.dims, used);
       collect(type.strides, used);
     }
-    for (const auto &[name, value] : node.attrs)
-      if (value.kind() == AttrKind::dim) collect(value.dim_list(), used);
-    // What a run resolves, arguments cannot speak of; nodes can, where order allows it.
-    const std::set<std::string> &known = node.kind == Node::Kind::op ? bound : by_inputs;
-    for (const std::string &name : used)
-      if (!known.contains(name) || !g.symbols().contains(name))
-        return broken_at(node, "symbols", "no input has symbol '", name, "' as a dimension, so nothing binds it");
+    KILN_TRY(check(used, ""));
   }
   return {};
 }

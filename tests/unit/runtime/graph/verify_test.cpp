@@ -22,7 +22,8 @@ TEST(Verify, SymbolsNeedAnInputThatBindsThem) {
   EXPECT_EQ(verified(b, {}), "");
   ValueId z = b.add("every", {}, {{"shape", AttrValue(Shape{Expr::symbol("k")})}}, "z");
   EXPECT_EQ(verified(b, {z}),
-            "invariant 'symbols' broken at node 'z': no input has symbol 'k' as a dimension, so nothing binds it");
+            "invariant 'symbols' broken at node 'z': [every] shape: no input has symbol 'k' as a dimension, so nothing "
+            "binds it");
 }
 
 TEST(Verify, MutationIsAnEpilogueOnInputs) {
