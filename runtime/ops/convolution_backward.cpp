@@ -24,11 +24,12 @@ Status require_windows(InferContext &c, std::span<const Dim> size, std::span<con
   const size_t n = size.size();
   const std::vector<Ends> padding = padding_of(c.attrs, n);
   for (size_t d = 0; d < n; ++d) {
-    KILN_TRY(require_at_most(c, 1, size[d], str_cat("1 <= dim ", 2 + d, " of x")));
+    const std::string which = str_cat("x dim ", 2 + d);
+    KILN_TRY(require_at_most(c, 1, size[d], str_cat("1 <= ", which, by_size(c.op))));
     const Dim extent = window_extent(kernel[d], integers_of(c.attrs, "dilation")[d]);
-    KILN_ASSIGN(const Dim count, window_count(c, size[d], extent, integers_of(c.attrs, "stride")[d], padding[d],
-                                              str_cat("dim ", 2 + d, " of x")));
-    KILN_TRY(c.require_equal(c.inputs[1].dims[2 + d], count, str_cat("dy dim ", 2 + d, " and the number of windows")));
+    KILN_ASSIGN(const Dim count,
+                window_count(c, size[d], extent, integers_of(c.attrs, "stride")[d], padding[d], which));
+    KILN_TRY(c.require_equal(c.inputs[1].dims[2 + d], count, str_cat("dy dim ", 2 + d, " and ", windows_by(c.op))));
   }
   return {};
 }

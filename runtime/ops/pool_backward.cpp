@@ -72,7 +72,7 @@ Status infer_avg(InferContext &c) {
   KILN_ASSIGN(Shape shape, shape_of_x(c, dy.dims));
   KILN_ASSIGN(const Shape pooled, pooled_shape(c, shape));
   for (size_t d = 2; d < dy.rank(); ++d)
-    KILN_TRY(c.require_equal(dy.dims[d], pooled[d], str_cat("dy dim ", d, " and the number of windows")));
+    KILN_TRY(c.require_equal(dy.dims[d], pooled[d], str_cat("dy dim ", d, " and ", windows_by(c.op))));
   c.results = {make_type(dy.dtype, std::move(shape))};
   return {};
 }
@@ -139,7 +139,7 @@ Status infer_adaptive_avg(InferContext &c) {
   KILN_TRY(require_rank(c, 0, 2 + space_of(c.op)));
   KILN_ASSIGN(Shape shape, shape_of_x(c, dy.dims));
   for (size_t d = 2; d < dy.rank(); ++d) {
-    KILN_TRY(require_at_most(c, 1, shape[d], str_cat("at least one element along x dim ", d)));
+    KILN_TRY(require_at_most(c, 1, shape[d], str_cat("1 <= x dim ", d, by_size(c.op))));
     KILN_TRY(require_at_most(c, 1, dy.dims[d], str_cat("at least one part along dy dim ", d)));
   }
   c.results = {make_type(dy.dtype, std::move(shape))};

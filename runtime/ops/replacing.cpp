@@ -44,8 +44,9 @@ Status infer_slice_scatter(InferContext &c) {
   KILN_TRY(require_rank(c, 1, x.rank()));
   KILN_ASSIGN(const Slice slice, checked_slice(c, x));
   for (size_t d = 0; d < x.rank(); ++d)
-    KILN_TRY(c.require_equal(part.dims[d], d == slice.dim ? slice.count : x.dims[d],
-                             str_cat("part dim ", d, " and the slice's")));
+    KILN_TRY(c.require_equal(
+        part.dims[d], d == slice.dim ? slice.count : x.dims[d],
+        str_cat("part dim ", d, " and ", d == slice.dim ? "the slice's by start, end and step" : "x's")));
   return infer_same(c);
 }
 

@@ -91,8 +91,9 @@ Status infer_as_strided(InferContext &c) {
     last += max(way, 0);
   }
   const Dim is_any = min(product_of(shape), 1);  // what has no elements reads none
-  KILN_TRY(require_at_most(c, 0, is_any * first, "0 <= the first element that is read"));
-  KILN_TRY(require_at_most(c, is_any * (last + 1), product_of(x.dims), "elements up to the last that is read <= x's"));
+  KILN_TRY(require_at_most(c, 0, is_any * first, "0 <= the first element by offset, shape and strides"));
+  KILN_TRY(require_at_most(c, is_any * (last + 1), product_of(x.dims),
+                           "elements up to the last by offset, shape and strides <= x's"));
   c.results = {make_type(x.dtype, shape)};
   return {};
 }

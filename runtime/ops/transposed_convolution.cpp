@@ -63,7 +63,9 @@ Status infer_transposed(InferContext &c) {
                     " or dilation ", spread.dilation);
     KILN_TRY(require_at_most(c, 1, x.dims[d], str_cat("at least one element along x dim ", d)));
     shape.push_back(spread.result_size(x.dims[d]));
-    KILN_TRY(require_at_most(c, 1, shape.back(), str_cat("at least one element along y dim ", d)));
+    KILN_TRY(require_at_most(
+        c, 1, shape.back(),
+        str_cat("at least one element along y dim ", d, " by stride, padding, output_padding and dilation")));
   }
   c.results = {make_type(dtype, std::move(shape))};
   return infer_bias(c, c.results[0].dims[1], "bias dim 0 and groups * weight dim 1");

@@ -122,7 +122,7 @@ Status infer_squeeze(InferContext &c) {
     if (!removed[d])
       shape.push_back(x.dims[d]);
     else
-      KILN_TRY(c.require_equal(x.dims[d], 1, str_cat("dim ", d, " of x, to be removed, and 1")));
+      KILN_TRY(c.require_equal(x.dims[d], 1, str_cat("x dim ", d, ", which dims names, and 1")));
   }
   c.results = {make_type(x.dtype, std::move(shape))};
   return {};

@@ -38,12 +38,12 @@ Status require_grid(const InferContext &c, size_t n) {
 }
 
 // How many windows there are along each dim of space of these sizes.
-Result<Shape> counts_of(InferContext &c, const Grid &grid, std::span<const Dim> space, std::string_view what) {
+Result<Shape> counts_of(InferContext &c, const Grid &grid, std::span<const Dim> space) {
   Shape counts;
   for (size_t d = 0; d < grid.rank(); ++d) {
     const Dim extent = window_extent(grid.kernel[d], grid.dilation[d]);
     KILN_ASSIGN(counts.emplace_back(),
-                window_count(c, space[d], extent, grid.stride[d], grid.padding[d], str_cat(what, " ", d)));
+                window_count(c, space[d], extent, grid.stride[d], grid.padding[d], str_cat("dim of space ", d)));
   }
   return counts;
 }
@@ -64,7 +64,7 @@ Status infer_im2col(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(require_rank(c, 0, 2 + n));
   const Grid grid(c.attrs);
-  KILN_ASSIGN(const Shape counts, counts_of(c, grid, std::span(x.dims).subspan(2), "dim of space"));
+  KILN_ASSIGN(const Shape counts, counts_of(c, grid, std::span(x.dims).subspan(2)));
   c.results = {make_type(x.dtype, {x.dims[0], x.dims[1] * grid.places(), product_of(counts)})};
   return {};
 }
@@ -95,8 +95,8 @@ Status infer_col2im(InferContext &c) {
   if (size.size() != n) return c.fail("size has ", size.size(), " values, expected ", n);
   KILN_TRY(require_shape(c, size, "size"));
   const Grid grid(c.attrs);
-  KILN_ASSIGN(const Shape counts, counts_of(c, grid, size, "size"));
-  KILN_TRY(c.require_equal(x.dims[2], product_of(counts), "x dim 2 and the number of windows"));
+  KILN_ASSIGN(const Shape counts, counts_of(c, grid, size));
+  KILN_TRY(c.require_equal(x.dims[2], product_of(counts), str_cat("x dim 2 and ", windows_by(c.op))));
   KILN_TRY(c.require_equal(mod(x.dims[1], grid.places()), 0, "x dim 1 modulo the kernel's elements and 0"));
   Shape shape = {x.dims[0], floor_div(x.dims[1], grid.places())};
   shape.insert(shape.end(), size.begin(), size.end());

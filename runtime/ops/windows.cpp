@@ -41,10 +41,21 @@ AttrValue padding_as(std::span<const Ends> ends) {
 
 Dim window_extent(const Dim &count, int64_t step) { return (count - 1) * step + 1; }
 
+std::string_view by_size(const OpSchema &op) { return op.find_attr("size") ? " by size" : ""; }
+
+std::string windows_by(const OpSchema &op) {
+  std::string names;
+  for (const char *name : {"size", "kernel", "stride", "padding", "dilation"})
+    if (op.find_attr(name)) str_append(names, str_cat(names.empty() ? "" : ", ", name));
+  return str_cat("the number of windows by ", names);
+}
+
 Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &extent, int64_t stride, Ends padding,
                          std::string_view what) {
   const Dim padded = size + Dim(padding.before) + Dim(padding.after);  // as Dims: they saturate
-  KILN_TRY(require_at_most(c, extent, padded, str_cat("kernel <= padded ", what)));
+  KILN_TRY(require_at_most(c, extent, padded,
+                           str_cat("kernel", c.op.find_attr("dilation") ? " by dilation" : "", " <= ", what,
+                                   by_size(c.op), " with padding")));
   return floor_div(padded - extent, stride) + 1;
 }
 

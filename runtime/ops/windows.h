@@ -24,7 +24,11 @@ AttrValue padding_as(std::span<const Ends> ends);
 
 // How many elements a window of `count` spans that are `step` apart.
 Dim window_extent(const Dim &count, int64_t step);
-// How many windows that span `extent` fit, `stride` apart, into `size` and the padding at its ends.
+// For errors: " by size" of a dim of x that this attribute of the op tells, and "". And "the number of windows by
+// kernel, stride and padding", which are those of the op's attributes that tell it.
+std::string_view by_size(const OpSchema &op);
+std::string windows_by(const OpSchema &op);
+// How many windows that span `extent` fit, `stride` apart, into `size`, which is `what`, and the padding at its ends.
 Result<Dim> window_count(InferContext &c, const Dim &size, const Dim &extent, int64_t stride, Ends padding,
                          std::string_view what);
 

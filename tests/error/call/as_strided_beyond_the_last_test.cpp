@@ -8,7 +8,8 @@ TEST_P(OnEachBackend, AsStridedBeyondTheLast) {
     "nodes": [{"name": "rows", "op": "as_strided", "inputs": ["x"], "attrs": {"shape": [2, 3], "strides": [3, 1]}}],
     "outputs": [{"name": "rows", "value": "rows"}]})");
   EXPECT_REFUSED(run({f32({5})}), "TYPE_MISMATCH",
-                 "node 'rows': [as_strided] expected elements up to the last that is read <= x's; max(6, n) is 6, n is "
+                 "node 'rows': [as_strided] expected elements up to the last by offset, shape and strides <= x's; "
+                 "max(6, n) is 6, n is "
                  "5 (symbol 'n', bound by input 'x' dim 0)");
 }
 

@@ -8,7 +8,7 @@ TEST_P(OnEachBackend, SqueezeOfWhatIsNot1) {
     "nodes": [{"name": "y", "op": "squeeze", "inputs": ["x"], "attrs": {"dims": [0]}}],
     "outputs": [{"name": "y", "value": "y"}]})");
   EXPECT_REFUSED(run({f32({2, 3})}), "TYPE_MISMATCH",
-                 "node 'y': [squeeze] dim 0 of x, to be removed, and 1 must be equal; n is 2 (symbol 'n', bound by "
+                 "node 'y': [squeeze] x dim 0, which dims names, and 1 must be equal; n is 2 (symbol 'n', bound by "
                  "input 'x' dim 0)");
 }
 

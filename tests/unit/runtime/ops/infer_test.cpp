@@ -136,7 +136,7 @@ TEST(Infer, ChecksOtherViews) {
             "[expand] dim 0 of x, which is not 1, and of shape must be equal; they are 3 and 4");
   EXPECT_EQ(inferred("squeeze", {f32({3, 1, 5})}, {{"dims", ints({1})}}), "f32[3, 5]");
   EXPECT_EQ(inferred("squeeze", {f32({3, 5})}, {{"dims", ints({0})}}),
-            "[squeeze] dim 0 of x, to be removed, and 1 must be equal; they are 3 and 1");
+            "[squeeze] x dim 0, which dims names, and 1 must be equal; they are 3 and 1");
   EXPECT_EQ(inferred("unsqueeze", {f32({3, 5})}, {{"dims", ints({0, -1})}}), "f32[1, 3, 5, 1]");
   const Dim n = sym("n");
   const auto strided = [](Shape dims, Shape strides, Dim offset = 0) -> AttrMap {
@@ -191,7 +191,7 @@ TEST(Infer, SlidesWindows) {
   EXPECT_EQ(inferred("conv2d", {f32({1, 4, 8, 8}), f32({16, 3, 3, 3})}),
             "[conv2d] x dim 1 and groups * weight dim 1 must be equal; they are 4 and 3");
   EXPECT_EQ(inferred("conv2d", {f32({1, 3, 2, 8}), f32({4, 3, 3, 3})}),
-            "[conv2d] expected kernel <= padded x dim 2, but 3 > 2");
+            "[conv2d] expected kernel by dilation <= x dim 2 with padding, but 3 > 2");
   EXPECT_EQ(inferred("conv2d", {f32({1, 4, 8, 8}), f32({3, 2, 3, 3})}, {{"groups", 2}}),
             "[conv2d] weight dim 0 modulo groups and 0 must be equal; they are 1 and 0");
   EXPECT_EQ(inferred("max_pool2d", {f32({1, 3, 9, 8})}, {{"kernel", ints({2, 2})}}), "f32[1, 3, 4, 4]");
