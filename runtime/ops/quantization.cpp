@@ -174,6 +174,7 @@ void samples_dequantize(SampleSink &out) {
   sample("symbolic_groups", DType::i8, {n, k}, {n, floor_div(k, 8)}, with({}, 1, 8), DType::none,
          {{"n", 1}, {"k", 24}});
   sample("symbolic_ones", DType::i8, {n, k}, {n}, {}, DType::i8, {{"n", 1}, {"k", 1}});
+  sample("of_a_type", DType::i8, {2, 3}, {2}, {{"dtype", DType::f32}});
   sample("infinite_scale", DType::i8, {2, 2}, {2}, {});
   out.back().given = {{0, tensor_of<int8_t>(DType::i8, {2, 2}, {0, 127, -128, 1})},
                       {1, f32_data({2}, {INFINITY, 1e38f})}};
