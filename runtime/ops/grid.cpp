@@ -301,8 +301,8 @@ const Op records[] = {
     {{.name = "grid_sample",
       .doc =
           "x at the places that grid tells: -1 and 1 are the ends of each dim, the last dim's place comes first; NaN "
-          "is -1, and so are infinities that would be reflected; around which there are zeros, others give 0. Of all "
-          "these PyTorch's linear and cubic may make NaN. PyTorch's bilinear is linear, its bicubic cubic.",
+          "is -1, and so are infinities that would be reflected; with padding 'zeros' infinities give 0. PyTorch has "
+          "NaN for most of these. Its bilinear is linear, its bicubic cubic.",
       .args = {{"x", "[N, C, H, W] or [N, C, D, H, W]", float_types},
                {"grid", "[N, OH, OW, 2] or [N, OD, OH, OW, 3]", float_types}},
       .result_names = {"y"},
