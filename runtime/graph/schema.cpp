@@ -82,6 +82,14 @@ std::string described(AttrKind kind, bool is_list) {
   return is_list ? str_cat("a list of ", name_of(kind)) : std::string(name_of(kind));
 }
 
+// " by size": the attributes that may tell dims of a result, for errors; "" without any.
+std::string by_sizes(const OpSchema &op) {
+  std::string names;
+  for (const AttrDef &attr : op.attrs)
+    if (attr.kind == AttrKind::dim) str_append(names, str_cat(names.empty() ? " by " : ", ", attr.name));
+  return names;
+}
+
 }  // namespace
 
 AttrValue default_of(const AttrDef &attr) {
@@ -155,7 +163,7 @@ Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, c
   for (TensorType &type : context.results) {
     type = make_type(type.dtype, std::move(type.dims));  // an operand's layout and alias are not the result's
     if (Status status = check_type(type); !status.ok())
-      return std::move(status).with_prefix(str_cat("[", op.name, "] result: "));
+      return std::move(status).with_prefix(str_cat("[", op.name, "] result", by_sizes(op), ": "));
   }
   return Inferred{std::move(context.results), std::move(context.equalities), std::move(context.symbols)};
 }
