@@ -17,7 +17,7 @@ struct MathBuilder {
 // A core op that is a function of floats (of class `function` in core_ops.def), rsqrt, floor, ceil, trunc or round
 // (halves to even), of x or of x and y, on a scalar or a vector (of any number of lanes) of f32 or f64. All special
 // values are those of C: infinities, NaN, signed zeros, subnormals in and out. Largest errors: f32 1 ulp (without
-// fma 1.1; sin and cos 1.6), f64 2 ulp; erfinv, lgamma and digamma 4 (docs/accuracy.md); rem, that of C's fmod, plus y
+// fma 1.11; sin and cos 1.6), f64 2 ulp; erfinv, lgamma and digamma 4 (docs/accuracy.md); rem, that of C's fmod, plus y
 // where the signs differ, is correctly rounded. sin, cos, tan and rem end in another basic block than they began in.
 llvm::Value *emit_math(MathBuilder &b, kernel::Core op, llvm::Value *x, llvm::Value *y = nullptr);
 

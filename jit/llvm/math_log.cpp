@@ -79,10 +79,21 @@ constexpr Base base10_f64{0x1.34413509f7p-2, 1.42050232272661e-13, 0.43429448190
 
 Num log_to(const Base &base, const Num &x) {
   auto [e, f] = split(x);
-  Double2 product = two_product(f, f.literal(base.factor_high)), sum = quick_sum(e * base.two_high, product.high);
-  Num rest = multiply_add(log_tail(f), base.factor_high, multiply_add(f, base.factor_low, product.low));
-  // Where each multiply-add rounds twice, f32 would be off by more than 1.1 ulp.
-  if (!x.builder().fma && !x.is_double()) rest = rest + two_product(f, f).low * (-0.5 * base.factor_high);
+  if (!x.is_double() && !x.builder().fma) {  // as fast as sums and products in two parts, which are off by 1.2 ulp
+    Num wide = widened(f), square = wide * wide;
+    Num tail = multiply_add(square, -0.5, wide * square * polynomial(wide, log_f32));
+    Num two = widened(e) * (base.two_high + base.two_low);
+    return with_special_cases(x, narrowed(multiply_add(wide + tail, base.factor_high + base.factor_low, two)));
+  }
+  // f32 takes f - f^2 / 2 in two parts, or it would be off by more than 1 ulp.
+  Num leading = f, tail = log_tail(f);
+  if (!x.is_double()) {
+    Double2 square = two_product(f, f), parts = quick_sum(f, square.high * -0.5);
+    leading = parts.high;
+    tail = multiply_add(f * square.high, polynomial(f, log_f32), multiply_add(square.low, -0.5, parts.low));
+  }
+  Double2 product = two_product(leading, f.literal(base.factor_high)), sum = quick_sum(e * base.two_high, product.high);
+  Num rest = multiply_add(tail, base.factor_high, multiply_add(leading, base.factor_low, product.low));
   return with_special_cases(x, sum.high + (sum.low + multiply_add(e, base.two_low, rest)));
 }
 

@@ -23,6 +23,10 @@ std::vector<F> special_values() {
         10.0, 100.0, 88.72, 88.73,    87.34,   103.9, 104.1, 709.78, 745.2, 8388607.5, 8388608.0, 4503599627370495.5,
         1e9,  1e15,  1e22,  262143.0, 262145.0})
     values.push_back(static_cast<F>(x));
+  // Where exp2, expm1, tanh, erf and log2 in f32 are or were off by the most.
+  for (double x : {0.5030336380004883, 0.3522498905658722, 0.877244770526886, 0.9230633974075317, 1.399076223373413,
+                   1.3974132537841797})
+    values.push_back(static_cast<F>(x));
   for (size_t i = 0, count = values.size(); i < count; i++) {
     values.push_back(std::nextafter(values[i], F(0)));
     values.push_back(std::nextafter(values[i], Limits::infinity()));
@@ -131,7 +135,7 @@ TEST(Math, LgammaIsPositiveZeroAtItsRoots) {
   }
 }
 
-TEST(Math, F32IsNearOneUlpOnPlainX86) { measure<float, double>("x86-64", 1.1); }
+TEST(Math, F32IsNearOneUlpOnPlainX86) { measure<float, double>("x86-64", 1.11); }
 TEST(Math, F32IsWithinOneUlpOnV3) { measure<float, double>("v3", 1); }
 TEST(Math, F32IsWithinOneUlpOnV4) { measure<float, double>("v4", 1); }
 TEST(Math, F64IsWithinTwoUlpOnPlainX86) { measure<double, long double>("x86-64", 2); }
