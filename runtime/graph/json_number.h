@@ -13,7 +13,8 @@ namespace kiln::json {
 // quiet, positive one), "inf", "-inf"; "0x7fc00001" for another NaN; a string for an integer beyond 2^53.
 std::string text_of_element(DType dtype, uint64_t bits);
 
-// A number's element: rounded for a float as `convert` has it, so 8-bit ones saturate (nullopt for none), exact for an integer (nullopt when it is out of range).
+// A number's element: rounded for a float as `convert` has it, so 8-bit ones saturate (nullopt for none), exact for an
+// integer (nullopt when it is out of range).
 std::optional<uint64_t> element_of(DType dtype, double number);
 // Of what stands in a string: one of the words above ("inf" is the infinity of f8_e5m2, and the largest number of
 // f8_e4m3fn, which has none), hexadecimal bits of a float, or a decimal integer.
