@@ -13,6 +13,8 @@
 namespace kiln::testing {
 namespace {
 
+using Tensors = std::vector<RefTensor>;
+
 constexpr int pairs = 2;                // of runs with opposite errors
 constexpr double error_part = 0.1;      // of an op's tolerance: 1e-6 where it is 1e-5, 16 units in the last place
 constexpr double tolerance_factor = 8;  // of the largest distance that was seen
@@ -22,6 +24,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 struct Rounding {
   double error = 0;       // relative; 0: it only moves, chooses or counts
   bool operands = false;  // its operands have the error, too: what is added up may cancel
+  bool product = false;   // of many elements
   bool in_order = false;  // one after the other, perhaps all elements: an error that grows with their number
 };
 
@@ -34,6 +37,10 @@ bool adds_elements(const kernel::Body &body) {
   for (const kernel::Value &v : body.values)
     if (v.op == kernel::Core::load && dtype_info(v.type).is_float) ++loads[v.access.buffer];
   return adds && std::ranges::any_of(loads, [](const auto &of_operand) { return of_operand.second > 1; });
+}
+
+bool multiplies(const kernel::Body &combine) {
+  return combine.values.size() == 3 && combine.values[2].op == kernel::Core::mul;  // of two carriers
 }
 
 Rounding rounding_of(const Op &op) {
@@ -55,6 +62,7 @@ Rounding rounding_of(const Op &op) {
     if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
+    all.product |= multiplies(compute.carriers.combine);
     all.in_order |= mode == Mode::add || mode == Mode::mul;
   }
   return all;
@@ -117,6 +125,31 @@ double rounded_coarsely(double x, double scale, int bits, double smallest) {
   return std::isfinite(x) && step > 0 ? std::round(x / step) * step : x;
 }
 
+// Parts of a product may leave the type's range where the whole does not, in one order or another: it is no number
+// then.
+void forget_products_that_leave_the_range(const Op &op, const ReferenceContext &c) {
+  RefTensor &result = c.results[0];
+  if (!result.is_float()) return;
+  const bool wide = result.dtype == DType::f64;
+  const double largest = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  const double smallest = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  // The products of the factors from 1 on, and of those up to 1.
+  const auto product_of = [&](auto factor) {
+    RefTensor operand = *c.inputs[0];
+    for (double &x : operand.f) x = factor(std::abs(x));
+    const RefTensor *const pointer = &operand;
+    Tensors products(c.results.begin(), c.results.end());
+    ReferenceContext again{c.op, {&pointer, 1}, products, c.attrs, c.run_graph, c.on_turn};
+    (void)op.reference(again);
+    return products[0].f;
+  };
+  const std::vector<double> large = product_of([](double x) { return std::max(x, 1.0); });
+  const std::vector<double> small = product_of([](double x) { return x == 0 ? 1 : std::min(x, 1.0); });
+  for (size_t k = 0; k < result.f.size(); ++k)
+    if ((large[k] > largest && std::isfinite(result.f[k])) || (small[k] < smallest && result.f[k] != 0))
+      result.f[k] = std::numeric_limits<double>::quiet_NaN();
+}
+
 // Puts errors on what the op computes, and rounds it to its type. Both runs of a pair draw the same numbers.
 void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
   const Op &op = op_of(node);
@@ -152,9 +185,8 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
     if (result.dtype == DType::f32)
       for (double &x : result.f) x = static_cast<float>(x);
   }
+  if (rounding.product) forget_products_that_leave_the_range(op, c);
 }
-
-using Tensors = std::vector<RefTensor>;
 
 // Outputs, then what copy_ writes.
 Result<Tensors> run(const Graph &graph, const Tensors &arguments, const OnResults &on_results) {
