@@ -79,7 +79,7 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
 
 bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axes) {
   const std::vector<Value> &values = stage.body.values;
-  std::map<int32_t, Expr> extent_of;  // of values that the guard holds to a range
+  std::map<int32_t, std::vector<Expr>> extents_of;  // of values that the guard holds to ranges; the last is found first
   std::vector<int32_t> guards;
   if (store.to.valid >= 0 && stage.carriers.types.empty())
     guards.push_back(stage.body.yields[static_cast<size_t>(store.to.valid)]);
@@ -89,17 +89,38 @@ bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axe
     if (guard.op == Core::logical_and) guards.insert(guards.end(), {guard.args[0], guard.args[1]});
     if (guard.op != Core::in_range) continue;
     const Value &extent = values[static_cast<size_t>(guard.args[1])];
-    if (extent.op == Core::index && is_constant(extent.expr)) extent_of.emplace(guard.args[0], extent.expr);
-    if (extent.op == Core::constant) extent_of.emplace(guard.args[0], static_cast<int64_t>(extent.immediate));
+    if (extent.op == Core::index && is_constant(extent.expr)) extents_of[guard.args[0]].push_back(extent.expr);
+    if (extent.op == Core::constant) extents_of[guard.args[0]].emplace_back(static_cast<int64_t>(extent.immediate));
   }
-  // As far as this is concerned such a value is one more axis.
-  const Expr index = store.to.index[0].substitute([&](const Expr &leaf) -> std::optional<Expr> {
-    if (leaf.kind() != Expr::Kind::value || extent_of.empty()) return {};
-    const auto extent = extent_of.find(stage.body.yields[leaf.id()]);
-    if (extent == extent_of.end()) return {};
-    return extent->second.is(1) ? Expr(0) : Expr::axis(UINT32_MAX - leaf.id(), extent->second);
+  struct Leaf {
+    const std::vector<Expr> *extents;
+    size_t first, tried = 0;
+    const Expr &extent() const { return (*extents)[(first + tried) % extents->size()]; }
+  };
+  std::map<uint32_t, Leaf> leaves;
+  std::map<int32_t, size_t> uses;
+  store.to.index[0].substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() != Expr::Kind::value) return {};
+    const int32_t value = stage.body.yields[leaf.id()];
+    if (const auto found = extents_of.find(value); found != extents_of.end() && !leaves.contains(leaf.id()))
+      leaves.emplace(leaf.id(), Leaf{&found->second, found->second.size() - 1 - uses[value]++ % found->second.size()});
+    return {};
   });
-  return separates(index, std::move(axes));
+  // As far as this is concerned such a value is one more axis. One that indexes several dims keeps to the extents of
+  // all: of each dim to its own at first, then whichever serves.
+  constexpr int most_tries = 1000;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    const Expr index = store.to.index[0].substitute([&](const Expr &leaf) -> std::optional<Expr> {
+      if (leaf.kind() != Expr::Kind::value || !leaves.contains(leaf.id())) return {};
+      const Expr &extent = leaves.at(leaf.id()).extent();
+      return extent.is(1) ? Expr(0) : Expr::axis(UINT32_MAX - leaf.id(), extent);
+    });
+    if (separates(index, axes)) return true;
+    auto next = leaves.begin();
+    while (next != leaves.end() && ++next->second.tried == next->second.extents->size()) next++->second.tried = 0;
+    if (next == leaves.end()) return false;
+  }
+  return false;
 }
 
 bool rounds(const Body &body) {

@@ -262,6 +262,9 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
   for (size_t r = 0; r < tolerance.size(); ++r) {
     // The few errors that were drawn may cancel in one element: it gets at least what the tensor has on average.
     const double average = average_of(tolerance[r]);
+    // And integers that errors decide may have come out alike in all runs: where many did not, none is held to it.
+    const auto open = static_cast<size_t>(std::ranges::count(tolerance[r], infinite));
+    if (!expected.values[r].is_float() && open * 8 >= tolerance[r].size()) std::ranges::fill(tolerance[r], infinite);
     for (size_t k = 0; k < tolerance[r].size(); ++k) {
       double &t = tolerance[r][k];
       t = tolerance_factor * std::max(t, average);
