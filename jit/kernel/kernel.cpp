@@ -77,7 +77,7 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
   return true;
 }
 
-bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axes) {
+bool separates(const Stage &stage, const Store &store, const std::vector<uint32_t> &axes) {
   const std::vector<Value> &values = stage.body.values;
   std::map<int32_t, std::vector<Expr>> extents_of;  // of values that the guard holds to ranges; the last is found first
   std::vector<int32_t> guards;

@@ -200,7 +200,7 @@ struct Stage {
 };
 
 // The same of a stage's store, whose guard may show between which bounds the results are that its index names.
-bool separates(const Stage &stage, const Store &store, std::vector<uint32_t> axes);
+bool separates(const Stage &stage, const Store &store, const std::vector<uint32_t> &axes);
 
 struct Buffer {
   enum class Space : uint8_t { in, out, row_local };

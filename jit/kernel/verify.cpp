@@ -247,7 +247,7 @@ class StageVerifier {
     std::vector<uint32_t> axes;
     for (uint32_t id = 0; id < kernel_.parallel.size(); ++id)
       if (!kernel_.parallel[id].extent.is(1)) axes.push_back(id);
-    if (separates(stage_, store, std::move(axes))) return {};
+    if (separates(stage_, store, axes)) return {};
     return broken("tasks may meet in b", store.to.buffer, "[", store.to.index[0].text(),
                   "]: it combines or scatters, and needs a stride for each parallel axis, or one task");
   }
