@@ -23,7 +23,7 @@ Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops);
 Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops, bool round_all = true);
 
 // Replaces every node whose op has a decomposition, until none is left. All that is added for a node has its
-// annotations.
+// annotations, and a name behind the node's: "y.gather". By it errors find the node that the host gave.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
 // A concat of very many operands becomes a tree of concats, so that time and code grow with the number of operands and

@@ -227,10 +227,13 @@ KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *co
  * and overlap. */
 KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t count,
                                            const kiln_run_options *options);
-/* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. */
+/* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. KILN_INVALID_ARGUMENT before the
+ * first run, and for an output whose size a run resolves after a run that failed before it did. */
 KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
                                        uint64_t *out_rank);
-/* Hands over an output that Kiln allocated in the last run: row-major; call its deleter when done, on any thread. */
+/* Hands over an output that Kiln allocated in the last run: row-major; call its deleter when done, on any thread.
+ * KILN_INVALID_ARGUMENT when there is none: it was given, or taken before, or the run failed other than by
+ * KILN_OUT_OF_RANGE. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
