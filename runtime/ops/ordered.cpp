@@ -301,8 +301,12 @@ void samples_searchsorted(SampleSink &out) {
     sample("for_nothing", f32({5}), f32({0}), f32_data({5}, five));
     sample("integers", i64({7}), i64({33}), i64_data({7}, {-3, -1, 0, 0, 0, 4, 8}));
     sample("symbolic", f32({n, m}), f32({n, 9}), f32_data({3, 5}, rows), {{"n", 3}, {"m", 5}});
-    sample("edges", f32({n}), f32({n}), f32_data({8}, {-INFINITY, -1, -0.f, 0, 2, INFINITY, NAN, NAN}), {{"n", 8}});
-    out.back().given.emplace(1, f32_data({8}, {NAN, INFINITY, -INFINITY, 0, -0.f, 2, 3, -1}));
+    // In rows that stay sorted as integers, which have 0 for NaN.
+    const TensorData sought = f32_data({8}, {NAN, INFINITY, -INFINITY, 0, -0.f, 2, 3, -1});
+    sample("edges", f32({n}), f32({n}), f32_data({8}, {-INFINITY, -1, -1, -0.f, 0, 2, 4, INFINITY}), {{"n", 8}});
+    out.back().given.emplace(1, sought);
+    sample("nans", f32({n}), f32({n}), f32_data({8}, {-INFINITY, -5, -2, -1, -0.f, 0, NAN, NAN}), {{"n", 8}});
+    out.back().given.emplace(1, sought);
   }
 }
 
