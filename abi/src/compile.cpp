@@ -38,7 +38,7 @@ kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const k
                          kiln_executable **out, kiln_report **out_report) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
-    KILN_TRY(check.handle(graph, "graph"));
+    KILN_TRY(check.own_graph(graph, context->context, "graph"));
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_TRY(check.pointer(out, "out"));
     if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");

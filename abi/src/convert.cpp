@@ -45,7 +45,7 @@ Result<AttrValue::List> read_items(const Checks &check, Context *context, const 
       return read_list<kiln_dim, Dim>(attr, [&](const kiln_dim &dim) { return read_dim(*context, dim); });
     case KILN_ATTR_GRAPH:
       return read_list<const kiln_graph *, GraphPtr>(attr, [&](const kiln_graph *graph) -> Result<GraphPtr> {
-        KILN_TRY(check.handle(graph, "a graph attribute"));
+        KILN_TRY(check.own_graph(graph, *context, "a graph attribute"));
         if (!graph->graph) return check.fail("'", name, "': the view of an edit cannot be an attribute; finish it");
         return graph->graph;
       });

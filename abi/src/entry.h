@@ -40,6 +40,12 @@ class Checks {
   Status optional_handle(const Handle *given, const char *name) const {
     return given ? handle(given, name) : Status();
   }
+  // A graph whose ops and expressions are those of this context.
+  Status own_graph(const kiln_graph *graph, const Context &context, const char *name) const {
+    KILN_TRY(handle(graph, name));
+    if (graph->context.get() == &context) return {};
+    return fail(name, " is of another context; write it there and parse it here");
+  }
   Status pointer(const void *pointer, const char *name) const { return pointer ? Status() : fail(name, " is NULL"); }
   // An array of `count`; NULL when there are none is fine.
   template <class T>

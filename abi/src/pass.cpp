@@ -143,7 +143,7 @@ kiln_error *kiln_pass_fingerprint_add(kiln_pass_call *call, const void *bytes, u
 kiln_error *kiln_pass_replace_graph(kiln_pass_call *call, kiln_graph *graph) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
-    KILN_TRY(check.handle(graph, "graph"));
+    KILN_TRY(check.own_graph(graph, call->context.context, "graph"));
     if (!call->pass) return check.fail("a fingerprint changes no graph");
     if (!graph->live) return check.fail("graph is a view; finish its edit");
     call->pass->replacement = graph->graph;

@@ -19,6 +19,15 @@ TEST(DimTable, UnknownNumbersAreNothing) {
   DimTable table;
   EXPECT_EQ(table.expr(0), std::nullopt);
   EXPECT_EQ(table.expr(1), std::nullopt);
+  const uint64_t number = table.number_of(Expr::symbol("n"));
+  EXPECT_EQ(table.expr(number + 1), std::nullopt);
+}
+
+TEST(DimTable, NumbersOfAnotherTableAreNothing) {
+  DimTable one, other;
+  const uint64_t number = one.number_of(Expr::symbol("n"));
+  (void)other.number_of(Expr::symbol("m"));
+  EXPECT_EQ(other.expr(number), std::nullopt);
 }
 
 TEST(DimTable, TextsStayWhereTheyAre) {
