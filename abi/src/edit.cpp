@@ -48,7 +48,7 @@ void integers_to_dims(const OpSchema &op, AttrMap &attrs) {
 kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_edit **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
-    KILN_TRY(check.optional_handle(from, "from"));
+    if (from) KILN_TRY(check.own_graph(from, context->context, "from"));
     KILN_TRY(check.pointer(out, "out"));
     if (from && !from->graph) return check.fail("from is the view of an edit; finish that edit first");
     *out = new kiln_edit(share(context), std::make_unique<Edit>(from ? from->graph : nullptr));
@@ -119,7 +119,18 @@ kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr 
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));
     KILN_ASSIGN(const uint32_t id, node_id(check, node));
-    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, annotations, count));
+    KILN_ASSIGN(const std::span<const kiln_attr> given, check.array(annotations, count, "annotations"));
+    std::vector<kiln_attr> set;
+    std::vector<std::string_view> removed;
+    for (const kiln_attr &attr : given) {
+      if (attr.kind != KILN_ATTR_NONE) {
+        set.push_back(attr);
+        continue;
+      }
+      KILN_ASSIGN(removed.emplace_back(), check.text(attr.name, attr.name_size, "an annotation's name"));
+    }
+    KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, set.data(), set.size()));
+    for (const std::string_view key : removed) KILN_TRY(changed->remove_annotation(id, key));
     for (auto &[key, value] : checked) KILN_TRY(changed->annotate(id, key, std::move(value)));
     return {};
   });

@@ -15,18 +15,6 @@ void note_symbols(const TensorType &type, std::map<std::string, SymbolInfo> &sym
   for (const std::string &name : names) symbols.try_emplace(name);
 }
 
-bool is_annotation_kind(AttrKind kind) {
-  return kind == AttrKind::i64 || kind == AttrKind::f64 || kind == AttrKind::text || kind == AttrKind::dtype ||
-         kind == AttrKind::boolean;
-}
-
-Status check_annotation(std::string_view key, const AttrValue &value) {
-  if (key.empty() || !is_utf8(key)) return invalid("an annotation's key is empty or not UTF-8");
-  if (!is_annotation_kind(value.kind()))
-    return invalid("annotation '", key, "' is ", name_of(value.kind()), "; expected i64, f64, text, dtype or bool");
-  return {};
-}
-
 // Results that share their operand's storage say so.
 void set_alias(Node &node) {
   if (node.op && (node.op->flags & (op_flags::view | op_flags::mutates)) && !node.inputs.empty())
@@ -180,22 +168,11 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   node.attrs = std::move(attrs);
   node.results = std::move(inferred.results);
   node.equalities = std::move(inferred.equalities);
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    annotations.insert(scope->annotations.begin(), scope->annotations.end());
-  for (const auto &[key, value] : annotations) KILN_TRY(check_annotation(key, value));
-  node.annotations = std::move(annotations);
+  KILN_ASSIGN(node.annotations, in_scopes(std::move(annotations)));
   set_alias(node);
-  return append(std::move(node));
-}
-
-Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
-  const Node *found = graph_.find(id);
-  if (!found || found->kind != Node::Kind::op)
-    return invalid("annotation '", key, "': node ", id, " is no op node of this graph");
-  KILN_TRY(check_annotation(key, value));
-  graph_.writable(id).annotations.insert_or_assign(std::string(key), std::move(value));
-  inherited_.erase({id, std::string(key)});
-  return {};
+  const uint32_t id = append(std::move(node));
+  drop_unmarks(id);
+  return id;
 }
 
 Status Edit::set_attr(uint32_t id, std::string_view name, AttrValue value) {
@@ -246,19 +223,6 @@ Status Edit::check_no_cycle(ValueId from, ValueId to) {
   return {};
 }
 
-Status Edit::inherit_annotations(const Node &from, Node &to) {
-  for (const auto &[key, value] : from.annotations) {
-    auto mine = to.annotations.find(key);
-    if (mine == to.annotations.end() || mine->second == value || key.starts_with("debug.")) continue;
-    if (inherited_.contains({to.id, key}))
-      return invalid("annotation '", key, "' of '", to.name, "' would be ", mine->second.text(), " and, from '",
-                     from.name, "', ", value.text(), "; set it on the new node");
-  }
-  for (const auto &[key, value] : from.annotations)
-    if (to.annotations.emplace(key, value).second) inherited_.emplace(to.id, key);
-  return {};
-}
-
 Status Edit::replace(ValueId from, ValueId to) {
   if (!graph_.has(from) || !graph_.has(to))
     return invalid("replace: ", graph_.has(from) ? "the new" : "the old", " value is not of this graph");
@@ -267,8 +231,14 @@ Status Edit::replace(ValueId from, ValueId to) {
     return error(Code::type_mismatch, "replacing '", text_of(graph_, from), "' by '", text_of(graph_, to),
                  "': the former is ", graph_.type(from).text(), ", the latter ", graph_.type(to).text());
   KILN_TRY(check_no_cycle(from, to));
-  if (to.node >= first_new_id_ && graph_.find(to.node)->kind == Node::Kind::op)
-    KILN_TRY(inherit_annotations(*graph_.find(from.node), graph_.writable(to.node)));
+  if (to.node >= first_new_id_ && graph_.find(to.node)->kind == Node::Kind::op) {
+    if (const Node &old = *graph_.find(from.node); !old.annotations.empty()) {
+      Replaced replaced{old.name, old.annotations, to.node};
+      KILN_TRY(inherit_annotations(replaced.name, replaced.annotations, graph_.writable(to.node)));
+      replaced_.push_back(std::move(replaced));
+    }
+    replacing_.insert(to.node);
+  }
   std::vector<uint32_t> users = graph_.users(from);
   graph_.use_instead(from, to);
   for (uint32_t id : users) set_alias(graph_.writable(id));

@@ -31,7 +31,9 @@ class Edit {
   // what is wrong. `name` empty: one is made. `annotations` are joined with those of open scopes (inner wins).
   Result<uint32_t> add(const OpSchema *op, std::span<const ValueId> inputs, AttrMap attrs = {},
                        std::string_view name = {}, AttrMap annotations = {});
-  Status annotate(uint32_t node, std::string_view key, AttrValue value);  // kinds i64 f64 text dtype bool
+  Status annotate(uint32_t node, std::string_view key, AttrValue value);  // see annotations.h
+  // What it has of that name, if anything; nor does it inherit one then.
+  Status remove_annotation(uint32_t node, std::string_view key);
   // Gives an op node's attribute another value, and infers again: a failure, or results of another type, or another
   // symbol that it resolves, changes nothing.
   Status set_attr(uint32_t node, std::string_view name, AttrValue value);
@@ -42,8 +44,9 @@ class Edit {
   Status pop_scope();
   // All uses of `from`, by nodes and outputs, become uses of `to`. Same dtype and dims, else an error; so is a user of
   // `from` that `to` depends on, for that would close a cycle. When `to`'s node was added by this edit it inherits the
-  // annotations of from's node; two different values for one key are an error unless the added node set it itself.
-  // A failure changes nothing.
+  // annotations of from's node, and so do, when the edit is finished, the added nodes that it was made of, down to
+  // those that are old or replace something themselves. Two different values for one key are an error unless the added
+  // node set it itself. A failure changes nothing.
   Status replace(ValueId from, ValueId to);
   // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
   void retire(uint32_t node);
@@ -83,14 +86,25 @@ class Edit {
   std::vector<size_t> sorted_ops(bool live_only) const;  // positions
   void renumber();
   Status check_no_cycle(ValueId from, ValueId to);
-  Status inherit_annotations(const Node &from, Node &to);
+  Result<AttrMap> in_scopes(AttrMap own) const;
+  void drop_unmarks(uint32_t added);
+  Status inherit_annotations(const std::string &from, const AttrMap &annotations, Node &to);
+  Status hand_down_annotations();
 
   Graph graph_;                                                        // being edited
   uint32_t first_new_id_ = 1;                                          // nodes from here on were added by this edit
   std::vector<Scope> scopes_;                                          // innermost last
   std::map<std::string, uint32_t, std::less<>> name_counters_;         // by stem
   std::set<std::pair<uint32_t, std::string>, std::less<>> inherited_;  // annotations that replace() gave: (node, key)
-  std::vector<Rank> ranks_;                                            // by position
+  struct Replaced {
+    std::string name;  // of the node that was replaced
+    AttrMap annotations;
+    uint32_t by;  // an added op node
+  };
+  std::set<std::pair<uint32_t, std::string>, std::less<>> unmarked_;  // those that are not to be inherited
+  std::vector<Replaced> replaced_;                                    // those that had annotations
+  std::set<uint32_t> replacing_;                                      // added op nodes that replace something
+  std::vector<Rank> ranks_;                                           // by position
   bool ranks_hold_ = true;  // false: a replace has turned an edge against them
 };
 

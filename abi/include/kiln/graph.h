@@ -134,14 +134,21 @@ KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, ui
 KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size,
                                       const kiln_value *inputs, uint64_t input_count, const kiln_attr *attrs,
                                       uint64_t attr_count, kiln_node *out);
-/* Sets annotations of an op node (kinds i64, f64, text, dtype, bool, and lists of them). */
+/* Sets annotations of an op node (kinds i64, f64, text, dtype, bool, and lists of them); one of kind KILN_ATTR_NONE is
+ * taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME for one that there
+ * is not, KILN_TYPE_MISMATCH for another kind. There are:
+ * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
+ *   scope around says. (Regions are not compiled by themselves yet: the mark is kept, and keyed.)
+ * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
                                            uint64_t count);
 /* Opens a scope: nodes that are added inside it get these annotations (inner scopes win). count 0 closes the innermost
  * scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends with one open has failed. */
 KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
 /* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. A node that this
- * edit added inherits the annotations of what it replaces; a conflict is an error. */
+ * edit added inherits the annotations of what it replaces; when the edit ends so do the added nodes that it was made
+ * of, down to those that are old or replace something themselves. What is set on a node wins; two different values
+ * that it would inherit are an error. */
 KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
 /* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... */
 KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names,

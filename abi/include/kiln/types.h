@@ -86,6 +86,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_F8_E5M2 15u
 
 /* ---- kinds of kiln_attr, and what `data` points to */
+#define KILN_ATTR_NONE 0u          /* no value: takes an annotation away */
 #define KILN_ATTR_I64 1u           /* int64_t[count] */
 #define KILN_ATTR_F64 2u           /* double[count] */
 #define KILN_ATTR_TEXT 3u          /* kiln_text[count] */
@@ -120,8 +121,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_PASS_ANY_THREAD 2u    /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
 
 /* ---- events */
-#define KILN_EVENT_PROGRESS 1u /* the compile enters the named phase */
-#define KILN_EVENT_WARNING 2u  /* something went wrong that did not fail the call */
+/* The compile enters the named phase; "in flight", told every 20 ms: it waits for another of the same graph. */
+#define KILN_EVENT_PROGRESS 1u
+#define KILN_EVENT_WARNING 2u /* something went wrong, or is likely not meant, that did not fail the call */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
  * hosts that end it. A scan that is compiled into one kernel is not interrupted. */
 #define KILN_EVENT_LOOP 3u

@@ -179,6 +179,88 @@ TEST(Edit, ReplacementsInheritAnnotations) {
       << "c was not added by the edit";
 }
 
+TEST(Edit, AllThatAReplacementIsMadeOfInherits) {
+  Build b;
+  ValueId x = b.input("x", {4});
+  ValueId a = b.add("relu", {x}, {}, "a", {{"kiln.region", "one"}});
+  ValueId c = b.add("relu", {a}, {}, "c", {{"kiln.region", "two"}});
+  GraphPtr g = b.finish({c});
+  const auto regions = [](const Graph &graph) {
+    std::map<std::string, std::string> by_name;
+    for (const Node &node : graph.nodes())
+      if (node.op)
+        by_name[node.name] = node.annotations.contains("kiln.region") ? node.annotations.at("kiln.region").text() : "";
+    return by_name;
+  };
+  Build e(g);
+  ValueId old = e.add("relu", {a}, {}, "of_the_old");
+  ValueId helper = e.add("relu", {old}, {}, "helper");
+  ValueId own = e.add("relu", {helper}, {}, "own", {{"kiln.region", "mine"}});
+  ASSERT_TRUE(e.edit.replace(c, e.add("relu", {own}, {}, "second")).ok());
+  ValueId first = e.add("relu", {e.add("relu", {x}, {}, "below")}, {}, "first");
+  ASSERT_TRUE(e.edit.replace(a, first).ok());
+  e.add("relu", {x}, {}, "unused");
+  EXPECT_EQ(regions(*Build::take(e.edit.finish())), (std::map<std::string, std::string>{{"below", "\"one\""},
+                                                                                        {"first", "\"one\""},
+                                                                                        {"of_the_old", "\"two\""},
+                                                                                        {"helper", "\"two\""},
+                                                                                        {"own", "\"mine\""},
+                                                                                        {"second", "\"two\""}}));
+
+  Build shared(g);
+  ValueId both = shared.add("relu", {x}, {}, "both");
+  ASSERT_TRUE(shared.edit.replace(c, shared.add("relu", {both}, {}, "of_c")).ok());
+  ASSERT_TRUE(shared.edit.set_outputs({{"c", shared.edit.view().outputs()[0].value}, {"a", a}}).ok());
+  ASSERT_TRUE(shared.edit.replace(a, shared.add("relu", {both}, {}, "of_a")).ok());
+  EXPECT_EQ(shared.edit.finish().status().message(),
+            "annotation 'kiln.region' of 'both' would be \"two\" and, from 'a', \"one\"; set it on the new node");
+}
+
+TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
+  Build b;
+  ValueId x = b.input("x", {4}), a = b.add("relu", {x});
+  const auto refused = [&](std::string_view key, AttrValue value, Code code, std::string_view message) {
+    const Status status = b.edit.annotate(a.node, key, std::move(value));
+    EXPECT_EQ(status.code(), code) << key;
+    EXPECT_EQ(status.message(), message);
+  };
+  refused("kiln.regoin", "a", Code::unknown_name,
+          "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.region");
+  refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
+  refused("kiln.region", std::vector<std::string>{"a"}, Code::type_mismatch,
+          "annotation 'kiln.region' is a list of text; expected text");
+  for (const char *name : {"forward", "two words", "naïve"})
+    refused(
+        "kiln.region", name, Code::invalid_argument,
+        str_cat("annotation 'kiln.region' is '", name,
+                "'; expected letters, digits, '_' and '-', other than forward and backward, or nothing: in no region"));
+  EXPECT_TRUE(b.edit.annotate(a.node, "kiln.region", "Block-2_a").ok());
+  EXPECT_TRUE(b.edit.annotate(a.node, "kilns.region", 3).ok()) << "the user's own";
+  b.edit.push_scope({{"kiln.regoin", "a"}});
+  EXPECT_EQ(b.edit.add(fake::ops()["relu"], std::vector{x}).status().code(), Code::unknown_name);
+}
+
+TEST(Edit, WhatIsUnmarkedOrRemovedIsNotInherited) {
+  Build b;
+  ValueId x = b.input("x", {4});
+  ValueId a = b.add("relu", {x}, {}, "a", {{"kiln.region", "one"}, {"mine", 1}});
+  b.edit.push_scope({{"kiln.region", "outer"}});
+  ValueId inside = b.add("relu", {a}, {}, "inside", {{"kiln.region", ""}});
+  ASSERT_TRUE(b.edit.pop_scope().ok());
+  EXPECT_EQ(b.edit.view().find(inside.node)->annotations, AttrMap());
+  Build e(b.finish({inside}));
+  ValueId helper = e.add("relu", {x}, {}, "helper");
+  ValueId first = e.add("relu", {helper}, {}, "first", {{"kiln.region", ""}});
+  ASSERT_TRUE(e.edit.remove_annotation(helper.node, "mine").ok());
+  ASSERT_TRUE(e.edit.replace(a, first).ok());
+  ASSERT_TRUE(e.edit.annotate(helper.node, "kiln.region", "").ok());
+  const GraphPtr g = Build::take(e.edit.finish());
+  EXPECT_EQ(g->find("first")->annotations, (AttrMap{{"mine", 1}}));
+  EXPECT_EQ(g->find("helper")->annotations, AttrMap());
+  EXPECT_EQ(e.edit.remove_annotation(x.node, "mine").message(),
+            "annotation 'mine': node 1 is no op node of this graph");
+}
+
 TEST(Edit, ScopesAnnotateWhatIsAddedInside) {
   Build b;
   ValueId x = b.input("x", {4});

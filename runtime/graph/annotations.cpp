@@ -1,0 +1,59 @@
+#include "runtime/graph/annotations.h"
+
+#include <algorithm>
+#include <array>
+
+#include "jit/base/utf8.h"
+
+namespace kiln {
+namespace {
+
+// Its first two are taken: of an option of a region that stands for one phase of it.
+Status check_region(std::string_view region) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (std::ranges::all_of(region, fits) && region != "forward" && region != "backward") return {};
+  return invalid("annotation 'kiln.region' is '", region,
+                 "'; expected letters, digits, '_' and '-', other than forward and backward, or nothing: in no region");
+}
+
+struct Definition {
+  std::string_view name;
+  AttrKind kind;
+  Status (*check_text)(std::string_view) = nullptr;
+};
+
+// One line each, in the order of their names.
+constexpr std::array definitions = {
+    // The region that a node is marked for; "": none, whatever an outer scope says.
+    Definition{"kiln.region", AttrKind::text, check_region},
+};
+
+bool is_annotation_kind(AttrKind kind) {
+  return kind == AttrKind::i64 || kind == AttrKind::f64 || kind == AttrKind::text || kind == AttrKind::dtype ||
+         kind == AttrKind::boolean;
+}
+
+}  // namespace
+
+Status check_annotation(std::string_view name, const AttrValue &value) {
+  if (name.empty() || !is_utf8(name)) return invalid("an annotation's key is empty or not UTF-8");
+  if (!is_annotation_kind(value.kind()))
+    return invalid("annotation '", name, "' is ", name_of(value.kind()), "; expected i64, f64, text, dtype or bool");
+  if (!name.starts_with("kiln.")) return {};
+  const auto *known = std::ranges::find(definitions, name, &Definition::name);
+  if (known == definitions.end())
+    return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
+                 join(definitions, ", ", [](const Definition &d) { return d.name; }));
+  if (value.kind() != known->kind || value.is_list)
+    return error(Code::type_mismatch, "annotation '", name, "' is ", value.is_list ? "a list of " : "",
+                 name_of(value.kind()), "; expected ", name_of(known->kind));
+  return known->check_text ? known->check_text(value.text_value()) : Status();
+}
+
+bool unmarks(std::string_view name, const AttrValue &value) {
+  return name == "kiln.region" && value.kind() == AttrKind::text && value.text_value().empty();
+}
+
+}  // namespace kiln

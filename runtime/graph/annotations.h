@@ -1,0 +1,21 @@
+// Annotations by their names. Those under `kiln.` mean something to Kiln: they are the ones listed in annotations.cpp,
+// each of its type, and no others. Those under `debug.` are for people: no key, no comparison sees them. All others are
+// the user's own: part of keys, otherwise inert.
+#pragma once
+#include <string_view>
+
+#include "jit/base/status.h"
+#include "runtime/graph/attr.h"
+
+namespace kiln {
+
+// unknown_name: a name under `kiln.` that there is not; type_mismatch: another kind of value than it has;
+// invalid_argument: a value that it does not take, or a kind that no annotation has.
+Status check_annotation(std::string_view name, const AttrValue &value);
+
+// Whether the value takes back what an outer scope, or a replaced node, would give: such a one is not kept.
+bool unmarks(std::string_view name, const AttrValue &value);
+
+inline bool is_for_people(std::string_view name) { return name.starts_with("debug."); }
+
+}  // namespace kiln
