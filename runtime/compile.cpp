@@ -19,6 +19,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Target target, choose_target(work));
   report.target = target.name();
   KILN_TRY(verify(*graph));
+  KILN_TRY(check_devices(work, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 

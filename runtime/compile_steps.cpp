@@ -8,22 +8,24 @@
 namespace kiln {
 namespace {
 
-// Why no record can be looked up or published for this compile; empty: it can.
-Result<std::string> reason_to_bypass(const Work &work, const PassPtrs &late) {
+// Why no record can be looked up or published for this compile; no reason: it can.
+struct Bypass {
+  std::string reason;
+  std::string strict = {};  // what strict mode says of it; empty: it is as the host asked
+};
+Bypass bypass_of(const Work &work, const PassPtrs &late) {
   for (const auto &pass : late) {
     if (pass->uuid || pass->built_in()) continue;
-    std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
-    if (work.options.strict) return invalid(reason, ", which strict mode needs of every late pass: give it a UUID");
-    return reason;
+    const std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
+    return {reason, str_cat(reason, ", which strict mode needs of every late pass: give it a UUID")};
   }
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
-    if (work.options.strict) return invalid("strict mode needs the cache: ", reason);
-    return reason;
+    return {reason, str_cat("strict mode needs the cache: ", reason)};
   }
-  if (!work.options.code) return std::string("no code is wanted");
-  return std::string(work.wanted_texts() ? "texts of kernels are wanted" : "");
+  if (!work.options.code) return {"no code is wanted"};
+  return {work.wanted_texts() ? "texts of kernels are wanted" : ""};
 }
 
 Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact) {
@@ -72,6 +74,17 @@ Result<Target> choose_target(const Work &work) {
   return Target::device((*device)->arch());
 }
 
+Status check_devices(const Work &work, const Graph &graph) {
+  for (const auto &[side, ids] : {std::pair("input", graph.inputs()), std::pair("parameter", graph.parameters())})
+    for (const uint32_t id : ids) {
+      const Node &node = *graph.find(id);
+      if (const uint32_t device = node.results[0].device; device != 0)
+        return invalid(side, " '", node.name, "' is on device ", device, "; backend ", work.options.backend,
+                       " has device 0 alone");
+    }
+  return {};
+}
+
 Result<Passes> select_passes(const Work &work) {
   KILN_ASSIGN(PassPtrs selected, work.env.passes.select(work.options.passes, work.options.disable_passes));
   Passes passes;
@@ -97,13 +110,13 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   artifact.build_id = build_id();
   artifact.backend = work.options.backend;
   artifact.target = target.name();
-  KILN_ASSIGN(work.report.reason, reason_to_bypass(work, late));
-  if (!work.report.reason.empty()) {
+  if (Bypass bypass = bypass_of(work, late); !bypass.reason.empty()) {
     work.report.lookup = Outcome::bypass;
+    work.report.reason = std::move(bypass.reason);
+    if (work.options.strict && !bypass.strict.empty()) return invalid(bypass.strict);
     return artifact;
   }
-  const KeyOption options[] = {{"fuse", str_cat(work.options.fuse)},
-                               {"rounding", std::string(name_of(work.options.rounding))}};
+  const std::string options = keyed_text(work.options);
   KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
   artifact.graph_key = work.report.key = graph_key(artifact.components);
   return artifact;
@@ -113,12 +126,25 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
   CompileReport &report = work.report;
   if (report.lookup != Outcome::bypass) {
     KILN_TRY(work.phases.begin("lookup"));
+    KILN_ASSIGN(InFlight::Entered entered,
+                work.cache()->in_flight().enter(artifact.graph_key, [&] { return work.phases.go_on("in flight"); }));
+    if (entered.artifact) {
+      report.lookup = Outcome::hit;
+      report.reason = "in flight";
+      const auto own = std::make_shared<Artifact>(*entered.artifact);
+      name_as(graph, *own);
+      return load(work, own);
+    }
+    work.lead = std::move(entered.lead);
     Lookup found = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target);
     report.lookup = found.outcome;
     report.reason = std::move(found.reason);
+    if (found.outcome == Outcome::miss && !work.lead)
+      report.reason = "in flight, for which a pass's own compile does not wait";
     if (found.outcome == Outcome::hit) {
       name_as(graph, *found.artifact);
       Result<ExecutablePtr> executable = load(work, found.artifact);
+      if (executable.ok()) work.lead.found(found.artifact);
       if (executable.ok() || !is_of_record(executable.status().code())) return executable;
       work.cache()->reject(artifact.graph_key, found);
       report.lookup = Outcome::reject;
@@ -138,7 +164,10 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
-    if (work.report.lookup != Outcome::bypass) publish(work.env, [=] { return cache->publish(*artifact); });
+    if (work.lead) {
+      work.lead.made(artifact);
+      publish(work.env, [=] { return cache->publish(*artifact); });
+    }
     std::vector<Image> images;
     for (uint32_t i : fresh) images.push_back(artifact->images[i]);
     if (!images.empty()) publish(work.env, [=] { return cache->publish_kernels(images); });

@@ -19,6 +19,7 @@ struct Work {
   const CompileOptions &options;
   CompileReport &report;
   Phases phases{env, report};
+  InFlight::Lead lead = {};  // held from a lookup without a hit until there is an artifact
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
@@ -36,13 +37,16 @@ using ExecutablePtr = std::shared_ptr<const Executable>;
 
 // For the options `backend`, `cpu` and `arch`. A device's own arch is asked of it: no_device when there is none.
 Result<Target> choose_target(const Work &work);
+// A graph's device slots are those that the backend has.
+Status check_devices(const Work &work, const Graph &graph);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
 
 // Begins the artifact: what it is of and for, and its graph_key unless the lookup is bypassed.
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
-// The executable of a record of the artifact's key, which `graph` has, or null: then the report says why there is none.
+// The executable of a record of the artifact's key, which `graph` has, or of what another compile of it makes, for
+// which this one waits; or null: then the report says why there is none.
 Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact);
 
 // The images that a compile's launches run, each distinct kernel once.

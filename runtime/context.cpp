@@ -6,9 +6,9 @@ namespace kiln {
 
 Context::Context(const ContextOptions &options, EventSink sink)
     : pool_(std::make_shared<ThreadPool>(options.threads)),
+      cache_(options.cache == "off" ? nullptr : std::make_unique<Cache>(options.cache, options.cache_max_bytes)),
       sink_(sink ? std::make_shared<const EventSink>(std::move(sink)) : nullptr) {
-  if (options.cache == "off") return;
-  cache_.emplace(options.cache, options.cache_max_bytes);
+  if (!cache_) return;
   refusal_ = cache_->refusal();
   // The environment turns it off, or names no folder, or one whose records others may have written.
   if (cache_->dir().empty() || !refusal_.empty()) cache_.reset();
@@ -57,23 +57,17 @@ PassList Context::passes() const {
 Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options, CompileReport &report) {
   PassList snapshot;
   std::shared_ptr<const EventSink> receiver;
-  std::string warning, refused;
+  std::vector<std::string> warnings;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return invalid("the context is closed");
     snapshot = passes_;
     receiver = sink_;
-    if (!told_refusal_) refused = refusal_;
-    told_refusal_ = true;
-    if (const uint64_t failures = background_.failures(); failures > told_failures_) {
-      told_failures_ = failures;
-      warning = failed_saves();
-    }
+    warnings = take_warnings_locked();
   }
   // Told here, and not when it happened: events reach only threads that are inside a call.
-  for (const std::string &text : {refused, warning})
-    if (!text.empty() && receiver && (*receiver)(Event::warning, text))
-      return error(Code::cancelled, "the host cancelled the compile");
+  for (const std::string &text : warnings)
+    if (receiver && (*receiver)(Event::warning, text)) return error(Code::cancelled, "the host cancelled the compile");
   const CompileEnvironment environment{
       .ops = ops(),
       .passes = snapshot,
@@ -85,6 +79,25 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
       .modules = modules_,
   };
   return kiln::compile(environment, std::move(graph), options, report);
+}
+
+std::vector<std::string> Context::take_warnings_locked() {
+  std::vector<std::string> warnings;
+  if (!told_refusal_ && !refusal_.empty()) warnings.push_back(refusal_);
+  told_refusal_ = true;
+  if (const uint64_t failures = background_.failures(); failures > told_failures_) {
+    told_failures_ = failures;
+    warnings.push_back(failed_saves());
+  }
+  for (const auto &pass : passes_.all()) {
+    const bool is_silent = !pass->built_in() && !pass->uuid && pass->timing == Timing::by_identity;
+    if (is_silent && pass->registration >= next_untold_pass_)
+      warnings.push_back(str_cat(described(*pass), " has neither an identity nor a timing: ",
+                                 pass->early() ? "it runs at every compile, before the cache is asked"
+                                               : "compiles that run it do not use the cache"));
+  }
+  next_untold_pass_ = next_pass_id_;
+  return warnings;
 }
 
 bool Context::ends_run(std::string_view loop, int64_t turn) const {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,18 +15,13 @@
 #include "runtime/background.h"
 #include "runtime/cache/cache.h"
 #include "runtime/compile.h"
+#include "runtime/context_options.h"
 #include "runtime/dim_table.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/ops/op.h"
 #include "runtime/passes/pipeline.h"
 
 namespace kiln {
-
-struct ContextOptions {
-  uint32_t threads = 0;          // 0: one per usable core
-  std::string cache;             // a folder; "": the standard one; "off"
-  uint64_t cache_max_bytes = 0;  // 0: the cache's default
-};
 
 // Numbers are KILN_EVENT_*.
 enum class Event : uint32_t { progress = 1, warning = 2, loop = 3 };
@@ -59,7 +53,7 @@ class Context : public std::enable_shared_from_this<Context> {
   DimTable &dims() { return dims_; }
   const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
   const std::shared_ptr<Modules> &modules() { return modules_; }
-  Cache *cache() { return cache_ ? &*cache_ : nullptr; }  // null: off
+  Cache *cache() { return cache_.get(); }  // null: off
   const std::string &cache_refusal() const { return refusal_; }
   LiveCounts &live() { return live_; }
 
@@ -85,10 +79,11 @@ class Context : public std::enable_shared_from_this<Context> {
   bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
   std::string failed_saves() const;
+  std::vector<std::string> take_warnings_locked();  // each is given once
 
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
-  std::optional<Cache> cache_;
+  std::unique_ptr<Cache> cache_;  // made before background_, whose tasks use it: see AtFork
   std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
@@ -97,8 +92,9 @@ class Context : public std::enable_shared_from_this<Context> {
   mutable std::mutex mutex_;  // of all below
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
-  uint64_t told_failures_ = 0;  // how many failed saves the last warning counted
-  bool told_refusal_ = false;   // of the cache: the warning was sent
+  uint64_t told_failures_ = 0;     // how many failed saves the last warning counted
+  bool told_refusal_ = false;      // of the cache: the warning was sent
+  uint64_t next_untold_pass_ = 0;  // passes from here on were not looked at for warnings
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
   std::shared_ptr<const EventSink> sink_;

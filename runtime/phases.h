@@ -18,9 +18,12 @@ class Phases {
   Status begin(std::string_view name) {
     end();
     report_.phase_ms.emplace_back(name, 0);
-    if (env_.progress && env_.progress(name))
-      return error(Code::cancelled, "the compile was cancelled before '", name, "'");
-    return {};
+    return go_on(name);
+  }
+  // Asks the host, within a phase.
+  Status go_on(std::string_view what) const {
+    if (!env_.progress || !env_.progress(what)) return {};
+    return error(Code::cancelled, "the compile was cancelled before '", what, "'");
   }
   // The times in the report are complete after this; it is also done on leaving compile().
   void end() {

@@ -1,43 +1,14 @@
 #include "abi/src/options.h"
 
-#include <limits>
-
 #include "abi/src/convert.h"
 #include "jit/base/env.h"
+#include "runtime/report/describe.h"
 
 namespace kiln::abi {
 
 namespace {
 
-AttrValue no_texts() { return AttrValue(std::vector<std::string>()); }
-
-const AttrMap &context_schema() {
-  static const AttrMap schema = {{"threads", 0}, {"cache", ""}, {"cache_max_bytes", 0}};
-  return schema;
-}
-
-const AttrMap &compile_schema() {
-  static const AttrMap schema = {
-      {"backend", "cpu"},     {"cpu", "native"},      {"arch", "native"},
-      {"code", true},         {"cache", true},        {"strict", false},
-      {"require_hit", false}, {"passes", no_texts()}, {"disable_passes", no_texts()},
-      {"fuse", true},         {"rounding", "strict"}, {"compile_threads", 0},
-  };
-  return schema;
-}
-
 std::string kind_text(const AttrValue &value) { return str_cat(name_of(value.kind()), value.is_list ? "[]" : ""); }
-
-template <class T>
-Result<T> in_range(const AttrMap &options, std::string_view name) {
-  const int64_t value = options.find(name)->second.i64();
-  if (!std::in_range<T>(value)) return invalid("option '", name, "' is ", value, ", out of its range");
-  return static_cast<T>(value);
-}
-
-std::vector<std::string> texts(const AttrMap &options, std::string_view name) {
-  return std::get<std::vector<std::string>>(options.find(name)->second.items);
-}
 
 Status set(kiln_options *options, const Checks &check, const char *name, uint64_t name_size, AttrValue value) {
   KILN_TRY(check.handle(options, "options"));
@@ -65,40 +36,40 @@ Result<AttrMap> check_options(std::string_view what, const AttrMap &schema, cons
 
 AttrMap values_of(const kiln_options *options) { return options ? options->values : AttrMap(); }
 
+namespace {
+
+// The defaults, and over them what is given.
+template <class Options>
+Result<Options> read_options(std::string_view what, std::span<const OptionRow<Options>> rows,
+                             const kiln_options *options) {
+  Options out;
+  AttrMap schema;
+  for (const auto &row : rows) schema.emplace(row.name, row.get(out));
+  const AttrMap given = values_of(options);
+  KILN_TRY(check_options(what, schema, given).status());
+  for (const auto &row : rows) {
+    const auto value = given.find(row.name);
+    if (value == given.end()) continue;
+    if (Status status = row.set(out, value->second); !status.ok())
+      return std::move(status).with_prefix(str_cat("option '", row.name, "' "));
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<ContextOptions> context_options(const kiln_options *options) {
-  KILN_ASSIGN(const AttrMap values, check_options("context", context_schema(), values_of(options)));
+  KILN_ASSIGN(ContextOptions out, read_options("context", context_option_rows(), options));
   KILN_TRY(check_env());
-  ContextOptions out;
-  KILN_ASSIGN(out.threads, in_range<uint32_t>(values, "threads"));
   if (out.threads == 0) {
     KILN_ASSIGN(const std::optional<uint32_t> threads, env_count(Env::KILN_THREADS));
     out.threads = threads.value_or(0);
   }
-  KILN_ASSIGN(out.cache_max_bytes, in_range<uint64_t>(values, "cache_max_bytes"));
-  out.cache = values.find("cache")->second.text_value();
   return out;
 }
 
 Result<CompileOptions> compile_options(const kiln_options *options) {
-  KILN_ASSIGN(const AttrMap values, check_options("compile", compile_schema(), values_of(options)));
-  auto truth = [&](std::string_view name) { return values.find(name)->second.boolean(); };
-  CompileOptions out;
-  out.backend = values.find("backend")->second.text_value();
-  out.cpu = values.find("cpu")->second.text_value();
-  out.arch = values.find("arch")->second.text_value();
-  out.code = truth("code");
-  out.use_cache = truth("cache");
-  out.strict = truth("strict");
-  out.require_hit = truth("require_hit");
-  out.passes = texts(values, "passes");
-  out.disable_passes = texts(values, "disable_passes");
-  out.fuse = truth("fuse");
-  const std::string &rounding = values.find("rounding")->second.text_value();
-  if (rounding != "strict" && rounding != "relaxed")
-    return invalid("option 'rounding' is '", rounding, "', expected 'strict' or 'relaxed'");
-  out.rounding = rounding == "strict" ? Rounding::strict : Rounding::relaxed;
-  KILN_ASSIGN(out.compile_threads, in_range<uint32_t>(values, "compile_threads"));
-  return out;
+  return read_options("compile", compile_option_rows(), options);
 }
 
 Status no_options(std::string_view what, const kiln_options *options) {
@@ -149,6 +120,14 @@ kiln_error *kiln_options_set_text(kiln_options *options, const char *name, uint6
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const std::string_view text, check.text(value, value_size, "value"));
     return set(options, check, name, name_size, std::string(text));
+  });
+}
+
+kiln_error *kiln_options_describe(kiln_report **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.pointer(out, "out"));
+    *out = make_report(describe_options()).release();
+    return {};
   });
 }
 

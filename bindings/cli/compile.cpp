@@ -17,6 +17,9 @@ constexpr Flag flags[] = {
     cpu_flag,
     arch_flag,
     rounding_flag,
+    passes_flag,
+    disable_passes_flag,
+    option_flag,
     threads_flag,
     stats_flag,
 };

@@ -51,6 +51,18 @@ void Options::set(std::string_view name, std::string_view value) {
   check(kiln_options_set_text(handle_.get(), name.data(), name.size(), value.data(), value.size()));
 }
 
+void Options::set(std::string_view name, const std::vector<std::string> &values) {
+  std::vector<kiln_text> texts;
+  for (const std::string &value : values) texts.push_back({value.data(), value.size()});
+  kiln_attr attr = {};
+  attr.name = name.data();
+  attr.name_size = name.size();
+  attr.kind = KILN_ATTR_TEXT | KILN_ATTR_LIST;
+  attr.count = texts.size();
+  attr.data = texts.data();
+  check(kiln_options_set(handle_.get(), &attr));
+}
+
 std::string Report::text(std::string_view path) const {
   kiln_text value = {};
   check(kiln_report_get_text(handle_.get(), path.data(), path.size(), &value));

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kiln::cli {
 
@@ -54,6 +55,7 @@ class Options {
   void set(std::string_view name, int64_t value);
   void set(std::string_view name, bool value);
   void set(std::string_view name, std::string_view value);
+  void set(std::string_view name, const std::vector<std::string> &values);
   void set(std::string_view name, const char *value) { set(name, std::string_view(value)); }
   const kiln_options *get() const { return handle_.get(); }
 

@@ -87,24 +87,6 @@ Session::~Session() = default;
 
 void Session::finish_progress() const { progress_->finish(); }
 
-Options compile_options(const Args &args, std::optional<std::string_view> implied_backend) {
-  Options options;
-  const auto given = args.get(backend_flag.name);
-  const auto backend = given ? given : implied_backend;
-  if (backend) options.set("backend", *backend);
-  if (const auto cpu = args.get(cpu_flag.name)) {
-    if (backend.value_or("cpu") != "cpu") throw Usage("--cpu is for --backend cpu");
-    options.set("cpu", *cpu);
-  }
-  if (const auto arch = args.get(arch_flag.name)) {
-    if (backend != "cuda") throw Usage("--arch is for --backend cuda");
-    options.set("arch", *arch);
-  }
-  if (const auto rounding = args.get(rounding_flag.name)) options.set("rounding", *rounding);
-  if (args.has(strict_flag.name)) options.set("strict", true);
-  return options;
-}
-
 namespace {
 
 constexpr uint64_t longest_graph = uint64_t{1} << 30;  // bytes of JSON; what is larger is no graph that somebody meant
@@ -164,14 +146,6 @@ Subject load(const Session &session, const std::string &path) {
     subject.executable = make<Executable>(kiln_executable_load, session.context(), path.data(), path.size());
   }
   return subject;
-}
-
-void refuse_compile_flags(const Args &args) {
-  for (const Flag &flag : {plugin_flag, backend_flag, cpu_flag, arch_flag, rounding_flag, strict_flag}) {
-    if (args.has(flag.name)) {
-      throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
-    }
-  }
 }
 
 Compiled compile(const Session &session, const Graph &graph, const Options &options) {

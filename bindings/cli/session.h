@@ -18,6 +18,10 @@ inline constexpr Flag cpu_flag{
 inline constexpr Flag arch_flag{"--arch", "NAME",
                                 "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
 inline constexpr Flag rounding_flag{"--rounding", "strict|relaxed", "whether results may depend on fusion (strict)"};
+inline constexpr Flag passes_flag{"--passes", "NAME,NAME", "of the passes that plugins register, run these (all)"};
+inline constexpr Flag disable_passes_flag{"--disable-passes", "NAME,NAME", "leave these passes out, built-in or not"};
+inline constexpr Flag option_flag{"--option", "NAME=VALUE", "set an option of the compile; kiln options lists them",
+                                  true};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};
 inline constexpr Flag cache_flag{"--cache", "DIR|off", "the cache's folder (the user's cache folder)"};
 inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be bypassed"};
@@ -46,8 +50,8 @@ class Session {
   Context context_;
 };
 
-// The options that --backend (or the backend that another flag implies), --cpu, --arch, --rounding and --strict ask
-// for. Their values are not checked here: the compile refuses a backend, CPU or architecture that it does not know.
+// The options that the flags ask for; another flag may imply a backend. Values are not checked here, but for those of
+// --option to be of its kind: the compile refuses a backend, CPU, architecture or pass that it does not know.
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).

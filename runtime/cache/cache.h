@@ -17,6 +17,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "runtime/cache/artifact_bytes.h"
+#include "runtime/cache/in_flight.h"
 
 namespace kiln {
 
@@ -44,9 +45,12 @@ class Cache {
   // that what is compiled instead can be published.
   Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
+  // What compiles look up before they look for a record.
+  InFlight &in_flight() { return in_flight_; }
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
   void reject(const Digest &graph_key, const Lookup &found);
-  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
+  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them. From then on
+  // the artifact is in flight no more.
   Status publish(const Artifact &artifact);
 
   std::optional<Image> find_kernel(const Digest &kernel_key);
@@ -93,6 +97,7 @@ class Cache {
   std::atomic<bool> is_locked_out_{false};  // the last one who waited for a turn to write got none
   mutable std::mutex error_mutex_;
   std::string last_io_error_;
+  InFlight in_flight_;
 };
 
 }  // namespace kiln

@@ -53,8 +53,7 @@ Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
 
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
   std::vector<KeyComponent> components = {graph_component(inputs.graph), ops_component(inputs.graph)};
-  components.push_back(component(
-      "options", join(inputs.options, ", ", [](const KeyOption &o) { return str_cat(o.name, "=", o.value); })));
+  components.push_back(component("options", std::string(inputs.options)));
   uint64_t position = 0;
   for (const std::shared_ptr<const Pass> &pass : inputs.late) {
     KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++));

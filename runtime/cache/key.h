@@ -14,17 +14,11 @@
 
 namespace kiln {
 
-// An option of the compile that changes its artifact. The others are left out of the key: use_cache, strict and
-// require_hit choose how to look up, compile_threads how fast to compile, want_ir and want_asm what to show.
-struct KeyOption {
-  std::string name, value;
-};
-
 // All that a graph's key covers. `graph` is what the early passes made; `late` are the passes that would run on it, in
 // order.
 struct KeyInputs {
   const Graph &graph;
-  std::span<const KeyOption> options;
+  std::string_view options;  // those of the compile that change its artifact
   std::span<const std::shared_ptr<const Pass>> late;
   const Target &target;
   std::string_view backend, build_id;

@@ -90,12 +90,12 @@ Status PassList::remove(uint64_t registration) {
   return {};
 }
 
-Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<const std::string> only,
+Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::optional<std::vector<std::string>> &only,
                                                                   std::span<const std::string> without) const {
   auto has = [](std::span<const std::string> names, const std::string &name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  for (std::span<const std::string> names : {only, without}) {
+  for (std::span<const std::string> names : {only ? std::span(*only) : std::span<const std::string>(), without}) {
     for (const std::string &name : names) {
       if (std::any_of(passes_.begin(), passes_.end(), [&](const auto &pass) { return pass->name == name; })) continue;
       return error(Code::unknown_name, "no pass is named '", name,
@@ -104,8 +104,7 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(std::span<cons
   }
   std::vector<std::shared_ptr<const Pass>> selected;
   for (const auto &pass : passes_) {
-    if ((only.empty() || pass->built_in() || has(only, pass->name)) && !has(without, pass->name))
-      selected.push_back(pass);
+    if ((!only || pass->built_in() || has(*only, pass->name)) && !has(without, pass->name)) selected.push_back(pass);
   }
   // passes_ is in order of registration, built-ins first, and the sort is stable.
   std::stable_sort(selected.begin(), selected.end(), [](const auto &a, const auto &b) {

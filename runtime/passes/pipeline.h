@@ -3,6 +3,7 @@
 // pre_grad early passes run before the key is made: what they made is what is keyed. All others run after a miss.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +26,9 @@ class PassList {
   // Refuses: a second registration of one (UUID, name) or one name; an all-zero UUID; late without identity.
   Status add(std::shared_ptr<const Pass> pass);
   Status remove(uint64_t registration);
-  // Ordered by stage, priority, registration. `only` chooses among registered passes (built-ins stay), `without`
-  // removes any; both are exact names, an unknown one is an error.
-  Result<std::vector<std::shared_ptr<const Pass>>> select(std::span<const std::string> only,
+  // Ordered by stage, priority, registration. `only` (none: all) chooses among registered passes (built-ins stay),
+  // `without` removes any; both are exact names, an unknown one is an error.
+  Result<std::vector<std::shared_ptr<const Pass>>> select(const std::optional<std::vector<std::string>> &only,
                                                           std::span<const std::string> without) const;
   std::span<const std::shared_ptr<const Pass>> all() const { return passes_; }
 

@@ -11,5 +11,6 @@ namespace kiln {
 std::string describe(const Op &op);
 std::string describe(const Graph &graph);
 std::string describe(const Executable &executable);
+std::string describe_options();  // of contexts and compiles
 
 }  // namespace kiln

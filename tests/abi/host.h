@@ -32,10 +32,10 @@ using Blob = std::unique_ptr<kiln_blob, Destroy<kiln_blob_destroy>>;
 
 inline std::string text_of(kiln_text text) { return {text.data, static_cast<size_t>(text.size)}; }
 
-// What a call returned; KILN_OK when it was NULL. The report is the lookup's reason, if there is one.
+// What a call returned; KILN_OK when it was NULL. Of the report, the lookup and its reason, if there is one.
 struct Error {
   uint32_t code = KILN_OK;
-  std::string message, plugin, cause, reason;
+  std::string message, plugin, cause, lookup, reason;
   bool operator==(const Error &) const = default;
 };
 inline std::ostream &operator<<(std::ostream &out, const Error &error) {
@@ -55,9 +55,13 @@ inline Error take(kiln_error *error) {
     taken.cause = text_of(text);
   }
   if (const kiln_report *report = kiln_error_report(error)) {
-    kiln_error *missing = kiln_report_get_text(report, "reason", 6, &text);
-    if (!missing) taken.reason = text_of(text);
-    kiln_error_destroy(missing);
+    const auto read = [&](std::string_view name, std::string &into) {
+      kiln_error *missing = kiln_report_get_text(report, name.data(), name.size(), &text);
+      if (!missing) into = text_of(text);
+      kiln_error_destroy(missing);
+    };
+    read("lookup", taken.lookup);
+    read("reason", taken.reason);
   }
   kiln_error_destroy(error);
   return taken;

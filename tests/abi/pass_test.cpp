@@ -5,36 +5,14 @@
 #include <stdexcept>
 
 #include "host.h"
+#include "test_pass.h"
 #include "tests/temporary_folder.h"
 
 namespace {
 
-constexpr uint8_t some_uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-
-// A pass whose run is any function; counts how often it was destroyed.
-struct TestPass {
-  std::function<kiln_error *(kiln_pass_call *)> body;
-  int destroyed = 0;
-  kiln_pass pass{};
-
-  explicit TestPass(std::function<kiln_error *(kiln_pass_call *)> does, std::string_view name = "test")
-      : body(std::move(does)) {
-    pass.struct_size = sizeof pass;
-    pass.stage = KILN_STAGE_POST_GRAD;
-    pass.name = name.data();
-    pass.name_size = name.size();
-    pass.user = this;
-    pass.run = [](void *user, kiln_pass_call *call) { return static_cast<TestPass *>(user)->body(call); };
-    pass.destroy = [](void *user) { static_cast<TestPass *>(user)->destroyed++; };
-  }
-  TestPass(const TestPass &) = delete;
-  void identify() {
-    pass.uuid = some_uuid;
-    pass.flags |= KILN_PASS_UUID_SUFFICES;
-  }
-};
-
-kiln_error *nothing(kiln_pass_call *call) { return kiln_pass_done(call, 0); }
+using host::nothing;
+using host::some_uuid;
+using host::TestPass;
 
 // Replaces neg(neg(x)) by x; `twice` is the outer one's name.
 kiln_error *drop_double_negation(kiln_pass_call *call) {
@@ -84,6 +62,35 @@ TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
   });
   EXPECT_NE(strict.error.code, KILN_OK);
   EXPECT_NE(strict.error.message.find("pass 'test'"), std::string::npos) << strict.error.message;
+  EXPECT_EQ(strict.error.lookup, "BYPASS");
+  EXPECT_NE(strict.error.reason.find("pass 'test'"), std::string::npos) << strict.error.reason;
+}
+
+TEST_F(PassTest, WithoutIdentityAndTimingOneWarningIsGiven) {
+  std::vector<std::string> warnings;
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << KILN_EVENT_WARNING;
+  sink.user = &warnings;
+  sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
+    static_cast<std::vector<std::string> *>(user)->emplace_back(text, size);
+    return 0;
+  };
+  context = host::make_context("off", &sink);
+  graph = host::parse(context.get(), host::small_graph);
+  TestPass late(nothing, "late"), early(nothing, "early"), timed(nothing, "timed"), identified(nothing, "identified");
+  early.pass.stage = timed.pass.stage = KILN_STAGE_PRE_GRAD;
+  timed.pass.timing = KILN_TIMING_EARLY;
+  identified.identify();
+  for (TestPass *pass : {&late, &early, &timed, &identified}) ASSERT_EQ(add(*pass), host::Error());
+  for (int i = 0; i < 2; i++) EXPECT_EQ(compile().error, host::Error());
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("pass 'late' of "), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("neither an identity nor a timing: compiles that run it do not use the cache"),
+            std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[1].find("pass 'early' of "), std::string::npos) << warnings[1];
+  context = nullptr;  // before the passes, which it owns
 }
 
 TEST_F(PassTest, WithIdentityTheCacheIsUsed) {

@@ -329,7 +329,7 @@ TEST_F(CompileCache, TextsOfKernelsAreDeliveredWithoutAskingTheCache) {
 TEST_F(CompileCache, RefusesAnUnknownBackendAndAnUnknownCpu) {
   EXPECT_EQ(compile(chain, {.backend = "tpu"}).status().code(), Code::unknown_name);
   EXPECT_FALSE(compile(chain, {.cpu = "z80"}).ok());
-  EXPECT_EQ(compile(chain, {.passes = {"no_such_pass"}}).status().code(), Code::unknown_name);
+  EXPECT_EQ(compile(chain, {.passes = std::vector<std::string>{"no_such_pass"}}).status().code(), Code::unknown_name);
 }
 
 TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {

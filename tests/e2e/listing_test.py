@@ -53,6 +53,20 @@ class OpsTest(Case):
         page = (pathlib.Path(__file__).parents[2] / "docs" / "ops.md").read_text()
         self.assertEqual(page, self.kiln("ops", "--markdown"), "run: ./dev docs")
 
+    def test_options_are_listed_with_what_keys_them(self):
+        options = {option["name"]: option for option in json.loads(self.kiln("options", "--json"))["compile"]}
+        self.assertTrue(options["fuse"]["keyed"])
+        self.assertEqual((options["fuse"]["kind"], options["fuse"]["default"]), ("bool", "true"))
+        self.assertFalse(options["strict"]["keyed"])
+        self.assertEqual((options["passes"]["kind"], options["passes"]["list"]), ("text", True))
+        for option in options.values():
+            self.assertNotEqual(option["keyed"], bool(option["unkeyed"]), option["name"])
+            self.assertIn(option["name"] + " ", self.kiln("options"))
+
+    def test_the_documentation_is_that_of_the_options(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs" / "options.md").read_text()
+        self.assertEqual(page, self.kiln("options", "--markdown"), "run: ./dev docs")
+
     def test_an_unknown_op_gets_the_nearest(self):
         self.assertIn("matmul", self.kiln("ops", "matmull", code=2))
 

@@ -67,7 +67,7 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - cache bool = true
  * - strict bool = false: a cache that is off, or that is bypassed because of a pass, is an error
  * - require_hit bool = false: all but a hit is KILN_NOT_CACHED
- * - passes text[]: exact names of those to run; empty: all
+ * - passes text[]: exact names of the registered passes to run; not given: all; an empty list: none
  * - disable_passes text[]: exact names of those to leave out
  * - fuse bool = true
  * - rounding text = "strict": each 16-bit value is rounded where its op ends, and sums have one order, however the
@@ -90,6 +90,9 @@ KILN_EXPORT kiln_error *kiln_options_set_bool(kiln_options *options, const char 
 /* Sets an option of kind text, which is copied. KILN_INVALID_ARGUMENT when it is not UTF-8. */
 KILN_EXPORT kiln_error *kiln_options_set_text(kiln_options *options, const char *name, uint64_t name_size,
                                               const char *value, uint64_t value_size);
+/* All options there are: {"context": [{"name", "kind", "list", "default" (as text), "keyed" (whether its value is part
+ * of a graph's key), "unkeyed" (why not), "doc"}], "compile": [...]}. The caller owns *out. Any thread. */
+KILN_EXPORT kiln_error *kiln_options_describe(kiln_report **out);
 /* What received the options has its own copy. */
 KILN_EXPORT void kiln_options_destroy(kiln_options *options);
 
@@ -164,15 +167,17 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
 
 /* ---- compiling and executables */
 
-/* Compiles, or takes it from the cache. *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the
- * cache was not asked; "REJECT": what lay in the record's place cannot be used, and was put aside), "reason", "key",
- * "passes_run": {NAME: rewrites}, "passes": [{"name", "stage", "rewrites", "runs", "ms", "nodes_before",
- * "nodes_after"}], "kernels_compiled", "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call
- * and its preparation), "materialised" (tensors that are in memory only because kernels would have grown too large
- * without: copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms",
- * "backend", "target", "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes",
- * "group_threads", "whole_group"}] (of "cuda")}. On failure the same hangs on the error, as far as the compile came;
- * where another compiler refused a kernel, its {"log", "options", "source"} instead. */
+/* Compiles, or takes it from the cache. Where another thread compiles the same in this context, that is waited for and
+ * shared: a HIT with the reason "in flight". (What a pass compiles does not wait: it is compiled, and not saved.)
+ * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
+ * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
+ * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after"}], "kernels_compiled",
+ * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
+ * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
+ * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
+ * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda")}. On
+ * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its {"log",
+ * "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* Writes the artifact into one file. A regular file appears whole or not at all; a FIFO, a device or the target of a

@@ -11,7 +11,7 @@ using test::graph_of;
 // Everything that a key is made of, to be changed one by one.
 struct Request {
   std::string graph = f32_graph("x", "8", R"({"name":"y","op":"exp","inputs":["x"]})", "y");
-  std::vector<KeyOption> options = {{"fuse", "true"}};
+  std::string options = "fuse=true";
   std::vector<Pass> late = {{.name = "first", .plugin = "p.so", .version = "1", .uuid = Uuid{1}},
                             {.name = "second", .plugin = "p.so", .version = "1", .uuid = Uuid{2}}};
   Target target;
@@ -48,7 +48,7 @@ TEST(Key, IsTheSameForTheSameRequest) {
 }
 
 TEST(Key, NamesTheComponentThatDiffers) {
-  EXPECT_EQ(changed([](Request &r) { r.options[0].value = "false"; }), Names{"options"});
+  EXPECT_EQ(changed([](Request &r) { r.options = "fuse=false"; }), Names{"options"});
   EXPECT_EQ(changed([](Request &r) { r.target = *Target::by_name("v4"); }), Names{"target"});
   EXPECT_EQ(changed([](Request &r) { r.target = Target::device("sm_90"); }), Names{"target"});
   EXPECT_EQ(changed([](Request &r) { r.backend = "reference"; }), Names{"backend"});

@@ -18,7 +18,9 @@ std::shared_ptr<Pass> make_pass(std::string name, Stage stage = Stage::post_grad
   return pass;
 }
 
-std::string names(const PassList &list, std::vector<std::string> only = {}, std::vector<std::string> without = {}) {
+using Names = std::vector<std::string>;
+
+std::string names(const PassList &list, const std::optional<Names> &only = {}, const Names &without = {}) {
   const auto selected = list.select(only, without);
   if (!selected.ok()) return selected.status().message();
   return join(*selected, " ", [](const auto &pass) { return pass->name; });
@@ -32,10 +34,11 @@ TEST(PassList, OrdersByStagePriorityAndRegistration) {
   ASSERT_TRUE(list.add(make_pass("b", Stage::pre_grad, 2)).ok());
   ASSERT_TRUE(list.add(make_pass("a", Stage::pre_grad, 1)).ok());
   EXPECT_EQ(names(list), "a b c d e");
-  EXPECT_EQ(names(list, {"e", "a"}), "a e") << "selecting does not reorder";
+  EXPECT_EQ(names(list, Names{}), "") << "an empty list selects none";
+  EXPECT_EQ(names(list, Names{"e", "a"}), "a e") << "selecting does not reorder";
   EXPECT_EQ(names(list, {}, {"a", "d"}), "b c e");
-  EXPECT_EQ(names(list, {"a", "b"}, {"a"}), "b");
-  EXPECT_EQ(names(list, {"z"}), "no pass is named 'z'; there are: d, e, c, b, a");
+  EXPECT_EQ(names(list, Names{"a", "b"}, {"a"}), "b");
+  EXPECT_EQ(names(list, Names{"z"}), "no pass is named 'z'; there are: d, e, c, b, a");
 }
 
 TEST(PassList, OnlyRegisteredPassesAreRemoved) {

@@ -1,0 +1,73 @@
+#include "runtime/cache/in_flight.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "jit/base/stack.h"
+
+namespace kiln {
+
+InFlight::Lead &InFlight::Lead::operator=(Lead &&other) noexcept {
+  Lead taken(std::move(other));
+  std::swap(of_, taken.of_), std::swap(key_, taken.key_), entry_.swap(taken.entry_);
+  return *this;
+}
+
+void InFlight::Lead::end(std::shared_ptr<const Artifact> artifact, bool keep) {
+  if (!entry_) return;
+  const std::lock_guard lock(of_->mutex_);
+  entry_->over = true;
+  entry_->artifact = std::move(artifact);
+  // In a forked child the entry may be gone, and its place another's.
+  if (const auto at = of_->entries_.find(key_); !keep && at != of_->entries_.end() && at->second == entry_)
+    of_->entries_.erase(at);
+  of_->wake_.notify_all();
+  entry_ = nullptr;
+}
+
+bool InFlight::is_making(std::thread::id thread) const {
+  return std::ranges::any_of(entries_,
+                             [&](const auto &entry) { return !entry.second->over && entry.second->maker == thread; });
+}
+
+Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function<Status()> &ask) {
+  constexpr auto between_questions = std::chrono::milliseconds(20);
+  const std::thread::id self = calling_thread();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::shared_ptr<Entry> &there = entries_[key];
+    if (!there) {
+      there = std::make_shared<Entry>(Entry{.maker = self, .artifact = nullptr});
+      Entered entered;
+      entered.lead.of_ = this;
+      entered.lead.key_ = key;
+      entered.lead.entry_ = there;
+      return entered;
+    }
+    const std::shared_ptr<Entry> other = there;
+    if (!other->over && is_making(self)) return Entered();
+    while (!other->over) {
+      wake_.wait_for(lock, between_questions);
+      if (other->over) break;
+      lock.unlock();
+      KILN_TRY(ask());
+      lock.lock();
+    }
+    if (other->artifact) return Entered{.artifact = other->artifact};
+  }
+}
+
+void InFlight::written(const Digest &key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto at = entries_.find(key); at != entries_.end() && at->second->over) entries_.erase(at);
+}
+
+void InFlight::in_forked_child() {
+  entries_.clear();                      // their makers, and who writes what they made, are not here
+  new (&wake_) std::condition_variable;  // whoever waits on the old one is not here: its destructor would wait for it
+  mutex_.unlock();
+}
+
+}  // namespace kiln

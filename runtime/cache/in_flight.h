@@ -1,0 +1,75 @@
+// Artifacts that compiles of this process are making, or that wait to be written: a compile of the same key takes what
+// comes of it instead of making it again. Between processes nothing is shared before a record is on disk.
+// Threads: all methods from any thread; no lock is held while `ask` runs.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "jit/base/process.h"
+#include "jit/base/status.h"
+#include "runtime/plan/artifact.h"
+
+namespace kiln {
+
+class InFlight {
+  struct Entry {
+    std::thread::id maker;
+    bool over = false;  // made, or given up
+    std::shared_ptr<const Artifact> artifact;
+  };
+
+ public:
+  // The duty to make what a key names. Ends with made() or found(); destroyed before, it passes to one who waits.
+  class Lead {
+   public:
+    Lead() = default;  // nobody's
+    Lead(Lead &&other) noexcept { std::swap(of_, other.of_), std::swap(key_, other.key_), entry_.swap(other.entry_); }
+    Lead &operator=(Lead &&other) noexcept;
+    ~Lead() { end(nullptr, false); }
+    explicit operator bool() const { return entry_ != nullptr; }
+    // Whoever asks for the key from now on is given the artifact, until it is written().
+    void made(std::shared_ptr<const Artifact> artifact) { end(std::move(artifact), true); }
+    // It was on disk: only those who wait are given it.
+    void found(std::shared_ptr<const Artifact> artifact) { end(std::move(artifact), false); }
+
+   private:
+    friend class InFlight;
+    void end(std::shared_ptr<const Artifact> artifact, bool keep);
+    InFlight *of_ = nullptr;
+    Digest key_;
+    std::shared_ptr<Entry> entry_;
+  };
+
+  InFlight() = default;
+  InFlight(const InFlight &) = delete;
+  InFlight &operator=(const InFlight &) = delete;
+
+  struct Entered {
+    std::shared_ptr<const Artifact> artifact = nullptr;  // what another compile made
+    Lead lead = {};  // without an artifact: the caller makes it. Nobody's: for itself alone, because it may not wait
+  };
+  // Waits while another thread makes what `key` names, and asks from time to time whether to go on; its error is
+  // returned. A thread that is making something never waits, for then two could wait for one another: it is inside a
+  // compile that a pass started.
+  Result<Entered> enter(const Digest &key, const std::function<Status()> &ask);
+  // A record of the key can be read, or never will be.
+  void written(const Digest &key);
+
+ private:
+  bool is_making(std::thread::id thread) const;
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::map<Digest, std::shared_ptr<Entry>> entries_;
+
+  void in_forked_child();
+  const AtFork at_fork_{{.before = [this] { mutex_.lock(); },
+                         .in_parent = [this] { mutex_.unlock(); },
+                         .in_child = [this] { in_forked_child(); }}};
+};
+
+}  // namespace kiln

@@ -1,0 +1,60 @@
+#include "runtime/compile_options.h"
+
+#include <array>
+
+namespace kiln {
+
+AttrValue to_attr(Rounding rounding) { return std::string(name_of(rounding)); }
+Status from_attr(const AttrValue &value, Rounding &out) {
+  const std::string &name = value.text_value();
+  if (name != "strict" && name != "relaxed") return invalid("is '", name, "', expected 'strict' or 'relaxed'");
+  out = name == "strict" ? Rounding::strict : Rounding::relaxed;
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view in_target = "the component 'target' has what comes of it";
+constexpr std::string_view in_passes = "each pass that runs late is a component";
+constexpr std::string_view of_lookup = "it says how to look up, not what to make";
+
+using O = CompileOptions;
+const std::array rows = {
+    option_row<&O::backend>("backend", "it is a component of its own", "what runs the graph: cpu, cuda or reference"),
+    option_row<&O::cpu>("cpu", in_target,
+                        "of cpu and reference: the processor to make code for: native (all that this machine has), "
+                        "x86-64, v3, v4, then +FEATURE and -FEATURE"),
+    option_row<&O::arch>("arch", in_target,
+                         "of cuda: the GPU to make code for: native (the one that is there), sm_80, sm_90, ..."),
+    option_row<&O::code>("code", "without code the cache is not used",
+                         "false: kernels are made, but not compiled; the executable can be looked at, not called"),
+    option_row<&O::use_cache>("cache", of_lookup, "whether to use the context's cache"),
+    option_row<&O::strict>("strict", of_lookup,
+                           "a cache that is off, or that is bypassed because of a pass, is an error"),
+    option_row<&O::require_hit>("require_hit", of_lookup, "all but a hit is an error, NOT_CACHED, with the report"),
+    option_row<&O::passes>("passes", in_passes,
+                           "exact names of the registered passes to run; not given: all; an empty list: none"),
+    option_row<&O::disable_passes>("disable_passes", in_passes,
+                                   "exact names of passes to leave out, built-in ones, too"),
+    option_row<&O::fuse>("fuse", "", "whether ops may share kernels"),
+    option_row<&O::rounding>("rounding", "",
+                             "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
+                             "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, and "
+                             "sums are as it is fastest"),
+    option_row<&O::compile_threads>("compile_threads", "it says how fast to compile",
+                                    "threads that compile kernels; 0: one per usable core"),
+};
+
+}  // namespace
+
+std::span<const OptionRow<CompileOptions>> compile_option_rows() { return rows; }
+
+std::string keyed_text(const CompileOptions &options) {
+  std::string text;
+  for (const auto &row : rows)
+    if (row.unkeyed.empty())
+      str_append(text, str_cat(text.empty() ? "" : ", ", row.name, "=", row.get(options).text()));
+  return text;
+}
+
+}  // namespace kiln

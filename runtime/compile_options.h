@@ -1,0 +1,42 @@
+// What a host may ask of a compile.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/options.h"
+
+namespace kiln {
+
+// strict: each 16-bit value of the graph is rounded where its op ends, and sums have one order, so that results do not
+// depend on how a graph is cut, fused and scheduled. relaxed: 16-bit values that only other ops of the graph read may
+// stay f32, and sums are added up as it is fastest.
+enum class Rounding : uint8_t { strict, relaxed };
+inline std::string_view name_of(Rounding rounding) { return rounding == Rounding::strict ? "strict" : "relaxed"; }
+AttrValue to_attr(Rounding rounding);
+Status from_attr(const AttrValue &value, Rounding &out);
+
+struct CompileOptions {
+  std::string backend = "cpu";  // runtime/regions/backend.h lists them
+  std::string cpu = "native";   // Target::by_name
+  std::string arch = "native";  // of a backend for a device; "native": the device's own, which must be there
+  bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called
+  bool use_cache = true;
+  bool strict = false;                                  // a bypass that the host did not ask for is an error
+  bool require_hit = false;                             // anything but HIT is an error NOT_CACHED with the report
+  std::optional<std::vector<std::string>> passes = {};  // exact names of those to run; none: all
+  std::vector<std::string> disable_passes = {};
+  bool fuse = true;
+  Rounding rounding = Rounding::strict;
+  uint32_t compile_threads = 0;            // 0: one per usable core
+  bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
+};
+
+std::span<const OptionRow<CompileOptions>> compile_option_rows();
+// Of those that are in the key, "fuse=true, rounding=strict".
+std::string keyed_text(const CompileOptions &options);
+
+}  // namespace kiln

@@ -1,0 +1,32 @@
+#include "jit/base/json_writer.h"
+#include "runtime/compile_options.h"
+#include "runtime/context_options.h"
+#include "runtime/report/describe.h"
+
+namespace kiln {
+namespace {
+
+template <class Options>
+void write_rows(std::string_view what, std::span<const OptionRow<Options>> rows, JsonWriter &json) {
+  json.key(what).begin_list();
+  for (const auto &row : rows) {
+    const AttrValue fallback = row.get(Options());
+    json.begin_object().member("name", row.name).member("kind", name_of(fallback.kind()));
+    json.member("list", fallback.is_list).member("default", fallback.text());
+    json.member("keyed", row.unkeyed.empty()).member("unkeyed", row.unkeyed).member("doc", row.doc).end_object();
+  }
+  json.end_list();
+}
+
+}  // namespace
+
+std::string describe_options() {
+  JsonWriter json;
+  json.begin_object();
+  write_rows("context", context_option_rows(), json);
+  write_rows("compile", compile_option_rows(), json);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace kiln
