@@ -6,6 +6,7 @@
 
 #include "runtime/graph/edit.h"
 #include "runtime/ops/nested.h"
+#include "runtime/regions/grouping.h"
 
 namespace kiln {
 namespace {
@@ -18,44 +19,63 @@ Region whole_graph(const GraphPtr &graph, const std::string &backend) {
   return region;
 }
 
-// Code has even levels, control nodes odd ones: a node runs after all of lower levels.
+// What makes code goes together as far as control nodes allow, each of which is a region of its own.
 class Partitioner {
  public:
   Partitioner(const Graph &graph, const std::string &backend) : graph_(graph), backend_(backend) {}
 
   Result<std::vector<Region>> run() {
-    find_levels();
+    find_groups();
     find_crossing();
     std::vector<Region> regions;
-    for (uint32_t level = 0; level <= last_; level += 2) {
-      KILN_ASSIGN(Region code, code_of(level));
-      if (!code.outputs.empty() || writes_inputs(*code.graph)) regions.push_back(std::move(code));
-      for (const Node &node : graph_.nodes())
-        if (is_control(node) && levels_.at(node.id) == level + 1) regions.push_back(control(node));
+    KILN_TRY(add_code(front_, regions));
+    for (uint32_t group = 0; group < members_.size(); ++group) {
+      if (group == front_) continue;
+      if (is_control(*members_[group][0])) {
+        regions.push_back(control(*members_[group][0]));
+      } else {
+        KILN_TRY(add_code(group, regions));
+      }
     }
     return regions;
   }
 
  private:
+  static constexpr uint32_t none = UINT32_MAX;
   static bool mutates(const Node &node) { return node.op && (node.op->flags & op_flags::mutates); }
-  static bool writes_inputs(const Graph &graph) { return std::ranges::any_of(graph.nodes(), mutates); }
 
-  void find_levels() {
+  void find_groups() {
+    std::vector<const Node *> nodes;
+    std::map<uint32_t, uint32_t> places;  // by id
+    std::vector<std::vector<uint32_t>> uses;
+    std::vector<uint32_t> colors;
     for (const Node &node : graph_.nodes()) {
-      uint32_t level = 0;
-      for (ValueId input : node.inputs) level = std::max(level, levels_.at(input.node));
-      for (const Node *resolver : graph_.resolvers_for(node)) level = std::max(level, levels_.at(resolver->id));
-      if (is_control(node) != (level % 2 == 1)) ++level;
-      levels_[node.id] = level;
-      last_ = std::max(last_, level);
+      if (node.kind != Node::Kind::op) continue;
+      std::vector<uint32_t> &used = uses.emplace_back();
+      for (ValueId input : node.inputs)
+        if (const auto place = places.find(input.node); place != places.end()) used.push_back(place->second);
+      for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places.at(resolver->id));
+      if (mutates(node))  // what writes inputs runs when all that reads them has
+        for (const auto &[id, place] : places)
+          if (!mutates(*nodes[place])) used.push_back(place);
+      colors.push_back(is_control(node) ? 0 : 1);
+      places[node.id] = static_cast<uint32_t>(nodes.size());
+      nodes.push_back(&node);
     }
-    last_ += last_ % 2;
-    for (const Node &node : graph_.nodes())  // what writes inputs runs when all that reads them has
-      if (mutates(node)) levels_[node.id] = last_;
+    const Grouping grouping = group(uses, colors);
+    members_.resize(grouping.count);
+    std::vector<bool> waits(grouping.count);
+    for (size_t place = 0; place < nodes.size(); ++place) {
+      const uint32_t group = grouping.group_of[place];
+      groups_[nodes[place]->id] = group;
+      members_[group].push_back(nodes[place]);
+      for (const uint32_t used : uses[place]) waits[group] = waits[group] || grouping.group_of[used] != group;
+    }
+    for (uint32_t group = 0; group < grouping.count; ++group)
+      if (!waits[group] && !is_control(*members_[group][0])) front_ = group;  // there is one such group at most
   }
 
-  bool is_code(const Node &node) const { return node.kind == Node::Kind::op && !is_control(node); }
-  // Arguments and constants are read where they are, in any region; level 0 copies those that must be dense.
+  // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
   bool is_made(ValueId value) const { return graph_.find(value.node)->kind == Node::Kind::op; }
   bool is_dense_argument(ValueId value) const {
     const Node &node = *graph_.find(value.node);
@@ -66,7 +86,7 @@ class Partitioner {
   void find_crossing() {
     for (const Node &node : graph_.nodes()) {
       for (ValueId input : node.inputs) {
-        if (is_made(input) ? levels_.at(input.node) < levels_.at(node.id)
+        if (is_made(input) ? groups_.at(input.node) != groups_.at(node.id)
                            : is_control(node) && !is_dense_argument(input))
           note_crossing(input);
       }
@@ -92,8 +112,17 @@ class Partitioner {
     return other;
   }
 
-  Result<Region> code_of(uint32_t level) {
-    Region region{.backend = backend_};
+  // The region of that group's nodes and, of the first, of arguments; `none` has no nodes. Nothing, if it has no
+  // effect.
+  Status add_code(uint32_t group, std::vector<Region> &regions) const {
+    static const std::vector<const Node *> no_nodes;
+    const std::vector<const Node *> &members = group == none ? no_nodes : members_[group];
+    std::vector<ValueId> crossing = group == front_ ? crossing_of(arguments()) : std::vector<ValueId>();
+    for (const ValueId value : crossing_of(members)) crossing.push_back(value);
+    const bool writes_inputs = std::ranges::any_of(members, [](const Node *node) { return mutates(*node); });
+    if (crossing.empty() && !writes_inputs) return {};
+
+    Region region{.backend = backend_, .outputs = crossing};
     Edit edit;
     for (const auto &[name, info] : graph_.symbols()) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
@@ -112,33 +141,38 @@ class Partitioner {
       }
       return values[value] = made;
     };
-    for (const Node &node : graph_.nodes()) {
-      if (!is_code(node) || levels_.at(node.id) != level) continue;
+    for (const Node *node : members) {
       std::vector<ValueId> operands;
-      for (ValueId input : node.inputs) {
+      for (ValueId input : node->inputs) {
         KILN_ASSIGN(operands.emplace_back(), value_of(input));
       }
-      KILN_ASSIGN(const uint32_t id, edit.add(node.op, operands, node.attrs, node.name, node.annotations));
-      for (uint32_t k = 0; k < node.results.size(); ++k) values[{node.id, k}] = {id, k};
+      KILN_ASSIGN(const uint32_t id, edit.add(node->op, operands, node->attrs, node->name, node->annotations));
+      for (uint32_t k = 0; k < node->results.size(); ++k) values[{node->id, k}] = {id, k};
     }
     std::vector<GraphOutput> outputs;
-    for (ValueId value : crossing_at(level)) {
+    for (ValueId value : crossing) {
       KILN_ASSIGN(const ValueId inside, value_of(value));
       outputs.push_back({str_cat("output", outputs.size()), inside});
-      region.outputs.push_back(value);
     }
     KILN_TRY(edit.set_outputs(std::move(outputs)));
     KILN_ASSIGN(region.graph, edit.finish(false));
-    return region;
+    regions.push_back(std::move(region));
+    return {};
+  }
+
+  std::vector<const Node *> arguments() const {
+    std::vector<const Node *> nodes;
+    for (const Node &node : graph_.nodes())
+      if (node.kind != Node::Kind::op) nodes.push_back(&node);
+    return nodes;
   }
 
   // In the order of their nodes.
-  std::vector<ValueId> crossing_at(uint32_t level) const {
+  std::vector<ValueId> crossing_of(std::span<const Node *const> nodes) const {
     std::vector<ValueId> values;
-    for (const Node &node : graph_.nodes()) {
-      for (uint32_t k = 0; levels_.at(node.id) == level && k < node.results.size(); ++k)
-        if (crossing_.contains({node.id, k})) values.push_back({node.id, k});
-    }
+    for (const Node *node : nodes)
+      for (uint32_t k = 0; k < node->results.size(); ++k)
+        if (crossing_.contains({node->id, k})) values.push_back({node->id, k});
     return values;
   }
 
@@ -150,9 +184,10 @@ class Partitioner {
 
   const Graph &graph_;
   const std::string &backend_;
-  std::map<uint32_t, uint32_t> levels_;  // by node
-  std::set<ValueId> crossing_;           // what code makes for other regions and the outputs
-  uint32_t last_ = 0;                    // level of code
+  std::map<uint32_t, uint32_t> groups_;             // by op node
+  std::vector<std::vector<const Node *>> members_;  // of each group
+  uint32_t front_ = none;                           // the group of code that needs nothing of others
+  std::set<ValueId> crossing_;                      // what code makes for other regions and the outputs
 };
 
 }  // namespace
