@@ -126,8 +126,10 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
   CompileReport &report = work.report;
   if (report.lookup != Outcome::bypass) {
     KILN_TRY(work.phases.begin("lookup"));
-    KILN_ASSIGN(InFlight::Entered entered,
-                work.cache()->in_flight().enter(artifact.graph_key, [&] { return work.phases.go_on("in flight"); }));
+    KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, [&] {
+      if (!work.env.progress || !work.env.progress("in flight")) return Status();
+      return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
+    }));
     if (entered.artifact) {
       report.lookup = Outcome::hit;
       report.reason = "in flight";
@@ -140,7 +142,7 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
     report.lookup = found.outcome;
     report.reason = std::move(found.reason);
     if (found.outcome == Outcome::miss && !work.lead)
-      report.reason = "in flight, for which a pass's own compile does not wait";
+      report.reason = "in flight, for which a compile inside a compile does not wait";
     if (found.outcome == Outcome::hit) {
       name_as(graph, *found.artifact);
       Result<ExecutablePtr> executable = load(work, found.artifact);
@@ -165,8 +167,11 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
     if (work.lead) {
+      // Written when the task is done or dropped.
+      const std::shared_ptr<void> written(
+          nullptr, [cache, key = artifact->graph_key](void *) { cache->in_flight().written(key); });
       work.lead.made(artifact);
-      publish(work.env, [=] { return cache->publish(*artifact); });
+      publish(work.env, [=] { return (void)written, cache->publish(*artifact); });
     }
     std::vector<Image> images;
     for (uint32_t i : fresh) images.push_back(artifact->images[i]);

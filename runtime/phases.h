@@ -18,12 +18,9 @@ class Phases {
   Status begin(std::string_view name) {
     end();
     report_.phase_ms.emplace_back(name, 0);
-    return go_on(name);
-  }
-  // Asks the host, within a phase.
-  Status go_on(std::string_view what) const {
-    if (!env_.progress || !env_.progress(what)) return {};
-    return error(Code::cancelled, "the compile was cancelled before '", what, "'");
+    if (env_.progress && env_.progress(name))
+      return error(Code::cancelled, "the compile was cancelled before '", name, "'");
+    return {};
   }
   // The times in the report are complete after this; it is also done on leaving compile().
   void end() {

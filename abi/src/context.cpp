@@ -26,6 +26,7 @@ struct Sink {
     const uint32_t kind = static_cast<uint32_t>(event);
     if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
     const HostFloats floats;
+    const InCallback in_callback;
     return sink.event(sink.user, kind, text.data(), text.size()) != 0;
   }
 };

@@ -127,7 +127,9 @@ kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr 
         set.push_back(attr);
         continue;
       }
-      KILN_ASSIGN(removed.emplace_back(), check.text(attr.name, attr.name_size, "an annotation's name"));
+      KILN_ASSIGN(const std::string_view key, check.text(attr.name, attr.name_size, "an annotation's name"));
+      if (attr.count || attr.data || attr.reserved0) return check.fail("'", key, "' is taken away, but has a value");
+      removed.push_back(key);
     }
     KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, set.data(), set.size()));
     for (const std::string_view key : removed) KILN_TRY(changed->remove_annotation(id, key));

@@ -40,6 +40,7 @@ Status take_status(kiln_error *error) {
 Status call_back(const std::function<kiln_error *()> &callback) {
   try {
     const HostFloats floats;
+    const InCallback in_callback;
     return take_status(callback());
   } catch (const std::bad_alloc &) {
     return kiln::error(Code::out_of_memory, "out of memory");

@@ -1,6 +1,6 @@
 // What the flags of a command ask of a compile.
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "session.h"
 
@@ -45,15 +45,15 @@ constexpr Named flags_of_options[] = {{"backend", backend_flag},
                                       {"passes", passes_flag},
                                       {"disable_passes", disable_passes_flag}};
 
-// --option NAME=VALUE, for any option of a compile.
-void set_by_name(const Args &args, Options &options) {
+// --option NAME=VALUE, for any option of a compile. Returns the texts by name.
+std::map<std::string, std::string> set_by_name(const Args &args, Options &options) {
   const std::span<const std::string> given = args.all(option_flag.name);
-  if (given.empty()) return;
+  std::map<std::string, std::string> seen;
+  if (given.empty()) return seen;
   const Report known = report_of(kiln_options_describe);
   std::vector<std::string> names;
   for (size_t i = 0; i < known.count("compile"); ++i) names.push_back(known.text(path_of("compile", i, "name")));
   const std::vector<std::string_view> views(names.begin(), names.end());
-  std::set<std::string> seen;
   for (const std::string &text : given) {
     const size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
@@ -65,17 +65,19 @@ void set_by_name(const Args &args, Options &options) {
     for (const Named &named : flags_of_options)
       if (named.option == name && args.has(named.flag.name))
         throw Usage("option '" + name + "' is given twice, by --option and by " + std::string(named.flag.name));
-    if (!seen.insert(name).second) throw Usage("--option: '" + name + "' is given twice");
+    if (!seen.emplace(name, text.substr(equals + 1)).second) throw Usage("--option: '" + name + "' is given twice");
     set(known, static_cast<size_t>(at - names.begin()), text.substr(equals + 1), options);
   }
+  return seen;
 }
 
 }  // namespace
 
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend) {
   Options options;
-  set_by_name(args, options);
-  const auto given = args.get(backend_flag.name);
+  const std::map<std::string, std::string> by_name = set_by_name(args, options);
+  const auto named = by_name.find("backend");
+  const auto given = named == by_name.end() ? args.get(backend_flag.name) : std::optional(named->second);
   const auto backend = given ? given : implied_backend;
   if (backend) options.set("backend", *backend);
   if (const auto cpu = args.get(cpu_flag.name)) {

@@ -14,14 +14,13 @@ constexpr uintptr_t enough = uintptr_t{512} << 10;
 // Below the end of the first stack, whatever the limit on stacks, no other is: the system keeps 128 MiB free there.
 constexpr uintptr_t room_of_first = uintptr_t{64} << 20;
 
-thread_local std::thread::id worked_for;  // none: this thread works for itself
+thread_local bool in_callback = false;
 
 }  // namespace
 
-std::thread::id calling_thread() { return worked_for == std::thread::id() ? std::this_thread::get_id() : worked_for; }
-
-WorksFor::WorksFor(std::thread::id caller) { worked_for = caller; }
-WorksFor::~WorksFor() { worked_for = {}; }
+InCallback::InCallback(bool is) : before_(in_callback) { in_callback = before_ || is; }
+InCallback::~InCallback() { in_callback = before_; }
+bool InCallback::here() { return in_callback; }
 
 bool is_stack_short() {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));

@@ -130,9 +130,7 @@ void Cache::reject(const Digest &graph_key, const Lookup &found) {
 }
 
 Status Cache::publish(const Artifact &artifact) {
-  Status status = publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
-  in_flight_.written(artifact.graph_key);
-  return status;
+  return publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
 }
 
 std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {

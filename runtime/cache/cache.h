@@ -49,8 +49,7 @@ class Cache {
   InFlight &in_flight() { return in_flight_; }
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
   void reject(const Digest &graph_key, const Lookup &found);
-  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them. From then on
-  // the artifact is in flight no more.
+  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
   Status publish(const Artifact &artifact);
 
   std::optional<Image> find_kernel(const Digest &kernel_key);

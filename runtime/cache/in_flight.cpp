@@ -1,6 +1,5 @@
 #include "runtime/cache/in_flight.h"
 
-#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -27,27 +26,20 @@ void InFlight::Lead::end(std::shared_ptr<const Artifact> artifact, bool keep) {
   entry_ = nullptr;
 }
 
-bool InFlight::is_making(std::thread::id thread) const {
-  return std::ranges::any_of(entries_,
-                             [&](const auto &entry) { return !entry.second->over && entry.second->maker == thread; });
-}
-
 Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function<Status()> &ask) {
   constexpr auto between_questions = std::chrono::milliseconds(20);
-  const std::thread::id self = calling_thread();
   std::unique_lock lock(mutex_);
   for (;;) {
-    std::shared_ptr<Entry> &there = entries_[key];
-    if (!there) {
-      there = std::make_shared<Entry>(Entry{.maker = self, .artifact = nullptr});
+    const auto there = entries_.find(key);
+    if (there == entries_.end()) {
       Entered entered;
+      entered.lead.entry_ = entries_.emplace(key, std::make_shared<Entry>()).first->second;
       entered.lead.of_ = this;
       entered.lead.key_ = key;
-      entered.lead.entry_ = there;
       return entered;
     }
-    const std::shared_ptr<Entry> other = there;
-    if (!other->over && is_making(self)) return Entered();
+    const std::shared_ptr<Entry> other = there->second;
+    if (!other->over && InCallback::here()) return Entered();
     while (!other->over) {
       wake_.wait_for(lock, between_questions);
       if (other->over) break;

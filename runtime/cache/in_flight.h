@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "jit/base/process.h"
 #include "jit/base/status.h"
@@ -17,9 +16,8 @@ namespace kiln {
 
 class InFlight {
   struct Entry {
-    std::thread::id maker;
     bool over = false;  // made, or given up
-    std::shared_ptr<const Artifact> artifact;
+    std::shared_ptr<const Artifact> artifact = nullptr;
   };
 
  public:
@@ -52,16 +50,14 @@ class InFlight {
     std::shared_ptr<const Artifact> artifact = nullptr;  // what another compile made
     Lead lead = {};  // without an artifact: the caller makes it. Nobody's: for itself alone, because it may not wait
   };
-  // Waits while another thread makes what `key` names, and asks from time to time whether to go on; its error is
-  // returned. A thread that is making something never waits, for then two could wait for one another: it is inside a
-  // compile that a pass started.
+  // Waits while another compile makes what `key` names, and asks from time to time whether to go on; its error is
+  // returned. What foreign code calls from within a compile never waits (InCallback), for then two could wait for one
+  // another, or one for itself.
   Result<Entered> enter(const Digest &key, const std::function<Status()> &ask);
   // A record of the key can be read, or never will be.
   void written(const Digest &key);
 
  private:
-  bool is_making(std::thread::id thread) const;
-
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::map<Digest, std::shared_ptr<Entry>> entries_;

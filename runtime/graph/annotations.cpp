@@ -30,6 +30,11 @@ constexpr std::array definitions = {
     Definition{"kiln.region", AttrKind::text, check_region},
 };
 
+const Definition *find(std::string_view name) {
+  const auto *known = std::ranges::find(definitions, name, &Definition::name);
+  return known == definitions.end() ? nullptr : known;
+}
+
 bool is_annotation_kind(AttrKind kind) {
   return kind == AttrKind::i64 || kind == AttrKind::f64 || kind == AttrKind::text || kind == AttrKind::dtype ||
          kind == AttrKind::boolean;
@@ -37,15 +42,19 @@ bool is_annotation_kind(AttrKind kind) {
 
 }  // namespace
 
-Status check_annotation(std::string_view name, const AttrValue &value) {
+Status check_annotation_name(std::string_view name) {
   if (name.empty() || !is_utf8(name)) return invalid("an annotation's key is empty or not UTF-8");
+  if (!name.starts_with("kiln.") || find(name)) return {};
+  return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
+               join(definitions, ", ", [](const Definition &d) { return d.name; }));
+}
+
+Status check_annotation(std::string_view name, const AttrValue &value) {
+  KILN_TRY(check_annotation_name(name));
   if (!is_annotation_kind(value.kind()))
     return invalid("annotation '", name, "' is ", name_of(value.kind()), "; expected i64, f64, text, dtype or bool");
-  if (!name.starts_with("kiln.")) return {};
-  const auto *known = std::ranges::find(definitions, name, &Definition::name);
-  if (known == definitions.end())
-    return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
-                 join(definitions, ", ", [](const Definition &d) { return d.name; }));
+  const Definition *known = find(name);
+  if (!known) return {};
   if (value.kind() != known->kind || value.is_list)
     return error(Code::type_mismatch, "annotation '", name, "' is ", value.is_list ? "a list of " : "",
                  name_of(value.kind()), "; expected ", name_of(known->kind));

@@ -9,6 +9,8 @@
 
 namespace kiln {
 
+// unknown_name, invalid_argument: it is no annotation's.
+Status check_annotation_name(std::string_view name);
 // unknown_name: a name under `kiln.` that there is not; type_mismatch: another kind of value than it has;
 // invalid_argument: a value that it does not take, or a kind that no annotation has.
 Status check_annotation(std::string_view name, const AttrValue &value);

@@ -232,12 +232,15 @@ Status Edit::replace(ValueId from, ValueId to) {
                  "': the former is ", graph_.type(from).text(), ", the latter ", graph_.type(to).text());
   KILN_TRY(check_no_cycle(from, to));
   if (to.node >= first_new_id_ && graph_.find(to.node)->kind == Node::Kind::op) {
-    if (const Node &old = *graph_.find(from.node); !old.annotations.empty()) {
-      Replaced replaced{old.name, old.annotations, to.node};
-      KILN_TRY(inherit_annotations(replaced.name, replaced.annotations, graph_.writable(to.node)));
+    const Node &old = *graph_.find(from.node);
+    Replaced replaced{.name = old.name, .annotations = old.annotations, .by = to.node, .node = from.node};
+    if (!replaced.annotations.empty()) KILN_TRY(inherit_annotations(replaced, graph_.writable(to.node)));
+    // One that the edit made, and that stands for nothing yet, is made better: what follows is part of what it is for.
+    const bool stands = from.node < first_new_id_ || replacing_.contains(from.node);
+    if (stands || !replaced.annotations.empty()) {
       replaced_.push_back(std::move(replaced));
+      replacing_.insert(to.node);
     }
-    replacing_.insert(to.node);
   }
   std::vector<uint32_t> users = graph_.users(from);
   graph_.use_instead(from, to);

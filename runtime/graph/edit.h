@@ -44,9 +44,9 @@ class Edit {
   Status pop_scope();
   // All uses of `from`, by nodes and outputs, become uses of `to`. Same dtype and dims, else an error; so is a user of
   // `from` that `to` depends on, for that would close a cycle. When `to`'s node was added by this edit it inherits the
-  // annotations of from's node, and so do, when the edit is finished, the added nodes that it was made of, down to
-  // those that are old or replace something themselves. Two different values for one key are an error unless the added
-  // node set it itself. A failure changes nothing.
+  // annotations of from's node; two different values for one key are an error unless the added node set it itself. In
+  // the finished graph so do the nodes that it was made of: those that the edit added after from's node, down to others
+  // that replace something; each by the first replacement that it is part of. A failure changes nothing.
   Status replace(ValueId from, ValueId to);
   // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
   void retire(uint32_t node);
@@ -76,6 +76,13 @@ class Edit {
     std::string name;
   };
 
+  struct Replaced {
+    std::string name;
+    AttrMap annotations;
+    uint32_t by;    // an added op node
+    uint32_t node;  // that was replaced
+  };
+
   Status check_new_name(std::string_view name) const;
   Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
   uint32_t append(Node node);
@@ -88,23 +95,18 @@ class Edit {
   Status check_no_cycle(ValueId from, ValueId to);
   Result<AttrMap> in_scopes(AttrMap own) const;
   void drop_unmarks(uint32_t added);
-  Status inherit_annotations(const std::string &from, const AttrMap &annotations, Node &to);
-  Status hand_down_annotations();
+  Status inherit_annotations(const Replaced &from, Node &to);
+  void hand_down_annotations(Graph &finished) const;
 
   Graph graph_;                                                        // being edited
   uint32_t first_new_id_ = 1;                                          // nodes from here on were added by this edit
   std::vector<Scope> scopes_;                                          // innermost last
   std::map<std::string, uint32_t, std::less<>> name_counters_;         // by stem
   std::set<std::pair<uint32_t, std::string>, std::less<>> inherited_;  // annotations that replace() gave: (node, key)
-  struct Replaced {
-    std::string name;  // of the node that was replaced
-    AttrMap annotations;
-    uint32_t by;  // an added op node
-  };
-  std::set<std::pair<uint32_t, std::string>, std::less<>> unmarked_;  // those that are not to be inherited
-  std::vector<Replaced> replaced_;                                    // those that had annotations
-  std::set<uint32_t> replacing_;                                      // added op nodes that replace something
-  std::vector<Rank> ranks_;                                           // by position
+  std::set<std::pair<uint32_t, std::string>, std::less<>> unmarked_;   // those that are not to be inherited
+  std::vector<Replaced> replaced_;                                     // in order
+  std::set<uint32_t> replacing_;                                       // added op nodes that replace another's
+  std::vector<Rank> ranks_;                                            // by position
   bool ranks_hold_ = true;  // false: a replace has turned an edge against them
 };
 

@@ -1,4 +1,6 @@
 // Edit: annotations that are set, that scopes give, and that are inherited.
+#include <algorithm>
+
 #include "runtime/graph/annotations.h"
 #include "runtime/graph/edit.h"
 
@@ -31,6 +33,7 @@ Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
 }
 
 Status Edit::remove_annotation(uint32_t id, std::string_view key) {
+  KILN_TRY(check_annotation_name(key));
   const Node *found = graph_.find(id);
   if (!found || found->kind != Node::Kind::op)
     return invalid("annotation '", key, "': node ", id, " is no op node of this graph");
@@ -41,36 +44,43 @@ Status Edit::remove_annotation(uint32_t id, std::string_view key) {
   return {};
 }
 
-Status Edit::inherit_annotations(const std::string &from, const AttrMap &annotations, Node &to) {
-  for (const auto &[key, value] : annotations) {
+Status Edit::inherit_annotations(const Replaced &from, Node &to) {
+  for (const auto &[key, value] : from.annotations) {
     auto mine = to.annotations.find(key);
     if (mine == to.annotations.end() || mine->second == value || is_for_people(key)) continue;
     if (inherited_.contains({to.id, key}))
-      return invalid("annotation '", key, "' of '", to.name, "' would be ", mine->second.text(), " and, from '", from,
-                     "', ", value.text(), "; set it on the new node");
+      return invalid("annotation '", key, "' of '", to.name, "' would be ", mine->second.text(), " and, from '",
+                     from.name, "', ", value.text(), "; set it on the new node");
   }
-  for (const auto &[key, value] : annotations)
+  for (const auto &[key, value] : from.annotations)
     if (!unmarked_.contains({to.id, key}) && to.annotations.emplace(key, value).second) inherited_.emplace(to.id, key);
   return {};
 }
 
-Status Edit::hand_down_annotations() {
+// Replacements of nodes without annotations count, too: what they are made of is not another's.
+void Edit::hand_down_annotations(Graph &finished) const {
+  if (std::ranges::all_of(replaced_, [](const Replaced &replaced) { return replaced.annotations.empty(); })) return;
+  std::set<uint32_t> spoken_for = replacing_;
+  const auto give = [&](const AttrMap &annotations, uint32_t id) {
+    for (const auto &[key, value] : annotations)
+      if (!unmarked_.contains({id, key}) && !finished.find(id)->annotations.contains(key))
+        finished.writable(id).annotations.emplace(key, value);
+  };
   for (const Replaced &replaced : replaced_) {
-    std::set<uint32_t> seen;
     std::vector<uint32_t> open{replaced.by};
     while (!open.empty()) {
-      const uint32_t id = open.back();
+      const Node *user = finished.find(open.back());
       open.pop_back();
-      for (const ValueId &input : graph_.find(id)->inputs) {
-        const Node &node = *graph_.find(input.node);
-        const bool is_heir = node.id >= first_new_id_ && node.kind == Node::Kind::op && !replacing_.contains(node.id);
-        if (!is_heir || !seen.insert(node.id).second) continue;
-        KILN_TRY(inherit_annotations(replaced.name, replaced.annotations, graph_.writable(node.id)));
-        open.push_back(node.id);
+      if (!user) continue;  // it was replaced itself
+      const std::vector<ValueId> inputs = user->inputs;
+      for (const auto &[id, output] : inputs) {
+        const bool is_heir = id >= first_new_id_ && id > replaced.node && finished.find(id)->kind == Node::Kind::op;
+        if (!is_heir || !spoken_for.insert(id).second) continue;
+        give(replaced.annotations, id);
+        open.push_back(id);
       }
     }
   }
-  return {};
 }
 
 }  // namespace kiln

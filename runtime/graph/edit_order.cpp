@@ -78,7 +78,6 @@ void Edit::renumber() {
 }
 
 Result<GraphPtr> Edit::finish(bool verify_all) {
-  KILN_TRY(hand_down_annotations());
   const auto nodes = graph_.nodes();
   const std::vector<size_t> ops = sorted_ops(true);
   std::vector<bool> used(nodes.size(), false);  // by position
@@ -101,6 +100,7 @@ Result<GraphPtr> Edit::finish(bool verify_all) {
     return graph_.resolver(symbol.first) && !graph->resolver(symbol.first);
   });
   graph->next_id_ = graph_.next_id_;  // an id that was left out is not used again
+  hand_down_annotations(*graph);
   if (verify_all) {
     KILN_TRY(verify(*graph));
     graph->verified_ = true;

@@ -25,8 +25,9 @@ class Run {
         users_[used].push_back(node);
         if (colors[used] != colors[node]) ++awaited_[colors[node]];
       }
-      if (missing_[node] == 0) make_ready(node);
     }
+    for (uint32_t node = 0; node < uses.size(); ++node)
+      if (missing_[node] == 0) make_ready(node);
     out_.group_of.resize(uses.size());
   }
 
@@ -38,25 +39,29 @@ class Run {
         continue;
       }
       if (startable_.empty()) return std::move(out_);
-      const auto whole = std::ranges::find_if(startable_, [&](uint32_t color) { return awaited_[color] == 0; });
-      const uint32_t color = whole == startable_.end() ? *startable_.begin() : *whole;
+      const uint32_t color = whole_.empty() ? *startable_.begin() : *whole_.begin();
       while (!ready_[color].empty()) run_one(color);
       startable_.erase(color);
+      whole_.erase(color);
       ++out_.count;
     }
   }
 
  private:
   void make_ready(uint32_t node) {
-    ready_[colors_[node]].push_back(node);
-    if (colors_[node]) startable_.insert(colors_[node]);
+    const uint32_t color = colors_[node];
+    ready_[color].push_back(node);
+    if (color == 0) return;
+    startable_.insert(color);
+    if (awaited_[color] == 0) whole_.insert(color);
   }
   void run_one(uint32_t color) {
     const uint32_t node = ready_[color].back();
     ready_[color].pop_back();
     out_.group_of[node] = out_.count;
     for (const uint32_t user : users_[node]) {
-      if (colors_[user] != color) --awaited_[colors_[user]];
+      if (colors_[user] != color && --awaited_[colors_[user]] == 0 && startable_.contains(colors_[user]))
+        whole_.insert(colors_[user]);
       if (--missing_[user] == 0) make_ready(user);
     }
   }
@@ -68,6 +73,7 @@ class Run {
   std::vector<std::vector<uint32_t>> ready_;  // by color
   std::vector<uint64_t> awaited_;             // by color: uses of nodes of other colors that have not run
   std::set<uint32_t> startable_;              // colors with nodes that are ready
+  std::set<uint32_t> whole_;                  // of these, those of which no node awaits others
   Grouping out_;
 };
 
@@ -167,7 +173,7 @@ class Merging {
       uint32_t depth = 0;
       for (const uint32_t initial : uses_[group]) {
         const uint32_t used = now(initial);
-        if (place_[used] < first) continue;
+        if (used == group || place_[used] < first) continue;
         depth = std::max(depth, depth_[used] + (colors_[used] == color && colors_[group] != color ? 1 : 0));
       }
       depth_[group] = depth;

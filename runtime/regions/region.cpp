@@ -49,15 +49,20 @@ class Partitioner {
     std::map<uint32_t, uint32_t> places;  // by id
     std::vector<std::vector<uint32_t>> uses;
     std::vector<uint32_t> colors;
+    uint32_t writer = none;  // the last that writes inputs; these come behind all others
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
       std::vector<uint32_t> &used = uses.emplace_back();
       for (ValueId input : node.inputs)
         if (const auto place = places.find(input.node); place != places.end()) used.push_back(place->second);
       for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places.at(resolver->id));
-      if (mutates(node))  // what writes inputs runs when all that reads them has
-        for (const auto &[id, place] : places)
-          if (!mutates(*nodes[place])) used.push_back(place);
+      if (mutates(node)) {  // what writes inputs runs when all that reads them has
+        if (writer == none)
+          for (uint32_t place = 0; place < nodes.size(); ++place) used.push_back(place);
+        else
+          used.push_back(writer);
+        writer = static_cast<uint32_t>(nodes.size());
+      }
       colors.push_back(is_control(node) ? 0 : 1);
       places[node.id] = static_cast<uint32_t>(nodes.size());
       nodes.push_back(&node);

@@ -79,6 +79,22 @@ TEST_F(Fork, ParentAndChildGoOnAfterBackgroundSaves) {
   for (int factor : {2, 3, 4, 10, 19}) compile(context, factor, "HIT");
 }
 
+TEST_F(Fork, AChildCompilesWhatItsParentIsSaving) {
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
+  host::Context context = make_context();
+  for (int i = 0; i < 10; i++) {
+    compile(context, 10 + i, "MISS");
+    in_child([&] {
+      const host::Graph graph = host::parse(context.get(), host::scaled(10 + i));
+      const host::Compiled again = host::compile(context.get(), graph.get());
+      EXPECT_EQ(again.error, host::Error());
+      EXPECT_NE(host::text(again.report, "reason"), "in flight") << "of the parent's, which the child has no part in";
+      run(again, 10 + i);
+      context = nullptr;
+    });
+  }
+}
+
 TEST_F(Fork, AChildCompilesAndSavesFirst) {
   host::Context context = make_context();
   in_child([&] {

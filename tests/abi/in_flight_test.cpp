@@ -134,6 +134,48 @@ TEST_F(InFlight, WhatAPassCompilesDoesNotWaitForItself) {
   context = nullptr;
 }
 
+TEST_F(InFlight, WhatAnEarlyPassCompilesDoesNotWaitEither) {
+  // Another thread is at it until this compile, inside a pass that runs before any key is looked up, has ended.
+  std::atomic<bool> has_ended = false;
+  host::Compiled inner;
+  host::TestPass holds([&](kiln_pass_call *call) {
+    if (!runs.exchange(true))
+      while (!has_ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return host::nothing(call);
+  });
+  std::atomic<int> depth = 0;
+  host::TestPass early(
+      [&](kiln_pass_call *call) {
+        if (depth++ != 0) return host::nothing(call);
+        std::thread other([&] { EXPECT_EQ(compile().error, host::Error()); });
+        while (!runs) std::this_thread::yield();
+        inner = compile();
+        has_ended = true;
+        other.join();
+        return host::nothing(call);
+      },
+      "early");
+  early.pass.stage = KILN_STAGE_PRE_GRAD;
+  early.pass.timing = KILN_TIMING_EARLY;
+  add(holds);
+  ASSERT_OK(kiln_pass_register(context.get(), &early.pass, nullptr, nullptr));
+  EXPECT_EQ(compile().error, host::Error());
+  EXPECT_EQ(inner.error, host::Error());
+  EXPECT_FALSE(is_awaited);
+  context = nullptr;
+}
+
+TEST_F(InFlight, OnceItIsSavedTheRecordIsFound) {
+  EXPECT_EQ(host::text(compile().report, "lookup"), "MISS");
+  std::string reason;
+  while (reason != "hit") {
+    const host::Compiled again = compile();
+    ASSERT_EQ(host::text(again.report, "lookup"), "HIT");
+    reason = host::text(again.report, "reason");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 TEST_F(InFlight, TwoCompilesWhosePassesCompileEachOtherEnd) {
   const host::Graph graphs[] = {host::parse(context.get(), host::scaled(2)),
                                 host::parse(context.get(), host::scaled(3))};

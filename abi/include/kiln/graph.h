@@ -146,9 +146,9 @@ KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, cons
  * scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends with one open has failed. */
 KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
 /* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. A node that this
- * edit added inherits the annotations of what it replaces; when the edit ends so do the added nodes that it was made
- * of, down to those that are old or replace something themselves. What is set on a node wins; two different values
- * that it would inherit are an error. */
+ * edit added inherits the annotations of what it replaces; two different values of one name are an error. In the
+ * finished graph so do the nodes that it was made of: those that were added after the replaced node, down to others
+ * that replace something; each by the first replacement that it is part of. What is set on a node wins. */
 KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
 /* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... */
 KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names,

@@ -168,7 +168,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
 /* ---- compiling and executables */
 
 /* Compiles, or takes it from the cache. Where another thread compiles the same in this context, that is waited for and
- * shared: a HIT with the reason "in flight". (What a pass compiles does not wait: it is compiled, and not saved.)
+ * shared: a HIT with the reason "in flight". (What a callback of a compile compiles on its thread does not wait: where
+ * another compile of the same goes on, it is compiled by itself, and not saved.)
  * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
  * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
  * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after"}], "kernels_compiled",

@@ -183,7 +183,9 @@ typedef struct kiln_run_options {
  * unregistered. It does not run when registering failed: the caller still owns `user` then. */
 typedef void (*kiln_destroy_fn)(void *user);
 
-/* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw.
+/* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. One
+ * that waits for another thread must not have it compile what is being compiled: that would wait for the callback's
+ * compile.
  *
  * What a pass with an identity makes is cached, so it must follow from what is in the key: the graph, the identity
  * (version and options included), and what `fingerprint` adds. A pass can read more than that. Not in the key are the

@@ -114,7 +114,8 @@ bool is_acyclic(const Uses &uses, const Grouping &grouping, uint32_t one = 0, ui
 TEST(Grouping, OfRandomGraphsIsAcyclicMaximalAndInOrder) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 3000; ++round) {
-    const Random graph = random_graph(random, 2 + static_cast<uint32_t>(random() % 14), 3);
+    const uint32_t colors = 1 + static_cast<uint32_t>(random() % 6);
+    const Random graph = random_graph(random, 2 + static_cast<uint32_t>(random() % 18), colors);
     const Grouping grouping = group(graph.uses, graph.colors);
     std::vector<uint32_t> color(grouping.count), size(grouping.count);
     for (uint32_t node = 0; node < graph.uses.size(); ++node) {
@@ -139,6 +140,13 @@ TEST(Grouping, OfRandomGraphsIsAcyclicMaximalAndInOrder) {
         }
     }
   }
+}
+
+TEST(Grouping, AGroupThatMergedIsNoReasonToLieDeeper) {
+  // Of a, then b, two groups become one, around c's and d's two.
+  const Uses uses = {{}, {}, {1}, {2}, {3}, {1}, {4, 5}, {6}, {6}, {7}};
+  const Colors colors = {3, 4, 1, none, 1, 2, 1, 2, 3, 4};
+  EXPECT_EQ(groups_of(uses, colors, 3), 1u);
 }
 
 TEST(Grouping, DoesNotDependOnTheOrderOfNodes) {
