@@ -57,7 +57,8 @@ Status Edit::inherit_annotations(const Replaced &from, Node &to) {
   return {};
 }
 
-// Replacements of nodes without annotations count, too: what they are made of is not another's.
+// Replacements of nodes without annotations count, too, as do those that nothing uses any more: what they are made of
+// is not another's.
 void Edit::hand_down_annotations(Graph &finished) const {
   if (std::ranges::all_of(replaced_, [](const Replaced &replaced) { return replaced.annotations.empty(); })) return;
   std::set<uint32_t> spoken_for = replacing_;
@@ -69,14 +70,12 @@ void Edit::hand_down_annotations(Graph &finished) const {
   for (const Replaced &replaced : replaced_) {
     std::vector<uint32_t> open{replaced.by};
     while (!open.empty()) {
-      const Node *user = finished.find(open.back());
+      const Node &user = *graph_.find(open.back());
       open.pop_back();
-      if (!user) continue;  // it was replaced itself
-      const std::vector<ValueId> inputs = user->inputs;
-      for (const auto &[id, output] : inputs) {
-        const bool is_heir = id >= first_new_id_ && id > replaced.node && finished.find(id)->kind == Node::Kind::op;
+      for (const auto &[id, output] : user.inputs) {
+        const bool is_heir = id >= first_new_id_ && id > replaced.node && graph_.find(id)->kind == Node::Kind::op;
         if (!is_heir || !spoken_for.insert(id).second) continue;
-        give(replaced.annotations, id);
+        if (finished.find(id)) give(replaced.annotations, id);
         open.push_back(id);
       }
     }
