@@ -84,7 +84,7 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::unique_ptr<Cache> cache_;  // made before background_, whose tasks use it: see AtFork
-  std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
+  std::string refusal_;           // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
   Background background_;
