@@ -14,13 +14,7 @@ constexpr uintptr_t enough = uintptr_t{512} << 10;
 // Below the end of the first stack, whatever the limit on stacks, no other is: the system keeps 128 MiB free there.
 constexpr uintptr_t room_of_first = uintptr_t{64} << 20;
 
-thread_local bool in_callback = false;
-
 }  // namespace
-
-InCallback::InCallback(bool is) : before_(in_callback) { in_callback = before_ || is; }
-InCallback::~InCallback() { in_callback = before_; }
-bool InCallback::here() { return in_callback; }
 
 bool is_stack_short() {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));

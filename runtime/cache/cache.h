@@ -45,7 +45,7 @@ class Cache {
   // that what is compiled instead can be published.
   Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
-  // What compiles look up before they look for a record.
+  // What compiles with this cache are making: they look here before they look for a record.
   InFlight &in_flight() { return in_flight_; }
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
   void reject(const Digest &graph_key, const Lookup &found);

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "jit/base/stack.h"
+#include "jit/base/callback.h"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
-// Artifacts that compiles of this process are making, or that wait to be written: a compile of the same key takes what
-// comes of it instead of making it again. Between processes nothing is shared before a record is on disk.
+// Artifacts that compiles with one Cache are making, or that wait to be written: a compile of the same key takes what
+// comes of it instead of making it again. Others, in this process or not, find a record once it is on disk.
 // Threads: all methods from any thread; no lock is held while `ask` runs.
 #pragma once
 #include <condition_variable>
