@@ -22,89 +22,91 @@ bool to_bool(const std::string &text, const std::string &what) {
   return text == "true";
 }
 
-// Sets the option to what `text` says of its kind.
-void set(const Report &known, size_t at, const std::string &text, Options &options) {
-  const auto member = [&](std::string_view name) { return path_of("compile", at, name); };
-  const std::string name = known.text(member("name")), kind = known.text(member("kind")), what = "--option " + name;
-  if (known.boolean(member("list"))) return options.set(name, split(text));
-  if (kind == "bool") return options.set(name, to_bool(text, what));
-  if (kind == "i64") return options.set(name, to_integer(text, INT64_MIN, INT64_MAX, what));
-  options.set(name, text);
-}
-
-struct Named {
+// Flags that are another way to say --option; a switch says true.
+struct Spelling {
   std::string_view option;  // of the library
   const Flag &flag;
 };
-// The flags that have an option's place.
-constexpr Named flags_of_options[] = {{"backend", backend_flag},
-                                      {"cpu", cpu_flag},
-                                      {"arch", arch_flag},
-                                      {"rounding", rounding_flag},
-                                      {"strict", strict_flag},
-                                      {"passes", passes_flag},
-                                      {"disable_passes", disable_passes_flag}};
+constexpr Spelling spellings[] = {{"backend", backend_flag},
+                                  {"cpu", cpu_flag},
+                                  {"arch", arch_flag},
+                                  {"rounding", rounding_flag},
+                                  {"strict", strict_flag},
+                                  {"passes", passes_flag},
+                                  {"disable_passes", disable_passes_flag}};
 
-// --option NAME=VALUE, for any option of a compile. Returns the texts by name.
-std::map<std::string, std::string> set_by_name(const Args &args, Options &options) {
-  const std::span<const std::string> given = args.all(option_flag.name);
-  std::map<std::string, std::string> seen;
-  if (given.empty()) return seen;
-  const Report known = report_of(kiln_options_describe);
-  std::vector<std::string> names;
-  for (size_t i = 0; i < known.count("compile"); ++i) names.push_back(known.text(path_of("compile", i, "name")));
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  for (const std::string &text : given) {
+using Texts = std::map<std::string, std::string>;  // by option
+
+// What the command line says of options.
+Texts texts_of(const Args &args) {
+  Texts texts;
+  for (const auto &[option, flag] : spellings)
+    if (args.has(flag.name)) texts.emplace(option, flag.value.empty() ? "true" : *args.get(flag.name));
+  for (const std::string &text : args.all(option_flag.name)) {
     const size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
     if (equals == std::string::npos || name.empty()) throw Usage("--option: '" + text + "' is not NAME=VALUE");
-    const auto at = std::ranges::find(names, name);
-    if (at == names.end())
-      throw Usage("--option: a compile has no option '" + name + "'" + suggestion(name, views) +
-                  "; kiln options lists them");
-    for (const Named &named : flags_of_options)
-      if (named.option == name && args.has(named.flag.name))
-        throw Usage("option '" + name + "' is given twice, by --option and by " + std::string(named.flag.name));
-    if (!seen.emplace(name, text.substr(equals + 1)).second) throw Usage("--option: '" + name + "' is given twice");
-    set(known, static_cast<size_t>(at - names.begin()), text.substr(equals + 1), options);
+    if (texts.emplace(name, text.substr(equals + 1)).second) continue;
+    const auto *spelling = std::ranges::find(spellings, name, &Spelling::option);
+    const bool by_flag = spelling != std::end(spellings) && args.has(spelling->flag.name);
+    throw Usage("option '" + name + "' is given twice" +
+                (by_flag ? ", by --option and by " + std::string(spelling->flag.name) : ""));
   }
-  return seen;
+  return texts;
+}
+
+// Sets options to what the texts say of their kinds.
+void set(const Texts &texts, Options &options) {
+  if (texts.empty()) return;
+  const Report report = report_of(kiln_options_describe);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < report.count("compile"); ++i) names.push_back(report.text(path_of("compile", i, "name")));
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const auto &[name, text] : texts) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end())
+      throw Usage("--option: a compile has no option '" + name + "'" + suggestion(name, known) +
+                  "; kiln options lists them");
+    const auto member = [&, at = static_cast<size_t>(found - known.begin())](std::string_view what) {
+      return path_of("compile", at, what);
+    };
+    const std::string kind = report.text(member("kind")), what = "--option " + name;
+    if (report.boolean(member("list"))) {
+      options.set(name, split(text));
+    } else if (kind == "bool") {
+      options.set(name, to_bool(text, what));
+    } else if (kind == "i64") {
+      options.set(name, to_integer(text, INT64_MIN, INT64_MAX, what));
+    } else {
+      options.set(name, text);
+    }
+  }
 }
 
 }  // namespace
 
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend) {
+  Texts texts = texts_of(args);
+  if (implied_backend) texts.emplace("backend", *implied_backend);
+  const auto backend = texts.find("backend");
+  const std::string runs = backend == texts.end() ? "cpu" : backend->second;
+  if (texts.contains("cpu") && runs != "cpu") throw Usage("--cpu is for --backend cpu");
+  if (texts.contains("arch") && runs != "cuda") throw Usage("--arch is for --backend cuda");
   Options options;
-  const std::map<std::string, std::string> by_name = set_by_name(args, options);
-  const auto named = by_name.find("backend");
-  const auto given = named == by_name.end() ? args.get(backend_flag.name) : std::optional(named->second);
-  const auto backend = given ? given : implied_backend;
-  if (backend) options.set("backend", *backend);
-  if (const auto cpu = args.get(cpu_flag.name)) {
-    if (backend.value_or("cpu") != "cpu") throw Usage("--cpu is for --backend cpu");
-    options.set("cpu", *cpu);
-  }
-  if (const auto arch = args.get(arch_flag.name)) {
-    if (backend != "cuda") throw Usage("--arch is for --backend cuda");
-    options.set("arch", *arch);
-  }
-  if (const auto rounding = args.get(rounding_flag.name)) options.set("rounding", *rounding);
-  if (args.has(strict_flag.name)) options.set("strict", true);
-  for (const Flag &flag : {passes_flag, disable_passes_flag}) {
-    const auto names = args.get(flag.name);
-    if (names) options.set(flag.name == passes_flag.name ? "passes" : "disable_passes", split(*names));
-  }
+  set(texts, options);
   return options;
 }
 
+std::string_view given_compile_flag(const Args &args) {
+  if (args.has(option_flag.name)) return option_flag.name;
+  for (const auto &[option, flag] : spellings)
+    if (args.has(flag.name)) return flag.name;
+  return "";
+}
+
 void refuse_compile_flags(const Args &args) {
-  const auto refuse = [&](const Flag &flag) {
-    if (args.has(flag.name))
-      throw Usage(std::string(flag.name) + " applies to a graph; this is an artifact, compiled already");
-  };
-  refuse(plugin_flag);
-  refuse(option_flag);
-  for (const Named &named : flags_of_options) refuse(named.flag);
+  const std::string_view flag = args.has(plugin_flag.name) ? plugin_flag.name : given_compile_flag(args);
+  if (!flag.empty()) throw Usage(std::string(flag) + " applies to a graph; this is an artifact, compiled already");
 }
 
 }  // namespace kiln::cli

@@ -56,9 +56,8 @@ int run(const Args &args) {
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
   if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
-    for (const Flag &flag :
-         {backend_flag, cpu_flag, arch_flag, rounding_flag, passes_flag, disable_passes_flag, option_flag})
-      if (args.has(flag.name)) throw Usage(std::string(flag.name) + " is for --kernels, --llvm, --asm and --cuda");
+    if (const std::string_view flag = given_compile_flag(args); !flag.empty())
+      throw Usage(std::string(flag) + " is for --kernels, --llvm, --asm and --cuda");
     print(view(make<Blob>(kiln_graph_write, subject.graph.get(), what.data(), what.size())));
     return 0;
   }

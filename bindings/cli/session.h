@@ -60,6 +60,8 @@ struct Subject {
   Executable executable;
 };
 Subject load(const Session &session, const std::string &path);
+// The first of the flags that compile_options() reads that is given; "": none is.
+std::string_view given_compile_flag(const Args &args);
 // Throws Usage when one of the flags that only a graph's compile obeys is given for an artifact.
 void refuse_compile_flags(const Args &args);
 
