@@ -44,6 +44,33 @@ class GraphTest : public testing::Test {
   host::Edit edit;
 };
 
+TEST_F(GraphTest, AnnotationsAreSetAndTakenAway) {
+  const kiln_value y = add("exp", {input("x", {{4, 0}})});
+  const kiln_text head{"head", 4};
+  const int64_t three = 3;
+  const kiln_attr both[] = {host::attr("kiln.region", KILN_ATTR_TEXT, 1, &head),
+                            host::attr("mine", KILN_ATTR_I64, 1, &three)};
+  EXPECT_OK(kiln_edit_annotate(edit.get(), y >> 32, both, 2));
+  const auto names = [&] {
+    kiln_attr found[3];
+    uint64_t count = 0;
+    EXPECT_OK(kiln_node_annotations(kiln_edit_view(edit.get()), y >> 32, found, 3, &count));
+    std::string text;
+    for (uint64_t i = 0; i < count; i++) text += std::string(found[i].name, found[i].name_size) + " ";
+    return text;
+  };
+  EXPECT_EQ(names(), "kiln.region mine ");
+  const kiln_attr none = host::attr("mine", KILN_ATTR_NONE, 0, nullptr);
+  EXPECT_OK(kiln_edit_annotate(edit.get(), y >> 32, &none, 1));
+  EXPECT_EQ(names(), "kiln.region ");
+  const kiln_attr with_a_value = host::attr("kiln.region", KILN_ATTR_NONE, 1, &three);
+  EXPECT_FAILS(kiln_edit_annotate(edit.get(), y >> 32, &with_a_value, 1), KILN_INVALID_ARGUMENT,
+               "'kiln.region' is taken away, but has a value");
+  const kiln_attr unknown = host::attr("kiln.regoin", KILN_ATTR_NONE, 0, nullptr);
+  EXPECT_FAILS(kiln_edit_annotate(edit.get(), y >> 32, &unknown, 1), KILN_UNKNOWN_NAME, "'kiln.regoin' is not known");
+  EXPECT_EQ(names(), "kiln.region ");
+}
+
 TEST_F(GraphTest, BuiltGraphReadsBackFromItsJson) {
   const kiln_value x = input("x", {dim("n"), {4, 0}});
   const int64_t last = -1;

@@ -136,7 +136,7 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
                                       uint64_t attr_count, kiln_node *out);
 /* Sets annotations of an op node (kinds i64, f64, text, dtype, bool, and lists of them); one of kind KILN_ATTR_NONE is
  * taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME for one that there
- * is not, KILN_TYPE_MISMATCH for another kind. There are:
+ * is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not take. There are:
  * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
  *   scope around says. (Regions are not compiled by themselves yet: the mark is kept, and keyed.)
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */

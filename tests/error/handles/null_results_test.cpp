@@ -13,6 +13,7 @@ TEST(Handles, NullResults) {
   };
   refused(kiln_context_create(nullptr, nullptr, nullptr), "kiln_context_create: out is NULL");
   refused(kiln_options_create(nullptr), "kiln_options_create: out is NULL");
+  refused(kiln_options_describe(nullptr), "kiln_options_describe: out is NULL");
   refused(kiln_context_report(context.get(), nullptr), "kiln_context_report: out is NULL");
   refused(kiln_graph_parse(context.get(), json.data(), json.size(), nullptr), "kiln_graph_parse: out is NULL");
   refused(kiln_graph_nodes(graph.get(), nullptr, 0, nullptr), "kiln_graph_nodes: out_count is NULL");

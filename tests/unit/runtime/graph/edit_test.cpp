@@ -241,11 +241,20 @@ TEST(Edit, WhatAReplacedNodeWasMadeOfInheritsNothing) {
   EXPECT_EQ(Build::take(e.edit.finish())->find("wide")->annotations, AttrMap());
 }
 
-TEST(Edit, WhatAPassMakesBetterIsPartOfTheSameReplacement) {
+// A node "a" of one input, which is marked and is what the graph gives.
+struct Marked {
+  ValueId x, a;
+  GraphPtr graph;
+};
+Marked marked() {
   Build b;
-  ValueId x = b.input("x", {4});
-  ValueId a = b.add("relu", {x}, {}, "a", {{"kiln.region", "one"}});
-  Build e(b.finish({a}));
+  const ValueId x = b.input("x", {4}), a = b.add("relu", {x}, {}, "a", {{"kiln.region", "one"}});
+  return {x, a, b.finish({a})};
+}
+
+TEST(Edit, WhatAPassMakesBetterIsPartOfTheSameReplacement) {
+  const auto [x, a, graph] = marked();
+  Build e(graph);
   ValueId inner = e.add("relu", {x}, {}, "inner");
   ASSERT_TRUE(e.edit.replace(a, e.add("relu", {inner}, {}, "outer")).ok());
   ASSERT_TRUE(e.edit.replace(inner, e.add("relu", {e.add("relu", {x}, {}, "deep")}, {}, "better")).ok());
@@ -255,10 +264,8 @@ TEST(Edit, WhatAPassMakesBetterIsPartOfTheSameReplacement) {
 }
 
 TEST(Edit, FinishingTwiceGivesEqualGraphsAndChangesNothing) {
-  Build b;
-  ValueId x = b.input("x", {4});
-  ValueId a = b.add("relu", {x}, {}, "a", {{"kiln.region", "one"}});
-  Build e(b.finish({a}));
+  const auto [x, a, graph] = marked();
+  Build e(graph);
   ValueId helper = e.add("relu", {x}, {}, "helper");
   ASSERT_TRUE(e.edit.replace(a, e.add("relu", {helper}, {}, "of_a")).ok());
   const std::string first = print(*Build::take(e.edit.finish()));
