@@ -24,6 +24,7 @@ struct Body::Nested {
   ResolvedSizes sizes;
   std::unique_ptr<Body> body;
   std::vector<int64_t> symbols;  // that it was placed for
+  Status failed;                 // to be placed
   bool placed = false;
 };
 
@@ -63,14 +64,20 @@ Status Body::place_nested() {
       for (const uint32_t number : part_.numbers.steps[step].nested[k]) symbols.push_back(sizes_[number]);
       Nested &n = *nested_[step][k];
       if (n.placed && n.symbols == symbols) continue;
-      n.placed = false;
-      KILN_TRY(n.sizes.resolve(symbols));
-      KILN_TRY(n.sizes.check_bounds());
-      KILN_TRY(n.body->place());
-      n.symbols = symbols;
-      n.placed = true;
+      n.failed = place(n, symbols);
+      n.placed = n.failed.ok();
+      // Before steps have told all sizes it is placed for the largest, which need not hold its checks.
+      if (!n.placed && sizes_.is_complete()) return n.failed;
     }
   }
+  return {};
+}
+
+Status Body::place(Nested &n, const std::vector<int64_t> &symbols) {
+  KILN_TRY(n.sizes.resolve(symbols));
+  KILN_TRY(n.sizes.check_bounds());
+  KILN_TRY(n.body->place());
+  n.symbols = symbols;
   return {};
 }
 
@@ -86,9 +93,11 @@ uint64_t Body::size_bytes() const {
 }
 
 Status Body::run_control(size_t step) {
+  for (const std::unique_ptr<Nested> &n : nested_[step])
+    if (!n->placed) return n->failed;
   switch (part_.plan.steps[step].kind) {
     case Plan::Step::Kind::call:
-      return nested_[step][0]->run(ready().operands_of(step));
+      return call(step);
     case Plan::Step::Kind::branch:
       return branch(step);
     case Plan::Step::Kind::loop:
@@ -118,6 +127,13 @@ Status Body::resolve(size_t step) {
   KILN_TRY(sizes_.set(part_.plan.steps[step].symbols[0], size));
   KILN_TRY(ready().resolve(sizes_));
   return place_nested();
+}
+
+Status Body::call(size_t step) {
+  Status status = nested_[step][0]->run(ready().operands_of(step));
+  const std::string &node = part_.plan.steps[step].node.name;
+  if (status.ok() || node.empty()) return status;
+  return std::move(status).with_prefix(str_cat("node '", node, "': "));
 }
 
 Status Body::branch(size_t step) {

@@ -61,7 +61,9 @@ class Body {
   struct Nested;
   Result<bool> is_true(const void *flag);
   Status place_nested();
+  static Status place(Nested &n, const std::vector<int64_t> &symbols);
   Status resolve(size_t step);
+  Status call(size_t step);
   Status branch(size_t step);
   Status loop(size_t step);
   Status scan(size_t step);
