@@ -4,6 +4,7 @@
 #include "runtime/compile_steps.h"
 #include "runtime/plan/planner.h"
 #include "runtime/regions/lower_graphs.h"
+#include "runtime/regions/summary.h"
 
 namespace kiln {
 
@@ -20,6 +21,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   report.target = target.name();
   KILN_TRY(verify(*graph));
   KILN_TRY(check_devices(work, *graph));
+  KILN_TRY(check_fallback(work));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
@@ -39,9 +41,11 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
   KILN_TRY(phases.begin("lower"));
   const bool ordered = options.rounding == Rounding::strict;
-  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, {.backend = options.backend, .round_all = ordered}));
+  const LowerOptions how{.backend = options.backend, .round_all = ordered, .modes = options.modes()};
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, how));
   KILN_TRY(phases.begin("fuse"));
   KILN_ASSIGN(report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
+  report.partition = summarize(lowered, how.modes);
   KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
 
   // 7 plan: order, slots, steps
@@ -52,6 +56,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   artifact.plan = std::move(planned.plan);
   artifact.contracts = std::move(planned.contracts);
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
+  artifact.graphs = std::move(planned.graphs);
   artifact.images = std::move(kernels.images);
   artifact.kernels = std::move(kernels.bytes);
   KILN_ASSIGN(executable, finish(work, std::move(artifact), kernels.fresh));

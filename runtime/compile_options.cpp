@@ -1,16 +1,43 @@
 #include "runtime/compile_options.h"
 
+#include <algorithm>
 #include <array>
 
 namespace kiln {
 
-AttrValue to_attr(Rounding rounding) { return std::string(name_of(rounding)); }
-Status from_attr(const AttrValue &value, Rounding &out) {
-  const std::string &name = value.text_value();
-  if (name != "strict" && name != "relaxed") return invalid("is '", name, "', expected 'strict' or 'relaxed'");
-  out = name == "strict" ? Rounding::strict : Rounding::relaxed;
+namespace {
+
+// Enumerators by their names, in their order.
+constexpr std::array<std::string_view, 2> roundings = {"strict", "relaxed"};
+constexpr std::array<std::string_view, 3> fallbacks = {"kernel", "reference", "error"};
+
+template <class Enum>
+Status choose(const AttrValue &value, std::span<const std::string_view> names, Enum &out) {
+  const auto found = std::ranges::find(names, value.text_value());
+  if (found == names.end())
+    return invalid("is '", value.text_value(), "', expected one of ",
+                   join(names, ", ", [](std::string_view name) { return name; }));
+  out = static_cast<Enum>(found - names.begin());
   return {};
 }
+
+}  // namespace
+
+std::string_view name_of(Rounding rounding) { return roundings[static_cast<size_t>(rounding)]; }
+AttrValue to_attr(Rounding rounding) { return std::string(name_of(rounding)); }
+Status from_attr(const AttrValue &value, Rounding &out) { return choose(value, roundings, out); }
+
+AttrValue to_attr(Mode mode) { return std::string(name_of(mode)); }
+Status from_attr(const AttrValue &value, Mode &out) { return choose(value, mode_names, out); }
+AttrValue to_attr(const std::optional<Mode> &mode) { return mode ? to_attr(*mode) : AttrValue(std::string()); }
+Status from_attr(const AttrValue &value, std::optional<Mode> &out) {
+  if (!value.text_value().empty()) return from_attr(value, out.emplace());
+  out.reset();
+  return {};
+}
+
+AttrValue to_attr(Fallback fallback) { return std::string(fallbacks[static_cast<size_t>(fallback)]); }
+Status from_attr(const AttrValue &value, Fallback &out) { return choose(value, fallbacks, out); }
 
 namespace {
 
@@ -37,6 +64,16 @@ const std::array rows = {
     option_row<&O::disable_passes>("disable_passes", in_passes,
                                    "exact names of passes to leave out, built-in ones, too"),
     option_row<&O::fuse>("fuse", "", "whether ops may share kernels"),
+    option_row<&O::mode>("mode", "",
+                         "which nodes are compiled together: all, whatever they are marked for; marked: those that are "
+                         "marked for a region, by region; except_fallback: all but those that are marked to fall back; "
+                         "none"),
+    option_row<&O::mode_forward>("mode.forward", "", "the mode of nodes of the forward pass; empty: as mode says"),
+    option_row<&O::mode_backward>("mode.backward", "",
+                                  "the mode of nodes whose phase is backward or recompute; empty: as mode says"),
+    option_row<&O::fallback>("fallback", "",
+                             "what runs a node that no region has: kernel, one of its own; reference, its reference "
+                             "kernel, which is slow; error: a node that should be in a region and cannot is an error"),
     option_row<&O::rounding>("rounding", "",
                              "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
                              "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, and "

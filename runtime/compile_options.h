@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/options.h"
+#include "runtime/regions/modes.h"
 
 namespace kiln {
 
@@ -15,9 +16,16 @@ namespace kiln {
 // depend on how a graph is cut, fused and scheduled. relaxed: 16-bit values that only other ops of the graph read may
 // stay f32, and sums are added up as it is fastest.
 enum class Rounding : uint8_t { strict, relaxed };
-inline std::string_view name_of(Rounding rounding) { return rounding == Rounding::strict ? "strict" : "relaxed"; }
+std::string_view name_of(Rounding rounding);
 AttrValue to_attr(Rounding rounding);
 Status from_attr(const AttrValue &value, Rounding &out);
+
+AttrValue to_attr(Mode mode);
+Status from_attr(const AttrValue &value, Mode &out);
+AttrValue to_attr(const std::optional<Mode> &mode);  // none is ""
+Status from_attr(const AttrValue &value, std::optional<Mode> &out);
+AttrValue to_attr(Fallback fallback);
+Status from_attr(const AttrValue &value, Fallback &out);
 
 struct CompileOptions {
   std::string backend = "cpu";  // runtime/regions/backend.h lists them
@@ -30,9 +38,14 @@ struct CompileOptions {
   std::optional<std::vector<std::string>> passes = {};  // exact names of those to run; none: all
   std::vector<std::string> disable_passes = {};
   bool fuse = true;
+  Mode mode = Mode::all;
+  std::optional<Mode> mode_forward = {}, mode_backward = {};  // of the nodes of one phase; none: `mode`
+  Fallback fallback = Fallback::kernel;
   Rounding rounding = Rounding::strict;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
+
+  Modes modes() const { return {mode_forward.value_or(mode), mode_backward.value_or(mode), fallback}; }
 };
 
 std::span<const OptionRow<CompileOptions>> compile_option_rows();

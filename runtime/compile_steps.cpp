@@ -37,6 +37,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
     for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
   }
   work.report.device_kernels = device_kernels(*artifact);
+  work.report.made = artifact->report_json;
   const BackendInfo &backend = work.backend();
   return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
                           [modules = work.env.modules, &backend] { return modules->device(backend); });
@@ -45,7 +46,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
 void name_as(const Graph &graph, Artifact &artifact) {
   name_nodes(graph, artifact.plan);
-  if (!artifact.graphs.empty()) artifact.graphs = {write_json(graph)};  // the oracle's: the graph itself
+  if (artifact.backend == "reference") artifact.graphs = {write_json(graph)};
 }
 
 // Whether a load failed for what the record holds, rather than for what this process lacks.
@@ -83,6 +84,13 @@ Status check_devices(const Work &work, const Graph &graph) {
                        " has device 0 alone");
     }
   return {};
+}
+
+Status check_fallback(const Work &work) {
+  const Modes modes = work.options.modes();
+  if (!modes.cut() || modes.fallback != Fallback::reference || !work.backend().on_device()) return {};
+  return invalid("option 'fallback' is 'reference', whose kernels run on the host; backend ", work.options.backend,
+                 " takes kernel or error");
 }
 
 Result<Passes> select_passes(const Work &work) {

@@ -39,6 +39,8 @@ using ExecutablePtr = std::shared_ptr<const Executable>;
 Result<Target> choose_target(const Work &work);
 // A graph's device slots are those that the backend has.
 Status check_devices(const Work &work, const Graph &graph);
+// What nodes that no region has fall back to runs where the backend does.
+Status check_fallback(const Work &work);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);

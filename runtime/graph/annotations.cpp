@@ -18,6 +18,11 @@ Status check_region(std::string_view region) {
                  "'; expected letters, digits, '_' and '-', other than forward and backward, or nothing: in no region");
 }
 
+Status check_phase(std::string_view phase) {
+  if (phase == "backward" || phase == "recompute") return {};
+  return invalid("annotation 'kiln.phase' is '", phase, "'; expected 'backward' or 'recompute', or none for forward");
+}
+
 struct Definition {
   std::string_view name;
   AttrKind kind;
@@ -26,6 +31,10 @@ struct Definition {
 
 // One line each, in the order of their names.
 constexpr std::array definitions = {
+    // Not to be compiled with others, nor with what is around it; of a call: nothing of its graph. Beats a region.
+    Definition{"kiln.fallback", AttrKind::boolean},
+    // Of a graph that was differentiated: what the node is for.
+    Definition{"kiln.phase", AttrKind::text, check_phase},
     // The region that a node is marked for; "": none, whatever an outer scope says.
     Definition{"kiln.region", AttrKind::text, check_region},
 };
@@ -45,6 +54,8 @@ bool is_annotation_kind(AttrKind kind) {
 Status check_annotation_name(std::string_view name) {
   if (name.empty() || !is_utf8(name)) return invalid("an annotation's key is empty or not UTF-8");
   if (!name.starts_with("kiln.") || find(name)) return {};
+  if (name == "kiln.fallback.function")
+    return error(Code::unimplemented, "annotation '", name, "': functions of the host cannot run nodes yet");
   return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
                join(definitions, ", ", [](const Definition &d) { return d.name; }));
 }
@@ -62,7 +73,8 @@ Status check_annotation(std::string_view name, const AttrValue &value) {
 }
 
 bool unmarks(std::string_view name, const AttrValue &value) {
-  return name == "kiln.region" && value.kind() == AttrKind::text && value.text_value().empty();
+  if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
+  return name == "kiln.fallback" && value.kind() == AttrKind::boolean && !value.boolean();
 }
 
 }  // namespace kiln

@@ -1,5 +1,7 @@
 // The built-in passes, each in the .cpp of its name. pipeline.cpp lists in which order the pipeline's ones run.
 #pragma once
+#include <functional>
+
 #include "runtime/passes/pass.h"
 
 namespace kiln {
@@ -13,8 +15,10 @@ Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 // Not passes of the pipeline but steps of lowering, in this order.
 
 // Every `call` node becomes the nodes of the graph that it calls, however deeply nested. The nested graph's symbols
-// become the caller's dimensions; its nodes inherit the call's annotations (their own win).
-Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops);
+// become the caller's dimensions; its nodes inherit the call's annotations (their own win). One that `stays`, asked
+// with what it inherits, is kept as it is.
+Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops,
+                              const std::function<bool(const Node &call)> &stays = {});
 
 // Small floats (16 bits and fewer) are computed with in f32: each op that does arithmetic on them gets its operands
 // converted, and its results converted back. So each value of the graph is rounded once, where its op ends, whatever

@@ -10,6 +10,8 @@ namespace {
 // That calls stand for: graphs that call one another twice each double with each level.
 constexpr uint64_t most_nodes = 500'000, far_too_many = uint64_t{1} << 40;
 
+using Stays = std::function<bool(const Node &)>;
+
 bool is_call(const Node &node) { return node.op && node.op->name == "call"; }
 
 uint64_t nodes_of_calls(const Graph &graph, std::map<const Graph *, uint64_t> &known) {
@@ -45,7 +47,7 @@ AttrMap substituted(const AttrMap &attrs, const Symbols &symbols) {
 
 class Inliner {
  public:
-  Inliner(Edit &edit, const Graph &original) : edit_(edit) {
+  Inliner(Edit &edit, const Graph &original, const Stays &stays) : edit_(edit), stays_(stays) {
     for (const Node &node : original.nodes()) names_.insert(node.name);
   }
 
@@ -61,7 +63,7 @@ class Inliner {
       bind(body.find(id)->results[0].dims, edit_.view().type(inputs[i]).dims, symbols);
     }
     edit_.push_scope(call.annotations);
-    for (const Node &node : body.nodes()) KILN_TRY(add(node, symbols, name, values));
+    for (const Node &node : body.nodes()) KILN_TRY(add(node, call.annotations, symbols, name, values));
     KILN_TRY(edit_.pop_scope());
 
     std::vector<ValueId> results;
@@ -78,7 +80,8 @@ class Inliner {
   }
 
   // `symbols` gets those that the node resolves: a copy of it resolves a fresh one.
-  Status add(const Node &node, Symbols &symbols, const std::string &prefix, std::map<ValueId, ValueId> &values) {
+  Status add(const Node &node, const AttrMap &inherited, Symbols &symbols, const std::string &prefix,
+             std::map<ValueId, ValueId> &values) {
     if (node.kind == Node::Kind::input) return {};
     const std::string name = str_cat(prefix, ".", node.name);
     if (node.kind == Node::Kind::constant) {
@@ -88,9 +91,13 @@ class Inliner {
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) inputs.push_back(values.at(input));
     if (is_call(node)) {
-      KILN_ASSIGN(const std::vector<ValueId> results, splice(node, inputs, name));
-      for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];
-      return {};
+      Node inner = node;
+      inner.annotations.insert(inherited.begin(), inherited.end());
+      if (!stays_ || !stays_(inner)) {
+        KILN_ASSIGN(const std::vector<ValueId> results, splice(inner, inputs, name));
+        for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];
+        return {};
+      }
     }
     AttrMap attrs = substituted(node.attrs, symbols);
     if (node.op->flags & op_flags::resolves) attrs.insert_or_assign("symbol", "");
@@ -108,6 +115,7 @@ class Inliner {
   }
 
   Edit &edit_;
+  const Stays &stays_;
   std::set<std::string, std::less<>> names_;
 };
 
@@ -146,15 +154,15 @@ Status inline_call(Edit &edit, const OpTable &ops, Inliner &inliner, Node call, 
 
 }  // namespace
 
-Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops) {
+Result<GraphPtr> inline_calls(GraphPtr graph, const OpTable &ops, const Stays &stays) {
   if (std::map<const Graph *, uint64_t> known; nodes_of_calls(*graph, known) > most_nodes)
     return invalid("the graph's calls stand for more than ", most_nodes, " nodes");
   std::vector<Node> calls;
   for (const Node &node : graph->nodes())
-    if (is_call(node)) calls.push_back(node);
+    if (is_call(node) && !(stays && stays(node))) calls.push_back(node);
   if (calls.empty()) return graph;
   Edit edit(graph);
-  Inliner inliner(edit, *graph);
+  Inliner inliner(edit, *graph, stays);
   std::map<ValueId, ValueId> replaced;  // results of calls that are inlined by now
   for (const Node &call : calls) {
     Status status = inline_call(edit, ops, inliner, call, replaced);

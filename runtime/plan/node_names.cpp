@@ -83,10 +83,17 @@ void name_all(const Graph &keyed, Plan &plan) {
 
 }  // namespace
 
+std::string NodeNames::full(std::string_view name) const {
+  // The longest part of it, up to a dot, that is a node's; what follows was added by inlining or decomposing.
+  for (size_t end = name.size(); twin && end != name.npos; end = name.substr(0, end).rfind('.'))
+    if (const Node *node = twin->find(name.substr(0, end)))
+      return str_cat(prefix, own->nodes()[twin->position(node->id)].name, name.substr(end));
+  return str_cat(prefix, name);
+}
+
 Plan::NodeRef NodeNames::find(std::string_view name) const {
   Plan::NodeRef node;
-  const std::string full = str_cat(prefix, name);
-  if (find_path(keyed, full, node.path)) node.name = node_at(keyed, node.path).name;
+  if (find_path(keyed, full(name), node.path)) node.name = node_at(keyed, node.path).name;
   return node;
 }
 

@@ -12,6 +12,11 @@ namespace kiln {
 struct NodeNames {
   const Graph &keyed;
   std::string prefix;  // that the names which are asked for lack: "cond.then_graph."
+  // Set: names are asked for as nodes of `twin`, or what they are made of, are called, and `own` has others for them;
+  // the two are equal otherwise.
+  const Graph *twin = nullptr, *own = nullptr;
+  // As `keyed` may have it, with the prefix.
+  std::string full(std::string_view name) const;
   // What a decomposition made, "y.gather", is found as y. No path when it is nowhere: passes made it, and what they
   // call it may come from a name that another graph does not have.
   Plan::NodeRef find(std::string_view name) const;

@@ -101,7 +101,7 @@ struct Plan {
     std::vector<uint32_t> symbols = {};  // launch: the plan's symbol for each of the kernel's sizes
     std::vector<Nested> nested = {};     // call, branch, loop, scan
     Scan scan = {};
-    NodeRef node = {};                    // loop, scan: for messages
+    NodeRef node = {};                    // call, loop, scan: for messages
     Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
   };
   // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.

@@ -10,6 +10,10 @@
 namespace kiln {
 namespace {
 
+bool names_node(Plan::Step::Kind kind) {
+  return kind == Plan::Step::Kind::loop || kind == Plan::Step::Kind::scan || kind == Plan::Step::Kind::call;
+}
+
 static_assert(deepest_plan == deepest_nesting + 1);
 
 class PlanWriter {
@@ -96,7 +100,7 @@ class PlanWriter {
         body_.put(nested.plan);
         exprs(nested.symbols);
       });
-      if (s.kind == Plan::Step::Kind::loop || s.kind == Plan::Step::Kind::scan) node(s.node);
+      if (names_node(s.kind)) node(s.node);
       body_.put(s.scan.carried);
       body_.put(s.scan.sequences);
       body_.put(static_cast<uint8_t>(s.scan.reverse));
@@ -265,7 +269,7 @@ class PlanReader {
         nested.plan = in_.get<uint32_t>();
         nested.symbols = exprs();
       });
-      if (s.kind == Plan::Step::Kind::loop || s.kind == Plan::Step::Kind::scan) s.node = node();
+      if (names_node(s.kind)) s.node = node();
       s.scan.carried = in_.get<uint32_t>();
       s.scan.sequences = in_.get<uint32_t>();
       s.scan.reverse = in_.get<uint8_t>() != 0;

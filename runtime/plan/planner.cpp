@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "runtime/graph/json.h"
 #include "runtime/ops/nested.h"
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/signature_plan.h"
@@ -33,6 +34,17 @@ struct Shared {
   std::vector<TensorPtr> constants = {};
   std::map<const TensorData *, uint32_t> constant_numbers = {};
 
+  // As JSON, each once: what steps of kind reference run.
+  std::vector<std::string> reference_graphs = {};
+  std::map<Digest, uint32_t> reference_numbers = {};
+
+  uint32_t reference_graph(const Graph &graph) {
+    const auto number = static_cast<uint32_t>(reference_graphs.size());
+    const auto [known, is_new] = reference_numbers.try_emplace(digest_of(graph), number);
+    if (is_new) reference_graphs.push_back(write_json(graph));
+    return known->second;
+  }
+
   uint32_t constant(const TensorPtr &data) {
     const auto [number, is_new] = constant_numbers.try_emplace(data.get(), static_cast<uint32_t>(constants.size()));
     if (is_new) constants.push_back(data);
@@ -40,24 +52,22 @@ struct Shared {
   }
 };
 
+// Names of the nodes of `lowered`, which is what `part` is, or a graph equal to it.
+NodeNames names_in(const NodeNames &outer, const LoweredGraph &lowered, const Region &part) {
+  return {outer.keyed, outer.prefix, lowered.given.get(), part.graph.get()};
+}
+
 // One graph's plan. Its tensors are those of all its regions; one that crosses a border is the same on both sides.
 class Planner {
  public:
-  Planner(Shared &shared, size_t graph, Plan signature)
-      : shared_(shared), number_(graph), lowered_(shared.graphs.graphs[graph]), plan_(std::move(signature)) {
+  Planner(Shared &shared, size_t graph, NodeNames names, Plan signature)
+      : shared_(shared), whole_{graph, shared.graphs.graphs[graph], std::move(names)}, plan_(std::move(signature)) {
     for (uint32_t i = 0; i < plan_.symbols.size(); ++i) symbol_number_[plan_.symbols[i].name] = i;
   }
 
-  // `prefix` is what names of the graph's nodes begin with.
-  Result<Plan> run(const std::string &prefix) {
+  Result<Plan> run() {
     add_arguments();
-    for (size_t r = 0; r < lowered_.regions.size(); ++r) {
-      const LoweredRegion &region = lowered_.regions[r];
-      if (region.region.kind == Region::Kind::code)
-        add_code(region, shared_.first_launch[number_][r]);
-      else
-        KILN_TRY(add_control(region.region, prefix));
-    }
+    KILN_TRY(add_regions(whole_));
     find_lifetimes();
     place_outputs();
     for (uint32_t i = 0; i < items_.size(); ++i) KILN_TRY(add_step(i));
@@ -67,6 +77,25 @@ class Planner {
   }
 
  private:
+  // A graph whose regions are steps of this plan: the plan's own, or that of a part of it.
+  struct Scope {
+    const size_t number;
+    const LoweredGraph &lowered;
+    const NodeNames names;
+    std::map<ValueId, uint32_t> values = {};   // tensors of arguments
+    std::map<ValueId, uint32_t> yielded = {};  // and of what regions yield, dense; of arguments, too
+
+    // Where a region yields it, else of an argument.
+    uint32_t tensor_of(ValueId value) const {
+      const auto found = yielded.find(value);
+      return found != yielded.end() ? found->second : values.at(value);
+    }
+    // An argument as it lies.
+    uint32_t argument_or(ValueId value) const {
+      const auto argument = values.find(value);
+      return argument != values.end() ? argument->second : tensor_of(value);
+    }
+  };
   struct Tensor {
     DType dtype;
     Shape dims, strides;
@@ -89,31 +118,60 @@ class Planner {
 
   // plan_of_signature() made these slots: inputs, then parameters, then outputs.
   void add_arguments() {
-    const Graph &graph = *lowered_.graph;
+    const Graph &graph = *whole_.lowered.graph;
     for (std::span<const uint32_t> side : {graph.inputs(), graph.parameters()}) {
       for (uint32_t id : side) {
         const TensorType &type = graph.find(id)->results[0];
         const uint32_t tensor = add_tensor(type.dtype, type.dims, type.strides);
         tensors_[tensor].slot = first_output_slot_++;
-        values_[{id, 0}] = tensor;
+        whole_.values[{id, 0}] = tensor;
       }
     }
   }
 
-  // The tensor of a value where a region yields it, else of an argument.
-  uint32_t tensor_of(ValueId value) const {
-    const auto yielded = yielded_.find(value);
-    return yielded != yielded_.end() ? yielded->second : values_.at(value);
+  Status add_regions(Scope &scope) {
+    for (size_t r = 0; r < scope.lowered.regions.size(); ++r) {
+      const LoweredRegion &region = scope.lowered.regions[r];
+      switch (region.region.kind) {
+        case Region::Kind::code:
+          add_code(scope, region, shared_.first_launch[scope.number][r]);
+          break;
+        case Region::Kind::control:
+          KILN_TRY(add_control(scope, region.region));
+          break;
+        case Region::Kind::part:
+          KILN_TRY(add_part(scope, region.region));
+          break;
+        case Region::Kind::reference:
+          KILN_TRY(add_reference(scope, region.region));
+          break;
+      }
+    }
+    return {};
   }
 
-  void add_code(const LoweredRegion &code, size_t first_launch) {
+  Status add_part(Scope &outer, const Region &part) {
+    const size_t number = shared_.graphs.number_of(outer.lowered, part.graph);
+    const LoweredGraph &lowered = shared_.graphs.graphs[number];
+    Scope inner{number, lowered, names_in(outer.names, lowered, part)};
+    const Graph &graph = *inner.lowered.graph;
+    for (size_t i = 0; i < part.inputs.size(); ++i)
+      inner.values[{graph.inputs()[i], 0}] = outer.argument_or(part.inputs[i]);
+    for (size_t i = 0; i < part.parameters.size(); ++i)
+      inner.values[{graph.parameters()[i], 0}] = outer.values.at(part.parameters[i]);
+    KILN_TRY(add_regions(inner));
+    for (size_t i = 0; i < part.outputs.size(); ++i)
+      outer.yielded[part.outputs[i]] = inner.tensor_of(graph.outputs()[i].value);
+    return {};
+  }
+
+  void add_code(Scope &scope, const LoweredRegion &code, size_t first_launch) {
     const kernel::Fused &fused = code.fused;
     std::vector<uint32_t> here(fused.tensors.size(), none);  // tensors of the region
     const auto meet = [&](std::span<const uint32_t> numbers, std::span<const ValueId> values) {
       for (size_t i = 0; i < numbers.size(); ++i) {
-        const auto argument = values_.find(values[i]);
         // Of a scan that is a kernel, operands are dense, as a control node's.
-        here[numbers[i]] = argument != values_.end() && !code.turn ? argument->second : tensor_of(values[i]);
+        here[numbers[i]] = code.turn ? scope.tensor_of(values[i]) : scope.argument_or(values[i]);
       }
     };
     meet(code.lowered.inputs, code.region.inputs);
@@ -137,63 +195,86 @@ class Planner {
       items_.push_back(std::move(item));
     }
     for (size_t i = 0; i < code.lowered.outputs.size(); ++i)
-      yielded_[code.region.outputs[i]] = here[code.lowered.outputs[i]];
+      scope.yielded[code.region.outputs[i]] = here[code.lowered.outputs[i]];
     for (const Lowered::WriteBack &w : code.lowered.write_backs) {
       const ValueId input = code.region.inputs[w.input];
-      write_backs_.push_back({here[w.source], values_.at(input)});
+      write_backs_.push_back({here[w.source], scope.values.at(input)});
     }
   }
 
-  Status add_control(const Region &region, const std::string &prefix) {
-    const Node &node = *lowered_.graph->find(region.node);
+  Status add_control(Scope &scope, const Region &region) {
+    const Node &node = *scope.lowered.graph->find(region.node);
     if (node.op->flags & op_flags::resolves) {
-      Item item{.step = {.kind = StepKind::resolve}, .tensors = {tensor_of(region.inputs[0])}, .written = {false}};
+      Item item{
+          .step = {.kind = StepKind::resolve}, .tensors = {scope.tensor_of(region.inputs[0])}, .written = {false}};
       for (const ResolvedSymbol &symbol : node.symbols) item.step.symbols.push_back(symbol_number_.at(symbol.name));
-      yielded_[region.outputs[0]] = item.tensors[0];  // the count itself
+      scope.yielded[region.outputs[0]] = item.tensors[0];  // the count itself
       items_.push_back(std::move(item));
       return {};
     }
-    if (node.op->name == "scan") return add_scan(region, prefix);
+    if (node.op->name == "scan") return add_scan(scope, region);
     const bool is_loop = node.op->name == "while";
     Item item{.step = {.kind = is_loop ? StepKind::loop : StepKind::branch}};
     if (is_loop) {
-      item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
+      item.step.node = scope.names.find(node.name);
       item.step.scan.turns = node.attrs.find("max_turns")->second.i64();
     }
-    for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
+    for (ValueId operand : region.inputs) item.tensors.push_back(scope.tensor_of(operand));
     item.written.resize(region.inputs.size());
     // The results, and for a loop where every other turn leaves them.
-    add_results(region, node, item);
+    add_results(scope, region, node, item);
     if (is_loop) add_spare(node, node.results.size(), item);
     for (const auto attr : is_loop ? std::array{"cond_graph", "body_graph"} : std::array{"then_graph", "else_graph"}) {
-      KILN_ASSIGN(Plan::Nested nested, nested_of(node, attr, prefix));
+      KILN_ASSIGN(Plan::Nested nested, nested_of(scope, node, attr));
       item.step.nested.push_back(std::move(nested));
     }
     items_.push_back(std::move(item));
     return {};
   }
 
-  Status add_scan(const Region &region, const std::string &prefix) {
-    const Node &node = *lowered_.graph->find(region.node);
+  Status add_scan(Scope &scope, const Region &region) {
+    const Node &node = *scope.lowered.graph->find(region.node);
     const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
-    Item item{
-        .step = {.kind = StepKind::scan,
-                 .scan = {operands.carried, operands.sequences, operands.reverse, turns_of(*lowered_.graph, node)}}};
-    item.step.node = NodeNames{shared_.keyed, prefix}.find(node.name);
-    for (ValueId operand : region.inputs) item.tensors.push_back(tensor_of(operand));
+    Item item{.step = {.kind = StepKind::scan,
+                       .scan = {operands.carried, operands.sequences, operands.reverse,
+                                turns_of(*scope.lowered.graph, node)}}};
+    item.step.node = scope.names.find(node.name);
+    for (ValueId operand : region.inputs) item.tensors.push_back(scope.tensor_of(operand));
     item.written.resize(region.inputs.size());
-    add_results(region, node, item);
+    add_results(scope, region, node, item);
     add_spare(node, operands.carried, item);
-    KILN_ASSIGN(Plan::Nested turn, nested_of(node, "body_graph", prefix));
+    KILN_ASSIGN(Plan::Nested turn, nested_of(scope, node, "body_graph"));
     item.step.nested.push_back(std::move(turn));
     items_.push_back(std::move(item));
     return {};
   }
 
-  void add_results(const Region &region, const Node &node, Item &item) {
+  // The node on its reference kernel: a nested plan of that one step.
+  Status add_reference(Scope &scope, const Region &region) {
+    const Node &node = *scope.lowered.graph->find(region.node);
+    Item item{.step = {.kind = StepKind::call, .node = scope.names.find(node.name)}};
+    for (const ValueId operand : region.inputs) item.tensors.push_back(scope.tensor_of(operand));
+    item.written.resize(region.inputs.size());
+    add_results(scope, region, node, item);
+    const uint32_t graph = shared_.reference_graph(*region.graph);
+    const auto [number, is_new] = references_.try_emplace(graph, static_cast<uint32_t>(plan_.nested.size()));
+    if (is_new) {
+      KILN_ASSIGN(Plan plan, plan_reference(*region.graph));
+      plan.steps[0].graph = graph;
+      plan_.nested.push_back(std::move(plan));
+    }
+    Plan::Nested nested{.plan = number->second};
+    for (const Plan::Symbol &s : plan_.nested[nested.plan].symbols)
+      nested.symbols.push_back(scope.lowered.graph->type(region.inputs[s.input]).dims[s.dim]);
+    item.step.nested.push_back(std::move(nested));
+    items_.push_back(std::move(item));
+    return {};
+  }
+
+  void add_results(Scope &scope, const Region &region, const Node &node, Item &item) {
     const size_t first = item.tensors.size();
     add_spare(node, node.results.size(), item);
-    for (size_t k = 0; k < node.results.size(); ++k) yielded_[region.outputs[k]] = item.tensors[first + k];
+    for (size_t k = 0; k < node.results.size(); ++k) scope.yielded[region.outputs[k]] = item.tensors[first + k];
   }
   // Tensors of the types of the node's first results.
   void add_spare(const Node &node, size_t count, Item &item) {
@@ -205,7 +286,7 @@ class Planner {
   }
 
   // A nested plan, made once however many steps run it, and what its symbols are at `node`.
-  Result<Plan::Nested> nested_of(const Node &node, std::string_view attr, const std::string &prefix);
+  Result<Plan::Nested> nested_of(const Scope &scope, const Node &node, std::string_view attr);
 
   void find_lifetimes() {
     for (uint32_t i = 0; i < items_.size(); ++i) {
@@ -215,8 +296,8 @@ class Planner {
         if (items_[i].written[k]) tensor.made_by = i;
       }
     }
-    for (const GraphOutput &output : lowered_.graph->outputs()) {
-      outputs_.push_back(tensor_of(output.value));
+    for (const GraphOutput &output : whole_.lowered.graph->outputs()) {
+      outputs_.push_back(whole_.tensor_of(output.value));
       tensors_[outputs_.back()].last_use = none;
     }
     for (const WriteBack &w : write_backs_) tensors_[w.source].last_use = none;
@@ -299,44 +380,67 @@ class Planner {
     uint32_t source, input;  // tensors
   };
   Shared &shared_;
-  const size_t number_;
-  const LoweredGraph &lowered_;
+  Scope whole_;
   Plan plan_;
   StoragePool pool_;
   std::vector<Tensor> tensors_;
   std::vector<Item> items_;
-  std::vector<uint32_t> outputs_;        // tensors
-  std::map<ValueId, uint32_t> values_;   // arguments
-  std::map<ValueId, uint32_t> yielded_;  // what regions yield, dense; of arguments, too
+  std::vector<uint32_t> outputs_;  // tensors
   std::vector<WriteBack> write_backs_;
-  std::map<size_t, uint32_t> nested_;  // by number of the graph
+  std::map<size_t, uint32_t> nested_;        // by number of the graph
+  std::map<uint32_t, uint32_t> references_;  // likewise, of reference graphs
   std::map<std::string, uint32_t> symbol_number_;
   uint32_t first_output_slot_ = 0;
 };
 
-Result<Plan> plan_graph(Shared &shared, size_t number, const std::string &prefix) {
-  const LoweredGraph &lowered = shared.graphs.graphs[number];
-  const NodeNames names{shared.keyed, prefix};
-  KILN_ASSIGN(Plan signature, plan_of_signature(number == 0 ? shared.keyed : *lowered.given, names));
-  add_resolved_symbols(*lowered.graph, names, signature);
-  add_checks(*lowered.graph, names, signature);
-  for (const LoweredRegion &region : lowered.regions)
-    for (const Lowered::Risk &risk : region.lowered.risks) {
-      const Plan::NodeRef node = names.find(risk.node);
-      signature.risks.push_back({node, names.op(node, risk.op), risk.bits});
-    }
-  for (size_t r = 0; r < lowered.regions.size(); ++r) {
-    const std::span<const uint32_t> images = shared.images.subspan(shared.first_launch[number][r]);
-    KILN_TRY(shared.contracts.add(lowered.regions[r].fused, images, signature));
+// Calls visit(lowered graph, its number, names of its nodes) for a graph and the parts that it is cut into, each as
+// often as it stands there.
+template <class Visit>
+Status for_each_part(const LoweredGraphs &graphs, size_t number, const NodeNames &names, const Visit &visit) {
+  const LoweredGraph &lowered = graphs.graphs[number];
+  KILN_TRY(visit(lowered, number, names));
+  for (const LoweredRegion &region : lowered.regions) {
+    if (region.region.kind != Region::Kind::part) continue;
+    const size_t part = graphs.number_of(lowered, region.region.graph);
+    KILN_TRY(for_each_part(graphs, part, names_in(names, graphs.graphs[part], region.region), visit));
   }
-  return Planner(shared, number, std::move(signature)).run(prefix);
+  return {};
 }
 
-Result<Plan::Nested> Planner::nested_of(const Node &node, std::string_view attr, const std::string &prefix) {
-  const GraphPtr &graph = node.attrs.find(attr)->second.graph();
-  const size_t number = shared_.graphs.number_of(graph);
+Result<Plan> plan_graph(Shared &shared, size_t number, NodeNames names) {
+  const LoweredGraph &whole = shared.graphs.graphs[number];
+  KILN_ASSIGN(Plan signature, plan_of_signature(number == 0 ? shared.keyed : *whole.given, names));
+  add_resolved_symbols(*whole.graph, names, signature);
+  KILN_TRY(for_each_part(shared.graphs, number, names, [&](const LoweredGraph &part, size_t, const NodeNames &in) {
+    for (const Node &node : part.graph->nodes())
+      for (const ResolvedSymbol &symbol : node.symbols)
+        if (!whole.graph->resolver(symbol.name))
+          return Status(error(Code::internal, "node '", in.full(node.name), "' resolves symbol '", symbol.name,
+                              "', which the graph that its part was cut from does not have"));
+    add_checks(*part.graph, in, signature);
+    for (const LoweredRegion &region : part.regions)
+      for (const Lowered::Risk &risk : region.lowered.risks) {
+        const Plan::NodeRef node = in.find(risk.node);
+        signature.risks.push_back({node, in.op(node, risk.op), risk.bits});
+      }
+    return Status();
+  }));
+  const auto add_contracts = [&](const LoweredGraph &part, size_t at, const NodeNames &) -> Status {
+    for (size_t r = 0; r < part.regions.size(); ++r) {
+      const std::span<const uint32_t> images = shared.images.subspan(shared.first_launch[at][r]);
+      KILN_TRY(shared.contracts.add(part.regions[r].fused, images, signature));
+    }
+    return {};
+  };
+  KILN_TRY(for_each_part(shared.graphs, number, names, add_contracts));
+  return Planner(shared, number, std::move(names), std::move(signature)).run();
+}
+
+Result<Plan::Nested> Planner::nested_of(const Scope &scope, const Node &node, std::string_view attr) {
+  const size_t number = shared_.graphs.number_of(scope.lowered, node.attrs.find(attr)->second.graph());
   if (!nested_.contains(number)) {
-    KILN_ASSIGN(Plan plan, plan_graph(shared_, number, str_cat(prefix, node.name, ".", attr, ".")));
+    KILN_ASSIGN(Plan plan,
+                plan_graph(shared_, number, {shared_.keyed, str_cat(scope.names.full(node.name), ".", attr, ".")}));
     nested_[number] = static_cast<uint32_t>(plan_.nested.size());
     plan_.nested.push_back(std::move(plan));
   }
@@ -345,7 +449,7 @@ Result<Plan::Nested> Planner::nested_of(const Node &node, std::string_view attr,
     if (s.resolved)
       nested.symbols.emplace_back(0);
     else
-      nested.symbols.push_back(dim_of_input(*lowered_.graph, node, s.input, s.dim));
+      nested.symbols.push_back(dim_of_input(*scope.lowered.graph, node, s.input, s.dim));
   }
   return nested;
 }
@@ -362,8 +466,9 @@ Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<
       launches += region.fused.launches.size();
     }
   }
-  KILN_ASSIGN(Plan plan, plan_graph(shared, 0, ""));
-  return Planned{std::move(plan), std::move(shared.contracts).finish(), std::move(shared.constants)};
+  KILN_ASSIGN(Plan plan, plan_graph(shared, 0, {given, ""}));
+  return Planned{std::move(plan), std::move(shared.contracts).finish(), std::move(shared.constants),
+                 std::move(shared.reference_graphs)};
 }
 
 Result<Plan> plan_reference(const Graph &graph) {

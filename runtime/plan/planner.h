@@ -16,6 +16,7 @@ struct Planned {
   Plan plan;
   std::vector<Contract> contracts;   // by image
   std::vector<TensorPtr> constants;  // those that steps read, in the order that the plan's slots number them
+  std::vector<std::string> graphs;   // as JSON: what steps of kind reference run
 };
 
 // `given` is the graph as the host gave it: its signature is the plan's, and what it requires of sizes is checked at

@@ -1,12 +1,38 @@
 #include "runtime/regions/lower_graphs.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 
 namespace kiln {
 namespace {
+
+// Whether some node of it tells a size as it runs, or of a graph that it calls.
+bool resolves_sizes(const Graph &graph, std::set<const Graph *> &seen) {
+  if (!seen.insert(&graph).second) return false;
+  return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
+    return !node.symbols.empty() ||
+           (node.op && node.op->name == "call" && resolves_sizes(*node.attrs.find("graph")->second.graph(), seen));
+  });
+}
+
+// A graph that is cut into parts: neither its nodes nor its parts are lowered here.
+Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
+  LoweredGraph out{.given = graph};
+  // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
+  const auto is_part = [&](const Node &call) {
+    std::set<const Graph *> seen;
+    return region_of(call, options.modes).value_or("") != "" &&
+           !resolves_sizes(*call.attrs.find("graph")->second.graph(), seen);
+  };
+  KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
+  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes));
+  for (Region &region : regions) out.regions.push_back(LoweredRegion{.region = std::move(region)});
+  return out;
+}
 
 Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options, bool nested) {
   LoweredGraph out{.given = graph};
@@ -28,22 +54,62 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
   return out;
 }
 
+// Graphs that are lowered, each once.
+class Lowering {
+ public:
+  Lowering(const OpTable &ops, const LowerOptions &options) : ops_(ops), options_(options) {}
+
+  Result<LoweredGraphs> run(const GraphPtr &graph) {
+    enter({.graph = graph});
+    for (size_t i = 0; i < open_.size(); ++i) {
+      const Open next = open_[i];
+      KILN_ASSIGN(LoweredGraph lowered, options_.modes.cut() && !next.owned
+                                            ? cut(next.graph, ops_, options_)
+                                            : lower_one(next.graph, ops_, options_, next.nested));
+      lowered.owned = next.owned;
+      for (const LoweredRegion &region : lowered.regions) enter_inner(*lowered.graph, region.region, next);
+      out_.graphs.push_back(std::move(lowered));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Open {
+    GraphPtr graph;
+    bool nested = false, owned = false;
+  };
+
+  void enter_inner(const Graph &graph, const Region &region, const Open &outer) {
+    if (region.kind == Region::Kind::part) {
+      enter_part({.graph = region.graph, .nested = outer.nested, .owned = true});
+    } else if (region.kind == Region::Kind::control) {
+      for (const auto &[name, nested] : nested_graphs(*graph.find(region.node)))
+        enter({.graph = nested, .nested = true, .owned = outer.owned});
+    }
+  }
+  void enter(Open graph) {
+    const bool is_new = out_.numbers.try_emplace({graph.graph.get(), graph.owned}, open_.size()).second;
+    if (is_new) open_.push_back(std::move(graph));
+  }
+  // Found by the graph that carries it, which no part owns.
+  void enter_part(Open part) {
+    const auto key = std::pair(digest_of(*part.graph), part.nested);
+    const auto [known, is_new] = parts_.try_emplace(key, open_.size());
+    out_.numbers[{part.graph.get(), false}] = known->second;
+    if (is_new) open_.push_back(std::move(part));
+  }
+
+  const OpTable &ops_;
+  const LowerOptions &options_;
+  LoweredGraphs out_;
+  std::vector<Open> open_;
+  std::map<std::pair<Digest, bool>, size_t> parts_;
+};
+
 }  // namespace
 
 Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options) {
-  LoweredGraphs out;
-  std::vector<GraphPtr> open{graph};
-  out.numbers[graph.get()] = 0;
-  for (size_t i = 0; i < open.size(); ++i) {
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(open[i], ops, options, /*nested=*/i > 0));
-    for (const Node &node : lowered.graph->nodes()) {
-      if (!is_control(node)) continue;
-      for (const auto &[name, nested] : nested_graphs(node))
-        if (out.numbers.try_emplace(nested.get(), open.size()).second) open.push_back(nested);
-    }
-    out.graphs.push_back(std::move(lowered));
-  }
-  return out;
+  return Lowering(ops, options).run(graph);
 }
 
 namespace {
@@ -66,31 +132,32 @@ Status make_code(const Graph &graph, LoweredRegion &region, const Target &target
   return {};
 }
 
-// Numbers of graphs that the first one runs.
-std::set<size_t> running(const LoweredGraphs &graphs) {
+}  // namespace
+
+std::set<size_t> LoweredGraphs::reached_from(size_t number) const {
   std::set<size_t> found;
-  std::vector<size_t> open{0};
+  std::vector<size_t> open{number};
   while (!open.empty()) {
-    const size_t number = open.back();
+    const size_t next = open.back();
     open.pop_back();
-    if (!found.insert(number).second) continue;
-    for (const LoweredRegion &region : graphs.graphs[number].regions) {
+    if (!found.insert(next).second) continue;
+    const LoweredGraph &graph = graphs[next];
+    for (const LoweredRegion &region : graph.regions) {
+      if (region.region.kind == Region::Kind::part) open.push_back(number_of(graph, region.region.graph));
       if (region.region.kind != Region::Kind::control) continue;
-      for (const auto &[name, nested] : nested_graphs(*graphs.graphs[number].graph->find(region.region.node)))
-        open.push_back(graphs.number_of(nested));
+      for (const auto &[name, nested] : nested_graphs(*graph.graph->find(region.region.node)))
+        open.push_back(number_of(graph, nested));
     }
   }
   return found;
 }
-
-}  // namespace
 
 Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel::FuseOptions &options) {
   uint32_t materialised = 0;
   for (LoweredGraph &graph : graphs.graphs)
     for (LoweredRegion &region : graph.regions)
       if (region.turn) KILN_TRY(make_code(*graph.graph, region, target, options));
-  const std::set<size_t> runs = running(graphs);
+  const std::set<size_t> runs = graphs.reached_from(0);
   for (size_t number = 0; number < graphs.graphs.size(); ++number)
     if (!runs.contains(number)) graphs.graphs[number].regions.clear();
   for (LoweredGraph &graph : graphs.graphs) {

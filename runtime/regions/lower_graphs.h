@@ -2,7 +2,9 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/kernel/fuse.h"
@@ -21,19 +23,23 @@ struct LoweredRegion {
 };
 struct LoweredGraph {
   GraphPtr given;       // before calls were inlined
-  GraphPtr graph = {};  // flat and decomposed
+  GraphPtr graph = {};  // flat; decomposed, unless it is cut into parts
   std::vector<LoweredRegion> regions = {};
+  bool owned = false;  // by a part: it is one, or a control node in one carries it, and is not cut by marks
 };
 
 struct LoweredGraphs {
   std::vector<LoweredGraph> graphs;  // the compile's own graph is the first
-  // Of a graph that a control node in one of them carries.
-  size_t number_of(const GraphPtr &nested) const { return numbers.at(nested.get()); }
-  std::map<const Graph *, size_t> numbers;
+  // Of a part of `of`, or of a graph that a control node in it carries.
+  size_t number_of(const LoweredGraph &of, const GraphPtr &inner) const { return numbers.at({inner.get(), of.owned}); }
+  // Numbers of those that one runs, itself among them.
+  std::set<size_t> reached_from(size_t number) const;
+  std::map<std::pair<const Graph *, bool>, size_t> numbers;  // by graph, and whether it is within a part
 };
 
 // Inlines calls, widens, decomposes, partitions and lowers `graph` and, each once, the graphs that are nested in it.
-// Not fused yet.
+// Modes that cut it do so first: then this is done to each part, of which equal ones, but for names, are lowered once,
+// and to nested graphs of parts. Not fused yet.
 Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options);
 
 // Fuses all regions of code. A scan whose turns fuse into one kernel becomes code; a graph that only such nodes carry

@@ -19,10 +19,18 @@ Region whole_graph(const GraphPtr &graph, const std::string &backend) {
   return region;
 }
 
-// What makes code goes together as far as control nodes allow, each of which is a region of its own.
+// What becomes of a node. Those of one color are alike, and go together as far as others allow; 0 stays alone.
+struct Cut {
+  uint32_t color = 0;
+  Region::Kind kind = Region::Kind::code;
+  std::optional<std::string> name = {};
+};
+
 class Partitioner {
  public:
-  Partitioner(const Graph &graph, const std::string &backend) : graph_(graph), backend_(backend) {}
+  // `cuts` are of op nodes, in their order; `rest` is what arguments become that must be made dense.
+  Partitioner(const Graph &graph, const std::string &backend, std::vector<Cut> cuts, Region::Kind rest)
+      : graph_(graph), backend_(backend), cuts_(std::move(cuts)), rest_(rest) {}
 
   Result<std::vector<Region>> run() {
     find_groups();
@@ -31,8 +39,8 @@ class Partitioner {
     KILN_TRY(add_code(front_, regions));
     for (uint32_t group = 0; group < members_.size(); ++group) {
       if (group == front_) continue;
-      if (is_control(*members_[group][0])) {
-        regions.push_back(control(*members_[group][0]));
+      if (is_step(group)) {
+        KILN_ASSIGN(regions.emplace_back(), step(group));
       } else {
         KILN_TRY(add_code(group, regions));
       }
@@ -48,7 +56,6 @@ class Partitioner {
     std::vector<const Node *> nodes;
     std::map<uint32_t, uint32_t> places;  // by id
     std::vector<std::vector<uint32_t>> uses;
-    std::vector<uint32_t> colors;
     uint32_t writer = none;  // the last that writes inputs; these come behind all others
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
@@ -63,22 +70,32 @@ class Partitioner {
           used.push_back(writer);
         writer = static_cast<uint32_t>(nodes.size());
       }
-      colors.push_back(is_control(node) ? 0 : 1);
       places[node.id] = static_cast<uint32_t>(nodes.size());
       nodes.push_back(&node);
     }
+    std::vector<uint32_t> colors;
+    for (const Cut &cut : cuts_) colors.push_back(cut.color);
     const Grouping grouping = group(uses, colors);
+    group_cuts_.resize(grouping.count);
     members_.resize(grouping.count);
     std::vector<bool> waits(grouping.count);
     for (size_t place = 0; place < nodes.size(); ++place) {
       const uint32_t group = grouping.group_of[place];
       groups_[nodes[place]->id] = group;
+      group_cuts_[group] = &cuts_[place];
       members_[group].push_back(nodes[place]);
       for (const uint32_t used : uses[place]) waits[group] = waits[group] || grouping.group_of[used] != group;
     }
+    if (rest_ != Region::Kind::code) return;
     for (uint32_t group = 0; group < grouping.count; ++group)
-      if (!waits[group] && !is_control(*members_[group][0])) front_ = group;  // there is one such group at most
+      if (!waits[group] && !is_step(group)) front_ = group;  // all code is of one color, so there is one at most
   }
+
+  // Whether the group is one node that is not compiled, but run as a step.
+  bool is_step(uint32_t group) const {
+    return group_cuts_[group]->kind == Region::Kind::control || group_cuts_[group]->kind == Region::Kind::reference;
+  }
+  bool is_step(const Node &node) const { return node.kind == Node::Kind::op && is_step(groups_.at(node.id)); }
 
   // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
   bool is_made(ValueId value) const { return graph_.find(value.node)->kind == Node::Kind::op; }
@@ -91,30 +108,61 @@ class Partitioner {
   void find_crossing() {
     for (const Node &node : graph_.nodes()) {
       for (ValueId input : node.inputs) {
-        if (is_made(input) ? groups_.at(input.node) != groups_.at(node.id)
-                           : is_control(node) && !is_dense_argument(input))
+        if (is_made(input) ? groups_.at(input.node) != groups_.at(node.id) : is_step(node) && !is_dense_argument(input))
           note_crossing(input);
       }
     }
     for (const GraphOutput &output : graph_.outputs()) note_crossing(output.value);
   }
   void note_crossing(ValueId value) {
-    if (!is_control(*graph_.find(value.node))) crossing_.insert(value);
+    if (!is_step(*graph_.find(value.node))) crossing_.insert(value);
   }
 
-  Region control(const Node &node) const {
-    Region region{.kind = Region::Kind::control, .backend = backend_, .node = node.id, .inputs = node.inputs};
+  Result<Region> step(uint32_t group) const {
+    const Node &node = *members_[group][0];
+    Region region{.kind = group_cuts_[group]->kind, .backend = backend_, .node = node.id, .inputs = node.inputs};
     for (uint32_t k = 0; k < node.results.size(); ++k) region.outputs.push_back({node.id, k});
+    if (region.kind == Region::Kind::reference) {
+      KILN_ASSIGN(region.graph, by_itself(node));
+    }
     return region;
   }
 
-  // A name that no node of the whole graph has, or that of the node itself, which lies elsewhere.
-  std::string name_of(ValueId value) const {
+  // A graph of the node alone, of which neither names nor layout tell where it stood.
+  Result<GraphPtr> by_itself(const Node &node) const {
+    Edit edit;
+    std::set<std::string> used;
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) {
+      const TensorType &type = graph_.type(input);
+      for (const Dim &dim : type.dims) dim.collect_symbols(used);
+      KILN_ASSIGN(inputs.emplace_back(), edit.input(str_cat("x", inputs.size()), make_type(type.dtype, type.dims)));
+    }
+    for (const std::string &symbol : used)
+      if (const auto known = graph_.symbols().find(symbol); known != graph_.symbols().end())
+        KILN_TRY(edit.declare_symbol(symbol, known->second));
+    KILN_ASSIGN(const uint32_t id, edit.add(node.op, inputs, node.attrs, node.op->name));
+    std::vector<GraphOutput> outputs;
+    for (uint32_t k = 0; k < node.results.size(); ++k) outputs.push_back({str_cat("y", k), {id, k}});
+    KILN_TRY(edit.set_outputs(std::move(outputs)));
+    return edit.finish();
+  }
+
+  // A name that no node of the whole graph has, or that of the node itself, which lies elsewhere. Parts that are equal
+  // but for names are to be equal, so that they name what comes in by its place.
+  std::string name_of(ValueId value, size_t place) const {
     const std::string &name = graph_.find(value.node)->name;
-    if (value.output == 0) return name;
-    std::string other = str_cat(name, "_", value.output);
+    if (rest_ == Region::Kind::code && value.output == 0) return name;
+    std::string other = rest_ == Region::Kind::part ? str_cat("in", place) : str_cat(name, "_", value.output);
     while (graph_.find(other)) other += "_";
     return other;
+  }
+  // Of a part without Kiln's: what they said is done, and parts may be equal but for them.
+  AttrMap annotations_of(const Node &node) const {
+    AttrMap annotations = node.annotations;
+    if (rest_ == Region::Kind::part)
+      std::erase_if(annotations, [](const auto &annotation) { return annotation.first.starts_with("kiln."); });
+    return annotations;
   }
 
   // The region of that group's nodes and, of the first, of arguments; `none` has no nodes. Nothing, if it has no
@@ -127,7 +175,8 @@ class Partitioner {
     const bool writes_inputs = std::ranges::any_of(members, [](const Node *node) { return mutates(*node); });
     if (crossing.empty() && !writes_inputs) return {};
 
-    Region region{.backend = backend_, .outputs = crossing};
+    Region region{.kind = rest_, .backend = backend_, .outputs = crossing};
+    if (group != none) region.name = group_cuts_[group]->name;
     Edit edit;
     for (const auto &[name, info] : graph_.symbols()) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
@@ -138,10 +187,10 @@ class Partitioner {
       if (node.kind == Node::Kind::constant) {
         KILN_ASSIGN(made, edit.constant(node.constant, node.name));
       } else if (node.kind == Node::Kind::parameter) {
-        KILN_ASSIGN(made, edit.parameter(node.name, node.results[0]));
+        KILN_ASSIGN(made, edit.parameter(name_of(value, values.size()), node.results[0]));
         region.parameters.push_back(value);
       } else {
-        KILN_ASSIGN(made, edit.input(name_of(value), type_of(value)));
+        KILN_ASSIGN(made, edit.input(name_of(value, values.size()), type_of(value)));
         region.inputs.push_back(value);
       }
       return values[value] = made;
@@ -151,7 +200,7 @@ class Partitioner {
       for (ValueId input : node->inputs) {
         KILN_ASSIGN(operands.emplace_back(), value_of(input));
       }
-      KILN_ASSIGN(const uint32_t id, edit.add(node->op, operands, node->attrs, node->name, node->annotations));
+      KILN_ASSIGN(const uint32_t id, edit.add(node->op, operands, node->attrs, node->name, annotations_of(*node)));
       for (uint32_t k = 0; k < node->results.size(); ++k) values[{node->id, k}] = {id, k};
     }
     std::vector<GraphOutput> outputs;
@@ -189,17 +238,67 @@ class Partitioner {
 
   const Graph &graph_;
   const std::string &backend_;
+  const std::vector<Cut> cuts_;
+  const Region::Kind rest_;
+  std::vector<const Cut *> group_cuts_;
   std::map<uint32_t, uint32_t> groups_;             // by op node
   std::vector<std::vector<const Node *>> members_;  // of each group
   uint32_t front_ = none;                           // the group of code that needs nothing of others
   std::set<ValueId> crossing_;                      // what code makes for other regions and the outputs
 };
 
+std::vector<const Node *> ops_of(const Graph &graph) {
+  std::vector<const Node *> nodes;
+  for (const Node &node : graph.nodes())
+    if (node.kind == Node::Kind::op) nodes.push_back(&node);
+  return nodes;
+}
+
+// Whether the node can be a graph of its own that reference kernels run: its operands tell all sizes that it speaks of.
+bool runs_as_reference(const Graph &graph, const Node &node) {
+  if (node.op->flags & op_flags::mutates || !node.symbols.empty()) return false;
+  std::set<std::string> used, bound;
+  for (const ValueId input : node.inputs)
+    for (const Dim &dim : graph.type(input).dims) {
+      dim.collect_symbols(used);
+      if (dim.kind() == Dim::Kind::symbol) bound.insert(dim.symbol_name());
+    }
+  for (const TensorType &type : node.results)
+    for (const Dim &dim : type.dims) dim.collect_symbols(used);
+  for (const auto &[name, value] : node.attrs)
+    if (value.kind() == AttrKind::dim)
+      for (const Dim &dim : value.dim_list()) dim.collect_symbols(used);
+  return std::ranges::includes(bound, used);
+}
+
 }  // namespace
 
 Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend) {
   if (std::ranges::none_of(graph->nodes(), is_control)) return std::vector<Region>{whole_graph(graph, backend)};
-  return Partitioner(*graph, backend).run();
+  std::vector<Cut> cuts;
+  for (const Node *node : ops_of(*graph))
+    cuts.push_back(is_control(*node) ? Cut{.kind = Region::Kind::control} : Cut{.color = 1});
+  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::code).run();
+}
+
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes) {
+  const std::vector<const Node *> nodes = ops_of(*graph);
+  std::map<std::string, uint32_t> colors;  // by name; in their order, whatever that of the nodes is
+  for (const Node *node : nodes)
+    if (const auto name = region_of(*node, modes)) colors.try_emplace(*name);
+  uint32_t last = 0;
+  for (auto &[name, color] : colors) color = ++last;
+  std::vector<Cut> cuts;
+  for (const Node *node : nodes) {
+    Cut cut{.kind = Region::Kind::part, .name = region_of(*node, modes)};
+    if (cut.name && node->op->name != "call") cut.color = colors.at(*cut.name);
+    if (!cut.name && is_control(*node)) cut.kind = Region::Kind::control;
+    if (!cut.name && modes.fallback == Fallback::reference && cut.kind == Region::Kind::part &&
+        runs_as_reference(*graph, *node))
+      cut.kind = Region::Kind::reference;
+    cuts.push_back(std::move(cut));
+  }
+  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part).run();
 }
 
 }  // namespace kiln

@@ -1,27 +1,38 @@
 // Regions: the parts that a graph is cut into, each compiled or run as a whole.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/graph/graph.h"
+#include "runtime/regions/modes.h"
 
 namespace kiln {
 
 struct Region {
   // code: a graph that the backend compiles as a whole. control: one node, whose graphs are plans of their own.
-  enum class Kind : uint8_t { code, control };
+  // reference: one node, which its reference kernel runs. part: a graph that is cut on into regions of its own.
+  enum class Kind : uint8_t { code, control, reference, part };
   Kind kind = Kind::code;
   std::string backend = {};
-  GraphPtr graph = {};  // code: flat; its inputs, parameters and outputs are what crosses the region's border
-  uint32_t node = 0;    // control: its id in the whole graph
-  // The values of the whole graph that the region's are: of code in the order of its graph's signature, of a control
-  // node its operands and its results. What a region yields is dense.
+  // Of code and a part, its inputs, parameters and outputs are what crosses the border; of code it is flat. Of
+  // reference the node by itself.
+  GraphPtr graph = {};
+  uint32_t node = 0;  // control, reference: its id in the whole graph
+  // The values of the whole graph that the region's are: of a graph in the order of its signature, of a node its
+  // operands and its results. What a region yields is dense.
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
+  std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back
 };
 
 // The regions of `graph`, whose calls are inlined, in an order in which they can run. All but control flow is compiled
 // for `backend`: the whole graph is one region where there is none, else what lies between control nodes. Arguments and
 // constants that are outputs, or that a control node needs dense, are outputs of the first region.
 Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend);
+
+// The parts of `graph` under `modes`, in an order in which they can run: nodes of one region in as few parts as can be
+// (grouping.h), each other node alone. A call that is marked is a part of its own, which has the graph that it calls;
+// no other calls are left. In a part nodes have no annotations of Kiln's.
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes);
 
 }  // namespace kiln

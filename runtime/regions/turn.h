@@ -7,12 +7,14 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
 #include "runtime/regions/lower.h"
+#include "runtime/regions/modes.h"
 
 namespace kiln {
 
 struct LowerOptions {
   std::string backend;
   bool round_all = true;  // 16-bit values that nothing but ops reads, too
+  Modes modes = {};       // of the whole graph
 };
 
 // Inlines calls, widens and decomposes: what regions are cut from.

@@ -1,6 +1,7 @@
 #include "runtime/report/compile_report.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/regions/backend.h"
 
@@ -11,6 +12,44 @@ namespace {
 std::string member_name(std::string phase) {
   std::replace(phase.begin(), phase.end(), ' ', '_');
   return phase + "_ms";
+}
+
+void write_texts(std::string_view name, std::span<const std::string> texts, JsonWriter &json) {
+  json.key(name).begin_list();
+  for (const std::string &text : texts) json.value(text);
+  json.end_list();
+}
+
+void write_partition(const PartitionSummary &partition, JsonWriter &json) {
+  json.key("partition").begin_object().member("mode", partition.mode);
+  json.key("regions").begin_list();
+  for (const PartitionSummary::Part &part : partition.parts) {
+    json.begin_object().member("name", part.region);
+    write_texts("nodes", part.nodes, json);
+    write_texts("inputs", part.inputs, json);
+    write_texts("outputs", part.outputs, json);
+    json.member("kernels", part.kernels);
+    if (part.same_as) json.member("same_as", *part.same_as);
+    json.end_object();
+  }
+  json.end_list().key("splits").begin_list();
+  for (const PartitionSummary::Split &split : partition.splits) {
+    json.begin_object().member("region", split.region).member("node", split.node);
+    json.member("why", split.why).member("with", split.with).end_object();
+  }
+  json.end_list().key("fallbacks").begin_list();
+  std::map<std::string, uint64_t> counts;
+  for (const PartitionSummary::Fallback &fallback : partition.fallbacks) {
+    ++counts[fallback.op];
+    json.begin_object().member("node", fallback.node).member("op", fallback.op);
+    write_texts("inputs", fallback.inputs, json);
+    json.member("by", fallback.by).member("why", fallback.why).end_object();
+  }
+  json.end_list().key("fallback_counts").begin_object();
+  for (const auto &[op, count] : counts) json.member(op, count);
+  json.end_object();
+  write_texts("warnings", partition.warnings, json);
+  json.end_object();
 }
 
 }  // namespace
@@ -56,7 +95,8 @@ std::string to_json(const CompileReport &report) {
     json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
     json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
   }
-  json.end_list().end_object();
+  json.end_list();
+  json.key("made").raw(report.made.empty() ? "{}" : report.made).end_object();
   return json.take();
 }
 
@@ -67,8 +107,9 @@ std::string provenance_json(const CompileReport &report) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage).member("rewrites", pass.rewrites);
     json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
   }
-  json.end_list().end_object();
-  return json.take();
+  json.end_list();
+  if (report.partition) write_partition(*report.partition, json);
+  return json.end_object().take();
 }
 
 }  // namespace kiln

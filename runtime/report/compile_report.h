@@ -1,6 +1,7 @@
 // What a compile did, for the host and for the artifact.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "runtime/cache/cache.h"
 #include "runtime/passes/pipeline.h"
 #include "runtime/plan/artifact.h"
+#include "runtime/regions/summary.h"
 
 namespace kiln {
 
@@ -24,13 +26,15 @@ struct CompileReport {
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
   std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
-  std::vector<Image> device_kernels;  // of a backend for a device; without their code
+  std::vector<Image> device_kernels;          // of a backend for a device; without their code
+  std::optional<PartitionSummary> partition;  // where the mode cuts the graph; on a HIT `made` has it
+  std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...}]}
+//  "stage", "rewrites", ...}], "made": provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<Image> device_kernels(const Artifact &artifact);
@@ -38,6 +42,10 @@ std::vector<Image> device_kernels(const Artifact &artifact);
 // "whole_group"}]. `json` is inside an object.
 void write_device_kernels(std::span<const Image> images, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
+// {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], "partition": {"mode", "regions": [{"name",
+// "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with"}], "fallbacks":
+// [{"node", "op", "inputs", "by", "why"}], "fallback_counts": {op: n}, "warnings"}}; of the partition
+// runtime/regions/summary.h says what each is.
 std::string provenance_json(const CompileReport &report);
 
 }  // namespace kiln

@@ -138,7 +138,10 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME for one that there
  * is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not take. There are:
  * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
- *   scope around says. (Regions are not compiled by themselves yet: the mark is kept, and keyed.)
+ *   scope around says. The compile's option "mode" says whether regions are compiled by themselves.
+ * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
+ *   graph. false: takes it back.
+ * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
                                            uint64_t count);

@@ -176,7 +176,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
  * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
  * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
- * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda")}. On
+ * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
+ * "made" (of the compile that made the artifact, on a HIT an earlier one: as kiln_executable_describe's "compile")}. On
  * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its {"log",
  * "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
@@ -191,8 +192,12 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
 /* {"backend", "target", "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
  * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "kernels"
  * (how many), "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts
- * over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}]} of the
- * compile that made it}. */
+ * over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], and
+ * where the mode cut the graph "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs" (names),
+ * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",
+ * "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one; "cycle"), "with"}],
+ * "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked", "unmarked", "mode")}],
+ * "fallback_counts": {OP: n}, "warnings" (texts)}} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (of backend "cpu") or "cuda" (of backend
  * "cuda"): these are emitted again from the kernels. */

@@ -1,0 +1,29 @@
+#include "runtime/regions/modes.h"
+
+namespace kiln {
+namespace {
+
+const AttrValue *annotation(const Node &node, std::string_view name) {
+  const auto found = node.annotations.find(name);
+  return found == node.annotations.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::optional<std::string> region_of(const Node &node, const Modes &modes) {
+  const AttrValue *mark = annotation(node, "kiln.region");
+  const bool falls_back = annotation(node, "kiln.fallback") != nullptr;  // false is not kept
+  switch (annotation(node, "kiln.phase") ? modes.backward : modes.forward) {
+    case Mode::all:
+      return "";
+    case Mode::marked:
+      return mark && !falls_back ? std::optional(mark->text_value()) : std::nullopt;
+    case Mode::except_fallback:
+      return falls_back ? std::nullopt : std::optional(mark ? mark->text_value() : std::string());
+    case Mode::none:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kiln

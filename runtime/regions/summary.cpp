@@ -1,0 +1,170 @@
+#include "runtime/regions/summary.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "runtime/ops/nested.h"
+
+namespace kiln {
+namespace {
+
+// The nodes of `graph`, which is cut, that are in that region.
+std::vector<const Node *> members(const Graph &graph, const Region &region) {
+  std::vector<const Node *> nodes;
+  if (region.kind != Region::Kind::part) return {graph.find(region.node)};
+  for (const Node &node : region.graph->nodes())
+    if (node.kind == Node::Kind::op) nodes.push_back(graph.find(node.name));
+  return nodes;
+}
+
+class Summarizer {
+ public:
+  Summarizer(const LoweredGraphs &graphs, const Modes &modes) : graphs_(graphs), modes_(modes) {}
+
+  PartitionSummary run() {
+    out_.mode = name_of(modes_.forward);
+    if (modes_.backward != modes_.forward) out_.mode = str_cat(out_.mode, ", backward ", name_of(modes_.backward));
+    add(0, "");
+    const bool wants_marks = modes_.forward == Mode::marked || modes_.backward == Mode::marked;
+    if (wants_marks && out_.parts.empty())
+      out_.warnings.push_back("no node is marked for a region (kiln.region), so that nothing is compiled together");
+    return std::move(out_);
+  }
+
+ private:
+  void add(size_t number, const std::string &prefix) {
+    if (!seen_.insert(number).second) return;
+    const LoweredGraph &whole = graphs_.graphs[number];
+    std::map<uint32_t, size_t> region_of;  // by node
+    for (size_t r = 0; r < whole.regions.size(); ++r)
+      for (const Node *node : members(*whole.graph, whole.regions[r].region)) region_of[node->id] = r;
+    std::map<std::string, std::vector<size_t>> by_name;
+    for (size_t r = 0; r < whole.regions.size(); ++r) {
+      const Region &region = whole.regions[r].region;
+      const std::vector<const Node *> nodes = members(*whole.graph, region);
+      if (nodes.empty()) continue;  // arguments alone
+      if (region.name) {
+        add_part(whole, region, nodes, prefix);
+        std::vector<size_t> &before = by_name[*region.name];
+        if (!before.empty() && !region.name->empty()) add_split(whole, region_of, before, r, prefix);
+        before.push_back(r);
+      } else {
+        add_fallback(*whole.graph, region, *nodes[0], prefix);
+      }
+      if (region.kind != Region::Kind::control) continue;
+      for (const auto &[attr, nested] : nested_graphs(*nodes[0]))
+        add(graphs_.number_of(whole, nested), str_cat(prefix, nodes[0]->name, ".", attr, "."));
+    }
+  }
+
+  void add_part(const LoweredGraph &whole, const Region &region, const std::vector<const Node *> &nodes,
+                const std::string &prefix) {
+    PartitionSummary::Part part{.region = *region.name};
+    for (const Node *node : nodes) part.nodes.push_back(prefix + node->name);
+    part.inputs = values(*whole.graph, region.inputs, prefix);
+    for (std::string &parameter : values(*whole.graph, region.parameters, prefix))
+      part.inputs.push_back(std::move(parameter));
+    part.outputs = values(*whole.graph, region.outputs, prefix);
+    const size_t number = graphs_.number_of(whole, region.graph);
+    part.kernels = kernels(number);
+    const auto [first, is_new] = first_of_.try_emplace(number, out_.parts.size());
+    if (!is_new) part.same_as = first->second;
+    out_.parts.push_back(std::move(part));
+  }
+
+  static std::vector<std::string> values(const Graph &graph, std::span<const ValueId> ids, const std::string &prefix) {
+    std::vector<std::string> names;
+    for (const ValueId id : ids)
+      names.push_back(str_cat(prefix, graph.find(id.node)->name, id.output ? str_cat(":", id.output) : ""));
+    return names;
+  }
+
+  // With those of graphs that it carries, each once.
+  uint64_t kernels(size_t number) const {
+    uint64_t count = 0;
+    for (const size_t reached : graphs_.reached_from(number))
+      for (const LoweredRegion &region : graphs_.graphs[reached].regions) count += region.fused.launches.size();
+    return count;
+  }
+
+  void add_fallback(const Graph &graph, const Region &region, const Node &node, const std::string &prefix) {
+    const bool marked = node.annotations.contains("kiln.fallback");
+    const bool of_backward = node.annotations.contains("kiln.phase");
+    const bool none = (of_backward ? modes_.backward : modes_.forward) == Mode::none;
+    out_.fallbacks.push_back({.node = prefix + node.name,
+                              .op = std::string(node.op->name),
+                              .inputs = values(graph, node.inputs, prefix),
+                              .by = region.kind == Region::Kind::control     ? "steps"
+                                    : region.kind == Region::Kind::reference ? "reference"
+                                                                             : "kernel",
+                              .why = none     ? "mode"
+                                     : marked ? "marked"
+                                              : "unmarked"});
+  }
+
+  // Goes back from region `r` until it comes to one of those `before`: what it began with keeps them apart.
+  void add_split(const LoweredGraph &whole, const std::map<uint32_t, size_t> &region_of,
+                 const std::vector<size_t> &before, size_t r, const std::string &prefix) {
+    const Graph &graph = *whole.graph;
+    const std::vector<const Node *> nodes = members(graph, whole.regions[r].region);
+    const std::string &region = *whole.regions[r].region.name;
+    const auto is_call = [&](size_t other) {
+      const std::vector<const Node *> there = members(graph, whole.regions[other].region);
+      return there.size() == 1 && there[0]->op->name == "call";
+    };
+    if (is_call(before.back()) || is_call(r)) {
+      const size_t call = is_call(before.back()) ? before.back() : r;
+      const Node &node = *members(graph, whole.regions[call].region)[0];
+      out_.splits.push_back({region, prefix + nodes[0]->name, "call", prefix + node.name});
+      return;
+    }
+    const auto is_before = [&](size_t other) { return std::ranges::find(before, other) != before.end(); };
+    for (const Node *node : nodes) {
+      for (const ValueId input : node->inputs) {
+        const Node &between = *graph.find(input.node);
+        if (between.kind != Node::Kind::op || region_of.at(between.id) == r || is_before(region_of.at(between.id)))
+          continue;
+        if (!reaches(graph, region_of, between, is_before)) continue;
+        const Region &there = whole.regions[region_of.at(between.id)].region;
+        out_.splits.push_back({region, prefix + node->name, there.name ? "name" : "unmarked", prefix + between.name});
+        return;
+      }
+    }
+    const std::vector<const Node *> first = members(graph, whole.regions[before.back()].region);
+    out_.splits.push_back({region, prefix + nodes[0]->name, "cycle", prefix + first[0]->name});
+  }
+
+  template <class IsBefore>
+  static bool reaches(const Graph &graph, const std::map<uint32_t, size_t> &region_of, const Node &from,
+                      const IsBefore &is_before) {
+    std::set<uint32_t> seen{from.id};
+    std::vector<const Node *> open{&from};
+    while (!open.empty()) {
+      const Node &node = *open.back();
+      open.pop_back();
+      for (const ValueId input : node.inputs) {
+        const Node &source = *graph.find(input.node);
+        if (source.kind != Node::Kind::op || !seen.insert(source.id).second) continue;
+        if (is_before(region_of.at(source.id))) return true;
+        open.push_back(&source);
+      }
+    }
+    return false;
+  }
+
+  const LoweredGraphs &graphs_;
+  const Modes &modes_;
+  PartitionSummary out_;
+  std::set<size_t> seen_;              // graphs
+  std::map<size_t, size_t> first_of_;  // the first part of each graph
+};
+
+}  // namespace
+
+std::optional<PartitionSummary> summarize(const LoweredGraphs &graphs, const Modes &modes) {
+  if (!modes.cut()) return std::nullopt;
+  return Summarizer(graphs, modes).run();
+}
+
+}  // namespace kiln

@@ -1,0 +1,45 @@
+// How a compile's graphs were cut, for people.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/regions/lower_graphs.h"
+#include "runtime/regions/modes.h"
+
+namespace kiln {
+
+struct PartitionSummary {
+  // Nodes by the names that they had when the graph was cut; those of a graph that a node carries have the name of the
+  // node and of the attribute before them: "loop.body_graph.y".
+  struct Part {
+    std::string region;
+    std::vector<std::string> nodes = {};
+    std::vector<std::string> inputs = {}, outputs = {};  // values that cross its border, "y" or "y:1"
+    uint64_t kernels = 0;
+    std::optional<uint64_t> same_as = {};  // number of the part before it whose code it shares
+  };
+  // Of two parts of one region, why the second is not in the first.
+  struct Split {
+    std::string region, node;  // node: the first of the second part
+    std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "call"; "cycle"
+    std::string with;
+  };
+  struct Fallback {
+    std::string node, op;
+    std::vector<std::string> inputs;
+    std::string by;   // "kernel", "reference", "steps": control flow, whose graphs are cut, too
+    std::string why;  // "marked": to fall back; "unmarked"; "mode": nothing is compiled together
+  };
+  std::string mode;  // "marked", or "all, backward none"
+  std::vector<Part> parts;
+  std::vector<Split> splits;
+  std::vector<Fallback> fallbacks;
+  std::vector<std::string> warnings;
+};
+
+// Of fused graphs. Nothing, if the modes do not cut.
+std::optional<PartitionSummary> summarize(const LoweredGraphs &graphs, const Modes &modes);
+
+}  // namespace kiln
