@@ -17,6 +17,8 @@ constexpr Flag flags[] = {
     cpu_flag,
     arch_flag,
     rounding_flag,
+    mode_flag,
+    fallback_flag,
     passes_flag,
     disable_passes_flag,
     option_flag,

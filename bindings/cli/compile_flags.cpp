@@ -27,13 +27,10 @@ struct Spelling {
   std::string_view option;  // of the library
   const Flag &flag;
 };
-constexpr Spelling spellings[] = {{"backend", backend_flag},
-                                  {"cpu", cpu_flag},
-                                  {"arch", arch_flag},
-                                  {"rounding", rounding_flag},
-                                  {"strict", strict_flag},
-                                  {"passes", passes_flag},
-                                  {"disable_passes", disable_passes_flag}};
+constexpr Spelling spellings[] = {
+    {"backend", backend_flag},   {"cpu", cpu_flag},       {"arch", arch_flag},
+    {"rounding", rounding_flag}, {"strict", strict_flag}, {"mode", mode_flag},
+    {"fallback", fallback_flag}, {"passes", passes_flag}, {"disable_passes", disable_passes_flag}};
 
 using Texts = std::map<std::string, std::string>;  // by option
 

@@ -90,7 +90,9 @@ bool Report::boolean(std::string_view path) const {
 bool Report::has(std::string_view path) const {
   kiln_text value = {};
   uint64_t elements = 0;
-  return succeeded(kiln_report_get_text(handle_.get(), path.data(), path.size(), &value)) ||
+  int64_t number = 0;
+  return succeeded(kiln_report_get_i64(handle_.get(), path.data(), path.size(), &number)) ||
+         succeeded(kiln_report_get_text(handle_.get(), path.data(), path.size(), &value)) ||
          succeeded(kiln_report_count(handle_.get(), path.data(), path.size(), &elements));
 }
 

@@ -1,13 +1,15 @@
 // kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR, assembly or CUDA C++.
 #include "commands.h"
+#include "regions.h"
 #include "session.h"
 
 namespace kiln::cli {
 namespace {
 
 constexpr Flag flags[] = {
-    {"--json", "", "a graph as its JSON; an artifact's description"},
+    {"--json", "", "a graph as its JSON; an artifact's description, with its regions"},
     {"--dot", "", "a graph for Graphviz"},
+    {"--regions", "", "how it is cut: what is compiled together, what falls back, and why; also with --dot"},
     {"--kernels", "", "the kernels that it compiles to: kernel IR"},
     {"--llvm", "", "the LLVM IR of its kernels"},
     {"--asm", "", "the machine code of its kernels"},
@@ -17,17 +19,19 @@ constexpr Flag flags[] = {
     cpu_flag,
     arch_flag,
     rounding_flag,
+    mode_flag,
+    fallback_flag,
     passes_flag,
     disable_passes_flag,
     option_flag,
 };
 
-constexpr std::string_view views[] = {"json", "dot", "kernels", "llvm", "asm", "cuda"};
+constexpr std::string_view views[] = {"regions", "json", "dot", "kernels", "llvm", "asm", "cuda"};
 
 std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
   for (const std::string_view view : views) {
-    if (!args.has("--" + std::string(view))) continue;
+    if (!args.has("--" + std::string(view)) || (chosen == "regions" && view == "dot")) continue;
     if (chosen != "text")
       throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
     chosen = view;
@@ -42,7 +46,11 @@ void print_head(const Report &description) {
   }
 }
 
-void print_executable(const Executable &executable, std::string_view what) {
+void print_executable(const Executable &executable, std::string_view what, bool dot) {
+  if (what == "regions") {
+    const Report description = report_of(kiln_executable_describe, executable.get());
+    return print(dot ? regions_dot(description) : regions_text(description));
+  }
   if (what == "json") return print(report_of(kiln_executable_describe, executable.get()).json() + "\n");
   if (what == "text") {
     print_head(report_of(kiln_executable_describe, executable.get()));
@@ -57,7 +65,7 @@ int run(const Args &args) {
   Subject subject = load(session, args.operands()[0]);
   if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
     if (const std::string_view flag = given_compile_flag(args); !flag.empty())
-      throw Usage(std::string(flag) + " is for --kernels, --llvm, --asm and --cuda");
+      throw Usage(std::string(flag) + " is for --regions, --kernels, --llvm, --asm and --cuda");
     print(view(make<Blob>(kiln_graph_write, subject.graph.get(), what.data(), what.size())));
     return 0;
   }
@@ -70,7 +78,7 @@ int run(const Args &args) {
     refuse_compile_flags(args);
     if (what == "dot") throw Usage("--dot draws a graph; an artifact holds none");
   }
-  print_executable(subject.executable, what);
+  print_executable(subject.executable, what, args.has("--dot"));
   return 0;
 }
 

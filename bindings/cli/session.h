@@ -18,6 +18,9 @@ inline constexpr Flag cpu_flag{
 inline constexpr Flag arch_flag{"--arch", "NAME",
                                 "of --backend cuda: generate code for sm_80, sm_90, … (native: this GPU)"};
 inline constexpr Flag rounding_flag{"--rounding", "strict|relaxed", "whether results may depend on fusion (strict)"};
+inline constexpr Flag mode_flag{"--mode", "all|marked|except_fallback|none",
+                                "which nodes are compiled together (all); kiln options says more"};
+inline constexpr Flag fallback_flag{"--fallback", "kernel|reference|error", "what runs the others (kernel)"};
 inline constexpr Flag passes_flag{"--passes", "NAME,NAME", "of the passes that plugins register, run these (all)"};
 inline constexpr Flag disable_passes_flag{"--disable-passes", "NAME,NAME", "leave these passes out, built-in or not"};
 inline constexpr Flag option_flag{"--option", "NAME=VALUE", "set an option of the compile; kiln options lists them",

@@ -1,0 +1,111 @@
+#include "regions.h"
+
+#include <map>
+
+namespace kiln::cli {
+namespace {
+
+constexpr std::string_view root = "compile.partition";
+
+std::string counted(int64_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
+
+std::string list(const Report &report, const std::string &path) {
+  std::string text;
+  for (size_t i = 0; i < report.count(path); ++i) text += (i ? ", " : "") + report.text(path_of(path, i));
+  return text;
+}
+
+std::string at(std::string_view member) { return std::string(root) + "." + std::string(member); }
+
+std::string part_line(const Report &report, size_t number) {
+  const auto path = [&](std::string_view member) { return path_of(at("regions"), number, member); };
+  const std::string name = report.text(path("name"));
+  std::string line = "region " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + ": ";
+  line += counted(static_cast<int64_t>(report.count(path("nodes"))), "node") + ", " +
+          counted(static_cast<int64_t>(report.count(path("inputs"))), "input") + ", " +
+          counted(static_cast<int64_t>(report.count(path("outputs"))), "output") + ", " +
+          counted(report.i64(path("kernels")), "kernel");
+  if (report.has(path("same_as"))) line += ", the same as region " + std::to_string(report.i64(path("same_as")));
+  return line + ": " + list(report, path("nodes")) + "\n";
+}
+
+std::string split_line(const Report &report, size_t number) {
+  const auto text = [&](std::string_view member) { return report.text(path_of(at("splits"), number, member)); };
+  const std::string why = text("why"), with = "'" + text("with") + "'";
+  return "split '" + text("region") + "' before '" + text("node") + "': " +
+         (why == "unmarked" ? with + " lies between, in no region"
+          : why == "name"   ? with + " lies between, in another region"
+          : why == "call"   ? with + " is a call, which is a region by itself"
+                            : "together with that of " + with + " it would close a cycle with other regions") +
+         "\n";
+}
+
+std::string fallback_line(const Report &report, size_t number) {
+  const auto text = [&](std::string_view member) { return report.text(path_of(at("fallbacks"), number, member)); };
+  const std::string by = text("by"), why = text("why");
+  return "fallback '" + text("node") + "' [" + text("op") + "]: " +
+         (by == "kernel"      ? "a kernel of its own"
+          : by == "reference" ? "its reference kernel"
+                              : "steps of the plan") +
+         (why == "marked" ? ", marked"
+          : why == "mode" ? ", by the mode"
+                          : ", in no region") +
+         "\n";
+}
+
+std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// Lines from the nodes that make `inputs` to node `to`.
+std::string edges(const Report &report, const std::string &inputs, const std::string &to) {
+  std::string text;
+  for (size_t i = 0; i < report.count(inputs); ++i) {
+    const std::string value = report.text(path_of(inputs, i));
+    text += "  " + quoted(value.substr(0, value.find(':'))) + " -> " + quoted(to) + ";\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string regions_dot(const Report &description) {
+  std::string text = "digraph regions {\n  compound=true;\n  node [shape=box, fontname=\"monospace\"];\n", arrows;
+  for (size_t i = 0; description.has(root) && i < description.count(at("regions")); ++i) {
+    const auto path = [&](std::string_view member) { return path_of(at("regions"), i, member); };
+    text +=
+        "  subgraph cluster_" + std::to_string(i) + " {\n    label=" + quoted(description.text(path("name"))) + ";\n";
+    for (size_t k = 0; k < description.count(path("nodes")); ++k)
+      text += "    " + quoted(description.text(path_of(path("nodes"), k))) + ";\n";
+    text += "  }\n";
+    arrows += edges(description, path("inputs"), description.text(path_of(path("nodes"), 0)));
+  }
+  for (size_t i = 0; description.has(root) && i < description.count(at("fallbacks")); ++i) {
+    const auto path = [&](std::string_view member) { return path_of(at("fallbacks"), i, member); };
+    const std::string node = description.text(path("node"));
+    text += "  " + quoted(node) + " [style=dashed, label=" + quoted(node + " [" + description.text(path("op")) + "]") +
+            "];\n";
+    arrows += edges(description, path("inputs"), node);
+  }
+  return text + arrows + "}\n";
+}
+
+std::string regions_text(const Report &description) {
+  if (!description.has(root)) return "mode all: the whole graph is compiled together, whatever nodes are marked for\n";
+  std::string text = "mode " + description.text(at("mode")) + "\n";
+  for (size_t i = 0; i < description.count(at("regions")); ++i) text += part_line(description, i);
+  for (size_t i = 0; i < description.count(at("splits")); ++i) text += split_line(description, i);
+  for (size_t i = 0; i < description.count(at("fallbacks")); ++i) text += fallback_line(description, i);
+  for (size_t i = 0; i < description.count(at("warnings")); ++i)
+    text += "warning: " + description.text(path_of(at("warnings"), i)) + "\n";
+  return text;
+}
+
+}  // namespace kiln::cli
