@@ -111,6 +111,113 @@ TEST_F(CompileCache, ColdAndWarmExecutablesGiveTheSameBits) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], std::tanh(double(x[i]) + y[i]) * x[i], 1e-5);
 }
 
+// Two calls of a graph, marked, around nodes of which one is marked and one falls back.
+const std::string marked = [] {
+  std::string json = f32_graph("xy", R"("n")", R"(
+      {"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"first"}}},
+      {"name":"b","op":"add","inputs":["a","y"]},
+      {"name":"c","op":"tanh","inputs":["b"],"annotations":{"kiln.region":{"text":"m"}}},
+      {"name":"d","op":"mul","inputs":["c","c"],"annotations":{"kiln.region":{"text":"m"}}},
+      {"name":"e","op":"call","inputs":["d"],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"second"}}},
+      {"name":"g","op":"exp","inputs":["e"],"annotations":{"kiln.fallback":{"bool":true}}})",
+                               "g");
+  json.insert(json.rfind('}'), R"(,"graphs":{"f":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+      "nodes":[{"name":"p","op":"sin","inputs":["u"]},{"name":"q","op":"softmax","inputs":["p"],"attrs":{"dim":0}}],
+      "outputs":[{"name":"q","value":"q"}]}})");
+  return json;
+}();
+
+TEST_F(CompileCache, EveryModeGivesTheBitsOfTheWholeColdAndWarm) {
+  std::vector<float> x(37), y(37);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * float(i) - 2, y[i] = 1 / (1 + float(i));
+  const Result<Compiled> whole = compile(marked);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(report_.made.find("partition"), std::string::npos);
+  const std::vector<float> expected = run(*whole, {x, y});
+  for (const Mode mode : {Mode::marked, Mode::except_fallback, Mode::none}) {
+    for (const Fallback fallback : {Fallback::kernel, Fallback::reference}) {
+      SCOPED_TRACE(str_cat(name_of(mode), fallback == Fallback::kernel ? "" : ", by the reference"));
+      CompileOptions options;
+      options.mode = mode;
+      options.fallback = fallback;
+      std::string made;
+      for (const Outcome outcome : {Outcome::miss, Outcome::hit}) {
+        const Result<Compiled> compiled = compile(marked, options);
+        ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+        EXPECT_EQ(report_.lookup, outcome) << report_.reason;
+        EXPECT_TRUE(outcome == Outcome::miss || report_.kernels_compiled == 0) << report_.kernels_compiled;
+        const std::vector<float> got = run(*compiled, {x, y});
+        EXPECT_TRUE(fallback == Fallback::reference || got == expected);
+        for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
+        EXPECT_NE(report_.made.find(R"("partition")"), std::string::npos);
+        if (outcome == Outcome::miss) made = report_.made;
+        EXPECT_EQ(report_.made, made);
+      }
+    }
+  }
+}
+
+TEST_F(CompileCache, EqualRegionsCompileOnce) {
+  CompileOptions options;
+  options.mode = Mode::marked;
+  ASSERT_TRUE(compile(marked, options).ok());
+  // Five kernels of the calls' graph, one of the region between them, the sum and what falls back.
+  EXPECT_EQ(report_.kernels_compiled, 5u + 3);
+  EXPECT_EQ(report_.launches, 2u * 5 + 3);
+  EXPECT_NE(report_.made.find(R"("same_as":0)"), std::string::npos) << report_.made;
+}
+
+TEST_F(CompileCache, TheReferenceRunsWhatFallsBackToItWithoutAKernel) {
+  CompileOptions options;
+  options.mode = Mode::none;
+  options.fallback = Fallback::reference;
+  const Result<Compiled> compiled = compile(marked, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  EXPECT_EQ(report_.launches, 0u);
+  EXPECT_EQ(compiled->executable->artifact().graphs.size(), 6u);  // of equal nodes, one
+}
+
+TEST_F(CompileCache, MarkedCallsWhoseGraphTellsASizeEachTellTheirOwn) {
+  const auto call = [](std::string_view name, std::string_view operand) {
+    return str_cat(R"({"name":")", name, R"(","op":"call","inputs":[")", operand,
+                   R"("],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"m"}}})");
+  };
+  std::string json =
+      f32_graph("xy", R"("n")",
+                str_cat(call("a", "x"), ",", call("b", "y"), R"(,{"name":"s","op":"add","inputs":["a","b"]})"), "s");
+  // Adds the numbers of the elements that are not zero: of x 0 + 1 + 2, of y 2.
+  json.insert(json.rfind('}'), R"(,"graphs":{"f":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":["k"]}}],
+      "nodes":[{"name":"nz","op":"nonzero","inputs":["u"]},
+               {"name":"c","op":"convert","inputs":["nz:0"],"attrs":{"dtype":"f32"}},
+               {"name":"t","op":"sum","inputs":["c"]},{"name":"r","op":"add","inputs":["u","t"]}],
+      "outputs":[{"name":"r","value":"r"}]}})");
+  const std::vector<float> x = {1, 2, 3}, y = {0, 0, 4};
+  for (const Mode mode : {Mode::all, Mode::marked, Mode::except_fallback}) {
+    CompileOptions options;
+    options.mode = mode;
+    const Result<Compiled> compiled = compile(json, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(run(*compiled, {x, y}), (std::vector<float>{1 + 3 + 2, 2 + 3 + 2, 3 + 3 + 4 + 2})) << name_of(mode);
+  }
+}
+
+TEST_F(CompileCache, NodesOfEqualRegionsKeepTheirNames) {
+  std::string json = R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"i64","shape":["n"]}},
+      {"name":"y","type":{"dtype":"i64","shape":["n"]}}],"nodes":[
+      {"name":"a","op":"call","inputs":["x","y"],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"m"}}},
+      {"name":"b","op":"call","inputs":["a","y"],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"m"}}}],
+      "outputs":[{"name":"z","value":"b"}],"graphs":{"f":{
+      "inputs":[{"name":"u","type":{"dtype":"i64","shape":["k"]}},{"name":"v","type":{"dtype":"i64","shape":["k"]}}],
+      "nodes":[{"name":"q","op":"floor_divide","inputs":["u","v"]}],"outputs":[{"name":"q","value":"q"}]}}})";
+  CompileOptions options;
+  options.mode = Mode::marked;
+  const Result<Compiled> compiled = compile(json, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  std::vector<std::string> risks;
+  for (const Plan::Risk &risk : compiled->executable->plan().risks) risks.push_back(risk.text());
+  EXPECT_EQ(risks, (std::vector<std::string>{"node 'a.q' [floor_divide]", "node 'b.q' [floor_divide]"}));
+}
+
 TEST_F(CompileCache, OneCompilationServesEverySize) {
   Result<Compiled> compiled = compile(chain);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();

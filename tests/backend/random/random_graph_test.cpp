@@ -1,68 +1,27 @@
 // Random graphs on the cpu backend, at every level and in every fusion, against the reference.
 #include <gtest/gtest.h>
 
-#include <signal.h>
-
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <cstdlib>
 
 #include "runtime/graph/json.h"
 #include "runtime/ops/nested.h"
 #include "tests/backend/backends.h"
+#include "tests/backend/random/checking.h"
 #include "tests/backend/random/dice.h"
-#include "tests/backend/random/oracle.h"
 #include "tests/backend/random/propose.h"
 #include "tests/soak.h"
 
 namespace kiln::testing {
 namespace {
 
-constexpr int shards = 8;           // each of more graphs than there are ops, which each begin some
-constexpr int enough_failures = 3;  // of a shard: one bug shows in many graphs
+constexpr char test_name[] = "RandomGraphs";
 
 // KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
 uint64_t graph_count() {
   const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
   return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 20'000 : 3'000;
 }
-// KILN_TEST_RANDOM_FIRST: the seed of the first of them; each graph has the next one.
-uint64_t first_seed() {
-  const char *text = std::getenv("KILN_TEST_RANDOM_FIRST");
-  return text ? std::strtoull(text, nullptr, 10) : 0;
-}
-// KILN_TEST_RANDOM_SEED: this graph alone, by shard 0.
-const char *only_seed() { return std::getenv("KILN_TEST_RANDOM_SEED"); }
-
-std::string command(uint64_t seed) {
-  return str_cat("KILN_TEST_RANDOM_SEED=", seed, " build/lib/kiln_test_backend --gtest_filter='*RandomGraphs*/0'");
-}
-
-// A crash is told with the seed of its graph; then comes what would have come without this.
-class CrashReport {
- public:
-  CrashReport() {
-    struct sigaction tell = {};
-    tell.sa_handler = [](int signal) {
-      std::fprintf(stderr, "random graph crashed by signal %d; to repeat: %s\n", signal, command(seed).c_str());
-      sigaction(signal, &before[static_cast<size_t>(signal)], nullptr);
-    };
-    for (int signal : signals) sigaction(signal, &tell, &before[static_cast<size_t>(signal)]);
-  }
-  ~CrashReport() {
-    for (int signal : signals) sigaction(signal, &before[static_cast<size_t>(signal)], nullptr);
-  }
-  CrashReport(const CrashReport &) = delete;
-  CrashReport &operator=(const CrashReport &) = delete;
-  static void now_running(uint64_t number) { seed = number; }
-
- private:
-  static constexpr int signals[] = {SIGSEGV, SIGFPE, SIGILL, SIGBUS, SIGABRT};
-  static inline volatile uint64_t seed = 0;  // a handler has no other way to learn of it
-  static inline std::array<struct sigaction, NSIG> before;
-};
 
 // One way to compile a graph and to call it.
 struct Variant {
@@ -145,41 +104,6 @@ Result<RandomCase> with_all_outputs(RandomCase made) {
   return made;
 }
 
-// A graph with what its calls should give.
-struct Expectation {
-  RandomCase made;
-  std::vector<Expected> calls;  // empty: the reference fails once its operands are rounded
-};
-Result<Expectation> expectation_of(RandomCase made) {
-  KILN_ASSIGN(const Oracle oracle, Oracle::of(made.graph));
-  Expectation all{std::move(made), {}};
-  for (const GraphCall &call : all.made.calls) {
-    Result<Expected> result = oracle.expect(call.arguments);
-    if (!result.ok()) return Expectation{std::move(all.made), {}};
-    all.calls.push_back(std::move(result).value());
-  }
-  return all;
-}
-
-// The bits of a NaN aside, which no rule fixes.
-bool are_same_bits(const TensorData &a, const TensorData &b) {
-  if (a == b || !dtype_info(a.dtype).is_float) return a == b;
-  const RefTensor x = to_reference(a), y = to_reference(b);
-  return std::ranges::equal(x.f, y.f, [](double left, double right) {
-    return std::isnan(left) ? std::isnan(right) : std::bit_cast<uint64_t>(left) == std::bit_cast<uint64_t>(right);
-  });
-}
-
-// Where two compilations of a graph part, or "".
-std::string other_bits(const std::vector<Results> &got, const std::vector<Results> &expected) {
-  for (size_t call = 0; call < got.size(); ++call)
-    for (size_t r = 0; r < got[call].size(); ++r)
-      if (!are_same_bits(got[call][r], expected[call][r]))
-        return str_cat("call ", call, ": result ", r,
-                       " is not the same bits in both fusions: ", difference(got[call][r], expected[call][r], 0));
-  return "";
-}
-
 // What is wrong, or "".
 std::string check(const Expectation &expected, const Variant &variant) {
   if (expected.calls.empty()) return "";
@@ -198,7 +122,7 @@ std::string check(const Expectation &expected, const Variant &variant) {
     if (first.empty())
       first = std::move(*results);
     else
-      return other_bits(*results, first);
+      return other_bits(*results, first, "in both fusions");
   }
   return "";
 }
@@ -211,23 +135,6 @@ Result<Expectation> expectation_of(const RandomCase &made, const Variant &varian
 std::string check(const RandomCase &made, const Variant &variant) {
   const Result<Expectation> expected = expectation_of(made, variant);
   return expected.ok() ? check(*expected, variant) : expected.status().message();
-}
-
-std::string sizes_text(const RandomCase &made) {
-  std::string text;
-  for (const GraphCall &call : made.calls) {
-    str_append(text, text.empty() ? "" : ", then ");
-    for (const auto &[symbol, size] : call.sizes) str_append(text, str_cat(symbol, "=", size, " "));
-  }
-  return text;
-}
-
-std::string report(const RandomCase &made, const Variant &variant, const std::string &wrong) {
-  auto still_fails = [&](const RandomCase &smaller) { return !check(smaller, variant).empty(); };
-  const RandomCase small = shrink(made, still_fails);
-  return str_cat("seed ", made.seed, ", ", variant.name, ": ", wrong, "\nto repeat: ", command(made.seed),
-                 "\nshrunk, at sizes ", sizes_text(small), ": ", check(small, variant), "\n", write_json(*small.graph),
-                 "\nwhole, at sizes ", sizes_text(made), ":\n", write_json(*made.graph));
 }
 
 // How often ops and types were drawn.
@@ -276,14 +183,8 @@ void count_resolved(const Graph &graph, Resolved &count) {
 class RandomGraphs : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
-  const CrashReport crash_report;
-  const auto shard = static_cast<uint64_t>(GetParam());
-  uint64_t begin = first_seed() + graph_count() * shard / shards,
-           end = first_seed() + graph_count() * (shard + 1) / shards;
-  if (only_seed()) {
-    begin = std::strtoull(only_seed(), nullptr, 10);
-    end = begin + (shard == 0);
-  }
+  const CrashReport crash_report(test_name);
+  const auto [begin, end] = seeds_of_shard(static_cast<uint64_t>(GetParam()), graph_count());
   std::map<std::string_view, int> count;
   Resolved resolved;
   int64_t nodes = 0, runs = 0, elements = 0, undetermined = 0, skipped = 0, failures = 0;
@@ -294,7 +195,7 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
     count_drawn(*made->graph, count);
     count_resolved(*made->graph, resolved);
     nodes += static_cast<int64_t>(made->graph->nodes().size());
-    if (only_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
+    if (is_single_seed()) std::printf("%s\n", write_json(*made->graph).c_str());
     std::optional<Expectation> expectation;  // of the variants that have the same outputs
     bool of_all_outputs = false;
     for (const Variant &variant : test::soak() ? soak_variants_of(seed) : variants_of(seed)) {
@@ -309,7 +210,8 @@ TEST_P(RandomGraphs, AgreeWithTheReferenceInEveryFusion) {
       for (const Expected &call : expectation->calls) elements += call.elements, undetermined += call.undetermined;
       const std::string wrong = check(*expectation, variant);
       if (wrong.empty()) continue;
-      ADD_FAILURE() << report(*made, variant, wrong);
+      ADD_FAILURE() << report(test_name, *made, variant.name, wrong,
+                              [&](const RandomCase &smaller) { return check(smaller, variant); });
       ++failures;
     }
   }

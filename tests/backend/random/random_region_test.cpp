@@ -1,0 +1,118 @@
+// Random graphs with random marks, phases and fallbacks: however they are cut, results are those of the whole.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "runtime/graph/edit.h"
+#include "tests/backend/random/checking.h"
+#include "tests/backend/random/dice.h"
+#include "tests/soak.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr char test_name[] = "RandomRegions";
+
+uint64_t graph_count() {
+  const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
+  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 10'000 : 500;
+}
+
+// In stretches, so that regions are of several nodes; some fall back, some are of the backward pass.
+Result<RandomCase> marked(RandomCase made) {
+  Dice dice(made.seed ^ 0x726567696f6e73);
+  Edit edit(made.graph);
+  std::string region;
+  for (const Node &node : made.graph->nodes()) {
+    if (!node.op) continue;
+    if (dice.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice.below(4))];
+    KILN_TRY(edit.annotate(node.id, "kiln.region", region));
+    if (dice.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
+    if (dice.chance(0.2)) KILN_TRY(edit.annotate(node.id, "kiln.phase", dice.chance(0.5) ? "backward" : "recompute"));
+  }
+  KILN_ASSIGN(made.graph, edit.finish());
+  return made;
+}
+
+struct Variant {
+  std::string name;
+  CompileOptions options;
+};
+
+// Two ways to cut it, of a soak four, of which one falls back to the reference's kernels.
+std::vector<Variant> variants_of(uint64_t seed) {
+  Dice dice(~seed);
+  const auto mode = [&] { return static_cast<Mode>(1 + dice.below(3)); };
+  std::vector<Variant> made;
+  for (int k = 0; k < (test::soak() ? 4 : 2); ++k) {
+    Variant variant;
+    variant.options.mode = mode();
+    if (dice.chance(0.3)) variant.options.mode_backward = static_cast<Mode>(dice.below(4));
+    if (k == 1) variant.options.fallback = Fallback::reference;
+    variant.options.fuse = dice.chance(0.8);
+    variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
+                           name_of(variant.options.mode_backward.value_or(variant.options.mode)),
+                           k == 1 ? ", by the reference" : "", variant.options.fuse ? "" : ", not fused");
+    made.push_back(std::move(variant));
+  }
+  return made;
+}
+
+Result<std::vector<Results>> run(const RandomCase &made, CompileOptions options) {
+  constexpr std::array settings = {Setting{1, GuardedBytes::Place::end}, Setting{2, GuardedBytes::Place::begin}};
+  options.compile_threads = 1;
+  return run_guarded(made.graph, made.calls, options, settings);
+}
+
+// What is wrong, or "". Kernels of nodes alone give the bits of the whole, reference kernels what is near enough.
+std::string check(const Expectation &expected, const std::vector<Results> &whole, const Variant &variant) {
+  const Result<std::vector<Results>> cut = run(expected.made, variant.options);
+  if (!cut.ok()) return cut.status().message();
+  if (variant.options.fallback == Fallback::kernel) return other_bits(*cut, whole, "when it is cut");
+  for (size_t k = 0; k < expected.calls.size(); ++k)
+    if (const std::string parts = difference((*cut)[k], expected.calls[k]); !parts.empty())
+      return str_cat("call ", k, ": ", parts);
+  return "";
+}
+std::string check(const RandomCase &made, const Variant &variant) {
+  const Result<Expectation> expected = expectation_of(made);
+  if (!expected.ok() || expected->calls.empty()) return "";
+  const Result<std::vector<Results>> whole = run(made, {});
+  return whole.ok() ? check(*expected, *whole, variant) : "";  // a fault that is not of cutting
+}
+
+class RandomRegions : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomRegions, GiveTheResultsOfTheWholeInEveryMode) {
+  const CrashReport crash_report(test_name);
+  const auto [begin, end] = seeds_of_shard(static_cast<uint64_t>(GetParam()), graph_count());
+  int runs = 0, failures = 0;
+  for (uint64_t seed = begin; seed < end && failures < enough_failures; ++seed) {
+    CrashReport::now_running(seed);
+    Result<RandomCase> drawn = draw_case(seed);
+    ASSERT_TRUE(drawn.ok()) << "seed " << seed << ": " << drawn.status().message();
+    const Result<RandomCase> made = marked(std::move(*drawn));
+    ASSERT_TRUE(made.ok()) << "seed " << seed << ": " << made.status().message();
+    const Result<Expectation> expected = expectation_of(*made);
+    ASSERT_TRUE(expected.ok()) << "seed " << seed << ": " << expected.status().message();
+    if (expected->calls.empty()) continue;
+    const Result<std::vector<Results>> whole = run(*made, {});
+    ASSERT_TRUE(whole.ok()) << "seed " << seed << ": " << whole.status().message();
+    for (const Variant &variant : variants_of(seed)) {
+      ++runs;
+      const std::string wrong = check(*expected, *whole, variant);
+      if (wrong.empty()) continue;
+      ++failures;
+      ADD_FAILURE() << report(test_name, *made, variant.name, wrong,
+                              [&](const RandomCase &smaller) { return check(smaller, variant); });
+    }
+  }
+  std::printf("graphs %llu to %llu: %d runs\n", static_cast<unsigned long long>(begin),
+              static_cast<unsigned long long>(end), runs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomRegions, ::testing::Range(0, shards));
+
+}  // namespace
+}  // namespace kiln::testing
