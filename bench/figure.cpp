@@ -19,15 +19,16 @@ void report(benchmark::State &state, double value, const std::string &unit, doub
   state.SetLabel(unit);
 }
 
-Program::Program(const std::string &graph_json, int64_t threads) {
-  Options settings;
+Program::Program(const std::string &graph_json, int64_t threads, const std::string &mode) {
+  Options settings, options;
+  options.set("mode", mode);
   settings.set("threads", threads);
   settings.set("cache", "off");
   context_ = make<Context>(kiln_context_create, settings.get(), nullptr);
   const Graph graph = make<Graph>(kiln_graph_parse, context_.get(), graph_json.data(), graph_json.size());
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
-  check(kiln_compile(context_.get(), graph.get(), nullptr, &executable, &report));
+  check(kiln_compile(context_.get(), graph.get(), options.get(), &executable, &report));
   executable_.reset(executable);
   report_ = Report(report);
   call_ = make<Call>(kiln_call_create, executable_.get());

@@ -44,8 +44,8 @@ void guarded(benchmark::State &state) {
 // A graph compiled in a context of its own, with its arrays.
 class Program {
  public:
-  // `threads` 0: one per core. Neither is the cache asked.
-  Program(const std::string &graph_json, int64_t threads);
+  // `threads` 0: one per core. `mode` is the compile's option. The cache is not asked.
+  Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all");
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
   std::span<float> values(const std::string &name);  // what is bound

@@ -1,7 +1,7 @@
 // The demo: each model first cold (a fresh cache folder of its own), then warm in a new process; one table, and JSON.
 //
 //   kiln_demo [--all] [--json FILE]    the whole demo; --all: with weights of 16, 8 and 4 bits, too
-//   kiln_demo --worker MODEL FORM FILES cold|warm CACHE FILE
+//   kiln_demo --worker MODEL FORM MODE FILES cold|warm CACHE FILE
 //                                      one row of it, in a process of its own; FILE gets the row as JSON
 #include <spawn.h>
 #include <sys/wait.h>
@@ -28,13 +28,14 @@ namespace {
 using namespace cli;
 
 // What the weights of a model are stored in: f32 as it was trained, and what quantize.py makes of that.
+// And what is compiled together: all of it, or each of its layers, which are equal.
 struct Variant {
-  std::string model, form;
+  std::string model, form, mode = "all";
 };
-const Variant trained[] = {{"digits", "f32"}, {"chars", "f32"}};
-const Variant all_variants[] = {{"digits", "f32"},  {"digits", "f16"}, {"digits", "bf16"},
-                                {"digits", "int8"}, {"chars", "f32"},  {"chars", "f16"},
-                                {"chars", "bf16"},  {"chars", "int8"}, {"chars", "int4"}};
+const Variant trained[] = {{"digits", "f32"}, {"chars", "f32"}, {"chars", "f32", "marked"}};
+const Variant all_variants[] = {{"digits", "f32"}, {"digits", "f16"},          {"digits", "bf16"}, {"digits", "int8"},
+                                {"chars", "f32"},  {"chars", "f32", "marked"}, {"chars", "f16"},   {"chars", "bf16"},
+                                {"chars", "int8"}, {"chars", "int4"}};
 constexpr const char *runs[] = {"cold", "warm"};
 
 // Runs a program to its end; true when it exits with 0.
@@ -81,7 +82,7 @@ int worker(const Variant &variant, const std::string &files, const std::string &
   const std::string &name = variant.model;
   Stopwatch watch;
   Stats stats;
-  Model model(name, variant.form, files, cache);
+  Model model(name, variant.form, variant.mode, files, cache);
   stats.compile = model.compile();
   const Evaluation evaluation = model.evaluate();
   stats.total_ms = watch.total();
@@ -92,16 +93,17 @@ int worker(const Variant &variant, const std::string &files, const std::string &
   const double error = max_abs_difference(evaluation.outputs, reference.outputs);
   if (wrong.empty()) wrong = model.judge(evaluation, reference, error);
 
-  std::printf(
-      "%-7s %-7s %6.2f MB  %-5s %-24s %9.2e  %-6s %-21s %8lld %9.1f ms %9.1f ms\n", name.c_str(), variant.form.c_str(),
-      static_cast<double>(std::filesystem::file_size(files + "/weights.safetensors")) * 1e-6, run.c_str(),
-      evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(), passes_of(stats.compile).c_str(),
-      static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.compile.f64("total_ms"), stats.total_ms);
+  std::printf("%-7s %-7s %6.2f MB  %-6s  %-5s %-24s %9.2e  %-6s %-21s %8lld %9.1f ms %9.1f ms\n", name.c_str(),
+              variant.form.c_str(),
+              static_cast<double>(std::filesystem::file_size(files + "/weights.safetensors")) * 1e-6,
+              variant.mode.c_str(), run.c_str(), evaluation.shown.c_str(), error, stats.compile.text("lookup").c_str(),
+              passes_of(stats.compile).c_str(), static_cast<long long>(stats.compile.i64("kernels_compiled")),
+              stats.compile.f64("total_ms"), stats.total_ms);
   write_file(json, json_of(stats, "  \"model\": " + json_text(name) + ",\n  \"weights\": " + json_text(variant.form) +
-                                      ",\n  \"run\": " + json_text(run) +
+                                      ",\n  \"mode\": " + json_text(variant.mode) + ",\n  \"run\": " + json_text(run) +
                                       ",\n  \"quality\": " + json_number(evaluation.quality) +
                                       ",\n  \"max_abs_error\": " + json_number(error) + ",\n"));
-  if (!wrong.empty()) throw Failure(name + ", " + variant.form + ", " + run + ": " + wrong);
+  if (!wrong.empty()) throw Failure(name + ", " + variant.form + ", " + variant.mode + ", " + run + ": " + wrong);
   return 0;
 }
 
@@ -119,14 +121,14 @@ int demo(const char *self, std::span<const Variant> variants, const char *json) 
   const test::TemporaryFolder folder;
   std::string rows;
   bool good = true;
-  std::printf("%-7s %-7s %9s  %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "weights", "size", "run", "quality",
-              "error", "lookup", "passes run", "compiled", "compile", "total");
+  std::printf("%-7s %-7s %9s  %-6s  %-5s %-24s %9s  %-6s %-21s %8s %12s %12s\n", "model", "weights", "size", "mode",
+              "run", "quality", "error", "lookup", "passes run", "compiled", "compile", "total");
   for (const Variant &variant : variants) {
     const std::string files = files_of(variant, folder);
     for (const char *run : runs) {
       const std::string row = folder.file("row.json"),
-                        cache = folder.file(variant.model + "." + variant.form + ".cache");
-      good &= runs_well({self, "--worker", variant.model, variant.form, files, run, cache, row});
+                        cache = folder.file(variant.model + "." + variant.form + "." + variant.mode + ".cache");
+      good &= runs_well({self, "--worker", variant.model, variant.form, variant.mode, files, run, cache, row});
       if (std::filesystem::exists(row)) {
         rows.append(rows.empty() ? "" : ",\n").append(read_file(row));
         rows.pop_back();  // the line feed
@@ -136,7 +138,7 @@ int demo(const char *self, std::span<const Variant> variants, const char *json) 
   }
   if (json) write_file(json, "[\n" + rows + "\n]\n");
   std::printf("\n200 characters, sampled by bindings/c/examples/chars.c after the prompt:\n\n");
-  setenv("KILN_CACHE", folder.file("chars.f32.cache").c_str(), 1);
+  setenv("KILN_CACHE", folder.file("chars.f32.all.cache").c_str(), 1);
   good &= runs_well({KILN_EXAMPLE_CHARS, model_folder("chars"), plugin_of("chars")});
   return good ? 0 : 1;
 }
@@ -147,8 +149,8 @@ int demo(const char *self, std::span<const Variant> variants, const char *json) 
 int main(int count, char **words) {
   std::vector<std::string> args(words + 1, words + count);
   try {
-    if (args.size() == 7 && args[0] == "--worker")
-      return kiln::demo::worker({args[1], args[2]}, args[3], args[4], args[5], args[6]);
+    if (args.size() == 8 && args[0] == "--worker")
+      return kiln::demo::worker({args[1], args[2], args[3]}, args[4], args[5], args[6], args[7]);
     const bool all = std::erase(args, "--all") != 0;
     const std::span<const kiln::demo::Variant> variants =
         all ? std::span<const kiln::demo::Variant>(kiln::demo::all_variants) : kiln::demo::trained;

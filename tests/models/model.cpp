@@ -103,7 +103,7 @@ std::string plugin_of(const std::string &name) {
 }
 
 struct Model::State {
-  std::string name, form, folder, files;
+  std::string name, form, mode, folder, files;
   Context context;
   Tensors weights;
   Executable executable;
@@ -116,7 +116,31 @@ struct Model::State {
 
   Graph parse(const Context &where) const {
     const std::string json = read_file(files + "/graph.json");
-    return make<Graph>(kiln_graph_parse, where.get(), json.data(), json.size());
+    Graph graph = make<Graph>(kiln_graph_parse, where.get(), json.data(), json.size());
+    return mode == "all" ? std::move(graph) : with_layers_marked(where, graph);
+  }
+
+  static Graph with_layers_marked(const Context &where, const Graph &graph) {
+    const auto edit = make<Handle<kiln_edit, kiln_edit_destroy>>(kiln_edit_begin, where.get(), graph.get());
+    uint64_t count = 0;
+    check(kiln_graph_nodes(graph.get(), nullptr, 0, &count));
+    std::vector<kiln_node> nodes(count);
+    check(kiln_graph_nodes(graph.get(), nodes.data(), count, &count));
+    for (const kiln_node node : nodes) {
+      kiln_text text = {};
+      check(kiln_node_name(graph.get(), node, &text));
+      const std::string_view name(text.data, text.size), layer = name.substr(0, name.find('.'));
+      if (kiln_node_kind(graph.get(), node) != KILN_NODE_OP || !layer.starts_with("layer")) continue;
+      kiln_text region = {layer.data(), layer.size()};
+      kiln_attr mark = {};
+      mark.name = "kiln.region";
+      mark.name_size = 11;
+      mark.kind = KILN_ATTR_TEXT;
+      mark.data = &region;
+      mark.count = 1;
+      check(kiln_edit_annotate(edit.get(), node, &mark, 1));
+    }
+    return make<Graph>(kiln_edit_finish, edit.get());
   }
 
   Call bound_call(const Executable &from) const {
@@ -207,9 +231,10 @@ struct Model::State {
   }
 };
 
-Model::Model(const std::string &name, const std::string &form, const std::string &files, const std::string &cache)
-    : state_(
-          std::make_unique<State>(State{name, form, model_folder(name), files, State::make_context(cache), {}, {}})) {
+Model::Model(const std::string &name, const std::string &form, const std::string &mode, const std::string &files,
+             const std::string &cache)
+    : state_(std::make_unique<State>(
+          State{name, form, mode, model_folder(name), files, State::make_context(cache), {}, {}})) {
   const std::string plugin = plugin_of(name), weights = files + "/weights.safetensors";
   check(kiln_plugin_load(state_->context.get(), plugin.data(), plugin.size(), nullptr));
   state_->weights = make<Tensors>(kiln_tensors_open, weights.data(), weights.size());
@@ -218,9 +243,11 @@ Model::Model(const std::string &name, const std::string &form, const std::string
 Model::~Model() = default;
 
 Report Model::compile() {
+  Options options;
+  options.set("mode", state_->mode);
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
-  check(kiln_compile(state_->context.get(), state_->parse(state_->context).get(), nullptr, &executable, &report));
+  check(kiln_compile(state_->context.get(), state_->parse(state_->context).get(), options.get(), &executable, &report));
   state_->executable.reset(executable);
   return Report(report);
 }

@@ -25,8 +25,10 @@ std::string plugin_of(const std::string &name);  // the path of the plugin that 
 class Model {
  public:
   // `form`: what its weights are stored in, "f32" or one of quantize.py's. `files`: the folder with that form's
-  // graph.json and weights.safetensors; the data are the model's own.
-  Model(const std::string &name, const std::string &form, const std::string &files, const std::string &cache);
+  // graph.json and weights.safetensors; the data are the model's own. `mode`: the compile's option. Under another than
+  // "all" each layer is marked as a region: the nodes whose names begin with "layerN.".
+  Model(const std::string &name, const std::string &form, const std::string &mode, const std::string &files,
+        const std::string &cache);
   ~Model();
 
   // Compiles with the model's plugin; returns the report.
