@@ -48,8 +48,12 @@ class Program {
   Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all");
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
+  void bind_file(const std::string &path);           // each tensor of a .safetensors file to the slot of its name
   std::span<float> values(const std::string &name);  // what is bound
-  void run() { cli::check(kiln_call_run(call_.get(), nullptr, 0, nullptr)); }
+  // `args` fill the slots that are not bound.
+  void run(std::span<const DLTensor *const> args = {}) {
+    cli::check(kiln_call_run(call_.get(), args.data(), args.size(), nullptr));
+  }
 
   const cli::Report &compile_report() const { return report_; }
 
@@ -62,6 +66,7 @@ class Program {
   cli::Context context_;
   cli::Executable executable_;
   cli::Report report_;
+  cli::Tensors file_;
   cli::Call call_;
   std::vector<std::unique_ptr<Array>> arrays_;
 };

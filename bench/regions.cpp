@@ -1,4 +1,5 @@
 // What it costs to compile a graph by parts.
+#include <array>
 #include <cstring>
 
 #include "figure.h"
@@ -58,54 +59,28 @@ std::string marked_chars(const std::string &part) {
 // `chars` with its weights, on 128 tokens.
 class Chars {
  public:
-  Chars(const std::string &json, const std::string &mode) {
-    const std::string path = KILN_MODELS_DIR "/chars/weights.safetensors";
-    Options settings, options;
-    settings.set("cache", "off");
-    options.set("mode", mode);
-    context_ = make<Context>(kiln_context_create, settings.get(), nullptr);
-    const Graph graph = make<Graph>(kiln_graph_parse, context_.get(), json.data(), json.size());
-    kiln_executable *executable = nullptr;
-    kiln_report *report = nullptr;
-    check(kiln_compile(context_.get(), graph.get(), options.get(), &executable, &report));
-    executable_.reset(executable);
-    report_ = Report(report);
-    call_ = make<Call>(kiln_call_create, executable_.get());
-    weights_ = make<Tensors>(kiln_tensors_open, path.data(), path.size());
-    for (uint64_t i = 0; i < kiln_tensors_count(weights_.get()); ++i) {
-      kiln_text name = {};
-      const DLTensor *tensor = nullptr;
-      uint32_t slot = 0;
-      check(kiln_tensors_at(weights_.get(), i, &name, &tensor));
-      check(kiln_call_slot(call_.get(), name.data, name.size, &slot));
-      check(kiln_call_bind(call_.get(), slot, tensor));
-    }
+  Chars(const std::string &json, const std::string &mode) : program_(json, 0, mode) {
+    program_.bind_file(KILN_MODELS_DIR "/chars/weights.safetensors");
     for (size_t i = 0; i < tokens_.size(); ++i) tokens_[i] = static_cast<int64_t>(i % 60);
   }
   void run() {
+    int64_t shape[] = {1, 128, 63};
     DLTensor in = {}, out = {};
-    in.data = tokens_.data();
     in.device = out.device = {kDLCPU, 0};
+    in.shape = out.shape = shape;
+    in.data = tokens_.data();
     in.ndim = 2;
     in.dtype = {kDLInt, 64, 1};
-    in.shape = shape_;
     out.data = logits_.data();
     out.ndim = 3;
     out.dtype = {kDLFloat, 32, 1};
-    out.shape = shape_;
-    const DLTensor *args[] = {&in, &out};
-    check(kiln_call_run(call_.get(), args, 2, nullptr));
+    program_.run(std::array<const DLTensor *, 2>{&in, &out});
   }
-  double compile_ms() const { return report_.f64("total_ms"); }
+  double compile_ms() const { return program_.compile_report().f64("total_ms"); }
   const std::vector<float> &logits() const { return logits_; }
 
  private:
-  Context context_;
-  Executable executable_;
-  Report report_;
-  Tensors weights_;
-  Call call_;
-  int64_t shape_[3] = {1, 128, 63};
+  Program program_;
   std::vector<int64_t> tokens_ = std::vector<int64_t>(128);
   std::vector<float> logits_ = std::vector<float>(128 * 63);
 };
