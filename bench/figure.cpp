@@ -53,14 +53,7 @@ void Program::bind(const std::string &name, std::vector<int64_t> shape) {
 
 void Program::bind_file(const std::string &path) {
   file_ = make<Tensors>(kiln_tensors_open, path.data(), path.size());
-  for (uint64_t i = 0; i < kiln_tensors_count(file_.get()); ++i) {
-    kiln_text name = {};
-    const DLTensor *tensor = nullptr;
-    uint32_t slot = 0;
-    check(kiln_tensors_at(file_.get(), i, &name, &tensor));
-    check(kiln_call_slot(call_.get(), name.data, name.size, &slot));
-    check(kiln_call_bind(call_.get(), slot, tensor));
-  }
+  bind_all(call_, file_);
 }
 
 std::span<float> Program::values(const std::string &name) {

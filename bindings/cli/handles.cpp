@@ -125,6 +125,17 @@ std::string Report::shown(std::string_view path) const {
 
 std::string Report::json() const { return std::string(view(make<Blob>(kiln_report_json, handle_.get()))); }
 
+void bind_all(const Call &call, const Tensors &file) {
+  for (uint64_t i = 0; i < kiln_tensors_count(file.get()); ++i) {
+    kiln_text name = {};
+    const DLTensor *tensor = nullptr;
+    uint32_t slot = 0;
+    check(kiln_tensors_at(file.get(), i, &name, &tensor));
+    check(kiln_call_slot(call.get(), name.data, name.size, &slot));
+    check(kiln_call_bind(call.get(), slot, tensor));
+  }
+}
+
 std::string path_of(std::string_view list, size_t index, std::string_view member) {
   std::string path = std::string(list) + "." + std::to_string(index);
   if (!member.empty()) path.append(".").append(member);

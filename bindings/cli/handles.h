@@ -92,6 +92,9 @@ Report report_of(Function function, Arguments... arguments) {
   return Report(report);
 }
 
+// Binds each tensor of the file, which stays open as long as the call is used, to the slot of its name.
+void bind_all(const Call &call, const Tensors &file);
+
 // "inputs.0.shape.1"
 std::string path_of(std::string_view list, size_t index, std::string_view member = {});
 

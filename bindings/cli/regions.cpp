@@ -1,7 +1,5 @@
 #include "regions.h"
 
-#include <map>
-
 namespace kiln::cli {
 namespace {
 
@@ -64,12 +62,14 @@ std::string quoted(const std::string &text) {
   return out + "\"";
 }
 
-// Lines from the nodes that make `inputs` to node `to`.
-std::string edges(const Report &report, const std::string &inputs, const std::string &to) {
+// Lines from the nodes that make `inputs` to node `to`, or as far as the border of the cluster that it is in.
+std::string edges(const Report &report, const std::string &inputs, const std::string &to,
+                  const std::string &cluster = {}) {
+  const std::string ends = cluster.empty() ? "" : " [lhead=" + cluster + "]";
   std::string text;
   for (size_t i = 0; i < report.count(inputs); ++i) {
     const std::string value = report.text(path_of(inputs, i));
-    text += "  " + quoted(value.substr(0, value.find(':'))) + " -> " + quoted(to) + ";\n";
+    text += "  " + quoted(value.substr(0, value.find(':'))) + " -> " + quoted(to) + ends + ";\n";
   }
   return text;
 }
@@ -80,12 +80,12 @@ std::string regions_dot(const Report &description) {
   std::string text = "digraph regions {\n  compound=true;\n  node [shape=box, fontname=\"monospace\"];\n", arrows;
   for (size_t i = 0; description.has(root) && i < description.count(at("regions")); ++i) {
     const auto path = [&](std::string_view member) { return path_of(at("regions"), i, member); };
-    text +=
-        "  subgraph cluster_" + std::to_string(i) + " {\n    label=" + quoted(description.text(path("name"))) + ";\n";
+    const std::string cluster = "cluster_" + std::to_string(i);
+    text += "  subgraph " + cluster + " {\n    label=" + quoted(description.text(path("name"))) + ";\n";
     for (size_t k = 0; k < description.count(path("nodes")); ++k)
       text += "    " + quoted(description.text(path_of(path("nodes"), k))) + ";\n";
     text += "  }\n";
-    arrows += edges(description, path("inputs"), description.text(path_of(path("nodes"), 0)));
+    arrows += edges(description, path("inputs"), description.text(path_of(path("nodes"), 0)), cluster);
   }
   for (size_t i = 0; description.has(root) && i < description.count(at("fallbacks")); ++i) {
     const auto path = [&](std::string_view member) { return path_of(at("fallbacks"), i, member); };

@@ -8,7 +8,7 @@ namespace kiln::cli {
 
 // Of kiln_executable_describe's report.
 std::string regions_text(const Report &description);
-// For Graphviz: a cluster a region, to whose first node what it reads points.
+// For Graphviz: a cluster a region.
 std::string regions_dot(const Report &description);
 
 }  // namespace kiln::cli

@@ -145,14 +145,7 @@ struct Model::State {
 
   Call bound_call(const Executable &from) const {
     Call call = make<Call>(kiln_call_create, from.get());
-    for (uint64_t i = 0; i < kiln_tensors_count(weights.get()); ++i) {
-      kiln_text weight = {};
-      const DLTensor *tensor = nullptr;
-      uint32_t slot = 0;
-      check(kiln_tensors_at(weights.get(), i, &weight, &tensor));
-      check(kiln_call_slot(call.get(), weight.data, weight.size, &slot));
-      check(kiln_call_bind(call.get(), slot, tensor));
-    }
+    bind_all(call, weights);
     return call;
   }
 
