@@ -4,13 +4,11 @@
 #include <array>
 
 namespace kiln {
-
 namespace {
 
-// Enumerators by their names, in their order.
-constexpr std::array<std::string_view, 2> roundings = {"strict", "relaxed"};
-constexpr std::array<std::string_view, 3> fallbacks = {"kernel", "reference", "error"};
+constexpr std::array<std::string_view, 2> rounding_names = {"strict", "relaxed"};
 
+// `names` are those of the enumerators, in their order.
 template <class Enum>
 Status choose(const AttrValue &value, std::span<const std::string_view> names, Enum &out) {
   const auto found = std::ranges::find(names, value.text_value());
@@ -23,9 +21,9 @@ Status choose(const AttrValue &value, std::span<const std::string_view> names, E
 
 }  // namespace
 
-std::string_view name_of(Rounding rounding) { return roundings[static_cast<size_t>(rounding)]; }
+std::string_view name_of(Rounding rounding) { return rounding_names[static_cast<size_t>(rounding)]; }
 AttrValue to_attr(Rounding rounding) { return std::string(name_of(rounding)); }
-Status from_attr(const AttrValue &value, Rounding &out) { return choose(value, roundings, out); }
+Status from_attr(const AttrValue &value, Rounding &out) { return choose(value, rounding_names, out); }
 
 AttrValue to_attr(Mode mode) { return std::string(name_of(mode)); }
 Status from_attr(const AttrValue &value, Mode &out) { return choose(value, mode_names, out); }
@@ -36,8 +34,8 @@ Status from_attr(const AttrValue &value, std::optional<Mode> &out) {
   return {};
 }
 
-AttrValue to_attr(Fallback fallback) { return std::string(fallbacks[static_cast<size_t>(fallback)]); }
-Status from_attr(const AttrValue &value, Fallback &out) { return choose(value, fallbacks, out); }
+AttrValue to_attr(Fallback fallback) { return std::string(fallback_names[static_cast<size_t>(fallback)]); }
+Status from_attr(const AttrValue &value, Fallback &out) { return choose(value, fallback_names, out); }
 
 namespace {
 

@@ -24,7 +24,8 @@ struct Body::Nested {
   ResolvedSizes sizes;
   std::unique_ptr<Body> body;
   std::vector<int64_t> symbols;  // that it was placed for
-  Status failed;                 // to be placed
+  // Why it is not placed, as long as it is not.
+  Status failed = error(Code::internal, "a nested plan is run before it is placed");
   bool placed = false;
 };
 

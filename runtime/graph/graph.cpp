@@ -85,16 +85,20 @@ const Node *Graph::resolver(const std::string &symbol) const {
   return found == resolvers_.end() ? nullptr : find(found->second);
 }
 
-std::vector<const Node *> Graph::resolvers_for(const Node &node) const {
-  if (resolvers_.empty()) return {};
+std::set<std::string> symbols_of(const Node &node) {
   std::set<std::string> used;
   for (const TensorType &type : node.results)
     for (const Dim &dim : type.dims) dim.collect_symbols(used);
   for (const auto &[name, value] : node.attrs)
     if (value.kind() == AttrKind::dim)
       for (const Dim &dim : value.dim_list()) dim.collect_symbols(used);
+  return used;
+}
+
+std::vector<const Node *> Graph::resolvers_for(const Node &node) const {
+  if (resolvers_.empty()) return {};
   std::vector<const Node *> nodes;
-  for (const std::string &symbol : used)
+  for (const std::string &symbol : symbols_of(node))
     if (const Node *found = resolver(symbol); found && found->id != node.id) nodes.push_back(found);
   return nodes;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <ranges>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -101,6 +102,8 @@ class Graph {
   std::vector<std::vector<uint32_t>> users_;                // by position: op nodes that read one of its values
 };
 
+// The symbols that shapes of its results and dims among its attributes speak of.
+std::set<std::string> symbols_of(const Node &node);
 // Canonical bytes for keys: nodes renumbered in stored order, names of the signature in, other names and debug.* out.
 // Constants and nested graphs stand in it by their digests.
 void hash_bytes(const Graph &graph, ByteWriter &out);

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 
 namespace kiln {
@@ -11,8 +12,6 @@ namespace {
 constexpr uint64_t most_nodes = 500'000, far_too_many = uint64_t{1} << 40;
 
 using Stays = std::function<bool(const Node &)>;
-
-bool is_call(const Node &node) { return node.op && node.op->name == "call"; }
 
 uint64_t nodes_of_calls(const Graph &graph, std::map<const Graph *, uint64_t> &known) {
   if (const auto found = known.find(&graph); found != known.end()) return found->second;

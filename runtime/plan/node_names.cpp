@@ -8,8 +8,6 @@
 namespace kiln {
 namespace {
 
-bool has_one_graph(const Node &node) { return node.op && node.op->name == "call"; }
-
 // The graph of `node` that `rest`, what follows the node's name and a dot, speaks of, with its number; what of `rest`
 // is left is the name of a node in it. What may have several graphs says by attribute which one: "then_graph.y".
 struct Inner {
@@ -19,7 +17,7 @@ struct Inner {
 };
 std::optional<Inner> inner_of(const Node &node, std::string_view rest) {
   const auto graphs = nested_graphs(node);
-  if (has_one_graph(node)) return Inner{graphs[0].second.get(), 0, rest};
+  if (is_call(node)) return Inner{graphs[0].second.get(), 0, rest};
   for (uint32_t i = 0; i < graphs.size(); ++i) {
     const std::string_view attr = graphs[i].first;
     if (rest.starts_with(attr) && rest.substr(attr.size()).starts_with("."))
@@ -67,7 +65,7 @@ Named node_at(const Graph &keyed, std::span<const uint32_t> path) {
     const auto graphs = nested_graphs(node);
     if (path[i + 1] >= graphs.size()) return {};
     const auto &[attr, inner] = graphs[path[i + 1]];
-    str_append(name, has_one_graph(node) ? "." : str_cat(".", attr, "."));
+    str_append(name, is_call(node) ? "." : str_cat(".", attr, "."));
     graph = inner.get();
   }
   return {};

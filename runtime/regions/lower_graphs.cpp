@@ -14,8 +14,7 @@ namespace {
 bool resolves_sizes(const Graph &graph, std::set<const Graph *> &seen) {
   if (!seen.insert(&graph).second) return false;
   return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
-    return !node.symbols.empty() ||
-           (node.op && node.op->name == "call" && resolves_sizes(*node.attrs.find("graph")->second.graph(), seen));
+    return !node.symbols.empty() || (is_call(node) && resolves_sizes(*node.attrs.find("graph")->second.graph(), seen));
   });
 }
 

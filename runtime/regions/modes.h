@@ -18,7 +18,9 @@ enum class Mode : uint8_t { all, marked, except_fallback, none };
 // kernel, which is slow. error: as kernel, but a node that should be in a region and cannot is an error.
 enum class Fallback : uint8_t { kernel, reference, error };
 
+// By which options name them, in their order.
 inline constexpr std::array<std::string_view, 4> mode_names = {"all", "marked", "except_fallback", "none"};
+inline constexpr std::array<std::string_view, 3> fallback_names = {"kernel", "reference", "error"};
 inline std::string_view name_of(Mode mode) { return mode_names[static_cast<size_t>(mode)]; }
 
 struct Modes {

@@ -257,18 +257,20 @@ std::vector<const Node *> ops_of(const Graph &graph) {
 // Whether the node can be a graph of its own that reference kernels run: its operands tell all sizes that it speaks of.
 bool runs_as_reference(const Graph &graph, const Node &node) {
   if (node.op->flags & op_flags::mutates || !node.symbols.empty()) return false;
-  std::set<std::string> used, bound;
+  std::set<std::string> used = symbols_of(node), bound;
   for (const ValueId input : node.inputs)
     for (const Dim &dim : graph.type(input).dims) {
       dim.collect_symbols(used);
       if (dim.kind() == Dim::Kind::symbol) bound.insert(dim.symbol_name());
     }
-  for (const TensorType &type : node.results)
-    for (const Dim &dim : type.dims) dim.collect_symbols(used);
-  for (const auto &[name, value] : node.attrs)
-    if (value.kind() == AttrKind::dim)
-      for (const Dim &dim : value.dim_list()) dim.collect_symbols(used);
   return std::ranges::includes(bound, used);
+}
+
+// What a node becomes that no region has.
+Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback) {
+  if (is_control(node)) return Region::Kind::control;
+  const bool by_reference = fallback == Fallback::reference && runs_as_reference(graph, node);
+  return by_reference ? Region::Kind::reference : Region::Kind::part;
 }
 
 }  // namespace
@@ -290,13 +292,11 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
   for (auto &[name, color] : colors) color = ++last;
   std::vector<Cut> cuts;
   for (const Node *node : nodes) {
-    Cut cut{.kind = Region::Kind::part, .name = region_of(*node, modes)};
-    if (cut.name && node->op->name != "call") cut.color = colors.at(*cut.name);
-    if (!cut.name && is_control(*node)) cut.kind = Region::Kind::control;
-    if (!cut.name && modes.fallback == Fallback::reference && cut.kind == Region::Kind::part &&
-        runs_as_reference(*graph, *node))
-      cut.kind = Region::Kind::reference;
-    cuts.push_back(std::move(cut));
+    Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});
+    if (!cut.name)
+      cut.kind = fallback_of(*graph, *node, modes.fallback);
+    else if (!is_call(*node))
+      cut.color = colors.at(*cut.name);
   }
   return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part).run();
 }

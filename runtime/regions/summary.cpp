@@ -109,12 +109,12 @@ class Summarizer {
     const Graph &graph = *whole.graph;
     const std::vector<const Node *> nodes = members(graph, whole.regions[r].region);
     const std::string &region = *whole.regions[r].region.name;
-    const auto is_call = [&](size_t other) {
+    const auto is_one_call = [&](size_t other) {
       const std::vector<const Node *> there = members(graph, whole.regions[other].region);
-      return there.size() == 1 && there[0]->op->name == "call";
+      return there.size() == 1 && is_call(*there[0]);
     };
-    if (is_call(before.back()) || is_call(r)) {
-      const size_t call = is_call(before.back()) ? before.back() : r;
+    if (is_one_call(before.back()) || is_one_call(r)) {
+      const size_t call = is_one_call(before.back()) ? before.back() : r;
       const Node &node = *members(graph, whole.regions[call].region)[0];
       out_.splits.push_back({region, prefix + nodes[0]->name, "call", prefix + node.name});
       return;
