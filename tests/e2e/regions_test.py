@@ -1,0 +1,72 @@
+"""kiln --mode, and inspect --regions."""
+
+from harness import CHAIN, PLUGINS, Case, f32, graph, main, node, read_npy, write_npy
+
+
+def marked(region, name, op, inputs, **attrs):
+    return {**node(name, op, inputs, **attrs), "annotations": {"kiln.region": {"text": region}}}
+
+
+# Two parts of a region around an op that is in none.
+AROUND = graph([f32("x", "n", 3)],
+               [marked("m", "a", "sin", ["x"]), marked("m", "b", "exp", ["a"]), node("c", "softmax", ["b"], dim=1),
+                marked("m", "d", "tanh", ["c"])], ["d"])
+
+TEXT = """mode marked
+region 0 'm': 2 nodes, 1 input, 1 output, 1 kernel: a, b
+region 1 'm': 1 node, 1 input, 1 output, 1 kernel: d
+split 'm' before 'd': 'c' lies between, in no region
+fallback 'c' [softmax]: a kernel of its own, in no region
+"""
+
+# A norm as it is written by hand, which the plugin fuse_rms_norm makes one op of; x is read beside it.
+NORM = graph([f32("x", "n", 8)],
+             [marked("norm", "square", "mul", ["x", "x"]), marked("norm", "mean", "mean", ["square"], dims=[-1], keepdim=True),
+              marked("norm", "shifted", "add", ["mean", "eps"]), marked("norm", "inverse", "rsqrt", ["shifted"]),
+              marked("norm", "scaled", "mul", ["x", "inverse"]), marked("norm", "y", "mul", ["scaled", "w"])], ["y"],
+             parameters=[f32("w", 8)], constants=[{**f32("eps"), "data": [0.25]}])
+
+
+class RegionsTest(Case):
+    def test_a_graph_and_its_artifact_are_cut_alike(self):
+        path, artifact = self.write_graph(AROUND), self.file("a.kiln")
+        self.assertEqual(self.kiln("inspect", path, "--regions", "--mode", "marked"), TEXT)
+        self.kiln("compile", path, "--mode", "marked", "-o", artifact)
+        self.assertEqual(self.kiln("inspect", artifact, "--regions"), TEXT)
+
+    def test_where_nothing_is_cut_that_is_said(self):
+        path = self.write_graph(AROUND)
+        self.assertTrue(self.kiln("inspect", path, "--regions").startswith("mode all: the whole graph"))
+        text = self.kiln("inspect", self.write_graph(CHAIN), "--regions", "--mode", "marked")
+        self.assertIn("warning: no node is marked for a region (kiln.region)", text)
+
+    def test_what_falls_back_says_to_what_and_why(self):
+        path = self.write_graph(AROUND)
+        text = self.kiln("inspect", path, "--regions", "--mode", "none", "--fallback", "reference")
+        self.assertEqual(text.count("its reference kernel, by the mode"), 4)
+
+    def test_a_drawing_has_a_cluster_a_region(self):
+        text = self.kiln("inspect", self.write_graph(AROUND), "--regions", "--dot", "--mode", "marked")
+        self.assertEqual(text.count("subgraph cluster_"), 2)
+        self.assertIn('"c" -> "d" [lhead=cluster_1];', text)
+        self.assertIn('"b" -> "c";', text)
+
+    def test_marks_survive_a_plugin_that_replaces_their_nodes(self):
+        words = [self.write_graph(NORM), "--regions", "--mode", "marked"]
+        self.assertIn("region 0 'norm': 6 nodes", self.kiln("inspect", *words))
+        self.assertIn("region 0 'norm': 1 node, 2 inputs",
+                      self.kiln("inspect", *words, "--plugin", PLUGINS / "fuse_rms_norm.so"))
+
+    def test_every_mode_gives_the_same_bytes_and_a_second_process_hits(self):
+        write_npy(self.file("x.npy"), [2, 3], [0.5, -1.0, 2.0, 0.0, 3.5, -2.25])
+        path, results = self.write_graph(AROUND), []
+        for mode in "all", "marked", "except_fallback", "none":
+            words = ["--input", "x=" + self.file("x.npy"), "--output", "d=" + self.file("d.npy"), "--mode", mode]
+            cold, warm = self.stats(path, *words), self.stats(path, *words)
+            self.assertEqual([cold["lookup"], warm["lookup"], warm["kernels_compiled"]], ["MISS", "HIT", 0], mode)
+            results.append(read_npy(self.file("d.npy")))
+        self.assertEqual(results, results[:1] * 4)
+
+
+if __name__ == "__main__":
+    main()
