@@ -31,6 +31,8 @@ struct Definition {
 
 // One line each, in the order of their names.
 constexpr std::array definitions = {
+    // A piece ends after the node, of a call after all of it; only what takes its place itself inherits it.
+    Definition{"kiln.cut", AttrKind::boolean},
     // Not to be compiled with others, nor with what is around it; of a call: nothing of its graph. Beats a region.
     Definition{"kiln.fallback", AttrKind::boolean},
     // Of a graph that was differentiated: what the node is for.
@@ -74,7 +76,9 @@ Status check_annotation(std::string_view name, const AttrValue &value) {
 
 bool unmarks(std::string_view name, const AttrValue &value) {
   if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
-  return name == "kiln.fallback" && value.kind() == AttrKind::boolean && !value.boolean();
+  return (name == "kiln.fallback" || name == "kiln.cut") && value.kind() == AttrKind::boolean && !value.boolean();
 }
+
+bool marks_an_end(std::string_view name) { return name == "kiln.cut"; }
 
 }  // namespace kiln

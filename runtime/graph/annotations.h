@@ -18,6 +18,9 @@ Status check_annotation(std::string_view name, const AttrValue &value);
 // Whether the value takes back what an outer scope, or a replaced node, would give: such a one is not kept.
 bool unmarks(std::string_view name, const AttrValue &value);
 
+// Whether it says what comes after a node: of several that take a node's place, the last alone inherits it.
+bool marks_an_end(std::string_view name);
+
 inline bool is_for_people(std::string_view name) { return name.starts_with("debug."); }
 
 }  // namespace kiln

@@ -64,7 +64,7 @@ void Edit::hand_down_annotations(Graph &finished) const {
   std::set<uint32_t> spoken_for = replacing_;
   const auto give = [&](const AttrMap &annotations, uint32_t id) {
     for (const auto &[key, value] : annotations)
-      if (!unmarked_.contains({id, key}) && !finished.find(id)->annotations.contains(key))
+      if (!marks_an_end(key) && !unmarked_.contains({id, key}) && !finished.find(id)->annotations.contains(key))
         finished.writable(id).annotations.emplace(key, value);
   };
   for (const Replaced &replaced : replaced_) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/graph/annotations.h"
 #include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 
@@ -61,8 +62,10 @@ class Inliner {
       values[{id, 0}] = inputs[i];
       bind(body.find(id)->results[0].dims, edit_.view().type(inputs[i]).dims, symbols);
     }
-    edit_.push_scope(call.annotations);
-    for (const Node &node : body.nodes()) KILN_TRY(add(node, call.annotations, symbols, name, values));
+    AttrMap inherited = call.annotations;
+    std::erase_if(inherited, [](const auto &annotation) { return marks_an_end(annotation.first); });
+    edit_.push_scope(inherited);
+    for (const Node &node : body.nodes()) KILN_TRY(add(node, inherited, symbols, name, values));
     KILN_TRY(edit_.pop_scope());
 
     std::vector<ValueId> results;
@@ -76,6 +79,18 @@ class Inliner {
     for (size_t d = 0; d < formal.size() && d < given.size(); ++d) {
       if (formal[d].kind() == Expr::Kind::symbol) symbols.try_emplace(formal[d].symbol_name(), given[d]);
     }
+  }
+
+  // What a call's marks say of its end they say of the nodes that its results come from now; of the outermost call,
+  // replacing it does that.
+  Status mark_ends(const Node &call, std::span<const ValueId> inputs, std::span<const ValueId> results) {
+    for (const auto &[key, value] : call.annotations) {
+      if (!marks_an_end(key)) continue;
+      for (const ValueId result : results)
+        if (std::ranges::find(inputs, result) == inputs.end() && edit_.view().find(result.node)->op)
+          KILN_TRY(edit_.annotate(result.node, key, value));
+    }
+    return {};
   }
 
   // `symbols` gets those that the node resolves: a copy of it resolves a fresh one.
@@ -95,7 +110,7 @@ class Inliner {
       if (!stays_ || !stays_(inner)) {
         KILN_ASSIGN(const std::vector<ValueId> results, splice(inner, inputs, name));
         for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];
-        return {};
+        return mark_ends(inner, inputs, results);
       }
     }
     AttrMap attrs = substituted(node.attrs, symbols);
