@@ -3,7 +3,9 @@
 namespace kiln::cli {
 namespace {
 
-constexpr std::string_view root = "compile.partition";
+// Of the whole graph. Of a graph that is cut into pieces each has its own.
+constexpr std::string_view whole = "compile.partition";
+constexpr std::string_view pieces = "compile.pieces";
 
 std::string counted(int64_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
@@ -15,10 +17,10 @@ std::string list(const Report &report, const std::string &path) {
   return text;
 }
 
-std::string at(std::string_view member) { return std::string(root) + "." + std::string(member); }
+std::string at(std::string_view root, std::string_view member) { return std::string(root) + "." + std::string(member); }
 
-std::string part_line(const Report &report, size_t number) {
-  const auto path = [&](std::string_view member) { return path_of(at("regions"), number, member); };
+std::string part_line(const Report &report, std::string_view root, size_t number) {
+  const auto path = [&](std::string_view member) { return path_of(at(root, "regions"), number, member); };
   const std::string name = report.text(path("name"));
   std::string line = "region " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + ": ";
   line += counted(static_cast<int64_t>(report.count(path("nodes"))), "node") + ", " +
@@ -29,8 +31,8 @@ std::string part_line(const Report &report, size_t number) {
   return line + ": " + list(report, path("nodes")) + "\n";
 }
 
-std::string split_line(const Report &report, size_t number) {
-  const auto text = [&](std::string_view member) { return report.text(path_of(at("splits"), number, member)); };
+std::string split_line(const Report &report, std::string_view root, size_t number) {
+  const auto text = [&](std::string_view member) { return report.text(path_of(at(root, "splits"), number, member)); };
   const std::string why = text("why"), with = "'" + text("with") + "'";
   return "split '" + text("region") + "' before '" + text("node") + "': " +
          (why == "unmarked" ? with + " lies between, in no region"
@@ -40,8 +42,10 @@ std::string split_line(const Report &report, size_t number) {
          "\n";
 }
 
-std::string fallback_line(const Report &report, size_t number) {
-  const auto text = [&](std::string_view member) { return report.text(path_of(at("fallbacks"), number, member)); };
+std::string fallback_line(const Report &report, std::string_view root, size_t number) {
+  const auto text = [&](std::string_view member) {
+    return report.text(path_of(at(root, "fallbacks"), number, member));
+  };
   const std::string by = text("by"), why = text("why");
   return "fallback '" + text("node") + "' [" + text("op") + "]: " +
          (by == "kernel"      ? "a kernel of its own"
@@ -74,21 +78,46 @@ std::string edges(const Report &report, const std::string &inputs, const std::st
   return text;
 }
 
+std::string partition_lines(const Report &description, std::string_view root) {
+  std::string text = "mode " + description.text(at(root, "mode")) + "\n";
+  for (size_t i = 0; i < description.count(at(root, "regions")); ++i) text += part_line(description, root, i);
+  for (size_t i = 0; i < description.count(at(root, "splits")); ++i) text += split_line(description, root, i);
+  for (size_t i = 0; i < description.count(at(root, "fallbacks")); ++i) text += fallback_line(description, root, i);
+  for (size_t i = 0; i < description.count(at(root, "warnings")); ++i)
+    text += "warning: " + description.text(path_of(at(root, "warnings"), i)) + "\n";
+  return text;
+}
+
+std::string piece_lines(const Report &description, size_t number) {
+  const auto path = [&](std::string_view member) { return path_of(pieces, number, member); };
+  std::string text = "piece " + std::to_string(number) + ": " +
+                     counted(static_cast<int64_t>(description.count(path("nodes"))), "node");
+  if (description.has(path("same_as")))
+    text += ", the same as piece " + std::to_string(description.i64(path("same_as")));
+  text += ": " + list(description, path("nodes")) + "\n";
+  if (const std::string root = path("made.partition"); description.has(root))
+    text += partition_lines(description, root);
+  return text;
+}
+
 }  // namespace
 
 std::string regions_dot(const Report &description) {
   std::string text = "digraph regions {\n  compound=true;\n  node [shape=box, fontname=\"monospace\"];\n", arrows;
-  for (size_t i = 0; description.has(root) && i < description.count(at("regions")); ++i) {
-    const auto path = [&](std::string_view member) { return path_of(at("regions"), i, member); };
+  const bool has_regions = description.has(whole), has_pieces = description.has(pieces);
+  const std::string clusters = has_regions ? at(whole, "regions") : std::string(pieces);
+  for (size_t i = 0; (has_regions || has_pieces) && i < description.count(clusters); ++i) {
+    const auto path = [&](std::string_view member) { return path_of(clusters, i, member); };
     const std::string cluster = "cluster_" + std::to_string(i);
-    text += "  subgraph " + cluster + " {\n    label=" + quoted(description.text(path("name"))) + ";\n";
+    const std::string label = has_regions ? description.text(path("name")) : "piece " + std::to_string(i);
+    text += "  subgraph " + cluster + " {\n    label=" + quoted(label) + ";\n";
     for (size_t k = 0; k < description.count(path("nodes")); ++k)
       text += "    " + quoted(description.text(path_of(path("nodes"), k))) + ";\n";
     text += "  }\n";
     arrows += edges(description, path("inputs"), description.text(path_of(path("nodes"), 0)), cluster);
   }
-  for (size_t i = 0; description.has(root) && i < description.count(at("fallbacks")); ++i) {
-    const auto path = [&](std::string_view member) { return path_of(at("fallbacks"), i, member); };
+  for (size_t i = 0; has_regions && i < description.count(at(whole, "fallbacks")); ++i) {
+    const auto path = [&](std::string_view member) { return path_of(at(whole, "fallbacks"), i, member); };
     const std::string node = description.text(path("node"));
     text += "  " + quoted(node) + " [style=dashed, label=" + quoted(node + " [" + description.text(path("op")) + "]") +
             "];\n";
@@ -98,13 +127,11 @@ std::string regions_dot(const Report &description) {
 }
 
 std::string regions_text(const Report &description) {
-  if (!description.has(root)) return "mode all: the whole graph is compiled together, whatever nodes are marked for\n";
-  std::string text = "mode " + description.text(at("mode")) + "\n";
-  for (size_t i = 0; i < description.count(at("regions")); ++i) text += part_line(description, i);
-  for (size_t i = 0; i < description.count(at("splits")); ++i) text += split_line(description, i);
-  for (size_t i = 0; i < description.count(at("fallbacks")); ++i) text += fallback_line(description, i);
-  for (size_t i = 0; i < description.count(at("warnings")); ++i)
-    text += "warning: " + description.text(path_of(at("warnings"), i)) + "\n";
+  if (description.has(whole)) return partition_lines(description, whole);
+  if (!description.has(pieces))
+    return "mode all: the whole graph is compiled together, whatever nodes are marked for\n";
+  std::string text;
+  for (size_t i = 0; i < description.count(pieces); ++i) text += piece_lines(description, i);
   return text;
 }
 
