@@ -10,6 +10,32 @@ namespace kiln {
 
 std::string_view build_id() { return build_id_text; }
 
+Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
+                          Artifact &artifact) {
+  const CompileOptions &options = work.options;
+
+  // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
+  KILN_TRY(work.phases.begin("lower"));
+  const bool ordered = options.rounding == Rounding::strict;
+  const LowerOptions how{.backend = options.backend, .round_all = ordered, .modes = options.modes()};
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, work.env.ops, how));
+  KILN_TRY(work.phases.begin("fuse"));
+  KILN_ASSIGN(work.report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
+  work.report.partition = summarize(lowered, how.modes);
+  KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
+
+  // 7 plan: order, slots, steps
+  KILN_TRY(work.phases.begin("plan"));
+  KILN_ASSIGN(Planned planned, plan(given, lowered, kernels.of_launch));
+  artifact.plan = std::move(planned.plan);
+  artifact.contracts = std::move(planned.contracts);
+  for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
+  artifact.graphs = std::move(planned.graphs);
+  artifact.images = std::move(kernels.images);
+  artifact.kernels = std::move(kernels.bytes);
+  return kernels;
+}
+
 Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
                          CompileReport &report) {
   Work work{env, options, report};
@@ -22,6 +48,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(verify(*graph));
   KILN_TRY(check_devices(work, *graph));
   KILN_TRY(check_fallback(work));
+  KILN_ASSIGN(const Cuts cuts, cuts_of(work));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
@@ -38,29 +65,13 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(GraphPtr whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
   KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
 
-  // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
-  KILN_TRY(phases.begin("lower"));
-  const bool ordered = options.rounding == Rounding::strict;
-  const LowerOptions how{.backend = options.backend, .round_all = ordered, .modes = options.modes()};
-  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, env.ops, how));
-  KILN_TRY(phases.begin("fuse"));
-  KILN_ASSIGN(report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
-  report.partition = summarize(lowered, how.modes);
-  KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
-
-  // 7 plan: order, slots, steps
-  KILN_TRY(phases.begin("plan"));
-  KILN_ASSIGN(Planned planned, plan(*graph, lowered, kernels.of_launch));
+  // 5 to 7: code and plan, of the whole or of each piece by itself
+  const auto make = cuts.any_in(*whole) ? make_pieces : make_code;
+  KILN_ASSIGN(const Kernels kernels, make(work, *graph, whole, target, artifact));
 
   // 8 artifact, loaded exactly as a hit would be; published in the background
-  artifact.plan = std::move(planned.plan);
-  artifact.contracts = std::move(planned.contracts);
-  for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
-  artifact.graphs = std::move(planned.graphs);
-  artifact.images = std::move(kernels.images);
-  artifact.kernels = std::move(kernels.bytes);
   KILN_ASSIGN(executable, finish(work, std::move(artifact), kernels.fresh));
-  return Compiled{std::move(executable), std::move(kernels.texts)};
+  return Compiled{std::move(executable), kernels.texts};
 }
 
 }  // namespace kiln

@@ -91,7 +91,8 @@ Status explained(Status status, const LoweredGraphs &graphs, const Kernels &kern
   return status;
 }
 
-// Images that come from several records, or from the module and a record, may hold the same code.
+}  // namespace
+
 void share_equal_code(std::vector<Image> &images) {
   const auto less = [](const Bytes *a, const Bytes *b) {
     return a->size() != b->size() ? a->size() < b->size() : std::memcmp(a->data(), b->data(), a->size()) < 0;
@@ -99,8 +100,6 @@ void share_equal_code(std::vector<Image> &images) {
   std::map<const Bytes *, std::shared_ptr<const Bytes>, decltype(less)> known(less);
   for (Image &image : images) image.code = known.try_emplace(image.code.get(), image.code).first->second;
 }
-
-}  // namespace
 
 Result<Kernels> compile_kernels(Work &work, const LoweredGraphs &graphs, const Target &target) {
   KILN_TRY(work.phases.begin("kernels"));

@@ -72,6 +72,10 @@ const std::array rows = {
     option_row<&O::fallback>("fallback", "",
                              "what runs a node that no region has: kernel, one of its own; reference, its reference "
                              "kernel, which is slow; error: a node that should be in a region and cannot is an error"),
+    option_row<&O::split_at>(
+        "split_at", "",
+        "names of ops: a piece of the graph, which is looked up and compiled by itself, ends after "
+        "each of their nodes"),
     option_row<&O::rounding>("rounding", "",
                              "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
                              "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, and "

@@ -41,6 +41,7 @@ struct CompileOptions {
   Mode mode = Mode::all;
   std::optional<Mode> mode_forward = {}, mode_backward = {};  // of the nodes of one phase; none: `mode`
   Fallback fallback = Fallback::kernel;
+  std::vector<std::string> split_at = {};  // names of ops: a piece ends after each of their nodes
   Rounding rounding = Rounding::strict;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask

@@ -93,6 +93,13 @@ Status check_fallback(const Work &work) {
                  " takes kernel or error");
 }
 
+Result<Cuts> cuts_of(const Work &work) {
+  for (const std::string &name : work.options.split_at)
+    if (!work.env.ops.find(name))
+      return error(Code::unknown_name, "option 'split_at' has '", name, "'; no op is called so");
+  return Cuts{work.options.split_at};
+}
+
 Result<Passes> select_passes(const Work &work) {
   KILN_ASSIGN(PassPtrs selected, work.env.passes.select(work.options.passes, work.options.disable_passes));
   Passes passes;
@@ -130,36 +137,43 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   return artifact;
 }
 
+Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact &artifact) {
+  CompileReport &report = work.report;
+  if (report.lookup == Outcome::bypass) return ArtifactPtr();
+  KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, [&] {
+    if (!work.env.progress || !work.env.progress("in flight")) return Status();
+    return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
+  }));
+  if (entered.artifact) {
+    report.lookup = Outcome::hit;
+    report.reason = "in flight";
+    const auto own = std::make_shared<Artifact>(*entered.artifact);
+    name_as(graph, *own);
+    return ArtifactPtr(own);
+  }
+  work.lead = std::move(entered.lead);
+  Lookup found = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target);
+  report.lookup = found.outcome;
+  report.reason = std::move(found.reason);
+  if (found.outcome == Outcome::miss && !work.lead)
+    report.reason = "in flight, for which a compile inside a compile does not wait";
+  if (found.outcome != Outcome::hit) return ArtifactPtr();
+  name_as(graph, *found.artifact);
+  work.record = std::move(found);
+  return ArtifactPtr(work.record->artifact);
+}
+
 Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact) {
   CompileReport &report = work.report;
-  if (report.lookup != Outcome::bypass) {
-    KILN_TRY(work.phases.begin("lookup"));
-    KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, [&] {
-      if (!work.env.progress || !work.env.progress("in flight")) return Status();
-      return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
-    }));
-    if (entered.artifact) {
-      report.lookup = Outcome::hit;
-      report.reason = "in flight";
-      const auto own = std::make_shared<Artifact>(*entered.artifact);
-      name_as(graph, *own);
-      return load(work, own);
-    }
-    work.lead = std::move(entered.lead);
-    Lookup found = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target);
-    report.lookup = found.outcome;
-    report.reason = std::move(found.reason);
-    if (found.outcome == Outcome::miss && !work.lead)
-      report.reason = "in flight, for which a compile inside a compile does not wait";
-    if (found.outcome == Outcome::hit) {
-      name_as(graph, *found.artifact);
-      Result<ExecutablePtr> executable = load(work, found.artifact);
-      if (executable.ok()) work.lead.found(found.artifact);
-      if (executable.ok() || !is_of_record(executable.status().code())) return executable;
-      work.cache()->reject(artifact.graph_key, found);
-      report.lookup = Outcome::reject;
-      report.reason = str_cat("the record does not load: ", executable.status().message());
-    }
+  if (report.lookup != Outcome::bypass) KILN_TRY(work.phases.begin("lookup"));
+  KILN_ASSIGN(const ArtifactPtr found, find_artifact(work, graph, artifact));
+  if (found) {
+    Result<ExecutablePtr> executable = load(work, found);
+    if (executable.ok()) work.lead.found(found);
+    if (executable.ok() || !work.record || !is_of_record(executable.status().code())) return executable;
+    work.cache()->reject(artifact.graph_key, *work.record);
+    report.lookup = Outcome::reject;
+    report.reason = str_cat("the record does not load: ", executable.status().message());
   }
   if (!work.options.require_hit) return ExecutablePtr();
   work.phases.end();
@@ -168,7 +182,7 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
   return missing;
 }
 
-Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh) {
+Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
@@ -185,7 +199,12 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
     for (uint32_t i : fresh) images.push_back(artifact->images[i]);
     if (!images.empty()) publish(work.env, [=] { return cache->publish_kernels(images); });
   }
-  return load(work, artifact);
+  return artifact;
+}
+
+Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh) {
+  KILN_ASSIGN(ArtifactPtr artifact, seal(work, std::move(made), fresh));
+  return load(work, std::move(artifact));
 }
 
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact) {

@@ -2,6 +2,7 @@
 // each takes what the steps before it made, and tells the report.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "runtime/compile.h"
 #include "runtime/phases.h"
 #include "runtime/regions/lower_graphs.h"
+#include "runtime/regions/pieces.h"
 
 namespace kiln {
 
@@ -19,7 +21,8 @@ struct Work {
   const CompileOptions &options;
   CompileReport &report;
   Phases phases{env, report};
-  InFlight::Lead lead = {};  // held from a lookup without a hit until there is an artifact
+  InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
+  std::optional<Lookup> record = {};  // of a hit that a record was read for
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
@@ -47,8 +50,11 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
 
 // Begins the artifact: what it is of and for, and its graph_key unless the lookup is bypassed.
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
-// The executable of a record of the artifact's key, which `graph` has, or of what another compile of it makes, for
-// which this one waits; or null: then the report says why there is none.
+// A record of the artifact's key, which `graph` has, or what another compile of it makes, for which this one waits; or
+// null: then the report says why there is none, and `work` leads.
+using ArtifactPtr = std::shared_ptr<const Artifact>;
+Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact &artifact);
+// The executable of that; null where there is none, or it does not load.
 Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact);
 
 // The images that a compile's launches run, each distinct kernel once.
@@ -59,10 +65,22 @@ struct Kernels {
   std::vector<uint32_t> of_launch;  // in the order of graphs, regions and launches
   std::vector<uint32_t> fresh;      // numbers of those that were compiled now; the others were in the cache
 };
+// Where the options say that pieces end; unknown_name: no such op.
+Result<Cuts> cuts_of(const Work &work);
 // Takes each kernel's image from the cache or from the backend's module (compile_kernels.cpp). The graphs are fused.
 Result<Kernels> compile_kernels(Work &work, const LoweredGraphs &graphs, const Target &target);
+// Images that come from several records, or from the module and a record, may hold the same code.
+void share_equal_code(std::vector<Image> &images);
+// Makes code and a plan of what the pipeline left of `given`, and puts them into the artifact; `whole` has no more
+// cuts. Returns the kernels, of which the artifact has images and bytes.
+Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
+                          Artifact &artifact);
+// The same, piece by piece, each looked up and compiled by itself (compile_pieces.cpp).
+Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
+                            Artifact &artifact);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
+Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh);
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);
 // All that is left to do for the oracle: an artifact of one step, which runs the graph.
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 
 #include "runtime/ops/attention.h"
 #include "runtime/ops/nesting.h"
@@ -322,6 +323,22 @@ Dim dim_of_input(const Graph &graph, const Node &node, uint32_t input, uint32_t 
   const ScanOperands operands = scan_operands(node.attrs, node.inputs.size());
   const bool is_element = input >= operands.carried && input < operands.carried + operands.sequences;
   return dims[dim + is_element];
+}
+
+namespace {
+
+bool resolves(const Graph &graph, std::set<const Graph *> &seen) {
+  if (!seen.insert(&graph).second) return false;
+  return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
+    return !node.symbols.empty() || (is_call(node) && resolves(*node.attrs.find("graph")->second.graph(), seen));
+  });
+}
+
+}  // namespace
+
+bool resolves_sizes(const Graph &graph) {
+  std::set<const Graph *> seen;
+  return resolves(graph, seen);
 }
 
 }  // namespace kiln

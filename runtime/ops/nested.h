@@ -35,6 +35,9 @@ Dim turns_of(const Graph &graph, const Node &scan);
 // The dim of an operand that dim `dim` of that input is.
 Dim dim_of_input(const Graph &graph, const Node &node, uint32_t input, uint32_t dim);
 
+// Whether some node of the graph, or of those that its calls stand for, tells a size as it runs.
+bool resolves_sizes(const Graph &graph);
+
 inline bool is_call(const Node &node) { return node.op && node.op->name == "call"; }
 // cond, while and scan: their graphs are not inlined, a plan's steps choose among them.
 inline bool is_control(const Node &node) { return node.op && (node.op->flags & op_flags::control); }

@@ -21,14 +21,17 @@ struct Contract {
   struct Symbol {
     std::string name;
     int64_t min = 0, max = INT64_MAX, divisor = 1;
+    bool operator==(const Symbol &) const = default;
   };
   struct Buffer {
     DType dtype = DType::f32;
     bool written = false;
     Expr size_bytes;  // it touches no more than these
+    bool operator==(const Buffer &) const = default;
   };
   struct Equality {
     Expr left, right;
+    bool operator==(const Equality &) const = default;
   };
   std::vector<Symbol> symbols;  // in the order of kiln_kernel_args.sizes
   std::vector<Buffer> buffers;  // in the order of kiln_kernel_args.buffers
@@ -36,6 +39,7 @@ struct Contract {
   // that is as long as the other side.
   std::vector<Equality> equalities;
   Expr tasks, scratch_bytes;
+  bool operator==(const Contract &) const = default;
 };
 
 // `e` with other symbols for those that are named; the others stay.

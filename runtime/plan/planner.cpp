@@ -30,6 +30,8 @@ struct Shared {
   // By graph and region: the image of its first launch, among `images`.
   std::vector<std::vector<size_t>> first_launch;
   std::span<const uint32_t> images;
+  std::span<const Piece> pieces = {};  // that the first graph's regions are
+  PieceParts parts = {};               // what their programs use
   ContractsMaker contracts = {};
   std::vector<TensorPtr> constants = {};
   std::map<const TensorData *, uint32_t> constant_numbers = {};
@@ -97,8 +99,7 @@ class Planner {
     }
   };
   struct Tensor {
-    DType dtype;
-    Shape dims, strides;
+    Expr size_bytes;
     uint32_t slot = none;
     uint32_t made_by = none, last_use = 0;  // items; last_use none: final copies read it
     TensorPtr constant = nullptr;
@@ -111,9 +112,12 @@ class Planner {
     bool prepared = false;
   };
 
-  uint32_t add_tensor(DType dtype, const Shape &dims, const Shape &strides) {
-    tensors_.push_back({dtype, dims, strides});
+  uint32_t add_tensor(Expr size_bytes) {
+    tensors_.push_back({std::move(size_bytes)});
     return static_cast<uint32_t>(tensors_.size() - 1);
+  }
+  uint32_t add_tensor(DType dtype, const Shape &dims, const Shape &strides) {
+    return add_tensor(span_bytes(dtype, dims, strides));
   }
 
   // plan_of_signature() made these slots: inputs, then parameters, then outputs.
@@ -145,8 +149,60 @@ class Planner {
         case Region::Kind::reference:
           KILN_TRY(add_reference(scope, region.region));
           break;
+        case Region::Kind::piece:
+          KILN_TRY(add_piece(scope, r));
+          break;
       }
     }
+    return {};
+  }
+
+  // The steps of a piece's plan as steps of this one: what its slots hold are tensors of this plan, which places them.
+  Status add_piece(Scope &scope, size_t number) {
+    const Piece &piece = shared_.pieces[number];
+    const Region &region = piece.region;
+    std::vector<uint32_t> constants;
+    for (const TensorData &constant : piece.program->constants)
+      constants.push_back(shared_.constant(TensorPtr(piece.program, &constant)));
+    Plan plan = plan_of(piece, shared_.parts.add(piece.program), constants, scope.names);
+    for (Plan::Check &check : plan.checks) {
+      const auto is_same = [&](const Plan::Check &c) { return c.left == check.left && c.right == check.right; };
+      if (std::ranges::none_of(plan_.checks, is_same)) plan_.checks.push_back(std::move(check));
+    }
+    std::ranges::move(plan.risks, std::back_inserter(plan_.risks));
+    std::vector<uint32_t> symbols;
+    for (const Plan::Symbol &symbol : plan.symbols) {
+      const auto known = symbol_number_.find(symbol.name);
+      if (known == symbol_number_.end()) return unbound(symbol.name);
+      symbols.push_back(known->second);
+    }
+    const auto first_nested = static_cast<uint32_t>(plan_.nested.size());
+    std::ranges::move(plan.nested, std::back_inserter(plan_.nested));
+
+    std::vector<uint32_t> here;  // tensors, by the piece's slots
+    for (const Plan::Slot &slot : plan.slots) {
+      if (slot.kind == SlotKind::input && slot.index < region.inputs.size())
+        here.push_back(scope.argument_or(region.inputs[slot.index]));
+      else if (slot.kind == SlotKind::parameter)
+        here.push_back(scope.values.at(region.parameters[slot.index]));
+      else
+        here.push_back(add_tensor(slot.size_bytes));
+      if (slot.kind == SlotKind::constant) tensors_[here.back()].constant = shared_.constants[slot.index];
+      if (slot.kind == SlotKind::output) scope.yielded[region.outputs[slot.index]] = here.back();
+    }
+    for (std::vector<Plan::Step> *steps : {&plan.prepare, &plan.steps})
+      for (Plan::Step &step : *steps) {
+        Item item{.prepared = steps == &plan.prepare};
+        for (Plan::Nested &nested : step.nested) nested.plan += first_nested;
+        for (uint32_t &symbol : step.symbols) symbol = symbols[symbol];
+        for (const uint32_t slot : step.slots) item.tensors.push_back(here[slot]);
+        item.written = written_by(step, plan_.nested, shared_.parts.contracts);
+        step.slots.clear();
+        item.step = std::move(step);
+        items_.push_back(std::move(item));
+      }
+    for (const uint32_t input : plan.written_inputs)
+      plan_.written_inputs.push_back(tensors_[scope.values.at(region.inputs[input])].slot);
     return {};
   }
 
@@ -313,7 +369,7 @@ class Planner {
   }
 
   uint32_t add_slot(SlotKind kind, uint32_t index, const Tensor &t) {
-    plan_.slots.push_back({kind, index, span_bytes(t.dtype, t.dims, t.strides)});
+    plan_.slots.push_back({kind, index, t.size_bytes});
     return static_cast<uint32_t>(plan_.slots.size() - 1);
   }
 
@@ -335,12 +391,11 @@ class Planner {
   // What is prepared lives as long as its binding; what a call makes, from its step to its last reader.
   void place_result(uint32_t number, bool prepared) {
     Tensor &t = tensors_[number];
-    const Expr bytes = span_bytes(t.dtype, t.dims, t.strides);
     if (prepared) {
-      plan_.prepared.push_back({bytes});
+      plan_.prepared.push_back({t.size_bytes});
       t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
     } else {
-      t.slot = add_slot(SlotKind::arena, pool_.take(bytes), t);
+      t.slot = add_slot(SlotKind::arena, pool_.take(t.size_bytes), t);
     }
   }
 
@@ -469,6 +524,19 @@ Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<
   KILN_ASSIGN(Plan plan, plan_graph(shared, 0, {given, ""}));
   return Planned{std::move(plan), std::move(shared.contracts).finish(), std::move(shared.constants),
                  std::move(shared.reference_graphs)};
+}
+
+Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces) {
+  LoweredGraphs graphs;
+  LoweredGraph &cut = graphs.graphs.emplace_back(LoweredGraph{.given = whole, .graph = whole});
+  for (const Piece &piece : pieces) cut.regions.push_back({.region = piece.region});
+  Shared shared{.keyed = given,
+                .graphs = graphs,
+                .first_launch = {std::vector<size_t>(pieces.size())},
+                .images = {},
+                .pieces = pieces};
+  KILN_ASSIGN(Plan plan, plan_graph(shared, 0, {given, ""}));
+  return Linked{std::move(plan), std::move(shared.constants), std::move(shared.parts)};
 }
 
 Result<Plan> plan_reference(const Graph &graph) {

@@ -7,6 +7,7 @@
 #include "jit/kernel/fuse.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/contract.h"
+#include "runtime/plan/piece.h"
 #include "runtime/plan/plan.h"
 #include "runtime/regions/lower_graphs.h"
 
@@ -24,6 +25,15 @@ struct Planned {
 // `images` has the image of each launch, in the order of graphs, regions and launches. Deterministic; near-linear in
 // the number of launches.
 Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images);
+
+// One plan that does what all pieces do, one after another, and what its steps use. `given` is as for plan(); `whole`
+// is the graph that was cut, whose own nodes give no steps.
+struct Linked {
+  Plan plan;
+  std::vector<TensorPtr> constants;  // in the order that the plan's slots number them
+  PieceParts parts;
+};
+Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces);
 
 // The plan of the reference backend: one step that runs the graph as it is.
 Result<Plan> plan_reference(const Graph &graph);

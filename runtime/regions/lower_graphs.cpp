@@ -10,22 +10,13 @@
 namespace kiln {
 namespace {
 
-// Whether some node of it tells a size as it runs, or of a graph that it calls.
-bool resolves_sizes(const Graph &graph, std::set<const Graph *> &seen) {
-  if (!seen.insert(&graph).second) return false;
-  return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
-    return !node.symbols.empty() || (is_call(node) && resolves_sizes(*node.attrs.find("graph")->second.graph(), seen));
-  });
-}
-
 // A graph that is cut into parts: neither its nodes nor its parts are lowered here.
 Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
   LoweredGraph out{.given = graph};
   // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
   const auto is_part = [&](const Node &call) {
-    std::set<const Graph *> seen;
     return region_of(call, options.modes).value_or("") != "" &&
-           !resolves_sizes(*call.attrs.find("graph")->second.graph(), seen);
+           !resolves_sizes(*call.attrs.find("graph")->second.graph());
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes));

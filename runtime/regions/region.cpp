@@ -28,9 +28,11 @@ struct Cut {
 
 class Partitioner {
  public:
-  // `cuts` are of op nodes, in their order; `rest` is what arguments become that must be made dense.
-  Partitioner(const Graph &graph, const std::string &backend, std::vector<Cut> cuts, Region::Kind rest)
-      : graph_(graph), backend_(backend), cuts_(std::move(cuts)), rest_(rest) {}
+  // `cuts` are of op nodes, in their order; `rest` is what arguments become that must be made dense. Nodes of code keep
+  // all annotations, others those that `keeps` names.
+  using Keeps = bool (*)(std::string_view annotation);
+  Partitioner(const Graph &graph, const std::string &backend, std::vector<Cut> cuts, Region::Kind rest, Keeps keeps)
+      : graph_(graph), backend_(backend), cuts_(std::move(cuts)), rest_(rest), keeps_(keeps) {}
 
   Result<std::vector<Region>> run() {
     find_groups();
@@ -86,9 +88,10 @@ class Partitioner {
       members_[group].push_back(nodes[place]);
       for (const uint32_t used : uses[place]) waits[group] = waits[group] || grouping.group_of[used] != group;
     }
-    if (rest_ != Region::Kind::code) return;
-    for (uint32_t group = 0; group < grouping.count; ++group)
-      if (!waits[group] && !is_step(group)) front_ = group;  // all code is of one color, so there is one at most
+    if (rest_ == Region::Kind::part) return;
+    // All code is of one color, so that one at most waits for nothing; of pieces several may, and the first is taken.
+    for (uint32_t group = 0; group < grouping.count && front_ == none; ++group)
+      if (!waits[group] && !is_step(group)) front_ = group;
   }
 
   // Whether the group is one node that is not compiled, but run as a step.
@@ -153,15 +156,14 @@ class Partitioner {
   std::string name_of(ValueId value, size_t place) const {
     const std::string &name = graph_.find(value.node)->name;
     if (rest_ == Region::Kind::code && value.output == 0) return name;
-    std::string other = rest_ == Region::Kind::part ? str_cat("in", place) : str_cat(name, "_", value.output);
+    std::string other = rest_ != Region::Kind::code ? str_cat("in", place) : str_cat(name, "_", value.output);
     while (graph_.find(other)) other += "_";
     return other;
   }
-  // Of a part without Kiln's: what they said is done, and parts may be equal but for them.
+  // Without those of Kiln's that have been heeded: parts may be equal but for them.
   AttrMap annotations_of(const Node &node) const {
     AttrMap annotations = node.annotations;
-    if (rest_ == Region::Kind::part)
-      std::erase_if(annotations, [](const auto &annotation) { return annotation.first.starts_with("kiln."); });
+    std::erase_if(annotations, [&](const auto &annotation) { return !keeps_(annotation.first); });
     return annotations;
   }
 
@@ -208,9 +210,37 @@ class Partitioner {
       KILN_ASSIGN(const ValueId inside, value_of(value));
       outputs.push_back({str_cat("output", outputs.size()), inside});
     }
+    if (rest_ == Region::Kind::piece) KILN_TRY(hand_in_sizes(members, region, edit));
     KILN_TRY(edit.set_outputs(std::move(outputs)));
     KILN_ASSIGN(region.graph, edit.finish(false));
     regions.push_back(std::move(region));
+    return {};
+  }
+
+  // A piece is a graph of its own: each size that it speaks of is a dim of an input by itself, if need be of one that
+  // is there for nothing else.
+  Status hand_in_sizes(std::span<const Node *const> members, const Region &region, Edit &edit) const {
+    std::set<std::string> used, known;
+    for (const Node *node : members) {
+      for (const std::string &symbol : symbols_of(*node)) used.insert(symbol);
+      for (const ResolvedSymbol &symbol : node->symbols) known.insert(symbol.name);
+    }
+    for (const auto *values : {&region.inputs, &region.parameters, &region.outputs})
+      for (const ValueId value : *values) {
+        const TensorType type = type_of(value);
+        for (const auto *sizes : {&type.dims, &type.strides})
+          for (const Dim &dim : *sizes) dim.collect_symbols(used);
+      }
+    for (const ValueId value : region.inputs)
+      for (const Dim &dim : graph_.type(value).dims)
+        if (dim.kind() == Dim::Kind::symbol) known.insert(dim.symbol_name());
+    for (const std::string &symbol : used) {
+      if (known.contains(symbol)) continue;
+      const TensorType type = make_type(DType::boolean, {Expr::symbol(symbol)});
+      std::string name = str_cat("size.", symbol);
+      while (edit.view().find(name)) name += "_";
+      KILN_TRY(edit.input(name, type).status());
+    }
     return {};
   }
 
@@ -240,6 +270,7 @@ class Partitioner {
   const std::string &backend_;
   const std::vector<Cut> cuts_;
   const Region::Kind rest_;
+  const Keeps keeps_;
   std::vector<const Cut *> group_cuts_;
   std::map<uint32_t, uint32_t> groups_;             // by op node
   std::vector<std::vector<const Node *>> members_;  // of each group
@@ -253,6 +284,10 @@ std::vector<const Node *> ops_of(const Graph &graph) {
     if (node.kind == Node::Kind::op) nodes.push_back(&node);
   return nodes;
 }
+
+bool keeps_all(std::string_view) { return true; }
+bool keeps_users(std::string_view annotation) { return !annotation.starts_with("kiln."); }
+bool keeps_marks(std::string_view annotation) { return annotation != "kiln.cut"; }
 
 // Whether the node can be a graph of its own that reference kernels run: its operands tell all sizes that it speaks of.
 bool runs_as_reference(const Graph &graph, const Node &node) {
@@ -280,7 +315,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
   std::vector<Cut> cuts;
   for (const Node *node : ops_of(*graph))
     cuts.push_back(is_control(*node) ? Cut{.kind = Region::Kind::control} : Cut{.color = 1});
-  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::code).run();
+  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::code, keeps_all).run();
 }
 
 Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes) {
@@ -298,7 +333,15 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
     else if (!is_call(*node))
       cut.color = colors.at(*cut.name);
   }
-  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part).run();
+  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part, keeps_users).run();
+}
+
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+                                      std::span<const uint32_t> piece_of) {
+  std::vector<Cut> cuts;
+  for (const uint32_t piece : piece_of) cuts.push_back({.color = piece + 1, .kind = Region::Kind::piece});
+  const auto keeps = modes.cut() ? keeps_marks : keeps_users;
+  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::piece, keeps).run();
 }
 
 }  // namespace kiln

@@ -1,6 +1,8 @@
 // Regions: the parts that a graph is cut into, each compiled or run as a whole.
 #pragma once
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,11 +13,13 @@ namespace kiln {
 
 struct Region {
   // code: a graph that the backend compiles as a whole. control: one node, whose graphs are plans of their own.
-  // reference: one node, which its reference kernel runs. part: a graph that is cut on into regions of its own.
-  enum class Kind : uint8_t { code, control, reference, part };
+  // reference: one node, which its reference kernel runs. part: a graph that is cut on into regions of its own. piece:
+  // a graph that is looked up and compiled by itself.
+  enum class Kind : uint8_t { code, control, reference, part, piece };
   Kind kind = Kind::code;
   std::string backend = {};
-  // Of code and a part, its inputs, parameters and outputs are what crosses the border; of code it is flat. Of
+  // Of code, a part and a piece, its inputs, parameters and outputs are what crosses the border; of code it is flat. Of
+  // a piece there are more inputs than `inputs`, which nothing reads, where no other tells a size that it speaks of. Of
   // reference the node by itself.
   GraphPtr graph = {};
   uint32_t node = 0;  // control, reference: its id in the whole graph
@@ -34,5 +38,10 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
 // (grouping.h), each other node alone. A call that is marked is a part of its own, which has the graph that it calls;
 // no other calls are left. In a part nodes have no annotations of Kiln's.
 Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes);
+
+// The pieces that `piece_of` (pieces.h) makes of `graph`, in the order of their numbers. Nodes keep what they are
+// marked for where `modes` cut, which each piece is by itself; calls stay.
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+                                      std::span<const uint32_t> piece_of);
 
 }  // namespace kiln

@@ -52,6 +52,15 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.end_object();
 }
 
+// A piece's beginning, which the compile and the artifact tell alike.
+void begin_piece(const PieceReport &piece, JsonWriter &json) {
+  json.begin_object();
+  write_texts("nodes", piece.nodes, json);
+  write_texts("inputs", piece.inputs, json);
+  json.member("key", piece.key == Digest{} ? "" : piece.key.hex());
+  if (piece.same_as) json.member("same_as", *piece.same_as);
+}
+
 }  // namespace
 
 std::vector<Image> device_kernels(const Artifact &artifact) {
@@ -95,7 +104,17 @@ std::string to_json(const CompileReport &report) {
     json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
     json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
   }
-  json.end_list();
+  json.end_list().key("pieces").begin_list();
+  uint64_t compiled = 0;
+  for (const PieceReport &piece : report.pieces) {
+    begin_piece(piece, json);
+    if (!piece.same_as) {
+      json.member("lookup", name_of(piece.lookup)).member("reason", piece.reason);
+      compiled += piece.lookup != Outcome::hit;
+    }
+    json.end_object();
+  }
+  json.end_list().member("pieces_compiled", compiled);
   json.key("made").raw(report.made.empty() ? "{}" : report.made).end_object();
   return json.take();
 }
@@ -109,6 +128,14 @@ std::string provenance_json(const CompileReport &report) {
   }
   json.end_list();
   if (report.partition) write_partition(*report.partition, json);
+  if (report.pieces.empty()) return json.end_object().take();
+  json.key("pieces").begin_list();
+  for (const PieceReport &piece : report.pieces) {
+    begin_piece(piece, json);
+    if (!piece.same_as) json.key("made").raw(piece.made);
+    json.end_object();
+  }
+  json.end_list();
   return json.end_object().take();
 }
 

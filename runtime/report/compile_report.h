@@ -16,6 +16,15 @@
 
 namespace kiln {
 
+// A piece that was looked up and compiled by itself.
+struct PieceReport {
+  std::vector<std::string> nodes = {}, inputs = {};  // their names; values that it reads, "y" or "y:1"
+  Outcome lookup = Outcome::miss;
+  std::string reason = {}, made = {};  // made: as the compile's
+  Digest key = {};
+  std::optional<uint64_t> same_as = {};  // number of the piece before it that it is equal to: then nothing was asked
+};
+
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;
@@ -28,13 +37,15 @@ struct CompileReport {
   std::string backend, target;
   std::vector<Image> device_kernels;          // of a backend for a device; without their code
   std::optional<PartitionSummary> partition;  // where the mode cuts the graph; on a HIT `made` has it
+  std::vector<PieceReport> pieces;            // where the graph is cut into such; they have the partition, then
   std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...}], "made": provenance_json()}
+//  "stage", "rewrites", ...}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
+//  "pieces_compiled", "made": provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<Image> device_kernels(const Artifact &artifact);
@@ -44,8 +55,8 @@ void write_device_kernels(std::span<const Image> images, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
 // {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], "partition": {"mode", "regions": [{"name",
 // "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with"}], "fallbacks":
-// [{"node", "op", "inputs", "by", "why"}], "fallback_counts": {op: n}, "warnings"}}; of the partition
-// runtime/regions/summary.h says what each is.
+// [{"node", "op", "inputs", "by", "why"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
+// "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
 std::string provenance_json(const CompileReport &report);
 
 }  // namespace kiln

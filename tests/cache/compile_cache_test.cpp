@@ -7,15 +7,14 @@
 #include <filesystem>
 #include <functional>
 
-#include "runtime/compile.h"
-#include "tests/temporary_folder.h"
-#include "tests/unit/runtime/graphs.h"
+#include "tests/cache/compiling.h"
 
 namespace kiln {
 namespace {
 
 using test::f32_graph;
 using test::graph_of;
+using test::run;
 
 // A pass that only counts how often it runs.
 std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, std::shared_ptr<int> runs) {
@@ -33,18 +32,8 @@ std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, 
   return pass;
 }
 
-class CompileCache : public testing::Test {
+class CompileCache : public test::Compiling {
  protected:
-  // A compile as a fresh process would do it: nothing is kept but the folder.
-  Result<Compiled> compile(const std::string &json, const CompileOptions &options = {}) {
-    Cache cache(folder_.path(), 0);
-    CompileEnvironment env{.ops = builtin_ops(),
-                           .passes = passes_,
-                           .cache = cache_on_ ? &cache : nullptr,
-                           .pool = std::make_shared<ThreadPool>(2)};
-    report_ = {};
-    return kiln::compile(env, graph_of(json), options, report_);
-  }
   void expect(Outcome outcome, std::string_view reason_part, const std::string &json,
               const CompileOptions &options = {}) {
     Result<Compiled> compiled = compile(json, options);
@@ -55,30 +44,11 @@ class CompileCache : public testing::Test {
   bool ran(std::string_view pass) const {
     return std::ranges::any_of(report_.passes, [&](const PassRun &run) { return run.name == pass; });
   }
-
-  const test::TemporaryFolder folder_;
-  PassList passes_ = PassList::built_in();
-  bool cache_on_ = true;
-  CompileReport report_;
 };
 
 const std::string chain = f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
     {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","x"]})",
                                     "c");
-
-std::vector<float> run(const Compiled &compiled, std::vector<std::vector<float>> inputs) {
-  Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
-  EXPECT_TRUE(call.ok()) << call.status().message();
-  if (!call.ok()) return {};
-  const int64_t size = static_cast<int64_t>(inputs[0].size());
-  std::vector<float> out(inputs[0].size());
-  std::vector<ArrayRef> args;
-  for (auto &input : inputs) args.push_back({input.data(), DType::f32, 1, &size, nullptr});
-  args.push_back({out.data(), DType::f32, 1, &size, nullptr});
-  const Status status = (*call)->run(args);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return out;
-}
 
 TEST_F(CompileCache, ASecondCompileHitsAndRunsNothing) {
   auto runs = std::make_shared<int>(0);

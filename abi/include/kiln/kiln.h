@@ -70,6 +70,10 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - passes text[]: exact names of the registered passes to run; not given: all; an empty list: none
  * - disable_passes text[]: exact names of those to leave out
  * - fuse bool = true
+ * - mode text = "all", mode.forward, mode.backward text = "", fallback text = "kernel": which nodes are compiled
+ *   together, and what runs the others; docs/regions.md
+ * - split_at text[]: names of ops: the graph is cut into pieces after their nodes, and after those that are marked
+ *   kiln.cut, each of which is looked up and compiled by itself
  * - rounding text = "strict": each 16-bit value is rounded where its op ends, and sums have one order, however the
  *   graph is cut, fused and run; or "relaxed": values that only ops read may stay f32, sums are as it is fastest
  * - compile_threads i64 = 0: 0: one per usable core
@@ -177,6 +181,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
  * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
  * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
+ * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
+ * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
  * "made" (of the compile that made the artifact, on a HIT an earlier one: as kiln_executable_describe's "compile")}. On
  * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its {"log",
  * "options", "source"} instead. */
@@ -197,7 +203,8 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
  * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",
  * "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one; "cycle"), "with"}],
  * "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked", "unmarked", "mode")}],
- * "fallback_counts": {OP: n}, "warnings" (texts)}} of the compile that made it}. */
+ * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
+ * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (of backend "cpu") or "cuda" (of backend
  * "cuda"): these are emitted again from the kernels. */

@@ -40,8 +40,18 @@ struct Variant {
   CompileOptions options;
 };
 
-// Two ways to cut it, of a soak four, of which one falls back to the reference's kernels.
-std::vector<Variant> variants_of(uint64_t seed) {
+// The ops of two of its nodes; of which there may be more.
+std::vector<std::string> some_ops(const Graph &graph, Dice &dice) {
+  std::vector<std::string> all, some;
+  for (const Node &node : graph.nodes())
+    if (node.op) all.emplace_back(node.op->name);
+  for (int k = 0; k < 2 && !all.empty(); ++k) some.push_back(all[static_cast<size_t>(dice.below(int64_t(all.size())))]);
+  return some;
+}
+
+// Two ways to cut it, of a soak four, of which one falls back to the reference's kernels. Half of them go piece by
+// piece.
+std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
   Dice dice(~seed);
   const auto mode = [&] { return static_cast<Mode>(1 + dice.below(3)); };
   std::vector<Variant> made;
@@ -51,9 +61,12 @@ std::vector<Variant> variants_of(uint64_t seed) {
     if (dice.chance(0.3)) variant.options.mode_backward = static_cast<Mode>(dice.below(4));
     if (k == 1) variant.options.fallback = Fallback::reference;
     variant.options.fuse = dice.chance(0.8);
+    if (dice.chance(0.5)) variant.options.split_at = some_ops(graph, dice);
     variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
                            name_of(variant.options.mode_backward.value_or(variant.options.mode)),
-                           k == 1 ? ", by the reference" : "", variant.options.fuse ? "" : ", not fused");
+                           k == 1 ? ", by the reference" : "", variant.options.fuse ? "" : ", not fused",
+                           variant.options.split_at.empty() ? "" : ", split at ",
+                           join(variant.options.split_at, " and ", [](const std::string &op) { return op; }));
     made.push_back(std::move(variant));
   }
   return made;
@@ -99,7 +112,7 @@ TEST_P(RandomRegions, GiveTheResultsOfTheWholeInEveryMode) {
     if (expected->calls.empty()) continue;
     const Result<std::vector<Results>> whole = run(*made, {});
     ASSERT_TRUE(whole.ok()) << "seed " << seed << ": " << whole.status().message();
-    for (const Variant &variant : variants_of(seed)) {
+    for (const Variant &variant : variants_of(*made->graph, seed)) {
       ++runs;
       const std::string wrong = check(*expected, *whole, variant);
       if (wrong.empty()) continue;

@@ -1,0 +1,107 @@
+#include <map>
+
+#include "runtime/cache/key.h"
+#include "runtime/compile_steps.h"
+#include "runtime/ops/nested.h"
+#include "runtime/passes/builtin.h"
+#include "runtime/plan/planner.h"
+
+namespace kiln {
+namespace {
+
+// One piece, found or made; `texts` are those of its kernels, if wanted.
+struct MadePiece {
+  ArtifactPtr program;
+  std::vector<std::string> texts = {};
+};
+
+// The way of a whole graph from its key on, but for the passes, which have run. A piece is keyed as a graph by itself,
+// wherever it was cut from.
+Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &target, PieceReport &out) {
+  CompileOptions options = outer.options;
+  options.split_at.clear();
+  options.strict = options.require_hit = false;  // of the whole
+  CompileReport report;
+  Work work{outer.env, options, report};
+  KILN_ASSIGN(Artifact artifact, identify(work, *graph, {}, target));
+  MadePiece made;
+  KILN_ASSIGN(made.program, find_artifact(work, *graph, artifact));
+  if (made.program) {
+    work.lead.found(made.program);
+  } else {
+    KILN_ASSIGN(Kernels kernels, make_code(work, *graph, graph, target, artifact));
+    KILN_ASSIGN(made.program, seal(work, std::move(artifact), kernels.fresh));
+    made.texts = std::move(kernels.texts);
+  }
+  outer.report.kernels_compiled += report.kernels_compiled;
+  outer.report.kernels_from_cache += report.kernels_from_cache;
+  outer.report.materialised += report.materialised;
+  out.lookup = report.lookup;
+  out.reason = std::move(report.reason);
+  out.key = report.key;
+  out.made = made.program->report_json;
+  return made;
+}
+
+std::vector<std::string> names_of_nodes(const Graph &graph) {
+  std::vector<std::string> names;
+  for (const Node &node : graph.nodes())
+    if (node.kind == Node::Kind::op) names.push_back(node.name);
+  return names;
+}
+
+}  // namespace
+
+Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
+                            Artifact &artifact) {
+  KILN_TRY(work.phases.begin("pieces"));
+  KILN_ASSIGN(const Cuts cuts, cuts_of(work));
+  // Sizes that a run tells have names in the whole graph, in which each call's get their own.
+  const auto stays = [&](const Node &call) {
+    const Graph &graph = *call.attrs.find("graph")->second.graph();
+    return !cuts.any_in(graph) && !resolves_sizes(graph);
+  };
+  KILN_ASSIGN(const GraphPtr flat, inline_calls(whole, work.env.ops, stays));
+  KILN_ASSIGN(std::vector<Region> regions,
+              partition(flat, work.options.backend, work.options.modes(), pieces_of(*flat, cuts)));
+  if (regions.size() < 2) return make_code(work, given, whole, target, artifact);
+
+  Kernels kernels;
+  std::vector<Piece> pieces;
+  std::vector<MadePiece> made;
+  std::map<Digest, size_t> known;
+  for (Region &region : regions) {
+    PieceReport &report = work.report.pieces.emplace_back(PieceReport{.nodes = names_of_nodes(*region.graph)});
+    for (const ValueId input : region.inputs) report.inputs.push_back(text_of(*flat, input));
+    const auto [first, is_new] = known.try_emplace(digest_of(*region.graph), pieces.size());
+    if (is_new) {
+      KILN_ASSIGN(made.emplace_back(), make_piece(work, region.graph, target, report));
+    } else {
+      report.same_as = first->second;
+      report.key = work.report.pieces[first->second].key;
+      made.push_back({made[first->second].program});
+    }
+    const GraphPtr named = is_new ? region.graph : pieces[first->second].named;
+    pieces.push_back({std::move(region), made.back().program, named});
+  }
+
+  KILN_TRY(work.phases.begin("plan"));
+  KILN_ASSIGN(Linked linked, link(given, flat, pieces));
+  for (const MadePiece &piece : made) {
+    const std::vector<uint32_t> &numbers = linked.parts.add(piece.program).images;
+    for (size_t i = 0; i < piece.texts.size(); ++i) {
+      kernels.texts.resize(linked.parts.images.size());
+      kernels.texts[numbers[i]] = piece.texts[i];
+    }
+  }
+  share_equal_code(linked.parts.images);
+  artifact.plan = std::move(linked.plan);
+  artifact.contracts = std::move(linked.parts.contracts);
+  for (const TensorPtr &constant : linked.constants) artifact.constants.push_back(*constant);
+  artifact.graphs = std::move(linked.parts.graphs);
+  artifact.images = std::move(linked.parts.images);
+  artifact.kernels = std::move(linked.parts.kernels);
+  return kernels;
+}
+
+}  // namespace kiln
