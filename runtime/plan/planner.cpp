@@ -100,6 +100,7 @@ class Planner {
   };
   struct Tensor {
     Expr size_bytes;
+    uint32_t lies_in = none;  // the tensor whose memory it has, with others at other times
     uint32_t slot = none;
     uint32_t made_by = none, last_use = 0;  // items; last_use none: final copies read it
     TensorPtr constant = nullptr;
@@ -179,6 +180,10 @@ class Planner {
     const auto first_nested = static_cast<uint32_t>(plan_.nested.size());
     std::ranges::move(plan.nested, std::back_inserter(plan_.nested));
 
+    // Slots of one storage share it as they did: a step may find in one what another left there.
+    std::vector<uint32_t> arena, prepared;
+    for (const Plan::Storage &storage : plan.arena) arena.push_back(add_tensor(storage.size_bytes));
+    for (const Plan::Storage &storage : plan.prepared) prepared.push_back(add_tensor(storage.size_bytes));
     std::vector<uint32_t> here;  // tensors, by the piece's slots
     for (const Plan::Slot &slot : plan.slots) {
       if (slot.kind == SlotKind::input && slot.index < region.inputs.size())
@@ -187,6 +192,8 @@ class Planner {
         here.push_back(scope.values.at(region.parameters[slot.index]));
       else
         here.push_back(add_tensor(slot.size_bytes));
+      if (slot.kind == SlotKind::arena) tensors_[here.back()].lies_in = arena[slot.index];
+      if (slot.kind == SlotKind::prepared) tensors_[here.back()].lies_in = prepared[slot.index];
       if (slot.kind == SlotKind::constant) tensors_[here.back()].constant = shared_.constants[slot.index];
       if (slot.kind == SlotKind::output) scope.yielded[region.outputs[slot.index]] = here.back();
     }
@@ -350,6 +357,7 @@ class Planner {
         Tensor &tensor = tensors_[items_[i].tensors[k]];
         tensor.last_use = i;
         if (items_[i].written[k]) tensor.made_by = i;
+        if (tensor.lies_in != none) tensors_[tensor.lies_in].last_use = i;
       }
     }
     for (const GraphOutput &output : whole_.lowered.graph->outputs()) {
@@ -383,15 +391,21 @@ class Planner {
     }
     (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
     // Only now: what a step reads must not be where it writes.
-    for (uint32_t tensor : item.tensors)
-      if (tensors_[tensor].last_use == number) free_result(tensors_[tensor]);
+    for (uint32_t tensor : item.tensors) {
+      Tensor &memory = tensors_[tensors_[tensor].lies_in == none ? tensor : tensors_[tensor].lies_in];
+      if (memory.last_use == number) free_result(memory);
+    }
     return {};
   }
 
   // What is prepared lives as long as its binding; what a call makes, from its step to its last reader.
   void place_result(uint32_t number, bool prepared) {
     Tensor &t = tensors_[number];
-    if (prepared) {
+    if (t.lies_in != none) {
+      if (tensors_[t.lies_in].slot == none) place_result(t.lies_in, prepared);
+      const Plan::Slot memory = plan_.slots[tensors_[t.lies_in].slot];
+      t.slot = add_slot(memory.kind, memory.index, t);
+    } else if (prepared) {
       plan_.prepared.push_back({t.size_bytes});
       t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
     } else {
