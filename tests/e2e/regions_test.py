@@ -67,6 +67,26 @@ class RegionsTest(Case):
             results.append(read_npy(self.file("d.npy")))
         self.assertEqual(results, results[:1] * 4)
 
+    def test_pieces_are_listed_drawn_and_kept_in_an_artifact(self):
+        path, artifact = self.write_graph(AROUND), self.file("a.kiln")
+        cut = ["--option", "split_at=exp,softmax"]
+        text = "piece 0: 2 nodes: a, b\npiece 1: 1 node: c\npiece 2: 1 node: d\n"
+        self.assertEqual(self.kiln("inspect", path, "--regions", *cut), text)
+        self.kiln("compile", path, *cut, "-o", artifact)
+        self.assertEqual(self.kiln("inspect", artifact, "--regions"), text)
+        drawing = self.kiln("inspect", path, "--regions", "--dot", *cut)
+        self.assertEqual(drawing.count("subgraph cluster_"), 3)
+        self.assertIn('"c" -> "d" [lhead=cluster_2];', drawing)
+        self.assertIn("mode marked\nregion 0 'm': 2 nodes",
+                      self.kiln("inspect", path, "--regions", "--mode", "marked", *cut))
+
+    def test_a_second_process_compiles_the_piece_that_changed(self):
+        changed = graph([f32("x", "n", 3)], [*AROUND["nodes"][:3], node("d", "cos", ["c"])], ["d"])
+        words = ["--size", "n=2", "--random", "1", "--option", "split_at=softmax"]
+        first, second = self.stats(self.write_graph(AROUND), *words), self.stats(self.write_graph(changed), *words)
+        self.assertEqual([first["lookup"], first["kernels_compiled"]], ["MISS", 2])
+        self.assertEqual([second["lookup"], second["kernels_compiled"]], ["MISS", 1])
+
 
 if __name__ == "__main__":
     main()
