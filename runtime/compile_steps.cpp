@@ -46,6 +46,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
 void name_as(const Graph &graph, Artifact &artifact) {
   name_nodes(graph, artifact.plan);
+  name_nodes(graph, artifact.source.names);
   if (artifact.backend == "reference") artifact.graphs = {write_json(graph)};
 }
 

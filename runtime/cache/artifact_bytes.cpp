@@ -102,6 +102,31 @@ Bytes write_graphs(std::span<const std::string> graphs) {
   return out.take();
 }
 
+Bytes write_source(const Source &source) {
+  ByteWriter out;
+  out.text(source.json);
+  out.text(source.mark);
+  out.put<uint64_t>(source.names.size());
+  for (const Plan::NodeRef &node : source.names) {
+    out.put<uint64_t>(node.path.size());
+    for (const uint32_t step : node.path) out.put(step);
+    out.text(node.name);
+  }
+  out.raw(write_constants(source.constants));
+  return out.take();
+}
+
+// Each is the bytes of an artifact of its own.
+Bytes write_entries(std::span<const Artifact::Entry> entries) {
+  ByteWriter out;
+  out.put<uint64_t>(entries.size());
+  for (const Artifact::Entry &entry : entries) {
+    out.text(entry.sizes);
+    out.blob(write_artifact(*entry.artifact));
+  }
+  return out.take();
+}
+
 // ---- reading: the same order. A reader that ran past its end is reported once, by read_section.
 
 Digest get_digest(ByteReader &in) {
@@ -195,6 +220,28 @@ Status parse_constants(ByteReader &in, std::vector<TensorData> &out) {
   return {};
 }
 
+Result<Artifact> read_alone(const RecordReader &record);
+
+// Entries have none of their own: how deep files nest is not theirs to say.
+Result<Artifact> read_entry(ByteSpan bytes) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+  if (record.end_of(SectionKind::entries) != 0) return error(Code::corrupt, "it has entries of its own");
+  return read_alone(record);
+}
+
+Status parse_entries(ByteReader &in, std::vector<Artifact::Entry> &out) {
+  const uint64_t count = in.count(16);
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    std::string sizes = in.text();
+    const ByteSpan bytes = in.blob();
+    if (!in.ok()) break;
+    Result<Artifact> read = read_entry(bytes);
+    if (!read.ok()) return read.take_status().with_prefix(str_cat("entry ", i, ": "));
+    out.push_back({std::move(sizes), std::make_shared<const Artifact>(std::move(read).value())});
+  }
+  return {};
+}
+
 Status parse_graphs(ByteReader &in, std::vector<std::string> &out) {
   const uint64_t count = in.count(8);
   for (uint64_t i = 0; i < count && in.ok(); ++i) out.push_back(in.text());
@@ -226,31 +273,8 @@ Status read_text(const RecordReader &record, SectionKind kind, std::string &out)
   return {};
 }
 
-}  // namespace
-
-Bytes write_artifact(const Artifact &artifact) {
-  RecordWriter record;
-  std::vector<Expr> table;
-  Bytes contracts = write_contracts(artifact, table);
-  record.add(SectionKind::components, write_components(artifact));
-  record.add(SectionKind::plan, write_plan(artifact.plan, table));
-  record.add(SectionKind::images, write_images(artifact.images));
-  record.add(SectionKind::contracts, std::move(contracts));
-  record.add(SectionKind::kernels, write_kernels(artifact.kernels));
-  record.add(SectionKind::constants, write_constants(artifact.constants));
-  record.add(SectionKind::graph, write_graphs(artifact.graphs));
-  const ByteSpan report = bytes_of(artifact.report_json);
-  record.add(SectionKind::report, Bytes(report.begin(), report.end()));
-  return record.finish(artifact.graph_key);
-}
-
-Result<ArtifactIdentity> read_identity(ByteSpan first, uint64_t length) {
-  KILN_ASSIGN(const RecordReader record, RecordReader::open(first, length));
-  return identity_of(record);
-}
-
-Result<Artifact> read_artifact(ByteSpan bytes) {
-  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+// Without its entries.
+Result<Artifact> read_alone(const RecordReader &record) {
   KILN_ASSIGN(ArtifactIdentity identity, identity_of(record));
   Artifact a;
   a.graph_key = identity.graph_key;
@@ -283,6 +307,50 @@ Result<Artifact> read_artifact(ByteSpan bytes) {
   // It is handed on as it is; whoever wants the graph parses it.
   if (!is_utf8(a.report_json))
     return error(Code::corrupt, record.where(SectionKind::report), ": the text is not UTF-8");
+  KILN_TRY(read_section(record, SectionKind::source, [&](ByteReader &in) {
+    a.source.json = in.text();
+    a.source.mark = in.text();
+    a.source.names = read_list<Plan::NodeRef>(in, 16, [&](Plan::NodeRef &node) {
+      node.path = read_list<uint32_t>(in, 4, [&](uint32_t &step) { step = in.get<uint32_t>(); });
+      node.name = in.text();
+    });
+    return parse_constants(in, a.source.constants);
+  }));
+  return a;
+}
+
+}  // namespace
+
+Bytes write_artifact(const Artifact &artifact) { return write_artifact(artifact, artifact.entries); }
+
+Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries) {
+  RecordWriter record;
+  std::vector<Expr> table;
+  Bytes contracts = write_contracts(artifact, table);
+  record.add(SectionKind::components, write_components(artifact));
+  record.add(SectionKind::plan, write_plan(artifact.plan, table));
+  record.add(SectionKind::images, write_images(artifact.images));
+  record.add(SectionKind::contracts, std::move(contracts));
+  record.add(SectionKind::kernels, write_kernels(artifact.kernels));
+  record.add(SectionKind::constants, write_constants(artifact.constants));
+  record.add(SectionKind::graph, write_graphs(artifact.graphs));
+  const ByteSpan report = bytes_of(artifact.report_json);
+  record.add(SectionKind::report, Bytes(report.begin(), report.end()));
+  record.add(SectionKind::source, write_source(artifact.source));
+  if (!entries.empty()) record.add(SectionKind::entries, write_entries(entries));
+  return record.finish(artifact.graph_key);
+}
+
+Result<ArtifactIdentity> read_identity(ByteSpan first, uint64_t length) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(first, length));
+  return identity_of(record);
+}
+
+Result<Artifact> read_artifact(ByteSpan bytes) {
+  KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+  KILN_ASSIGN(Artifact a, read_alone(record));
+  if (record.end_of(SectionKind::entries) != 0)
+    KILN_TRY(read_section(record, SectionKind::entries, [&](ByteReader &in) { return parse_entries(in, a.entries); }));
   return a;
 }
 

@@ -44,6 +44,10 @@ std::string_view name_of(SectionKind kind) {
       return "report";
     case SectionKind::contracts:
       return "contracts";
+    case SectionKind::source:
+      return "source";
+    case SectionKind::entries:
+      return "entries";
   }
   return "unknown";
 }

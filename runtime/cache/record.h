@@ -20,11 +20,22 @@
 
 namespace kiln {
 
-inline constexpr uint32_t record_format_version = 3;
+inline constexpr uint32_t record_format_version = 4;
 inline constexpr uint32_t record_max_sections = 16;
 inline constexpr size_t record_max_head = 64 + 32 * record_max_sections;  // bytes of the header and the table
 
-enum class SectionKind : uint32_t { components = 1, plan, images, kernels, constants, graph, report, contracts };
+enum class SectionKind : uint32_t {
+  components = 1,
+  plan,
+  images,
+  kernels,
+  constants,
+  graph,
+  report,
+  contracts,
+  source,
+  entries,
+};
 std::string_view name_of(SectionKind kind);
 
 class RecordWriter {

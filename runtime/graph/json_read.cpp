@@ -24,8 +24,8 @@ using json::View;
 class Reader {
  public:
   // `outer` is where names of graphs are looked up that this one's "graphs" does not have; null at the top.
-  Reader(const OpTable &ops, View v, const Reader *outer, int depth)
-      : ops_(ops), view_(std::move(v)), outer_(outer), depth_(depth) {}
+  Reader(const OpTable &ops, View v, const Apart &apart, const Reader *outer = nullptr, int depth = 0)
+      : ops_(ops), view_(std::move(v)), apart_(apart), outer_(outer), depth_(depth) {}
 
   Result<GraphPtr> read() {
     if (depth_ > deepest_nesting) return view_.fail("graphs are nested deeper than ", deepest_nesting);
@@ -82,6 +82,16 @@ class Reader {
     return status.ok() ? status : v.fail(std::move(status));
   }
 
+  // What is called so where names are apart.
+  std::string_view actual(std::string_view name) const {
+    if (apart_.mark.empty() || !name.starts_with(apart_.mark)) return name;
+    const std::string_view digits = name.substr(apart_.mark.size());
+    size_t number = 0;
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const bool is_one = failure == std::errc() && end == digits.data() + digits.size() && number < apart_.names.size();
+    return is_one ? std::string_view(apart_.names[number]) : name;
+  }
+
   static Result<std::string_view> read_name(const View &v) {
     KILN_ASSIGN(View name, v.required("name"));
     return name.as_text();
@@ -103,9 +113,9 @@ class Reader {
     KILN_ASSIGN(std::string_view name, read_name(v));
     KILN_ASSIGN(View type, v.required("type"));
     KILN_ASSIGN(View data, v.required("data"));
-    KILN_ASSIGN(TensorPtr tensor, read_tensor(type, data));
+    KILN_ASSIGN(TensorPtr tensor, read_tensor(type, data, apart_.tensors));
     if (name.empty()) return v.fail("the name is empty");
-    Result<ValueId> value = edit_.constant(std::move(tensor), name);
+    Result<ValueId> value = edit_.constant(std::move(tensor), actual(name));
     return value.ok() ? Status() : v.fail(value.take_status());
   }
 
@@ -113,7 +123,7 @@ class Reader {
   Result<ValueId> read_value(const View &v) {
     KILN_ASSIGN(std::string_view text, v.as_text());
     size_t colon = text.find(':');
-    const Node *node = edit_.view().find(text.substr(0, colon));
+    const Node *node = edit_.view().find(actual(text.substr(0, colon)));
     if (!node) return no_value(v, text.substr(0, colon));
     ValueId value{node->id, 0};
     if (colon != std::string_view::npos) {
@@ -167,7 +177,7 @@ class Reader {
     if (std::optional<View> object = v.member("annotations")) {
       KILN_ASSIGN(annotations, read_annotations(*object));
     }
-    Result<uint32_t> node = edit_.add(op, inputs, std::move(attrs), name, std::move(annotations));
+    Result<uint32_t> node = edit_.add(op, inputs, std::move(attrs), actual(name), std::move(annotations));
     return node.ok() ? Status() : v.fail(node.take_status().with_prefix(str_cat("node '", name, "': ")));
   }
 
@@ -228,11 +238,11 @@ class Reader {
       case AttrKind::graph:
         return read_items<GraphPtr>(elements, is_list, [this](const View &e) { return read_graph(e); });
       case AttrKind::tensor:
-        return read_items<TensorPtr>(elements, is_list, [](const View &e) -> Result<TensorPtr> {
+        return read_items<TensorPtr>(elements, is_list, [this](const View &e) -> Result<TensorPtr> {
           KILN_TRY(e.allow_members({"type", "data"}));
           KILN_ASSIGN(View type, e.required("type"));
           KILN_ASSIGN(View data, e.required("data"));
-          return read_tensor(type, data);
+          return read_tensor(type, data, apart_.tensors);
         });
       case AttrKind::boolean:
         return read_items<bool>(elements, is_list, [](const View &e) -> Result<bool> {
@@ -268,7 +278,7 @@ class Reader {
       GraphPtr &known = scope->graphs_[found->item()];
       if (known) return known;
       if (!scope->open_.insert(found->item()).second) return v.fail("graph '", name, "' would contain itself");
-      Reader nested(ops_, *found, scope, depth_ + 1);
+      Reader nested(ops_, *found, apart_, scope, depth_ + 1);
       KILN_ASSIGN(known, nested.read());
       scope->open_.erase(found->item());
       return known;
@@ -294,6 +304,7 @@ class Reader {
 
   const OpTable &ops_;
   View view_;
+  const Apart &apart_;
   const Reader *outer_;
   int depth_;
   Edit edit_;
@@ -303,9 +314,11 @@ class Reader {
 
 }  // namespace
 
-Result<GraphPtr> read_json(std::string_view text, const OpTable &ops) {
+Result<GraphPtr> read_json(std::string_view text, const OpTable &ops) { return read_json(text, ops, {}); }
+
+Result<GraphPtr> read_json(std::string_view text, const OpTable &ops, const Apart &apart) {
   KILN_ASSIGN(json::Document document, json::parse(text));
-  Result<GraphPtr> graph = Reader(ops, View(document.get(), ""), nullptr, 0).read();
+  Result<GraphPtr> graph = Reader(ops, View(document.get(), ""), apart).read();
   // A name in a document may be of any length, and have any character.
   if (!graph.ok()) graph.status().info()->message = printable(graph.status().message());
   return graph;

@@ -75,7 +75,7 @@ Result<uint64_t> read_element(const View &v, DType dtype) {
   return *bits;
 }
 
-Result<TensorPtr> read_tensor(const View &type_view, const View &data_view) {
+Result<TensorPtr> read_tensor(const View &type_view, const View &data_view, std::span<const TensorPtr> apart) {
   KILN_ASSIGN(TensorType type, read_type(type_view));
   auto tensor = std::make_shared<TensorData>();
   tensor->dtype = type.dtype;
@@ -84,6 +84,16 @@ Result<TensorPtr> read_tensor(const View &type_view, const View &data_view) {
     tensor->shape.push_back(dim.integer());
   }
   if (type.strides != row_major_strides(type.dims)) return type_view.fail("data is row-major");
+  if (!apart.empty() && data_view.is_object()) {
+    KILN_ASSIGN(const View number_view, data_view.required("apart"));
+    KILN_ASSIGN(const int64_t number, number_view.as_integer());
+    if (number < 0 || static_cast<uint64_t>(number) >= apart.size())
+      return number_view.fail("there are ", apart.size(), " tensors apart");
+    const TensorPtr &found = apart[static_cast<size_t>(number)];
+    if (found->dtype != tensor->dtype || found->shape != tensor->shape)
+      return number_view.fail("tensor ", number, " is not ", type.text());
+    return found;
+  }
   KILN_ASSIGN(std::vector<View> elements, data_view.as_list());
   if (elements.size() != static_cast<uint64_t>(tensor->element_count()))
     return data_view.fail(elements.size(), " elements, expected ", tensor->element_count(), " for ", type.text());

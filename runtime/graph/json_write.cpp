@@ -9,8 +9,15 @@
 namespace kiln {
 namespace {
 
+constexpr size_t largest_inline = 64;  // elements, where tensors are kept apart
+
 class Writer {
  public:
+  Writer() = default;
+  Writer(Apart &apart, const std::function<size_t(const Node &)> &number_of) : apart_(&apart), number_of_(&number_of) {
+    for (size_t i = 0; i < apart.tensors.size(); ++i) number_of_tensor_.emplace(apart.tensors[i].get(), i);
+  }
+
   std::string write(const Graph &graph) {
     // Writing the top graph finds the nested ones, writing those finds theirs.
     std::string out = "{\"kiln\":1,\n" + body(graph);
@@ -34,6 +41,14 @@ class Writer {
   }
 
  private:
+  std::string name_of(const Node &node) const {
+    const bool is_signature = node.kind == Node::Kind::input || node.kind == Node::Kind::parameter;
+    return apart_ && !is_signature ? str_cat(apart_->mark, (*number_of_)(node)) : node.name;
+  }
+  std::string text_of(const Graph &graph, ValueId value) const {
+    const Node &node = *graph.find(value.node);
+    return node.results.size() == 1 ? name_of(node) : str_cat(name_of(node), ":", value.output);
+  }
   static std::string name_of_graph(size_t number) { return str_cat("graph", number); }
 
   // All members of a graph but "kiln" and "graphs".
@@ -94,7 +109,7 @@ class Writer {
       for (const Dim &d : shape) dim(d, json);
       json.end_list();
     };
-    json.begin_object().member("dtype", name_of(t.dtype));
+    json.begin_object().member("dtype", kiln::name_of(t.dtype));
     dims("shape", t.dims);
     if (t.layout == TensorType::Layout::exact && t.strides != row_major_strides(t.dims)) dims("strides", t.strides);
     if (t.device != 0) json.member("device", t.device);
@@ -108,8 +123,15 @@ class Writer {
     return json.end_object().take();
   }
 
-  static void data(const TensorData &tensor, JsonWriter &json) {
+  void data(const TensorPtr &data, JsonWriter &json) {
+    const TensorData &tensor = *data;
     uint32_t size = size_of(tensor.dtype);
+    if (apart_ && tensor.bytes.size() / size > largest_inline) {
+      const auto [found, is_new] = number_of_tensor_.emplace(data.get(), apart_->tensors.size());
+      if (is_new) apart_->tensors.push_back(data);
+      json.begin_object().member("apart", found->second).end_object();
+      return;
+    }
     json.begin_list();
     for (size_t at = 0; at < tensor.bytes.size(); at += size) {
       uint64_t bits = 0;
@@ -119,18 +141,18 @@ class Writer {
     json.end_list();
   }
 
-  static std::string constant(const Node &node) {
+  std::string constant(const Node &node) {
     JsonWriter json;
-    json.begin_object().member("name", node.name).key("type");
+    json.begin_object().member("name", name_of(node)).key("type");
     type(node.results[0], json);
     json.key("data");
-    data(*node.constant, json);
+    data(node.constant, json);
     return json.end_object().take();
   }
 
   std::string op_node(const Graph &graph, const Node &node) {
     JsonWriter json;
-    json.begin_object().member("name", node.name).member("op", node.op->name).key("inputs").begin_list();
+    json.begin_object().member("name", name_of(node)).member("op", node.op->name).key("inputs").begin_list();
     for (ValueId value : node.inputs) json.value(text_of(graph, value));
     json.end_list();
     bool open = false;
@@ -145,7 +167,7 @@ class Writer {
     if (!node.annotations.empty()) {
       json.key("annotations").begin_object();
       for (const auto &[name, value] : node.annotations) {
-        json.key(name).begin_object().key(name_of(value.kind()));
+        json.key(name).begin_object().key(kiln::name_of(value.kind()));
         this->value(value, json);
         json.end_object();
       }
@@ -157,14 +179,14 @@ class Writer {
   void item(int64_t v, JsonWriter &json) { json.value(v); }
   void item(double v, JsonWriter &json) { json.raw(json::text_of_element(DType::f64, std::bit_cast<uint64_t>(v))); }
   void item(const std::string &v, JsonWriter &json) { json.value(v); }
-  void item(DType v, JsonWriter &json) { json.value(name_of(v)); }
+  void item(DType v, JsonWriter &json) { json.value(kiln::name_of(v)); }
   void item(const Dim &v, JsonWriter &json) { dim(v, json); }
   void item(bool v, JsonWriter &json) { json.value(v); }
   void item(const TensorPtr &v, JsonWriter &json) {
     json.begin_object().key("type");
     type(make_type(v->dtype, Shape(v->shape.begin(), v->shape.end())), json);
     json.key("data");
-    data(*v, json);
+    data(v, json);
     json.end_object();
   }
   // A graph that is used twice, or equal to another, is written once.
@@ -174,6 +196,9 @@ class Writer {
     json.value(name_of_graph(found->second));
   }
 
+  Apart *const apart_ = nullptr;  // null: all is in the text
+  const std::function<size_t(const Node &)> *const number_of_ = nullptr;
+  std::map<const TensorData *, size_t> number_of_tensor_;
   std::vector<GraphPtr> graphs_;
   std::map<Digest, size_t> number_of_graph_;
 };
@@ -181,6 +206,10 @@ class Writer {
 }  // namespace
 
 std::string write_json(const Graph &graph) { return Writer().write(graph); }
+
+std::string write_json(const Graph &graph, Apart &apart, const std::function<size_t(const Node &)> &number_of) {
+  return Writer(apart, number_of).write(graph);
+}
 
 std::string write_json(const AttrValue &value) {
   JsonWriter json;

@@ -37,6 +37,14 @@ struct KeyComponent {
   std::string text;
 };
 
+// The graph after all passes, which programs for some sizes are made of (source.h). Unread until somebody wants it.
+// Names of nodes are those of whichever graph it was last given, as in the plan; what passes made has none.
+struct Source {
+  std::string json, mark;             // see Apart in runtime/graph/json.h
+  std::vector<Plan::NodeRef> names;   // a node's own
+  std::vector<TensorData> constants;  // the tensors are the artifact's constants, then these
+};
+
 struct Artifact {
   Digest graph_key;  // zero when the lookup was bypassed
   std::vector<KeyComponent> components;
@@ -48,7 +56,13 @@ struct Artifact {
   std::vector<Bytes> kernels;       // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
   std::vector<std::string> graphs;  // as JSON: what steps of kind reference run
-  std::string report_json;  // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
+  Source source;                    // empty: of the reference backend, which runs no pass
+  struct Entry {
+    std::string sizes;  // "batch=1,length=128"
+    std::shared_ptr<const Artifact> artifact;
+  };
+  std::vector<Entry> entries;  // programs for some sizes, where they are packed together
+  std::string report_json;     // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
 };
 
 // Whether its kernels were compiled, rather than made to be looked at.

@@ -102,4 +102,9 @@ std::string NodeNames::op(const Plan::NodeRef &node, std::string_view made) cons
 
 void name_nodes(const Graph &keyed, Plan &plan) { name_all(keyed, plan); }
 
+void name_nodes(const Graph &keyed, std::vector<Plan::NodeRef> &nodes) {
+  for (Plan::NodeRef &ref : nodes)
+    if (const Node *node = node_at(keyed, ref.path).node) ref.name = node->name;
+}
+
 }  // namespace kiln

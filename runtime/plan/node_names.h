@@ -26,5 +26,7 @@ struct NodeNames {
 
 // Puts the names of `keyed` into all messages. It has the key that the plan was made for.
 void name_nodes(const Graph &keyed, Plan &plan);
+// The same for nodes that are called by their own names, without those that carry them.
+void name_nodes(const Graph &keyed, std::vector<Plan::NodeRef> &nodes);
 
 }  // namespace kiln

@@ -1,6 +1,8 @@
 #include "runtime/report/list_text.h"
 
 #include "jit/kernel/kernel.h"
+#include "runtime/graph/json.h"
+#include "runtime/plan/source.h"
 
 namespace kiln {
 
@@ -17,6 +19,11 @@ Result<std::string> list_kernels(const Artifact &artifact) {
     text += heading(i) + kernel::print(kernel);
   }
   return text;
+}
+
+Result<std::string> list_graph(const Executable &executable, const OpTable &ops) {
+  KILN_ASSIGN(const GraphPtr graph, read_source(executable.shared_artifact(), ops));
+  return write_json(*graph);
 }
 
 struct Listing {
@@ -50,13 +57,15 @@ Result<std::string> list_code(const Artifact &artifact, const Listing &listing, 
 
 }  // namespace
 
-Result<std::string> list_text(const Executable &executable, std::string_view what, Modules &modules) {
+Result<std::string> list_text(const Executable &executable, std::string_view what, const OpTable &ops,
+                              Modules &modules) {
   const Artifact &artifact = executable.artifact();
   if (what == "plan") return print(artifact.plan);
   if (what == "kernels") return list_kernels(artifact);
+  if (what == "graph") return list_graph(executable, ops);
   for (const Listing &listing : listings)
     if (what == listing.name) return list_code(artifact, listing, modules);
-  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, kernels, ",
+  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, graph, kernels, ",
                join(listings, ", ", [](const Listing &listing) { return listing.name; }));
 }
 

@@ -24,8 +24,8 @@ class File {
   explicit File(std::filesystem::path path) : path_(std::move(path)), bytes_(read_file(path_)) {}
 
   std::vector<Section> sections() const {
-    static constexpr const char *names[] = {"components", "plan",  "images", "kernels",
-                                            "constants",  "graph", "report", "contracts"};
+    static constexpr const char *names[] = {"components", "plan",   "images",    "kernels", "constants",
+                                            "graph",      "report", "contracts", "source",  "entries"};
     std::vector<Section> all;
     for (uint32_t i = 0; i < get<uint32_t>(12); i++) {
       const uint64_t entry = header + i * entry_size;

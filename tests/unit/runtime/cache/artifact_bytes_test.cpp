@@ -67,7 +67,7 @@ TEST(Artifact, NamesTheDamagedSectionAndItsOffset) {
   Bytes bytes = write_artifact(example::everything());
   bytes.back() ^= 1;
   EXPECT_THAT(read_artifact(bytes).status().message(),
-              testing::MatchesRegex("section 'report' at offset [0-9]+: wrong checksum"));
+              testing::MatchesRegex("section 'source' at offset [0-9]+: wrong checksum"));
 }
 
 // What checksums cannot catch: a file that somebody made.

@@ -1,0 +1,17 @@
+// The graph after all passes, as an artifact keeps it.
+#pragma once
+#include <memory>
+#include <span>
+
+#include "jit/base/status.h"
+#include "runtime/graph/graph.h"
+#include "runtime/plan/artifact.h"
+
+namespace kiln {
+
+// `keyed` is the graph that passes made `graph` of; `constants` are those of the artifact.
+Source source_of(const Graph &graph, const Graph &keyed, std::span<const TensorPtr> constants);
+// Of the reference backend the graph as it was given. corrupt: it cannot be read.
+Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, const OpTable &ops);
+
+}  // namespace kiln
