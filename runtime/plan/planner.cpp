@@ -26,6 +26,7 @@ void sort_unique(std::vector<uint32_t> &numbers) {
 // What the plans of one compile share.
 struct Shared {
   const Graph &keyed;
+  const FixedAs &fixed;
   const LoweredGraphs &graphs;
   // By graph and region: the image of its first launch, among `images`.
   std::vector<std::vector<size_t>> first_launch;
@@ -100,7 +101,6 @@ class Planner {
   };
   struct Tensor {
     Expr size_bytes;
-    uint32_t lies_in = none;  // the tensor whose memory it has, with others at other times
     uint32_t slot = none;
     uint32_t made_by = none, last_use = 0;  // items; last_use none: final copies read it
     TensorPtr constant = nullptr;
@@ -180,10 +180,6 @@ class Planner {
     const auto first_nested = static_cast<uint32_t>(plan_.nested.size());
     std::ranges::move(plan.nested, std::back_inserter(plan_.nested));
 
-    // Slots of one storage share it as they did: a step may find in one what another left there.
-    std::vector<uint32_t> arena, prepared;
-    for (const Plan::Storage &storage : plan.arena) arena.push_back(add_tensor(storage.size_bytes));
-    for (const Plan::Storage &storage : plan.prepared) prepared.push_back(add_tensor(storage.size_bytes));
     std::vector<uint32_t> here;  // tensors, by the piece's slots
     for (const Plan::Slot &slot : plan.slots) {
       if (slot.kind == SlotKind::input && slot.index < region.inputs.size())
@@ -192,8 +188,6 @@ class Planner {
         here.push_back(scope.values.at(region.parameters[slot.index]));
       else
         here.push_back(add_tensor(slot.size_bytes));
-      if (slot.kind == SlotKind::arena) tensors_[here.back()].lies_in = arena[slot.index];
-      if (slot.kind == SlotKind::prepared) tensors_[here.back()].lies_in = prepared[slot.index];
       if (slot.kind == SlotKind::constant) tensors_[here.back()].constant = shared_.constants[slot.index];
       if (slot.kind == SlotKind::output) scope.yielded[region.outputs[slot.index]] = here.back();
     }
@@ -357,7 +351,6 @@ class Planner {
         Tensor &tensor = tensors_[items_[i].tensors[k]];
         tensor.last_use = i;
         if (items_[i].written[k]) tensor.made_by = i;
-        if (tensor.lies_in != none) tensors_[tensor.lies_in].last_use = i;
       }
     }
     for (const GraphOutput &output : whole_.lowered.graph->outputs()) {
@@ -391,21 +384,15 @@ class Planner {
     }
     (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
     // Only now: what a step reads must not be where it writes.
-    for (uint32_t tensor : item.tensors) {
-      Tensor &memory = tensors_[tensors_[tensor].lies_in == none ? tensor : tensors_[tensor].lies_in];
-      if (memory.last_use == number) free_result(memory);
-    }
+    for (uint32_t tensor : item.tensors)
+      if (tensors_[tensor].last_use == number) free_result(tensors_[tensor]);
     return {};
   }
 
   // What is prepared lives as long as its binding; what a call makes, from its step to its last reader.
   void place_result(uint32_t number, bool prepared) {
     Tensor &t = tensors_[number];
-    if (t.lies_in != none) {
-      if (tensors_[t.lies_in].slot == none) place_result(t.lies_in, prepared);
-      const Plan::Slot memory = plan_.slots[tensors_[t.lies_in].slot];
-      t.slot = add_slot(memory.kind, memory.index, t);
-    } else if (prepared) {
+    if (prepared) {
       plan_.prepared.push_back({t.size_bytes});
       t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
     } else {
@@ -479,6 +466,10 @@ Status for_each_part(const LoweredGraphs &graphs, size_t number, const NodeNames
 Result<Plan> plan_graph(Shared &shared, size_t number, NodeNames names) {
   const LoweredGraph &whole = shared.graphs.graphs[number];
   KILN_ASSIGN(Plan signature, plan_of_signature(number == 0 ? shared.keyed : *whole.given, names));
+  if (number == 0 && !shared.fixed.sizes.empty()) {
+    add_checks(*shared.fixed.whole, names, signature);
+    KILN_TRY(fix_sizes(shared.fixed.sizes, signature));
+  }
   add_resolved_symbols(*whole.graph, names, signature);
   KILN_TRY(for_each_part(shared.graphs, number, names, [&](const LoweredGraph &part, size_t, const NodeNames &in) {
     for (const Node &node : part.graph->nodes())
@@ -525,8 +516,9 @@ Result<Plan::Nested> Planner::nested_of(const Scope &scope, const Node &node, st
 
 }  // namespace
 
-Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images) {
-  Shared shared{.keyed = given, .graphs = graphs, .first_launch = {}, .images = images};
+Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images,
+                     const FixedAs &fixed) {
+  Shared shared{.keyed = given, .fixed = fixed, .graphs = graphs, .first_launch = {}, .images = images};
   size_t launches = 0;
   for (const LoweredGraph &graph : graphs.graphs) {
     std::vector<size_t> &first = shared.first_launch.emplace_back();
@@ -540,11 +532,12 @@ Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<
                  std::move(shared.reference_graphs)};
 }
 
-Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces) {
+Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces, const FixedAs &fixed) {
   LoweredGraphs graphs;
   LoweredGraph &cut = graphs.graphs.emplace_back(LoweredGraph{.given = whole, .graph = whole});
   for (const Piece &piece : pieces) cut.regions.push_back({.region = piece.region});
   Shared shared{.keyed = given,
+                .fixed = fixed,
                 .graphs = graphs,
                 .first_launch = {std::vector<size_t>(pieces.size())},
                 .images = {},

@@ -6,12 +6,20 @@
 
 #include "jit/kernel/fuse.h"
 #include "runtime/graph/graph.h"
+#include "runtime/passes/specialize.h"
 #include "runtime/plan/contract.h"
 #include "runtime/plan/piece.h"
 #include "runtime/plan/plan.h"
 #include "runtime/regions/lower_graphs.h"
 
 namespace kiln {
+
+// Of a plan for fixed sizes: its graphs are made of specialize(*whole, sizes). What the given graph and `whole` require
+// is checked, at these.
+struct FixedAs {
+  GraphPtr whole = nullptr;
+  FixedSizes sizes = {};  // empty: all of them
+};
 
 struct Planned {
   Plan plan;
@@ -24,7 +32,8 @@ struct Planned {
 // each call, also where passes have replaced the nodes that require it. `graphs` are of the compiled graph and fused;
 // `images` has the image of each launch, in the order of graphs, regions and launches. Deterministic; near-linear in
 // the number of launches.
-Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images);
+Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<const uint32_t> images,
+                     const FixedAs &fixed = {});
 
 // One plan that does what all pieces do, one after another, and what its steps use. `given` is as for plan(); `whole`
 // is the graph that was cut, whose own nodes give no steps.
@@ -33,7 +42,8 @@ struct Linked {
   std::vector<TensorPtr> constants;  // in the order that the plan's slots number them
   PieceParts parts;
 };
-Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces);
+Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces,
+                    const FixedAs &fixed = {});
 
 // The plan of the reference backend: one step that runs the graph as it is.
 Result<Plan> plan_reference(const Graph &graph);

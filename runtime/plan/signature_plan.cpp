@@ -90,6 +90,25 @@ void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan
   }
 }
 
+Status fix_sizes(const FixedSizes &sizes, Plan &plan) {
+  for (auto *arguments : {&plan.inputs, &plan.parameters, &plan.outputs})
+    for (Plan::Argument &a : *arguments) {
+      a.dims = at_sizes(a.dims, sizes);
+      a.strides = at_sizes(a.strides, sizes);
+    }
+  for (Plan::Slot &slot : plan.slots) slot.size_bytes = at_sizes(slot.size_bytes, sizes);
+  for (Plan::Check &check : plan.checks) {
+    const Plan::Check general = check;
+    check.left = at_sizes(check.left, sizes);
+    check.right = at_sizes(check.right, sizes);
+    if (check.left.is_integer() && check.right.is_integer() && !(check.left == check.right))
+      return error(Code::type_mismatch, general.text(), "; they are ", check.left.text(), " and ", check.right.text());
+  }
+  std::erase_if(plan.checks, [](const Plan::Check &check) { return check.left == check.right; });
+  std::erase_if(plan.symbols, [&](const Plan::Symbol &symbol) { return sizes.contains(symbol.name); });
+  return {};
+}
+
 Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names) {
   Plan plan;
   plan.inputs = arguments_of(graph, graph.inputs());

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "runtime/graph/graph.h"
+#include "runtime/passes/specialize.h"
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/plan.h"
 
@@ -17,6 +18,10 @@ void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan
 
 // Adds what the nodes of `graph` require of sizes, unless it is there already or always true.
 void add_checks(const Graph &graph, const NodeNames &names, Plan &plan);
+
+// The same plan where sizes are fixed: in arguments and checks, and in place of their symbols. An error tells a check
+// that they fail.
+Status fix_sizes(const FixedSizes &sizes, Plan &plan);
 
 // The error for a symbol whose value no input gives.
 Status unbound(std::string_view symbol);
