@@ -2,7 +2,9 @@
 
 #include "jit/base/build_id.h"
 #include "runtime/compile_steps.h"
+#include "runtime/entries.h"
 #include "runtime/plan/planner.h"
+#include "runtime/plan/source.h"
 #include "runtime/regions/lower_graphs.h"
 #include "runtime/regions/summary.h"
 
@@ -26,14 +28,26 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
 
   // 7 plan: order, slots, steps
   KILN_TRY(work.phases.begin("plan"));
-  KILN_ASSIGN(Planned planned, plan(given, lowered, kernels.of_launch));
+  KILN_ASSIGN(Planned planned, plan(given, lowered, kernels.of_launch, work.fixed));
   artifact.plan = std::move(planned.plan);
   artifact.contracts = std::move(planned.contracts);
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
   artifact.graphs = std::move(planned.graphs);
   artifact.images = std::move(kernels.images);
   artifact.kernels = std::move(kernels.bytes);
+  if (work.fixed.sizes.empty()) artifact.source = source_of(*whole, given, planned.constants);
   return kernels;
+}
+
+Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact) {
+  // 5 to 7: code and plan, of the whole or of each piece by itself
+  KILN_ASSIGN(const Cuts cuts, cuts_of(work));
+  const auto make = cuts.any_in(*whole) ? make_pieces : make_code;
+  KILN_ASSIGN(Kernels kernels, make(work, given, whole, target, artifact));
+
+  // 8 artifact, loaded exactly as a hit would be; published in the background
+  KILN_ASSIGN(ExecutablePtr executable, finish(work, std::move(artifact), kernels.fresh));
+  return Compiled{std::move(executable), std::move(kernels.texts)};
 }
 
 Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
@@ -48,30 +62,31 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(verify(*graph));
   KILN_TRY(check_devices(work, *graph));
   KILN_TRY(check_fallback(work));
-  KILN_ASSIGN(const Cuts cuts, cuts_of(work));
+  KILN_TRY(cuts_of(work).status());
+  KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
   // 2 the graph's key; 3 a record of it
   KILN_ASSIGN(Artifact artifact, identify(work, *graph, passes.late, target));
-  KILN_ASSIGN(auto executable, look_up(work, *graph, artifact));
-  if (executable) return Compiled{std::move(executable), {}};
-  if (work.oracle()) {
-    KILN_ASSIGN(executable, finish_oracle(work, *graph, std::move(artifact)));
-    return Compiled{std::move(executable), {}};
+  Compiled compiled;
+  GraphPtr whole;
+  KILN_ASSIGN(compiled.executable, look_up(work, *graph, artifact));
+  if (!compiled.executable && work.oracle()) {
+    KILN_ASSIGN(compiled.executable, finish_oracle(work, *graph, std::move(artifact)));
+  } else if (!compiled.executable) {
+    // 4 the pipeline on the whole graph, nothing decomposed; 5 to 8
+    KILN_ASSIGN(whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
+    KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
+    KILN_ASSIGN(compiled, build(work, *graph, whole, target, std::move(artifact)));
   }
+  if (entries.empty()) return compiled;
 
-  // 4 the pipeline on the whole graph, nothing decomposed
-  KILN_ASSIGN(GraphPtr whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
-  KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
-
-  // 5 to 7: code and plan, of the whole or of each piece by itself
-  const auto make = cuts.any_in(*whole) ? make_pieces : make_code;
-  KILN_ASSIGN(const Kernels kernels, make(work, *graph, whole, target, artifact));
-
-  // 8 artifact, loaded exactly as a hit would be; published in the background
-  KILN_ASSIGN(executable, finish(work, std::move(artifact), kernels.fresh));
-  return Compiled{std::move(executable), kernels.texts};
+  // 9 programs for some sizes, beside it
+  KILN_TRY(phases.begin("entries"));
+  const auto maker = std::make_shared<const EntryMaker>(EntryMaker{options, target, graph, whole});
+  KILN_TRY(make_entries(env, maker, entries, compiled.executable, report));
+  return compiled;
 }
 
 }  // namespace kiln

@@ -19,6 +19,15 @@
 
 namespace kiln {
 
+struct EntryMaker;  // entries.h
+// An entry of the executable that is to be made when there is time. `turn` is held until then.
+struct LaterEntry {
+  std::shared_ptr<const EntryMaker> maker;
+  std::shared_ptr<const Executable> executable;
+  size_t number = 0;
+  std::shared_ptr<void> turn;
+};
+
 // What a compile needs of its context.
 struct CompileEnvironment {
   const OpTable &ops;
@@ -29,6 +38,7 @@ struct CompileEnvironment {
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress = {};
   std::function<void(std::function<Status()>)> in_background = {};  // publishing; empty: here and now
+  std::function<void(LaterEntry)> later = {};  // may be called long after the compile; empty: entries are made at once
   std::shared_ptr<Modules> modules = std::make_shared<Modules>();
 };
 

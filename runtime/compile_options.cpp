@@ -34,6 +34,15 @@ Status from_attr(const AttrValue &value, std::optional<Mode> &out) {
   return {};
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 3> when_names = {"ahead", "background", "lazy"};
+
+}  // namespace
+
+AttrValue to_attr(SpecializeWhen when) { return std::string(when_names[static_cast<size_t>(when)]); }
+Status from_attr(const AttrValue &value, SpecializeWhen &out) { return choose(value, when_names, out); }
+
 AttrValue to_attr(Fallback fallback) { return std::string(fallback_names[static_cast<size_t>(fallback)]); }
 Status from_attr(const AttrValue &value, Fallback &out) { return choose(value, fallback_names, out); }
 
@@ -80,6 +89,13 @@ const std::array rows = {
                              "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
                              "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, and "
                              "sums are as it is fastest"),
+    option_row<&O::specialize>("specialize", "each entry has a key of its own",
+                               "sizes of symbols that get a program of their own beside the one for all sizes, as "
+                               "batch=1,length=128, each text an entry; a call picks it by the shapes of its inputs"),
+    option_row<&O::specialize_when>(
+        "specialize_when", "it says when to make entries, not what",
+        "when entries are made: ahead, by the compile; background, after it; lazy, in the background when a run "
+        "first meets the sizes, which goes on with the program for all sizes"),
     option_row<&O::compile_threads>("compile_threads", "it says how fast to compile",
                                     "threads that compile kernels; 0: one per usable core"),
 };

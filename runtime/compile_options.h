@@ -27,6 +27,12 @@ Status from_attr(const AttrValue &value, std::optional<Mode> &out);
 AttrValue to_attr(Fallback fallback);
 Status from_attr(const AttrValue &value, Fallback &out);
 
+// ahead: by the compile. background: by the context's own thread, from then on. lazy: likewise, when a run first meets
+// the sizes.
+enum class SpecializeWhen : uint8_t { ahead, background, lazy };
+AttrValue to_attr(SpecializeWhen when);
+Status from_attr(const AttrValue &value, SpecializeWhen &out);
+
 struct CompileOptions {
   std::string backend = "cpu";  // runtime/regions/backend.h lists them
   std::string cpu = "native";   // Target::by_name
@@ -43,6 +49,8 @@ struct CompileOptions {
   Fallback fallback = Fallback::kernel;
   std::vector<std::string> split_at = {};  // names of ops: a piece ends after each of their nodes
   Rounding rounding = Rounding::strict;
+  std::vector<std::string> specialize = {};  // "batch=1,length=128", an entry each
+  SpecializeWhen specialize_when = SpecializeWhen::ahead;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
 

@@ -5,6 +5,7 @@
 #include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/plan/planner.h"
+#include "runtime/plan/source.h"
 
 namespace kiln {
 namespace {
@@ -86,7 +87,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   }
 
   KILN_TRY(work.phases.begin("plan"));
-  KILN_ASSIGN(Linked linked, link(given, flat, pieces));
+  KILN_ASSIGN(Linked linked, link(given, flat, pieces, work.fixed));
   for (const MadePiece &piece : made) {
     const std::vector<uint32_t> &numbers = linked.parts.add(piece.program).images;
     for (size_t i = 0; i < piece.texts.size(); ++i) {
@@ -101,6 +102,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   artifact.graphs = std::move(linked.parts.graphs);
   artifact.images = std::move(linked.parts.images);
   artifact.kernels = std::move(linked.parts.kernels);
+  if (work.fixed.sizes.empty()) artifact.source = source_of(*whole, given, linked.constants);
   return kernels;
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/compile.h"
 #include "runtime/phases.h"
+#include "runtime/plan/planner.h"
 #include "runtime/regions/lower_graphs.h"
 #include "runtime/regions/pieces.h"
 
@@ -23,6 +24,7 @@ struct Work {
   Phases phases{env, report};
   InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
   std::optional<Lookup> record = {};  // of a hit that a record was read for
+  FixedAs fixed = {};                 // of an entry
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
@@ -78,6 +80,8 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
 // The same, piece by piece, each looked up and compiled by itself (compile_pieces.cpp).
 Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
                             Artifact &artifact);
+// Steps 5 to 8, by either of the two (compile.cpp). `whole` has the sizes of the work's entry, if it is one's.
+Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh);

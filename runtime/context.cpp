@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/entries.h"
+
 namespace kiln {
 
 Context::Context(const ContextOptions &options, EventSink sink)
@@ -68,17 +70,42 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   // Told here, and not when it happened: events reach only threads that are inside a call.
   for (const std::string &text : warnings)
     if (receiver && (*receiver)(Event::warning, text)) return error(Code::cancelled, "the host cancelled the compile");
-  const CompileEnvironment environment{
+  CompileEnvironment env = environment(snapshot);
+  env.progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
+  env.later = [weak = weak_from_this()](LaterEntry entry) {
+    if (const auto self = weak.lock()) self->make_later(std::move(entry));
+  };
+  return kiln::compile(env, std::move(graph), options, report);
+}
+
+CompileEnvironment Context::environment(const PassList &passes) {
+  return {
       .ops = ops(),
-      .passes = snapshot,
+      .passes = passes,
       .cache = cache(),
       .cache_refusal = refusal_,
       .pool = pool_,
-      .progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); },
       .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },
       .modules = modules_,
   };
-  return kiln::compile(environment, std::move(graph), options, report);
+}
+
+void Context::make_later(LaterEntry entry) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) return;
+  }
+  background_.submit([this, later = std::move(entry)] {
+    const PassList none;
+    CompileReport report;
+    const Status status = make_entry(environment(none), *later.maker, *later.executable, later.number, report);
+    if (status.ok()) return Status();
+    Entries &entries = later.executable->entries();
+    entries.fail(later.number);
+    std::lock_guard lock(mutex_);
+    entry_failures_.push_back(str_cat("entry '", entries[later.number].name(), "' was not made: ", status.message()));
+    return Status();
+  });
 }
 
 std::vector<std::string> Context::take_warnings_locked() {
@@ -96,6 +123,8 @@ std::vector<std::string> Context::take_warnings_locked() {
                                  pass->early() ? "it runs at every compile, before the cache is asked"
                                                : "compiles that run it do not use the cache"));
   }
+  for (std::string &failure : entry_failures_) warnings.push_back(std::move(failure));
+  entry_failures_.clear();
   next_untold_pass_ = next_pass_id_;
   return warnings;
 }
@@ -114,6 +143,10 @@ std::string Context::failed_saves() const {
 }
 
 bool Context::let_go() noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
   background_.close();
   // Destroyed after the lock is given up, the last one first: they run callbacks of host and plugins.
   PassList passes;

@@ -80,6 +80,9 @@ class Context : public std::enable_shared_from_this<Context> {
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
   std::string failed_saves() const;
   std::vector<std::string> take_warnings_locked();  // each is given once
+  // What compiles and entries made later share. `passes` outlives it.
+  CompileEnvironment environment(const PassList &passes);
+  void make_later(LaterEntry entry);
 
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
@@ -90,6 +93,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Background background_;
 
   mutable std::mutex mutex_;  // of all below
+  bool closing_ = false;  // what is asked for now is not made
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
   uint64_t told_failures_ = 0;     // how many failed saves the last warning counted
@@ -97,6 +101,7 @@ class Context : public std::enable_shared_from_this<Context> {
   uint64_t next_untold_pass_ = 0;  // passes from here on were not looked at for warnings
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
+  std::vector<std::string> entry_failures_;  // not told yet
   std::shared_ptr<const EventSink> sink_;
 };
 

@@ -168,7 +168,8 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
     KILN_TRY(check.handle(call, "call"));
     KILN_TRY(check.pointer(out, "out"));
     JsonWriter json;
-    json.begin_object().member("memory_bytes", call->call->arena_bytes()).end_object();
+    json.begin_object().member("memory_bytes", call->call->arena_bytes());
+    json.member("entry", call->call->ran()).end_object();
     *out = make_report(json.text()).release();
     return {};
   });

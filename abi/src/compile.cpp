@@ -61,7 +61,8 @@ kiln_error *kiln_executable_save(const kiln_executable *executable, const char *
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_TRY(no_options("save", options));
-    return write_file(file, write_artifact(executable->executable->artifact()));
+    const Executable &general = *executable->executable;
+    return write_file(file, write_artifact(general.artifact(), general.made_entries()));
   });
 }
 
@@ -96,8 +97,8 @@ kiln_error *kiln_executable_text(const kiln_executable *executable, const char *
     KILN_TRY(check.handle(executable, "executable"));
     KILN_ASSIGN(const std::string_view wanted, check.text(what, what_size, "what"));
     KILN_TRY(check.pointer(out, "out"));
-    KILN_ASSIGN(std::string listing,
-                list_text(*executable->executable, wanted, *executable->live.context()->modules()));
+    Context &context = *executable->live.context();
+    KILN_ASSIGN(std::string listing, list_text(*executable->executable, wanted, context.ops(), *context.modules()));
     *out = make_blob(std::move(listing));
     return {};
   });

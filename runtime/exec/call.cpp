@@ -4,19 +4,27 @@
 
 namespace kiln {
 
-Call::State::State(const Executable &exe, AskHost ask)
+Call::Program::Program(const Executable &exe)
     : executable(exe),
       signature(exe.plan()),
+      written(exe.plan().written_inputs),
       sizes(exe.plan(), signature, exe.sizes()),
-      watch(std::move(ask)),
-      bindings(signature.count()),
-      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
-      unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())),
-      current(signature.count()),
-      addresses(signature.count()),
-      owned(signature.count()) {
-  written = exe.plan().written_inputs;
+      addresses(signature.count()) {
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
+}
+
+Call::State::State(const Executable &exe, AskHost ask)
+    : executable(exe),
+      watch(std::move(ask)),
+      programs(1 + exe.entries().count()),
+      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
+      unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())) {
+  programs[0] = std::make_unique<Program>(exe);
+  now = programs[0].get();
+  const Signature &signature = now->signature;
+  bindings.resize(signature.count());
+  current.resize(signature.count());
+  owned.resize(signature.count());
   for (uint32_t slot = 0; slot < signature.count(); ++slot) {
     if (!signature.parameters().contains(slot)) open_slots.push_back(slot);
   }
@@ -42,8 +50,7 @@ Call::~Call() = default;
 Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, AskHost ask) {
   KILN_TRY(executable->check_callable());
   std::unique_ptr<Call> call(new Call(std::move(executable), std::move(ask)));
-  State &s = *call->state_;
-  KILN_ASSIGN(s.runner, s.executable.place().make_runner(s.executable, s.signature, s.sizes, s.watch));
+  KILN_TRY(call->state_->add_program(0));
   return call;
 }
 
@@ -58,7 +65,7 @@ Result<std::unique_ptr<Call>> Call::clone() const {
 }
 
 Result<uint32_t> Call::slot(std::string_view name) const {
-  const Signature &signature = state_->signature;
+  const Signature &signature = state_->now->signature;
   for (uint32_t slot = 0; slot < signature.count(); ++slot)
     if (signature.argument(slot).name == name) return slot;
   std::string known;
@@ -71,13 +78,13 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
-  if (slot >= s.signature.count())
-    return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
-  const Plan::Argument &declared = s.signature.argument(slot);
+  if (slot >= s.now->signature.count())
+    return invalid("there is no slot ", slot, "; the signature has ", s.now->signature.count());
+  const Plan::Argument &declared = s.now->signature.argument(slot);
   Binding binding;
   if (array.data) {
     const auto fail = [&](const auto &...what) {
-      return error(Code::type_mismatch, s.signature.describe(slot), ": ", what...);
+      return error(Code::type_mismatch, s.now->signature.describe(slot), ": ", what...);
     };
     if (array.dtype != declared.dtype)
       return fail("dtype is ", name_of(array.dtype), ", expected ", name_of(declared.dtype));
@@ -85,13 +92,14 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
       return fail("rank is ", array.rank, ", expected ", declared.dims.size());
     binding = Binding(array, std::move(keep));
   }
-  if (s.signature.parameters().contains(slot)) {
+  if (s.now->signature.parameters().contains(slot)) {
     Parameters &parameters = s.own_parameters();
-    const uint32_t parameter = slot - s.signature.parameters().begin;
+    const uint32_t parameter = slot - s.now->signature.parameters().begin;
     s.unbound_parameters += parameters.bindings()[parameter].bound();
     s.unbound_parameters -= binding.bound();
     parameters.bind(parameter, std::move(binding));
-    s.resolved = s.prepared_placed = false;
+    for (const auto &program : s.programs)
+      if (program) program->resolved = program->prepared_placed = false;
     return {};
   }
   s.bindings[slot] = std::move(binding);
@@ -116,34 +124,36 @@ Status Call::run(const Use &use, std::span<const ArrayRef> args) {
     const uint32_t slot = s.open_slots[i];
     s.current[slot] = i < args.size() ? args[i] : ArrayRef();
     const bool given = s.current[slot].data || s.current[slot].shape;
-    if (!given && s.signature.inputs().contains(slot))
-      return invalid("run: ", s.signature.describe(slot), " is neither bound nor given");
+    if (!given && s.now->signature.inputs().contains(slot))
+      return invalid("run: ", s.now->signature.describe(slot), " is neither bound nor given");
   }
-  if (!s.resolved || !s.inputs_match()) KILN_TRY(s.resolve());
+  if (!s.is_chosen()) KILN_TRY(s.choose());
   return s.run();
 }
 
 std::string Call::describe_argument(size_t index) const {
   const State &s = *state_;
-  return index < s.open_slots.size() ? s.signature.describe(s.open_slots[index]) : str_cat("argument ", index);
+  return index < s.open_slots.size() ? s.now->signature.describe(s.open_slots[index]) : str_cat("argument ", index);
 }
 
 Status Call::run_data(std::span<void *const> data) {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
-  if (!s.resolved) return invalid("run_data: there was no run since the call was made or a parameter bound");
+  if (!s.now->resolved) return invalid("run_data: there was no run since the call was made or a parameter bound");
   if (data.size() != s.open_slots.size())
     return invalid("run_data: ", data.size(), " addresses given, expected ", s.open_slots.size(),
                    ": the inputs and outputs that are not bound");
   // The descriptors of the last run are gone; the shapes that they had are those of the sizes.
   for (size_t i = 0; i < data.size(); ++i) {
     const uint32_t slot = s.open_slots[i];
-    const ResolvedArgument &a = s.sizes.argument(slot);
+    const ResolvedArgument &a = s.now->sizes.argument(slot);
     s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), a.strides.data()};
   }
   // What was bound since the last run may be of other shapes.
-  for (uint32_t slot = 0; slot < s.signature.inputs().end; ++slot) KILN_TRY(s.sizes.check(slot, s.current[slot]));
+  for (uint32_t slot = 0; slot < s.now->signature.inputs().end; ++slot)
+    KILN_TRY(s.now->sizes.check(slot, s.current[slot]));
+  if (!s.is_chosen()) KILN_TRY(s.choose());
   return s.run();
 }
 
@@ -151,17 +161,18 @@ Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
   const State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
-  if (slot >= s.signature.count())
-    return invalid("there is no slot ", slot, "; the signature has ", s.signature.count());
-  if (s.signature.parameters().contains(slot)) {
-    const Binding &binding = s.parameters->bindings()[slot - s.signature.parameters().begin];
-    if (!binding.bound()) return invalid(s.signature.describe(slot), " is not bound");
+  if (slot >= s.now->signature.count())
+    return invalid("there is no slot ", slot, "; the signature has ", s.now->signature.count());
+  if (s.now->signature.parameters().contains(slot)) {
+    const Binding &binding = s.parameters->bindings()[slot - s.now->signature.parameters().begin];
+    if (!binding.bound()) return invalid(s.now->signature.describe(slot), " is not bound");
     return std::span<const int64_t>(binding.shape);
   }
-  const ResolvedArgument &a = s.sizes.argument(slot);
-  if (!s.completed && !s.resolved) return invalid("dims of ", s.signature.describe(slot), ": there was no run yet");
+  const ResolvedArgument &a = s.now->sizes.argument(slot);
+  if (!s.completed && !s.now->resolved)
+    return invalid("dims of ", s.now->signature.describe(slot), ": there was no run yet");
   if (!s.completed && a.late)
-    return invalid("dims of ", s.signature.describe(slot), ": the last run failed before its size was known");
+    return invalid("dims of ", s.now->signature.describe(slot), ": the last run failed before its size was known");
   return std::span<const int64_t>(a.dims);
 }
 
@@ -169,19 +180,33 @@ Result<Call::Taken> Call::take(uint32_t slot) {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
-  if (!s.signature.outputs().contains(slot))
-    return invalid("slot ", slot, " is not an output; outputs are ", s.signature.outputs().begin, " to ",
-                   s.signature.outputs().end, ", exclusive");
+  if (!s.now->signature.outputs().contains(slot))
+    return invalid("slot ", slot, " is not an output; outputs are ", s.now->signature.outputs().begin, " to ",
+                   s.now->signature.outputs().end, ", exclusive");
   if (!s.owned[slot] || !s.completed)
-    return invalid(s.signature.describe(slot),
+    return invalid(s.now->signature.describe(slot),
                    " holds nothing that Kiln allocated: it was given, taken, or not computed");
-  const ResolvedArgument &a = s.sizes.argument(slot);
+  const ResolvedArgument &a = s.now->sizes.argument(slot);
   Taken taken{s.owned[slot]->memory.data(), a.dtype, a.dims, a.strides, s.owned[slot]};
   s.owned[slot].reset();
-  s.addresses[slot] = nullptr;
+  s.now->addresses[slot] = nullptr;
   return taken;
 }
 
-uint64_t Call::arena_bytes() const { return state_->runner->size_bytes() + state_->parameters->prepared_bytes(); }
+uint64_t Call::arena_bytes() const {
+  uint64_t bytes = state_->parameters->prepared_bytes();
+  for (const auto &program : state_->programs)
+    if (program) bytes += program->runner->size_bytes();
+  return bytes;
+}
+
+std::string_view Call::ran() const {
+  const State &s = *state_;
+  const Use use(*this);
+  if (!use.held() || !s.completed) return "";
+  for (size_t i = 1; i < s.programs.size(); ++i)
+    if (s.programs[i].get() == s.now) return s.executable.entries()[i - 1].name();
+  return "general";
+}
 
 }  // namespace kiln

@@ -12,17 +12,38 @@
 
 namespace kiln {
 
+// One of the executable's programs, as the call runs it: the one for all sizes, or an entry that it met. Slots are the
+// same in all of them.
+struct Call::Program {
+  explicit Program(const Executable &executable);
+
+  bool matches(std::span<const ArrayRef> arrays) const;  // the last run's sizes hold for these inputs
+
+  const Executable &executable;
+  const Signature signature;
+  std::vector<uint32_t> written;  // slots that a run writes: outputs, and inputs of a copy_ epilogue
+  ResolvedSizes sizes;
+  std::unique_ptr<Runner> runner;  // set before the first run
+  bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
+  bool prepared_placed = false;
+  std::vector<void *> addresses;   // by slot; the runner has them
+  bool addresses_checked = false;  // at the current sizes
+};
+
 struct Call::State {
   State(const Executable &executable, AskHost ask);
 
   // ---- one run of what is in `current`, in this order
-  Status resolve();          // sizes and memory for them; only when the shapes of inputs differ from the last run's
+  Status choose();           // the program, with sizes and memory for them; only when shapes or entries differ
   Status run();              // the following, then the steps
   Status provide_outputs();  // Kiln's memory for outputs that have none; the others' descriptors are checked
   Status place_arrays();     // their addresses, when one has changed: null, alignment, overlap
   Status place_prepared();
 
-  bool inputs_match() const;  // the last run's sizes hold for the inputs in `current`
+  // Whether the program is the one for the inputs in `current`, at their sizes.
+  bool is_chosen() const { return now->resolved && seen == executable.entries().made_count() && now->matches(current); }
+  Status add_program(size_t number);
+  Status resolve(Program &program);
   Status check_address(uint32_t slot) const;
   Status check_overlap(uint32_t slot) const;
   // The parameters, copied first if a clone has them, too.
@@ -30,25 +51,20 @@ struct Call::State {
   void list_open_slot(uint32_t slot);  // or takes it off the list, as it is bound now
 
   const Executable &executable;
-  const Signature signature;
-  std::vector<uint32_t> written;  // slots that a run writes: outputs, and inputs of a copy_ epilogue
-
-  ResolvedSizes sizes;
   LoopWatch watch;
-  std::unique_ptr<Runner> runner;  // set before the first run
-  bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
-  bool completed = false;  // and of the last run, which came to its end: what outputs hold is its, late sizes too
+  // The general one, then those of the entries, by number; null: not met yet.
+  std::vector<std::unique_ptr<Program>> programs;
+  Program *now;            // that the last run ran, or tried to
+  uint32_t seen = 0;       // how many entries there were when it was chosen
+  bool completed = false;  // the last run came to its end: what outputs hold is its, late sizes too
 
   std::vector<Binding> bindings;     // by slot; of inputs and outputs
   std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run
   std::shared_ptr<Parameters> parameters;
   bool parameters_shared = false;
   uint32_t unbound_parameters = 0;
-  bool prepared_placed = false;
 
-  std::vector<ArrayRef> current;   // by slot; of inputs and outputs. Descriptors given to run die with it
-  std::vector<void *> addresses;   // by slot; the runner has them
-  bool addresses_checked = false;  // at the current sizes
+  std::vector<ArrayRef> current;  // by slot; of inputs and outputs. Descriptors given to run die with it
   std::vector<std::shared_ptr<OutputBuffer>> owned;  // by slot; of outputs that Kiln allocated
 };
 

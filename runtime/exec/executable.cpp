@@ -51,6 +51,45 @@ Status check_reference_steps(const Plan &plan, std::span<const GraphPtr> graphs)
 
 }  // namespace
 
+namespace {
+
+Result<FixedSizes> read_sizes(const std::string &text, const Plan &plan) {
+  KILN_ASSIGN(const FixedSizes sizes, parse_fixed_sizes(text));
+  for (const auto &[name, size] : sizes) {
+    const auto symbol = std::ranges::find(plan.symbols, name, &Plan::Symbol::name);
+    if (symbol == plan.symbols.end() || symbol->resolved) return invalid("no input tells '", name, "'");
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_device) const {
+  std::vector<FixedSizes> sizes;
+  for (const Artifact::Entry &entry : artifact_->entries) {
+    Result<FixedSizes> read = read_sizes(entry.sizes, plan());
+    if (!read.ok()) return error(Code::corrupt, "entry '", entry.sizes, "': ", read.status().message());
+    sizes.push_back(std::move(read).value());
+  }
+  entries_->begin(sizes, plan());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Result<std::shared_ptr<const Executable>> entry =
+        load(artifact_->entries[i].artifact, ops, pool_, artifact_->build_id, open_device);
+    if (!entry.ok()) return entry.take_status().with_prefix(str_cat("entry '", artifact_->entries[i].sizes, "': "));
+    KILN_TRY(entries_->put(i, std::move(entry).value(), plan()));
+  }
+  return {};
+}
+
+std::vector<Artifact::Entry> Executable::made_entries() const {
+  std::vector<Artifact::Entry> made;
+  for (size_t i = 0; i < entries_->count(); ++i) {
+    const Entries::Entry &entry = (*entries_)[i];
+    if (entry.state() == Entries::State::made) made.push_back({entry.name(), entry.executable()->shared_artifact()});
+  }
+  return made;
+}
+
 Status Executable::check_callable() const {
   if (has_code(*artifact_)) return {};
   return invalid("the graph was compiled without code, to be looked at; compile it with code to call it");
@@ -64,7 +103,7 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   auto executable = std::make_shared<Executable>();
   if (backend->on_device()) {
-    executable->place_ = std::make_unique<DevicePlace>(*artifact, std::move(open_device));
+    executable->place_ = std::make_unique<DevicePlace>(*artifact, open_device);
   } else {
     KILN_ASSIGN(executable->place_, HostPlace::load(*artifact));
   }
@@ -74,6 +113,7 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);
   executable->pool_ = std::move(pool);
+  KILN_TRY(executable->load_entries(ops, open_device));
   return std::shared_ptr<const Executable>(std::move(executable));
 }
 

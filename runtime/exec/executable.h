@@ -10,6 +10,7 @@
 
 #include "jit/base/status.h"
 #include "runtime/exec/device.h"
+#include "runtime/exec/entries.h"
 #include "runtime/exec/loop_watch.h"
 #include "runtime/exec/place.h"
 #include "runtime/exec/thread_pool.h"
@@ -21,32 +22,38 @@ namespace kiln {
 class BufferRecycler;
 struct PlanSizes;
 
-// Immutable; any number of threads.
+// Immutable, but for entries that are made later; any number of threads.
 class Executable {
  public:
   // Refuses (incompatible) an artifact of another build or for a feature level that this machine lacks. `ops` reads the
   // graph of reference steps. The pool is shared by all calls. An artifact for a device loads without one, so that it
-  // can be looked at and saved: `open_device` is asked when the first call is made.
+  // can be looked at and saved: `open_device` is asked when the first call is made. With the artifact's entries.
   static Result<std::shared_ptr<const Executable>> load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                         std::shared_ptr<ThreadPool> pool, std::string_view build_id,
                                                         OpenDevice open_device = {});
   const Artifact &artifact() const { return *artifact_; }
+  const std::shared_ptr<const Artifact> &shared_artifact() const { return artifact_; }
   const Plan &plan() const { return artifact_->plan; }
   ThreadPool &pool() const { return *pool_; }
   const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }  // of a step of kind reference
   const PlanSizes &sizes() const { return *sizes_; }                              // sizes.h
   BufferRecycler &outputs() const { return *outputs_; }                           // memory.h
   const Place &place() const { return *place_; }                                  // where its kernels run
+  Entries &entries() const { return *entries_; }                                  // programs for some sizes
+  std::vector<Artifact::Entry> made_entries() const;                              // those that there are by now
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
 
  private:
+  Status load_entries(const OpTable &ops, const OpenDevice &open_device) const;
+
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
   std::vector<GraphPtr> graphs_;  // the artifact's
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
+  const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
 };
 
 // A borrowed or owned array, as a call sees it. Strides in elements; null: row-major.
@@ -118,10 +125,13 @@ class Call {
   Result<Taken> take(uint32_t slot);  // an output that Kiln allocated; the call lets go of it
   const Executable &executable() const { return *executable_; }
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
+  // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
+  std::string_view ran() const;
   ~Call();
 
  private:
-  struct State;  // call_state.h
+  struct Program;  // call_state.h
+  struct State;
   Call(std::shared_ptr<const Executable> executable, AskHost ask);
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

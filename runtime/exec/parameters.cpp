@@ -14,25 +14,25 @@ ArrayRef Binding::array() const {
 
 void Parameters::bind(uint32_t parameter, Binding binding) {
   bindings_[parameter] = std::move(binding);
-  is_prepared_.store(false, std::memory_order_release);
+  prepared_.clear();
 }
 
-Status Parameters::prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes) {
-  if (is_prepared_.load(std::memory_order_acquire)) return {};
+Result<const Prepared *> Parameters::prepare(const Executable &executable, const Signature &signature,
+                                             const ResolvedSizes &sizes) {
   const std::lock_guard lock(mutex_);
-  if (is_prepared_.load(std::memory_order_relaxed)) return {};
-  prepared_ = {};  // before the new one: both need not fit
+  if (const auto known = prepared_.find(&executable); known != prepared_.end()) return &known->second;
   std::vector<void *> addresses;
   for (const Binding &binding : bindings_) addresses.push_back(binding.data);
   Result<Prepared> made = executable.place().prepare(executable, signature, sizes, addresses);
   if (!made.ok()) return made.take_status().with_prefix("prepare: ");
-  prepared_ = std::move(made).value();
-  is_prepared_.store(true, std::memory_order_release);
-  return {};
+  return &prepared_.emplace(&executable, std::move(made).value()).first->second;
 }
 
 uint64_t Parameters::prepared_bytes() const {
-  return is_prepared_.load(std::memory_order_acquire) ? prepared_.size_bytes : 0;
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto &[executable, prepared] : prepared_) bytes += prepared.size_bytes;
+  return bytes;
 }
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
 // Bound arrays, and what is made of the parameters once: shared by a call and its clones.
 #pragma once
-#include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,7 +26,7 @@ struct Binding {
 };
 
 // Bindings change only while one call holds the object (see Call::State::own_parameters). Preparing may be asked for by
-// several calls at once: one does it, the others wait.
+// several calls at once: one does it, the others wait. Each program of an executable has them prepared for itself.
 class Parameters {
  public:
   explicit Parameters(uint32_t count) : bindings_(count) {}
@@ -35,16 +35,16 @@ class Parameters {
 
   const std::vector<Binding> &bindings() const { return bindings_; }
   void bind(uint32_t parameter, Binding binding);
-  // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol.
-  Status prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes);
-  const Prepared &prepared() const { return prepared_; }  // after prepare
+  // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol. What is
+  // returned stays until a parameter is bound.
+  Result<const Prepared *> prepare(const Executable &executable, const Signature &signature,
+                                   const ResolvedSizes &sizes);
   uint64_t prepared_bytes() const;
 
  private:
   std::vector<Binding> bindings_;
-  std::mutex mutex_;
-  std::atomic<bool> is_prepared_{false};
-  Prepared prepared_;
+  mutable std::mutex mutex_;
+  std::map<const Executable *, Prepared> prepared_;  // which whoever asks keeps alive
 };
 
 }  // namespace kiln

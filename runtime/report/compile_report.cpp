@@ -82,6 +82,13 @@ void write_device_kernels(std::span<const Image> images, JsonWriter &json) {
   json.end_list();
 }
 
+void write_guards(const FixedSizes &sizes, JsonWriter &json) {
+  json.key("guards").begin_list();
+  for (const auto &[symbol, size] : sizes)
+    json.begin_object().member("symbol", symbol).member("value", size).end_object();
+  json.end_list();
+}
+
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
   json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
@@ -115,6 +122,21 @@ std::string to_json(const CompileReport &report) {
     json.end_object();
   }
   json.end_list().member("pieces_compiled", compiled);
+  json.key("entries").begin_list();
+  for (const EntryReport &entry : report.entries) {
+    json.begin_object().member("name", entry.name);
+    write_guards(entry.sizes, json);
+    json.member("state", entry.made ? "made" : "later");
+    if (entry.made) {
+      const CompileReport &made = *entry.made;
+      json.member("lookup", name_of(made.lookup)).member("reason", made.reason);
+      json.member("key", made.key == Digest{} ? "" : made.key.hex());
+      json.member("kernels_compiled", made.kernels_compiled).member("kernels_from_cache", made.kernels_from_cache);
+      json.member("total_ms", made.total_ms);
+    }
+    json.end_object();
+  }
+  json.end_list();
   json.key("made").raw(report.made.empty() ? "{}" : report.made).end_object();
   return json.take();
 }

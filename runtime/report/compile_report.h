@@ -1,6 +1,7 @@
 // What a compile did, for the host and for the artifact.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "jit/base/json_writer.h"
 #include "runtime/cache/cache.h"
 #include "runtime/passes/pipeline.h"
+#include "runtime/passes/specialize.h"
 #include "runtime/plan/artifact.h"
 #include "runtime/regions/summary.h"
 
@@ -23,6 +25,14 @@ struct PieceReport {
   std::string reason = {}, made = {};  // made: as the compile's
   Digest key = {};
   std::optional<uint64_t> same_as = {};  // number of the piece before it that it is equal to: then nothing was asked
+};
+
+struct CompileReport;
+// What became of an entry by the end of its executable's compile.
+struct EntryReport {
+  std::string name;
+  FixedSizes sizes;
+  std::shared_ptr<CompileReport> made;  // null: later
 };
 
 struct CompileReport {
@@ -39,19 +49,24 @@ struct CompileReport {
   std::optional<PartitionSummary> partition;  // where the mode cuts the graph; on a HIT `made` has it
   std::vector<PieceReport> pieces;            // where the graph is cut into such; they have the partition, then
   std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
+  std::vector<EntryReport> entries;           // those that were asked for
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
 //  "stage", "rewrites", ...}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
-//  "pieces_compiled", "made": provenance_json()}
+//  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
+//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
+//  provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<Image> device_kernels(const Artifact &artifact);
 // "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
 // "whole_group"}]. `json` is inside an object.
 void write_device_kernels(std::span<const Image> images, JsonWriter &json);
+// "guards": [{"symbol", "value"}]. `json` is inside an object.
+void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
 // {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], "partition": {"mode", "regions": [{"name",
 // "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with"}], "fallbacks":

@@ -200,6 +200,37 @@ std::string describe(const Graph &graph) {
   return json.take();
 }
 
+namespace {
+
+void write_program(const Executable &executable, JsonWriter &json) {
+  write_arguments("inputs", executable.plan().inputs, json);
+  write_arguments("outputs", executable.plan().outputs, json);
+  const Digest &key = executable.artifact().graph_key;
+  json.member("key", key == Digest() ? "" : key.hex()).member("kernels", executable.artifact().images.size());
+}
+
+// The general program first.
+void write_entries(const Executable &executable, JsonWriter &json) {
+  static constexpr std::string_view states[] = {"later", "later", "made", "failed"};
+  json.key("entries").begin_list().begin_object().member("name", "general");
+  write_guards({}, json);
+  json.member("state", "made");
+  write_program(executable, json);
+  json.end_object();
+  const Entries &entries = executable.entries();
+  for (size_t i = 0; i < entries.count(); ++i) {
+    const Entries::State state = entries[i].state();
+    json.begin_object().member("name", entries[i].name());
+    write_guards(entries[i].sizes(), json);
+    json.member("state", states[static_cast<size_t>(state)]);
+    if (state == Entries::State::made) write_program(*entries[i].executable(), json);
+    json.end_object();
+  }
+  json.end_list();
+}
+
+}  // namespace
+
 std::string describe(const Executable &executable) {
   const Artifact &artifact = executable.artifact();
   const Plan &plan = executable.plan();
@@ -231,6 +262,7 @@ std::string describe(const Executable &executable) {
   };
   storage("arena_bytes", plan.arena);
   storage("prepared_bytes", plan.prepared);
+  write_entries(executable, json);
   json.key("compile").raw(artifact.report_json.empty() ? "{}" : artifact.report_json).end_object();
   return json.take();
 }

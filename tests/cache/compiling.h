@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ class Compiling : public testing::Test {
     CompileEnvironment env{.ops = builtin_ops(),
                            .passes = passes_,
                            .cache = cache_on_ ? &cache : nullptr,
-                           .pool = std::make_shared<ThreadPool>(2)};
+                           .pool = std::make_shared<ThreadPool>(2),
+                           .later = later_};
     report_ = {};
     return kiln::compile(env, graph_of(json), options, report_);
   }
@@ -27,6 +29,7 @@ class Compiling : public testing::Test {
   const TemporaryFolder folder_;
   PassList passes_ = PassList::built_in();
   bool cache_on_ = true;
+  std::function<void(LaterEntry)> later_;  // what is given the entries that are not made at once
   CompileReport report_;
 };
 

@@ -21,9 +21,9 @@
  *   undone; at return it is the host's again. Of the flags that tell of exceptions, none is cleared.
  * - Forks: after a fork() that came while no thread was inside a function of Kiln's, parent and child may go on with
  *   all their handles: each compiles, runs, saves and destroys on threads of its own. The fork waits for a save that
- *   is under way; the saves that wait behind it are the parent's. If another thread was inside a function of Kiln's,
- *   or the fork came from a callback, the child may only exec or _exit. What is on a GPU stays the parent's. All this
- *   is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
+ *   is under way, or an entry that is being made; what waits behind it is the parent's to do. If another thread was
+ * inside a function of Kiln's, or the fork came from a callback, the child may only exec or _exit. What is on a GPU
+ * stays the parent's. All this is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
  * - Cancelling: a thread must not be cancelled (pthread_cancel) or leave (pthread_exit, longjmp) inside a function of
  *   Kiln's: the process ends.
  * - Exit: any time. Saves that have not ended are lost, never half done; kiln_context_close waits for them.
@@ -76,6 +76,10 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  *   kiln.cut, each of which is looked up and compiled by itself
  * - rounding text = "strict": each 16-bit value is rounded where its op ends, and sums have one order, however the
  *   graph is cut, fused and run; or "relaxed": values that only ops read may stay f32, sums are as it is fastest
+ * - specialize text[]: sizes that get a program of their own, an entry, beside the one for all: "batch=1,length=128",
+ *   an entry each. A run picks the one that fixes most of its inputs' sizes (docs/specialize.md)
+ * - specialize_when text = "ahead": entries are made before kiln_compile returns; "background": after it, by the
+ *   context's own thread; "lazy": likewise, when a run first meets the sizes, which goes on with the program for all
  * - compile_threads i64 = 0: 0: one per usable core
  *
  * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */
@@ -105,9 +109,10 @@ KILN_EXPORT void kiln_options_destroy(kiln_options *options);
 /* `sink` may be NULL. On success the context owns its `user`. */
 KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_sink *sink,
                                             kiln_context **out);
-/* Waits for background work and runs the destroy callbacks of passes, plugins and sink here; those that a compile on
- * another thread still uses run when it ends. Reports saves to the cache that failed: the context is closed all the
- * same. A closed context refuses new compiles; what was compiled still runs. A second close does nothing. */
+/* Waits for background work (saves, entries that were asked for) and runs the destroy callbacks of passes, plugins and
+ * sink here; those that a compile on another thread still uses run when it ends. Reports saves to the cache that
+ * failed: the context is closed all the same. A closed context refuses new compiles; what was compiled still runs. A
+ * second close does nothing. */
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
@@ -183,13 +188,16 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
  * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
+ * "entries": [{"name" ("batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later"), and when made
+ * "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}] (of option "specialize"),
  * "made" (of the compile that made the artifact, on a HIT an earlier one: as kiln_executable_describe's "compile")}. On
  * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its {"log",
  * "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
-/* Writes the artifact into one file. A regular file appears whole or not at all; a FIFO, a device or the target of a
- * link is written in place. KILN_IO says what failed. No options are known yet. */
+/* Writes the artifact, with the entries that are made by now, into one file. A regular file appears whole or not at
+ * all; a FIFO, a device or the target of a link is written in place. KILN_IO says what failed. No options are known
+ * yet. */
 KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                              const kiln_options *options);
 /* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */
@@ -198,7 +206,9 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
 /* {"backend", "target", "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
  * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "kernels"
  * (how many), "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts
- * over the symbols), "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], and
+ * over the symbols), "entries": [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol",
+ * "value"}], "state" ("made", "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}],
+ * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], and
  * where the mode cut the graph "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs" (names),
  * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",
  * "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one; "cycle"), "with"}],
@@ -206,8 +216,8 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
  * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
  * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
-/* A listing for people. `what`: "plan", "kernels" (kernel IR), "llvm", "asm" (of backend "cpu") or "cuda" (of backend
- * "cuda"): these are emitted again from the kernels. */
+/* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
+ * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                              kiln_blob **out);
 /* Calls made from it keep what they need alive. Any thread. */
@@ -253,7 +263,9 @@ KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int
  * KILN_INVALID_ARGUMENT when there is none: it was given, or taken before, or the run failed other than by
  * KILN_OUT_OF_RANGE. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out);
-/* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now}. */
+/* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
+ * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
+ * is inside one}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
 /* Unbinds all; outputs that were taken live on. Not while a run is inside it. */
 KILN_EXPORT void kiln_call_destroy(kiln_call *call);
