@@ -21,6 +21,7 @@ constexpr Flag flags[] = {
     fallback_flag,
     passes_flag,
     disable_passes_flag,
+    specialize_flag,
     option_flag,
     threads_flag,
     stats_flag,

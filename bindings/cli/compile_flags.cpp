@@ -27,10 +27,16 @@ struct Spelling {
   std::string_view option;  // of the library
   const Flag &flag;
 };
-constexpr Spelling spellings[] = {
-    {"backend", backend_flag},   {"cpu", cpu_flag},       {"arch", arch_flag},
-    {"rounding", rounding_flag}, {"strict", strict_flag}, {"mode", mode_flag},
-    {"fallback", fallback_flag}, {"passes", passes_flag}, {"disable_passes", disable_passes_flag}};
+constexpr Spelling spellings[] = {{"backend", backend_flag},
+                                  {"cpu", cpu_flag},
+                                  {"arch", arch_flag},
+                                  {"rounding", rounding_flag},
+                                  {"strict", strict_flag},
+                                  {"mode", mode_flag},
+                                  {"fallback", fallback_flag},
+                                  {"passes", passes_flag},
+                                  {"disable_passes", disable_passes_flag},
+                                  {"specialize_when", specialize_when_flag}};
 
 using Texts = std::map<std::string, std::string>;  // by option
 
@@ -89,13 +95,17 @@ Options compile_options(const Args &args, std::optional<std::string_view> implie
   const std::string runs = backend == texts.end() ? "cpu" : backend->second;
   if (texts.contains("cpu") && runs != "cpu") throw Usage("--cpu is for --backend cpu");
   if (texts.contains("arch") && runs != "cuda") throw Usage("--arch is for --backend cuda");
+  if (texts.contains("specialize")) throw Usage("--option specialize: its texts have commas; give --specialize");
   Options options;
   set(texts, options);
+  if (const auto texts_of_entries = args.all(specialize_flag.name); !texts_of_entries.empty())
+    options.set("specialize", std::vector<std::string>(texts_of_entries.begin(), texts_of_entries.end()));
   return options;
 }
 
 std::string_view given_compile_flag(const Args &args) {
-  if (args.has(option_flag.name)) return option_flag.name;
+  for (const Flag *flag : {&option_flag, &specialize_flag})
+    if (args.has(flag->name)) return flag->name;
   for (const auto &[option, flag] : spellings)
     if (args.has(flag.name)) return flag.name;
   return "";

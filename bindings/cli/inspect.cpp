@@ -10,6 +10,7 @@ constexpr Flag flags[] = {
     {"--json", "", "a graph as its JSON; an artifact's description, with its regions"},
     {"--dot", "", "a graph for Graphviz"},
     {"--regions", "", "how it is cut: what is compiled together, what falls back, and why; also with --dot"},
+    {"--graph", "", "the graph after all passes, as JSON"},
     {"--kernels", "", "the kernels that it compiles to: kernel IR"},
     {"--llvm", "", "the LLVM IR of its kernels"},
     {"--asm", "", "the machine code of its kernels"},
@@ -26,7 +27,7 @@ constexpr Flag flags[] = {
     option_flag,
 };
 
-constexpr std::string_view views[] = {"regions", "json", "dot", "kernels", "llvm", "asm", "cuda"};
+constexpr std::string_view views[] = {"regions", "json", "dot", "graph", "kernels", "llvm", "asm", "cuda"};
 
 std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
@@ -59,13 +60,21 @@ void print_executable(const Executable &executable, std::string_view what, bool 
   print(view(make<Blob>(kiln_executable_text, executable.get(), what.data(), what.size())));
 }
 
+// The graph after all passes, which an artifact keeps.
+void draw(const Session &session, const Executable &executable) {
+  const Blob kept = make<Blob>(kiln_executable_text, executable.get(), "graph", size_t{5});
+  const std::string_view json = view(kept);
+  const Graph graph = make<Graph>(kiln_graph_parse, session.context(), json.data(), json.size());
+  print(view(make<Blob>(kiln_graph_write, graph.get(), "dot", size_t{3})));
+}
+
 int run(const Args &args) {
   const std::string_view what = chosen_view(args);
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
   if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
     if (const std::string_view flag = given_compile_flag(args); !flag.empty())
-      throw Usage(std::string(flag) + " is for --regions, --kernels, --llvm, --asm and --cuda");
+      throw Usage(std::string(flag) + " is for --regions, --graph, --kernels, --llvm, --asm and --cuda");
     print(view(make<Blob>(kiln_graph_write, subject.graph.get(), what.data(), what.size())));
     return 0;
   }
@@ -76,7 +85,10 @@ int run(const Args &args) {
     subject.executable = compile(session, subject.graph, options).executable;
   } else {
     refuse_compile_flags(args);
-    if (what == "dot") throw Usage("--dot draws a graph; an artifact holds none");
+    if (what == "dot") {
+      draw(session, subject.executable);
+      return 0;
+    }
   }
   print_executable(subject.executable, what, args.has("--dot"));
   return 0;

@@ -28,6 +28,8 @@ constexpr Flag flags[] = {
     fallback_flag,
     passes_flag,
     disable_passes_flag,
+    specialize_flag,
+    specialize_when_flag,
     option_flag,
     threads_flag,
     cache_flag,
@@ -203,7 +205,9 @@ int run(const Args &args) {
   stats.phases.emplace_back("bind_ms", watch.lap());
   check(kiln_call_run(call.get(), nullptr, 0, nullptr));
   stats.phases.emplace_back("run_ms", watch.lap());
-  stats.call_bytes = static_cast<uint64_t>(report_of(kiln_call_report, call.get()).i64("memory_bytes"));
+  const Report call_report = report_of(kiln_call_report, call.get());
+  stats.call_bytes = static_cast<uint64_t>(call_report.i64("memory_bytes"));
+  stats.entry = call_report.text("entry");
   show_outputs(call.get(), args, signature);
   stats.total_ms = watch.total();
   if (const auto file = args.get(stats_flag.name)) write_file(*file, json_of(stats));

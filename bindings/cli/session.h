@@ -23,6 +23,11 @@ inline constexpr Flag mode_flag{"--mode", "all|marked|except_fallback|none",
 inline constexpr Flag fallback_flag{"--fallback", "kernel|reference|error", "what runs the others (kernel)"};
 inline constexpr Flag passes_flag{"--passes", "NAME,NAME", "of the passes that plugins register, run these (all)"};
 inline constexpr Flag disable_passes_flag{"--disable-passes", "NAME,NAME", "leave these passes out, built-in or not"};
+inline constexpr Flag specialize_flag{"--specialize", "SYMBOL=N,SYMBOL=N",
+                                      "also make a program for these sizes alone, which runs where they are met", true};
+inline constexpr Flag specialize_when_flag{
+    "--specialize-when", "ahead|background|lazy",
+    "when to make it: with the rest, after it, or when a run meets the sizes (ahead)"};
 inline constexpr Flag option_flag{"--option", "NAME=VALUE", "set an option of the compile; kiln options lists them",
                                   true};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};

@@ -27,6 +27,23 @@ std::string device_kernels_json(const Report &compile) {
   return "[" + text + "]";
 }
 
+// The programs for some sizes that --specialize asked for.
+std::string entries_json(const Report &compile) {
+  std::string text;
+  for (size_t i = 0; compile && i < compile.count("entries"); ++i) {
+    text += i ? ", {" : "{";
+    bool first = true;
+    for (const char *name : {"name", "state", "lookup"}) {
+      const std::string path = path_of("entries", i, name);
+      if (!compile.has(path)) continue;
+      text += (first ? "" : ", ") + json_text(name) + ": " + json_text(compile.text(path));
+      first = false;
+    }
+    text += "}";
+  }
+  return "[" + text + "]";
+}
+
 void add_phase(std::string &text, bool &first, std::string_view name, double ms) {
   text.append(first ? "" : ", ").append(json_text(name)).append(": ").append(json_number(ms));
   first = false;
@@ -86,6 +103,8 @@ std::string json_of(const Stats &stats, std::string_view members) {
   member("materialised", std::to_string(compile ? compile.i64("materialised") : 0));
   member("llvm_loaded", compile && compile.boolean("llvm_loaded") ? "true" : "false");
   member("device_kernels", device_kernels_json(compile));
+  member("entries", entries_json(compile));
+  member("entry", json_text(stats.entry));
   member("compile_ms", json_number(compile ? compile.f64("total_ms") : 0));
   member("phases", "{" + phases + "}");
   member("total_ms", json_number(stats.total_ms));

@@ -29,11 +29,13 @@ struct Stats {
   std::vector<std::pair<std::string, double>> phases;  // the client's own, in milliseconds: ("read_ms", 1.2)
   double total_ms = 0;
   uint64_t call_bytes = 0;  // working memory, prepared parameters and outputs of the call
+  std::string entry = {};   // of the executable: which one ran; empty: none did
 };
 
 // {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "launches",
 // "materialised", "llvm_loaded", "device_kernels": [{"entry", "registers", "spill_bytes", "shared_bytes"}] (of
-// --backend cuda), "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}.
+// --backend cuda), "entries": [{"name", "state", "lookup"}] (of --specialize), "entry" (the one that ran, or
+// "general"), "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}.
 // `members` (JSON members, each with a comma after it) come first.
 std::string json_of(const Stats &stats, std::string_view members = {});
 

@@ -4,7 +4,7 @@ import json
 import pathlib
 import re
 
-from harness import CHAIN, LINEAR, Case, main, read_npy, write_npy
+from harness import CHAIN, LINEAR, Case, f32, graph, main, node, read_npy, write_npy
 
 
 class CompileTest(Case):
@@ -19,6 +19,22 @@ class CompileTest(Case):
         self.assertEqual(stats["kernels_compiled"], 0)
         self.assertFalse(stats["llvm_loaded"])
         self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3]))
+
+    def test_an_artifact_has_programs_for_the_sizes_that_were_asked_for(self):
+        artifact = self.compiled(CHAIN, "--specialize", "n=1")
+        write_npy(self.file("x.npy"), [1, 3], [1, 2, 3])
+        stats = self.stats(artifact, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"))
+        self.assertEqual((stats["entry"], stats["llvm_loaded"]), ("n=1", False))
+        self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3]))
+        self.assertEqual(self.stats(artifact, "--random", 1, "--size", "n=2")["entry"], "general")
+
+    def test_a_damaged_program_for_some_sizes_is_refused(self):
+        artifact = pathlib.Path(self.compiled(CHAIN, "--specialize", "n=1"))
+        whole = bytearray(artifact.read_bytes())
+        whole[-1] ^= 0x10
+        artifact.write_bytes(whole)
+        self.assertRegex(self.kiln("run", artifact, "--random", 1, "--size", "n=1", code=1),
+                         r"section 'entries' at offset \d+: wrong checksum")
 
     def test_compile_says_what_it_wrote(self):
         line = self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
@@ -107,9 +123,18 @@ class InspectTest(Case):
         self.assertEqual(description["inputs"][0]["shape"], ["n", 3])
         self.assertEqual(description["backend"], "cpu")
 
-    def test_an_artifact_cannot_be_drawn(self):
+    def test_an_artifact_draws_the_graph_that_it_keeps(self):
         self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
-        self.assertIn("holds none", self.kiln("inspect", self.file("a.kiln"), "--dot", code=2))
+        self.assertTrue(self.kiln("inspect", self.file("a.kiln"), "--dot").startswith("digraph"))
+
+    def test_the_graph_after_passes(self):
+        twice = graph([f32("x", "n")], [node("a", "exp", ["x"]), node("b", "exp", ["x"]), node("y", "add", ["a", "b"])],
+                      ["y"])
+        path = self.write_graph(twice)
+        self.kiln("compile", path, "-o", self.file("a.kiln"))
+        for subject in (path, self.file("a.kiln")):
+            after = json.loads(self.kiln("inspect", subject, "--graph"))
+            self.assertEqual([n["inputs"] for n in after["nodes"]], [["x"], ["a", "a"]])
 
 
 if __name__ == "__main__":

@@ -32,6 +32,20 @@ class HitTest(Case):
         self.assertFalse(warm["llvm_loaded"])
         self.assertEqual(warm["key"], cold["key"])
 
+    def test_a_program_for_some_sizes_is_found_by_itself(self):
+        words = [MODELS / "chars" / "graph.json", "--random", 1, "--size", "batch=1", "--size", "length=8"]
+        sizes = ["--specialize", "length=8,batch=1"]
+        general = self.stats(*words)
+        self.assertEqual((general["entry"], general["entries"]), ("general", []))
+        made, found = self.stats(*words, *sizes), self.stats(*words, *sizes)
+        for stats, lookup in ((made, "MISS"), (found, "HIT")):
+            self.assertEqual(stats["lookup"], "HIT")
+            self.assertEqual(stats["passes_run"], {})
+            self.assertEqual(stats["entries"], [{"name": "batch=1,length=8", "state": "made", "lookup": lookup}])
+            self.assertEqual(stats["entry"], "batch=1,length=8")
+            self.assertEqual(stats["key"], general["key"])
+        self.assertFalse(found["llvm_loaded"])
+
     def test_a_hit_maps_no_compiler(self):
         words = [self.write_graph(CHAIN), self.cache, "--map", *ONE, *TWO]
         cold, warm = self.call(HOST, *words).stdout, self.call(HOST, *words).stdout
