@@ -19,9 +19,11 @@ void report(benchmark::State &state, double value, const std::string &unit, doub
   state.SetLabel(unit);
 }
 
-Program::Program(const std::string &graph_json, int64_t threads, const std::string &mode) {
+Program::Program(const std::string &graph_json, int64_t threads, const std::string &mode,
+                 const std::vector<std::string> &specialize) {
   Options settings, options;
   options.set("mode", mode);
+  options.set("specialize", specialize);
   settings.set("threads", threads);
   settings.set("cache", "off");
   context_ = make<Context>(kiln_context_create, settings.get(), nullptr);

@@ -44,8 +44,9 @@ void guarded(benchmark::State &state) {
 // A graph compiled in a context of its own, with its arrays.
 class Program {
  public:
-  // `threads` 0: one per core. `mode` is the compile's option. The cache is not asked.
-  Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all");
+  // `threads` 0: one per core. `mode` and `specialize` are the compile's options. The cache is not asked.
+  Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all",
+          const std::vector<std::string> &specialize = {});
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
   void bind_file(const std::string &path);           // each tensor of a .safetensors file to the slot of its name
@@ -55,6 +56,7 @@ class Program {
     cli::check(kiln_call_run(call_.get(), args.data(), args.size(), nullptr));
   }
 
+  std::string ran() const { return cli::report_of(kiln_call_report, call_.get()).text("entry"); }  // in the last run
   const cli::Report &compile_report() const { return report_; }
 
  private:
