@@ -8,26 +8,6 @@
 namespace kiln {
 namespace {
 
-// Why no record can be looked up or published for this compile; no reason: it can.
-struct Bypass {
-  std::string reason;
-  std::string strict = {};  // what strict mode says of it; empty: it is as the host asked
-};
-Bypass bypass_of(const Work &work, const PassPtrs &late) {
-  for (const auto &pass : late) {
-    if (pass->uuid || pass->built_in()) continue;
-    const std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
-    return {reason, str_cat(reason, ", which strict mode needs of every late pass: give it a UUID")};
-  }
-  if (!work.cache()) {
-    const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
-    const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
-    return {reason, str_cat("strict mode needs the cache: ", reason)};
-  }
-  if (!work.options.code) return {"no code is wanted"};
-  return {work.wanted_texts() ? "texts of kernels are wanted" : ""};
-}
-
 Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact) {
   KILN_TRY(work.phases.begin("load"));
   work.report.llvm_loaded = work.env.modules->of(*find_backend("cpu").value()).in_memory();
@@ -118,6 +98,21 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
     KILN_ASSIGN(graph, run_pass(*pass, graph, work.env.ops, work.report.passes.emplace_back()));
   }
   return graph;
+}
+
+Bypass bypass_of(const Work &work, const PassPtrs &late) {
+  for (const auto &pass : late) {
+    if (pass->uuid || pass->built_in()) continue;
+    const std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
+    return {reason, str_cat(reason, ", which strict mode needs of every late pass: give it a UUID")};
+  }
+  if (!work.cache()) {
+    const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
+    const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
+    return {reason, str_cat("strict mode needs the cache: ", reason)};
+  }
+  if (!work.options.code) return {"no code is wanted"};
+  return {work.wanted_texts() ? "texts of kernels are wanted" : ""};
 }
 
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target) {

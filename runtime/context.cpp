@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/compile_order.h"
 #include "runtime/entries.h"
 
 namespace kiln {
@@ -106,6 +107,11 @@ void Context::make_later(LaterEntry entry) {
     entry_failures_.push_back(str_cat("entry '", entries[later.number].name(), "' was not made: ", status.message()));
     return Status();
   });
+}
+
+Result<std::string> Context::compile_order(const Graph &graph, const CompileOptions &options) {
+  const PassList snapshot = passes();
+  return kiln::compile_order(environment(snapshot), graph, options);
 }
 
 std::vector<std::string> Context::take_warnings_locked() {

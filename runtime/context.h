@@ -69,6 +69,8 @@ class Context : public std::enable_shared_from_this<Context> {
   bool ends_run(std::string_view loop, int64_t turn) const;
 
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
+  // What it would run, in order; JSON, kiln_compile_passes documents it.
+  Result<std::string> compile_order(const Graph &graph, const CompileOptions &options);
 
   // Waits for saves, lets go of passes and sink. The error tells of saves that failed; closed it is all the same.
   Status close();

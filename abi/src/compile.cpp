@@ -54,6 +54,21 @@ kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const k
   });
 }
 
+kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                                kiln_report **out) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.own_graph(graph, context->context, "graph"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(check.pointer(out, "out"));
+    if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");
+    KILN_ASSIGN(const CompileOptions checked, compile_options(options));
+    KILN_ASSIGN(std::string order, context->context.compile_order(*graph->graph, checked));
+    *out = make_report(std::move(order)).release();
+    return {};
+  });
+}
+
 kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                  const kiln_options *options) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {

@@ -4,7 +4,7 @@
 
 namespace kiln::cli {
 
-extern const Command run_command, compile_command, inspect_command, ops_command, options_command, cache_command,
-    plugin_command, version_command;
+extern const Command run_command, compile_command, inspect_command, passes_command, ops_command, options_command,
+    cache_command, plugin_command, version_command;
 
 }  // namespace kiln::cli

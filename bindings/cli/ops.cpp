@@ -23,11 +23,6 @@ std::string json_of(const Args &args, const Report &op) {
   return samples == text.npos ? text : text.substr(0, samples) + "\n}";
 }
 
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(text.size() + 1, width), ' ');  // what follows does not touch it
-  return text;
-}
-
 // One line a member: name, what else there is, doc.
 void append_args(std::string &text, const Report &op) {
   for (size_t i = 0; i < op.count("args"); ++i) {

@@ -161,6 +161,11 @@ Compiled compile(const Session &session, const Graph &graph, const Options &opti
   return {Executable(executable), Report(report)};
 }
 
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size() + 1, width), ' ');
+  return text;
+}
+
 std::string read_file(const std::string &path) {
   const File file = open_file(path);
   std::string bytes;

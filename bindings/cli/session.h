@@ -80,6 +80,8 @@ struct Compiled {
 // Throws Usage for an option's value that the library does not know.
 Compiled compile(const Session &session, const Graph &graph, const Options &options);
 
+// With blanks behind it, one at least: what follows does not touch it.
+std::string padded(std::string text, size_t width);
 // A graph's JSON, whole.
 std::string read_file(const std::string &path);
 // "-" is standard output.

@@ -10,6 +10,11 @@ const AttrValue *annotation(const Node &node, std::string_view name) {
 
 }  // namespace
 
+std::string described(const Modes &modes) {
+  const std::string forward(name_of(modes.forward));
+  return modes.backward == modes.forward ? forward : str_cat(forward, ", backward ", name_of(modes.backward));
+}
+
 std::optional<std::string> region_of(const Node &node, const Modes &modes) {
   const AttrValue *mark = annotation(node, "kiln.region");
   const bool falls_back = annotation(node, "kiln.fallback") != nullptr;  // false is not kept

@@ -29,6 +29,7 @@ struct Modes {
 
   bool cut() const { return forward != Mode::all || backward != Mode::all; }
 };
+std::string described(const Modes &modes);  // "marked", or "all, backward none"
 
 // The region of an op node, "" for the one without a name. Nothing: it falls back.
 std::optional<std::string> region_of(const Node &node, const Modes &modes);

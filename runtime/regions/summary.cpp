@@ -23,8 +23,7 @@ class Summarizer {
   Summarizer(const LoweredGraphs &graphs, const Modes &modes) : graphs_(graphs), modes_(modes) {}
 
   PartitionSummary run() {
-    out_.mode = name_of(modes_.forward);
-    if (modes_.backward != modes_.forward) out_.mode = str_cat(out_.mode, ", backward ", name_of(modes_.backward));
+    out_.mode = described(modes_);
     add(0, "");
     const bool wants_marks = modes_.forward == Mode::marked || modes_.backward == Mode::marked;
     if (wants_marks && out_.parts.empty())

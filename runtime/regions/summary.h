@@ -32,7 +32,7 @@ struct PartitionSummary {
     std::string by;   // "kernel", "reference", "steps": control flow, whose graphs are cut, too
     std::string why;  // "marked": to fall back; "unmarked"; "mode": nothing is compiled together
   };
-  std::string mode;  // "marked", or "all, backward none"
+  std::string mode;  // described()
   std::vector<Part> parts;
   std::vector<Split> splits;
   std::vector<Fallback> fallbacks;

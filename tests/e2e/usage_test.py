@@ -2,7 +2,7 @@
 
 from harness import CHAIN, LINEAR, SOURCE, Case, main
 
-COMMANDS = ["run", "compile", "inspect", "ops", "cache", "plugin", "version"]
+COMMANDS = ["run", "compile", "inspect", "passes", "ops", "options", "cache", "plugin", "version"]
 
 
 class UsageTest(Case):

@@ -195,6 +195,13 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
+/* What kiln_compile would run, in order; runs none of it. {"backend", "mode", "bypass" (why the cache would not be
+ * asked; "":
+ * it would), "stages": [{"name" (that of a phase in kiln_compile's report), "doc", "steps": what runs in it, in order:
+ * [a pass, as in kiln_context_report, or what is always done, {"name", "doc"}]}]}. Errors: those that
+ * kiln_compile answers before it runs a pass. The caller owns *out. */
+KILN_EXPORT kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                                            kiln_report **out);
 /* Writes the artifact, with the entries that are made by now, into one file. A regular file appears whole or not at
  * all; a FIFO, a device or the target of a link is written in place. KILN_IO says what failed. No options are known
  * yet. */

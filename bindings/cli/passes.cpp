@@ -1,0 +1,61 @@
+// kiln passes: what a compile of a graph would run, in order.
+#include "commands.h"
+#include "session.h"
+
+namespace kiln::cli {
+namespace {
+
+constexpr Flag flags[] = {json_flag,     plugin_flag, backend_flag,  cpu_flag,    arch_flag,
+                          rounding_flag, mode_flag,   fallback_flag, passes_flag, disable_passes_flag,
+                          option_flag,   strict_flag, cache_flag};
+
+// "of fuse_rms_norm.so, version 1, late, priority 0, uuid and file 4f09…".
+std::string described(const Report &report, const std::string &pass) {
+  const auto shown = [&](std::string_view member) { return report.shown(pass + "." + std::string(member)); };
+  const std::string plugin = shown("plugin"), identity = shown("identity");
+  std::string text = plugin.empty() ? "built in" : "of " + plugin;
+  if (const std::string version = shown("version"); !version.empty()) text += ", version " + version;
+  text += ", " + shown("timing") + ", priority " + shown("priority");
+  if (identity == "none" && shown("timing") == "late") return text + ", no identity: the cache is bypassed";
+  if (identity == "none") return text + ", no identity";
+  return identity == "build" ? text : text + ", " + identity + " " + shown("uuid");
+}
+
+std::string text_of(const Report &report) {
+  std::string text = "backend " + report.text("backend") + ", mode " + report.text("mode") + "\n";
+  if (const std::string bypass = report.text("bypass"); !bypass.empty()) text += "BYPASS: " + bypass + "\n";
+  for (size_t i = 0; i < report.count("stages"); ++i) {
+    const std::string stage = path_of("stages", i), steps = stage + ".steps";
+    text += padded(report.text(stage + ".name"), 16) + report.text(stage + ".doc") + "\n";
+    for (size_t k = 0; k < report.count(steps); ++k) {
+      const std::string step = path_of(steps, k);
+      const bool is_pass = report.has(step + ".identity");
+      text += padded("  " + std::string(is_pass ? "pass " : "") + report.text(step + ".name"), 24) + " " +
+              (is_pass ? described(report, step) : report.text(step + ".doc")) + "\n";
+    }
+  }
+  return text;
+}
+
+int run(const Args &args) {
+  const Session session(args);
+  const Subject subject = load(session, args.operands()[0]);
+  if (!subject.graph) throw Usage("passes run on a graph; this is an artifact, whose report is in kiln inspect --json");
+  const Options options = compile_options(args);
+  Report report;
+  try {
+    report = report_of(kiln_compile_passes, session.context(), subject.graph.get(), options.get());
+  } catch (const Failure &failure) {
+    if (failure.code == KILN_UNKNOWN_NAME) throw Usage(failure.what());
+    throw;
+  }
+  print(args.has(json_flag.name) ? report.json() + "\n" : text_of(report));
+  return 0;
+}
+
+}  // namespace
+
+const Command passes_command{"passes", "GRAPH", "Shows what a compile would run, in order, without compiling.", 1, 1,
+                             flags,    run};
+
+}  // namespace kiln::cli

@@ -1,0 +1,89 @@
+#include "runtime/compile_order.h"
+
+#include "jit/base/json_writer.h"
+#include "runtime/compile_steps.h"
+#include "runtime/report/pass_report.h"
+
+namespace kiln {
+namespace {
+
+// One of compile()'s phases, and what of Kiln's own runs in it.
+class Stages {
+ public:
+  void begin(std::string_view name, std::string_view doc) {
+    end();
+    json_.begin_object().member("name", name).member("doc", doc).key("steps").begin_list();
+    open_ = true;
+  }
+  void step(std::string_view name, std::string_view doc) {
+    json_.begin_object().member("name", name).member("doc", doc).end_object();
+  }
+  void passes(const PassPtrs &passes, Stage stage) {
+    for (const auto &pass : passes)
+      if (pass->stage == stage) write_report(*pass, json_);
+  }
+  void end() {
+    if (open_) json_.end_list().end_object();
+    open_ = false;
+  }
+  JsonWriter &json() { return json_; }
+
+ private:
+  JsonWriter json_;
+  bool open_ = false;
+};
+
+void lower_stage(const Work &work, Stages &stages) {
+  const bool cut = work.options.modes().cut();
+  stages.begin("lower", cut ? "each region by itself, equal ones once" : "the whole graph, which is one region");
+  if (cut) {
+    stages.step("inline_calls", "calls that are no region become the nodes that they stand for");
+    stages.step("partition", str_cat("regions by marks, under mode ", described(work.options.modes())));
+  }
+  stages.step("inline_calls", cut ? "what is left of calls" : "calls become the nodes that they stand for");
+  stages.step("widen", "small floats are computed with in f32");
+  stages.step("decompose", "composite ops become simpler ones");
+  stages.step("split_concats", "a concat of very many operands becomes a tree");
+  stages.step("merge_equal_nodes", "what decompositions have in common is computed once");
+  stages.step("lower", "ops become loops");
+}
+
+}  // namespace
+
+Result<std::string> compile_order(const CompileEnvironment &env, const Graph &graph, const CompileOptions &options) {
+  CompileReport unused;
+  Work work{env, options, unused};
+  KILN_TRY(choose_target(work).status());
+  KILN_TRY(verify(graph));
+  KILN_TRY(check_devices(work, graph));
+  KILN_TRY(check_fallback(work));
+  KILN_ASSIGN(const Passes passes, select_passes(work));
+  const Bypass bypass = bypass_of(work, passes.late);
+
+  Stages stages;
+  JsonWriter &json = stages.json();
+  json.begin_object().member("backend", options.backend).member("mode", described(options.modes()));
+  json.member("bypass", bypass.reason).key("stages").begin_list();
+  stages.begin("verify", "the graph as it is given");
+  stages.begin("early passes", "at every compile: the key is of the graph that they make");
+  stages.passes(passes.early, Stage::pre_grad);
+  stages.begin("key", bypass.reason.empty() ? "of graph, options, late passes, target, backend and build"
+                                            : "none: the cache is bypassed");
+  if (bypass.reason.empty()) stages.begin("lookup", "on a HIT nothing else runs but load");
+  if (!work.oracle()) {
+    stages.begin("pre_grad", "on the whole graph");
+    stages.passes(passes.late, Stage::pre_grad);
+    stages.begin("post_grad", "on the whole graph");
+    stages.passes(passes.late, Stage::post_grad);
+    lower_stage(work, stages);
+    stages.begin("fuse", "ops that may share a kernel do");
+    stages.begin("kernels", options.code ? "those that the cache has not are compiled" : "no code is made");
+  }
+  stages.begin("plan", "order, memory and steps of a call");
+  stages.begin("artifact", bypass.reason.empty() ? "written, and published to the cache" : "written");
+  stages.begin("load", "as on a HIT");
+  stages.end();
+  return json.end_list().end_object().take();
+}
+
+}  // namespace kiln

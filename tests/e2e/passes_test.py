@@ -1,0 +1,68 @@
+"""kiln passes: what a compile would run, in order."""
+
+import json
+
+from harness import CHAIN, PLUGINS, Case, main
+
+FUSE, FOLD = PLUGINS / "fuse_rms_norm.so", PLUGINS / "fold_batch_norm.so"
+
+
+class PassesTest(Case):
+    def told(self, *words):
+        return json.loads(self.kiln("passes", self.write_graph(CHAIN), "--json", *words))
+
+    def stages(self, *words):
+        return {stage["name"]: [step["name"] for step in stage["steps"]] for stage in self.told(*words)["stages"]}
+
+    def compiled(self, *words):
+        return self.stats(self.write_graph(CHAIN), "--random", 1, "--size", "n=2", *words)
+
+    def test_the_stages_are_the_phases_of_a_compile(self):
+        for words in ([], ["--mode", "marked"], ["--backend", "reference"]):
+            ran = self.compiled(*words)
+            self.assertEqual(ran["lookup"], "MISS")
+            told = [name.replace(" ", "_") + "_ms" for name in self.stages(*words)]
+            self.assertEqual([*told, "read_ms", "bind_ms", "run_ms"], list(ran["phases"]))
+
+    def test_a_bypassed_cache_is_not_looked_up(self):
+        self.assertEqual(self.told()["bypass"], "")
+        told = self.told("--option", "cache=false")
+        self.assertEqual(told["bypass"], "cache off")
+        self.assertNotIn("lookup", [stage["name"] for stage in told["stages"]])
+        self.assertIn("\nBYPASS: cache off\n", self.kiln("passes", self.write_graph(CHAIN), "--option", "cache=false"))
+
+    def test_passes_of_plugins_stand_where_they_run(self):
+        plugins = ["--plugin", FUSE, "--plugin", FOLD]
+        stages = self.stages(*plugins)
+        self.assertEqual(stages["post_grad"], ["cse", "fuse_rms_norm", "fold_batch_norm"])
+        self.assertEqual(list(self.compiled(*plugins)["passes_run"]), stages["post_grad"])
+        self.assertEqual(self.stages(*plugins, "--passes", "fold_batch_norm")["post_grad"], ["cse", "fold_batch_norm"])
+        self.assertEqual(self.stages(*plugins, "--disable-passes", "cse")["post_grad"],
+                         ["fuse_rms_norm", "fold_batch_norm"])
+        self.assertRegex(self.kiln("passes", self.write_graph(CHAIN), *plugins),
+                         r"\n  pass fuse_rms_norm +of fuse_rms_norm, version \S+, late, priority 0, uuid and file 6d1f8a52")
+
+    def test_the_oracle_runs_no_pass(self):
+        self.assertEqual(sum(self.stages("--plugin", FUSE, "--backend", "reference").values(), []), [])
+
+    def test_regions_are_cut_before_they_are_lowered(self):
+        self.assertNotIn("partition", self.stages()["lower"])
+        lower = self.stages("--mode", "marked")["lower"]
+        self.assertLess(lower.index("partition"), lower.index("decompose"))
+
+    def test_nothing_is_compiled(self):
+        self.told()
+        self.assertEqual(self.kiln("cache", "ls"), "")
+
+    def test_what_a_compile_would_refuse_is_refused(self):
+        path = self.write_graph(CHAIN)
+        self.assertIn("no pass is named 'cse2'; there are: cse", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
+        self.assertIn("'cpi'", self.kiln("passes", path, "--backend", "cpi", code=2))
+
+    def test_an_artifact_has_run_its_passes(self):
+        self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
+        self.assertIn("this is an artifact", self.kiln("passes", self.file("a.kiln"), code=2))
+
+
+if __name__ == "__main__":
+    main()
