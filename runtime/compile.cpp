@@ -17,10 +17,9 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   const CompileOptions &options = work.options;
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
-  KILN_TRY(work.phases.begin("lower"));
   const bool ordered = options.rounding == Rounding::strict;
   const LowerOptions how{.backend = options.backend, .round_all = ordered, .modes = options.modes()};
-  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(whole, work.env.ops, how));
+  KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, whole, how));
   KILN_TRY(work.phases.begin("fuse"));
   KILN_ASSIGN(work.report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
   work.report.partition = summarize(lowered, how.modes);
@@ -65,6 +64,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(cuts_of(work).status());
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
+  work.lower = passes.lower;
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
   // 2 the graph's key; 3 a record of it
@@ -84,7 +84,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 9 programs for some sizes, beside it
   KILN_TRY(phases.begin("entries"));
-  const auto maker = std::make_shared<const EntryMaker>(EntryMaker{options, target, graph, whole});
+  const auto maker = std::make_shared<const EntryMaker>(EntryMaker{options, target, graph, whole, passes.lower});
   KILN_TRY(make_entries(env, maker, entries, compiled.executable, report));
   return compiled;
 }

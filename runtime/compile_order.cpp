@@ -2,6 +2,7 @@
 
 #include "jit/base/json_writer.h"
 #include "runtime/compile_steps.h"
+#include "runtime/entries.h"
 #include "runtime/report/pass_report.h"
 
 namespace kiln {
@@ -33,19 +34,33 @@ class Stages {
   bool open_ = false;
 };
 
-void lower_stage(const Work &work, Stages &stages) {
+void lower_steps(const Work &work, const PassPtrs &late, Stages &stages) {
   const bool cut = work.options.modes().cut();
-  stages.begin("lower", cut ? "each region by itself, equal ones once" : "the whole graph, which is one region");
   if (cut) {
     stages.step("inline_calls", "calls that are no region become the nodes that they stand for");
     stages.step("partition", str_cat("regions by marks, under mode ", described(work.options.modes())));
   }
   stages.step("inline_calls", cut ? "what is left of calls" : "calls become the nodes that they stand for");
+  stages.passes(late, Stage::lower);
   stages.step("widen", "small floats are computed with in f32");
   stages.step("decompose", "composite ops become simpler ones");
   stages.step("split_concats", "a concat of very many operands becomes a tree");
   stages.step("merge_equal_nodes", "what decompositions have in common is computed once");
   stages.step("lower", "ops become loops");
+}
+
+// From the graph that the pipeline leaves to kernels.
+void code_stages(const Work &work, const Graph &graph, const Cuts &cuts, const PassPtrs &late, Stages &stages) {
+  if (cuts.any_in(graph)) {
+    stages.begin("pieces", "each is looked up by itself; what is not found is made so:");
+    lower_steps(work, late, stages);
+    return;
+  }
+  stages.begin("lower", work.options.modes().cut() ? "each region by itself, equal ones once"
+                                                   : "the whole graph, which is one region");
+  lower_steps(work, late, stages);
+  stages.begin("fuse", "ops that may share a kernel do");
+  stages.begin("kernels", work.options.code ? "those that the cache has not are compiled" : "no code is made");
 }
 
 }  // namespace
@@ -57,6 +72,8 @@ Result<std::string> compile_order(const CompileEnvironment &env, const Graph &gr
   KILN_TRY(verify(graph));
   KILN_TRY(check_devices(work, graph));
   KILN_TRY(check_fallback(work));
+  KILN_ASSIGN(const Cuts cuts, cuts_of(work));
+  KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   const Bypass bypass = bypass_of(work, passes.late);
 
@@ -75,13 +92,12 @@ Result<std::string> compile_order(const CompileEnvironment &env, const Graph &gr
     stages.passes(passes.late, Stage::pre_grad);
     stages.begin("post_grad", "on the whole graph");
     stages.passes(passes.late, Stage::post_grad);
-    lower_stage(work, stages);
-    stages.begin("fuse", "ops that may share a kernel do");
-    stages.begin("kernels", options.code ? "those that the cache has not are compiled" : "no code is made");
+    code_stages(work, graph, cuts, passes.late, stages);
   }
   stages.begin("plan", "order, memory and steps of a call");
   stages.begin("artifact", bypass.reason.empty() ? "written, and published to the cache" : "written");
   stages.begin("load", "as on a HIT");
+  if (!entries.empty()) stages.begin("entries", "for each of the sizes the same, from lower on");
   stages.end();
   return json.end_list().end_object().take();
 }

@@ -16,15 +16,17 @@ struct MadePiece {
   std::vector<std::string> texts = {};
 };
 
-// The way of a whole graph from its key on, but for the passes, which have run. A piece is keyed as a graph by itself,
-// wherever it was cut from.
+// The way of a whole graph from its key on, but for the passes, which have run unless they are of stage lower. A piece
+// is keyed as a graph by itself, wherever it was cut from.
 Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &target, PieceReport &out) {
   CompileOptions options = outer.options;
   options.split_at.clear();
   options.strict = options.require_hit = false;  // of the whole
   CompileReport report;
   Work work{outer.env, options, report};
-  KILN_ASSIGN(Artifact artifact, identify(work, *graph, {}, target));
+  work.lower = outer.lower;
+  KILN_ASSIGN(Artifact artifact, identify(work, *graph, work.lower, target));
+  report.stages.back().stage = "piece";
   MadePiece made;
   KILN_ASSIGN(made.program, find_artifact(work, *graph, artifact));
   if (made.program) {

@@ -86,6 +86,7 @@ Result<Passes> select_passes(const Work &work) {
   Passes passes;
   for (auto &pass : selected) {
     if (work.oracle()) continue;
+    if (pass->stage == Stage::lower) passes.lower.push_back(pass);
     (pass->early() ? passes.early : passes.late).push_back(std::move(pass));
   }
   return passes;
@@ -93,11 +94,27 @@ Result<Passes> select_passes(const Work &work) {
 
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph) {
   KILN_TRY(work.phases.begin(phase));
+  std::optional<Digest> made;
   for (const auto &pass : passes) {
     if (pass->stage != stage) continue;
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.env.ops, work.report.passes.emplace_back()));
+    PassRun &run = work.report.passes.emplace_back(run_of(*pass));
+    KILN_ASSIGN(graph, run_pass(*pass, graph, work.env.ops, run));
+    made = run.digest = digest_of(*graph);
   }
+  // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
+  std::vector<StageDigest> &stages = work.report.stages;
+  if (!stages.empty()) stages.push_back({std::string(phase), made.value_or(stages.back().digest)});
   return graph;
+}
+
+Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how) {
+  KILN_TRY(work.phases.begin("lower"));
+  std::vector<PassRun> &runs = work.report.passes;
+  for (const auto &pass : work.lower) runs.push_back(run_of(*pass));
+  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size())};
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.env.ops, how, lower));
+  work.report.stages.push_back({"lower", digest_of(lowered)});
+  return lowered;
 }
 
 Bypass bypass_of(const Work &work, const PassPtrs &late) {
@@ -125,11 +142,13 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
     work.report.lookup = Outcome::bypass;
     work.report.reason = std::move(bypass.reason);
     if (work.options.strict && !bypass.strict.empty()) return invalid(bypass.strict);
+    work.report.stages.push_back({"early passes", digest_of(graph)});
     return artifact;
   }
   const std::string options = keyed_text(work.options);
   KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
   artifact.graph_key = work.report.key = graph_key(artifact.components);
+  work.report.stages.push_back({"early passes", artifact.components.front().digest});  // that of the graph
   return artifact;
 }
 

@@ -16,6 +16,8 @@
 
 namespace kiln {
 
+using PassPtrs = std::vector<std::shared_ptr<const Pass>>;
+
 // What every step of one compile may ask and tell.
 struct Work {
   const CompileEnvironment &env;
@@ -25,6 +27,7 @@ struct Work {
   InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
   std::optional<Lookup> record = {};  // of a hit that a record was read for
   FixedAs fixed = {};                 // of an entry
+  PassPtrs lower = {};                // Passes::lower, once they are selected
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
@@ -34,9 +37,9 @@ struct Work {
   }
 };
 
-using PassPtrs = std::vector<std::shared_ptr<const Pass>>;
 struct Passes {
   PassPtrs early, late;  // early: run before the key is made, on every compile
+  PassPtrs lower;        // those of `late` that run on regions
 };
 using ExecutablePtr = std::shared_ptr<const Executable>;
 
@@ -49,6 +52,8 @@ Status check_fallback(const Work &work);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
+// Those of work.lower run on each region.
+Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how);
 
 // Why no record can be looked up or published for this compile; no reason: it can.
 struct Bypass {

@@ -60,6 +60,7 @@ Status make_entry(const CompileEnvironment &env, const EntryMaker &maker, const 
                   CompileReport &report) {
   const Entries::Entry &entry = general.entries()[number];
   Work work{env, maker.options, report};
+  work.lower = maker.lower;
   report.target = maker.target.name();
   report.backend = maker.options.backend;
   const Artifact &of_all = general.artifact();
@@ -97,7 +98,7 @@ Status make_entries(const CompileEnvironment &env, const std::shared_ptr<const E
                     const std::vector<FixedSizes> &sizes, const std::shared_ptr<const Executable> &general,
                     CompileReport &report) {
   const SpecializeWhen when = maker->options.specialize_when;
-  const bool is_later = when != SpecializeWhen::ahead && env.later;
+  const bool is_later = when != SpecializeWhen::ahead && env.later && maker->lower.empty();
   Entries::Ask ask;
   if (is_later) {
     // Not the executable itself, which has the function: whoever asks holds it.

@@ -18,13 +18,16 @@ struct EntryMaker {
   Target target;
   GraphPtr given;  // what the key is of
   GraphPtr whole;  // after passes; null: none ran, and the executable's artifact keeps it
+  std::vector<std::shared_ptr<const Pass>> lower;  // passes that run on its regions
 };
 
-// Makes one entry of the executable, or takes it from the cache. Runs no pass. Errors are a compile's.
+// Makes one entry of the executable, or takes it from the cache. Of passes, runs those of stage lower. Errors are a
+// compile's.
 Status make_entry(const CompileEnvironment &env, const EntryMaker &maker, const Executable &general, size_t number,
                   CompileReport &report);
 
-// Of the sizes, entries of the executable that nobody else has yet: made here, or given to `env.later`.
+// Of the sizes, entries of the executable that nobody else has yet: made here, or given to `env.later`. Passes run on
+// the thread of their compile alone: where there are some of stage lower, all is made here.
 Status make_entries(const CompileEnvironment &env, const std::shared_ptr<const EntryMaker> &maker,
                     const std::vector<FixedSizes> &sizes, const std::shared_ptr<const Executable> &general,
                     CompileReport &report);

@@ -15,6 +15,17 @@ kiln_executable *make_executable(const std::shared_ptr<Context> &context,
       .magic = {}, .live = {context, &LiveCounts::executables}, .executable = std::move(executable)};
 }
 
+// The options of a compile, once all that it is given is checked.
+Result<CompileOptions> compile_request(const Checks &check, kiln_context *context, const kiln_graph *graph,
+                                       const kiln_options *options, const void *out) {
+  KILN_TRY(check.handle(context, "context"));
+  KILN_TRY(check.own_graph(graph, context->context, "graph"));
+  KILN_TRY(check.optional_handle(options, "options"));
+  KILN_TRY(check.pointer(out, "out"));
+  if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");
+  return compile_options(options);
+}
+
 // The error with the compile's report on it.
 Status with_report(const Status &status, const CompileReport &report) {
   auto info = std::make_shared<ErrorInfo>(*status.info());
@@ -37,12 +48,7 @@ using namespace kiln::abi;
 kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                          kiln_executable **out, kiln_report **out_report) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    KILN_TRY(check.own_graph(graph, context->context, "graph"));
-    KILN_TRY(check.optional_handle(options, "options"));
-    KILN_TRY(check.pointer(out, "out"));
-    if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");
-    KILN_ASSIGN(const CompileOptions checked, compile_options(options));
+    KILN_ASSIGN(const CompileOptions checked, compile_request(check, context, graph, options, out));
     const std::shared_ptr<Context> shared = share(context);  // alive even if another thread destroys the handle
     CompileReport report;
     Result<Compiled> compiled = shared->compile(graph->graph, checked, report);
@@ -57,12 +63,7 @@ kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const k
 kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                 kiln_report **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    KILN_TRY(check.own_graph(graph, context->context, "graph"));
-    KILN_TRY(check.optional_handle(options, "options"));
-    KILN_TRY(check.pointer(out, "out"));
-    if (!graph->graph) return check.fail("graph is the view of an edit; finish that edit first");
-    KILN_ASSIGN(const CompileOptions checked, compile_options(options));
+    KILN_ASSIGN(const CompileOptions checked, compile_request(check, context, graph, options, out));
     KILN_ASSIGN(std::string order, context->context.compile_order(*graph->graph, checked));
     *out = make_report(std::move(order)).release();
     return {};

@@ -26,9 +26,9 @@ struct Callbacks {
 Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.stage < KILN_STAGE_PRE_GRAD || pass.stage > KILN_STAGE_LOWER)
     return check.fail("pass->stage: no stage has number ", pass.stage);
-  if (pass.stage == KILN_STAGE_JOINT || pass.stage == KILN_STAGE_LOWER)
-    return error(Code::unimplemented, "pass->stage: passes of stage ",
-                 pass.stage == KILN_STAGE_JOINT ? "joint" : "lower", " do not run yet; pre_grad and post_grad do");
+  if (pass.stage == KILN_STAGE_JOINT)
+    return error(Code::unimplemented,
+                 "pass->stage: passes of stage joint do not run yet; those of pre_grad, post_grad and lower do");
   if (pass.timing > KILN_TIMING_EARLY) return check.fail("pass->timing: no timing has number ", pass.timing);
   if (pass.timing == KILN_TIMING_EARLY && pass.stage != KILN_STAGE_PRE_GRAD)
     return check.fail("pass->timing: only passes of stage pre_grad can be early");

@@ -5,6 +5,7 @@
 
 #include "runtime/graph/graph.h"
 #include "runtime/graph/nesting.h"
+#include "runtime/graph/verify_part.h"
 
 namespace kiln {
 namespace {
@@ -162,11 +163,13 @@ void collect(const Shape &dims, std::set<std::string> &out) {
   for (const Dim &dim : dims) dim.collect_symbols(out);
 }
 
-Status check_symbols(const Graph &g) {
+Status check_symbols(const Graph &g, bool is_part) {
   std::set<std::string> bound;
   for (uint32_t id : g.inputs())
     for (const Dim &dim : g.find(id)->results[0].dims)
       if (dim.kind() == Expr::Kind::symbol) bound.insert(dim.symbol_name());
+  for (const auto &[name, info] : g.symbols())
+    if (is_part && !g.resolver(name)) bound.insert(name);
   const std::set<std::string> by_inputs = bound;
   for (const Node &node : g.nodes())
     for (const ResolvedSymbol &symbol : node.symbols)
@@ -201,7 +204,7 @@ Status check_symbols(const Graph &g) {
   return {};
 }
 
-Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done) {
+Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done, bool is_part = false) {
   if (depth > deepest_nesting) return broken("nesting", "by the graph: nested deeper than ", deepest_nesting);
   // Each relies on those before it.
   KILN_TRY(check_names(g));
@@ -222,7 +225,7 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done) {
   KILN_TRY(check_types(g));
   KILN_TRY(check_storage(g));
   KILN_TRY(check_mutation(g, depth > 0));
-  return check_symbols(g);
+  return check_symbols(g, is_part);
 }
 
 // ---- the signature
@@ -272,6 +275,11 @@ Status verify(const Graph &graph) {
   if (graph.is_verified()) return {};
   std::set<const Graph *> done;
   return verify_at(graph, 0, done);
+}
+
+Status verify_part(const Graph &graph) {
+  std::set<const Graph *> done;
+  return verify_at(graph, 0, done, true);
 }
 
 Status verify_same_signature(const Graph &before, const Graph &after) {

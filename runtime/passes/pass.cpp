@@ -8,6 +8,8 @@ std::string_view name_of(Stage stage) {
       return "pre_grad";
     case Stage::post_grad:
       return "post_grad";
+    case Stage::lower:
+      return "lower";
   }
   return "unknown";
 }

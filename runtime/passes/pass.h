@@ -16,7 +16,7 @@
 namespace kiln {
 
 // Numbers are KILN_STAGE_* and KILN_TIMING_*.
-enum class Stage : uint8_t { pre_grad = 1, post_grad = 3 };
+enum class Stage : uint8_t { pre_grad = 1, post_grad = 3, lower = 4 };
 enum class Timing : uint8_t { by_identity = 0, late = 1, early = 2 };  // by_identity: late with an identity, else early
 std::string_view name_of(Stage stage);
 

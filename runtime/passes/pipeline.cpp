@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "runtime/graph/verify_part.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/passes/nested_graphs.h"
 
@@ -23,10 +24,11 @@ constexpr bool debug_build = true;
 #endif
 
 // The pass's result, verified: built-in passes are checked in debug builds only.
-Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context) {
+Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context, bool is_part) {
   const bool check = debug_build || !pass.built_in();
-  if (context.replacement && check) KILN_TRY(verify(*context.replacement));
-  KILN_ASSIGN(GraphPtr after, context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check));
+  KILN_ASSIGN(GraphPtr after,
+              context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check && !is_part));
+  if (check) KILN_TRY(is_part ? verify_part(*after) : verify(*after));  // once: a graph knows that it is verified
   if (check) KILN_TRY(verify_same_signature(before, *after));
   // Built-in passes may let outputs share (cse does): the planner gives each a buffer of its own.
   if (!pass.built_in()) KILN_TRY(verify_same_sharing(before, *after));
@@ -34,8 +36,8 @@ Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &cont
 }
 
 // The pass on one graph, whose nested graphs it has been on. `where` is for messages: "in the graph of node 'a': ".
-Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const std::string &where,
-                        PassRun &run) {
+Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const Where &in, PassRun &run) {
+  const std::string &where = in.text;
   const uint64_t nodes = graph->nodes().size();
   ++run.runs;
   run.nodes_before += nodes;
@@ -48,7 +50,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   const auto refuse = [&](std::string_view what) { return blame(pass, Code::plugin_failed, str_cat(where, what)); };
   if (!context.done) return refuse("returned without saying that it is done (kiln_pass_done)");
   if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
-  Result<GraphPtr> after = commit(pass, *graph, context);
+  Result<GraphPtr> after = commit(pass, *graph, context, in.is_part);
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
   run.rewrites += context.rewrites;
   run.nodes_after += (*after)->nodes().size() - nodes;
@@ -113,16 +115,34 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::opt
   return selected;
 }
 
-Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run) {
+PassRun run_of(const Pass &pass) { return {.name = pass.name, .stage = std::string(name_of(pass.stage))}; }
+
+Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run,
+                          const Where &where) {
   const auto start = std::chrono::steady_clock::now();
-  out_run = {.name = pass.name, .stage = std::string(name_of(pass.stage))};
-  const auto on_nested = [&](const GraphPtr &nested, const std::string &where) {
-    return run_on(pass, nested, ops, str_cat("in the graph of ", where, ": "), out_run);
+  const auto on_nested = [&](const GraphPtr &nested, const std::string &carrier) {
+    return run_on(pass, nested, ops, {str_cat(where.text, "in the graph of ", carrier, ": ")}, run);
   };
   KILN_ASSIGN(const GraphPtr whole, rewrite_nested(graph, on_nested));
-  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, "", out_run));
-  out_run.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, where, run));
+  run.ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return after;
+}
+
+Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where) {
+  if (lower.passes.empty()) return region;
+  const auto inlined = [&](const GraphPtr &nested, const std::string &) { return inline_calls(nested, ops); };
+  KILN_ASSIGN(region, inline_calls(std::move(region), ops));
+  KILN_ASSIGN(region, rewrite_nested(region, inlined));
+  for (size_t i = 0; i < lower.passes.size(); ++i) {
+    PassRun &run = lower.runs[i];
+    KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where));
+    ByteWriter digests;
+    digests.raw(run.digest.bytes);
+    digests.raw(digest_of(*region).bytes);
+    run.digest = digest_of(digests.bytes());
+  }
+  return region;
 }
 
 }  // namespace kiln

@@ -17,7 +17,9 @@ struct PassRun {
   std::string name, stage;
   uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0;
   double ms = 0;
+  Digest digest = {};  // of the graph that it made; of stage lower of the regions' digests, in order
 };
+PassRun run_of(const Pass &pass);  // that has not begun
 
 // Built-ins and registered passes. A value: a compile takes a snapshot.
 class PassList {
@@ -37,8 +39,21 @@ class PassList {
 };
 
 // Runs one pass on each graph nested in `graph`, once and innermost first, then on `graph`: edit, done, verify, commit.
-// On failure the error names plugin, pass, invariant and node, and the caller still has the graph it gave. The run's
-// counts are sums over these graphs.
-Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &out_run);
+// On failure the error names plugin, pass, `where` ("in region 'a': "), invariant and node, and the caller still has
+// the graph it gave. Adds what it did, on all these graphs, to `run`.
+struct Where {
+  std::string text = {};
+  bool is_part = false;  // of a graph, which binds the symbols that it declares (graph/verify_part.h)
+};
+Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run,
+                          const Where &where = {});
+
+// The passes of stage lower, and their runs, one each.
+struct LowerPasses {
+  std::span<const std::shared_ptr<const Pass>> passes = {};
+  std::span<PassRun> runs = {};
+};
+// Runs them on a region's graph. For them its calls are inlined, and those of graphs that its nodes carry.
+Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where);
 
 }  // namespace kiln

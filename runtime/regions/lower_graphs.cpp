@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "runtime/ops/nested.h"
@@ -47,15 +48,15 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
 // Graphs that are lowered, each once.
 class Lowering {
  public:
-  Lowering(const OpTable &ops, const LowerOptions &options) : ops_(ops), options_(options) {}
+  Lowering(const OpTable &ops, const LowerOptions &options, const LowerPasses &passes)
+      : ops_(ops), options_(options), passes_(passes) {}
 
   Result<LoweredGraphs> run(const GraphPtr &graph) {
-    enter({.graph = graph});
+    enter({.graph = graph, .is_region = !options_.modes.cut()});
     for (size_t i = 0; i < open_.size(); ++i) {
       const Open next = open_[i];
-      KILN_ASSIGN(LoweredGraph lowered, options_.modes.cut() && !next.owned
-                                            ? cut(next.graph, ops_, options_)
-                                            : lower_one(next.graph, ops_, options_, next.nested));
+      KILN_ASSIGN(LoweredGraph lowered,
+                  options_.modes.cut() && !next.owned ? cut(next.graph, ops_, options_) : lower(next));
       lowered.owned = next.owned;
       for (const LoweredRegion &region : lowered.regions) enter_inner(*lowered.graph, region.region, next);
       out_.graphs.push_back(std::move(lowered));
@@ -67,11 +68,28 @@ class Lowering {
   struct Open {
     GraphPtr graph;
     bool nested = false, owned = false;
+    bool is_region = false;  // and not what a node of one carries
+    std::string name = {};   // of the region
   };
+
+  Result<LoweredGraph> lower(const Open &open) const {
+    GraphPtr graph = open.graph;
+    if (open.is_region) {
+      const Where where{open.owned ? str_cat("in region '", open.name, "': ") : "", open.owned};
+      KILN_ASSIGN(graph, run_lower_passes(passes_, std::move(graph), ops_, where));
+    }
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options_, open.nested));
+    lowered.given = open.graph;
+    return lowered;
+  }
 
   void enter_inner(const Graph &graph, const Region &region, const Open &outer) {
     if (region.kind == Region::Kind::part) {
-      enter_part({.graph = region.graph, .nested = outer.nested, .owned = true});
+      enter_part({.graph = region.graph,
+                  .nested = outer.nested,
+                  .owned = true,
+                  .is_region = region.name.has_value(),
+                  .name = region.name.value_or("")});
     } else if (region.kind == Region::Kind::control) {
       for (const auto &[name, nested] : nested_graphs(*graph.find(region.node)))
         enter({.graph = nested, .nested = true, .owned = outer.owned});
@@ -83,7 +101,8 @@ class Lowering {
   }
   // Found by the graph that carries it, which no part owns.
   void enter_part(Open part) {
-    const auto key = std::pair(digest_of(*part.graph), part.nested);
+    const bool passes_run = part.is_region && !passes_.passes.empty();
+    const auto key = std::tuple(digest_of(*part.graph), part.nested, passes_run);
     const auto [known, is_new] = parts_.try_emplace(key, open_.size());
     out_.numbers[{part.graph.get(), false}] = known->second;
     if (is_new) open_.push_back(std::move(part));
@@ -91,15 +110,23 @@ class Lowering {
 
   const OpTable &ops_;
   const LowerOptions &options_;
+  const LowerPasses &passes_;
   LoweredGraphs out_;
   std::vector<Open> open_;
-  std::map<std::pair<Digest, bool>, size_t> parts_;
+  std::map<std::tuple<Digest, bool, bool>, size_t> parts_;  // that is nested, that is a region on which passes run
 };
 
 }  // namespace
 
-Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options) {
-  return Lowering(ops, options).run(graph);
+Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options,
+                                   const LowerPasses &passes) {
+  return Lowering(ops, options, passes).run(graph);
+}
+
+Digest digest_of(const LoweredGraphs &graphs) {
+  ByteWriter digests;
+  for (const LoweredGraph &graph : graphs.graphs) digests.raw(digest_of(*graph.graph).bytes);
+  return digest_of(digests.bytes());
 }
 
 namespace {

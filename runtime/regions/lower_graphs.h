@@ -9,6 +9,7 @@
 
 #include "jit/kernel/fuse.h"
 #include "runtime/graph/graph.h"
+#include "runtime/passes/pipeline.h"
 #include "runtime/regions/lower.h"
 #include "runtime/regions/region.h"
 #include "runtime/regions/turn.h"
@@ -39,8 +40,12 @@ struct LoweredGraphs {
 
 // Inlines calls, widens, decomposes, partitions and lowers `graph` and, each once, the graphs that are nested in it.
 // Modes that cut it do so first: then this is done to each part, of which equal ones, but for names, are lowered once,
-// and to nested graphs of parts. Not fused yet.
-Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options);
+// and to nested graphs of parts. Passes of stage lower run on what is a region, its nested graphs included, once it is
+// flat but for these; what falls back is none. Not fused yet.
+Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options,
+                                   const LowerPasses &passes = {});
+// Of all graphs, as they are lowered.
+Digest digest_of(const LoweredGraphs &graphs);
 
 // Fuses all regions of code. A scan whose turns fuse into one kernel becomes code; a graph that only such nodes carry
 // has no regions any more. Returns the sum of their kernel::Fused::materialised.

@@ -20,6 +20,16 @@ void write_texts(std::string_view name, std::span<const std::string> texts, Json
   json.end_list();
 }
 
+// "" for a pass that ran on nothing.
+std::string hex_of(const Digest &digest) { return digest == Digest() ? std::string() : digest.hex(); }
+
+void write_stages(std::span<const StageDigest> stages, JsonWriter &json) {
+  json.key("stages").begin_list();
+  for (const StageDigest &stage : stages)
+    json.begin_object().member("stage", stage.stage).member("digest", hex_of(stage.digest)).end_object();
+  json.end_list();
+}
+
 void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.key("partition").begin_object().member("mode", partition.mode);
   json.key("regions").begin_list();
@@ -92,7 +102,7 @@ void write_guards(const FixedSizes &sizes, JsonWriter &json) {
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
   json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
-  json.member("key", report.key == Digest{} ? "" : report.key.hex());
+  json.member("key", hex_of(report.key));
   json.key("passes_run").begin_object();
   for (const PassRun &pass : report.passes) json.member(pass.name, pass.rewrites);
   json.end_object();
@@ -109,9 +119,12 @@ std::string to_json(const CompileReport &report) {
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage);
     json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
-    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
+    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    json.member("digest", hex_of(pass.digest)).end_object();
   }
-  json.end_list().key("pieces").begin_list();
+  json.end_list();
+  write_stages(report.stages, json);
+  json.key("pieces").begin_list();
   uint64_t compiled = 0;
   for (const PieceReport &piece : report.pieces) {
     begin_piece(piece, json);
@@ -146,9 +159,11 @@ std::string provenance_json(const CompileReport &report) {
   json.begin_object().key("passes").begin_list();
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage).member("rewrites", pass.rewrites);
-    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after).end_object();
+    json.member("runs", pass.runs).member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
+  write_stages(report.stages, json);
   if (report.partition) write_partition(*report.partition, json);
   if (report.pieces.empty()) return json.end_object().take();
   json.key("pieces").begin_list();

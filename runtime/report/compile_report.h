@@ -35,11 +35,18 @@ struct EntryReport {
   std::shared_ptr<CompileReport> made;  // null: later
 };
 
+// Of the graph behind a stage of passes; of stage lower of all that is made of it, once it is decomposed.
+struct StageDigest {
+  std::string stage;
+  Digest digest;
+};
+
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;
   Digest key;  // zero: bypassed or cache off
   std::vector<PassRun> passes;
+  std::vector<StageDigest> stages;  // those that the compile came through; "piece": of a piece as it was cut out
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
   uint32_t materialised = 0;                             // kernel::Fused; on a HIT 0, for nothing is fused
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
@@ -55,10 +62,10 @@ struct CompileReport {
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
-//  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
-//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
-//  provenance_json()}
+//  "stage", "rewrites", ...}], "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or
+//  "lookup" and "reason"}], "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" |
+//  "later", and of one that is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}],
+//  "made": provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<Image> device_kernels(const Artifact &artifact);
@@ -68,8 +75,9 @@ void write_device_kernels(std::span<const Image> images, JsonWriter &json);
 // "guards": [{"symbol", "value"}]. `json` is inside an object.
 void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
-// {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], "partition": {"mode", "regions": [{"name",
-// "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with"}], "fallbacks":
+// {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "stages": [{"stage",
+// "digest"}], "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs", "kernels", "same_as"}],
+// "splits": [{"region", "node", "why", "with"}], "fallbacks":
 // [{"node", "op", "inputs", "by", "why"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
 // "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
 std::string provenance_json(const CompileReport &report);

@@ -47,6 +47,46 @@ TEST_F(PassTest, RewritesAreReported) {
   EXPECT_EQ(host::i64(compiled.report, "passes_run.test"), 1);
 }
 
+TEST_F(PassTest, OfStageLowerRunsOnARegion) {
+  // y = neg(x) is in no region; the other two cancel, and the region's input is y.
+  graph = host::parse(context.get(), R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]},
+                {"name": "once", "op": "neg", "inputs": ["y"], "annotations": {"kiln.region": {"text": "r"}}},
+                {"name": "twice", "op": "neg", "inputs": ["once"], "annotations": {"kiln.region": {"text": "r"}}},
+                {"name": "z", "op": "abs", "inputs": ["twice"], "annotations": {"kiln.region": {"text": "r"}}}],
+      "outputs": [{"name": "z", "value": "z"}]})");
+  std::vector<std::string> seen;
+  TestPass &pass = make([&](kiln_pass_call *call) {
+    const kiln_graph *view = kiln_edit_view(kiln_pass_edit(call));
+    kiln_node nodes[8] = {};
+    uint64_t count = 0;
+    EXPECT_OK(kiln_graph_nodes(view, nodes, 8, &count));
+    for (uint64_t i = 0; i < count; i++) {
+      kiln_text name{};
+      EXPECT_OK(kiln_node_name(view, nodes[i], &name));
+      seen.emplace_back(name.data, name.size);
+      kiln_attr attr{};
+      uint64_t annotations = 0;
+      EXPECT_OK(kiln_node_annotations(view, nodes[i], &attr, 1, &annotations));
+      EXPECT_EQ(annotations, 0u) << "marks have been obeyed";
+    }
+    return drop_double_negation(call);
+  });
+  pass.pass.stage = KILN_STAGE_LOWER;
+  pass.identify();
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
+  });
+  ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
+  EXPECT_EQ(seen, (std::vector<std::string>{"in0", "once", "twice", "z"}));
+  EXPECT_EQ(host::i64(compiled.report, "passes_run.test"), 1);
+  EXPECT_EQ(host::text(compiled.report, "passes.1.stage"), "lower");
+  EXPECT_EQ(host::text(compiled.report, "passes.1.digest"), host::text(compiled.report, "made.passes.1.digest"));
+  EXPECT_EQ(host::text(compiled.report, "stages.3.stage"), "lower");
+}
+
 TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
   context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);

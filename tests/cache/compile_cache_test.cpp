@@ -32,19 +32,7 @@ std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, 
   return pass;
 }
 
-class CompileCache : public test::Compiling {
- protected:
-  void expect(Outcome outcome, std::string_view reason_part, const std::string &json,
-              const CompileOptions &options = {}) {
-    Result<Compiled> compiled = compile(json, options);
-    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-    EXPECT_EQ(report_.lookup, outcome) << report_.reason;
-    EXPECT_NE(report_.reason.find(reason_part), std::string::npos) << report_.reason;
-  }
-  bool ran(std::string_view pass) const {
-    return std::ranges::any_of(report_.passes, [&](const PassRun &run) { return run.name == pass; });
-  }
-};
+class CompileCache : public test::Compiling {};
 
 const std::string chain = f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
     {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","x"]})",

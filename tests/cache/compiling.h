@@ -2,9 +2,11 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/compile.h"
@@ -24,6 +26,17 @@ class Compiling : public testing::Test {
                            .later = later_};
     report_ = {};
     return kiln::compile(env, graph_of(json), options, report_);
+  }
+
+  void expect(Outcome outcome, std::string_view reason_part, const std::string &json,
+              const CompileOptions &options = {}) {
+    Result<Compiled> compiled = compile(json, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(report_.lookup, outcome) << report_.reason;
+    EXPECT_NE(report_.reason.find(reason_part), std::string::npos) << report_.reason;
+  }
+  bool ran(std::string_view pass) const {
+    return std::ranges::any_of(report_.passes, [&](const PassRun &run) { return run.name == pass; });
   }
 
   const TemporaryFolder folder_;

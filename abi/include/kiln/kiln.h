@@ -155,7 +155,7 @@ KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"},
  * as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
-/* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint and lower.
+/* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
  * (may be NULL) serves to unregister. */
 KILN_EXPORT kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
@@ -181,10 +181,12 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * another compile of the same goes on, it is compiled by itself, and not saved.)
  * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
  * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
- * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after"}], "kernels_compiled",
- * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
- * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
- * 0 on a HIT), "llvm_loaded", "phases": {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
+ * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the graph that it
+ * made; of stage lower, of its regions'; "": it ran on none)}], "stages": [{"stage", "digest"}] (of the graph behind
+ * each stage of passes; of lower, once it is decomposed), "kernels_compiled", "kernels_from_cache", "kernels_distinct",
+ * "launches" (of all kernels in a call and its preparation), "materialised" (tensors that are in memory only because
+ * kernels would have grown too large without: copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases":
+ * {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
  * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
  * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
@@ -215,7 +217,8 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
  * (how many), "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts
  * over the symbols), "entries": [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol",
  * "value"}], "state" ("made", "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}],
- * "compile": {"passes": [{"name", "stage", "rewrites", "nodes_before", "nodes_after"}], and
+ * "compile": {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}],
+ * "stages" (as kiln_compile), and
  * where the mode cut the graph "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs" (names),
  * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",
  * "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one; "cycle"), "with"}],

@@ -114,7 +114,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_STAGE_PRE_GRAD 1u
 #define KILN_STAGE_JOINT 2u /* reserved: KILN_UNIMPLEMENTED */
 #define KILN_STAGE_POST_GRAD 3u
-#define KILN_STAGE_LOWER 4u        /* reserved: KILN_UNIMPLEMENTED */
+#define KILN_STAGE_LOWER 4u        /* of each region: see kiln_pass */
 #define KILN_TIMING_LATE 1u        /* after a miss only; needs an identity */
 #define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
 #define KILN_PASS_UUID_SUFFICES 1u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
@@ -186,6 +186,11 @@ typedef void (*kiln_destroy_fn)(void *user);
 /* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. One
  * that waits for another thread must not have it compile what is being compiled: that would wait for the callback's
  * compile.
+ *
+ * A pass of stage lower runs on what is compiled together, before Kiln decomposes it: under mode "all" on the whole
+ * graph, else on each region (option "mode"), equal ones once; not on nodes that fall back. Calls have been inlined,
+ * and marks are gone from a region that was cut out. Its inputs and outputs have names of their own, and symbols may
+ * be bound by inputs that it does not have: an edit that begins from a copy of such a graph cannot be finished.
  *
  * What a pass with an identity makes is cached, so it must follow from what is in the key: the graph, the identity
  * (version and options included), and what `fingerprint` adds. A pass can read more than that. Not in the key are the

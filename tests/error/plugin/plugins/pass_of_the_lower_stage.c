@@ -1,3 +1,0 @@
-/* Registers a pass of a stage that does not run yet. */
-#define CHANGE_PASS pass.stage = KILN_STAGE_LOWER
-#include "../frame.h"
