@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "figure.h"
+#include "process.h"
 #include "session.h"
 
 namespace kiln::bench {
@@ -128,7 +129,27 @@ void chars_attention_marked_compile(benchmark::State &state) {
   for (auto _ : state) report(state, attention_alone().compile, "x", 1, Better::lower);
 }
 
+// How long cutting takes that has 1,000 of 10,000 nodes in regions of so many names.
+double partition_ms(const std::string &shape, int names) {
+  const int nodes = effort().size(10'000, 100);
+  return run_process({KILN_BENCH_PARTITION, shape, std::to_string(nodes), std::to_string(nodes / 10),
+                      std::to_string(std::min(names, nodes / 10))});
+}
+void report_partition(benchmark::State &state, const std::string &shape) {
+  for (auto _ : state) {
+    double worst = 0;
+    int slowest = 0;
+    for (const int names : {1, 10, 100, 1000})
+      if (const double ms = partition_ms(shape, names); ms > worst) worst = ms, slowest = names;
+    report(state, worst, "ms (" + std::to_string(slowest) + " names)", 20, Better::lower);
+  }
+}
+void partition_chain_ms(benchmark::State &state) { report_partition(state, "chain"); }
+void partition_crossing_ms(benchmark::State &state) { report_partition(state, "crossing"); }
+
 KILN_FIGURE(region_border_ns)
+KILN_FIGURE(partition_chain_ms)
+KILN_FIGURE(partition_crossing_ms)
 KILN_FIGURE(chars_by_layer_speed)
 KILN_FIGURE(chars_by_layer_compile)
 KILN_FIGURE(chars_attention_marked_speed)

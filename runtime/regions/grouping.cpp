@@ -113,22 +113,26 @@ void renumber(std::span<const std::vector<uint32_t>> uses, Grouping &grouping) {
 class Merging {
  public:
   Merging(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors, const Grouping &grouping)
-      : uses_(grouping.count),
-        colors_(grouping.count),
-        into_(grouping.count),
-        depth_(grouping.count),
-        seen_(grouping.count) {
+      : groups_(grouping.count), order_(grouping.count) {
+    std::vector<std::pair<uint32_t, uint32_t>> crossing;  // a group, and one that it uses
     for (uint32_t node = 0; node < uses.size(); ++node) {
       const uint32_t group = grouping.group_of[node];
-      colors_[group] = colors[node];
+      groups_[group].color = colors[node];
       for (const uint32_t used : uses[node])
-        if (grouping.group_of[used] != group) uses_[group].push_back(grouping.group_of[used]);
+        if (grouping.group_of[used] != group) crossing.emplace_back(group, grouping.group_of[used]);
     }
-    std::iota(into_.begin(), into_.end(), 0);
-    order_ = place_ = into_;
+    std::ranges::stable_sort(crossing, {}, &std::pair<uint32_t, uint32_t>::first);
+    for (const auto &[group, used] : crossing) {
+      if (groups_[group].uses_end == 0) groups_[group].uses_begin = static_cast<uint32_t>(uses_.size());
+      uses_.push_back(used);
+      groups_[group].uses_end = static_cast<uint32_t>(uses_.size());
+    }
+    std::iota(order_.begin(), order_.end(), 0);
     for (uint32_t group = 0; group < grouping.count; ++group) {
-      if (of_color_.size() <= colors_[group]) of_color_.resize(colors_[group] + 1);
-      of_color_[colors_[group]].push_back(group);
+      groups_[group].into = groups_[group].last = groups_[group].place = group;
+      const uint32_t color = groups_[group].color;
+      if (of_color_.size() <= color) of_color_.resize(color + 1);
+      of_color_[color].push_back(group);
     }
   }
 
@@ -137,7 +141,7 @@ class Merging {
       if (of_color_[color].size() > 1) merge(color);
   }
   uint32_t now(uint32_t group) {  // what the group has become part of
-    while (into_[group] != group) group = into_[group] = into_[into_[group]];
+    while (groups_[group].into != group) group = groups_[group].into = groups_[groups_[group].into].into;
     return group;
   }
 
@@ -145,81 +149,80 @@ class Merging {
   static constexpr uint32_t gone = UINT32_MAX;
 
   void merge(uint32_t color) {
-    const std::vector<uint32_t> &groups = of_color_[color];
-    const auto by_place = [this](uint32_t group) { return place_[group]; };
-    const uint32_t first = place_[*std::ranges::min_element(groups, {}, by_place)];
-    const uint32_t last = place_[*std::ranges::max_element(groups, {}, by_place)];
+    const std::vector<uint32_t> &of_color = of_color_[color];
+    const auto place = [this](uint32_t group) { return groups_[group].place; };
+    const uint32_t first = place(*std::ranges::min_element(of_color, {}, place));
+    const uint32_t last = place(*std::ranges::max_element(of_color, {}, place));
     find_depths(color, first, last);
     std::vector<uint32_t> at_depth;
-    bool merged = false;
-    for (const uint32_t group : groups) {
-      if (at_depth.size() <= depth_[group]) at_depth.resize(depth_[group] + 1, gone);
-      uint32_t &one = at_depth[depth_[group]];
-      if (one == gone) {
-        one = group;
-        continue;
-      }
-      into_[group] = one;
-      uses_[one].insert(uses_[one].end(), uses_[group].begin(), uses_[group].end());
-      merged = true;
+    for (const uint32_t number : of_color) {
+      const Group &group = groups_[number];
+      if (at_depth.size() <= group.depth) at_depth.resize(group.depth + 1, gone);
+      uint32_t &one = at_depth[group.depth];
+      if (one == gone)
+        one = number;
+      else
+        merge_into(one, number);
     }
-    if (merged) order_again(first, last);
+    if (std::ranges::count_if(of_color, [this](uint32_t group) { return groups_[group].into == group; }) !=
+        std::ssize(of_color))
+      order_again(color, first, last, at_depth.size());
+  }
+
+  void merge_into(uint32_t one, uint32_t other) {
+    groups_[other].into = one;
+    groups_[groups_[one].last].next = other;
+    groups_[one].last = groups_[other].last;
   }
 
   void find_depths(uint32_t color, uint32_t first, uint32_t last) {
     for (uint32_t place = first; place <= last; ++place) {
       const uint32_t group = order_[place];
       if (group == gone) continue;
+      const bool outside = groups_[group].color != color;
       uint32_t depth = 0;
-      for (const uint32_t initial : uses_[group]) {
-        const uint32_t used = now(initial);
-        if (used == group || place_[used] < first) continue;
-        depth = std::max(depth, depth_[used] + (colors_[used] == color && colors_[group] != color ? 1 : 0));
-      }
-      depth_[group] = depth;
-    }
-  }
-
-  // Of what is left between the places, each behind what it uses.
-  void order_again(uint32_t first, uint32_t last) {
-    std::vector<uint32_t> left;
-    for (uint32_t place = first; place <= last; ++place) {
-      if (order_[place] != gone && now(order_[place]) == order_[place]) left.push_back(order_[place]);
-      order_[place] = gone;
-    }
-    std::vector<std::pair<uint32_t, size_t>> open;  // a group, and which of its uses comes next
-    std::vector<uint32_t> sorted;
-    ++round_;
-    const auto enter = [&](uint32_t group) {
-      const bool between = place_[group] >= first && place_[group] <= last;
-      if (between && std::exchange(seen_[group], round_) != round_) open.emplace_back(group, 0);
-    };
-    for (const uint32_t root : left) {
-      enter(root);
-      while (!open.empty()) {
-        auto &[group, at] = open.back();
-        if (at < uses_[group].size()) {
-          const uint32_t used = now(uses_[group][at++]);
-          if (used != group) enter(used);
-          continue;
+      for (uint32_t member = group; member != gone; member = groups_[member].next) {
+        for (uint32_t at = groups_[member].uses_begin; at < groups_[member].uses_end; ++at) {
+          uint32_t number = uses_[at];
+          if (groups_[number].into != number) number = now(number);
+          const Group &used = groups_[number];
+          if (number == group || used.place < first) continue;
+          depth = std::max(depth, used.depth + (used.color == color && outside ? 1 : 0));
         }
-        sorted.push_back(group);
-        open.pop_back();
       }
-    }
-    for (uint32_t place = first; const uint32_t group : sorted) {
-      order_[place] = group;
-      place_[group] = place++;
+      groups_[group].depth = depth;
     }
   }
 
-  // By the number that a group had first; of those that merged, the one counts that the others went into.
-  std::vector<std::vector<uint32_t>> uses_;  // first numbers
-  std::vector<uint32_t> colors_, into_, depth_;
-  std::vector<uint32_t> order_, place_;  // an order in which groups can run, with gaps; where each stands in it
+  // Of what is left between the places, each behind what it uses: by depth and, of equal depth, the color last, for
+  // nothing else that lies as deep comes after it; else as before.
+  void order_again(uint32_t color, uint32_t first, uint32_t last, size_t depths) {
+    const auto rank = [&](const Group &group) { return 2 * size_t{group.depth} + (group.color == color ? 1 : 0); };
+    std::vector<uint32_t> begins(2 * depths + 3), left;
+    for (uint32_t place = first; place <= last; ++place) {
+      const uint32_t group = std::exchange(order_[place], gone);
+      if (group == gone || groups_[group].into != group) continue;
+      left.push_back(group);
+      ++begins[rank(groups_[group]) + 1];
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (const uint32_t group : left) {
+      const uint32_t place = first + begins[rank(groups_[group])]++;
+      order_[place] = group;
+      groups_[group].place = place;
+    }
+  }
+
+  // Of those that merged, the one counts that the others went into: their list begins with it.
+  struct Group {
+    uint32_t into = 0, place = 0, depth = 0, color = 0;
+    uint32_t uses_begin = 0, uses_end = 0;  // among uses_
+    uint32_t next = gone, last = 0;         // of those that are one: the next; of the first, the last one
+  };
+  std::vector<Group> groups_;    // by the number that each had first
+  std::vector<uint32_t> uses_;   // first numbers
+  std::vector<uint32_t> order_;  // in which groups can run, with gaps
   std::vector<std::vector<uint32_t>> of_color_;
-  std::vector<uint32_t> seen_;  // in which round
-  uint32_t round_ = 0;
 };
 
 }  // namespace

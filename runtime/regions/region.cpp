@@ -56,15 +56,15 @@ class Partitioner {
 
   void find_groups() {
     std::vector<const Node *> nodes;
-    std::map<uint32_t, uint32_t> places;  // by id
+    std::vector<uint32_t> places(graph_.next_id(), none);  // by id
     std::vector<std::vector<uint32_t>> uses;
     uint32_t writer = none;  // the last that writes inputs; these come behind all others
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
       std::vector<uint32_t> &used = uses.emplace_back();
       for (ValueId input : node.inputs)
-        if (const auto place = places.find(input.node); place != places.end()) used.push_back(place->second);
-      for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places.at(resolver->id));
+        if (places[input.node] != none) used.push_back(places[input.node]);
+      for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places[resolver->id]);
       if (mutates(node)) {  // what writes inputs runs when all that reads them has
         if (writer == none)
           for (uint32_t place = 0; place < nodes.size(); ++place) used.push_back(place);
@@ -80,6 +80,7 @@ class Partitioner {
     const Grouping grouping = group(uses, colors);
     group_cuts_.resize(grouping.count);
     members_.resize(grouping.count);
+    groups_.resize(graph_.next_id(), none);
     std::vector<bool> waits(grouping.count);
     for (size_t place = 0; place < nodes.size(); ++place) {
       const uint32_t group = grouping.group_of[place];
@@ -98,7 +99,7 @@ class Partitioner {
   bool is_step(uint32_t group) const {
     return group_cuts_[group]->kind == Region::Kind::control || group_cuts_[group]->kind == Region::Kind::reference;
   }
-  bool is_step(const Node &node) const { return node.kind == Node::Kind::op && is_step(groups_.at(node.id)); }
+  bool is_step(const Node &node) const { return node.kind == Node::Kind::op && is_step(groups_[node.id]); }
 
   // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
   bool is_made(ValueId value) const { return graph_.find(value.node)->kind == Node::Kind::op; }
@@ -109,16 +110,20 @@ class Partitioner {
 
   // The values that code yields to other regions.
   void find_crossing() {
+    crossing_.resize(graph_.next_id());
     for (const Node &node : graph_.nodes()) {
       for (ValueId input : node.inputs) {
-        if (is_made(input) ? groups_.at(input.node) != groups_.at(node.id) : is_step(node) && !is_dense_argument(input))
+        if (is_made(input) ? groups_[input.node] != groups_[node.id] : is_step(node) && !is_dense_argument(input))
           note_crossing(input);
       }
     }
     for (const GraphOutput &output : graph_.outputs()) note_crossing(output.value);
   }
   void note_crossing(ValueId value) {
-    if (!is_step(*graph_.find(value.node))) crossing_.insert(value);
+    const Node &node = *graph_.find(value.node);
+    if (is_step(node)) return;
+    crossing_[node.id].resize(node.results.size());
+    crossing_[node.id][value.output] = true;
   }
 
   Result<Region> step(uint32_t group) const {
@@ -255,8 +260,8 @@ class Partitioner {
   std::vector<ValueId> crossing_of(std::span<const Node *const> nodes) const {
     std::vector<ValueId> values;
     for (const Node *node : nodes)
-      for (uint32_t k = 0; k < node->results.size(); ++k)
-        if (crossing_.contains({node->id, k})) values.push_back({node->id, k});
+      for (uint32_t k = 0; k < crossing_[node->id].size(); ++k)
+        if (crossing_[node->id][k]) values.push_back({node->id, k});
     return values;
   }
 
@@ -272,10 +277,10 @@ class Partitioner {
   const Region::Kind rest_;
   const Keeps keeps_;
   std::vector<const Cut *> group_cuts_;
-  std::map<uint32_t, uint32_t> groups_;             // by op node
+  std::vector<uint32_t> groups_;                    // by id of op nodes
   std::vector<std::vector<const Node *>> members_;  // of each group
   uint32_t front_ = none;                           // the group of code that needs nothing of others
-  std::set<ValueId> crossing_;                      // what code makes for other regions and the outputs
+  std::vector<std::vector<bool>> crossing_;         // by id and result: what others or outputs need; empty: none
 };
 
 std::vector<const Node *> ops_of(const Graph &graph) {

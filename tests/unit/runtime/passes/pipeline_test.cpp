@@ -110,7 +110,7 @@ TEST(RunPass, TellsWhatItDid) {
     context.rewrites = 3;
     return Status();
   };
-  PassRun run;
+  PassRun run = run_of(*pass);
   ASSERT_TRUE(run_pass(*pass, graph, builtin_ops(), run).ok());
   EXPECT_EQ(run.name, "counts");
   EXPECT_EQ(run.stage, "post_grad");
