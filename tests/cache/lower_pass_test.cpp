@@ -227,6 +227,25 @@ TEST_F(LowerPasses, AreInTheKeysOfPieces) {
   EXPECT_EQ(*seen_, (Seen{"tanh exp", "tanh", "abs exp"}));
 }
 
+TEST_F(LowerPasses, RunOnEntriesByTheCompileItself) {
+  int later = 0;
+  later_ = [&](LaterEntry) { ++later; };
+  add(replacing_pass("tanh", "sin", seen_));
+  const std::string graph = chain_of({node_of("a", "tanh", "x")}, "a");
+  const CompileOptions sizes{.specialize = {"n=2"}, .specialize_when = SpecializeWhen::lazy};
+  Result<Compiled> compiled = compile(graph, sizes);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  EXPECT_EQ(later, 0) << "passes run on the thread of the compile";
+  EXPECT_EQ(*seen_, (Seen{"tanh", "tanh"}));
+  ASSERT_EQ(report_.entries.size(), 1u);
+  ASSERT_TRUE(report_.entries[0].made);
+  EXPECT_EQ(report_.entries[0].made->lookup, Outcome::miss);
+  EXPECT_NEAR(test::run(*compiled, {{0.5f, 1}})[1], std::sin(1.0f), 1e-6);
+  expect(Outcome::hit, "hit", graph, sizes);
+  EXPECT_EQ(report_.entries[0].made->lookup, Outcome::hit);
+  EXPECT_EQ(seen_->size(), 2u);
+}
+
 TEST_F(LowerPasses, ThatChangeTheSignatureAreNamedWithTheRegion) {
   add(lower_pass("adds", [](PassContext &context) {
     return context.edit.input("more", make_type(DType::f32, {Dim(1)})).status();
