@@ -140,7 +140,7 @@ class Builder {
     return stage;
   }
 
-  // A map of what the elements are at first, and one over the points, which scatters.
+  // A map of what the elements are at first, unless they lie there, and one over the points, which scatters.
   void build_scatter(const Item &item) {
     const Compute &c = item.compute;
     const Scatter &scatter = *c.scatter;
@@ -149,9 +149,13 @@ class Builder {
     Stage begin, points;
     for (size_t d = item.row_axes(); d < item.domain.size(); ++d)
       begin.axes.push_back({c.dims[item.domain[d]], Axis::Role::loop});
-    const std::vector<int> first = copy_into(begin.body, scatter.begin, item, kernel_axes(item), none);
-    store_yield(begin, item, tensor, first[static_cast<size_t>(scatter.begin.yields[0])], kernel_axes(item));
-    prune(begin.body);
+    if (item.base) {
+      launch_.bases.push_back({buffer_of_.at(tensor), *item.base});
+    } else {
+      const std::vector<int> first = copy_into(begin.body, scatter.begin, item, kernel_axes(item), none);
+      store_yield(begin, item, tensor, first[static_cast<size_t>(scatter.begin.yields[0])], kernel_axes(item));
+      prune(begin.body);
+    }
 
     for (const Expr &extent : c.reduce)
       if (!extent.is(1)) points.axes.push_back({extent, Axis::Role::loop});
@@ -174,7 +178,7 @@ class Builder {
          0,
          scatter.mode});
     prune(points.body);
-    kernel_.stages.push_back(std::move(begin));
+    if (!item.base) kernel_.stages.push_back(std::move(begin));
     kernel_.stages.push_back(std::move(points));
   }
 

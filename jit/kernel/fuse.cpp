@@ -70,6 +70,7 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     }
   }
 
+  find_bases(items, fused.tensors, group_of, needed);
   DistinctKernels kernels;
   for (const Group &group : groups) {
     Built built = build_launch(group, items, fused.tensors, needed);

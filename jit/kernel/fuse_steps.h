@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "jit/kernel/fuse.h"
@@ -18,6 +19,8 @@ struct Item {
   // read as 0.
   std::vector<uint32_t> domain;
   bool prepared = false;     // depends on parameters alone
+  // Of a scatter: the tensor that its elements are before, if that is another in memory; then it begins as nothing.
+  std::optional<uint32_t> base;
   bool over_budget = false;  // has memory only because a reader would have grown past a limit with it inside
 
   bool sorts() const { return compute.order != Compute::Order::none; }
@@ -56,6 +59,12 @@ enum class Grouping : uint8_t {
 };
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                                const FuseOptions &options, Grouping grouping = Grouping::by_reads);
+// bases.cpp: the tensor whose elements are what a scatter begins as, each at its place.
+std::optional<uint32_t> begins_as(const Item &scatter);
+// Finds the scatters that begin as another tensor that is in memory by then, and has them begin as nothing.
+// `group_of` has the group that makes each tensor.
+void find_bases(std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<uint32_t> &group_of,
+                const std::vector<bool> &needed);
 // build.cpp: `needed`: tensors that outlive the group. The launch has its buffers, and no kernel yet.
 struct Built {
   Kernel kernel;

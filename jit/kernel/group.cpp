@@ -99,6 +99,13 @@ class Grouper {
       });
     }
 
+    // One that begins as another leaves it lie where it is (bases.cpp).
+    if (item.compute.scatter) {
+      const std::optional<uint32_t> base = begins_as(item);
+      const Item *maker = base ? member(*base) : nullptr;
+      if (maker && maker->compute.scatter) return false;
+    }
+
     // The longest row prefix that every read of the group keeps in step.
     size_t rows = std::min(group.rows, leading_rows(item));
     const bool plain = for_reads(item, [&](const Value &read) {

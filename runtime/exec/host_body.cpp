@@ -1,7 +1,5 @@
 #include "runtime/exec/host_body.h"
 
-#include <cstring>
-
 #include "runtime/exec/reference_step.h"
 
 namespace kiln {
@@ -37,7 +35,7 @@ Status HostBody::run() {
 }
 
 Status HostBody::copy(void *to, const void *from, uint64_t bytes) {
-  if (bytes) std::memcpy(to, from, bytes);
+  steps_.copy(to, from, bytes);
   return {};
 }
 

@@ -1,9 +1,25 @@
 #include "runtime/exec/host_steps.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln {
 namespace {
+
+constexpr uint64_t piece_bytes = 256 << 10;  // of a copy: some µs of work
+
+struct Copy {
+  uint8_t *to;
+  const uint8_t *from;
+  uint64_t bytes;
+};
+
+void copy_pieces(void *user, uint32_t, int64_t begin, int64_t end) {
+  const Copy &copy = *static_cast<const Copy *>(user);
+  const uint64_t first = static_cast<uint64_t>(begin) * piece_bytes,
+                 last = std::min(static_cast<uint64_t>(end) * piece_bytes, copy.bytes);
+  std::memcpy(copy.to + first, copy.from + first, last - first);
+}
 
 // What the pool's threads share while they run one kernel.
 struct Launch {
@@ -53,6 +69,13 @@ void HostSteps::launch(const ReadySteps::Step &step, kiln_kernel_fn entry) {
   } else {
     pool_.run(step.tasks, run_range, &launch);
   }
+}
+
+void HostSteps::copy(void *to, const void *from, uint64_t bytes) {
+  Copy copy{static_cast<uint8_t *>(to), static_cast<const uint8_t *>(from), bytes};
+  const auto pieces = static_cast<int64_t>((bytes + piece_bytes - 1) / piece_bytes);
+  if (pieces == 1) copy_pieces(&copy, 0, 0, 1);
+  if (pieces > 1) pool_.run(pieces, copy_pieces, &copy);
 }
 
 Status HostSteps::error_of(size_t step) const {

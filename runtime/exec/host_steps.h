@@ -1,7 +1,6 @@
 // The plan's steps on this processor: kernels are called on the executable's thread pool.
 #pragma once
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -26,6 +25,8 @@ class HostSteps {
   // kernel (an index out of range) is told after the last step, what else fails at once.
   template <class RunOther>
   Status run(RunOther run_other);
+  // Of bytes that do not overlap; of many on all threads.
+  void copy(void *to, const void *from, uint64_t bytes);
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
 
  private:
@@ -51,7 +52,7 @@ Status HostSteps::run(RunOther run_other) {
         launch(step, entries_[i]);
         break;
       case Plan::Step::Kind::copy:
-        if (step.bytes) std::memcpy(ready_.operands(step)[1], ready_.operands(step)[0], step.bytes);
+        copy(ready_.operands(step)[1], ready_.operands(step)[0], step.bytes);
         break;
       case Plan::Step::Kind::reference:
       case Plan::Step::Kind::call:

@@ -105,6 +105,7 @@ inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's
 inline constexpr uint32_t moves = 32;
 inline constexpr uint32_t control = 64;         // steps of a plan of their own: cond, while, resolve
 inline constexpr uint32_t fewer_results = 256;  // attributes may leave out the last of result_names
+inline constexpr uint32_t replaces = 512;       // result 0 is operand 0 but for some elements
 inline constexpr uint32_t resolves = 128;       // binds the symbol that its attribute "symbol" names; "": a fresh one
 }  // namespace op_flags
 

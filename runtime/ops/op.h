@@ -30,6 +30,8 @@ struct LowerContext {
   const AttrMap &attrs;
   kernel::Compute &compute;
   kernel::BodyBuilder body;  // of compute.body
+  // The result is to be operand 0 as it is written to (copy_): a scatter that begins as it is need not touch the rest.
+  bool replaces = false;
 
   const AttrValue &attr(std::string_view name) const { return attrs.find(name)->second; }
   Expr axis(size_t d) const { return Expr::axis(static_cast<uint32_t>(d), result.dims[d]); }  // of the result

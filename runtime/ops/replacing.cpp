@@ -50,11 +50,31 @@ Status infer_slice_scatter(InferContext &c) {
   return infer_same(c);
 }
 
+// The points of the part alone: what is around it stays.
+void lower_part(LowerContext &c, size_t dim, const Expr &start, int64_t step) {
+  kernel::Scatter &scatter = c.compute.scatter.emplace();
+  kernel::BodyBuilder begin(scatter.begin);
+  begin.yield(begin.load(0, c.inputs[0].dtype, c.axes()));
+  std::vector<Expr> index = c.axes();
+  index[dim] = c.reduce_axis(c.inputs[1].dims[dim]);
+  c.body.yield(c.load(1, index));
+  index[dim] = start + index[dim] * step;
+  if (const int valid = inside(c.body, index[dim], c.inputs[0].dims[dim]); valid >= 0) {
+    c.body.yield(valid);
+    scatter.valid = 1;
+  }
+  scatter.index = std::move(index);
+}
+
 Status lower_slice_scatter(LowerContext &c) {
   const size_t dim = dim_of(c, c.result.rank());
   const Expr &size = c.inputs[0].dims[dim];
   const Expr start = from_the_end(c.attr("start").dim(), size);
   const int64_t step = slice_step(c.attrs);
+  if (c.replaces) {
+    lower_part(c, dim, start, step);
+    return {};
+  }
   const Expr past = step > 0 ? c.axis(dim) - start : start - c.axis(dim), apart = std::abs(step);
   kernel::BodyBuilder &body = c.body;
   std::vector<Expr> index = c.axes();
@@ -177,7 +197,7 @@ const Op records[] = {
       .samples = samples_masked_fill}},
     {{.name = "slice_scatter",
       .doc = "x with part in place of its slice; literals below 0 count from the end.",
-      .flags = op_flags::moves,
+      .flags = op_flags::moves | op_flags::replaces,
       .args = {{"x", "any shape", any_type}, {"part", "of the slice's shape", any_type}},
       .result_names = {"y"},
       .attrs = {dim_attr("the dim that is cut"),

@@ -160,7 +160,7 @@ void samples_index_put(SampleSink &out) {
 Op at_one_dim(std::string_view name, std::string_view doc, uint32_t flags, DTypes types, Ties ties = Ties::none) {
   return {{.name = name,
            .doc = doc,
-           .flags = flags,
+           .flags = flags | op_flags::replaces,
            .args = {{"x", "any shape", types},
                     {"index", "of x's rank, and in no dim but `dim` longer than x", index_types, Arity::one,
                      /*same_dtype=*/false},
@@ -177,7 +177,7 @@ Op at_one_dim(std::string_view name, std::string_view doc, uint32_t flags, DType
 Op at_indices(std::string_view name, std::string_view doc, uint32_t flags, DTypes types, Ties ties = Ties::none) {
   return {{.name = name,
            .doc = doc,
-           .flags = flags,
+           .flags = flags | op_flags::replaces,
            .args = {{"x", "any shape", types},
                     {"source",
                      "broadcasts to x's shape with the indices' shape in place of the dims that they stand for", types},

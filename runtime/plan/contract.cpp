@@ -30,6 +30,7 @@ Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol>
     contract.buffers.push_back({buffer.type, buffer.space == kernel::Buffer::Space::out,
                                 renamed(buffer.size, names) * Expr(static_cast<int64_t>(size_of(buffer.type)))});
   }
+  for (const auto &[read, written] : kernel::in_place(kernel)) contract.buffers[written].in_place.push_back(read);
   contract.tasks = renamed(kernel::task_count(kernel), names);
   contract.scratch_bytes = renamed(kernel::scratch_layout(kernel).size_bytes, names);
   contract.equalities = equal.among(symbols);

@@ -26,7 +26,8 @@ struct Contract {
   struct Buffer {
     DType dtype = DType::f32;
     bool written = false;
-    Expr size_bytes;  // it touches no more than these
+    Expr size_bytes;                      // it touches no more than these
+    std::vector<uint32_t> in_place = {};  // of a written one: buffers that it may share its memory with
     bool operator==(const Buffer &) const = default;
   };
   struct Equality {
@@ -63,6 +64,7 @@ class ContractsMaker {
  public:
   // `images` has the image of each launch, first of `fused`; `signature` the symbols and checks of their plan.
   Status add(const kernel::Fused &fused, std::span<const uint32_t> images, const Plan &signature);
+  const Contract &of(uint32_t image) const { return contracts_[image]; }
   std::vector<Contract> finish() && { return std::move(contracts_); }
 
  private:

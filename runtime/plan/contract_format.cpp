@@ -25,6 +25,7 @@ std::vector<Expr> serialize(std::span<const Contract> contracts, ByteWriter &out
       body.put(static_cast<uint8_t>(b.dtype));
       body.put<uint8_t>(b.written);
       body.put(exprs.number(b.size_bytes));
+      list(b.in_place, [&](uint32_t other) { body.put(other); });
     });
     list(c.equalities, [&](const Contract::Equality &e) {
       body.put(exprs.number(e.left));
@@ -64,10 +65,11 @@ Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> 
       s.divisor = in.get<int64_t>();
       if (in.ok() && s.divisor < 1) status = error(Code::corrupt, "symbol '", s.name, "' has divisor ", s.divisor);
     });
-    c.buffers = read_list<Contract::Buffer>(in, 6, [&](Contract::Buffer &b) {
+    c.buffers = read_list<Contract::Buffer>(in, 14, [&](Contract::Buffer &b) {
       const int dtype = in.get<uint8_t>();
       b.written = in.get<uint8_t>() != 0;
       b.size_bytes = read_expr(in, table);
+      b.in_place = read_list<uint32_t>(in, 4, [&](uint32_t &other) { other = in.get<uint32_t>(); });
       if (in.ok() && (dtype < 1 || dtype > dtype_count)) status = error(Code::corrupt, "unknown dtype ", dtype);
       b.dtype = static_cast<DType>(dtype);
     });

@@ -61,6 +61,7 @@ struct Plan {
     uint32_t index = 0;  // of the input, parameter, constant, output; of the storage (arena, prepared)
     Expr size_bytes;
   };
+  static bool same_memory(const Slot &a, const Slot &b) { return a.kind == b.kind && a.index == b.index; }
   // Memory that slots of disjoint lifetimes share. Offsets are a prefix sum (64-byte aligned), made when shapes change.
   struct Storage {
     Expr size_bytes;

@@ -7,8 +7,9 @@
 #include "runtime/graph/json.h"
 #include "runtime/ops/nested.h"
 #include "runtime/plan/node_names.h"
+#include "runtime/plan/order.h"
+#include "runtime/plan/placing.h"
 #include "runtime/plan/signature_plan.h"
-#include "runtime/plan/storage.h"
 
 namespace kiln {
 namespace {
@@ -16,12 +17,7 @@ namespace {
 using kernel::Launch;
 using SlotKind = Plan::Slot::Kind;
 using StepKind = Plan::Step::Kind;
-constexpr uint32_t none = UINT32_MAX;
-
-void sort_unique(std::vector<uint32_t> &numbers) {
-  std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
-}
+constexpr uint32_t none = StepsToPlace::none;
 
 // What the plans of one compile share.
 struct Shared {
@@ -48,6 +44,10 @@ struct Shared {
     return known->second;
   }
 
+  const Contract &contract_of(uint32_t kernel) const {
+    return pieces.empty() ? contracts.of(kernel) : parts.contracts[kernel];
+  }
+
   uint32_t constant(const TensorPtr &data) {
     const auto [number, is_new] = constant_numbers.try_emplace(data.get(), static_cast<uint32_t>(constants.size()));
     if (is_new) constants.push_back(data);
@@ -71,11 +71,11 @@ class Planner {
   Result<Plan> run() {
     add_arguments();
     KILN_TRY(add_regions(whole_));
-    find_lifetimes();
-    place_outputs();
-    for (uint32_t i = 0; i < items_.size(); ++i) KILN_TRY(add_step(i));
-    KILN_TRY(add_final_copies());
-    plan_.arena = std::move(pool_).finish();
+    for (const GraphOutput &output : whole_.lowered.graph->outputs())
+      to_place_.outputs.push_back(whole_.tensor_of(output.value));
+    KILN_TRY(place(
+        std::move(to_place_), [this](uint32_t kernel) -> const Contract & { return shared_.contract_of(kernel); },
+        [this](const TensorPtr &constant) { return shared_.constant(constant); }, plan_));
     return std::move(plan_);
   }
 
@@ -99,19 +99,7 @@ class Planner {
       return argument != values.end() ? argument->second : tensor_of(value);
     }
   };
-  struct Tensor {
-    Expr size_bytes;
-    uint32_t slot = none;
-    uint32_t made_by = none, last_use = 0;  // items; last_use none: final copies read it
-    TensorPtr constant = nullptr;
-  };
-  // What becomes a step.
-  struct Item {
-    Plan::Step step = {};
-    std::vector<uint32_t> tensors = {};  // for the step's slots
-    std::vector<bool> written = {};      // which of them
-    bool prepared = false;
-  };
+  using Item = StepsToPlace::Item;
 
   uint32_t add_tensor(Expr size_bytes) {
     tensors_.push_back({std::move(size_bytes)});
@@ -124,11 +112,12 @@ class Planner {
   // plan_of_signature() made these slots: inputs, then parameters, then outputs.
   void add_arguments() {
     const Graph &graph = *whole_.lowered.graph;
+    uint32_t next_slot = 0;
     for (std::span<const uint32_t> side : {graph.inputs(), graph.parameters()}) {
       for (uint32_t id : side) {
         const TensorType &type = graph.find(id)->results[0];
         const uint32_t tensor = add_tensor(type.dtype, type.dims, type.strides);
-        tensors_[tensor].slot = first_output_slot_++;
+        tensors_[tensor].slot = next_slot++;
         whole_.values[{id, 0}] = tensor;
       }
     }
@@ -180,6 +169,10 @@ class Planner {
     const auto first_nested = static_cast<uint32_t>(plan_.nested.size());
     std::ranges::move(plan.nested, std::back_inserter(plan_.nested));
 
+    // Slots of one storage share it as they did: a step may find in one what another left there.
+    std::vector<uint32_t> arena, prepared;
+    for (const Plan::Storage &storage : plan.arena) arena.push_back(add_tensor(storage.size_bytes));
+    for (const Plan::Storage &storage : plan.prepared) prepared.push_back(add_tensor(storage.size_bytes));
     std::vector<uint32_t> here;  // tensors, by the piece's slots
     for (const Plan::Slot &slot : plan.slots) {
       if (slot.kind == SlotKind::input && slot.index < region.inputs.size())
@@ -188,6 +181,8 @@ class Planner {
         here.push_back(scope.values.at(region.parameters[slot.index]));
       else
         here.push_back(add_tensor(slot.size_bytes));
+      if (slot.kind == SlotKind::arena) tensors_[here.back()].lies_in = arena[slot.index];
+      if (slot.kind == SlotKind::prepared) tensors_[here.back()].lies_in = prepared[slot.index];
       if (slot.kind == SlotKind::constant) tensors_[here.back()].constant = shared_.constants[slot.index];
       if (slot.kind == SlotKind::output) scope.yielded[region.outputs[slot.index]] = here.back();
     }
@@ -249,13 +244,14 @@ class Planner {
         item.tensors.push_back(here[launch.buffers[b]]);
         item.written.push_back(launch.kernel->buffers[b].space == kernel::Buffer::Space::out);
       }
+      for (const Launch::Base &base : launch.bases) item.bases[base.buffer] = here[base.tensor];
       items_.push_back(std::move(item));
     }
     for (size_t i = 0; i < code.lowered.outputs.size(); ++i)
       scope.yielded[code.region.outputs[i]] = here[code.lowered.outputs[i]];
     for (const Lowered::WriteBack &w : code.lowered.write_backs) {
       const ValueId input = code.region.inputs[w.input];
-      write_backs_.push_back({here[w.source], scope.values.at(input)});
+      to_place_.write_backs.push_back({here[w.source], scope.values.at(input)});
     }
   }
 
@@ -345,108 +341,15 @@ class Planner {
   // A nested plan, made once however many steps run it, and what its symbols are at `node`.
   Result<Plan::Nested> nested_of(const Scope &scope, const Node &node, std::string_view attr);
 
-  void find_lifetimes() {
-    for (uint32_t i = 0; i < items_.size(); ++i) {
-      for (size_t k = 0; k < items_[i].tensors.size(); ++k) {
-        Tensor &tensor = tensors_[items_[i].tensors[k]];
-        tensor.last_use = i;
-        if (items_[i].written[k]) tensor.made_by = i;
-      }
-    }
-    for (const GraphOutput &output : whole_.lowered.graph->outputs()) {
-      outputs_.push_back(whole_.tensor_of(output.value));
-      tensors_[outputs_.back()].last_use = none;
-    }
-    for (const WriteBack &w : write_backs_) tensors_[w.source].last_use = none;
-  }
-
-  // A step writes straight into an output; whatever else an output is, a copy brings there at the end.
-  void place_outputs() {
-    for (uint32_t i = 0; i < outputs_.size(); ++i) {
-      Tensor &tensor = tensors_[outputs_[i]];
-      const bool made_at_each_call = tensor.made_by != none && !items_[tensor.made_by].prepared;
-      if (made_at_each_call && tensor.slot == none) tensor.slot = first_output_slot_ + i;
-    }
-  }
-
-  uint32_t add_slot(SlotKind kind, uint32_t index, const Tensor &t) {
-    plan_.slots.push_back({kind, index, t.size_bytes});
-    return static_cast<uint32_t>(plan_.slots.size() - 1);
-  }
-
-  Status add_step(uint32_t number) {
-    Item &item = items_[number];
-    for (size_t k = 0; k < item.tensors.size(); ++k)
-      if (item.written[k] && tensors_[item.tensors[k]].slot == none) place_result(item.tensors[k], item.prepared);
-    for (uint32_t tensor : item.tensors) {
-      KILN_ASSIGN(const uint32_t slot, slot_of(tensor));
-      item.step.slots.push_back(slot);
-    }
-    (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
-    // Only now: what a step reads must not be where it writes.
-    for (uint32_t tensor : item.tensors)
-      if (tensors_[tensor].last_use == number) free_result(tensors_[tensor]);
-    return {};
-  }
-
-  // What is prepared lives as long as its binding; what a call makes, from its step to its last reader.
-  void place_result(uint32_t number, bool prepared) {
-    Tensor &t = tensors_[number];
-    if (prepared) {
-      plan_.prepared.push_back({t.size_bytes});
-      t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
-    } else {
-      t.slot = add_slot(SlotKind::arena, pool_.take(t.size_bytes), t);
-    }
-  }
-
-  // A constant gets its slot from the first that reads it.
-  Result<uint32_t> slot_of(uint32_t number) {
-    Tensor &t = tensors_[number];
-    if (t.slot == none && t.constant) t.slot = add_slot(SlotKind::constant, shared_.constant(t.constant), t);
-    if (t.slot == none) return error(Code::internal, "a step reads tensor ", number, ", which no step makes");
-    return t.slot;
-  }
-
-  void free_result(Tensor &tensor) {
-    const Plan::Slot &slot = plan_.slots[tensor.slot];
-    if (slot.kind != SlotKind::arena) return;
-    pool_.give_back(slot.index);
-    tensor.last_use = none;  // a step may name a tensor twice
-  }
-
-  // Outputs first: one of them may be an input that is about to be written.
-  Status add_final_copies() {
-    for (uint32_t i = 0; i < outputs_.size(); ++i) {
-      KILN_ASSIGN(const uint32_t from, slot_of(outputs_[i]));
-      if (from != first_output_slot_ + i) add_copy(from, first_output_slot_ + i);
-    }
-    for (const WriteBack &w : write_backs_) {
-      const uint32_t input = tensors_[w.input].slot;
-      add_copy(tensors_[w.source].slot, input);
-      plan_.written_inputs.push_back(input);  // inputs have the first slots
-    }
-    sort_unique(plan_.written_inputs);
-    return {};
-  }
-
-  void add_copy(uint32_t from, uint32_t to) { plan_.steps.push_back({.kind = StepKind::copy, .slots = {from, to}}); }
-
-  struct WriteBack {
-    uint32_t source, input;  // tensors
-  };
   Shared &shared_;
   Scope whole_;
   Plan plan_;
-  StoragePool pool_;
-  std::vector<Tensor> tensors_;
-  std::vector<Item> items_;
-  std::vector<uint32_t> outputs_;  // tensors
-  std::vector<WriteBack> write_backs_;
+  StepsToPlace to_place_;
+  std::vector<StepsToPlace::Tensor> &tensors_ = to_place_.tensors;
+  std::vector<Item> &items_ = to_place_.items;
   std::map<size_t, uint32_t> nested_;        // by number of the graph
   std::map<uint32_t, uint32_t> references_;  // likewise, of reference graphs
   std::map<std::string, uint32_t> symbol_number_;
-  uint32_t first_output_slot_ = 0;
 };
 
 // Calls visit(lowered graph, its number, names of its nodes) for a graph and the parts that it is cut into, each as

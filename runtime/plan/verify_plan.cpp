@@ -271,7 +271,7 @@ class PlanVerifier {
     for (size_t i = first; i < s.slots.size(); ++i) {
       KILN_TRY(writable(s.slots[i], false));
       for (size_t other = 0; other < s.slots.size(); ++other)
-        if (other != i && same_memory(plan_.slots[s.slots[i]], plan_.slots[s.slots[other]]))
+        if (other != i && Plan::same_memory(plan_.slots[s.slots[i]], plan_.slots[s.slots[other]]))
           return error(Code::corrupt, "slot ", s.slots[i], " is written and used as operand ", other, ", too");
     }
     return {};
@@ -367,7 +367,7 @@ class PlanVerifier {
   Status copy(const Plan::Step &s, bool prepare) {
     if (s.slots.size() != 2) return error(Code::corrupt, "a copy of ", s.slots.size(), " slots, expected 2");
     const Plan::Slot &from = plan_.slots[s.slots[0]], &to = plan_.slots[s.slots[1]];
-    if (same_memory(from, to)) return error(Code::corrupt, "a copy of slot ", s.slots[0], " onto itself");
+    if (Plan::same_memory(from, to)) return error(Code::corrupt, "a copy of slot ", s.slots[0], " onto itself");
     KILN_TRY(writable(s.slots[1], prepare));
     // Sizes with symbols are compared when they are known (exec/steps.h).
     if (from.size_bytes == to.size_bytes || !from.size_bytes.is_integer() || !to.size_bytes.is_integer()) return {};
@@ -409,13 +409,12 @@ class PlanVerifier {
       return std::move(status).with_prefix(str_cat("buffer ", number, " "));
     if (!wanted.written) return {};
     KILN_TRY(writable(slot, prepare));
-    for (size_t other = 0; other < s.slots.size(); ++other)
-      if (other != number && same_memory(given, plan_.slots[s.slots[other]]))
+    for (uint32_t other = 0; other < s.slots.size(); ++other)
+      if (other != number && Plan::same_memory(given, plan_.slots[s.slots[other]]) &&
+          (c.buffers[other].written || std::ranges::find(wanted.in_place, other) == wanted.in_place.end()))
         return error(Code::corrupt, "slot ", slot, " is written and used as buffer ", other, ", too");
     return {};
   }
-
-  static bool same_memory(const Plan::Slot &a, const Plan::Slot &b) { return a.kind == b.kind && a.index == b.index; }
 
   Status writable(uint32_t number, bool prepare) const {
     const Plan::Slot &s = plan_.slots[number];

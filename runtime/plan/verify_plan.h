@@ -7,8 +7,8 @@
 //   - a slot is no larger than the constant, storage or array that it stands for;
 //   - a launch gives its kernel the buffers, sizes, tasks and scratch that the contract asks for: as many, of the
 //     element types, at least as large, symbols within the ranges and equal where it relies on that;
-//   - what is written is an output, the arena, one of the written inputs, or, while parameters are
-//     prepared, what is prepared; and no other operand of the same step.
+//   - what is written is an output, the arena, one of the written inputs, or, while parameters are prepared, what is
+//     prepared; and no other operand of the same step, but one of a launch that the contract says it may be.
 // Whether one size is large enough for another may depend on symbols. What cannot be told at once is left in
 // Plan::bounds, which a call checks when its shapes change; so are arrays against the slots of the signature.
 // Values are not proved: a forged plan computes what it says.

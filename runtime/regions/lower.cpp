@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "jit/base/kernel_args.h"
 #include "runtime/ops/op.h"
@@ -50,6 +51,7 @@ class Lowering {
   Result<Lowered> run() {
     for (uint32_t id : graph_.inputs()) out_.inputs.push_back(source(*graph_.find(id)));
     for (uint32_t id : graph_.parameters()) out_.parameters.push_back(source(*graph_.find(id)));
+    find_replaced();
     for (const Node &node : graph_.nodes()) {
       Status status = lower_node(node);
       if (!status.ok()) return std::move(status).with_prefix(str_cat("lowering '", node.name, "': "));
@@ -80,6 +82,22 @@ class Lowering {
   uint32_t add_tensor(DType dtype, const Shape &dims, const Shape &strides, bool prepared = false) {
     out_.program.tensors.push_back({dtype, dims, strides, false, prepared});
     return static_cast<uint32_t>(out_.program.tensors.size() - 1);
+  }
+
+  // What a copy_ writes into an input may be that input but for some elements, in one step or several.
+  void find_replaced() {
+    for (const Node &node : graph_.nodes()) {
+      if (node.kind != Node::Kind::op || !(node.op->flags & op_flags::mutates)) continue;
+      std::vector<uint32_t> steps;
+      ValueId value = node.inputs[1];
+      while (value != node.inputs[0]) {
+        const Node &made_by = *graph_.find(value.node);
+        if (made_by.kind != Node::Kind::op || !(made_by.op->flags & op_flags::replaces)) break;
+        steps.push_back(made_by.id);
+        value = made_by.inputs[0];
+      }
+      if (value == node.inputs[0]) replaced_.insert(steps.begin(), steps.end());
+    }
   }
 
   // A tensor that no compute makes. One whose size changes from call to call cannot take part in what is prepared once.
@@ -137,7 +155,8 @@ class Lowering {
     if (op.view) {
       KILN_TRY(lower_view(node, types[0], compute));
     } else if (op.lower) {
-      LowerContext context{op, types, result, node.attrs, compute, BodyBuilder(compute.body)};
+      LowerContext context{op, types, result, node.attrs, compute, BodyBuilder(compute.body),
+                           replaced_.contains(node.id)};
       KILN_TRY(op.lower(context));
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
@@ -158,15 +177,18 @@ class Lowering {
     return {};
   }
 
-  // copy_(dest, src) lowers to a tensor of its own with src's values, so that no input changes before all that read it
-  // have run, whatever src is.
+  // copy_(dest, src) is src's tensor, which the plan may place in dest's memory; one of its own where nothing makes src
+  // here, so that no input changes before all that read it have run.
   Status write_back(const Node &node) {
     const Node &dest = *graph_.find(node.inputs[0].node);
     const auto input = std::ranges::find(graph_.inputs(), dest.id);
     if (input == graph_.inputs().end()) return invalid("[copy_] writes to '", dest.name, "', which is not an input");
     if (!is_dense(out_.program.tensors[tensors_.at(node.inputs[0])]))
       return error(Code::unimplemented, "[copy_] writes to '", dest.name, "', whose layout is not row-major");
-    KILN_TRY(op(node));
+    if (graph_.find(node.inputs[1].node)->kind == Node::Kind::op)
+      tensors_[{node.id, 0}] = tensors_.at(node.inputs[1]);
+    else
+      KILN_TRY(op(node));
     const uint32_t made = tensors_.at({node.id, 0});
     out_.program.tensors[made].is_output = true;
     out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made});
@@ -189,6 +211,7 @@ class Lowering {
   const Graph &graph_;
   Lowered out_;
   std::map<ValueId, uint32_t> tensors_;
+  std::set<uint32_t> replaced_;  // ids of the nodes that make an input's new value of the old one
 };
 
 }  // namespace

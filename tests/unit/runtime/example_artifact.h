@@ -118,6 +118,7 @@ inline Artifact everything() {
   p.steps = {launch(0, {0, 1, 5}, {0}), launch(2, {5, 4, 6}), launch(1, {6, 7}, {1}), copy};
   Contract add = contract(2, 2 * n), add_size = contract(1, m);
   add.symbols[0] = {.name = "n", .min = 1, .max = 1000, .divisor = 2};
+  add.buffers[2].in_place = {0, 1};
   add_size.scratch_bytes = 4;
   Artifact a =
       artifact_of(std::move(p), {add_kernel(), add_size_kernel(), add_kernel()}, {add, add_size, contract(2, 4)});

@@ -461,6 +461,7 @@ inline void run(const Fused &fused, std::vector<Array> &tensors, const Sizes &si
     tensors[t].resize(static_cast<size_t>(value(product_of(fused.tensors[t].dims))));
   for (const Launch &launch : fused.launches) {
     std::vector<Array *> buffers;
+    for (const Launch::Base &base : launch.bases) tensors[launch.buffers[base.buffer]] = tensors[base.tensor];
     for (uint32_t t : launch.buffers) buffers.push_back(&tensors[t]);
     Sizes own;
     for (size_t i = 0; i < launch.symbols.size(); ++i) own[launch.kernel->symbols[i]] = sizes.at(launch.symbols[i]);

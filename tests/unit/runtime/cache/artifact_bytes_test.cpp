@@ -28,6 +28,7 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(back->components[0].text, "x + y");
   EXPECT_EQ(*back->images[1].code, *a.images[1].code);
   EXPECT_EQ(back->images[1].kernel_key, a.images[1].kernel_key);
+  EXPECT_EQ(back->contracts[0].buffers[2].in_place, (std::vector<uint32_t>{0, 1}));
   EXPECT_EQ(back->constants, a.constants);
   EXPECT_EQ(back->graphs, a.graphs);
 }

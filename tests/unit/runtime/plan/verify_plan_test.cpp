@@ -122,6 +122,39 @@ TEST(VerifyPlan, RefusesToWriteWhatTheSameStepUses) {
   EXPECT_EQ(message_after([](Artifact &a) { a.plan.steps[3].slots = {5, 5}; }), "step 3: a copy of slot 5 onto itself");
 }
 
+// Kernel 2 adds buffers 0 and 1 to buffer 2.
+TEST(VerifyPlan, LetsAStepWriteInPlaceWhatItsKernelSaysItMay) {
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.contracts[2].buffers[2].in_place = {0};
+              a.plan.steps[1].slots = {5, 4, 5};
+            }),
+            "accepted");
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.contracts[2].buffers[2].in_place = {0};
+              a.plan.slots[6].index = 0;
+            }),
+            "accepted")
+      << "another slot of the same storage";
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.contracts[2].buffers[2].in_place = {1};
+              a.plan.steps[1].slots = {5, 4, 5};
+            }),
+            "step 1: slot 5 is written and used as buffer 0, too");
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.contracts[2].buffers[2].in_place = {0};
+              a.plan.steps[1].slots = {5, 5, 5};
+            }),
+            "step 1: slot 5 is written and used as buffer 1, too");
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.contracts[2].buffers[0].written = true;
+              a.contracts[2].buffers[2].in_place = {0};
+              a.plan.prepare.clear();
+              a.plan.steps[1].slots = {5, 4, 5};
+            }),
+            "step 1: slot 5 is written and used as buffer 2, too")
+      << "two results are two";
+}
+
 TEST(VerifyPlan, RefusesCopiesBetweenSlotsOfOtherSizes) {
   EXPECT_EQ(message_after([](Artifact &a) {
               a.plan.slots[5].size_bytes = 16;

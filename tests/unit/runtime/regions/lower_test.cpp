@@ -72,6 +72,25 @@ TEST(Lower, WritesBackFromATensorOfItsOwn) {
   EXPECT_TRUE(l.program.tensors[l.write_backs[0].source].is_output);
 }
 
+TEST(Lower, WritesBackWhatAnOpMakes) {
+  const Lowered l = lowered(f32_graph("x", "8", R"({"name":"e","op":"exp","inputs":["x"]},
+      {"name":"a","op":"copy_","inputs":["x","e"]})",
+                                      "e"));
+  ASSERT_EQ(l.write_backs.size(), 1u);
+  EXPECT_EQ(l.write_backs[0].source, l.outputs[0]) << "no other tensor";
+  EXPECT_EQ(l.program.defs.size(), 1u);
+}
+
+// It is a map elsewhere, which readers compute for themselves.
+TEST(Lower, ASliceThatIsWrittenIntoAnInputIsAScatter) {
+  const char *nodes = R"({"name":"s","op":"slice_scatter","inputs":["x","y"],"attrs":{"dim":0,"start":0,"end":8}},
+      {"name":"a","op":"copy_","inputs":["x","s"]})";
+  EXPECT_TRUE(lowered(f32_graph("xy", "8", nodes, "")).program.defs[0].compute.scatter);
+  std::string other = nodes;
+  other.replace(other.find(R"(["x","s"])"), 9, R"(["y","s"])");
+  EXPECT_FALSE(lowered(f32_graph("xy", "8", other, "")).program.defs[0].compute.scatter);
+}
+
 TEST(Lower, NamesOpAndNodeThatCannotBeLowered) {
   Result<Lowered> l = lower(*graph_of(f32_graph("x", "4, 8", R"({"name":"a","op":"softmax","inputs":["x"]})", "a")));
   ASSERT_FALSE(l.ok());

@@ -1,0 +1,254 @@
+#include "runtime/plan/placing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/plan/order.h"
+#include "runtime/plan/storage.h"
+
+namespace kiln {
+namespace {
+
+using SlotKind = Plan::Slot::Kind;
+using StepKind = Plan::Step::Kind;
+constexpr uint32_t none = StepsToPlace::none;
+
+class Placing {
+ public:
+  using Tensor = StepsToPlace::Tensor;
+  using Item = StepsToPlace::Item;
+  using WriteBack = StepsToPlace::WriteBack;
+
+  Placing(StepsToPlace given, const ContractOf &contract_of, const NumberOfConstant &constant, Plan &plan)
+      : contract_of_(contract_of),
+        constant_(constant),
+        plan_(plan),
+        tensors_(std::move(given.tensors)),
+        items_(std::move(given.items)),
+        outputs_(std::move(given.outputs)),
+        write_backs_(std::move(given.write_backs)),
+        first_output_slot_(static_cast<uint32_t>(plan.inputs.size() + plan.parameters.size())) {}
+
+  Status run() {
+    put_off_writes();
+    find_lifetimes();
+    place_written_inputs();
+    place_outputs();
+    for (uint32_t i = 0; i < items_.size(); ++i) KILN_TRY(add_step(i));
+    KILN_TRY(add_final_copies());
+    plan_.arena = std::move(pool_).finish();
+    return {};
+  }
+
+ private:
+  // Steps that change what others read come after those, where they can: then they may do so in place.
+  void put_off_writes() {
+    std::vector<StepUse> uses(items_.size());
+    std::vector<Overwrite> overwrites;
+    std::vector<uint32_t> made_by(tensors_.size(), none);
+    for (uint32_t i = 0; i < items_.size(); ++i) {
+      for (size_t k = 0; k < items_[i].tensors.size(); ++k) {
+        const uint32_t tensor = items_[i].tensors[k];
+        (items_[i].written[k] ? uses[i].writes : uses[i].reads).push_back(tensor);
+        if (items_[i].written[k]) made_by[tensor] = i;
+      }
+      for (const auto &[k, base] : items_[i].bases) {
+        uses[i].reads.push_back(base);
+        overwrites.push_back({i, base});
+      }
+      sort_unique(uses[i].reads);
+    }
+    for (const WriteBack &w : write_backs_) {
+      uint32_t first = w.source;  // which is made of others that are changed
+      while (first != none && made_by[first] != none && base_of(made_by[first], first) != none)
+        first = base_of(made_by[first], first);
+      if (first != w.input && made_by[first] != none) overwrites.push_back({made_by[first], w.input});
+    }
+    if (overwrites.empty()) return;
+    std::vector<Item> items;
+    for (const uint32_t i : put_off(uses, overwrites)) items.push_back(std::move(items_[i]));
+    items_ = std::move(items);
+  }
+
+  // The tensor that `tensor` is but for what item `made_by` writes, or none.
+  uint32_t base_of(uint32_t made_by, uint32_t tensor) const {
+    for (const auto &[k, base] : items_[made_by].bases)
+      if (items_[made_by].tensors[k] == tensor) return base;
+    return none;
+  }
+
+  void find_lifetimes() {
+    for (uint32_t i = 0; i < items_.size(); ++i) {
+      for (size_t k = 0; k < items_[i].tensors.size(); ++k) {
+        Tensor &tensor = tensors_[items_[i].tensors[k]];
+        tensor.last_use = i;
+        if (items_[i].written[k]) tensor.made_by = i;
+        if (tensor.lies_in != none) tensors_[tensor.lies_in].last_use = i;
+      }
+      for (const auto &[k, base] : items_[i].bases) tensors_[base].last_use = i;
+    }
+    for (const uint32_t output : outputs_) tensors_[output].last_use = none;
+    for (const WriteBack &w : write_backs_) tensors_[w.source].last_use = none;
+  }
+
+  // An input's new value is made where the input lies, if nothing reads the old one later.
+  void place_written_inputs() {
+    for (const WriteBack &w : write_backs_) place_at(tensors_[w.input].slot, w.source, w.input);
+  }
+
+  // A step writes straight into an output; whatever else an output is, a copy brings there at the end.
+  void place_outputs() {
+    for (uint32_t i = 0; i < outputs_.size(); ++i) place_at(first_output_slot_ + i, outputs_[i], none);
+  }
+
+  // Has `tensor` in a slot of the signature, where `old` lies (none: nothing), if it is made at each call and nothing
+  // reads `old` by then. So, too, the tensors that it is made of by changes.
+  void place_at(uint32_t slot, uint32_t tensor, uint32_t old) {
+    const auto may_lie_there = [&](uint32_t t) {
+      const Tensor &made = tensors_[t];
+      if (made.slot != none || made.made_by == none || items_[made.made_by].prepared) return false;
+      if (old == none) return true;
+      const uint32_t last = tensors_[old].last_use;
+      return last != none && last <= made.made_by && may_replace(items_[made.made_by], old, t);
+    };
+    while (may_lie_there(tensor)) {
+      const uint32_t step = tensors_[tensor].made_by, base = base_of(step, tensor);
+      tensors_[tensor].slot = slot;
+      if (base == none || tensors_[base].last_use != step || !may_replace(items_[step], base, tensor)) return;
+      tensor = base;
+    }
+  }
+
+  // Whether the step may find `old` where it makes `made`: of one size, and read in step with it, or not at all.
+  bool may_replace(const Item &item, uint32_t old, uint32_t made) const {
+    if (tensors_[old].size_bytes != tensors_[made].size_bytes) return false;
+    const auto k = static_cast<size_t>(std::ranges::find(item.tensors, made) - item.tensors.begin());
+    for (uint32_t j = 0; j < item.tensors.size(); ++j) {
+      if (item.tensors[j] != old) continue;
+      if (item.step.kind != StepKind::launch) return false;
+      const std::vector<uint32_t> &in_place = contract_of_(item.step.kernel).buffers[k].in_place;
+      if (std::ranges::find(in_place, j) == in_place.end()) return false;
+    }
+    return true;
+  }
+
+  uint32_t add_slot(SlotKind kind, uint32_t index, const Tensor &t) {
+    plan_.slots.push_back({kind, index, t.size_bytes});
+    return static_cast<uint32_t>(plan_.slots.size() - 1);
+  }
+
+  Status add_step(uint32_t number) {
+    Item &item = items_[number];
+    for (size_t k = 0; k < item.tensors.size(); ++k)
+      if (item.written[k] && tensors_[item.tensors[k]].slot == none) place_result(number, k);
+    for (const auto &[k, base] : item.bases) {
+      KILN_ASSIGN(const uint32_t from, slot_of(base));
+      const uint32_t to = tensors_[item.tensors[k]].slot;
+      if (!Plan::same_memory(plan_.slots[from], plan_.slots[to])) add_copy(from, to);
+    }
+    for (uint32_t tensor : item.tensors) {
+      KILN_ASSIGN(const uint32_t slot, slot_of(tensor));
+      item.step.slots.push_back(slot);
+    }
+    (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
+    // Only now: what a step reads must not be where it writes, unless it is in place.
+    const auto free_after = [&](uint32_t tensor) {
+      Tensor &memory = tensors_[tensors_[tensor].lies_in == none ? tensor : tensors_[tensor].lies_in];
+      if (memory.last_use == number) free_result(memory);
+    };
+    std::ranges::for_each(item.tensors, free_after);
+    for (const auto &[k, base] : item.bases) free_after(base);
+    return {};
+  }
+
+  // What is prepared lives as long as its binding; what a call makes, from its step to its last reader.
+  void place_result(uint32_t number, size_t k) {
+    Tensor &t = tensors_[items_[number].tensors[k]];
+    const bool prepared = items_[number].prepared;
+    if (t.lies_in != none) {
+      Tensor &memory = tensors_[t.lies_in];
+      if (memory.slot == none) place(memory, prepared);
+      const Plan::Slot slot = plan_.slots[memory.slot];
+      t.slot = add_slot(slot.kind, slot.index, t);
+    } else if (const uint32_t old = prepared ? none : dying(number, k); old != none) {
+      t.slot = add_slot(SlotKind::arena, plan_.slots[tensors_[old].slot].index, t);
+      tensors_[old].last_use = none;  // its storage is not given back
+    } else {
+      place(t, prepared);
+    }
+  }
+
+  // Where nothing else lies.
+  void place(Tensor &t, bool prepared) {
+    if (prepared) {
+      plan_.prepared.push_back({t.size_bytes});
+      t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
+    } else {
+      t.slot = add_slot(SlotKind::arena, pool_.take(t.size_bytes), t);
+    }
+  }
+
+  // A tensor of the arena that nothing reads after this step, and in whose place the step may make its tensor k: what
+  // that is but for some elements, or an operand.
+  uint32_t dying(uint32_t number, size_t k) const {
+    const Item &item = items_[number];
+    const auto dies = [&](uint32_t tensor) {
+      const Tensor &t = tensors_[tensor];
+      return t.last_use == number && t.made_by != number && t.lies_in == none && t.slot != none &&
+             plan_.slots[t.slot].kind == SlotKind::arena && may_replace(item, tensor, item.tensors[k]);
+    };
+    if (const uint32_t base = base_of(number, item.tensors[k]); base != none) return dies(base) ? base : none;
+    const auto found = std::ranges::find_if(item.tensors, dies);
+    return found == item.tensors.end() ? none : *found;
+  }
+
+  // A constant gets its slot from the first that reads it.
+  Result<uint32_t> slot_of(uint32_t number) {
+    Tensor &t = tensors_[number];
+    if (t.slot == none && t.constant) t.slot = add_slot(SlotKind::constant, constant_(t.constant), t);
+    if (t.slot == none) return error(Code::internal, "a step reads tensor ", number, ", which no step makes");
+    return t.slot;
+  }
+
+  void free_result(Tensor &tensor) {
+    const Plan::Slot &slot = plan_.slots[tensor.slot];
+    if (slot.kind != SlotKind::arena) return;
+    pool_.give_back(slot.index);
+    tensor.last_use = none;  // a step may name a tensor twice
+  }
+
+  // Outputs first: one of them may be an input that is about to be written.
+  Status add_final_copies() {
+    for (uint32_t i = 0; i < outputs_.size(); ++i) {
+      KILN_ASSIGN(const uint32_t from, slot_of(outputs_[i]));
+      if (from != first_output_slot_ + i) add_copy(from, first_output_slot_ + i);
+    }
+    for (const WriteBack &w : write_backs_) {
+      const uint32_t input = tensors_[w.input].slot, made = tensors_[w.source].slot;
+      if (made != input) add_copy(made, input);
+      plan_.written_inputs.push_back(input);  // inputs have the first slots
+    }
+    sort_unique(plan_.written_inputs);
+    return {};
+  }
+
+  void add_copy(uint32_t from, uint32_t to) { plan_.steps.push_back({.kind = StepKind::copy, .slots = {from, to}}); }
+
+  const ContractOf &contract_of_;
+  const NumberOfConstant &constant_;
+  Plan &plan_;
+  StoragePool pool_;
+  std::vector<Tensor> tensors_;
+  std::vector<Item> items_;
+  const std::vector<uint32_t> outputs_;  // tensors
+  const std::vector<WriteBack> write_backs_;
+  const uint32_t first_output_slot_;
+};
+
+}  // namespace
+
+Status place(StepsToPlace given, const ContractOf &contract_of, const NumberOfConstant &constant, Plan &plan) {
+  return Placing(std::move(given), contract_of, constant, plan).run();
+}
+
+}  // namespace kiln
