@@ -7,7 +7,9 @@ namespace kiln::kernel {
 std::optional<uint32_t> begins_as(const Item &item) {
   const Body &begin = item.compute.scatter->begin;
   const Value &value = begin.values[static_cast<size_t>(begin.yields[0])];
-  if (value.op != Core::load || !reads_in_step(value.access, item.domain, domain_axes(item), item.domain.size()))
+  // A view of other dims may have been folded into it.
+  if (value.op != Core::load || value.access.index.size() != item.compute.dims.size() ||
+      !reads_in_step(value.access, item.domain, domain_axes(item), item.domain.size()))
     return {};
   return item.operands[value.access.buffer];
 }

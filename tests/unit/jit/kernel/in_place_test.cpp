@@ -111,5 +111,18 @@ TEST(InPlace, AScatterTakesTheMemoryOfItsBaseByOmittingIt) {
   }
 }
 
+// What a view is folded into begins as a tensor of other dims.
+TEST(InPlace, AScatterIntoAViewHasNoBase) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({m}), order = b.input({9}, false, DType::i64), source = b.input({9, m});
+  const uint32_t wide = b.view(x, {n, m}, [](const std::vector<Expr> &at) { return std::vector<Expr>{at[1]}; });
+  b.output(b.add_rows(wide, order, source, 0));
+  Result<Fused> fused = fuse(b.program, *Target::by_name("v4"), {});
+  ASSERT_TRUE(fused.ok());
+  ASSERT_EQ(fused->launches.size(), 1u);
+  EXPECT_THAT(fused->launches[0].bases, IsEmpty());
+  EXPECT_EQ(fused->launches[0].kernel->stages.size(), 2u);
+}
+
 }  // namespace
 }  // namespace kiln::kernel::testing
