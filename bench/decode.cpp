@@ -36,7 +36,9 @@ void kv_cache_step_ms(benchmark::State &state) {
   for (const char *cache : {"k_cache", "v_cache"}) program.bind(cache, {1, heads, capacity(), width});
   for (const char *one : {"q", "k", "v", "y"}) program.bind(one, {1, heads, 1, width});
   program.bind("at", {filled});
-  const auto rows = [&](const char *name) { return std::vector<float>(program.values(name).begin(), program.values(name).end()); };
+  const auto rows = [&](const char *name) {
+    return std::vector<float>(program.values(name).begin(), program.values(name).end());
+  };
   std::vector<float> caches[] = {rows("k_cache"), rows("v_cache")};
   program.run();
   const auto place = [](int64_t head, int64_t row, int64_t column) {
@@ -48,7 +50,8 @@ void kv_cache_step_ms(benchmark::State &state) {
       caches[0][place(head, filled, column)] = program.values("k")[of_token(head, column)];
       caches[1][place(head, filled, column)] = program.values("v")[of_token(head, column)];
     }
-  if (rows("k_cache") != caches[0] || rows("v_cache") != caches[1]) throw cli::Failure("the caches do not hold the token");
+  if (rows("k_cache") != caches[0] || rows("v_cache") != caches[1])
+    throw cli::Failure("the caches do not hold the token");
   for (const int64_t head : {int64_t{0}, heads - 1}) {
     double sum = 0, weighted = 0;
     for (int64_t row = 0; row <= filled; ++row) {

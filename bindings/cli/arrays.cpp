@@ -38,6 +38,13 @@ int64_t count_of(const DLTensor &tensor) {
   return count;
 }
 
+// Of element `i`, in row-major order, from the first one; in bytes.
+int64_t offset_of(const DLTensor &tensor, int64_t i) {
+  int64_t offset = 0;
+  for (int32_t d = tensor.ndim; d-- > 0; i /= tensor.shape[d]) offset += i % tensor.shape[d] * tensor.strides[d];
+  return offset * (tensor.dtype.bits / 8);
+}
+
 // "[4, 10]"
 std::string sizes_of(const DLTensor &tensor) {
   std::string text = "[";
@@ -61,10 +68,21 @@ uint64_t mix(uint64_t seed, std::string_view name) {
 
 }  // namespace
 
-Array::Array(DLDataType type, std::vector<int64_t> shape, std::string_view name) : shape_(std::move(shape)) {
-  int64_t bytes = type.bits / 8;
+Array::Array(DLDataType type, std::vector<int64_t> shape, std::string_view name, std::vector<int64_t> strides)
+    : shape_(std::move(shape)), strides_(std::move(strides)) {
+  int64_t bytes = type.bits / 8, below = 0;  // below: of them before the first element
   bool countable = true;
   for (const int64_t dim : shape_) countable = !__builtin_mul_overflow(bytes, dim, &bytes) && countable;
+  if (!strides_.empty() && bytes > 0) {
+    bytes = type.bits / 8;
+    for (size_t d = 0; d < shape_.size(); ++d) {
+      int64_t reach = 0;
+      countable = countable && !__builtin_mul_overflow(shape_[d] - 1, strides_[d], &reach) &&
+                  !__builtin_mul_overflow(reach, int64_t{type.bits / 8}, &reach) && reach != INT64_MIN &&
+                  !__builtin_add_overflow(bytes, std::abs(reach), &bytes);
+      if (countable) below -= std::min<int64_t>(reach, 0);
+    }
+  }
   tensor_.device = {kDLCPU, 0};
   tensor_.ndim = static_cast<int32_t>(shape_.size());
   tensor_.dtype = type;
@@ -72,7 +90,8 @@ Array::Array(DLDataType type, std::vector<int64_t> shape, std::string_view name)
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   bytes_.reset(countable ? new (std::align_val_t(64), std::nothrow) std::byte[size] : nullptr);
   if (!bytes_) throw Failure("no memory for '" + std::string(name) + "', whose sizes are " + sizes_of(tensor_));
-  tensor_.data = bytes_.get();
+  tensor_.data = bytes_.get() + below;
+  if (!strides_.empty()) tensor_.strides = strides_.data();
 }
 
 Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
@@ -111,12 +130,25 @@ Array Array::copy_of(const DLTensor &tensor, std::string_view name) {
     return array;
   }
   const size_t element = tensor.dtype.bits / 8;
-  for (int64_t i = 0, count = count_of(tensor); i < count; ++i, to += element) {
-    int64_t rest = i, offset = 0;
-    for (int32_t d = tensor.ndim; d-- > 0; rest /= tensor.shape[d])
-      offset += rest % tensor.shape[d] * tensor.strides[d];
-    std::memcpy(to, from + offset * static_cast<int64_t>(element), element);
-  }
+  for (int64_t i = 0, count = count_of(tensor); i < count; ++i, to += element)
+    std::memcpy(to, from + offset_of(tensor, i), element);
+  return array;
+}
+
+Array Array::laid_out(const DLTensor &tensor, std::vector<int64_t> strides, std::string_view name, bool equal) {
+  const Array dense = copy_of(tensor, name);
+  Array array(tensor.dtype, dense.shape_, name, std::move(strides));
+  const size_t element = tensor.dtype.bits / 8;
+  const auto each = [&](auto visit) {
+    auto *to = static_cast<std::byte *>(array.tensor_.data);
+    for (int64_t i = 0, count = count_of(tensor); i < count; ++i)
+      visit(to + offset_of(array.tensor_, i), dense.bytes_.get() + static_cast<size_t>(i) * element);
+  };
+  each([&](std::byte *to, const std::byte *from) { std::memcpy(to, from, element); });
+  each([&](const std::byte *to, const std::byte *from) {
+    if (equal && std::memcmp(to, from, element) != 0)
+      throw Failure("'" + std::string(name) + "': elements differ that its strides place on each other");
+  });
   return array;
 }
 

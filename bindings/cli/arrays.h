@@ -16,7 +16,7 @@ struct DeleteManaged {
 };
 using Output = std::unique_ptr<DLManagedTensorVersioned, DeleteManaged>;
 
-// Row-major, 64-byte aligned.
+// Row-major unless laid out otherwise, 64-byte aligned.
 class Array {
  public:
   // Values drawn by (seed, name) alone, so that they do not depend on what else is drawn: matrices and inputs of any
@@ -28,18 +28,22 @@ class Array {
   // The same elements, row-major whatever the strides of `tensor`.
   static Array copy_of(const DLTensor &tensor, std::string_view name);
 
+  // The same elements with other strides, of which each may be 0 or below. Of elements that they place on each other
+  // the last one stays; a Failure if these are not `equal`, as they have to be.
+  static Array laid_out(const DLTensor &tensor, std::vector<int64_t> strides, std::string_view name, bool equal);
+
   const DLTensor *tensor() const { return &tensor_; }
   Array(Array &&) = default;
   Array &operator=(Array &&) = default;
 
  private:
   // A Failure that has `name` when there is no memory.
-  Array(DLDataType type, std::vector<int64_t> shape, std::string_view name);
+  Array(DLDataType type, std::vector<int64_t> shape, std::string_view name, std::vector<int64_t> strides = {});
 
   struct Free {
     void operator()(std::byte *bytes) const { ::operator delete[](bytes, std::align_val_t(64)); }
   };
-  std::vector<int64_t> shape_;  // its elements stay where they are when the array moves
+  std::vector<int64_t> shape_, strides_;  // their elements stay where they are when the array moves
   std::unique_ptr<std::byte[], Free> bytes_;
   DLTensor tensor_ = {};
 };

@@ -59,12 +59,13 @@ class Arrays {
     if (graph) sizes_.add_hints(report_of(kiln_graph_describe, graph.get()));
     for (const Slot &slot : signature.inputs) {
       const auto given = inputs_.find(slot.name);
-      all_.push_back(given != inputs_.end() ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"));
+      const bool is_given = given != inputs_.end();
+      add(slot, is_given ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"), is_given);
     }
     if (const auto path = args.get("--weights")) open_weights(*path);
     for (const Slot &slot : signature.parameters) {
       const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
-      all_.push_back(tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"));
+      add(slot, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"), tensor != nullptr);
     }
   }
 
@@ -74,6 +75,15 @@ class Arrays {
   }
 
  private:
+  // As the graph declares its layout. Of a wrong rank: binding it will say so.
+  void add(const Slot &slot, const DLTensor *tensor, bool is_given) {
+    if (!slot.strides.empty() && slot.strides.size() == static_cast<size_t>(tensor->ndim)) {
+      drawn_.push_back(Array::laid_out(*tensor, sizes_.strides(slot), slot.name, is_given));
+      tensor = drawn_.back().tensor();
+    }
+    all_.push_back(tensor);
+  }
+
   void open_input(const std::string &name, const std::string &path) {
     const Slot &slot = find(signature_.inputs, name, "--input");
     const Tensors file = make<Tensors>(kiln_tensors_open, path.data(), path.size());

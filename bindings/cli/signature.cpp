@@ -11,9 +11,11 @@ std::vector<Slot> slots(const Report &description, std::string_view side) {
   for (size_t i = 0; i < result.size(); ++i) {
     result[i].name = description.text(path_of(side, i, "name"));
     result[i].dtype = description.text(path_of(side, i, "dtype"));
-    const std::string shape = path_of(side, i, "shape");
+    const std::string shape = path_of(side, i, "shape"), strides = path_of(side, i, "strides");
     for (size_t d = 0; d < description.count(shape); ++d)
       result[i].shape.push_back(description.shown(path_of(shape, d)));
+    for (size_t d = 0; description.has(strides) && d < description.count(strides); ++d)
+      result[i].strides.push_back(description.shown(path_of(strides, d)));
   }
   return result;
 }
@@ -83,9 +85,9 @@ void Sizes::add_hints(const Report &graph_description) {
   }
 }
 
-std::vector<int64_t> Sizes::dims(const Slot &slot) const {
+std::vector<int64_t> Sizes::evaluate(const Slot &slot, const std::vector<std::string> &all) const {
   std::vector<int64_t> result;
-  for (const std::string &dimension : slot.shape) result.push_back(evaluate(slot, dimension));
+  for (const std::string &dimension : all) result.push_back(evaluate(slot, dimension));
   return result;
 }
 

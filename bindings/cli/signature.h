@@ -11,9 +11,10 @@ namespace kiln::cli {
 
 struct Slot {
   std::string name;
-  std::string dtype;               // "f32"
-  std::vector<std::string> shape;  // each an integer or an expression over symbols
-  std::string type() const;        // "f32 [batch, 10]"
+  std::string dtype;                 // "f32"
+  std::vector<std::string> shape;    // each an integer or an expression over symbols
+  std::vector<std::string> strides;  // likewise, in elements; empty: row-major
+  std::string type() const;          // "f32 [batch, 10]"
 };
 
 struct Symbol {
@@ -40,9 +41,11 @@ class Sizes {
   // Takes the hints of the symbols that have no size yet. Of kiln_graph_describe; an artifact keeps no hints.
   void add_hints(const Report &graph_description);
   // The slot's dims; Usage names a symbol of which nothing is known.
-  std::vector<int64_t> dims(const Slot &slot) const;
+  std::vector<int64_t> dims(const Slot &slot) const { return evaluate(slot, slot.shape); }
+  std::vector<int64_t> strides(const Slot &slot) const { return evaluate(slot, slot.strides); }
 
  private:
+  std::vector<int64_t> evaluate(const Slot &slot, const std::vector<std::string> &all) const;
   int64_t evaluate(const Slot &slot, const std::string &dimension) const;
 
   kiln_context *context_;

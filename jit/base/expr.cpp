@@ -320,7 +320,11 @@ Expr span_elements(std::span<const Dim> shape, std::span<const Dim> strides) {
   Expr count = product_of(shape);
   if (std::ranges::equal(strides, row_major_strides(shape))) return count;
   Expr last = 0;
-  for (size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Expr &stride = strides[d];
+    const Expr least = min(stride, 0);
+    last += (shape[d] - 1) * (least.is(0) ? stride : least == stride ? 0 - stride : max(stride, 0 - stride));
+  }
   // Of an empty tensor `last` may be anything. No element is further from the next than the factor.
   return max(min(last + 1, count * Expr(int64_t{1} << 31)), 0);
 }

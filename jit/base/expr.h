@@ -110,7 +110,7 @@ using Shape = std::vector<Dim>;
 std::string text_of(std::span<const Dim> shape);  // "[batch, 3]"
 Expr product_of(std::span<const Dim> shape);      // 1 for a scalar
 Shape row_major_strides(std::span<const Dim> shape);
-// How many elements lie from the first to past the last one, with these strides (at least 0); 0 where a dim is 0.
+// How many elements lie from the lowest to past the highest one, with these strides; 0 where a dim is 0.
 Expr span_elements(std::span<const Dim> shape, std::span<const Dim> strides);
 
 }  // namespace kiln

@@ -366,7 +366,10 @@ class Builder {
         offset = offset * item.compute.dims[item.domain[d]] + index[item.domain[d]];
       return offset;
     }
-    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * tensors_[tensor].strides[d];
+    // Memory begins with the lowest element: of a dim that goes down the last.
+    const Tensor &t = tensors_[tensor];
+    for (size_t d = 0; d < index.size(); ++d)
+      offset += index[d] * t.strides[d] - (t.dims[d] - 1) * min(t.strides[d], 0);
     return offset;
   }
 

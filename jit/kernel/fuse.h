@@ -35,14 +35,14 @@ struct Launch {
   std::shared_ptr<const Kernel> kernel;  // launches of equal kernels share one
   std::vector<uint32_t> buffers;         // tensor numbers, one for each in and out buffer of the kernel
   std::vector<std::string> symbols;      // the program's symbol for each of the kernel's
-  // An output of which the kernel writes some elements alone: the others are those of `tensor`, with which the memory is
-  // filled before, or which lay there.
+  // An output of which the kernel writes some elements alone: the others are those of `tensor`, with which the memory
+  // is filled before, or which lay there.
   struct Base {
     uint16_t buffer;
     uint32_t tensor;
   };
   std::vector<Base> bases;
-  bool prepared = false;                 // depends on parameters alone: belongs to `prepare`
+  bool prepared = false;  // depends on parameters alone: belongs to `prepare`
 };
 
 struct Fused {

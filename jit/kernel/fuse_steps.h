@@ -18,7 +18,7 @@ struct Item {
   // Result axes whose extent is not 1, those last that a scan or sort goes along or a scatter writes across; others
   // read as 0.
   std::vector<uint32_t> domain;
-  bool prepared = false;     // depends on parameters alone
+  bool prepared = false;  // depends on parameters alone
   // Of a scatter: the tensor that its elements are before, if that is another in memory; then it begins as nothing.
   std::optional<uint32_t> base;
   bool over_budget = false;  // has memory only because a reader would have grown past a limit with it inside

@@ -274,9 +274,9 @@ int64_t k_step(const Contract &contract, const Schedule &schedule);
 // The end of the stages that run together with stage `first`, block after block; without a block axis: first + 1.
 size_t end_of_blocks(const Kernel &kernel, size_t first);
 
-// An input and an output of a kernel that may be one piece of memory: each point reads of the one the element alone that
-// it writes of the other, and before it does; no other point reads that element. So emitters may not take buffers for
-// distinct, nor read an element again once the point has stored, nor store a point twice.
+// An input and an output of a kernel that may be one piece of memory: each point reads of the one the element alone
+// that it writes of the other, and before it does; no other point reads that element. So emitters may not take buffers
+// for distinct, nor read an element again once the point has stored, nor store a point twice.
 struct InPlace {
   uint16_t read, written;
   bool operator==(const InPlace &) const = default;

@@ -89,18 +89,24 @@ Status Call::State::provide_outputs() {
   return {};
 }
 
+// Where the memory of an array begins, as kernels take it.
+void *Call::State::lowest(uint32_t slot, void *first) const {
+  return first ? static_cast<uint8_t *>(first) - now->sizes.argument(slot).below_bytes : nullptr;
+}
+
 Status Call::State::place_arrays() {
   Program &p = *now;
   const std::vector<Binding> &bound = parameters->bindings();
   const SlotRange parameter_slots = p.signature.parameters();
   bool changed = !p.addresses_checked;
   for (uint32_t slot = 0; slot < p.signature.count() && !changed; ++slot)
-    changed = !parameter_slots.contains(slot) && current[slot].data != p.addresses[slot];
+    changed = !parameter_slots.contains(slot) && lowest(slot, current[slot].data) != p.addresses[slot];
   if (!changed) return {};
 
   p.addresses_checked = false;
   for (uint32_t slot = 0; slot < p.signature.count(); ++slot) {
-    void *address = parameter_slots.contains(slot) ? bound[slot - parameter_slots.begin].data : current[slot].data;
+    void *address =
+        lowest(slot, parameter_slots.contains(slot) ? bound[slot - parameter_slots.begin].data : current[slot].data);
     if (address == p.addresses[slot]) continue;
     p.addresses[slot] = address;
     if (!parameter_slots.contains(slot)) p.runner->set_array(slot, address);

@@ -44,6 +44,7 @@ struct Call::State {
   bool is_chosen() const { return now->resolved && seen == executable.entries().made_count() && now->matches(current); }
   Status add_program(size_t number);
   Status resolve(Program &program);
+  void *lowest(uint32_t slot, void *first) const;
   Status check_address(uint32_t slot) const;
   Status check_overlap(uint32_t slot) const;
   // The parameters, copied first if a clone has them, too.

@@ -22,7 +22,11 @@ Result<const Prepared *> Parameters::prepare(const Executable &executable, const
   const std::lock_guard lock(mutex_);
   if (const auto known = prepared_.find(&executable); known != prepared_.end()) return &known->second;
   std::vector<void *> addresses;
-  for (const Binding &binding : bindings_) addresses.push_back(binding.data);
+  for (const Binding &binding : bindings_) {
+    const uint64_t below =
+        sizes.argument(signature.parameters().begin + static_cast<uint32_t>(addresses.size())).below_bytes;
+    addresses.push_back(below ? static_cast<uint8_t *>(binding.data) - below : binding.data);
+  }
   Result<Prepared> made = executable.place().prepare(executable, signature, sizes, addresses);
   if (!made.ok()) return made.take_status().with_prefix("prepare: ");
   return &prepared_.emplace(&executable, std::move(made).value()).first->second;

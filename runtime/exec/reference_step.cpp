@@ -32,9 +32,9 @@ RefTensor read_argument(const ResolvedArgument &a, const void *data) {
   dense.shape = a.dims;
   const size_t size = size_of(a.dtype);
   dense.bytes.resize(static_cast<size_t>(a.elements) * size);
-  const auto *from = static_cast<const uint8_t *>(data);
+  const auto *from = static_cast<const uint8_t *>(data) + a.below_bytes;
   for_each_element(a, [&](int64_t offset, int64_t at) {
-    std::memcpy(dense.bytes.data() + static_cast<size_t>(at) * size, from + static_cast<size_t>(offset) * size, size);
+    std::memcpy(dense.bytes.data() + static_cast<size_t>(at) * size, from + offset * static_cast<int64_t>(size), size);
   });
   return to_reference(dense);
 }
@@ -44,9 +44,9 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
   const size_t size = size_of(a.dtype);
   if (dense.dtype != a.dtype || dense.shape != a.dims)
     return error(Code::internal, "the reference's ", what, " is not of the type that the plan says");
-  auto *to = static_cast<uint8_t *>(data);
+  auto *to = static_cast<uint8_t *>(data) + a.below_bytes;
   for_each_element(a, [&](int64_t offset, int64_t at) {
-    std::memcpy(to + static_cast<size_t>(offset) * size, dense.bytes.data() + static_cast<size_t>(at) * size, size);
+    std::memcpy(to + offset * static_cast<int64_t>(size), dense.bytes.data() + static_cast<size_t>(at) * size, size);
   });
   return {};
 }

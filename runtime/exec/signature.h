@@ -36,7 +36,8 @@ struct ResolvedArgument {
   DType dtype = DType::f32;
   std::vector<int64_t> dims, strides;  // strides in elements
   int64_t elements = 0;                // product of dims
-  uint64_t span_bytes = 0;             // from the first to past the last element; 0: empty
+  uint64_t span_bytes = 0;             // from the lowest to past the highest element; 0: empty
+  uint64_t below_bytes = 0;            // how far below the array's first element the lowest lies
   // Of an output whose size the run resolves: what it takes at most, and until then the rest is of an earlier run.
   bool late = false;
   uint64_t most_bytes = 0;

@@ -37,10 +37,6 @@ Status check_type(const TensorType &type) {
                        " parts, which is too large");
     }
   }
-  for (size_t d = 0; d < type.strides.size(); ++d)
-    if (type.strides[d].is_integer() && type.strides[d].integer() < 0)
-      return invalid("the stride of dim ", d, " of ", type.text(), " is ", type.strides[d].integer(),
-                     ", expected at least 0");
   // Of the dimensions that are known, by the rule of dense_bytes(); a symbolic one is checked at the call.
   int64_t bytes = size_of(type.dtype);
   for (size_t d = 0; d < type.rank(); ++d) {

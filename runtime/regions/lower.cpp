@@ -155,8 +155,8 @@ class Lowering {
     if (op.view) {
       KILN_TRY(lower_view(node, types[0], compute));
     } else if (op.lower) {
-      LowerContext context{op, types, result, node.attrs, compute, BodyBuilder(compute.body),
-                           replaced_.contains(node.id)};
+      LowerContext context{
+          op, types, result, node.attrs, compute, BodyBuilder(compute.body), replaced_.contains(node.id)};
       KILN_TRY(op.lower(context));
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");

@@ -24,15 +24,20 @@ void write_shape(std::span<const Dim> dims, JsonWriter &json) {
   json.end_list();
 }
 
-void write_tensor(std::string_view name, DType dtype, std::span<const Dim> dims, JsonWriter &json) {
+// Strides that are not row-major are told.
+void write_tensor(std::string_view name, DType dtype, const Shape &dims, const Shape &strides, JsonWriter &json) {
   json.begin_object().member("name", name).member("dtype", name_of(dtype)).key("shape");
   write_shape(dims, json);
+  if (!strides.empty() && strides != row_major_strides(dims)) {
+    json.key("strides");
+    write_shape(strides, json);
+  }
   json.end_object();
 }
 
 void write_arguments(std::string_view side, std::span<const Plan::Argument> arguments, JsonWriter &json) {
   json.key(side).begin_list();
-  for (const Plan::Argument &argument : arguments) write_tensor(argument.name, argument.dtype, argument.dims, json);
+  for (const Plan::Argument &a : arguments) write_tensor(a.name, a.dtype, a.dims, a.strides, json);
   json.end_list();
 }
 
@@ -179,7 +184,8 @@ std::string describe(const Graph &graph) {
     json.key(side).begin_list();
     for (uint32_t id : ids) {
       const Node &node = *graph.find(id);
-      write_tensor(node.name, node.results[0].dtype, node.results[0].dims, json);
+      const TensorType &type = node.results[0];
+      write_tensor(node.name, type.dtype, type.dims, type.strides, json);
     }
     json.end_list();
   };
@@ -188,7 +194,7 @@ std::string describe(const Graph &graph) {
   json.key("outputs").begin_list();
   for (const GraphOutput &output : graph.outputs()) {
     const TensorType &type = graph.type(output.value);
-    write_tensor(output.name, type.dtype, type.dims, json);
+    write_tensor(output.name, type.dtype, type.dims, {}, json);
   }
   json.end_list();
   size_t ops = 0, constants = 0;

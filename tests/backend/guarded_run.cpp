@@ -18,10 +18,14 @@ class Array {
   // Without `data` its elements are to be written.
   Array(const TensorData &type, std::vector<int64_t> strides, GuardedBytes::Place place, const Bytes *data)
       : shape_(type.shape), strides_(std::move(strides)), dtype_(type.dtype), count_(type.element_count()) {
-    int64_t span = count_ > 0;  // elements from the first to past the last
-    for (size_t d = 0; d < shape_.size() && count_ > 0; ++d) span += (shape_[d] - 1) * strides_[d];
+    int64_t span = count_ > 0, below = 0;  // elements from the lowest to past the highest; those before the first
+    for (size_t d = 0; d < shape_.size() && count_ > 0; ++d) {
+      const int64_t reach = (shape_[d] - 1) * strides_[d];
+      span += std::abs(reach);
+      below -= std::min<int64_t>(reach, 0);
+    }
     bytes_ = std::make_shared<GuardedBytes>(static_cast<size_t>(span) * size_of(dtype_), place);
-    begin_ = static_cast<size_t>(bytes_->begin() - bytes_->pages());
+    begin_ = static_cast<size_t>(bytes_->begin() - bytes_->pages()) + static_cast<size_t>(below) * size_of(dtype_);
     if (data) for_each([&](size_t k, size_t at) { std::memcpy(memory() + at, data->data() + k, size_of(dtype_)); });
   }
   ArrayRef ref() const {

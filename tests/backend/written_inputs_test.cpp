@@ -37,7 +37,8 @@ constexpr Writing writings[] = {
                  {"name":"y","op":"sum","inputs":["new"],"attrs":{"dims":[2]}},
                  {"name":"w","op":"copy_","inputs":["cache","new"]})",
      "y"},
-    {"steps_of_which_one_is_read_later", R"({"name":"a","op":"index_put","inputs":["cache","part","at"],"attrs":{"dim":1}},
+    {"steps_of_which_one_is_read_later",
+     R"({"name":"a","op":"index_put","inputs":["cache","part","at"],"attrs":{"dim":1}},
                  {"name":"new","op":"index_put","inputs":["a","row","one"],"attrs":{"dim":1}},
                  {"name":"y","op":"sub","inputs":["new","a"]},
                  {"name":"w","op":"copy_","inputs":["cache","new"]})",
@@ -56,7 +57,8 @@ constexpr Writing writings[] = {
                  {"name":"new","op":"slice_scatter","inputs":["cache","s"],"attrs":{"dim":1,"start":0,"end":"n-1"}},
                  {"name":"w","op":"copy_","inputs":["cache","new"]})",
      "new"},
-    {"changed_where_it_lies", R"({"name":"s","op":"slice","inputs":["cache"],"attrs":{"dim":1,"start":"begin","end":"begin+3"}},
+    {"changed_where_it_lies",
+     R"({"name":"s","op":"slice","inputs":["cache"],"attrs":{"dim":1,"start":"begin","end":"begin+3"}},
                  {"name":"a","op":"mul","inputs":["s","part"]},
                  {"name":"new","op":"slice_scatter","inputs":["cache","a"],"attrs":{"dim":1,"start":"begin","end":"begin+3"}},
                  {"name":"w","op":"copy_","inputs":["cache","new"]})",
@@ -91,13 +93,12 @@ TEST_P(WrittenInputs, HoldWhatTheReferenceWritesHoweverItIsMade) {
       outputs += str_cat(outputs.empty() ? "" : ",", R"({"name":")", name, R"(","value":")", name, R"("})");
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
     }
-    const GraphPtr graph = test::graph_of(
-        str_cat(R"({"kiln":1,"symbols":{"begin":{"min":1},"n":{"min":2}},"inputs":[
+    const GraphPtr graph = test::graph_of(str_cat(R"({"kiln":1,"symbols":{"begin":{"min":1},"n":{"min":2}},"inputs":[
           {"name":"cache","type":{"dtype":"i64","shape":[2,"n",5]}},{"name":"part","type":{"dtype":"i64","shape":[2,3,5]}},
           {"name":"row","type":{"dtype":"i64","shape":[2,1,5]}},{"name":"at","type":{"dtype":"i64","shape":[3]}},
           {"name":"one","type":{"dtype":"i64","shape":[1]}},{"name":"begins","type":{"dtype":"i64","shape":["begin"]}}],
           "nodes":[)",
-                w.nodes, R"(],"outputs":[)", outputs, "]}"));
+                                                  w.nodes, R"(],"outputs":[)", outputs, "]}"));
     std::vector<GraphCall> calls;
     std::mt19937_64 random(3);
     Sample numbers, places;

@@ -20,6 +20,30 @@ class RunTest(Case):
         x = [0.1 * i - 2 for i in range(42)]
         self.assert_close(self.run_chain(x, "--backend", "reference"), self.run_chain(x, "--cache", "off"))
 
+    def test_an_input_is_laid_out_as_the_graph_declares_it(self):
+        values = [float(v) for v in range(6)]
+        write_npy(self.file("x.npy"), [2, 3], values, "<f4")
+        for strides, given in ([-3, 1], values), (["-n", -1], values), ([1, 2], values):
+            path = self.write_graph({"kiln": 1, "inputs": [
+                {"name": "x", "type": {"dtype": "f32", "shape": [2, "n"], "strides": strides}}],
+                "nodes": [node("y", "neg", ["x"])], "outputs": [{"name": "y", "value": "y"}]})
+            for backend in "cpu", "reference":
+                self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
+                          "--backend", backend)
+                self.assertEqual(list(read_npy(self.file("y.npy"))[1]), [-v for v in given])
+            self.kiln("run", path, "--random", "1", "--size", "n=4")
+
+    def test_elements_that_strides_place_on_each_other_are_equal(self):
+        path = self.write_graph({"kiln": 1, "inputs": [
+            {"name": "x", "type": {"dtype": "f32", "shape": [2, 3], "strides": [0, 1]}}],
+            "nodes": [node("y", "neg", ["x"])], "outputs": [{"name": "y", "value": "y"}]})
+        write_npy(self.file("x.npy"), [2, 3], [1.0, 2.0, 3.0] * 2, "<f4")
+        self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"))
+        self.assertEqual(list(read_npy(self.file("y.npy"))[1]), [-1.0, -2.0, -3.0] * 2)
+        write_npy(self.file("x.npy"), [2, 3], [1.0, 2.0, 3.0, 1.0, 2.0, 4.0], "<f4")
+        failed = self.kiln("run", path, "--input", "x=" + self.file("x.npy"), code=1)
+        self.assertEqual(failed, "'x': elements differ that its strides place on each other")
+
     def test_one_graph_serves_no_row_and_one_row(self):
         self.assertEqual(self.run_chain([]), [])
         self.assert_close(self.run_chain([1.0, 2.0, 3.0]), [silu_plus_one(v) for v in (1.0, 2.0, 3.0)])

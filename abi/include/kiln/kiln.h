@@ -170,8 +170,9 @@ KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json
 /* `format`: "json" (reads back to an equal graph), "text" (one line a node), "dot" (Graphviz). */
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);
-/* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape"}], "parameters",
- * "outputs", "nodes" and "constants" (how many)}; a dimension is a number, or a text for kiln_dim_parse. */
+/* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape", "strides" (in elements;
+ * those that are row-major are not told)}], "parameters", "outputs", "nodes" and "constants" (how many)}; a dimension
+ * is a number, or a text for kiln_dim_parse. */
 KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out);
 
 /* ---- compiling and executables */
@@ -245,9 +246,10 @@ KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
  * follows from its place in the signature. KILN_UNKNOWN_NAME. */
 KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
 /* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
- * unchanged, until the slot is bound again or the call is destroyed. The memory of an input that a copy_ writes must be
- * writable. The descriptor is copied; its data may be NULL when it has no elements. A NULL tensor unbinds. Dtype and
- * rank are checked here (KILN_TYPE_MISMATCH), sizes and strides by the next run. */
+ * unchanged, until the slot is bound again or the call is destroyed. Its data is where element 0, 0, ... is; of a
+ * stride below 0 memory goes on before that. The memory of an input that a copy_ writes must be writable. The
+ * descriptor is copied; its data may be NULL when it has no elements. A NULL tensor unbinds. Dtype and rank are checked
+ * here (KILN_TYPE_MISMATCH), sizes and strides by the next run. */
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);
@@ -257,8 +259,8 @@ KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, str
  * that may have divided an integer by zero, or used an index that is not there: what they made is 0, the rest is as it
  * should be (the reference backend stops there, and leaves the outputs as they were). Of elements that no output needs,
  * only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended a loop (KILN_EVENT_LOOP); what
- * outputs hold is not defined, and the call can be run again. KILN_BUSY: another thread is inside a run of this call.
- */
+ * outputs and inputs that a copy_ writes hold is not defined, and the call can be run again. KILN_BUSY: another thread
+ * is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment

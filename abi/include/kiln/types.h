@@ -160,7 +160,7 @@ typedef struct kiln_type {
   uint32_t rank;
   uint32_t layout;         /* KILN_LAYOUT_* */
   const kiln_dim *dims;    /* rank of them */
-  const kiln_dim *strides; /* rank of them, in elements; NULL unless layout is KILN_LAYOUT_STRIDED */
+  const kiln_dim *strides; /* rank of them, in elements, 0 and below too; NULL unless layout is KILN_LAYOUT_STRIDED */
 } kiln_type;
 
 /* What is known of a symbol, in every shape that uses it. */

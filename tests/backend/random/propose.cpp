@@ -42,12 +42,12 @@ Shape Proposer::random_shape(int64_t max_rank) {
   return shape;
 }
 
-// Dims in another order in memory, at times with gaps.
+// Dims in another order in memory, at times with gaps, or from the last to the first.
 Shape Proposer::random_strides(const Shape &dims) {
   Shape strides(dims.size());
   Dim step = dice_.chance(0.3) ? 2 : 1;
   for (int64_t at : random_order(dims.size())) {
-    strides[static_cast<size_t>(at)] = step;
+    strides[static_cast<size_t>(at)] = dice_.chance(0.2) ? 0 - step : step;
     step *= dims[static_cast<size_t>(at)];
   }
   return strides;

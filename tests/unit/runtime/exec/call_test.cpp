@@ -58,6 +58,38 @@ TEST(Call, EverySortOfSlotAndStep) {
   EXPECT_GE(call->arena_bytes(), 16u + 32u + 64u);
 }
 
+TEST(Call, CopiesWhatIsLargeInPieces) {
+  Artifact a = example::add(n);
+  Plan::Step copy;
+  copy.kind = Plan::Step::Kind::copy;
+  copy.slots = {0, 2};
+  a.plan.steps = {copy};
+  auto call = example::call_of(std::move(a));
+  for (int64_t size : {0, 1, 65536, 65537, 1'000'003}) {
+    Floats x({size}, 1), y({size}), z({size});
+    ASSERT_TRUE(run(*call, x, y, z).ok()) << size;
+    EXPECT_TRUE(z.values == x.values) << size;
+  }
+}
+
+// Kernels take the lowest address, which a run has to find, and to keep apart from others.
+TEST(Call, AnArrayThatGoesDownBeginsAtItsLastElement) {
+  Artifact a = example::add(4);
+  a.plan.inputs[0].strides = {-1};
+  auto call = example::call_of(std::move(a));
+  Floats x({8}), y({4}, 10), z({4});
+  const int64_t four[] = {4}, down[] = {-1};
+  ArrayRef last_first{x.values.data() + 5, DType::f32, 1, four, down};
+  ASSERT_TRUE(run(*call, last_first, y, z).ok());
+  EXPECT_THAT(z.values, ElementsAre(2 + 10, 3 + 11, 4 + 12, 5 + 13));
+  const ArrayRef over_the_lowest{x.values.data(), DType::f32, 1, four, nullptr};
+  EXPECT_EQ(run(*call, last_first, y, over_the_lowest).message(), "output 'z' overlaps input 'x'; a run writes it");
+  EXPECT_EQ(run(*call, last_first, ArrayRef{x.values.data(), DType::f32, 1, four, nullptr}, z).message(), "");
+  last_first.data = x.values.data() + 3;
+  EXPECT_EQ(run(*call, last_first, y, ArrayRef{x.values.data() + 4, DType::f32, 1, four, nullptr}).message(), "");
+  EXPECT_THAT(std::span(x.values).subspan(4), ElementsAre(0 + 10, 1 + 11, 2 + 12, 3 + 13));
+}
+
 TEST(Call, RunDataOnlyChangesAddresses) {
   auto call = example::call_of(example::add(n));
   Floats x({3}), y({3}, 10), z({3});

@@ -156,19 +156,21 @@ TEST(Planner, ChangesAnInputInPlaceOnceAllOthersHaveReadIt) {
 
 TEST(Planner, CopiesTheNewValueOfAnInputWhoseOldOneIsReadTooLate) {
   // At other points than are written; and by a step that needs the new one, too.
-  const Plan turned = planned(graph_of(f32_graph("x", "8, 8", R"({"name":"b","op":"permute","inputs":["x"],"attrs":{"dims":[1,0]}},
+  const Plan turned =
+      planned(graph_of(f32_graph("x", "8, 8", R"({"name":"b","op":"permute","inputs":["x"],"attrs":{"dims":[1,0]}},
       {"name":"w","op":"copy_","inputs":["x","b"]})",
-                                                 "")),
-                              true)
-                          .plan;
+                                 "")),
+              true)
+          .plan;
   ASSERT_EQ(turned.steps.size(), 2u);
   EXPECT_EQ(operands_of(turned, 0), (Names{"x", "arena 0"}));
   EXPECT_EQ(operands_of(turned, 1), (Names{"arena 0", "x"}));
-  const Plan both = planned(graph_of(f32_graph("x", "8, 8", R"({"name":"b","op":"softmax","inputs":["x"],"attrs":{"dim":1}},
+  const Plan both =
+      planned(graph_of(f32_graph("x", "8, 8", R"({"name":"b","op":"softmax","inputs":["x"],"attrs":{"dim":1}},
       {"name":"y","op":"matmul","inputs":["b","x"]},{"name":"w","op":"copy_","inputs":["x","b"]})",
-                                               "y")),
-                            true)
-                        .plan;
+                                 "y")),
+              true)
+          .plan;
   ASSERT_EQ(both.steps.size(), 3u) << print(both);
   EXPECT_EQ(operands_of(both, 0), (Names{"x", "arena 0"}));
   EXPECT_EQ(operands_of(both, 1), (Names{"arena 0", "x", "out0"}));
@@ -189,8 +191,9 @@ Plan plan_of_cache(std::string_view write, std::string_view value = "new", std::
 }
 
 TEST(Planner, WritesIntoACacheWhatChangesAlone) {
-  for (const char *write : {R"({"name":"new","op":"slice_scatter","inputs":["cache","k"],"attrs":{"dim":1,"start":"at","end":"at+1"}})",
-                            R"({"name":"new","op":"index_put","inputs":["cache","k","i"],"attrs":{"dim":1}})"}) {
+  for (const char *write :
+       {R"({"name":"new","op":"slice_scatter","inputs":["cache","k"],"attrs":{"dim":1,"start":"at","end":"at+1"}})",
+        R"({"name":"new","op":"index_put","inputs":["cache","k","i"],"attrs":{"dim":1}})"}) {
     const Plan p = plan_of_cache(write);
     ASSERT_EQ(p.steps.size(), 2u) << print(p);
     EXPECT_EQ(operands_of(p, 0).back(), "cache");
