@@ -27,6 +27,11 @@ class PlanVerifier {
     for (uint32_t input : plan_.written_inputs)
       if (input >= plan_.inputs.size())
         return error(Code::corrupt, "written input ", input, ", expected below ", plan_.inputs.size());
+    // Kiln's memory for one begins with its first element.
+    const auto goes_down = [](const Expr &stride) { return stride.lower_bound().value_or(-1) < 0; };
+    for (const Plan::Argument &a : plan_.outputs)
+      if (a.strides != row_major_strides(a.dims) && std::ranges::any_of(a.strides, goes_down))
+        return error(Code::corrupt, "output '", a.name, "' may have a stride below 0");
     for (uint32_t i = 0; i < plan_.slots.size(); ++i)
       if (Status status = slot(i); !status.ok()) return std::move(status).with_prefix(str_cat("slot ", i, " "));
     for (size_t i = 0; i < plan_.prepared.size(); ++i)

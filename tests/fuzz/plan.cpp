@@ -85,12 +85,13 @@ class Arrays {
   }
   ArrayRef ref(size_t slot) const {
     const Array &a = arrays_[slot];
-    return {a.data.get(), dtype(slot), static_cast<uint32_t>(a.dims.size()), a.dims.data(), a.strides.data()};
+    return {a.data.get() + a.below, dtype(slot), static_cast<uint32_t>(a.dims.size()), a.dims.data(), a.strides.data()};
   }
 
  private:
   struct Array {
     std::unique_ptr<uint8_t[]> data;
+    size_t below = 0;  // how many bytes lie before the first element
     std::vector<int64_t> dims, strides;
   };
   DType dtype(size_t slot) const {
@@ -102,18 +103,21 @@ class Arrays {
   }
   bool make_one(size_t slot, const std::vector<int64_t> &all) {
     Array &a = arrays_[slot];
-    int64_t last = 0;
+    int64_t last = 0, below = 0;
     bool empty = false;
     for (uint32_t number : sizes_.arguments[slot].dims) a.dims.push_back(all[number]);
     for (uint32_t number : sizes_.arguments[slot].strides) a.strides.push_back(all[number]);
     for (size_t d = 0; d < a.dims.size(); ++d) {
-      if (a.dims[d] < 0 || a.dims[d] > largest || a.strides[d] < 0 || a.strides[d] > largest) return false;
+      if (a.dims[d] < 0 || a.dims[d] > largest || a.strides[d] < -largest || a.strides[d] > largest) return false;
       empty |= a.dims[d] == 0;
-      last += std::max<int64_t>(a.dims[d] - 1, 0) * a.strides[d];
+      const int64_t reach = std::max<int64_t>(a.dims[d] - 1, 0) * a.strides[d];
+      last += std::abs(reach);
+      below -= std::min<int64_t>(reach, 0);
     }
     const int64_t bytes = empty ? 0 : (last + 1) * size_of(dtype(slot));
     if (bytes > largest) return false;
     a.data = std::make_unique<uint8_t[]>(static_cast<size_t>(bytes));
+    if (!empty) a.below = static_cast<size_t>(below) * size_of(dtype(slot));
     if (a.dims.empty() && !all.empty()) a.data[0] = static_cast<uint8_t>(all[0]);  // a size, or whether to go on
     return true;
   }

@@ -114,6 +114,14 @@ TEST(VerifyPlan, RefusesToWriteWhatIsNotToBeWritten) {
             "step 3: slot 3 of kind 3 cannot be written");
 }
 
+TEST(VerifyPlan, RefusesOutputsThatMayGoDown) {
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {-1}; }),
+            "output 'z' may have a stride below 0");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n - 4}; }),
+            "output 'z' may have a stride below 0");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n}; }), "accepted");
+}
+
 TEST(VerifyPlan, RefusesToWriteWhatTheSameStepUses) {
   EXPECT_EQ(message_after([](Artifact &a) { a.plan.steps[1].slots = {5, 4, 5}; }),
             "step 1: slot 5 is written and used as buffer 0, too");
