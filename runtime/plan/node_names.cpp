@@ -104,7 +104,7 @@ void name_nodes(const Graph &keyed, Plan &plan) { name_all(keyed, plan); }
 
 void name_nodes(const Graph &keyed, std::vector<Plan::NodeRef> &nodes) {
   for (Plan::NodeRef &ref : nodes)
-    if (const Node *node = node_at(keyed, ref.path).node) ref.name = node->name;
+    if (const Node *node = node_at(keyed, ref.path).node; node && node->name != ref.name) ref.name = node->name;
 }
 
 }  // namespace kiln
