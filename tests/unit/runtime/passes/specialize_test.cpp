@@ -73,8 +73,6 @@ TEST(Specialize, TellsNestedGraphsWhatTheirSymbolsAre) {
   EXPECT_TRUE(body.symbols().empty());
   // Of what they do not learn, they keep the symbol.
   const GraphPtr turns = at(std::string(scanned), {{"turns", 7}});
-  EXPECT_EQ(turns->find("y")->attrs.find("body_graph")->second.graph(),
-            turns->find("y")->attrs.find("body_graph")->second.graph());
   EXPECT_EQ(text_of(turns->find("y")->results[1].dims), "[7, n]");
   EXPECT_EQ(text_of(turns->find("y")->attrs.find("body_graph")->second.graph()->find("z")->results[0].dims), "[k]");
 }
@@ -111,9 +109,7 @@ TEST(Specialize, ASizeIsNotTakenForTheNumberThatSaysThatThereIsNone) {
       "nodes":[{"name":"nz","op":"nonzero","inputs":["x"]},
                {"name":"u","op":"unique","inputs":["x"],"attrs":{"max":"n - 6"}}],
       "outputs":[{"name":"u","value":"u:0"},{"name":"nz","value":"nz:0"}]})";
-  const Result<GraphPtr> graph = read_json(json, builtin_ops());
-  if (!graph.ok()) GTEST_SKIP() << graph.status().message();
-  EXPECT_NE(specialize(*graph, {{"n", 5}}).status().message().find("max would be -1"), std::string::npos);
+  EXPECT_NE(specialize(graph_of(json), {{"n", 5}}).status().message().find("max would be -1"), std::string::npos);
 }
 
 }  // namespace
