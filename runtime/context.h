@@ -95,7 +95,7 @@ class Context : public std::enable_shared_from_this<Context> {
   Background background_;
 
   mutable std::mutex mutex_;  // of all below
-  bool closing_ = false;  // what is asked for now is not made
+  bool closing_ = false;      // what is asked for now is not made
   bool closed_ = false;
   uint64_t next_pass_id_ = 1;
   uint64_t told_failures_ = 0;     // how many failed saves the last warning counted

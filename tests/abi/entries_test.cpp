@@ -155,14 +155,7 @@ TEST(Entries, CallsOfSeveralThreadsSeeWhatIsMadeMeanwhile) {
 // What could not be made is told by the next compile; the program for all sizes goes on.
 TEST(Entries, OneThatCannotBeMadeLaterIsAWarning) {
   std::vector<std::string> warnings;
-  kiln_event_sink sink{};
-  sink.struct_size = sizeof sink;
-  sink.kinds = 1u << KILN_EVENT_WARNING;
-  sink.user = &warnings;
-  sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
-    static_cast<std::vector<std::string> *>(user)->emplace_back(text, size);
-    return 0;
-  };
+  const kiln_event_sink sink = host::warnings_into(warnings);
   const host::Context context = host::make_context("off", &sink);
   constexpr std::string_view json = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}},
     {"name": "y", "type": {"dtype": "f32", "shape": ["m"]}}], "nodes": [{"name": "s", "op": "add", "inputs": ["x", "y"]}],

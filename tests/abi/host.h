@@ -95,6 +95,19 @@ inline kiln_attr attr(std::string_view name, uint32_t kind, uint64_t count, cons
   return made;
 }
 
+// A sink that adds the text of each warning; `texts` outlives the context that it is given to.
+inline kiln_event_sink warnings_into(std::vector<std::string> &texts) {
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << KILN_EVENT_WARNING;
+  sink.user = &texts;
+  sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
+    static_cast<std::vector<std::string> *>(user)->emplace_back(text, size);
+    return 0;
+  };
+  return sink;
+}
+
 // A context with its own settings; the cache is off unless a folder is given.
 inline Context make_context(std::string_view cache = "off", const kiln_event_sink *sink = nullptr,
                             int64_t threads = 1) {

@@ -108,14 +108,7 @@ TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
 
 TEST_F(PassTest, WithoutIdentityAndTimingOneWarningIsGiven) {
   std::vector<std::string> warnings;
-  kiln_event_sink sink{};
-  sink.struct_size = sizeof sink;
-  sink.kinds = 1u << KILN_EVENT_WARNING;
-  sink.user = &warnings;
-  sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
-    static_cast<std::vector<std::string> *>(user)->emplace_back(text, size);
-    return 0;
-  };
+  const kiln_event_sink sink = host::warnings_into(warnings);
   context = host::make_context("off", &sink);
   graph = host::parse(context.get(), host::small_graph);
   TestPass late(nothing, "late"), early(nothing, "early"), timed(nothing, "timed"), identified(nothing, "identified");
