@@ -121,7 +121,7 @@ TEST_F(CacheTest, ADamagedRecordIsRejectedAndQuarantinedAndCanBePublishedAgain) 
   Cache cache(dir_, 0);
   const Artifact a = example::everything();
   ASSERT_TRUE(cache.publish(a).ok());
-  flip_byte(only_file(".kiln"), 330);
+  flip_byte(only_file(".kiln"), 400);
   EXPECT_EQ(cache.verify()->size(), 1u);
   Lookup lookup = find(cache, a);
   EXPECT_EQ(lookup.outcome, Outcome::reject);
