@@ -57,8 +57,9 @@ Bytes record_with(const Bytes &plan, const Artifact &sample) {
   const Bytes sound = write_artifact(sample);
   const Result<RecordReader> record = RecordReader::open(sound);
   RecordWriter forged;
-  for (SectionKind kind : {SectionKind::components, SectionKind::plan, SectionKind::images, SectionKind::contracts,
-                           SectionKind::kernels, SectionKind::constants, SectionKind::graph, SectionKind::report}) {
+  for (SectionKind kind :
+       {SectionKind::components, SectionKind::plan, SectionKind::images, SectionKind::contracts, SectionKind::kernels,
+        SectionKind::constants, SectionKind::graph, SectionKind::report, SectionKind::source, SectionKind::entries}) {
     const Result<ByteSpan> bytes = record->section(kind);
     forged.add(kind, kind == SectionKind::plan ? plan : Bytes(bytes->begin(), bytes->end()));
   }
