@@ -182,6 +182,33 @@ TEST_F(Pieces, ReadInputsBeforeTheLastOneWritesThem) {
   EXPECT_EQ(compiled->executable->plan().written_inputs, (std::vector<uint32_t>{1}));
 }
 
+// In its own plan the scatter finds what it begins as in the storage that it writes.
+TEST_F(Pieces, ScatterInPlaceIntoWhatTheyMade) {
+  std::string json = f32_graph("xy", R"("n")", R"(
+      {"name":"a","op":"sin","inputs":["x"]},
+      {"name":"b","op":"exp","inputs":["a"]},
+      {"name":"s","op":"cumsum","inputs":["b"],"attrs":{"dim":0}},
+      {"name":"t","op":"cumsum","inputs":["a"],"attrs":{"dim":0}},
+      {"name":"c","op":"scatter","inputs":["s","first","y"],"attrs":{"dim":0}},
+      {"name":"d","op":"cumsum","inputs":["c"],"attrs":{"dim":0}},
+      {"name":"e","op":"add","inputs":["d","t"]})",
+                               "e");
+  json.insert(json.find(R"("nodes")"),
+              R"("constants":[{"name":"first","type":{"dtype":"i64","shape":[1]},"data":[1]}],)");
+  expect_bits_of_the_whole(json, split_at({"sin"}), three);
+  const Result<Compiled> cut = compile(json, split_at({"sin"}));
+  ASSERT_TRUE(cut.ok());
+  const std::vector<float> got = run(*cut, three);
+  const double sines[] = {std::sin(1.0), std::sin(-2.0), std::sin(0.5)};
+  const double exps[] = {std::exp(sines[0]), std::exp(sines[1]), std::exp(sines[2])};
+  double sum = 0, sine = 0;  // of what was scattered, and of the sines
+  for (size_t i = 0; i < 3; ++i) {
+    sum += i == 1 ? three[1][0] : i == 0 ? exps[0] : exps[0] + exps[1] + exps[2];
+    sine += sines[i];
+    EXPECT_NEAR(got[i], sum + sine, 1e-5);
+  }
+}
+
 TEST_F(Pieces, AreRefusedAtAnOpThatThereIsNot) {
   const Result<Compiled> compiled = compile(layers(1), split_at({"sin", "sine"}));
   ASSERT_FALSE(compiled.ok());
