@@ -59,7 +59,7 @@ Bytes record_with(const Bytes &plan, const Artifact &sample) {
   RecordWriter forged;
   for (SectionKind kind :
        {SectionKind::components, SectionKind::plan, SectionKind::images, SectionKind::contracts, SectionKind::kernels,
-        SectionKind::constants, SectionKind::graph, SectionKind::report, SectionKind::source, SectionKind::entries}) {
+        SectionKind::constants, SectionKind::graph, SectionKind::report, SectionKind::source}) {
     const Result<ByteSpan> bytes = record->section(kind);
     forged.add(kind, kind == SectionKind::plan ? plan : Bytes(bytes->begin(), bytes->end()));
   }
