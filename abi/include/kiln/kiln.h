@@ -22,8 +22,8 @@
  * - Forks: after a fork() that came while no thread was inside a function of Kiln's, parent and child may go on with
  *   all their handles: each compiles, runs, saves and destroys on threads of its own. The fork waits for a save that
  *   is under way, or an entry that is being made; what waits behind it is the parent's to do. If another thread was
- * inside a function of Kiln's, or the fork came from a callback, the child may only exec or _exit. What is on a GPU
- * stays the parent's. All this is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
+ *   inside a function of Kiln's, or the fork came from a callback, the child may only exec or _exit. What is on a GPU
+ *   stays the parent's. All this is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
  * - Cancelling: a thread must not be cancelled (pthread_cancel) or leave (pthread_exit, longjmp) inside a function of
  *   Kiln's: the process ends.
  * - Exit: any time. Saves that have not ended are lost, never half done; kiln_context_close waits for them.
@@ -199,10 +199,9 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* What kiln_compile would run, in order; runs none of it. {"backend", "mode", "bypass" (why the cache would not be
- * asked; "":
- * it would), "stages": [{"name" (that of a phase in kiln_compile's report), "doc", "steps": what runs in it, in order:
- * [a pass, as in kiln_context_report, or what is always done, {"name", "doc"}]}]}. Errors: those that
- * kiln_compile answers before it runs a pass. The caller owns *out. */
+ * asked; "": it would), "stages": [{"name" (that of a phase in kiln_compile's report), "doc", "steps": what runs in it,
+ * in order: [a pass, as in kiln_context_report, or what is always done, {"name", "doc"}]}]}. Errors: those that
+ * kiln_compile answers before it runs a pass. Any thread. The caller owns *out. */
 KILN_EXPORT kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                             kiln_report **out);
 /* Writes the artifact, with the entries that are made by now, into one file. A regular file appears whole or not at
