@@ -15,6 +15,7 @@ std::string_view build_id() { return build_id_text; }
 Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
                           Artifact &artifact) {
   const CompileOptions &options = work.options;
+  work.ops.add(*whole);
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
   const bool ordered = options.rounding == Rounding::strict;

@@ -64,7 +64,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
     const Graph &graph = *call.attrs.find("graph")->second.graph();
     return !cuts.any_in(graph) && !resolves_sizes(graph);
   };
-  KILN_ASSIGN(const GraphPtr flat, inline_calls(whole, work.env.ops, stays));
+  KILN_ASSIGN(const GraphPtr flat, inline_calls(whole, work.ops, stays));
   KILN_ASSIGN(std::vector<Region> regions,
               partition(flat, work.options.backend, work.options.modes(), pieces_of(*flat, cuts)));
   if (regions.size() < 2) return make_code(work, given, whole, target, artifact);
@@ -91,6 +91,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   KILN_TRY(work.phases.begin("plan"));
   KILN_ASSIGN(Linked linked, link(given, flat, pieces, work.fixed));
   for (const MadePiece &piece : made) {
+    work.ops.add(piece.program->uses);
     const std::vector<uint32_t> &numbers = linked.parts.add(piece.program).images;
     for (size_t i = 0; i < piece.texts.size(); ++i) {
       kernels.texts.resize(linked.parts.images.size());

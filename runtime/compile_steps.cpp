@@ -98,7 +98,7 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
   for (const auto &pass : passes) {
     if (pass->stage != stage) continue;
     PassRun &run = work.report.passes.emplace_back(run_of(*pass));
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.env.ops, run));
+    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run));
     made = run.digest = digest_of(*graph);
   }
   // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
@@ -112,7 +112,7 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   std::vector<PassRun> &runs = work.report.passes;
   for (const auto &pass : work.lower) runs.push_back(run_of(*pass));
   const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size())};
-  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.env.ops, how, lower));
+  KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.ops, how, lower));
   work.report.stages.push_back({"lower", digest_of(lowered)});
   return lowered;
 }
@@ -173,6 +173,12 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (found.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
   if (found.outcome != Outcome::hit) return ArtifactPtr();
+  if (std::string other = differing_use(found.artifact->uses, work.env.ops); !other.empty()) {
+    work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
+    report.lookup = Outcome::miss;
+    report.reason = std::move(other);
+    return ArtifactPtr();
+  }
   name_as(graph, *found.artifact);
   work.record = std::move(found);
   return ArtifactPtr(work.record->artifact);
@@ -200,6 +206,7 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
+  made.uses = work.ops.uses(made.backend);
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
@@ -224,6 +231,7 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
 
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact) {
   KILN_TRY(work.phases.begin("plan"));
+  work.ops.add(graph);
   artifact.graphs = {write_json(graph)};
   KILN_ASSIGN(artifact.plan, plan_reference(graph));
   return finish(work, std::move(artifact), {});

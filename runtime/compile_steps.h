@@ -13,6 +13,7 @@
 #include "runtime/plan/planner.h"
 #include "runtime/regions/lower_graphs.h"
 #include "runtime/regions/pieces.h"
+#include "runtime/uses.h"
 
 namespace kiln {
 
@@ -23,6 +24,7 @@ struct Work {
   const CompileEnvironment &env;
   const CompileOptions &options;
   CompileReport &report;
+  RecordedOps ops{env.ops};  // what passes and lowering look names up in
   Phases phases{env, report};
   InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
   std::optional<Lookup> record = {};  // of a hit that a record was read for

@@ -111,7 +111,7 @@ kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t j
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::span<const char> text, check.array(static_cast<const char *>(json), json_size, "json"));
     KILN_TRY(check.pointer(out, "out"));
-    KILN_ASSIGN(GraphPtr graph, read_json({text.data(), text.size()}, context->context.ops()));
+    KILN_ASSIGN(GraphPtr graph, read_json({text.data(), text.size()}, context->ops()));
     *out = make_graph(share(context), std::move(graph));
     return {};
   });

@@ -98,8 +98,11 @@ struct kiln_context {
   std::shared_ptr<kiln::Context> owner;              // null in the views that plugins and passes get
   kiln::abi::PluginInContext *setting_up = nullptr;  // set while the plugin's setup runs
 
+  const kiln::OpTable *recorded = nullptr;  // in a running pass's: keeps what the pass asks for
+
   explicit kiln_context(kiln::Context &viewed) : context(viewed) {}
   explicit kiln_context(std::shared_ptr<kiln::Context> owned) : context(*owned), owner(std::move(owned)) {}
+  const kiln::OpTable &ops() const { return recorded ? *recorded : context.ops(); }
 };
 
 struct kiln_graph {
@@ -159,7 +162,9 @@ struct kiln_pass_call {
       : context(in),
         options(running.options),
         pass(&running),
-        edit(std::make_unique<kiln_edit>(in.shared_from_this(), running.edit)) {}
+        edit(std::make_unique<kiln_edit>(in.shared_from_this(), running.edit)) {
+    context.recorded = &running.ops;
+  }
   kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
       : context(in), options(given), fingerprint(&key) {}
 };

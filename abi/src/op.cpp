@@ -30,8 +30,8 @@ kiln_error *kiln_op_find(kiln_context *context, const char *name, uint64_t name_
     KILN_TRY(check.handle(context, "context"));
     KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
     KILN_TRY(check.pointer(out, "out"));
-    const OpSchema *op = context->context.ops().find(wanted);
-    if (!op) return error(Code::unknown_name, "no op is named '", wanted, "'", context->context.ops().suggest(wanted));
+    const OpSchema *op = context->ops().find(wanted);
+    if (!op) return error(Code::unknown_name, "no op is named '", wanted, "'", context->ops().suggest(wanted));
     *out = number_of(context->context, *op);
     return {};
   });

@@ -30,6 +30,12 @@ Bytes write_components(const Artifact &a) {
     put_digest(out, c.digest);
     out.text(c.text);
   }
+  out.put<uint64_t>(a.uses.size());
+  for (const Use &use : a.uses) {
+    out.text(use.kind);
+    out.text(use.name);
+    out.text(use.identity);
+  }
   return out.take();
 }
 
@@ -147,6 +153,11 @@ Status parse_components(ByteReader &in, ArtifactIdentity &out) {
     c.digest = get_digest(in);
     c.text = in.text();
   }
+  out.uses = read_list<Use>(in, 24, [&](Use &use) {
+    use.kind = in.text();
+    use.name = in.text();
+    use.identity = in.text();
+  });
   return {};
 }
 
@@ -279,6 +290,7 @@ Result<Artifact> read_alone(const RecordReader &record) {
   Artifact a;
   a.graph_key = identity.graph_key;
   a.components = std::move(identity.components);
+  a.uses = std::move(identity.uses);
   a.build_id = std::move(identity.build_id);
   a.backend = std::move(identity.backend);
   a.target = std::move(identity.target);

@@ -12,6 +12,7 @@ namespace kiln {
 struct ArtifactIdentity {
   Digest graph_key;
   std::vector<KeyComponent> components;
+  std::vector<Use> uses;
   std::string build_id, backend, target;
 };
 // Reads and checks the header and the components, and no other section. Errors are read_artifact's. `first` are the

@@ -14,8 +14,8 @@ KeyComponent component(std::string name, std::string text) {
   return {std::move(name), digest, std::move(text)};
 }
 
-// The ops that a graph and the graphs nested in it use, with their versions. A graph that is used several times is
-// looked at once: graphs that call one another twice each would take twice as long with each level.
+// A graph that is used several times is looked at once: graphs that call one another twice each would take twice as
+// long with each level.
 void collect_ops(const Graph &graph, std::set<const Graph *> &seen, std::map<std::string, uint16_t> &ops) {
   if (!seen.insert(&graph).second) return;
   for (const Node &node : graph.nodes()) {
@@ -36,10 +36,7 @@ KeyComponent graph_component(const Graph &graph) {
 }
 
 KeyComponent ops_component(const Graph &graph) {
-  std::map<std::string, uint16_t> ops;
-  std::set<const Graph *> seen;
-  collect_ops(graph, seen, ops);
-  return component("ops", join(ops, ", ", [](const auto &op) { return str_cat(op.first, " ", op.second); }));
+  return component("ops", join(ops_of(graph), ", ", [](const auto &op) { return str_cat(op.first, " ", op.second); }));
 }
 
 Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
@@ -50,6 +47,13 @@ Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
 }
 
 }  // namespace
+
+std::map<std::string, uint16_t> ops_of(const Graph &graph) {
+  std::map<std::string, uint16_t> ops;
+  std::set<const Graph *> seen;
+  collect_ops(graph, seen, ops);
+  return ops;
+}
 
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
   std::vector<KeyComponent> components = {graph_component(inputs.graph), ops_component(inputs.graph)};

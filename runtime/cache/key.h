@@ -1,5 +1,6 @@
 // The two keys of the cache: graph_key names the artifact of a whole graph, kernel_key the image of one kernel.
 #pragma once
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ struct KeyInputs {
 // The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
 // late pass, "target", "backend", "build". Fails when a pass's fingerprint does.
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
+// The ops that a graph and the graphs nested in it use, with their versions.
+std::map<std::string, uint16_t> ops_of(const Graph &graph);
 Digest graph_key(std::span<const KeyComponent> components);
 
 // The key of a kernel's image hashes all that decides the image: the serialised kernel, the backend whose emitter reads

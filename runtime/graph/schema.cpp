@@ -217,4 +217,9 @@ Result<int64_t> InferContext::axis(int64_t given, size_t rank, std::string_view 
   return given < 0 ? given + n : given;
 }
 
+std::string OpTable::identity(std::string_view name) const {
+  const OpSchema *op = find(name);
+  return op ? str_cat("version ", op->version) : "";
+}
+
 }  // namespace kiln

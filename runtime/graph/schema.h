@@ -115,6 +115,8 @@ class OpTable {
   virtual ~OpTable() = default;
   virtual const OpSchema *find(std::string_view name) const = 0;  // null: unknown
   virtual std::string suggest(std::string_view name) const = 0;   // "; did you mean 'add'?", or ""
+  // Which op has the name: "version 1"; empty: none has.
+  virtual std::string identity(std::string_view name) const;
 };
 
 }  // namespace kiln

@@ -37,6 +37,13 @@ struct KeyComponent {
   std::string text;
 };
 
+// An op or a backend that an artifact was made with, or that a pass asked for: another one would have made another.
+struct Use {
+  std::string kind, name;  // "op" or "backend"
+  std::string identity;    // empty: there was none of that name
+  bool operator==(const Use &) const = default;
+};
+
 // The graph after all passes, which programs for some sizes are made of (source.h). Unread until somebody wants it.
 // Names of nodes are those of whichever graph it was last given, as in the plan; what passes made has none.
 struct Source {
@@ -48,6 +55,7 @@ struct Source {
 struct Artifact {
   Digest graph_key;  // zero when the lookup was bypassed
   std::vector<KeyComponent> components;
+  std::vector<Use> uses;          // by kind and name
   std::string build_id, backend;  // backend: its name in runtime/regions/backend.h
   std::string target;             // Target::name() that the images need
   Plan plan;

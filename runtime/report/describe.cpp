@@ -258,6 +258,11 @@ std::string describe(const Executable &executable) {
     json.begin_object().member("name", component.name).member("digest", component.digest.hex());
     json.member("text", component.text).end_object();
   }
+  json.end_list().key("uses").begin_list();
+  for (const Use &use : artifact.uses) {
+    json.begin_object().member("kind", use.kind).member("name", use.name).member("identity", use.identity);
+    json.end_object();
+  }
   json.end_list().member("kernels", artifact.images.size());
   write_device_kernels(device_kernels(artifact), json);
   json.member("prepare_steps", plan.prepare.size()).member("steps", plan.steps.size());

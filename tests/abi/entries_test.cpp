@@ -56,12 +56,6 @@ class Sums {
   host::Call call_;
 };
 
-host::Report describe(const kiln_executable *executable) {
-  kiln_report *report = nullptr;
-  EXPECT_OK(kiln_executable_describe(executable, &report));
-  return host::Report(report);
-}
-
 TEST(Entries, TheReportTellsWhatWasMadeAndTheCallWhatRan) {
   const kiln::test::TemporaryFolder folder;
   const host::Context context = host::make_context(folder.path());
@@ -75,7 +69,7 @@ TEST(Entries, TheReportTellsWhatWasMadeAndTheCallWhatRan) {
     EXPECT_EQ(host::text(compiled.report, "entries.1.state"), "made");
     EXPECT_EQ(host::text(compiled.report, "entries.1.lookup"), lookup);
     EXPECT_EQ(host::i64(compiled.report, "entries.1.kernels_compiled"), lookup == "MISS" ? 1 : 0);
-    const host::Report description = describe(compiled.executable.get());
+    const host::Report description = host::describe(compiled.executable.get());
     EXPECT_EQ(host::text(description, "entries.0.name"), "general");
     EXPECT_EQ(host::text(description, "entries.0.inputs.0.shape.0"), "n");
     EXPECT_EQ(host::text(description, "entries.2.name"), "m=3,n=8");
@@ -111,7 +105,7 @@ TEST(Entries, BackgroundOnesAreMadeByTheTimeTheContextIsClosed) {
   Sums call(compiled.executable.get());
   (void)call.run(4, 5);  // whichever there is
   ASSERT_OK(kiln_context_close(context.get()));
-  EXPECT_EQ(host::text(describe(compiled.executable.get()), "entries.1.state"), "made");
+  EXPECT_EQ(host::text(host::describe(compiled.executable.get()), "entries.1.state"), "made");
   EXPECT_EQ(call.run(4, 5), "n=4");  // of the shapes of the last run, too
   // It is a record: another context finds it.
   const host::Context other = host::make_context(folder.path());
@@ -127,7 +121,7 @@ TEST(Entries, LazyOnesAreMadeForTheSizesThatRunsMeet) {
   ASSERT_OK(kiln_context_close(context.get()));
   EXPECT_EQ(call.run(4, 5), "n=4");
   EXPECT_EQ(call.run(6, 5), "general");  // the context is closed: nothing is made any more
-  const host::Report description = describe(compiled.executable.get());
+  const host::Report description = host::describe(compiled.executable.get());
   EXPECT_EQ(host::text(description, "entries.1.state"), "made");
   EXPECT_EQ(host::text(description, "entries.2.state"), "later");
 }
@@ -162,8 +156,8 @@ TEST(Entries, OneThatCannotBeMadeLaterIsAWarning) {
     "outputs": [{"name": "s", "value": "s"}]})";
   const host::Compiled compiled = compile(context.get(), {"m=2,n=3"}, "background", json);
   ASSERT_EQ(compiled.error, host::Error());
-  while (host::text(describe(compiled.executable.get()), "entries.1.state") == "later") std::this_thread::yield();
-  EXPECT_EQ(host::text(describe(compiled.executable.get()), "entries.1.state"), "failed");
+  while (host::text(host::describe(compiled.executable.get()), "entries.1.state") == "later") std::this_thread::yield();
+  EXPECT_EQ(host::text(host::describe(compiled.executable.get()), "entries.1.state"), "failed");
   while (warnings.empty()) (void)compile(context.get(), {});
   EXPECT_NE(warnings[0].find("entry 'm=2,n=3' was not made: node 's': [add] "), std::string::npos) << warnings[0];
 }
@@ -180,7 +174,7 @@ TEST(Entries, ArePackedIntoOneFileWithTheirProgram) {
   kiln_executable *loaded = nullptr;
   ASSERT_OK(kiln_executable_load(context.get(), path.data(), path.size(), &loaded));
   const host::Executable owned(loaded);
-  EXPECT_EQ(host::text(describe(loaded), "entries.1.name"), "n=4");
+  EXPECT_EQ(host::text(host::describe(loaded), "entries.1.name"), "n=4");
   Sums call(loaded);
   EXPECT_EQ(call.run(4, 5), "n=4");
   EXPECT_EQ(call.run(6, 5), "general");

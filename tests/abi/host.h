@@ -156,6 +156,12 @@ inline Report context_report(kiln_context *context) {
   return Report(report);
 }
 
+inline Report describe(const kiln_executable *executable) {
+  kiln_report *report = nullptr;
+  EXPECT_OK(kiln_executable_describe(executable, &report));
+  return Report(report);
+}
+
 // A row-major f32 array of the host's own.
 struct Array {
   std::vector<int64_t> shape;

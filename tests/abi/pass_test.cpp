@@ -47,6 +47,28 @@ TEST_F(PassTest, RewritesAreReported) {
   EXPECT_EQ(host::i64(compiled.report, "passes_run.test"), 1);
 }
 
+TEST_F(PassTest, WhatItAskedForInVainIsInTheArtifact) {
+  TestPass &pass = make([](kiln_pass_call *call) {
+    kiln_op op = 0;
+    kiln_error *error = kiln_op_find(kiln_pass_context(call), "acme_fma", 8, &op);
+    EXPECT_EQ(kiln_error_code(error), KILN_UNKNOWN_NAME);
+    kiln_error_destroy(error);
+    return kiln_pass_done(call, 0);
+  });
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Compiled compiled = compile();
+  ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
+  const host::Report description = host::describe(compiled.executable.get());
+  EXPECT_EQ(host::text(description, "uses.0.kind"), "backend");
+  size_t place = 1;  // of ops, by name
+  const auto told = [&](const char *what) {
+    return host::text(description, "uses." + std::to_string(place) + "." + what);
+  };
+  while (told("name") < "acme_fma") ++place;
+  EXPECT_EQ(told("name"), "acme_fma");
+  EXPECT_EQ(told("identity"), "");
+}
+
 TEST_F(PassTest, OfStageLowerRunsOnARegion) {
   // y = neg(x) is in no region; the other two cancel, and the region's input is y.
   graph = host::parse(context.get(), R"({"kiln": 1,

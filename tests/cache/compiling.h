@@ -19,7 +19,7 @@ class Compiling : public testing::Test {
  protected:
   Result<Compiled> compile(const std::string &json, const CompileOptions &options = {}) {
     Cache cache(folder_.path(), 0);
-    CompileEnvironment env{.ops = builtin_ops(),
+    CompileEnvironment env{.ops = *ops_,
                            .passes = passes_,
                            .cache = cache_on_ ? &cache : nullptr,
                            .pool = std::make_shared<ThreadPool>(2),
@@ -40,6 +40,7 @@ class Compiling : public testing::Test {
   }
 
   const TemporaryFolder folder_;
+  const OpTable *ops_ = &builtin_ops();
   PassList passes_ = PassList::built_in();
   bool cache_on_ = true;
   std::function<void(LaterEntry)> later_;  // what is given the entries that are not made at once

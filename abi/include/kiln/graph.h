@@ -29,7 +29,8 @@ KILN_EXPORT void kiln_error_destroy(kiln_error *error);
 
 /* ---- ops: one generic "add node", and names. kiln_op_count and kiln_op_describe (kiln.h) tell the schemas. */
 
-/* KILN_UNKNOWN_NAME, with the nearest name, when there is no such op. */
+/* KILN_UNKNOWN_NAME, with the nearest name, when there is no such op. What a pass asks of its own context
+ * (kiln_pass_context) is kept in the artifact, also that there was none. */
 KILN_EXPORT kiln_error *kiln_op_find(kiln_context *context, const char *name, uint64_t name_size, kiln_op *out);
 /* View of `context`. KILN_OUT_OF_RANGE for an op that is not there. */
 KILN_EXPORT kiln_error *kiln_op_name(kiln_context *context, kiln_op op, kiln_text *out);

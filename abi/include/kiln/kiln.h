@@ -213,11 +213,12 @@ KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, 
 KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
                                              kiln_executable **out);
 /* {"backend", "target", "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
- * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "kernels"
- * (how many), "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts
- * over the symbols), "entries": [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol",
- * "value"}], "state" ("made", "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}],
- * "compile": {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}],
+ * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
+ * [{"kind" ("op", "backend"), "name", "identity" ("": there was none)}] (what it was made with and what passes looked
+ * up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as kiln_compile), "prepare_steps",
+ * "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
+ * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
+ * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}],
  * "stages" (as kiln_compile), and
  * where the mode cut the graph "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs" (names),
  * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",

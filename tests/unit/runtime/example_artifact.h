@@ -70,6 +70,7 @@ inline Artifact artifact_of(Plan plan, std::vector<Image> images, std::vector<Co
   Artifact a;
   a.graph_key = digest_of("example");
   a.components = {{"graph", digest_of("graph"), "x + y"}, {"target", digest_of("x86-64"), "x86-64"}};
+  a.uses = {{"backend", "cpu", "built in"}, {"op", "absent", ""}, {"op", "add", "version 1"}};
   a.build_id = build;
   a.backend = "cpu";
   a.target = "x86-64";

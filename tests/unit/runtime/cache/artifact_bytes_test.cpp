@@ -26,6 +26,7 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(back->components.size(), 2u);
   EXPECT_EQ(back->components[1].name, "target");
   EXPECT_EQ(back->components[0].text, "x + y");
+  EXPECT_EQ(back->uses, a.uses);
   EXPECT_EQ(*back->images[1].code, *a.images[1].code);
   EXPECT_EQ(back->images[1].kernel_key, a.images[1].kernel_key);
   EXPECT_EQ(back->contracts[0].buffers[2].in_place, (std::vector<uint32_t>{0, 1}));

@@ -1,0 +1,35 @@
+// What an artifact was made with: its `uses`, collected while it is made and compared when it is found.
+#pragma once
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/graph.h"
+#include "runtime/plan/artifact.h"
+
+namespace kiln {
+
+// A table of ops that keeps what it was asked for, whether there was one or not. Passes and lowering get it in place of
+// the context's. Threads: one compile's.
+class RecordedOps final : public OpTable {
+ public:
+  explicit RecordedOps(const OpTable &ops) : ops_(ops) {}
+  const OpSchema *find(std::string_view name) const override;
+  std::string suggest(std::string_view name) const override { return ops_.suggest(name); }
+  std::string identity(std::string_view name) const override { return ops_.identity(name); }
+
+  void add(const Graph &graph);         // its ops, and those of the graphs nested in it
+  void add(std::span<const Use> uses);  // ops among those of a part that was made by itself
+  std::vector<Use> uses(std::string_view backend) const;
+
+ private:
+  const OpTable &ops_;
+  mutable std::set<std::string, std::less<>> asked_;
+};
+
+// The first of `uses` that is another one now, told as the reason of a miss; empty: none is.
+std::string differing_use(std::span<const Use> uses, const OpTable &ops);
+
+}  // namespace kiln
