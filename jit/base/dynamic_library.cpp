@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "jit/base/file.h"
@@ -67,6 +68,12 @@ std::string loader_error() {
 }
 
 void *load(const std::string &name) {
+#if defined(__SANITIZE_THREAD__)
+  // The loader runs constructors under a lock of its own, which the sanitizer does not see: it would take what they did
+  // on one thread for a race with whoever opened the library on another. One that it sees can go when it sees that.
+  static std::recursive_mutex loading;
+  const std::lock_guard seen(loading);
+#endif
   const HostFloats floats;  // a library that was built with -ffast-math sets another environment as it is loaded
   errno = 0;
   return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
