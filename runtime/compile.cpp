@@ -18,11 +18,13 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   work.ops.add(*whole);
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
-  const bool ordered = options.rounding == Rounding::strict;
-  const LowerOptions how{.backend = options.backend, .round_all = ordered, .modes = options.modes()};
+  const LowerOptions how{.backend = options.backend,
+                         .region = options.region_options(),
+                         .modes = options.modes(),
+                         .of_regions = &options.of_regions};
   KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, whole, how));
   KILN_TRY(work.phases.begin("fuse"));
-  KILN_ASSIGN(work.report.materialised, fuse(lowered, target, {.fuse = options.fuse, .ordered = ordered}));
+  KILN_ASSIGN(work.report.materialised, fuse(lowered, target));
   work.report.partition = summarize(lowered, how.modes);
   KILN_ASSIGN(Kernels kernels, compile_kernels(work, lowered, target));
 
@@ -40,6 +42,8 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
 }
 
 Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact) {
+  if (work.fixed.sizes.empty()) KILN_TRY(check_regions_named(given, *whole, work.options.of_regions));
+
   // 5 to 7: code and plan, of the whole or of each piece by itself
   KILN_ASSIGN(const Cuts cuts, cuts_of(work));
   const auto make = cuts.any_in(*whole) ? make_pieces : make_code;
@@ -62,6 +66,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(verify(*graph));
   KILN_TRY(check_devices(work, *graph));
   KILN_TRY(check_fallback(work));
+  KILN_TRY(check_of_regions(work));
   KILN_TRY(cuts_of(work).status());
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));

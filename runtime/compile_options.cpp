@@ -6,8 +6,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::array<std::string_view, 2> rounding_names = {"strict", "relaxed"};
-
 // `names` are those of the enumerators, in their order.
 template <class Enum>
 Status choose(const AttrValue &value, std::span<const std::string_view> names, Enum &out) {
@@ -21,7 +19,6 @@ Status choose(const AttrValue &value, std::span<const std::string_view> names, E
 
 }  // namespace
 
-std::string_view name_of(Rounding rounding) { return rounding_names[static_cast<size_t>(rounding)]; }
 AttrValue to_attr(Rounding rounding) { return std::string(name_of(rounding)); }
 Status from_attr(const AttrValue &value, Rounding &out) { return choose(value, rounding_names, out); }
 
@@ -109,6 +106,7 @@ std::string keyed_text(const CompileOptions &options) {
   for (const auto &row : rows)
     if (row.unkeyed.empty())
       str_append(text, str_cat(text.empty() ? "" : ", ", row.name, "=", row.get(options).text()));
+  for (const auto &[name, value] : options.of_regions) str_append(text, str_cat(", ", name, "=", value.text()));
   return text;
 }
 

@@ -9,14 +9,10 @@
 
 #include "runtime/options.h"
 #include "runtime/regions/modes.h"
+#include "runtime/regions/region_options.h"
 
 namespace kiln {
 
-// strict: each 16-bit value of the graph is rounded where its op ends, and sums have one order, so that results do not
-// depend on how a graph is cut, fused and scheduled. relaxed: 16-bit values that only other ops of the graph read may
-// stay f32, and sums are added up as it is fastest.
-enum class Rounding : uint8_t { strict, relaxed };
-std::string_view name_of(Rounding rounding);
 AttrValue to_attr(Rounding rounding);
 Status from_attr(const AttrValue &value, Rounding &out);
 
@@ -49,11 +45,13 @@ struct CompileOptions {
   Fallback fallback = Fallback::kernel;
   std::vector<std::string> split_at = {};  // names of ops: a piece ends after each of their nodes
   Rounding rounding = Rounding::strict;
+  NamedRegionOptions of_regions = {};        // "region.NAME.OPTION"; no rows: names are the graph's
   std::vector<std::string> specialize = {};  // "batch=1,length=128", an entry each
   SpecializeWhen specialize_when = SpecializeWhen::ahead;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
 
+  RegionOptions region_options() const { return {fuse, rounding}; }
   Modes modes() const { return {mode_forward.value_or(mode), mode_backward.value_or(mode), fallback}; }
 };
 

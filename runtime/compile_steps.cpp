@@ -74,6 +74,13 @@ Status check_fallback(const Work &work) {
                  " takes kernel or error");
 }
 
+Status check_of_regions(const Work &work) {
+  const NamedRegionOptions &named = work.options.of_regions;
+  if (named.empty() || work.options.modes().cut()) return {};
+  return invalid("option '", named.begin()->first,
+                 "': under mode 'all' there are no regions; expected mode 'marked' or ", "'except_fallback'");
+}
+
 Result<Cuts> cuts_of(const Work &work) {
   for (const std::string &name : work.options.split_at)
     if (!work.env.ops.find(name))

@@ -51,6 +51,8 @@ Result<Target> choose_target(const Work &work);
 Status check_devices(const Work &work, const Graph &graph);
 // What nodes that no region has fall back to runs where the backend does.
 Status check_fallback(const Work &work);
+// Options of regions are for modes that make some.
+Status check_of_regions(const Work &work);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);

@@ -40,12 +40,10 @@ namespace {
 
 // The defaults, and over them what is given.
 template <class Options>
-Result<Options> read_options(std::string_view what, std::span<const OptionRow<Options>> rows,
-                             const kiln_options *options) {
+Result<Options> read_options(std::string_view what, std::span<const OptionRow<Options>> rows, const AttrMap &given) {
   Options out;
   AttrMap schema;
   for (const auto &row : rows) schema.emplace(row.name, row.get(out));
-  const AttrMap given = values_of(options);
   KILN_TRY(check_options(what, schema, given).status());
   for (const auto &row : rows) {
     const auto value = given.find(row.name);
@@ -59,7 +57,7 @@ Result<Options> read_options(std::string_view what, std::span<const OptionRow<Op
 }  // namespace
 
 Result<ContextOptions> context_options(const kiln_options *options) {
-  KILN_ASSIGN(ContextOptions out, read_options("context", context_option_rows(), options));
+  KILN_ASSIGN(ContextOptions out, read_options("context", context_option_rows(), values_of(options)));
   KILN_TRY(check_env());
   if (out.threads == 0) {
     KILN_ASSIGN(const std::optional<uint32_t> threads, env_count(Env::KILN_THREADS));
@@ -69,7 +67,17 @@ Result<ContextOptions> context_options(const kiln_options *options) {
 }
 
 Result<CompileOptions> compile_options(const kiln_options *options) {
-  return read_options("compile", compile_option_rows(), options);
+  AttrMap given = values_of(options);
+  NamedRegionOptions of_regions;
+  for (const auto &[name, value] : given) {
+    if (!names_a_region(name)) continue;
+    KILN_TRY(check_region_option(name, value));
+    of_regions.emplace(name, value);
+  }
+  std::erase_if(given, [](const auto &option) { return names_a_region(option.first); });
+  KILN_ASSIGN(CompileOptions out, read_options("compile", compile_option_rows(), given));
+  out.of_regions = std::move(of_regions);
+  return out;
 }
 
 Status no_options(std::string_view what, const kiln_options *options) {

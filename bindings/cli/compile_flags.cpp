@@ -58,6 +58,17 @@ Texts texts_of(const Args &args) {
   return texts;
 }
 
+// The row of an option; of one that names a region, that of the option behind the name.
+std::optional<size_t> row_of(const Report &report, std::span<const std::string_view> known, std::string_view name) {
+  const bool names_a_region = name.starts_with("region.");
+  if (names_a_region) name.remove_prefix(name.rfind('.') + 1);
+  const auto found = std::ranges::find(known, name);
+  if (found == known.end()) return std::nullopt;
+  const auto row = static_cast<size_t>(found - known.begin());
+  if (names_a_region && !report.boolean(path_of("compile", row, "of_regions"))) return std::nullopt;
+  return row;
+}
+
 // Sets options to what the texts say of their kinds.
 void set(const Texts &texts, Options &options) {
   if (texts.empty()) return;
@@ -66,13 +77,11 @@ void set(const Texts &texts, Options &options) {
   for (size_t i = 0; i < report.count("compile"); ++i) names.push_back(report.text(path_of("compile", i, "name")));
   const std::vector<std::string_view> known(names.begin(), names.end());
   for (const auto &[name, text] : texts) {
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end())
+    const std::optional<size_t> row = row_of(report, known, name);
+    if (!row)
       throw Usage("--option: a compile has no option '" + name + "'" + suggestion(name, known) +
                   "; kiln options lists them");
-    const auto member = [&, at = static_cast<size_t>(found - known.begin())](std::string_view what) {
-      return path_of("compile", at, what);
-    };
+    const auto member = [&](std::string_view what) { return path_of("compile", *row, what); };
     const std::string kind = report.text(member("kind")), what = "--option " + name;
     if (report.boolean(member("list"))) {
       options.set(name, split(text));

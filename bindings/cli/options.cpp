@@ -53,7 +53,8 @@ int run(const Args &args) {
         "by\n"
         "name with `kiln_options_set`, those of a compile also with `kiln run --option NAME=VALUE`; lists are "
         "separated by\n"
-        "commas there. An option that can change what is compiled is part of the key under which it is cached.\n\n"
+        "commas there. `fuse` and `rounding` are also options of a region (`region.NAME.fuse`, see regions.md).\n"
+        "An option that can change what is compiled is part of the key under which it is cached.\n\n"
         "## Of a context\n\n" +
         table_of(context) + "\n## Of a compile\n\n" + table_of(compile));
     return 0;

@@ -22,8 +22,9 @@ std::string at(std::string_view root, std::string_view member) { return std::str
 std::string part_line(const Report &report, std::string_view root, size_t number) {
   const auto path = [&](std::string_view member) { return path_of(at(root, "regions"), number, member); };
   const std::string name = report.text(path("name"));
-  std::string line = "region " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + ": ";
-  line += counted(static_cast<int64_t>(report.count(path("nodes"))), "node") + ", " +
+  std::string line = "region " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'");
+  if (report.has(path("options"))) line += " (" + list(report, path("options")) + ")";
+  line += ": " + counted(static_cast<int64_t>(report.count(path("nodes"))), "node") + ", " +
           counted(static_cast<int64_t>(report.count(path("inputs"))), "input") + ", " +
           counted(static_cast<int64_t>(report.count(path("outputs"))), "output") + ", " +
           counted(report.i64(path("kernels")), "kernel");
@@ -35,10 +36,11 @@ std::string split_line(const Report &report, std::string_view root, size_t numbe
   const auto text = [&](std::string_view member) { return report.text(path_of(at(root, "splits"), number, member)); };
   const std::string why = text("why"), with = "'" + text("with") + "'";
   return "split '" + text("region") + "' before '" + text("node") + "': " +
-         (why == "unmarked" ? with + " lies between, in no region"
-          : why == "name"   ? with + " lies between, in another region"
-          : why == "call"   ? with + " is a call, which is a region by itself"
-                            : "together with that of " + with + " it would close a cycle with other regions") +
+         (why == "unmarked"  ? with + " lies between, in no region"
+          : why == "name"    ? with + " lies between, in another region"
+          : why == "call"    ? with + " is a call, which is a region by itself"
+          : why == "options" ? "it is compiled with other options than " + with
+                             : "together with that of " + with + " it would close a cycle with other regions") +
          "\n";
 }
 

@@ -23,6 +23,11 @@ Status check_phase(std::string_view phase) {
   return invalid("annotation 'kiln.phase' is '", phase, "'; expected 'backward' or 'recompute', or none for forward");
 }
 
+Status check_rounding(std::string_view rounding) {
+  if (rounding == "strict" || rounding == "relaxed") return {};
+  return invalid("annotation 'kiln.region.rounding' is '", rounding, "'; expected 'strict' or 'relaxed'");
+}
+
 struct Definition {
   std::string_view name;
   AttrKind kind;
@@ -39,6 +44,9 @@ constexpr std::array definitions = {
     Definition{"kiln.phase", AttrKind::text, check_phase},
     // The region that a node is marked for; "": none, whatever an outer scope says.
     Definition{"kiln.region", AttrKind::text, check_region},
+    // How the region is compiled (runtime/regions/region_options.h); its nodes have one value.
+    Definition{"kiln.region.fuse", AttrKind::boolean},
+    Definition{"kiln.region.rounding", AttrKind::text, check_rounding},
 };
 
 const Definition *find(std::string_view name) {
@@ -77,6 +85,13 @@ Status check_annotation(std::string_view name, const AttrValue &value) {
 bool unmarks(std::string_view name, const AttrValue &value) {
   if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
   return (name == "kiln.fallback" || name == "kiln.cut") && value.kind() == AttrKind::boolean && !value.boolean();
+}
+
+bool goes_to(std::string_view name, const AttrMap &from, const AttrMap &to) {
+  constexpr std::string_view region = "kiln.region";
+  if (!name.starts_with("kiln.region.")) return true;
+  const auto own = to.find(region), others = from.find(region);
+  return own == to.end() || others == from.end() || own->second == others->second;
 }
 
 bool marks_an_end(std::string_view name) { return name == "kiln.cut"; }

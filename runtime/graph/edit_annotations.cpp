@@ -8,7 +8,8 @@ namespace kiln {
 
 Result<AttrMap> Edit::in_scopes(AttrMap own) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    own.insert(scope->annotations.begin(), scope->annotations.end());
+    for (const auto &[key, value] : scope->annotations)
+      if (goes_to(key, scope->annotations, own)) own.emplace(key, value);
   for (const auto &[key, value] : own) KILN_TRY(check_annotation(key, value));
   return own;
 }
@@ -44,6 +45,12 @@ Status Edit::remove_annotation(uint32_t id, std::string_view key) {
   return {};
 }
 
+bool Edit::passes_on(const AttrMap &from, std::string_view key, const Node &to) const {
+  const bool is_option = key.starts_with("kiln.region.");
+  return !unmarked_.contains({to.id, std::string(key)}) && goes_to(key, from, to.annotations) &&
+         !(is_option && unmarked_.contains({to.id, "kiln.region"}));
+}
+
 Status Edit::inherit_annotations(const Replaced &from, Node &to) {
   for (const auto &[key, value] : from.annotations) {
     auto mine = to.annotations.find(key);
@@ -53,7 +60,8 @@ Status Edit::inherit_annotations(const Replaced &from, Node &to) {
                      from.name, "', ", value.text(), "; set it on the new node");
   }
   for (const auto &[key, value] : from.annotations)
-    if (!unmarked_.contains({to.id, key}) && to.annotations.emplace(key, value).second) inherited_.emplace(to.id, key);
+    if (passes_on(from.annotations, key, to) && to.annotations.emplace(key, value).second)
+      inherited_.emplace(to.id, key);
   return {};
 }
 
@@ -64,7 +72,8 @@ void Edit::hand_down_annotations(Graph &finished) const {
   std::set<uint32_t> spoken_for = replacing_;
   const auto give = [&](const AttrMap &annotations, uint32_t id) {
     for (const auto &[key, value] : annotations)
-      if (!marks_an_end(key) && !unmarked_.contains({id, key}) && !finished.find(id)->annotations.contains(key))
+      if (!marks_an_end(key) && passes_on(annotations, key, *finished.find(id)) &&
+          !finished.find(id)->annotations.contains(key))
         finished.writable(id).annotations.emplace(key, value);
   };
   for (const Replaced &replaced : replaced_) {

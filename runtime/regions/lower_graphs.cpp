@@ -13,14 +13,17 @@ namespace {
 
 // A graph that is cut into parts: neither its nodes nor its parts are lowered here.
 Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
-  LoweredGraph out{.given = graph};
+  LoweredGraph out{.given = graph, .options = options.region};
   // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
   const auto is_part = [&](const Node &call) {
     return region_of(call, options.modes).value_or("") != "" &&
            !resolves_sizes(*call.attrs.find("graph")->second.graph());
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
-  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes));
+  static const NamedRegionOptions none;
+  KILN_ASSIGN(const RegionChoices choices, RegionChoices::of(*out.graph, options.modes, options.region,
+                                                             options.of_regions ? *options.of_regions : none));
+  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes, choices));
   for (Region &region : regions) out.regions.push_back(LoweredRegion{.region = std::move(region)});
   return out;
 }
@@ -52,7 +55,7 @@ class Lowering {
       : ops_(ops), options_(options), passes_(passes) {}
 
   Result<LoweredGraphs> run(const GraphPtr &graph) {
-    enter({.graph = graph, .is_region = !options_.modes.cut()});
+    enter({.graph = graph, .is_region = !options_.modes.cut(), .options = options_.region});
     for (size_t i = 0; i < open_.size(); ++i) {
       const Open next = open_[i];
       KILN_ASSIGN(LoweredGraph lowered,
@@ -70,6 +73,7 @@ class Lowering {
     bool nested = false, owned = false;
     bool is_region = false;  // and not what a node of one carries
     std::string name = {};   // of the region
+    RegionOptions options = {};
   };
 
   Result<LoweredGraph> lower(const Open &open) const {
@@ -78,8 +82,11 @@ class Lowering {
       const Where where{open.owned ? str_cat("in region '", open.name, "': ") : "", open.owned};
       KILN_ASSIGN(graph, run_lower_passes(passes_, std::move(graph), ops_, where));
     }
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options_, open.nested));
+    LowerOptions options = options_;
+    options.region = open.options;
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options, open.nested));
     lowered.given = open.graph;
+    lowered.options = open.options;
     return lowered;
   }
 
@@ -89,10 +96,11 @@ class Lowering {
                   .nested = outer.nested,
                   .owned = true,
                   .is_region = region.name.has_value(),
-                  .name = region.name.value_or("")});
+                  .name = region.name.value_or(""),
+                  .options = region.options});
     } else if (region.kind == Region::Kind::control) {
       for (const auto &[name, nested] : nested_graphs(*graph.find(region.node)))
-        enter({.graph = nested, .nested = true, .owned = outer.owned});
+        enter({.graph = nested, .nested = true, .owned = outer.owned, .options = outer.options});
     }
   }
   void enter(Open graph) {
@@ -102,7 +110,7 @@ class Lowering {
   // Found by the graph that carries it, which no part owns.
   void enter_part(Open part) {
     const bool passes_run = part.is_region && !passes_.passes.empty();
-    const auto key = std::tuple(digest_of(*part.graph), part.nested, passes_run);
+    const auto key = std::tuple(digest_of(*part.graph), part.nested, passes_run, part.options);
     const auto [known, is_new] = parts_.try_emplace(key, open_.size());
     out_.numbers[{part.graph.get(), false}] = known->second;
     if (is_new) open_.push_back(std::move(part));
@@ -113,7 +121,8 @@ class Lowering {
   const LowerPasses &passes_;
   LoweredGraphs out_;
   std::vector<Open> open_;
-  std::map<std::tuple<Digest, bool, bool>, size_t> parts_;  // that is nested, that is a region on which passes run
+  std::map<std::tuple<Digest, bool, bool, RegionOptions>, size_t>
+      parts_;  // that is nested, that is a region on which passes run
 };
 
 }  // namespace
@@ -169,18 +178,21 @@ std::set<size_t> LoweredGraphs::reached_from(size_t number) const {
   return found;
 }
 
-Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel::FuseOptions &options) {
+Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target) {
+  const auto how = [](const LoweredGraph &graph) {
+    return kernel::FuseOptions{.fuse = graph.options.fuse, .ordered = graph.options.ordered()};
+  };
   uint32_t materialised = 0;
   for (LoweredGraph &graph : graphs.graphs)
     for (LoweredRegion &region : graph.regions)
-      if (region.turn) KILN_TRY(make_code(*graph.graph, region, target, options));
+      if (region.turn) KILN_TRY(make_code(*graph.graph, region, target, how(graph)));
   const std::set<size_t> runs = graphs.reached_from(0);
   for (size_t number = 0; number < graphs.graphs.size(); ++number)
     if (!runs.contains(number)) graphs.graphs[number].regions.clear();
   for (LoweredGraph &graph : graphs.graphs) {
     for (LoweredRegion &region : graph.regions) {
       if (region.region.kind != Region::Kind::code || region.turn) continue;
-      KILN_ASSIGN(region.fused, kernel::fuse(region.lowered.program, target, options));
+      KILN_ASSIGN(region.fused, kernel::fuse(region.lowered.program, target, how(graph)));
       materialised += region.fused.materialised;
     }
   }

@@ -26,6 +26,7 @@ struct LoweredGraph {
   GraphPtr given;       // before calls were inlined
   GraphPtr graph = {};  // flat; decomposed, unless it is cut into parts
   std::vector<LoweredRegion> regions = {};
+  RegionOptions options = {};
   bool owned = false;  // by a part: it is one, or a control node in one carries it, and is not cut by marks
 };
 
@@ -47,8 +48,8 @@ Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, co
 // Of all graphs, as they are lowered.
 Digest digest_of(const LoweredGraphs &graphs);
 
-// Fuses all regions of code. A scan whose turns fuse into one kernel becomes code; a graph that only such nodes carry
-// has no regions any more. Returns the sum of their kernel::Fused::materialised.
-Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target, const kernel::FuseOptions &options);
+// Fuses all regions of code, each as its options say. A scan whose turns fuse into one kernel becomes code; a graph
+// that only such nodes carry has no regions any more. Returns the sum of their kernel::Fused::materialised.
+Result<uint32_t> fuse(LoweredGraphs &graphs, const Target &target);
 
 }  // namespace kiln

@@ -24,6 +24,7 @@ struct Cut {
   uint32_t color = 0;
   Region::Kind kind = Region::Kind::code;
   std::optional<std::string> name = {};
+  RegionOptions options = {};
 };
 
 class Partitioner {
@@ -183,7 +184,10 @@ class Partitioner {
     if (crossing.empty() && !writes_inputs) return {};
 
     Region region{.kind = rest_, .backend = backend_, .outputs = crossing};
-    if (group != none) region.name = group_cuts_[group]->name;
+    if (group != none) {
+      region.name = group_cuts_[group]->name;
+      region.options = group_cuts_[group]->options;
+    }
     Edit edit;
     for (const auto &[name, info] : graph_.symbols()) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
@@ -323,20 +327,24 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
   return Partitioner(*graph, backend, std::move(cuts), Region::Kind::code, keeps_all).run();
 }
 
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes) {
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+                                      const RegionChoices &choices) {
   const std::vector<const Node *> nodes = ops_of(*graph);
-  std::map<std::string, uint32_t> colors;  // by name; in their order, whatever that of the nodes is
-  for (const Node *node : nodes)
-    if (const auto name = region_of(*node, modes)) colors.try_emplace(*name);
-  uint32_t last = 0;
-  for (auto &[name, color] : colors) color = ++last;
   std::vector<Cut> cuts;
+  std::map<std::pair<std::string, RegionOptions>, uint32_t> colors;  // in an order that is not that of the nodes
   for (const Node *node : nodes) {
     Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});
+    cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
+    if (cut.name) colors.try_emplace({*cut.name, cut.options});
+  }
+  uint32_t last = 0;
+  for (auto &[region, color] : colors) color = ++last;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Cut &cut = cuts[i];
     if (!cut.name)
-      cut.kind = fallback_of(*graph, *node, modes.fallback);
-    else if (!is_call(*node))
-      cut.color = colors.at(*cut.name);
+      cut.kind = fallback_of(*graph, *nodes[i], modes.fallback);
+    else if (!is_call(*nodes[i]))
+      cut.color = colors.at({*cut.name, cut.options});
   }
   return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part, keeps_users).run();
 }

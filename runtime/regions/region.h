@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/graph/graph.h"
-#include "runtime/regions/modes.h"
+#include "runtime/regions/region_options.h"
 
 namespace kiln {
 
@@ -26,6 +26,7 @@ struct Region {
   // The values of the whole graph that the region's are: of a graph in the order of its signature, of a node its
   // operands and its results. What a region yields is dense.
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
+  RegionOptions options = {};            // of a part
   std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back
 };
 
@@ -36,8 +37,10 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
 
 // The parts of `graph` under `modes`, in an order in which they can run: nodes of one region in as few parts as can be
 // (grouping.h), each other node alone. A call that is marked is a part of its own, which has the graph that it calls;
-// no other calls are left. In a part nodes have no annotations of Kiln's.
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes);
+// no other calls are left. In a part nodes have no annotations of Kiln's. Nodes of a region whose options differ, as
+// those of two phases may, go into different parts.
+Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+                                      const RegionChoices &choices = {});
 
 // The pieces that `piece_of` (pieces.h) makes of `graph`, in the order of their numbers. Nodes keep what they are
 // marked for where `modes` cut, which each piece is by itself; calls stay.

@@ -59,7 +59,7 @@ class Summarizer {
 
   void add_part(const LoweredGraph &whole, const Region &region, const std::vector<const Node *> &nodes,
                 const std::string &prefix) {
-    PartitionSummary::Part part{.region = *region.name};
+    PartitionSummary::Part part{.region = *region.name, .options = differences(region.options, whole.options)};
     for (const Node *node : nodes) part.nodes.push_back(prefix + node->name);
     part.inputs = values(*whole.graph, region.inputs, prefix);
     for (std::string &parameter : values(*whole.graph, region.parameters, prefix))
@@ -116,6 +116,14 @@ class Summarizer {
       const size_t call = is_one_call(before.back()) ? before.back() : r;
       const Node &node = *members(graph, whole.regions[call].region)[0];
       out_.splits.push_back({region, prefix + nodes[0]->name, "call", prefix + node.name});
+      return;
+    }
+    const auto is_like = [&](size_t other) {
+      return whole.regions[other].region.options == whole.regions[r].region.options;
+    };
+    if (std::ranges::none_of(before, is_like)) {
+      const std::vector<const Node *> there = members(graph, whole.regions[before.back()].region);
+      out_.splits.push_back({region, prefix + nodes[0]->name, "options", prefix + there[0]->name});
       return;
     }
     const auto is_before = [&](size_t other) { return std::ranges::find(before, other) != before.end(); };

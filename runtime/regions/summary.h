@@ -15,6 +15,7 @@ struct PartitionSummary {
   // node and of the attribute before them: "loop.body_graph.y".
   struct Part {
     std::string region;
+    std::vector<std::string> options = {};  // "fuse=false": what is not as the compile's own
     std::vector<std::string> nodes = {};
     std::vector<std::string> inputs = {}, outputs = {};  // values that cross its border, "y" or "y:1"
     uint64_t kernels = 0;
@@ -23,7 +24,8 @@ struct PartitionSummary {
   // Of two parts of one region, why the second is not in the first.
   struct Split {
     std::string region, node;  // node: the first of the second part
-    std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "call"; "cycle"
+    std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "call"; "cycle";
+                               // "options": it is compiled in another way
     std::string with;
   };
   struct Fallback {

@@ -57,7 +57,7 @@ uint32_t add_whole(kernel::Program &program, uint32_t element, const Expr &turns
 
 Result<GraphPtr> flatten(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
   KILN_ASSIGN(graph, inline_calls(std::move(graph), ops));
-  KILN_ASSIGN(graph, widen(std::move(graph), ops, options.round_all));
+  KILN_ASSIGN(graph, widen(std::move(graph), ops, options.region.ordered()));
   KILN_ASSIGN(graph, decompose(std::move(graph), ops));
   KILN_ASSIGN(graph, split_concats(std::move(graph)));
   return merge_equal_nodes(std::move(graph));

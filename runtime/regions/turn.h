@@ -7,14 +7,15 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
 #include "runtime/regions/lower.h"
-#include "runtime/regions/modes.h"
+#include "runtime/regions/region_options.h"
 
 namespace kiln {
 
 struct LowerOptions {
   std::string backend;
-  bool round_all = true;  // 16-bit values that nothing but ops reads, too
-  Modes modes = {};       // of the whole graph
+  RegionOptions region = {};                       // of the whole graph, or of a region of it
+  Modes modes = {};                                // of the whole graph
+  const NamedRegionOptions *of_regions = nullptr;  // null: none
 };
 
 // Inlines calls, widens and decomposes: what regions are cut from.

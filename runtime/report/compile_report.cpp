@@ -35,6 +35,7 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.key("regions").begin_list();
   for (const PartitionSummary::Part &part : partition.parts) {
     json.begin_object().member("name", part.region);
+    if (!part.options.empty()) write_texts("options", part.options, json);
     write_texts("nodes", part.nodes, json);
     write_texts("inputs", part.inputs, json);
     write_texts("outputs", part.outputs, json);

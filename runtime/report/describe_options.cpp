@@ -13,7 +13,9 @@ void write_rows(std::string_view what, std::span<const OptionRow<Options>> rows,
     const AttrValue fallback = row.get(Options());
     json.begin_object().member("name", row.name).member("kind", name_of(fallback.kind()));
     json.member("list", fallback.is_list).member("default", fallback.text());
-    json.member("keyed", row.unkeyed.empty()).member("unkeyed", row.unkeyed).member("doc", row.doc).end_object();
+    json.member("keyed", row.unkeyed.empty()).member("unkeyed", row.unkeyed);
+    json.member("of_regions", std::is_same_v<Options, CompileOptions> && is_of_regions(row.name));
+    json.member("doc", row.doc).end_object();
   }
   json.end_list();
 }

@@ -34,6 +34,15 @@ class RegionsTest(Case):
         self.kiln("compile", path, "--mode", "marked", "-o", artifact)
         self.assertEqual(self.kiln("inspect", artifact, "--regions"), TEXT)
 
+    def test_an_option_of_a_region_is_shown_with_it(self):
+        path = self.write_graph(AROUND)
+        text = self.kiln("inspect", path, "--regions", "--mode", "marked", "--option", "region.m.fuse=false")
+        self.assertIn("region 0 'm' (fuse=false): 2 nodes, 1 input, 1 output, 2 kernels: a, b", text)
+        words = ["compile", path, "-o", self.file("a"), "--mode", "marked", "--option"]
+        self.assertIn("a compile has no option 'region.m.fuze'", self.kiln(*words, "region.m.fuze=false", code=2))
+        self.assertIn("no node is marked for region 'k'; there are 'm'",
+                      self.kiln(*words, "region.k.fuse=false", code=2))
+
     def test_where_nothing_is_cut_that_is_said(self):
         path = self.write_graph(AROUND)
         self.assertTrue(self.kiln("inspect", path, "--regions").startswith("mode all: the whole graph"))

@@ -99,7 +99,9 @@ KILN_EXPORT kiln_error *kiln_options_set_bool(kiln_options *options, const char 
 KILN_EXPORT kiln_error *kiln_options_set_text(kiln_options *options, const char *name, uint64_t name_size,
                                               const char *value, uint64_t value_size);
 /* All options there are: {"context": [{"name", "kind", "list", "default" (as text), "keyed" (whether its value is part
- * of a graph's key), "unkeyed" (why not), "doc"}], "compile": [...]}. The caller owns *out. Any thread. */
+ * of a graph's key), "unkeyed" (why not), "of_regions" (whether there is also region.NAME.OPTION, and
+ * region.NAME.PHASE.OPTION of its phase forward or backward), "doc"}], "compile": [...]}. The caller owns *out. Any
+ * thread. */
 KILN_EXPORT kiln_error *kiln_options_describe(kiln_report **out);
 /* What received the options has its own copy. */
 KILN_EXPORT void kiln_options_destroy(kiln_options *options);
@@ -218,14 +220,15 @@ KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *
  * up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as kiln_compile), "prepare_steps",
  * "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
  * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
- * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}],
- * "stages" (as kiln_compile), and
- * where the mode cut the graph "partition": {"mode", "regions": [{"name", "nodes", "inputs", "outputs" (names),
- * "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits": [{"region", "node",
- * "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one; "cycle"), "with"}],
- * "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked", "unmarked", "mode")}],
- * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
- * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
+ * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
+ * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the mode cut the graph "partition":
+ * {"mode", "regions": [{"name", "options" ("fuse=false": what is not as the compile's, if there is), "nodes", "inputs",
+ * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
+ * [{"region", "node", "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one;
+ * "cycle"; "options": it has others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference",
+ * "steps"), "why" ("marked", "unmarked", "mode")}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was
+ * cut into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the
+ * piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <set>
 
 #include "runtime/graph/edit.h"
 #include "tests/backend/random/checking.h"
@@ -49,6 +50,20 @@ std::vector<std::string> some_ops(const Graph &graph, Dice &dice) {
   return some;
 }
 
+// A region that some node is marked for is fused, or is not, whatever the rest is.
+NamedRegionOptions some_options(const Graph &graph, Dice &dice) {
+  std::set<std::string> names;
+  for (const Node &node : graph.nodes())
+    if (const auto mark = node.annotations.find("kiln.region"); mark != node.annotations.end())
+      names.insert(mark->second.text_value());
+  NamedRegionOptions options;
+  constexpr std::array phases = {"", ".forward", ".backward"};
+  for (const std::string &name : names)
+    if (dice.chance(0.3))
+      options.emplace(str_cat("region.", name, phases[static_cast<size_t>(dice.below(3))], ".fuse"), dice.chance(0.3));
+  return options;
+}
+
 // Two ways to cut it, of a soak four, of which one falls back to the reference's kernels. Half of them go piece by
 // piece.
 std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
@@ -62,11 +77,14 @@ std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
     if (k == 1) variant.options.fallback = Fallback::reference;
     variant.options.fuse = dice.chance(0.8);
     if (dice.chance(0.5)) variant.options.split_at = some_ops(graph, dice);
+    variant.options.of_regions = some_options(graph, dice);
     variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
                            name_of(variant.options.mode_backward.value_or(variant.options.mode)),
                            k == 1 ? ", by the reference" : "", variant.options.fuse ? "" : ", not fused",
                            variant.options.split_at.empty() ? "" : ", split at ",
                            join(variant.options.split_at, " and ", [](const std::string &op) { return op; }));
+    for (const auto &[name, value] : variant.options.of_regions)
+      str_append(variant.name, str_cat(", ", name, "=", value.text()));
     made.push_back(std::move(variant));
   }
   return made;

@@ -12,7 +12,7 @@ TEST(CompileKernels, CallsAKernelThatItMadeAndCannotReadABugInTheKernelOfTheseNo
   const GraphPtr graph = test::graph_of(test::f32_graph("x", "4", R"({"name":"y","op":"neg","inputs":["x"]})", "y"));
   Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
-  ASSERT_TRUE(fuse(*lowered, target, {}).ok());
+  ASSERT_TRUE(fuse(*lowered, target).ok());
   kernel::Launch &launch = lowered->graphs[0].regions[0].fused.launches[0];
   kernel::Kernel broken = *launch.kernel;
   broken.stages[0].body.yields = {99};

@@ -179,6 +179,33 @@ TEST(Edit, ReplacementsInheritAnnotations) {
       << "c was not added by the edit";
 }
 
+TEST(Edit, OptionsOfARegionAreInheritedWithinItAlone) {
+  const AttrMap outer = {{"kiln.region", "one"}, {"kiln.region.fuse", false}};
+  Build b;
+  ValueId x = b.input("x", {4});
+  b.edit.push_scope(outer);
+  ValueId same = b.add("relu", {x}, {}, "same");
+  ValueId other = b.add("relu", {x}, {}, "other", {{"kiln.region", "two"}});
+  ValueId in_none = b.add("relu", {x}, {}, "in_none", {{"kiln.region", ""}});
+  ASSERT_TRUE(b.edit.pop_scope().ok());
+  GraphPtr g = b.finish({same, other, in_none});
+  EXPECT_EQ(g->find("same")->annotations, outer);
+  EXPECT_EQ(g->find("other")->annotations, (AttrMap{{"kiln.region", "two"}}));
+  EXPECT_EQ(g->find("in_none")->annotations, AttrMap());
+
+  Build e(g);
+  ValueId helper = e.add("relu", {x}, {}, "helper");
+  ValueId apart = e.add("relu", {helper}, {}, "apart", {{"kiln.region", "two"}});
+  ValueId by = e.add("relu", {apart}, {}, "by");
+  ASSERT_TRUE(e.edit.replace(same, by).ok());
+  Result<GraphPtr> finished = e.edit.finish();
+  ASSERT_TRUE(finished.ok()) << finished.status().message();
+  g = *finished;
+  EXPECT_EQ(g->find("by")->annotations, outer);
+  EXPECT_EQ(g->find("apart")->annotations, (AttrMap{{"kiln.region", "two"}}));
+  EXPECT_EQ(g->find("helper")->annotations, outer);
+}
+
 TEST(Edit, AllThatAReplacementIsMadeOfInherits) {
   Build b;
   ValueId x = b.input("x", {4});
@@ -284,7 +311,7 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
   };
   refused("kiln.regoin", "a", Code::unknown_name,
           "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.fallback, kiln.phase, "
-          "kiln.region");
+          "kiln.region, kiln.region.fuse, kiln.region.rounding");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region", std::vector<std::string>{"a"}, Code::type_mismatch,
           "annotation 'kiln.region' is a list of text; expected text");

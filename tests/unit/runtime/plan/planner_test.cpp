@@ -15,9 +15,9 @@ using Step = Plan::Step;
 
 // The plan of a graph, each launch with an image of its own.
 Planned planned(const GraphPtr &graph, bool fuse) {
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu", .region = {.fuse = fuse}});
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
-  EXPECT_TRUE(kiln::fuse(*lowered, *Target::by_name("v3"), {.fuse = fuse}).ok());
+  EXPECT_TRUE(kiln::fuse(*lowered, *Target::by_name("v3")).ok());
   size_t launches = 0;
   for (const LoweredGraph &g : lowered->graphs)
     for (const LoweredRegion &region : g.regions) launches += region.fused.launches.size();
@@ -300,7 +300,7 @@ TEST(Planner, AKernelOfTwoLaunchesReliesOnWhatHoldsForBoth) {
       "nodes":[{"name":"a","op":"exp","inputs":["x"]},{"name":"b","op":"exp","inputs":["y"]}],
       "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"}]})");
   Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
-  ASSERT_TRUE(fuse(*lowered, *Target::by_name("v3"), {}).ok());
+  ASSERT_TRUE(fuse(*lowered, *Target::by_name("v3")).ok());
   ASSERT_EQ(lowered->graphs[0].regions[0].fused.launches.size(), 2u);
   const uint32_t one_image[] = {0, 0};
   Result<Planned> made = plan(*graph, *lowered, one_image);

@@ -42,7 +42,7 @@ PartitionSummary cut(const GraphPtr &graph, Modes modes) {
   Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu", .modes = modes});
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
   if (!lowered.ok()) return {};
-  EXPECT_TRUE(fuse(*lowered, *Target::by_name("x86-64"), {}).ok());
+  EXPECT_TRUE(fuse(*lowered, *Target::by_name("x86-64")).ok());
   return summarize(*lowered, modes).value_or(PartitionSummary());
 }
 

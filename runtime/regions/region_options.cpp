@@ -1,0 +1,150 @@
+#include "runtime/regions/region_options.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/ops/nested.h"
+
+namespace kiln {
+namespace {
+
+// One row an option; the annotations of the same names stand in runtime/graph/annotations.cpp.
+struct Row {
+  std::string_view name;
+  AttrKind kind;
+  Status (*set)(RegionOptions &, const AttrValue &);
+  AttrValue (*get)(const RegionOptions &);
+};
+Status set_rounding(RegionOptions &out, const AttrValue &value) {
+  const auto found = std::ranges::find(rounding_names, value.text_value());
+  if (found == rounding_names.end()) return invalid("is '", value.text_value(), "', expected one of strict, relaxed");
+  out.rounding = static_cast<Rounding>(found - rounding_names.begin());
+  return {};
+}
+constexpr std::array rows = {
+    Row{"fuse", AttrKind::boolean,
+        [](RegionOptions &out, const AttrValue &value) {
+          out.fuse = value.boolean();
+          return Status();
+        },
+        [](const RegionOptions &options) { return AttrValue(options.fuse); }},
+    Row{"rounding", AttrKind::text, set_rounding,
+        [](const RegionOptions &options) { return AttrValue(std::string(name_of(options.rounding))); }},
+};
+
+constexpr std::string_view of_regions = "region.";
+constexpr std::string_view phases[] = {"forward", "backward"};
+
+std::string_view phase_of(bool backward) { return phases[backward]; }
+bool is_backward(const Node &node) { return node.annotations.contains("kiln.phase"); }
+
+// "region.NAME.OPTION", "region.NAME.PHASE.OPTION": a name has no dots.
+struct Parsed {
+  std::string_view region, option;
+};
+Parsed parse(std::string_view name) {
+  name.remove_prefix(of_regions.size());
+  const std::string_view region = name.substr(0, name.find('.'));
+  name.remove_prefix(std::min(name.size(), region.size() + 1));
+  for (const std::string_view phase : phases)
+    if (name.starts_with(phase) && name.substr(phase.size()).starts_with('.')) name.remove_prefix(phase.size() + 1);
+  return {region, name};
+}
+
+void collect_regions(const Graph &graph, std::set<const Graph *> &seen, std::set<std::string, std::less<>> &names) {
+  if (!seen.insert(&graph).second) return;
+  for (const Node &node : graph.nodes()) {
+    if (node.kind != Node::Kind::op) continue;
+    const auto mark = node.annotations.find("kiln.region");
+    if (mark != node.annotations.end()) names.insert(mark->second.text_value());
+    for (const auto &[name, nested] : nested_graphs(node)) collect_regions(*nested, seen, names);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const RegionOptions &options, const RegionOptions &base) {
+  std::vector<std::string> texts;
+  for (const Row &row : rows) {
+    const AttrValue value = row.get(options);
+    if (value == row.get(base)) continue;
+    texts.push_back(str_cat(row.name, "=", value.kind() == AttrKind::text ? value.text_value() : value.text()));
+  }
+  return texts;
+}
+
+bool is_of_regions(std::string_view option) { return std::ranges::find(rows, option, &Row::name) != rows.end(); }
+
+Status check_region_option(std::string_view name, const AttrValue &value) {
+  const Parsed parsed = parse(name);
+  const auto *row = std::ranges::find(rows, parsed.option, &Row::name);
+  if (parsed.region.empty() || row == rows.end())
+    return error(Code::unknown_name, "compile has no option '", name,
+                 "'; of a region there are region.NAME.OPTION and region.NAME.PHASE.OPTION, of the phases forward and "
+                 "backward and the options ",
+                 join(rows, ", ", [](const Row &r) { return r.name; }));
+  if (value.kind() != row->kind || value.is_list)
+    return error(Code::type_mismatch, "option '", name, "' is of kind ", kiln::name_of(row->kind), ", not ",
+                 kiln::name_of(value.kind()), value.is_list ? "[]" : "");
+  RegionOptions unused;
+  Status status = row->set(unused, value);
+  return status.ok() ? Status() : std::move(status).with_prefix(str_cat("option '", name, "' "));
+}
+
+Status check_regions_named(const Graph &before, const Graph &after, const NamedRegionOptions &named) {
+  if (named.empty()) return {};
+  std::set<const Graph *> seen;
+  std::set<std::string, std::less<>> names;
+  for (const Graph *graph : {&before, &after}) collect_regions(*graph, seen, names);
+  for (const auto &[name, value] : named) {
+    const std::string_view region = parse(name).region;
+    if (names.contains(region)) continue;
+    const std::string there = join(names, ", ", [](const std::string &known) { return str_cat("'", known, "'"); });
+    return error(Code::unknown_name, "option '", name, "': no node is marked for region '", region, "'; ",
+                 there.empty() ? "none is marked for any" : str_cat("there are ", there));
+  }
+  return {};
+}
+
+Result<RegionChoices> RegionChoices::of(const Graph &graph, const Modes &modes, const RegionOptions &base,
+                                        const NamedRegionOptions &named) {
+  RegionChoices choices;
+  choices.base_ = base;
+  std::map<std::pair<Place, std::string_view>, const Node *> marked;  // the first node of a place that says the option
+  for (const Node &node : graph.nodes()) {
+    if (node.kind != Node::Kind::op) continue;
+    const std::optional<std::string> region = region_of(node, modes);
+    if (!region || region->empty()) continue;
+    const Place place(*region, is_backward(node));
+    RegionOptions &options = choices.places_.try_emplace(place, base).first->second;
+    for (const Row &row : rows) {
+      const auto of_compile = [&](std::string_view between) {
+        return named.find(str_cat(of_regions, *region, between, ".", row.name));
+      };
+      auto said = of_compile(str_cat(".", phase_of(place.second)));
+      if (said == named.end()) said = of_compile("");
+      if (said != named.end()) {
+        KILN_TRY(row.set(options, said->second));
+        continue;
+      }
+      const std::string annotation = str_cat("kiln.region.", row.name);
+      const auto own = node.annotations.find(annotation);
+      if (own == node.annotations.end()) continue;
+      const auto [first, is_first] = marked.try_emplace({place, row.name}, &node);
+      const AttrValue &before = first->second->annotations.find(annotation)->second;
+      if (before != own->second)
+        return invalid("region '", *region, "': annotation '", annotation, "' is ", before.text(), " on node '",
+                       first->second->name, "' and ", own->second.text(), " on node '", node.name,
+                       "'; the nodes of a region and phase have one value");
+      KILN_TRY(row.set(options, own->second));
+    }
+  }
+  return choices;
+}
+
+const RegionOptions &RegionChoices::at(const Node &node, const std::string &name) const {
+  const auto found = places_.find({name, is_backward(node)});
+  return found == places_.end() ? base_ : found->second;
+}
+
+}  // namespace kiln

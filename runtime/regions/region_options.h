@@ -1,0 +1,65 @@
+// What may differ from one region to another: for a whole compile (compile_options.h), by annotations of a region's
+// nodes (kiln.region.OPTION), and by options of the compile that name it (region.NAME.OPTION,
+// region.NAME.PHASE.OPTION).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/graph.h"
+#include "runtime/regions/modes.h"
+
+namespace kiln {
+
+// strict: each 16-bit value of the graph is rounded where its op ends, and sums have one order, so that results do not
+// depend on how a graph is cut, fused and scheduled. relaxed: 16-bit values that only other ops of the graph read may
+// stay f32, and sums are added up as it is fastest.
+enum class Rounding : uint8_t { strict, relaxed };
+inline constexpr std::array<std::string_view, 2> rounding_names = {"strict", "relaxed"};
+inline std::string_view name_of(Rounding rounding) { return rounding_names[static_cast<size_t>(rounding)]; }
+
+struct RegionOptions {
+  bool fuse = true;
+  Rounding rounding = Rounding::strict;
+
+  bool ordered() const { return rounding == Rounding::strict; }
+  auto operator<=>(const RegionOptions &) const = default;
+};
+
+// What differs: "fuse=false".
+std::vector<std::string> differences(const RegionOptions &options, const RegionOptions &base);
+
+// The options of a compile that name a region, by their full names ("region.block.backward.fuse").
+using NamedRegionOptions = std::map<std::string, AttrValue, std::less<>>;
+inline bool names_a_region(std::string_view option) { return option.starts_with("region."); }
+// Whether the option of a compile is one that regions have, too.
+bool is_of_regions(std::string_view option);
+// "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
+// take the value.
+Status check_region_option(std::string_view name, const AttrValue &value);
+// All name a region that a node is marked for: of the graph before or after passes, which may take nodes away and mark
+// others, or of one nested in it. Else unknown_name, with the regions that there are.
+Status check_regions_named(const Graph &before, const Graph &after, const NamedRegionOptions &named);
+
+// The options of the regions of one graph, whose calls are inlined.
+class RegionChoices {
+ public:
+  // What the compile says of a region comes first, of its phase before of all of it; then what its nodes are marked
+  // with; then `base`. invalid_argument: two nodes of a region and phase are marked with different values, of which
+  // both are named.
+  static Result<RegionChoices> of(const Graph &graph, const Modes &modes, const RegionOptions &base,
+                                  const NamedRegionOptions &named);
+  // Of a node of region `name`.
+  const RegionOptions &at(const Node &node, const std::string &name) const;
+  const RegionOptions &base() const { return base_; }
+
+ private:
+  using Place = std::pair<std::string, bool>;  // a region and whether its phase is backward
+  std::map<Place, RegionOptions> places_;
+  RegionOptions base_;
+};
+
+}  // namespace kiln
