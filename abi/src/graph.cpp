@@ -1,6 +1,7 @@
 // Reading graphs, and their text forms.
 #include "abi/src/convert.h"
 #include "runtime/graph/json.h"
+#include "runtime/regions/extract.h"
 #include "runtime/report/describe.h"
 
 using namespace kiln;
@@ -113,6 +114,23 @@ kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t j
     KILN_TRY(check.pointer(out, "out"));
     KILN_ASSIGN(GraphPtr graph, read_json({text.data(), text.size()}, context->ops()));
     *out = make_graph(share(context), std::move(graph));
+    return {};
+  });
+}
+
+kiln_error *kiln_graph_extract(kiln_context *context, const kiln_graph *graph, const char *key, uint64_t key_size,
+                               const char *value, uint64_t value_size, kiln_graph **out, kiln_report **out_map) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.own_graph(graph, context->context, "graph"));
+    KILN_ASSIGN(const std::string_view name, check.text(key, key_size, "key"));
+    KILN_ASSIGN(const std::string_view wanted, check.text(value, value_size, "value"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_TRY(check.pointer(out_map, "out_map"));
+    KILN_ASSIGN(Region part, extract(graph->get(), name, wanted));
+    std::unique_ptr<kiln_report> map = make_report(describe_part(graph->get(), part));
+    *out = make_graph(share(context), std::move(part.graph));
+    *out_map = map.release();
     return {};
   });
 }

@@ -47,6 +47,8 @@ constexpr std::array definitions = {
     // How the region is compiled (runtime/regions/region_options.h); its nodes have one value.
     Definition{"kiln.region.fuse", AttrKind::boolean},
     Definition{"kiln.region.rounding", AttrKind::text, check_rounding},
+    // The stage of a host's own schedule that the node is of: nothing but a name to cut a part out by.
+    Definition{"kiln.stage", AttrKind::text},
 };
 
 const Definition *find(std::string_view name) {

@@ -51,6 +51,18 @@ class Partitioner {
     return regions;
   }
 
+  // Those of nodes of a color alone, which keep the names of values; more than one where others lie between.
+  Result<std::vector<Region>> colored() {
+    keeps_names_ = true;
+    find_groups();
+    front_ = none;
+    find_crossing();
+    std::vector<Region> regions;
+    for (uint32_t group = 0; group < members_.size(); ++group)
+      if (group_cuts_[group]->color != 0) KILN_TRY(add_code(group, regions));
+    return regions;
+  }
+
  private:
   static constexpr uint32_t none = UINT32_MAX;
   static bool mutates(const Node &node) { return node.op && (node.op->flags & op_flags::mutates); }
@@ -161,8 +173,9 @@ class Partitioner {
   // but for names are to be equal, so that they name what comes in by its place.
   std::string name_of(ValueId value, size_t place) const {
     const std::string &name = graph_.find(value.node)->name;
-    if (rest_ == Region::Kind::code && value.output == 0) return name;
-    std::string other = rest_ != Region::Kind::code ? str_cat("in", place) : str_cat(name, "_", value.output);
+    const bool by_place = rest_ != Region::Kind::code && !keeps_names_;
+    if (!by_place && value.output == 0) return name;
+    std::string other = by_place ? str_cat("in", place) : str_cat(name, "_", value.output);
     while (graph_.find(other)) other += "_";
     return other;
   }
@@ -217,7 +230,7 @@ class Partitioner {
     std::vector<GraphOutput> outputs;
     for (ValueId value : crossing) {
       KILN_ASSIGN(const ValueId inside, value_of(value));
-      outputs.push_back({str_cat("output", outputs.size()), inside});
+      outputs.push_back({keeps_names_ ? name_of(value, 0) : str_cat("output", outputs.size()), inside});
     }
     if (rest_ == Region::Kind::piece) KILN_TRY(hand_in_sizes(members, region, edit));
     KILN_TRY(edit.set_outputs(std::move(outputs)));
@@ -280,6 +293,7 @@ class Partitioner {
   const std::vector<Cut> cuts_;
   const Region::Kind rest_;
   const Keeps keeps_;
+  bool keeps_names_ = false;  // of values that cross borders, as names of inputs and outputs
   std::vector<const Cut *> group_cuts_;
   std::vector<uint32_t> groups_;                    // by id of op nodes
   std::vector<std::vector<const Node *>> members_;  // of each group
@@ -355,6 +369,12 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
   for (const uint32_t piece : piece_of) cuts.push_back({.color = piece + 1, .kind = Region::Kind::piece});
   const auto keeps = modes.cut() ? keeps_marks : keeps_users;
   return Partitioner(*graph, backend, std::move(cuts), Region::Kind::piece, keeps).run();
+}
+
+Result<std::vector<Region>> cut_out(const Graph &graph, const std::vector<bool> &members) {
+  std::vector<Cut> cuts;
+  for (const bool is_member : members) cuts.push_back({.color = is_member, .kind = Region::Kind::piece});
+  return Partitioner(graph, "", std::move(cuts), Region::Kind::piece, keeps_all).colored();
 }
 
 }  // namespace kiln

@@ -47,4 +47,9 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
 Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
                                       std::span<const uint32_t> piece_of);
 
+// What `members` (of op nodes, in their order) are as graphs of their own: one, unless other nodes lie between. Kind
+// piece, but inputs and outputs have the names of their values ("y", of result 1 "y_1"), and nodes all annotations.
+// Nothing, if they yield nothing.
+Result<std::vector<Region>> cut_out(const Graph &graph, const std::vector<bool> &members);
+
 }  // namespace kiln

@@ -206,6 +206,32 @@ std::string describe(const Graph &graph) {
   return json.take();
 }
 
+std::string describe_part(const Graph &whole, const Region &part) {
+  const Graph &graph = *part.graph;
+  JsonWriter json;
+  const auto write = [&](std::string_view name, const ValueId *from) {
+    json.begin_object().member("name", name);
+    if (from) {
+      json.member("from", text_of(whole, *from));
+    } else {
+      json.member("size", graph.find(name)->results[0].dims[0].symbol_name());
+    }
+    json.end_object();
+  };
+  const auto arguments = [&](std::string_view side, std::span<const uint32_t> ids, std::span<const ValueId> from) {
+    json.key(side).begin_list();
+    for (size_t i = 0; i < ids.size(); ++i) write(graph.find(ids[i])->name, i < from.size() ? &from[i] : nullptr);
+    json.end_list();
+  };
+  json.begin_object();
+  arguments("inputs", graph.inputs(), part.inputs);
+  arguments("parameters", graph.parameters(), part.parameters);
+  json.key("outputs").begin_list();
+  for (size_t i = 0; i < part.outputs.size(); ++i) write(graph.outputs()[i].name, &part.outputs[i]);
+  json.end_list().end_object();
+  return json.take();
+}
+
 namespace {
 
 void write_program(const Executable &executable, JsonWriter &json) {

@@ -5,12 +5,15 @@
 #include "runtime/exec/executable.h"
 #include "runtime/graph/graph.h"
 #include "runtime/ops/op.h"
+#include "runtime/regions/region.h"
 
 namespace kiln {
 
 std::string describe(const Op &op);
 std::string describe(const Graph &graph);
 std::string describe(const Executable &executable);
+// How a part that was cut out of `whole` meets it: kiln_graph_extract documents it.
+std::string describe_part(const Graph &whole, const Region &part);
 std::string describe_options();  // of contexts and compiles
 
 }  // namespace kiln

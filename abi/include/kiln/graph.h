@@ -147,6 +147,7 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * - kiln.cut bool: a piece ends after the node; of a call: after its graph. Of what replaces the node the last inherits
  * it.
  * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
+ * - kiln.stage text: a part that kiln_graph_extract cuts out; a compile does not look at it.
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
                                            uint64_t count);

@@ -169,6 +169,16 @@ KILN_EXPORT kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id)
 
 /* Reads JSON, strictly, and verifies the graph. Errors say where ("nodes[3].attrs.dim"). */
 KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size, kiln_graph **out);
+/* The op nodes whose annotation `key` is the text `value` ("kiln.stage", or one of your own) as a graph of its own,
+ * which lives by itself: what comes from outside are its inputs and parameters, what others or outputs need its
+ * outputs, in the order of the graph and by the names of the values ("y", of a node's further results "y_1"). A size
+ * that no input tells comes by one more, a bool array of that length that nothing reads ("size.n"). *out_map:
+ * {"inputs", "parameters", "outputs": [{"name", "from" ("y", "y:1": the value in `graph`), or "size" ("n")}]}.
+ * KILN_UNKNOWN_NAME when no node has it, KILN_INVALID_ARGUMENT when a path leaves the part and comes back, which the
+ * message names. Any thread. */
+KILN_EXPORT kiln_error *kiln_graph_extract(kiln_context *context, const kiln_graph *graph, const char *key,
+                                           uint64_t key_size, const char *value, uint64_t value_size, kiln_graph **out,
+                                           kiln_report **out_map);
 /* `format`: "json" (reads back to an equal graph), "text" (one line a node), "dot" (Graphviz). */
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);

@@ -311,7 +311,7 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
   };
   refused("kiln.regoin", "a", Code::unknown_name,
           "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.fallback, kiln.phase, "
-          "kiln.region, kiln.region.fuse, kiln.region.rounding");
+          "kiln.region, kiln.region.fuse, kiln.region.rounding, kiln.stage");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region", std::vector<std::string>{"a"}, Code::type_mismatch,
           "annotation 'kiln.region' is a list of text; expected text");
