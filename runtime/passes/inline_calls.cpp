@@ -106,7 +106,8 @@ class Inliner {
     for (ValueId input : node.inputs) inputs.push_back(values.at(input));
     if (is_call(node)) {
       Node inner = node;
-      inner.annotations.insert(inherited.begin(), inherited.end());
+      for (const auto &[key, value] : inherited)
+        if (goes_to(key, inherited, inner.annotations)) inner.annotations.emplace(key, value);
       if (!stays_ || !stays_(inner)) {
         KILN_ASSIGN(const std::vector<ValueId> results, splice(inner, inputs, name));
         for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];

@@ -104,7 +104,8 @@ class Lowering {
     }
   }
   void enter(Open graph) {
-    const bool is_new = out_.numbers.try_emplace({graph.graph.get(), graph.owned}, open_.size()).second;
+    const std::tuple key(graph.graph.get(), graph.owned, graph.options);
+    const bool is_new = out_.numbers.try_emplace(key, open_.size()).second;
     if (is_new) open_.push_back(std::move(graph));
   }
   // Found by the graph that carries it, which no part owns.
@@ -112,7 +113,7 @@ class Lowering {
     const bool passes_run = part.is_region && !passes_.passes.empty();
     const auto key = std::tuple(digest_of(*part.graph), part.nested, passes_run, part.options);
     const auto [known, is_new] = parts_.try_emplace(key, open_.size());
-    out_.numbers[{part.graph.get(), false}] = known->second;
+    out_.numbers[{part.graph.get(), false, options_.region}] = known->second;
     if (is_new) open_.push_back(std::move(part));
   }
 
@@ -121,8 +122,8 @@ class Lowering {
   const LowerPasses &passes_;
   LoweredGraphs out_;
   std::vector<Open> open_;
-  std::map<std::tuple<Digest, bool, bool, RegionOptions>, size_t>
-      parts_;  // that is nested, that is a region on which passes run
+  // By graph, whether it is nested, whether it is a region on which passes run, and its options.
+  std::map<std::tuple<Digest, bool, bool, RegionOptions>, size_t> parts_;
 };
 
 }  // namespace

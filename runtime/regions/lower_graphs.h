@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,17 +27,20 @@ struct LoweredGraph {
   GraphPtr given;       // before calls were inlined
   GraphPtr graph = {};  // flat; decomposed, unless it is cut into parts
   std::vector<LoweredRegion> regions = {};
-  RegionOptions options = {};
-  bool owned = false;  // by a part: it is one, or a control node in one carries it, and is not cut by marks
+  RegionOptions options = {};  // of a graph that is cut: of what falls back
+  bool owned = false;          // by a part: it is one, or a control node in one carries it, and is not cut by marks
 };
 
 struct LoweredGraphs {
   std::vector<LoweredGraph> graphs;  // the compile's own graph is the first
   // Of a part of `of`, or of a graph that a control node in it carries.
-  size_t number_of(const LoweredGraph &of, const GraphPtr &inner) const { return numbers.at({inner.get(), of.owned}); }
+  size_t number_of(const LoweredGraph &of, const GraphPtr &inner) const {
+    return numbers.at({inner.get(), of.owned, of.options});
+  }
   // Numbers of those that one runs, itself among them.
   std::set<size_t> reached_from(size_t number) const;
-  std::map<std::pair<const Graph *, bool>, size_t> numbers;  // by graph, and whether it is within a part
+  // By graph, and how it is lowered: whether it is within a part, and with which options.
+  std::map<std::tuple<const Graph *, bool, RegionOptions>, size_t> numbers;
 };
 
 // Inlines calls, widens, decomposes, partitions and lowers `graph` and, each once, the graphs that are nested in it.

@@ -113,6 +113,34 @@ TEST_F(RegionOptionsTest, EqualRegionsThatDifferInThemAreCompiledApart) {
   EXPECT_FALSE(report_.partition->parts[1].same_as);
 }
 
+TEST_F(RegionOptionsTest, AGraphThatTwoRegionsCarryIsCompiledForEach) {
+  const std::string graph =
+      R"({"kiln":1,"inputs":[{"name":"p","type":{"dtype":"bool","shape":[]}},{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+      "graphs":{"f":{"inputs":[{"name":"v","type":{"dtype":"f32","shape":["n"]}}],
+                     "nodes":[{"name":"s","op":"sin","inputs":["v"]},{"name":"e","op":"exp","inputs":["s"]}],
+                     "outputs":[{"name":"r","value":"e"}]}},
+      "nodes":[{"name":"a","op":"cond","inputs":["p","x"],"attrs":{"then_graph":"f","else_graph":"f"},
+                "annotations":{"kiln.region":{"text":"q"}}},
+               {"name":"b","op":"cond","inputs":["p","a"],"attrs":{"then_graph":"f","else_graph":"f"},
+                "annotations":{"kiln.region":{"text":"r"},"kiln.region.fuse":{"bool":false}}}],
+      "outputs":[{"name":"b","value":"b"}]})";
+  EXPECT_EQ(regions(graph, options()), "1, fuse=false 2");
+  EXPECT_EQ(regions(graph, options({{"region.r.fuse", true}})), "1, 1");
+}
+
+TEST_F(RegionOptionsTest, OfACallWithoutARegionTheyAreForTheRegionsInItsGraph) {
+  const std::string graph =
+      R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}}],
+      "graphs":{"f":{"inputs":[{"name":"v","type":{"dtype":"f32","shape":["n"]}}],
+                     "nodes":[{"name":"s","op":"sin","inputs":["v"],"annotations":{"kiln.region":{"text":"q"}}},
+                              {"name":"e","op":"exp","inputs":["s"],"annotations":{"kiln.region":{"text":"q"}}}],
+                     "outputs":[{"name":"r","value":"e"}]}},
+      "nodes":[{"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"f"},
+                "annotations":{"kiln.region.fuse":{"bool":false}}}],
+      "outputs":[{"name":"b","value":"a"}]})";
+  EXPECT_EQ(regions(graph, options()), "fuse=false 2");
+}
+
 // A square in bf16 less what it is rounded to: zero where it is rounded, and what rounding takes away where it is not.
 TEST_F(RegionOptionsTest, RoundingMayBeRelaxedInOneRegionAlone) {
   const std::string graph =
