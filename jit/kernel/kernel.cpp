@@ -48,9 +48,15 @@ bool is_constant(const Expr &e) {
   return constant;
 }
 
-}  // namespace
+// The same index with each axis at 0.
+Expr at_origin(const Expr &index) {
+  return index.substitute([](const Expr &leaf) -> std::optional<Expr> {
+    if (leaf.kind() == Expr::Kind::axis) return Expr(0);
+    return {};
+  });
+}
 
-bool separates(const Expr &index, std::vector<uint32_t> axes) {
+bool is_separated(const Expr &index, std::vector<uint32_t> axes) {
   std::map<uint32_t, Expr> extents;
   index.substitute([&](const Expr &leaf) -> std::optional<Expr> {
     if (leaf.kind() == Expr::Kind::axis) extents[leaf.id()] = leaf.extent();
@@ -75,6 +81,16 @@ bool separates(const Expr &index, std::vector<uint32_t> axes) {
     if (!found) return false;
   }
   return true;
+}
+
+}  // namespace
+
+// Where all points begin changes nothing, but may hide a stride: sizes that might be negative leave min(0, n - 1)
+// there.
+bool separates(const Expr &index, std::vector<uint32_t> axes) {
+  if (is_separated(index, axes)) return true;
+  const Expr begin = at_origin(index);
+  return !begin.is_integer() && is_constant(begin) && is_separated(index - begin, std::move(axes));
 }
 
 bool separates(const Stage &stage, const Store &store, const std::vector<uint32_t> &axes) {

@@ -254,6 +254,10 @@ TEST(Separates, ShowsThatPointsHaveElementsOfTheirOwn) {
   EXPECT_TRUE(separates((i * s1 + j) * 6 + k, {0, 1, 2}));
   EXPECT_TRUE(separates(j * 6 + k, {1}));
   EXPECT_TRUE(separates(i * s1 + mod(Expr::value(3), s1), {0}));
+  const Expr size = 2 * s1 - 2, begin = (1 - s1) * min(0, size);  // of a size that might be negative
+  EXPECT_TRUE(separates(i * size + Expr::axis(3, size) + begin, {0}));
+  EXPECT_FALSE(separates(i * size + Expr::axis(3, size + 1) + begin, {0}));
+  EXPECT_FALSE(separates(i + j + begin, {0, 1}));
   EXPECT_FALSE(separates(i + j, {0, 1}));
   EXPECT_FALSE(separates(i * 5 + k, {0}));
   EXPECT_FALSE(separates(j, {0, 1}));
