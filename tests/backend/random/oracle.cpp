@@ -39,6 +39,26 @@ bool adds_elements(const kernel::Body &body) {
   return adds && std::ranges::any_of(loads, [](const auto &of_operand) { return of_operand.second > 1; });
 }
 
+// Whether a map adds what a function makes of operands to one of them: that may cancel (logaddexp of x and x, where x
+// is near -log 2), and what is left has the error of what went in.
+bool adds_function(const kernel::Body &body) {
+  std::vector<bool> loads(body.values.size()), functions(body.values.size());  // on what each value depends
+  for (size_t k = 0; k < body.values.size(); ++k) {
+    const kernel::Value &v = body.values[k];
+    int loaded = 0;
+    for (const int32_t arg : v.args) {
+      if (arg < 0) continue;
+      loaded += loads[static_cast<size_t>(arg)];
+      if (functions[static_cast<size_t>(arg)]) functions[k] = true;
+    }
+    const bool adds = v.op == kernel::Core::add || v.op == kernel::Core::sub;
+    if (adds && dtype_info(v.type).is_float && loaded == 2 && functions[k]) return true;
+    loads[k] = loaded > 0 || v.op == kernel::Core::load;
+    if (loaded > 0 && core_info(v.op).kind == kernel::CoreClass::function) functions[k] = true;
+  }
+  return false;
+}
+
 bool multiplies(const kernel::Body &combine) {
   return combine.values.size() == 3 && combine.values[2].op == kernel::Core::mul;  // of two carriers
 }
@@ -58,7 +78,7 @@ Rounding rounding_of(const Op &op) {
     using Mode = kernel::Store::Mode;
     const auto mode = compute.scatter ? compute.scatter->mode : Mode::plain;
     const bool adds_up = compute.contract || kernel::rounds(compute.carriers.combine) || mode == Mode::add ||
-                         mode == Mode::mul || adds_elements(compute.body);
+                         mode == Mode::mul || adds_elements(compute.body) || adds_function(compute.body);
     if (!adds_up && !kernel::rounds(compute.body)) continue;
     all.error = std::max(all.error, error_part * tolerance_of(sample, DType::f32));
     all.operands |= adds_up;
