@@ -21,7 +21,7 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   const LowerOptions how{.backend = options.backend,
                          .region = options.region_options(),
                          .modes = options.modes(),
-                         .of_regions = &options.of_regions};
+                         .of_regions = options.of_regions};
   KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, whole, how));
   KILN_TRY(work.phases.begin("fuse"));
   KILN_ASSIGN(work.report.materialised, fuse(lowered, target));
@@ -31,14 +31,19 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   // 7 plan: order, slots, steps
   KILN_TRY(work.phases.begin("plan"));
   KILN_ASSIGN(Planned planned, plan(given, lowered, kernels.of_launch, work.fixed));
+  fill(artifact, work, given, *whole, std::move(planned), std::move(kernels.images), std::move(kernels.bytes));
+  return kernels;
+}
+
+void fill(Artifact &artifact, const Work &work, const Graph &given, const Graph &whole, Planned planned,
+          std::vector<Image> images, std::vector<Bytes> kernels) {
+  if (work.fixed.sizes.empty()) artifact.source = source_of(whole, given, planned.constants);
   artifact.plan = std::move(planned.plan);
   artifact.contracts = std::move(planned.contracts);
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
   artifact.graphs = std::move(planned.graphs);
-  artifact.images = std::move(kernels.images);
-  artifact.kernels = std::move(kernels.bytes);
-  if (work.fixed.sizes.empty()) artifact.source = source_of(*whole, given, planned.constants);
-  return kernels;
+  artifact.images = std::move(images);
+  artifact.kernels = std::move(kernels);
 }
 
 Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact) {
@@ -64,10 +69,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Target target, choose_target(work));
   report.target = target.name();
   KILN_TRY(verify(*graph));
-  KILN_TRY(check_devices(work, *graph));
-  KILN_TRY(check_fallback(work));
-  KILN_TRY(check_of_regions(work));
-  KILN_TRY(cuts_of(work).status());
+  KILN_TRY(check_request(work, *graph));
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   work.lower = passes.lower;

@@ -9,11 +9,8 @@ namespace {
 // `names` are those of the enumerators, in their order.
 template <class Enum>
 Status choose(const AttrValue &value, std::span<const std::string_view> names, Enum &out) {
-  const auto found = std::ranges::find(names, value.text_value());
-  if (found == names.end())
-    return invalid("is '", value.text_value(), "', expected one of ",
-                   join(names, ", ", [](std::string_view name) { return name; }));
-  out = static_cast<Enum>(found - names.begin());
+  KILN_ASSIGN(const size_t which, which_of(value.text_value(), names));
+  out = static_cast<Enum>(which);
   return {};
 }
 

@@ -70,9 +70,7 @@ Result<std::string> compile_order(const CompileEnvironment &env, const Graph &gr
   Work work{env, options, unused};
   KILN_TRY(choose_target(work).status());
   KILN_TRY(verify(graph));
-  KILN_TRY(check_devices(work, graph));
-  KILN_TRY(check_fallback(work));
-  KILN_TRY(check_of_regions(work));
+  KILN_TRY(check_request(work, graph));
   KILN_ASSIGN(const Cuts cuts, cuts_of(work));
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));

@@ -5,7 +5,6 @@
 #include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/plan/planner.h"
-#include "runtime/plan/source.h"
 
 namespace kiln {
 namespace {
@@ -99,13 +98,12 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
     }
   }
   share_equal_code(linked.parts.images);
-  artifact.plan = std::move(linked.plan);
-  artifact.contracts = std::move(linked.parts.contracts);
-  for (const TensorPtr &constant : linked.constants) artifact.constants.push_back(*constant);
-  artifact.graphs = std::move(linked.parts.graphs);
-  artifact.images = std::move(linked.parts.images);
-  artifact.kernels = std::move(linked.parts.kernels);
-  if (work.fixed.sizes.empty()) artifact.source = source_of(*whole, given, linked.constants);
+  Planned planned{.plan = std::move(linked.plan),
+                  .contracts = std::move(linked.parts.contracts),
+                  .constants = std::move(linked.constants),
+                  .graphs = std::move(linked.parts.graphs)};
+  fill(artifact, work, given, *whole, std::move(planned), std::move(linked.parts.images),
+       std::move(linked.parts.kernels));
   return kernels;
 }
 

@@ -43,19 +43,6 @@ void publish(const CompileEnvironment &env, std::function<Status()> task) {
   }
 }
 
-}  // namespace
-
-Result<Target> choose_target(const Work &work) {
-  work.report.backend = work.options.backend;
-  KILN_ASSIGN(const BackendInfo *backend, find_backend(work.options.backend));
-  KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
-  if (!target.on_device() || !target.arch.empty()) return target;
-  if (!work.options.code) return Target::device("native");  // whichever that is
-  Result<std::shared_ptr<Device>> device = work.env.modules->device(*backend);
-  if (!device.ok()) return device.take_status().with_prefix(str_cat("arch 'native' of backend ", backend->name, ": "));
-  return Target::device((*device)->arch());
-}
-
 Status check_devices(const Work &work, const Graph &graph) {
   for (const auto &[side, ids] : {std::pair("input", graph.inputs()), std::pair("parameter", graph.parameters())})
     for (const uint32_t id : ids) {
@@ -78,7 +65,27 @@ Status check_of_regions(const Work &work) {
   const NamedRegionOptions &named = work.options.of_regions;
   if (named.empty() || work.options.modes().cut()) return {};
   return invalid("option '", named.begin()->first,
-                 "': under mode 'all' there are no regions; expected mode 'marked' or ", "'except_fallback'");
+                 "': under mode 'all' there are no regions; expected mode 'marked' or 'except_fallback'");
+}
+
+}  // namespace
+
+Result<Target> choose_target(const Work &work) {
+  work.report.backend = work.options.backend;
+  KILN_ASSIGN(const BackendInfo *backend, find_backend(work.options.backend));
+  KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
+  if (!target.on_device() || !target.arch.empty()) return target;
+  if (!work.options.code) return Target::device("native");  // whichever that is
+  Result<std::shared_ptr<Device>> device = work.env.modules->device(*backend);
+  if (!device.ok()) return device.take_status().with_prefix(str_cat("arch 'native' of backend ", backend->name, ": "));
+  return Target::device((*device)->arch());
+}
+
+Status check_request(const Work &work, const Graph &graph) {
+  KILN_TRY(check_devices(work, graph));
+  KILN_TRY(check_fallback(work));
+  KILN_TRY(check_of_regions(work));
+  return cuts_of(work).status();
 }
 
 Result<Cuts> cuts_of(const Work &work) {

@@ -47,12 +47,9 @@ using ExecutablePtr = std::shared_ptr<const Executable>;
 
 // For the options `backend`, `cpu` and `arch`. A device's own arch is asked of it: no_device when there is none.
 Result<Target> choose_target(const Work &work);
-// A graph's device slots are those that the backend has.
-Status check_devices(const Work &work, const Graph &graph);
-// What nodes that no region has fall back to runs where the backend does.
-Status check_fallback(const Work &work);
-// Options of regions are for modes that make some.
-Status check_of_regions(const Work &work);
+// Whether backend, modes and graph go together: device slots are those that the backend has, what falls back runs where
+// the backend does, options of regions are for modes that make some, and ops to split at are ops.
+Status check_request(const Work &work, const Graph &graph);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(const Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
@@ -95,6 +92,9 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
 // The same, piece by piece, each looked up and compiled by itself (compile_pieces.cpp).
 Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whole, const Target &target,
                             Artifact &artifact);
+// What either of them puts there: the plan of `given`, which `whole` was made of, and all that its steps use.
+void fill(Artifact &artifact, const Work &work, const Graph &given, const Graph &whole, Planned planned,
+          std::vector<Image> images, std::vector<Bytes> kernels);
 // Steps 5 to 8, by either of the two (compile.cpp). `whole` has the sizes of the work's entry, if it is one's.
 Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact);
 // Cold executables go the way of warm ones: to bytes, and back from them. Publishes what no record has yet: the

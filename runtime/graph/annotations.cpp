@@ -4,6 +4,7 @@
 #include <array>
 
 #include "jit/base/utf8.h"
+#include "runtime/graph/rounding.h"
 
 namespace kiln {
 namespace {
@@ -24,8 +25,8 @@ Status check_phase(std::string_view phase) {
 }
 
 Status check_rounding(std::string_view rounding) {
-  if (rounding == "strict" || rounding == "relaxed") return {};
-  return invalid("annotation 'kiln.region.rounding' is '", rounding, "'; expected 'strict' or 'relaxed'");
+  Status status = which_of(rounding, rounding_names).status();
+  return status.ok() ? Status() : std::move(status).with_prefix("annotation 'kiln.region.rounding' ");
 }
 
 struct Definition {
@@ -89,7 +90,7 @@ bool unmarks(std::string_view name, const AttrValue &value) {
   return (name == "kiln.fallback" || name == "kiln.cut") && value.kind() == AttrKind::boolean && !value.boolean();
 }
 
-bool goes_to(std::string_view name, const AttrMap &from, const AttrMap &to) {
+bool may_pass_on(std::string_view name, const AttrMap &from, const AttrMap &to) {
   constexpr std::string_view region = "kiln.region";
   if (!name.starts_with("kiln.region.")) return true;
   const auto own = to.find(region), others = from.find(region);

@@ -20,7 +20,7 @@ bool unmarks(std::string_view name, const AttrValue &value);
 
 // Whether an annotation of `from` may be inherited by a node with the annotations `to`: an option of a region is for
 // the nodes of that region.
-bool goes_to(std::string_view name, const AttrMap &from, const AttrMap &to);
+bool may_pass_on(std::string_view name, const AttrMap &from, const AttrMap &to);
 
 // Whether it says what comes after a node: of several that take a node's place, the last alone inherits it.
 bool marks_an_end(std::string_view name);

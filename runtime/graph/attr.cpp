@@ -1,5 +1,6 @@
 #include "runtime/graph/attr.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "runtime/graph/graph.h"
@@ -98,6 +99,12 @@ std::string AttrValue::text() const {
       },
       items);
   return is_list ? str_cat('[', all, ']') : all;
+}
+
+Result<size_t> which_of(std::string_view text, std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, text);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  return invalid("is '", text, "', expected one of ", join(names, ", ", [](std::string_view name) { return name; }));
 }
 
 }  // namespace kiln

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "jit/base/bytes.h"
 #include "jit/base/dtype.h"
 #include "jit/base/expr.h"
+#include "jit/base/status.h"
 
 namespace kiln {
 
@@ -83,5 +86,9 @@ class AttrValue {
   bool is_list = false;
 };
 using AttrMap = std::map<std::string, AttrValue, std::less<>>;
+
+// Which of `names` a text is; else invalid_argument, which goes on from what has the text: "is 'loose', expected one of
+// strict, relaxed".
+Result<size_t> which_of(std::string_view text, std::span<const std::string_view> names);
 
 }  // namespace kiln

@@ -95,7 +95,7 @@ class Edit {
   Status check_no_cycle(ValueId from, ValueId to);
   Result<AttrMap> in_scopes(AttrMap own) const;
   void drop_unmarks(uint32_t added);
-  bool passes_on(const AttrMap &from, std::string_view key, const Node &to) const;  // whether `to` inherits it
+  bool inherits(const AttrMap &from, std::string_view key, const Node &to) const;  // whether `to` inherits it
   Status inherit_annotations(const Replaced &from, Node &to);
   void hand_down_annotations(Graph &finished) const;
 

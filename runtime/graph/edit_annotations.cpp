@@ -9,7 +9,7 @@ namespace kiln {
 Result<AttrMap> Edit::in_scopes(AttrMap own) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
     for (const auto &[key, value] : scope->annotations)
-      if (goes_to(key, scope->annotations, own)) own.emplace(key, value);
+      if (may_pass_on(key, scope->annotations, own)) own.emplace(key, value);
   for (const auto &[key, value] : own) KILN_TRY(check_annotation(key, value));
   return own;
 }
@@ -45,9 +45,9 @@ Status Edit::remove_annotation(uint32_t id, std::string_view key) {
   return {};
 }
 
-bool Edit::passes_on(const AttrMap &from, std::string_view key, const Node &to) const {
+bool Edit::inherits(const AttrMap &from, std::string_view key, const Node &to) const {
   const bool is_option = key.starts_with("kiln.region.");
-  return !unmarked_.contains({to.id, std::string(key)}) && goes_to(key, from, to.annotations) &&
+  return !unmarked_.contains({to.id, std::string(key)}) && may_pass_on(key, from, to.annotations) &&
          !(is_option && unmarked_.contains({to.id, "kiln.region"}));
 }
 
@@ -60,7 +60,7 @@ Status Edit::inherit_annotations(const Replaced &from, Node &to) {
                      from.name, "', ", value.text(), "; set it on the new node");
   }
   for (const auto &[key, value] : from.annotations)
-    if (passes_on(from.annotations, key, to) && to.annotations.emplace(key, value).second)
+    if (inherits(from.annotations, key, to) && to.annotations.emplace(key, value).second)
       inherited_.emplace(to.id, key);
   return {};
 }
@@ -72,7 +72,7 @@ void Edit::hand_down_annotations(Graph &finished) const {
   std::set<uint32_t> spoken_for = replacing_;
   const auto give = [&](const AttrMap &annotations, uint32_t id) {
     for (const auto &[key, value] : annotations)
-      if (!marks_an_end(key) && passes_on(annotations, key, *finished.find(id)) &&
+      if (!marks_an_end(key) && inherits(annotations, key, *finished.find(id)) &&
           !finished.find(id)->annotations.contains(key))
         finished.writable(id).annotations.emplace(key, value);
   };

@@ -107,7 +107,7 @@ class Inliner {
     if (is_call(node)) {
       Node inner = node;
       for (const auto &[key, value] : inherited)
-        if (goes_to(key, inherited, inner.annotations)) inner.annotations.emplace(key, value);
+        if (may_pass_on(key, inherited, inner.annotations)) inner.annotations.emplace(key, value);
       if (!stays_ || !stays_(inner)) {
         KILN_ASSIGN(const std::vector<ValueId> results, splice(inner, inputs, name));
         for (uint32_t i = 0; i < results.size(); ++i) values[{node.id, i}] = results[i];

@@ -20,9 +20,8 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
            !resolves_sizes(*call.attrs.find("graph")->second.graph());
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
-  static const NamedRegionOptions none;
-  KILN_ASSIGN(const RegionChoices choices, RegionChoices::of(*out.graph, options.modes, options.region,
-                                                             options.of_regions ? *options.of_regions : none));
+  KILN_ASSIGN(const RegionChoices choices,
+              RegionChoices::of(*out.graph, options.modes, options.region, options.of_regions));
   KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes, choices));
   for (Region &region : regions) out.regions.push_back(LoweredRegion{.region = std::move(region)});
   return out;

@@ -16,9 +16,8 @@ struct Row {
   AttrValue (*get)(const RegionOptions &);
 };
 Status set_rounding(RegionOptions &out, const AttrValue &value) {
-  const auto found = std::ranges::find(rounding_names, value.text_value());
-  if (found == rounding_names.end()) return invalid("is '", value.text_value(), "', expected one of strict, relaxed");
-  out.rounding = static_cast<Rounding>(found - rounding_names.begin());
+  KILN_ASSIGN(const size_t which, which_of(value.text_value(), rounding_names));
+  out.rounding = static_cast<Rounding>(which);
   return {};
 }
 constexpr std::array rows = {

@@ -13,9 +13,9 @@ namespace kiln {
 
 struct LowerOptions {
   std::string backend;
-  RegionOptions region = {};                       // of the whole graph, or of a region of it
-  Modes modes = {};                                // of the whole graph
-  const NamedRegionOptions *of_regions = nullptr;  // null: none
+  RegionOptions region = {};  // of the whole graph, or of a region of it
+  Modes modes = {};           // of the whole graph
+  NamedRegionOptions of_regions = {};
 };
 
 // Inlines calls, widens and decomposes: what regions are cut from.

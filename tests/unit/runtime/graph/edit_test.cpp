@@ -313,6 +313,9 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
           "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.fallback, kiln.phase, "
           "kiln.region, kiln.region.fuse, kiln.region.rounding, kiln.stage");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
+  refused("kiln.region.fuse", "no", Code::type_mismatch, "annotation 'kiln.region.fuse' is text; expected bool");
+  refused("kiln.region.rounding", "loose", Code::invalid_argument,
+          "annotation 'kiln.region.rounding' is 'loose', expected one of strict, relaxed");
   refused("kiln.region", std::vector<std::string>{"a"}, Code::type_mismatch,
           "annotation 'kiln.region' is a list of text; expected text");
   for (const char *name : {"forward", "two words", "naïve"})
