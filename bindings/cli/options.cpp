@@ -11,6 +11,7 @@ constexpr Flag flags[] = {json_flag, {"--markdown", "", "write a page of documen
 
 struct Row {
   std::string name, kind, fallback, unkeyed, doc;
+  bool of_regions = false;
 };
 
 std::vector<Row> rows_of(const Report &report, std::string_view what) {
@@ -18,8 +19,8 @@ std::vector<Row> rows_of(const Report &report, std::string_view what) {
   for (size_t i = 0; i < report.count(what); ++i) {
     const auto text = [&](std::string_view member) { return report.text(path_of(what, i, member)); };
     const bool list = report.boolean(path_of(what, i, "list"));
-    rows.push_back(
-        {text("name"), text("kind") + (list ? "[]" : ""), list ? "" : text("default"), text("unkeyed"), text("doc")});
+    rows.push_back({text("name"), text("kind") + (list ? "[]" : ""), list ? "" : text("default"), text("unkeyed"),
+                    text("doc"), report.boolean(path_of(what, i, "of_regions"))});
   }
   return rows;
 }
@@ -42,6 +43,14 @@ std::string table_of(const std::vector<Row> &rows) {
   return text;
 }
 
+// "`fuse` and `rounding`".
+std::string of_regions(const std::vector<Row> &rows) {
+  std::string names;
+  for (const Row &row : rows)
+    if (row.of_regions) names += (names.empty() ? "`" : " and `") + row.name + "`";
+  return names;
+}
+
 int run(const Args &args) {
   if (args.has("--markdown") && args.has("--json")) throw Usage("--markdown and --json exclude each other");
   const Report report = report_of(kiln_options_describe);
@@ -53,7 +62,9 @@ int run(const Args &args) {
         "by\n"
         "name with `kiln_options_set`, those of a compile also with `kiln run --option NAME=VALUE`; lists are "
         "separated by\n"
-        "commas there. `fuse` and `rounding` are also options of a region (`region.NAME.fuse`, see regions.md).\n"
+        "commas there. There is also `region.NAME.OPTION`, for one region (regions.md), of " +
+        of_regions(compile) +
+        ".\n"
         "An option that can change what is compiled is part of the key under which it is cached.\n\n"
         "## Of a context\n\n" +
         table_of(context) + "\n## Of a compile\n\n" + table_of(compile));

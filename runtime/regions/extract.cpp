@@ -57,7 +57,7 @@ Result<Region> extract(const Graph &graph, std::string_view key, std::string_vie
   if (parts.size() > 1) {
     const std::string path = path_around(graph, members);
     return invalid(what, "is no graph of its own: ",
-                   path.empty() ? "an input is written in it, and read behind it"
+                   path.empty() ? "it writes an input, which waits for nodes that follow from it"
                                 : str_cat("a path leaves it and comes back, ", path));
   }
   KILN_TRY(verify(*parts[0].graph));

@@ -112,6 +112,14 @@ TEST(Extract, WhatHasNoGraphOfItsOwnIsRefusedAndSaysWhy) {
   EXPECT_EQ(absent.error.code, KILN_UNKNOWN_NAME);
   EXPECT_NE(absent.error.message.find("no node has 'q' as annotation 'mine'; there are 'p'"), std::string::npos)
       << absent.error.message;
+  const host::Graph writes = host::parse(context.get(), R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2]}}],
+      "nodes": [{"name": "a", "op": "sin", "inputs": ["x"], "annotations": {"mine": {"text": "p"}}},
+                {"name": "b", "op": "exp", "inputs": ["a"]},
+                {"name": "w", "op": "copy_", "inputs": ["x", "a"], "annotations": {"mine": {"text": "p"}}}],
+      "outputs": [{"name": "y", "value": "b"}]})");
+  EXPECT_NE(extract(context.get(), writes.get(), "mine", "p").error.message.find("it writes an input, which waits"),
+            std::string::npos);
   const host::Context other = host::make_context();
   EXPECT_EQ(extract(other.get(), whole.get(), "mine", "p").error.code, KILN_INVALID_ARGUMENT);
 }

@@ -49,7 +49,8 @@ TEST_F(Uses, AreTheOpsOfTheGraphAndOfItsDecompositionsAndTheBackend) {
   Result<Compiled> compiled = compile(graph);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   const std::vector<Use> &uses = compiled->executable->artifact().uses;
-  for (const Use &use : {Use{"backend", "cpu", "built in"}, Use{"op", "log_softmax", "version 1"}})
+  for (const Use &use :
+       {Use{"backend", "cpu", "built in"}, Use{"op", "log_softmax", "version 1"}, Use{"op", "max", "version 1"}})
     EXPECT_EQ(std::ranges::count(uses, use), 1) << use.name;
   EXPECT_TRUE(std::ranges::is_sorted(uses, {}, [](const Use &use) { return std::pair(use.kind, use.name); }));
 }

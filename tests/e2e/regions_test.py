@@ -42,6 +42,8 @@ class RegionsTest(Case):
         self.assertIn("a compile has no option 'region.m.fuze'", self.kiln(*words, "region.m.fuze=false", code=2))
         self.assertIn("no node is marked for region 'k'; there are 'm'",
                       self.kiln(*words, "region.k.fuse=false", code=2))
+        self.assertIn("under mode 'all' there are no regions",
+                      self.kiln("passes", path, "--option", "region.m.fuse=false", code=1))
 
     def test_where_nothing_is_cut_that_is_said(self):
         path = self.write_graph(AROUND)

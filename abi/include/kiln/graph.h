@@ -140,12 +140,11 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not take. There are:
  * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
  *   scope around says. The compile's option "mode" says whether regions are compiled by themselves.
- * - kiln.region.fuse bool, kiln.region.rounding text: as the compile's options "fuse" and "rounding", for the region
- * and phase of the node; two of its nodes that differ are an error of the compile. Inherited within the region alone.
+ * - kiln.region.fuse bool, kiln.region.rounding text: the compile's options "fuse" and "rounding" for the node's region
+ *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.
- * - kiln.cut bool: a piece ends after the node; of a call: after its graph. Of what replaces the node the last inherits
- * it.
+ * - kiln.cut bool: a piece ends after the node; of a call: after its graph. false: takes it back.
  * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
  * - kiln.stage text: a part that kiln_graph_extract cuts out; a compile does not look at it.
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */

@@ -169,13 +169,15 @@ KILN_EXPORT kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id)
 
 /* Reads JSON, strictly, and verifies the graph. Errors say where ("nodes[3].attrs.dim"). */
 KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json, uint64_t json_size, kiln_graph **out);
-/* The op nodes whose annotation `key` is the text `value` ("kiln.stage", or one of your own) as a graph of its own,
- * which lives by itself: what comes from outside are its inputs and parameters, what others or outputs need its
- * outputs, in the order of the graph and by the names of the values ("y", of a node's further results "y_1"). A size
- * that no input tells comes by one more, a bool array of that length that nothing reads ("size.n"). *out_map:
- * {"inputs", "parameters", "outputs": [{"name", "from" ("y", "y:1": the value in `graph`), or "size" ("n")}]}.
- * KILN_UNKNOWN_NAME when no node has it, KILN_INVALID_ARGUMENT when a path leaves the part and comes back, which the
- * message names. Any thread. */
+/* The op nodes of `graph` (not of graphs nested in it) whose annotation `key` is the text `value` ("kiln.stage", or one
+ * of your own) as a graph of its own. Inputs and parameters, in order of first use, are what comes from outside, with
+ * its dtype and dims; outputs, in the order of the nodes, what others or outputs of `graph` need. Both have the names
+ * of the values ("y", of a node's further results "y_1"); what is no argument of `graph` is row-major. A size that no
+ * input tells comes by one more, a bool array of that length that nothing reads ("size.n"). *out_map: {"inputs",
+ * "parameters", "outputs": [{"name", "from" ("y", "y:1": the value in `graph`), or "size" ("n")}]}. The caller owns
+ * *out and *out_map, which need `graph` no more. KILN_UNKNOWN_NAME when no node has it, with what there is;
+ * KILN_INVALID_ARGUMENT when a path leaves the part and comes back, which the message names, when nothing needs what
+ * the part yields, or for a graph of another context. Any thread. */
 KILN_EXPORT kiln_error *kiln_graph_extract(kiln_context *context, const kiln_graph *graph, const char *key,
                                            uint64_t key_size, const char *value, uint64_t value_size, kiln_graph **out,
                                            kiln_report **out_map);
