@@ -9,7 +9,7 @@ namespace {
 constexpr Flag flags[] = {
     {"--json", "", "a graph as its JSON; an artifact's description, with its regions"},
     {"--dot", "", "a graph for Graphviz"},
-    {"--regions", "", "how it is cut: what is compiled together, what falls back, and why; also with --dot"},
+    {"--regions", "", "how it is cut: what is compiled together, what falls back, and why; also with --dot or --json"},
     {"--graph", "", "the graph after all passes, as JSON"},
     {"--kernels", "", "the kernels that it compiles to: kernel IR"},
     {"--llvm", "", "the LLVM IR of its kernels"},
@@ -32,7 +32,7 @@ constexpr std::string_view views[] = {"regions", "json", "dot", "graph", "kernel
 std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
   for (const std::string_view view : views) {
-    if (!args.has("--" + std::string(view)) || (chosen == "regions" && view == "dot")) continue;
+    if (!args.has("--" + std::string(view)) || (chosen == "regions" && (view == "json" || view == "dot"))) continue;
     if (chosen != "text")
       throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
     chosen = view;
@@ -69,7 +69,8 @@ void draw(const Session &session, const Executable &executable) {
 }
 
 int run(const Args &args) {
-  const std::string_view what = chosen_view(args);
+  std::string_view what = chosen_view(args);
+  if (what == "regions" && args.has("--json") && args.has("--dot")) throw Usage("--json and --dot exclude each other");
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
   if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
@@ -90,6 +91,7 @@ int run(const Args &args) {
       return 0;
     }
   }
+  if (what == "regions" && args.has("--json")) what = "json";  // the description, which has them
   print_executable(subject.executable, what, args.has("--dot"));
   return 0;
 }

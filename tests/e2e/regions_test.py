@@ -1,5 +1,7 @@
 """kiln --mode, and inspect --regions."""
 
+import json
+
 from harness import CHAIN, PLUGINS, Case, f32, graph, main, node, read_npy, write_npy
 
 
@@ -61,6 +63,17 @@ class RegionsTest(Case):
         self.assertEqual(text.count("subgraph cluster_"), 2)
         self.assertIn('"c" -> "d" [lhead=cluster_1];', text)
         self.assertIn('"b" -> "c";', text)
+
+    def test_as_json_they_are_in_the_description(self):
+        path, artifact = self.write_graph(AROUND), self.file("a.kiln")
+        told = json.loads(self.kiln("inspect", path, "--regions", "--json", "--mode", "marked"))["compile"]["partition"]
+        self.assertEqual([region["nodes"] for region in told["regions"]], [["a", "b"], ["d"]])
+        self.assertEqual(told["splits"], [{"region": "m", "node": "d", "why": "unmarked", "with": "c"}])
+        self.assertEqual(told["fallback_counts"], {"softmax": 1})
+        self.kiln("compile", path, "--mode", "marked", "-o", artifact)
+        same = json.loads(self.kiln("inspect", artifact, "--regions", "--json"))["compile"]["partition"]
+        self.assertEqual(same, told)
+        self.kiln("inspect", path, "--regions", "--json", "--dot", code=2)
 
     def test_marks_survive_a_plugin_that_replaces_their_nodes(self):
         words = [self.write_graph(NORM), "--regions", "--mode", "marked"]
