@@ -34,6 +34,53 @@ void finish(Built &built, const Target &target, const FuseOptions &options) {
   schedule(built.kernel, target, options);
 }
 
+struct Groups {
+  std::vector<Group> groups;
+  std::vector<uint32_t> group_of;  // of each tensor; UINT32_MAX: of none
+  std::vector<bool> needed;        // a tensor outlives its group: it is an output, or another group reads it
+
+  Groups(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options)
+      : groups(group_items(items, tensors, options)), group_of(tensors.size(), UINT32_MAX), needed(tensors.size()) {
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (uint32_t i : groups[g].items) {
+        for (uint32_t tensor : items[i].results) group_of[tensor] = g;
+      }
+    }
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (uint32_t i : groups[g].items) {
+        for (uint32_t tensor : items[i].results) {
+          if (tensors[tensor].is_output) needed[tensor] = true;
+        }
+        for (uint32_t operand : items[i].operands) {
+          if (group_of[operand] != g) needed[operand] = true;
+        }
+      }
+    }
+  }
+};
+
+// A scatter may keep a dim, and its kernel not show it: where strides are not known to be positive, say. Rows of such a
+// one are not for several tasks. True: there was one, and its group is another now.
+bool drop_rows_that_may_meet(const Groups &grouped, std::vector<Item> &items, const std::vector<Tensor> &tensors,
+                             const Target &target, const FuseOptions &options) {
+  bool dropped = false;
+  for (const Group &group : grouped.groups) {
+    const auto scatters = [&](uint32_t i) { return items[i].compute.scatter && items[i].row_axes() != 0; };
+    if (std::ranges::none_of(group.items, scatters)) continue;
+    Built built = build_launch(group, items, tensors, grouped.needed);
+    finish(built, target, options);
+    const Kernel &kernel = built.kernel;
+    const auto apart = [&](const Stage &stage) {
+      return std::ranges::all_of(stage.stores, [&](const Store &s) { return keeps_tasks_apart(kernel, stage, s); });
+    };
+    if (std::ranges::all_of(kernel.stages, apart)) continue;
+    for (const uint32_t i : group.items)
+      if (scatters(i)) drop_rows(items[i]);
+    dropped = true;
+  }
+  return dropped;
+}
+
 Status verified(const Launch &launch, const Program &program) {
   const Status status = verify(*launch.kernel);
   if (status.ok()) return {};
@@ -49,26 +96,10 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
   items = split_packing(std::move(items), fused.tensors, target);
   // What is prepared comes first: between the others it would only keep them from meeting in one group.
   std::ranges::stable_partition(items, &Item::prepared);
-  const std::vector<Group> groups = group_items(items, fused.tensors, options);
-
-  // A tensor outlives its group when it is an output, or when another group reads it.
-  std::vector<uint32_t> group_of(fused.tensors.size(), UINT32_MAX);
-  std::vector<bool> needed(fused.tensors.size());
-  for (uint32_t g = 0; g < groups.size(); ++g) {
-    for (uint32_t i : groups[g].items) {
-      for (uint32_t tensor : items[i].results) group_of[tensor] = g;
-    }
-  }
-  for (uint32_t g = 0; g < groups.size(); ++g) {
-    for (uint32_t i : groups[g].items) {
-      for (uint32_t tensor : items[i].results) {
-        if (fused.tensors[tensor].is_output) needed[tensor] = true;
-      }
-      for (uint32_t operand : items[i].operands) {
-        if (group_of[operand] != g) needed[operand] = true;
-      }
-    }
-  }
+  Groups grouped(items, fused.tensors, options);
+  while (drop_rows_that_may_meet(grouped, items, fused.tensors, target, options))
+    grouped = Groups(items, fused.tensors, options);
+  const auto &[groups, group_of, needed] = grouped;
 
   find_bases(items, fused.tensors, group_of, needed);
   DistinctKernels kernels;

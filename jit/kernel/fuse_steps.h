@@ -59,12 +59,14 @@ enum class Grouping : uint8_t {
 };
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                                const FuseOptions &options, Grouping grouping = Grouping::by_reads);
-// bases.cpp: the tensor whose elements are what a scatter begins as, each at its place.
+// scatters.cpp: the tensor whose elements are what a scatter begins as, each at its place.
 std::optional<uint32_t> begins_as(const Item &scatter);
 // Finds the scatters that begin as another tensor that is in memory by then, and has them begin as nothing.
 // `group_of` has the group that makes each tensor.
 void find_bases(std::vector<Item> &items, const std::vector<Tensor> &tensors, const std::vector<uint32_t> &group_of,
                 const std::vector<bool> &needed);
+// Makes of a scatter one that goes through all its points in one task.
+void drop_rows(Item &scatter);
 // build.cpp: `needed`: tensors that outlive the group. The launch has its buffers, and no kernel yet.
 struct Built {
   Kernel kernel;

@@ -99,7 +99,7 @@ class Grouper {
       });
     }
 
-    // One that begins as another leaves it lie where it is (bases.cpp).
+    // One that begins as another leaves it lie where it is (scatters.cpp).
     if (item.compute.scatter) {
       const std::optional<uint32_t> base = begins_as(item);
       const Item *maker = base ? member(*base) : nullptr;

@@ -139,6 +139,20 @@ bool separates(const Stage &stage, const Store &store, const std::vector<uint32_
   return false;
 }
 
+bool keeps_tasks_apart(const Kernel &kernel, const Stage &stage, const Store &store) {
+  const Buffer &buffer = kernel.buffers[store.to.buffer];
+  if (buffer.space != Buffer::Space::out || (!store.combines() && !store.scatters())) return true;
+  if (buffer.size.is(0)) return true;  // where no point can be, strides say nothing
+  std::vector<uint32_t> axes;
+  bool one_task = true;
+  for (uint32_t id = 0; id < kernel.parallel.size(); ++id) {
+    const Expr &extent = kernel.parallel[id].extent;
+    if (!extent.is(1)) axes.push_back(id);
+    one_task &= extent.is_integer() && extent.integer() <= kernel.schedule.tiles[id];
+  }
+  return one_task || separates(stage, store, axes);
+}
+
 bool rounds(const Body &body) {
   return std::ranges::any_of(body.values, [](const Value &v) {
     return dtype_info(v.type).is_float && core_info(v.op).kind != CoreClass::exact;

@@ -249,6 +249,10 @@ struct Kernel {
   Schedule schedule;
 };
 
+// Whether no two tasks meet in an element of what this store of the stage writes; a store that neither combines nor
+// scatters is at a place of its own.
+bool keeps_tasks_apart(const Kernel &kernel, const Stage &stage, const Store &store);
+
 // All that an emitter reads, and therefore what a kernel's key is made of (runtime/cache/key.h). parse() accepts only
 // what verify() accepts.
 Bytes serialize(const Kernel &kernel);

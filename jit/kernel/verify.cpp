@@ -241,23 +241,9 @@ class StageVerifier {
     const bool fits = bits ? !dtype_info(type).is_float : type != DType::boolean && !is_small_float(type);
     if (store.combines() && !fits)
       return broken("a store combines ", name_of(type), " by ", core_info(core_of(store.mode, type)).name);
-    const bool shared = kernel_.buffers[store.to.buffer].space == Buffer::Space::out;
-    if (!shared || (!store.combines() && !store.scatters()) || one_task()) return {};
-    if (kernel_.buffers[store.to.buffer].size.is(0)) return {};  // where no point can be, strides say nothing
-    std::vector<uint32_t> axes;
-    for (uint32_t id = 0; id < kernel_.parallel.size(); ++id)
-      if (!kernel_.parallel[id].extent.is(1)) axes.push_back(id);
-    if (separates(stage_, store, axes)) return {};
+    if (keeps_tasks_apart(kernel_, stage_, store)) return {};
     return broken("tasks may meet in b", store.to.buffer, "[", store.to.index[0].text(),
                   "]: it combines or scatters, and needs a stride for each parallel axis, or one task");
-  }
-
-  bool one_task() const {
-    for (size_t i = 0; i < kernel_.parallel.size(); ++i) {
-      const Expr &extent = kernel_.parallel[i].extent;
-      if (!extent.is_integer() || extent.integer() > kernel_.schedule.tiles[i]) return false;
-    }
-    return true;
   }
 
   const Kernel &kernel_;

@@ -163,6 +163,21 @@ TEST(Fuse, ScattersRowsWithVectorsAcrossThemAndColumnsWithATaskARow) {
   }
 }
 
+TEST(Fuse, ScattersInOneTaskWhereItsIndexDoesNotShowThatRowsKeepApart) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({n, t}), order = b.input({9}, false, DType::i64), source = b.input({n, 9});
+  const uint32_t sums = b.add_rows(b.map(Core::exp, x), order, source, 1, false);
+  b.output(sums);
+  b.output(b.map(Core::neg, sums));
+  const Fused f = fused(b);
+  const Kernel &k = *f.launches[0].kernel;
+  EXPECT_TRUE(k.parallel.empty()) << print(k);
+  EXPECT_EQ(k.stages[1].axes.size(), 2u) << "the rows are part of the points" << print(k);
+  ASSERT_EQ(f.launches.size(), 2u) << "who reads it keeps its own tasks";
+  EXPECT_EQ(f.launches[1].kernel->parallel.size(), 1u) << print(*f.launches[1].kernel);
+  expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
+}
+
 TEST(Fuse, SumsColumnsThroughPartialsInScratchWhereTheirOrderShowsAndIsNotFree) {
   for (const auto &[combine, ordered, partials] :
        {std::tuple{Core::add, true, 32}, {Core::add, false, 0}, {Core::max, true, 0}}) {

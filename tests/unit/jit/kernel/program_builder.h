@@ -142,8 +142,9 @@ class ProgramBuilder {
     b.yield(b.convert(b.load(1, program.tensors[w].dtype, {all.back(), k}), accumulator));
     return define(std::move(c), {x, w});
   }
-  // y = x, with row r of `source` added to row order[r] of y, both along dim `along`.
-  uint32_t add_rows(uint32_t x, uint32_t order, uint32_t source, uint32_t along) {
+  // y = x, with row r of `source` added to row order[r] of y, both along dim `along`. `shown`: in a way that tells
+  // verify() that rows keep apart.
+  uint32_t add_rows(uint32_t x, uint32_t order, uint32_t source, uint32_t along, bool shown = true) {
     Compute c;
     c.dims = program.tensors[x].dims;
     c.reduce = {program.tensors[source].dims[along]};
@@ -160,7 +161,8 @@ class ProgramBuilder {
     const int to = body.load(1, program.tensors[order].dtype, {row});
     body.yield(body.load(2, DType::f32, from));
     body.yield(to);
-    body.yield(body.op(Core::in_range, to, body.index(c.dims[along])));
+    const int inside = body.op(Core::in_range, to, body.index(c.dims[along]));
+    body.yield(shown ? inside : body.op(Core::logical_or, inside, inside));
     return define(std::move(c), {x, order, source});
   }
   // Gives the first result; the others follow it.

@@ -1,5 +1,8 @@
-// Scatters that need not copy what they begin as: where that is a tensor in memory, its memory may become the result's
-// (runtime/plan), and a kernel touches what it writes alone.
+// Which scatters need not copy what they begin as: where that is a tensor in memory, its memory may become the result's
+// (runtime/plan), and a kernel touches what it writes alone. And which have no rows.
+#include <map>
+
+#include "jit/kernel/body.h"
 #include "jit/kernel/fuse_steps.h"
 
 namespace kiln::kernel {
@@ -27,6 +30,24 @@ void find_bases(std::vector<Item> &items, const std::vector<Tensor> &tensors, co
     item.compute.scatter->begin = {};
     drop_unused_operands(item);
   }
+}
+
+void drop_rows(Item &scatter) {
+  Compute &c = scatter.compute;
+  std::map<uint32_t, Expr> moved;
+  for (const uint32_t d : scatter.domain) {
+    if (!c.keeps(d)) continue;
+    moved[d] = Expr::axis(static_cast<uint32_t>(c.dims.size() + c.reduce.size()), c.dims[d]);
+    c.reduce.push_back(c.dims[d]);
+  }
+  const auto move = [&](Expr &e) {
+    e = e.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+      if (leaf.kind() != Expr::Kind::axis || !moved.contains(leaf.id())) return {};
+      return moved.at(leaf.id());
+    });
+  };
+  for_each_expr(c.body, move);
+  for (Expr &e : c.scatter->index) move(e);
 }
 
 }  // namespace kiln::kernel
