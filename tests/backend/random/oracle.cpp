@@ -138,7 +138,7 @@ double growth_of(std::span<const RefTensor *const> tensors) {
 
 // To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`; to 0 what may be that.
 double rounded_coarsely(double x, double scale, int bits, double smallest) {
-  if (std::abs(x) < smallest) return 0;
+  if (std::abs(x) < smallest) return std::copysign(0.0, x);
   int exponent = 0;
   std::frexp(std::max(std::abs(x), scale), &exponent);
   const double step = std::ldexp(1.0, exponent - bits);
@@ -183,7 +183,7 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
     // Never much less than the whole error: one that all depends on is not to vanish by chance.
     const double part = 0.5 + 0.5 * dice.unit();
     const double by = (dice.chance(0.5) ? sign : -sign) * part * error;
-    return std::isfinite(x) ? x + by * std::abs(x) : x;
+    return std::isfinite(x) && x != 0 ? x + by * std::abs(x) : x;  // a zero keeps its sign, which atan2 asks for
   };
   if (rounding.operands) {
     std::vector<RefTensor> operands;
