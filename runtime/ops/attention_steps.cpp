@@ -25,6 +25,7 @@ Result<AttentionSizes> infer_attention_operands(InferContext &c, size_t mask_arg
     return c.fail("q has ", s.heads.text(), " heads, expected a multiple of the ", s.groups.text(),
                   " groups of k and v");
   KILN_TRY(require_integers(c, "window", 2, -1));
+  KILN_TRY(require_finite(c, "scale"));
   if (const double cap = c.attr("softcap").f64(); !(cap >= 0) || cap == infinity)
     return c.fail("softcap is ", cap, ", expected a number above 0, or 0: none");
   if (c.inputs.size() <= mask_arg) return s;

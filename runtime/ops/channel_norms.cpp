@@ -55,6 +55,7 @@ Status add_statistics(InferContext &c, const Dim &groups) {
 }
 
 Status infer_group_norm(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   KILN_TRY(infer_channels(c));
   const int64_t groups = c.attr("groups").i64();
   if (groups < 1) return c.fail("groups is ", groups, ", expected at least 1");
@@ -74,6 +75,7 @@ Status decompose_group_norm(DecomposeContext &c) {
   return with_statistics(c, g, finished(c, g, y, dims.size()), n, {dims[0], groups});
 }
 Status infer_instance_norm(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   if (c.inputs[0].rank() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [N, C, ...] of at least 3 dims");
   KILN_TRY(infer_channels(c));
   return add_statistics(c, c.inputs[0].dims[1]);
@@ -87,6 +89,7 @@ Status decompose_instance_norm(DecomposeContext &c) {
 }
 
 Status infer_batch_norm_training(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   KILN_TRY(infer_channels(c));
   for (int k = 0; k < 2; ++k) c.results.push_back(make_type(c.inputs[0].dtype, {c.inputs[0].dims[1]}));
   return {};
@@ -147,6 +150,7 @@ Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) 
 // ---- l2_normalize, local_response_norm
 
 Status infer_l2_normalize(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   KILN_TRY(c.axis(c.attr("dim").i64(), c.inputs[0].rank(), "dim").take_status());
   return infer_same(c);
 }
@@ -179,6 +183,7 @@ Status infer_local_response(InferContext &c) {
   // Each channel of a window is a part of the decomposition.
   if (const int64_t size = c.attr("size").i64(); size < 1 || size > 1024)
     return c.fail("size is ", size, ", expected 1 to 1024");
+  for (const char *name : {"alpha", "beta", "k"}) KILN_TRY(require_finite(c, name));
   return infer_channels(c);
 }
 // The squares with zeros around the channels, `size` times, each a channel further.

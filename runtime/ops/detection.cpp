@@ -29,6 +29,7 @@ Status infer_roi_align(InferContext &c) {
   KILN_TRY(require_shape(c, size, "size"));
   if (const int64_t ratio = c.attr("sampling_ratio").i64(); ratio < 1 || ratio > 1024)
     return c.fail("sampling_ratio is ", ratio, ", expected 1 to 1024");
+  KILN_TRY(require_finite(c, "spatial_scale"));
   for (size_t d = 2; d < 4; ++d)
     KILN_TRY(require_at_most(c, 1, x.dims[d], str_cat("at least one element along x dim ", d)));
   c.results = {make_type(x.dtype, {boxes.dims[0], x.dims[1], size[0], size[1]})};
@@ -155,6 +156,8 @@ void samples_roi_align(SampleSink &out) {
 // ---- nms
 
 Status infer_nms(InferContext &c) {
+  if (const double most = c.attr("iou_threshold").f64(); !(most >= 0 && most <= 1))
+    return c.fail("iou_threshold is ", most, ", expected 0 to 1");
   KILN_TRY(require_rank(c, 0, 2));
   KILN_TRY(require_rank(c, 1, 1));
   const Dim &n = c.inputs[0].dims[0];

@@ -13,8 +13,9 @@ Status infer_embedding_backward(InferContext &c) {
   KILN_TRY(require_rank(c, 1, index.rank() + 1));
   for (size_t d = 0; d < index.rank(); ++d)
     KILN_TRY(c.require_equal(index.dims[d], dy.dims[d], str_cat("dim ", d, " of index and dy")));
-  if (const int64_t padding = c.attr("padding_idx").i64(); padding < -1)
-    return c.fail("padding_idx is ", padding, ", expected a row, or -1: none");
+  const int64_t padding = c.attr("padding_idx").i64();
+  if (padding < -1 || (rows.is_integer() && padding >= rows.integer()))
+    return c.fail("padding_idx is ", padding, ", expected one of ", rows.text(), " rows, or -1: none");
   c.results = {make_type(dy.dtype, {rows, dy.dims.back()})};
   return {};
 }

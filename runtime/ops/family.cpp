@@ -96,6 +96,13 @@ Status require_integers(const InferContext &c, std::string_view attr, size_t cou
   return {};
 }
 
+Status require_finite(const InferContext &c, std::string_view attr, double minimum) {
+  const double value = c.attr(attr).f64();
+  if (std::isfinite(value) && value >= minimum) return {};
+  const bool any = minimum == std::numeric_limits<double>::lowest();
+  return c.fail(attr, " is ", value, ", expected a finite number", any ? "" : str_cat(" of at least ", minimum));
+}
+
 Status require_word(const InferContext &c, std::string_view attr, std::span<const std::string_view> words) {
   const std::string &word = c.attr(attr).text_value();
   if (std::ranges::find(words, word) != words.end()) return {};

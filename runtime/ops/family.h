@@ -114,6 +114,10 @@ inline constexpr int64_t farthest = int64_t{1} << 47;
 // An attribute that is a list of exactly `count` integers, from `minimum` to `farthest`.
 Status require_integers(const InferContext &c, std::string_view attr, size_t count, int64_t minimum);
 
+// An attribute that is a finite number of at least `minimum`.
+Status require_finite(const InferContext &c, std::string_view attr,
+                      double minimum = std::numeric_limits<double>::lowest());
+
 // An attribute that is one of these words.
 Status require_word(const InferContext &c, std::string_view attr, std::span<const std::string_view> words);
 inline Status require_word(const InferContext &c, std::string_view attr,

@@ -287,7 +287,7 @@ const Op records[] = {
          .reference = reference_bce_with_logits,
          .gradient = through_decomposition(),
          .samples = samples_logits})),
-    loss_of_elements("kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0.",
+    loss_of_elements("kl_div", "target (log(target) - x), where x is a logarithm; 0 where target is 0 and x is finite.",
                      {flag("log_target", "target is a logarithm, too", false)}, infer_elements,
                      {.decompose = decompose_kl_div,
                       .reference = reference_loss<divergence>,

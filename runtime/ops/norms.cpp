@@ -86,7 +86,13 @@ void add_statistics(InferContext &c, size_t count, size_t axes) {
   if (wants_statistics(c)) c.results.insert(c.results.end(), count, statistic_of(c.inputs[0], dims));
 }
 
+Status infer_batch_norm(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
+  return infer_channels(c);
+}
+
 Status infer_layer_norm(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   const int64_t axes = c.attr("axes").i64(), rank = static_cast<int64_t>(c.inputs[0].rank());
   if (axes < 1 || axes > rank) return c.fail("axes is ", axes, ", expected 1 to ", rank, ", the dims of x");
   KILN_TRY(require_trailing_shape(c, static_cast<size_t>(axes)));
@@ -95,6 +101,7 @@ Status infer_layer_norm(InferContext &c) {
 }
 
 Status infer_rms_norm(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   if (c.inputs[0].rank() < 1) return c.fail("x is ", c.inputs[0].text(), ", expected at least 1 dim");
   KILN_TRY(require_trailing_shape(c, 1));
   add_statistics(c, 1, 1);
@@ -240,7 +247,7 @@ const Op records[] = {
                {"variance", "[C]", float_types}},
       .result_names = {"y"},
       .attrs = {eps_attr(1e-5)},
-      .infer = infer_channels},
+      .infer = infer_batch_norm},
      {.decompose = decompose_batch_norm,
       .reference = reference_batch_norm,
       .gradient = through_decomposition(),

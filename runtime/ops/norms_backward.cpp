@@ -207,6 +207,7 @@ Status reference_groups(ReferenceContext &c) {
 }
 
 Status infer_batch(InferContext &c) {
+  KILN_TRY(require_finite(c, "eps", 0));
   const TensorType &x = c.inputs[0];
   if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
   return infer_backward(c, {x.dims[1]}, {x.dims[1]});

@@ -36,6 +36,15 @@ Status infer_shrink(InferContext &c) {
   return infer_same(c);
 }
 
+Status infer_leaky(InferContext &c) {
+  KILN_TRY(require_finite(c, "negative_slope"));
+  return infer_same(c);
+}
+Status infer_threshold(InferContext &c) {
+  if (std::isnan(c.attr("threshold").f64())) return c.fail("threshold is NaN, expected a number or an infinity");
+  return infer_same(c);
+}
+
 // One slope, or one for each channel: dim 1.
 Status infer_prelu(InferContext &c) {
   const TensorType &x = c.inputs[0], &slope = c.inputs[1];
@@ -100,14 +109,15 @@ const Op records[] = {
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return relu6_of(x); }>,
            .gradient = by_rule("x"),
            .samples = samples_joint}),
-    unary("leaky_relu", "x above 0, else negative_slope * x.", float_types,
-          {.lower = lower_by<[](LowerContext &c, const Term &x) {
-             return select(x > 0, x, x * c.attr("negative_slope").f64());
-           }>,
-           .reference = reference_of_floats<leaky>,
-           .gradient = by_rule("x"),
-           .samples = samples_chosen<slope_chosen>},
-          {number("negative_slope", "of what is not above 0", 0.01)}),
+    with_infer(unary("leaky_relu", "x above 0, else negative_slope * x.", float_types,
+                     {.lower = lower_by<[](LowerContext &c, const Term &x) {
+                        return select(x > 0, x, x * c.attr("negative_slope").f64());
+                      }>,
+                      .reference = reference_of_floats<leaky>,
+                      .gradient = by_rule("x"),
+                      .samples = samples_chosen<slope_chosen>},
+                     {number("negative_slope", "of what is not above 0", 0.01)}),
+               infer_leaky),
     {{.name = "prelu",
       .doc = "x above 0, else slope * x.",
       .args = {{"x", "[N, C, ...], or any shape for one slope", float_types},
@@ -137,16 +147,18 @@ const Op records[] = {
            .reference = reference_of_floats<hardswish>,
            .gradient = by_rule("x"),
            .samples = samples_hardswish}),
-    unary("threshold", "value where x is at most threshold, else x, and NaN.", float_types,
-          {.lower = lower_by<[](LowerContext &c, const Term &x) {
-             return select(x <= c.attr("threshold").f64(), c.attr("value").f64(), x);
-           }>,
-           .reference = reference_of_floats<[](ReferenceContext &c, auto x) {
-             return x <= c.attr("threshold").f64() ? c.attr("value").f64() : x;
-           }>,
-           .gradient = by_rule("x"),
-           .samples = samples_chosen<threshold_chosen>},
-          {number("threshold", "what x has to be above", 0.0), number("value", "in place of the rest", 0.0)}),
+    with_infer(
+        unary("threshold", "value where x is at most threshold, else x, and NaN.", float_types,
+              {.lower = lower_by<[](LowerContext &c, const Term &x) {
+                 return select(x <= c.attr("threshold").f64(), c.attr("value").f64(), x);
+               }>,
+               .reference = reference_of_floats<[](ReferenceContext &c, auto x) {
+                 return x <= c.attr("threshold").f64() ? c.attr("value").f64() : x;
+               }>,
+               .gradient = by_rule("x"),
+               .samples = samples_chosen<threshold_chosen>},
+              {number("threshold", "what x has to be above", 0.0), number("value", "in place of the rest", 0.0)}),
+        infer_threshold),
     with_infer(unary("hardshrink", "0 from -lambda to lambda, else x.", float_types,
                      {.lower = lower_by<[](LowerContext &c, const Term &x) {
                         return select(abs(x) <= c.attr("lambda").f64(), 0, x);

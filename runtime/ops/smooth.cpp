@@ -39,12 +39,17 @@ constexpr auto softplus_of = [](ReferenceContext &c, auto x) {
   return scaled > c.attr("threshold").f64() ? x : log_of_one_and_power_of(scaled) / beta;
 };
 
+Status infer_elu(InferContext &c) {
+  KILN_TRY(require_finite(c, "alpha"));
+  return infer_same(c);
+}
 Status infer_celu(InferContext &c) {
   if (!(c.attr("alpha").f64() > 0)) return c.fail("alpha is ", c.attr("alpha").f64(), ", expected more than 0");
   return infer_same(c);
 }
 Status infer_softplus(InferContext &c) {
   if (!(c.attr("beta").f64() > 0)) return c.fail("beta is ", c.attr("beta").f64(), ", expected more than 0");
+  if (std::isnan(c.attr("threshold").f64())) return c.fail("threshold is NaN, expected a number or an infinity");
   return infer_same(c);
 }
 
@@ -72,14 +77,15 @@ void samples_softplus(SampleSink &out) {
 }
 
 const Op records[] = {
-    unary("elu", "x above 0, else alpha (exp(x) - 1).", float_types,
-          {.lower = lower_by<[](LowerContext &c, const Term &x) {
-             return select(x > 0, x, expm1(x) * c.attr("alpha").f64());
-           }>,
-           .reference = reference_of_floats<elu_of>,
-           .gradient = by_rule("x"),
-           .samples = samples_alpha},
-          {number("alpha", "what it goes down by", 1.0)}),
+    with_infer(unary("elu", "x above 0, else alpha (exp(x) - 1).", float_types,
+                     {.lower = lower_by<[](LowerContext &c, const Term &x) {
+                        return select(x > 0, x, expm1(x) * c.attr("alpha").f64());
+                      }>,
+                      .reference = reference_of_floats<elu_of>,
+                      .gradient = by_rule("x"),
+                      .samples = samples_alpha},
+                     {number("alpha", "what it goes down by", 1.0)}),
+               infer_elu),
     unary("selu", "1.0507... times elu with alpha = 1.6732...: keeps mean 0 and variance 1.", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) {
              return select(x > 0, x * selu_scale, expm1(x) * (selu_scale * selu_alpha));

@@ -76,8 +76,7 @@ constexpr auto variance = [](ReferenceContext &c, const auto &group) {
 constexpr auto deviation = [](ReferenceContext &c, const auto &group) { return std::sqrt(variance(c, group)); };
 
 Status infer_var(InferContext &c) {
-  const double correction = c.attr("correction").f64();
-  if (!std::isfinite(correction)) return c.fail("correction is ", correction, ", expected a finite number");
+  KILN_TRY(require_finite(c, "correction"));
   return infer_reduce(c);
 }
 

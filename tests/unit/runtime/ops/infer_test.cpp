@@ -42,6 +42,16 @@ TEST(Infer, RefusesDtypesThatMeanNothingToTheOp) {
             "[add] a is f8_e5m2[3]; expected one of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u16, u32, u64");
 }
 
+TEST(Infer, NamesAnAttributeThatIsBeyondWhatItMeans) {
+  EXPECT_EQ(inferred("rms_norm", {f32({2, 3})}, {{"eps", -1.0}}),
+            "[rms_norm] eps is -1, expected a finite number of at least 0");
+  EXPECT_EQ(inferred("elu", {f32({3})}, {{"alpha", HUGE_VAL}}), "[elu] alpha is inf, expected a finite number");
+  EXPECT_EQ(inferred("nms", {f32({3, 4}), f32({3})}, {{"iou_threshold", 1.5}}),
+            "[nms] iou_threshold is 1.5, expected 0 to 1");
+  EXPECT_EQ(inferred("embedding_backward", {i64({3}), f32({3, 2})}, {{"rows", Dim(4)}, {"padding_idx", 4}}),
+            "[embedding_backward] padding_idx is 4, expected one of 4 rows, or -1: none");
+}
+
 TEST(Infer, MultipliesBytesInThirtyTwoBits) {
   const auto of = [](DType type) { return make_type(type, {3, 3}); };
   EXPECT_EQ(inferred("matmul", {of(DType::u8), of(DType::i8)}), "i32[3, 3]");
@@ -197,6 +207,10 @@ TEST(Infer, SlidesWindows) {
   EXPECT_EQ(inferred("max_pool2d", {f32({1, 3, 9, 8})}, {{"kernel", ints({2, 2})}}), "f32[1, 3, 4, 4]");
   EXPECT_EQ(inferred("max_pool2d", {f32({1, 3, 9, 8})}, {{"kernel", ints({2, 2})}, {"padding", ints({2, 0})}}),
             "[max_pool2d] padding 2 is more than half the kernel's 2");
+  const AttrMap up = {{"kernel", ints({4})}, {"stride", ints({2})}, {"ceil_mode", true}};
+  EXPECT_EQ(inferred("max_pool1d", {f32({1, 1, 3})}, up), "f32[1, 1, 1]") << "of which one element is not there";
+  EXPECT_EQ(inferred("max_pool1d", {f32({1, 1, 2})}, up),
+            "[max_pool1d] expected kernel by dilation <= x dim 2 with padding and stride - 1, but 4 > 3");
 }
 
 TEST(Infer, ChecksNorms) {

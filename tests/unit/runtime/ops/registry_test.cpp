@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "runtime/ops/families.h"
 #include "runtime/ops/op.h"
@@ -58,6 +60,30 @@ TEST(Record, IsDocumented) {
     EXPECT_GE(op->version, 1) << op->name;
     for (const ArgDef &arg : op->args) EXPECT_FALSE(arg.name.empty() || arg.doc.empty()) << op->name;
     for (const AttrDef &attr : op->attrs) EXPECT_FALSE(attr.name.empty() || attr.doc.empty()) << op->name;
+  }
+}
+
+// Those that elements are made of may be; that of others says nothing that was meant.
+TEST(Record, RefusesNanInItsAttributesByName) {
+  const std::map<std::string_view, std::string_view> elements = {
+      {"full", "value"}, {"pad", "value"}, {"threshold", "value"}, {"nan_to_num", "nan"}};
+  for (const Op *op : all_ops()) {
+    SampleSink samples;
+    op->samples(samples);
+    for (const AttrDef &attr : op->attrs) {
+      const auto made_of = elements.find(op->name);
+      if (attr.kind != AttrKind::f64 || attr.is_list || (made_of != elements.end() && made_of->second == attr.name))
+        continue;
+      AttrMap attrs = samples[0].attrs;
+      attrs.insert_or_assign(std::string(attr.name), AttrValue(std::nan("")));
+      ASSERT_TRUE(complete_attrs(*op, attrs).ok()) << op->name;
+      const std::string message = infer(*op, samples[0].inputs, attrs).status().message();
+      const bool named = message.starts_with(str_cat("[", op->name, "] ")) &&
+                         (message.find(str_cat(attr.name, " is nan")) != message.npos ||
+                          message.find(str_cat(attr.name, " is NaN")) != message.npos ||
+                          message.find(str_cat(attr.name, " nan")) != message.npos);
+      EXPECT_TRUE(named) << op->name << " " << attr.name << ": " << message;
+    }
   }
 }
 
