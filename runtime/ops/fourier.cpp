@@ -245,9 +245,12 @@ Dim bins_of(const AttrMap &attrs) {
   return attrs.find("onesided")->second.boolean() ? n / 2 + 1 : n;
 }
 
+// One that passes the end of every array is cut, as unfold's step.
+int64_t hop_of(const AttrMap &attrs) { return std::min(attrs.find("hop")->second.i64(), farthest); }
+
 Status infer_stft(InferContext &c) {
   const TensorType &x = c.inputs[0];
-  const int64_t n = c.attr("n_fft").i64(), hop = c.attr("hop").i64();
+  const int64_t n = c.attr("n_fft").i64(), hop = hop_of(c.attrs);
   KILN_TRY(require_norm(c));
   if (n < 1) return c.fail("n_fft is ", n, ", expected at least 1");
   if (hop < 1) return c.fail("hop is ", hop, ", expected at least 1");
@@ -279,7 +282,7 @@ Status decompose_stft(DecomposeContext &c) {
     ends.back() = n / 2;
     x = g("pad", {x}, {{"low", ints(ends)}, {"high", ints(ends)}, {"mode", "reflect"}});
   }
-  x = g("unfold", {x}, {{"dim", -1}, {"size", n}, {"step", c.attr("hop").i64()}});
+  x = g("unfold", {x}, {{"dim", -1}, {"size", n}, {"step", hop_of(c.node.attrs)}});
   if (c.node.inputs.size() == 2) x = g("mul", {x, c.node.inputs[1]});
   const ValueId y = transform(g("unsqueeze", {x}, {{"dims", ints({-1})}}), bins_of(c.node.attrs), 2);
   std::vector<int64_t> order;
@@ -291,7 +294,7 @@ Status decompose_stft(DecomposeContext &c) {
 Status reference_stft(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
-  const int64_t n = c.attr("n_fft").i64(), hop = c.attr("hop").i64(), length = x.shape.back();
+  const int64_t n = c.attr("n_fft").i64(), hop = hop_of(c.attrs), length = x.shape.back();
   const int64_t frames = y.shape[y.shape.size() - 2], bins = y.shape[y.shape.size() - 3];
   const int64_t before = c.attr("center").boolean() ? n / 2 : 0;
   return with_wide(x, [&](auto zero) -> Status {
@@ -372,8 +375,10 @@ const Op records[] = {
     {{.name = "rfft",
       .doc =
           "The discrete Fourier transform of the last dim, of real numbers: the complex elements 0 to n / 2 as pairs, "
-          "the real part first; the others are their conjugates. The sum of x[j] e^(-2 pi i j k / n). Kiln has no "
-          "complex type.",
+          "the real part first; the others are their conjugates. The sum of x[j] e^(-2 pi i j k / n). A "
+          "length n that is prime, or not known when it is compiled, takes n^2 of time and memory; one of factors a "
+          "and "
+          "b about n (a + b). Kiln has no complex type.",
       .args = {{"x", "[..., n]", float_types}},
       .result_names = {"y"},
       .attrs = {norm_attr(forward_norm)},
@@ -385,7 +390,7 @@ const Op records[] = {
 
     {{.name = "irfft",
       .doc = "The real numbers whose rfft x is: [..., n]. The imaginary parts of element 0, and of n / 2, count as 0. "
-             "Complex numbers are pairs, the real part first; Kiln has no complex type.",
+             "Time and memory are as rfft's. Complex numbers are pairs, the real part first; Kiln has no complex type.",
       .args = {{"x", "[..., n / 2 + 1, 2]", float_types}},
       .result_names = {"y"},
       .attrs = {{.name = "n",

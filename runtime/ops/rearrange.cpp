@@ -55,6 +55,7 @@ constexpr auto place_flipped = [](const auto &c, auto from, auto &index) {
 Status infer_roll(InferContext &c) {
   const size_t shifts = c.attr("shifts").size(), dims = c.attr("dims").size();
   if (shifts != dims) return c.fail("shifts names ", shifts, " and dims ", dims, ", expected as many");
+  KILN_TRY(require_integers(c, "shifts", dims, -farthest));
   KILN_TRY(distinct_dims(c, c.inputs[0].rank()).take_status());
   return infer_same(c);
 }

@@ -85,12 +85,15 @@ Status view_unfold(ViewContext &c) {
   return {};
 }
 
+// One beyond the corner of every array is cut, so that sums do not overflow: there is no diagonal there.
+int64_t offset_of(const AttrMap &attrs) { return std::clamp(attrs.find("offset")->second.i64(), -farthest, farthest); }
+
 Status infer_diagonal(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_ASSIGN(const int64_t row, c.axis(c.attr("dim1").i64(), x.rank(), "dim1"));
   KILN_ASSIGN(const int64_t column, c.axis(c.attr("dim2").i64(), x.rank(), "dim2"));
   if (row == column) return c.fail("dim1 and dim2 are both dim ", row, ", expected two dims");
-  const Dim offset = c.attr("offset").i64();
+  const Dim offset = offset_of(c.attrs);
   const Dim length =
       min(x.dims[static_cast<size_t>(row)] + min(offset, 0), x.dims[static_cast<size_t>(column)] - max(offset, 0));
   Shape shape;
@@ -104,7 +107,7 @@ Status infer_diagonal(InferContext &c) {
 Status view_diagonal(ViewContext &c) {
   const size_t rank = c.operand.rank();
   const size_t row = normal_axis(c.attr("dim1").i64(), rank), column = normal_axis(c.attr("dim2").i64(), rank);
-  const int64_t offset = c.attr("offset").i64();
+  const int64_t offset = offset_of(c.attrs);
   for (size_t d = 0, at = 0; d < rank; ++d)
     c.operand_index.push_back(d == row      ? c.index.back() - Expr(std::min<int64_t>(offset, 0))
                               : d == column ? c.index.back() + Expr(std::max<int64_t>(offset, 0))
