@@ -222,14 +222,32 @@ Status reference_randint(ReferenceContext &c) {
   return {};
 }
 
+// Cosine and sine of u turns. A u is a multiple of 2^-53 and so is its distance to the nearest quarter, so that nothing
+// is lost where they come near 0.
+std::pair<long double, long double> cos_and_sin_of_turns(double u) {
+  const double quarters = std::nearbyint(4 * u);
+  const long double angle = 2 * std::numbers::pi_v<long double> * (u - quarters / 4);
+  const long double cos = std::cos(angle), sin = std::sin(angle);
+  switch (static_cast<int>(quarters) % 4) {
+    case 1:
+      return {-sin, cos};
+    case 2:
+      return {-cos, -sin};
+    case 3:
+      return {sin, -cos};
+    default:
+      return {cos, sin};
+  }
+}
+
 Status reference_normal(ReferenceContext &c) {
   RefTensor &y = c.results[0];
   const bool wide = y.dtype == DType::f64;
   for (int64_t k = 0; k < y.size(); ++k) {
     const double above_0 = unit_at(c, 0, k & ~int64_t{1}, wide) + (wide ? 0x1p-53 : 0x1p-24);
-    const long double angle = 2 * std::numbers::pi_v<long double> * unit_at(c, 0, k | 1, wide);
+    const auto [cos, sin] = cos_and_sin_of_turns(unit_at(c, 0, k | 1, wide));
     const long double size = std::sqrt(-2 * std::log(static_cast<long double>(above_0)));
-    const long double normal = size * (k % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    const long double normal = size * (k % 2 == 0 ? cos : sin);
     y.f[static_cast<size_t>(k)] = static_cast<double>(normal * c.attr("std").f64() + c.attr("mean").f64());
   }
   return {};
@@ -257,7 +275,8 @@ Status infer_uniform(InferContext &c) {
 }
 Status infer_normal(InferContext &c) {
   KILN_TRY(require_dtype(c, c.attr("dtype").dtype(), float_types));
-  if (!(c.attr("std").f64() >= 0)) return c.fail("std is ", c.attr("std").f64(), ", expected at least 0");
+  KILN_TRY(require_finite(c, "mean"));
+  KILN_TRY(require_finite(c, "std", 0));
   return infer_made(c);
 }
 Status infer_randint(InferContext &c) {
