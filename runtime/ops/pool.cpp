@@ -154,6 +154,7 @@ void samples_rounded_up(SampleSink &out, Shape x, size_t n, const AttrMap &more)
   sample("rounded_up", 2, 2, 0);
   sample("rounded_up_with_padding", 3, 2, 1);
   sample("rounded_up_but_not_beyond", 2, 3, 1);
+  if (n < 3) sample("rounded_up_to_one", 8, 3, 0);  // PyTorch's avg_pool3d refuses it
 }
 
 void samples_max_pool(SampleSink &out, size_t n) {

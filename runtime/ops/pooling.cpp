@@ -13,7 +13,7 @@ void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> 
   const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
   const double p = pooling == Pooling::norm ? c.attr("p").f64() : 1;
   const bool is_largest = pooling == Pooling::largest || std::isinf(p);
-  const Wide least = std::is_integral_v<T>         ? std::numeric_limits<Wide>::lowest()
+  const Wide least = std::is_integral_v<T>         ? static_cast<Wide>(least_of(x.dtype))
                      : pooling == Pooling::largest ? static_cast<Wide>(-infinity)
                                                    : Wide(0);
   for (size_t k = 0; k < static_cast<size_t>(c.results[0].size()); ++k) {
@@ -74,7 +74,8 @@ std::vector<AttrDef> pool_attrs(size_t n, std::initializer_list<AttrDef> more) {
       list("kernel", "the window's sizes"),
       list("stride", "steps along each dim; none: the kernel", std::vector<int64_t>()),
       list("padding", "at both ends of each dim, at most half the kernel", std::vector<int64_t>(n, 0)),
-      flag("ceil_mode", "also windows that reach beyond the padding, if they begin before it", false)};
+      flag("ceil_mode", "also windows that reach beyond the padding, by less than a stride, if they begin before it",
+           false)};
   attrs.insert(attrs.end(), more);
   return attrs;
 }
@@ -95,14 +96,19 @@ Result<Shape> pooled_shape(InferContext &c, Shape x) {
     if (window.padding[d] > window.kernel[d] / 2)
       return c.fail("padding ", window.padding[d], " is more than half the kernel's ", window.kernel[d]);
     const Dim size = x[2 + d];
-    KILN_ASSIGN(Dim count, window_count(c, size, window.extent(d), window.stride[d],
-                                        {window.padding[d], window.padding[d]}, str_cat("x dim ", 2 + d)));
-    // Rounded up, as long as the last window begins in x or in the padding before it.
-    if (window.ceil_mode) {
-      const Dim rest = size + window.padding[d] * 2 - window.extent(d);
-      count = min(ceil_div(rest, window.stride[d]), floor_div(size + window.padding[d] - 1, window.stride[d])) + 1;
+    const std::string which = str_cat("x dim ", 2 + d);
+    if (!window.ceil_mode) {
+      KILN_ASSIGN(x[2 + d], window_count(c, size, window.extent(d), window.stride[d],
+                                         {window.padding[d], window.padding[d]}, which));
+      continue;
     }
-    x[2 + d] = std::move(count);
+    // Rounded up, as long as the last window begins in x or in the padding before it.
+    const Dim padded = size + window.padding[d] * 2;
+    KILN_TRY(require_at_most(c, window.extent(d), padded + window.stride[d] - 1,
+                             str_cat("kernel by dilation <= ", which, " with padding and stride - 1")));
+    x[2 + d] = min(ceil_div(padded - window.extent(d), window.stride[d]),
+                   floor_div(size + window.padding[d] - 1, window.stride[d])) +
+               1;
   }
   return x;
 }
