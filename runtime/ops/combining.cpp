@@ -180,8 +180,8 @@ Status decompose_embedding_bag(DecomposeContext &c) {
     const ValueId sum = g("sum", {rows}, along);
     return g.give({mode == "sum" ? sum : g("div", {sum, g("maximum", {length, g.number(weight, 1)})})});
   }
-  // Element k is in the last bag that begins at k or before.
-  const ValueId offsets = c.node.inputs[2];
+  // Element k is in the last bag that begins at k or before; none begins before one that precedes it.
+  const ValueId offsets = g("cummax", {c.node.inputs[2]}, {{"dim", 0}});
   const Shape &count = c.type(index).dims;
   const DType counts = c.type(offsets).dtype;
   const ValueId numbers = g("iota", {}, {{"dtype", counts}, {"shape", AttrValue(count)}});
@@ -202,12 +202,13 @@ Status reference_embedding_bag(ReferenceContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const std::string &mode = c.attr("mode").text_value();
   const int64_t rows = weight.shape[0], columns = weight.shape[1], bags = c.results[0].shape[0];
-  std::vector<int64_t> lengths(static_cast<size_t>(bags), 0);
+  std::vector<int64_t> lengths(static_cast<size_t>(bags), 0), begins;
+  if (c.inputs.size() > 2) begins = c.inputs[2]->i;
+  for (size_t b = 1; b < begins.size(); ++b) begins[b] = std::max(begins[b], begins[b - 1]);
   std::vector<long double> sums(static_cast<size_t>(bags * columns), 0);
   for (int64_t k = 0; k < index.size(); ++k) {
     int64_t bag = c.inputs.size() == 2 ? k / index.shape[1] : -1;
-    if (c.inputs.size() > 2)
-      for (int64_t offset : c.inputs[2]->i) bag += offset <= k;
+    for (const int64_t begin : begins) bag += begin <= k;
     if (bag < 0) return out_of_range(bag, bags);
     const int64_t row = index.i[static_cast<size_t>(k)];
     if (row < 0 || row >= rows) return out_of_range(row, rows);
@@ -287,8 +288,10 @@ void samples_embedding_bag(SampleSink &out) {
 
 // ---- records
 
-const AttrDef reduction_attr{
-    .name = "reduction", .doc = "'add', 'mul', 'min', 'max' or 'mean'", .kind = AttrKind::text, .required = true};
+const AttrDef reduction_attr{.name = "reduction",
+                             .doc = "'add', 'mul', 'min', 'max' or, of floats, 'mean'",
+                             .kind = AttrKind::text,
+                             .required = true};
 const AttrDef include_self_attr =
     flag("include_self", "x is one of those that are combined, also where others come", true);
 
@@ -362,7 +365,10 @@ const Op records[] = {
           "is NaN if an element is, where PyTorch's depends on their order.",
       .args = {{"weight", "[rows, columns]", float_types},
                index_arg("index", "[bags, n]; with offsets [n]"),
-               index_arg("offsets", "[bags], ascending from 0: where in index each bag begins", Arity::optional)},
+               index_arg("offsets",
+                         "[bags]: where in index each bag begins, the first at 0, each at the begin of the one before "
+                         "it at least",
+                         Arity::optional)},
       .result_names = {"y"},
       .attrs = {{.name = "mode", .doc = "'sum', 'mean' or 'max'", .kind = AttrKind::text, .fallback = "mean"}},
       .infer = infer_embedding_bag},
