@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "runtime/passes/nested_graphs.h"
 #include "tests/backend/backends.h"
@@ -138,7 +139,7 @@ double growth_of(std::span<const RefTensor *const> tensors) {
 
 // To a whole number of steps, of which there are 2^bits to the power of two above x and `scale`; to 0 what may be that.
 double rounded_coarsely(double x, double scale, int bits, double smallest) {
-  if (std::abs(x) < smallest) return std::copysign(0.0, x);
+  if (std::abs(x) < smallest) return 0;
   int exponent = 0;
   std::frexp(std::max(std::abs(x), scale), &exponent);
   const double step = std::ldexp(1.0, exponent - bits);
@@ -170,8 +171,10 @@ void forget_products_that_leave_the_range(const Op &op, const ReferenceContext &
       result.f[k] = std::numeric_limits<double>::quiet_NaN();
 }
 
-// Puts errors on what the op computes, and rounds it to its type. Both runs of a pair draw the same numbers.
-void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Dice &dice, double sign, bool coarsely) {
+// Puts errors on what the op computes, and rounds it to its type. Both runs of a pair draw the same numbers. A `zero`
+// stands for all zeros among results, whose signs depend on the order of operands and sums, and to atan2 matter.
+void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Dice &dice, double sign, bool coarsely,
+             std::optional<double> zero) {
   const Op &op = op_of(node);
   const bool narrows = rounds_computed(graph, node, c);
   const DType type = narrows ? c.inputs[0]->dtype : c.results[0].dtype;
@@ -183,7 +186,7 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
     // Never much less than the whole error: one that all depends on is not to vanish by chance.
     const double part = 0.5 + 0.5 * dice.unit();
     const double by = (dice.chance(0.5) ? sign : -sign) * part * error;
-    return std::isfinite(x) && x != 0 ? x + by * std::abs(x) : x;  // a zero keeps its sign, which atan2 asks for
+    return std::isfinite(x) && x != 0 ? x + by * std::abs(x) : x;
   };
   if (rounding.operands) {
     std::vector<RefTensor> operands;
@@ -204,6 +207,8 @@ void disturb(const Graph &graph, const Node &node, const ReferenceContext &c, Di
     result.fit();
     if (result.dtype == DType::f32)
       for (double &x : result.f) x = static_cast<float>(x);
+    for (double &x : result.f)
+      if (zero && x == 0) x = *zero;
   }
   if (rounding.product) forget_products_that_leave_the_range(op, c);
 }
@@ -263,9 +268,10 @@ Result<Expected> Oracle::expect(const std::vector<TensorData> &arguments) const 
     const bool paired = number >= 0, coarsely = number == -1;
     Dice dice(static_cast<uint64_t>(paired ? number / 2 : pairs));
     const double sign = !paired ? 0 : number % 2 ? -1 : 1;
+    const std::optional<double> zero = paired ? std::nullopt : std::optional(coarsely ? 0.0 : -0.0);
     KILN_ASSIGN(Tensors results,
                 run(*decomposed_, tensors, [&](const Graph &graph, const Node &node, const ReferenceContext &c) {
-                  disturb(graph, node, c, dice, sign, coarsely);
+                  disturb(graph, node, c, dice, sign, coarsely, zero);
                 }));
     for (size_t r = 0; r < results.size(); ++r) {
       const RefTensor &value = expected.values[r], &other = results[r];
