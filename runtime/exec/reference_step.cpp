@@ -51,6 +51,13 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
   return {};
 }
 
+// Kernels compute in double; what is of f32 is rounded where its node ends, as on every backend.
+void round_results(const Graph &, const Node &, const ReferenceContext &context) {
+  for (RefTensor &result : context.results)
+    if (result.dtype == DType::f32)
+      for (double &x : result.f) x = static_cast<float>(x);
+}
+
 }  // namespace
 
 Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
@@ -67,7 +74,7 @@ Status run_reference_step(const Graph &graph, const Plan &plan, const Signature 
   std::exception_ptr thrown;
   (void)on_deep_stack([&] {
     try {
-      ran = run_reference(graph, pointers, &copied, {}, &symbols,
+      ran = run_reference(graph, pointers, &copied, round_results, &symbols,
                           [&](std::string_view node, int64_t turns) { return watch.turned(node, turns); });
     } catch (...) {
       thrown = std::current_exception();
