@@ -29,10 +29,13 @@ Status require_dtype(const InferContext &c, DType dtype, DTypes set) {
 }
 
 AttrDef accumulation_dtype() {
-  return {.name = "dtype",
-          .doc = "of the result, to which elements are converted first; none: x's",
-          .kind = AttrKind::dtype,
-          .fallback = DType::none};
+  return {
+      .name = "dtype",
+      .doc =
+          "of the result, to which elements are converted first; of 16 bits: they are added or multiplied in f32, of "
+          "x in f64 or integers of 32 bits and more in f64, and rounded once in the end; none: x's",
+      .kind = AttrKind::dtype,
+      .fallback = DType::none};
 }
 
 Status accumulate_as_asked(InferContext &c) {

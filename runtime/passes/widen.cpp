@@ -29,8 +29,7 @@ class Widening {
     }
     AttrMap attrs = node.attrs;
     for (auto &[name, value] : attrs)
-      if (value.kind() == AttrKind::dtype && value.dtype() != DType::none)
-        value = dtype_info(value.dtype()).computes_as;
+      if (value.kind() == AttrKind::dtype && value.dtype() != DType::none) value = computed_in(value.dtype(), node);
     KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
     for (uint32_t k = 0; k < node.results.size(); ++k) {
       KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));
@@ -39,6 +38,15 @@ class Widening {
     }
     return edit_.pop_scope();
   }
+
+  // f32 of a small float, but f64 where f32 does not hold what is converted: it would be rounded on its way.
+  DType computed_in(DType asked, const Node &node) const {
+    if (is_small_float(asked) && !node.inputs.empty())
+      if (const DType given = edit_.view().type(node.inputs[0]).dtype; size_of(given) > 4 || is_wide_integer(given))
+        return DType::f64;
+    return dtype_info(asked).computes_as;
+  }
+  static bool is_wide_integer(DType dtype) { return size_of(dtype) == 4 && !dtype_info(dtype).is_float; }
 
   Result<GraphPtr> finish() { return edit_.finish(false); }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "jit/base/small_float.h"
+#include "runtime/ops/samples.h"
 #include "tests/backend/backends.h"
 #include "tests/unit/runtime/graphs.h"
 
@@ -35,6 +36,59 @@ TEST(SmallFloats, EachAdditionRoundsItsSum) {
     ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
     EXPECT_EQ(to_reference((*got)[0]).f, (std::vector<double>{2048, 5})) << backend.name;
   }
+}
+
+// What f32 does not hold is not rounded to it on its way: each of these is above a tie in f64, and one in f32.
+TEST(SmallFloats, AccumulationsRoundOnce) {
+  struct Wide {
+    DType from, to;
+    double x, y;
+  };
+  for (const auto &[from, to, x, y] : {Wide{DType::f64, DType::bf16, 1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7},
+                                       Wide{DType::f64, DType::f16, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-10},
+                                       Wide{DType::i64, DType::bf16, 0x1p40 + 0x1p32 + 1, 0x1p40 + 0x1p33},
+                                       Wide{DType::i32, DType::bf16, 0x1p30 + 0x1p22 + 1, 0x1p30 + 0x1p23}}) {
+    for (const std::string op : {"sum", "prod", "cumsum", "cumprod"}) {
+      const std::string dim = op.starts_with("cum") ? R"("dim": 0, )" : "";
+      RefTensor one{from, {1}, {}, {}};
+      one.allocate();
+      if (one.is_float())
+        one.f[0] = x;
+      else
+        one.i[0] = static_cast<int64_t>(x);
+      const Case made = case_of(graph_of(name_of(from),
+                                         str_cat(R"({"name": "y", "op": ")", op, R"(", "inputs": ["x"], "attrs": {)",
+                                                 dim, R"("dtype": ")", name_of(to), R"("}})"),
+                                         1),
+                                {from_reference(one)});
+      std::vector<Backend> all = backends();
+      all.push_back({"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}});
+      for (const Backend &backend : all) {
+        const Result<std::vector<TensorData>> got = backend.run(made);
+        ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
+        EXPECT_EQ(to_reference((*got)[0]).f, std::vector<double>{y})
+            << op << " of " << name_of(from) << ", " << backend.name;
+      }
+    }
+  }
+}
+
+// Its kernels compute in double; what lies between two of them is of its type all the same.
+TEST(SmallFloats, TheBackendReferenceRoundsF32WhereANodeEnds) {
+  const Case made =
+      case_of(test::graph_of(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f64", "shape": [2]}}],
+      "nodes": [{"name": "f", "op": "convert", "inputs": ["x"], "attrs": {"dtype": "f32"}},
+                {"name": "square", "op": "mul", "inputs": ["f", "f"]},
+                {"name": "y", "op": "convert", "inputs": ["f"], "attrs": {"dtype": "i64"}},
+                {"name": "z", "op": "isinf", "inputs": ["square"]}],
+      "outputs": [{"name": "y", "value": "y"}, {"name": "z", "value": "z"}]})"),
+              {ops::tensor_of<double>(DType::f64, {2}, {0x1p24 + 1, 1e30})});
+  CompileOptions options;
+  options.backend = "reference";
+  const Result<std::vector<TensorData>> got = run_compiled(made, options);
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(to_reference((*got)[0]).i[0], 1 << 24);
+  EXPECT_EQ(to_reference((*got)[1]).i, (std::vector<int64_t>{0, 1})) << "1e60 is no number of f32";
 }
 
 // Fused or not, the bits are the same: what lies between two ops is rounded either way.
