@@ -104,13 +104,16 @@ Status lower_embedding(LowerContext &c) {
 Status reference_embedding(ReferenceContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const int64_t rows = weight.shape[0], columns = weight.shape[1];
-  for (size_t k = 0; k < index.i.size(); ++k) {
-    if (columns > 0 && (index.i[k] < 0 || index.i[k] >= rows)) return out_of_range(index.i[k], rows);
-    for (int64_t d = 0; d < columns; ++d)
-      c.results[0].f[k * static_cast<size_t>(columns) + static_cast<size_t>(d)] =
-          weight.f[static_cast<size_t>(index.i[k] * columns + d)];
-  }
-  return {};
+  return dispatch(weight, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    for (size_t k = 0; k < index.i.size(); ++k) {
+      if (columns > 0 && (index.i[k] < 0 || index.i[k] >= rows)) return out_of_range(index.i[k], rows);
+      for (int64_t d = 0; d < columns; ++d)
+        elements<T>(c.results[0])[k * static_cast<size_t>(columns) + static_cast<size_t>(d)] =
+            elements<T>(weight)[static_cast<size_t>(index.i[k] * columns + d)];
+    }
+    return {};
+  });
 }
 
 void samples_gather(SampleSink &out) {
@@ -203,7 +206,7 @@ const Op records[] = {
     {{.name = "embedding",
       .doc = "Picks rows of a table: y[..., :] = weight[index[...], :].",
       .flags = op_flags::moves,
-      .args = {{"weight", "[V, D]", float_types},
+      .args = {{"weight", "[V, D]", any_type},
                {"index", "any shape; 0 <= index < V", index_types, Arity::one, /*same_dtype=*/false}},
       .result_names = {"y"},
       .infer = infer_embedding},
