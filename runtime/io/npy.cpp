@@ -151,7 +151,11 @@ Result<StoredTensor> parse_npy(ByteSpan file) {
   tensor.dtype = DType::none;
   for (const Descriptor &known : descriptors)
     if (known.text == *header.descriptor) tensor.dtype = known.dtype;
-  if (tensor.dtype == DType::none) return corrupt("dtype '", *header.descriptor, "' is not one that Kiln has");
+  if (tensor.dtype == DType::none)
+    return corrupt("dtype '", *header.descriptor, "' is not one that Kiln has",
+                   header.descriptor->find('V') == std::string_view::npos
+                       ? ""
+                       : "; .npy has none for bf16 and 8-bit floats, use .safetensors");
   tensor.shape = std::move(*header.shape);
   if (tensor.shape.size() > max_rank)
     return corrupt("its shape has ", tensor.shape.size(), " dims; the most is ", max_rank);

@@ -53,6 +53,8 @@ TEST(Npy, RefusalsSayWhatIsWrong) {
             "dtype '>f4' is not one that Kiln has");
   EXPECT_EQ(refusal(file("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8)),
             "dtype '<c8' is not one that Kiln has");
+  EXPECT_EQ(refusal(file("{'descr': '<V2', 'fortran_order': False, 'shape': ()}", 2)),
+            "dtype '<V2' is not one that Kiln has; .npy has none for bf16 and 8-bit floats, use .safetensors");
   EXPECT_EQ(refusal(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4)),
             "header: expected a dtype in quotes (Kiln reads no records) before '[('a', '<f4''");
   EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4)),
