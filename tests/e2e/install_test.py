@@ -75,6 +75,7 @@ class InstallTest(Case):
         needed = self.call("readelf", "-d", self.libdir / "libkiln.so").stdout
         self.assertIn("[libkiln.so.1]", needed)
         self.assertIsNone(re.search(r"NEEDED.*(LLVM|cuda|nvrtc)", needed))
+        self.assertLess((self.libdir / "libkiln.so").resolve().stat().st_size, 6_000_000)
         self.assertIsNone(re.search(r"NEEDED.*(LLVM|z3|xml2)", self.call("readelf", "-d", self.libdir / "libkiln_llvm.so").stdout))
         self.assertLess((self.libdir / "libkiln_llvm.so").stat().st_size, 45 << 20)
         cuda = self.libdir / "libkiln_cuda.so"
