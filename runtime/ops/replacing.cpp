@@ -117,7 +117,7 @@ Status infer_select_scatter(InferContext &c) {
   KILN_TRY(require_rank(c, 1, x.rank() - 1));
   const Dim at = from_the_end(c.attr("index").dim(), x.dims[dim]);
   KILN_TRY(require_at_most(c, 0, at, str_cat("0 <= index, in dim ", dim)));
-  KILN_TRY(require_at_most(c, at + 1, x.dims[dim], str_cat("index < size, in dim ", dim)));
+  KILN_TRY(require_at_most(c, at + 1, x.dims[dim], str_cat("index + 1 <= size, in dim ", dim)));
   for (size_t d = 0; d + 1 < x.rank(); ++d)
     KILN_TRY(c.require_equal(part.dims[d], x.dims[d < dim ? d : d + 1], str_cat("part dim ", d, " and its dim of x")));
   return infer_same(c);
