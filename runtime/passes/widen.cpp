@@ -29,7 +29,8 @@ class Widening {
     }
     AttrMap attrs = node.attrs;
     for (auto &[name, value] : attrs)
-      if (value.kind() == AttrKind::dtype && value.dtype() != DType::none) value = computed_in(value.dtype(), node);
+      if (value.kind() == AttrKind::dtype && value.dtype() != DType::none)
+        value = computed_in(name, value.dtype(), node);
     KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
     for (uint32_t k = 0; k < node.results.size(); ++k) {
       KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));
@@ -39,9 +40,11 @@ class Widening {
     return edit_.pop_scope();
   }
 
-  // f32 of a small float, but f64 where f32 does not hold what is converted: it would be rounded on its way.
-  DType computed_in(DType asked, const Node &node) const {
-    if (is_small_float(asked) && !node.inputs.empty())
+  // f32 of a small float. What is x's dtype unless it is given is what x's elements are converted to: f64 where f32
+  // does not hold them, for they would be rounded on their way.
+  DType computed_in(std::string_view attr, DType asked, const Node &node) const {
+    const AttrDef &def = *node.op->find_attr(attr);
+    if (is_small_float(asked) && !def.required && def.fallback == AttrValue(DType::none))
       if (const DType given = edit_.view().type(node.inputs[0]).dtype; size_of(given) > 4 || is_wide_integer(given))
         return DType::f64;
     return dtype_info(asked).computes_as;

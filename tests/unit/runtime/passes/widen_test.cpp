@@ -51,12 +51,27 @@ TEST(Widen, LeavesWhatMovesElementsAndOtherTypesAlone) {
   EXPECT_EQ(*same, moves);
 }
 
-TEST(Widen, AccumulatesInThirtyTwoBitsWhereSixteenAreAskedFor) {
-  const GraphPtr sum = half_graph(R"({"name": "w", "op": "convert", "inputs": ["x"], "attrs": {"dtype": "f64"}},
-      {"name": "y", "op": "sum", "inputs": ["w"], "attrs": {"dtype": "bf16"}})");
-  const Result<GraphPtr> wide = widen(sum, builtin_ops());
+TEST(Widen, AccumulatesInThirtyTwoBitsWhereSixteenAreAskedForUnlessTheyDoNotHoldWhatComesIn) {
+  for (const auto &[from, in] :
+       {std::pair{"f32", "f32"}, {"i16", "f32"}, {"i32", "f64"}, {"i64", "f64"}, {"f64", "f64"}}) {
+    const GraphPtr sum = half_graph(str_cat(R"({"name": "w", "op": "convert", "inputs": ["x"], "attrs": {"dtype": ")",
+                                            from, R"("}}, {"name": "y", "op": "sum", "inputs": ["w"], "attrs": {"dtype":
+                                            "bf16"}})"));
+    const Result<GraphPtr> wide = widen(sum, builtin_ops());
+    ASSERT_TRUE(wide.ok()) << wide.status().message();
+    EXPECT_EQ(ops_of(**wide),
+              (std::vector{str_cat("convert ", from), str_cat("sum ", in), std::string("convert bf16")}));
+  }
+}
+
+TEST(Widen, DrawsNumbersInThirtyTwoBitsWhateverTheirSeedIs) {
+  const GraphPtr drawn = test::graph_of(R"({"kiln": 1, "inputs": [{"name": "s", "type": {"dtype": "u64", "shape": []}},
+      {"name": "c", "type": {"dtype": "u64", "shape": []}}],
+      "nodes": [{"name": "y", "op": "normal", "inputs": ["s", "c"], "attrs": {"shape": [3], "dtype": "bf16"}}],
+      "outputs": [{"name": "y", "value": "y"}]})");
+  const Result<GraphPtr> wide = widen(drawn, builtin_ops());
   ASSERT_TRUE(wide.ok()) << wide.status().message();
-  EXPECT_EQ(ops_of(**wide), (std::vector<std::string>{"convert f64", "sum f32", "convert bf16"}));
+  EXPECT_EQ(ops_of(**wide), (std::vector<std::string>{"normal f32", "convert bf16"}));
 }
 
 }  // namespace
