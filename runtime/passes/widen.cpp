@@ -21,7 +21,7 @@ class Widening {
 
   // The node in its dtypes' `computes_as`, between conversions.
   Status widen(const Node &original) {
-    edit_.push_scope(original.annotations);
+    edit_.push_scope(original.annotations, original.name);
     const Node node = *edit_.view().find(original.id);  // with the operands that it has by now
     std::vector<ValueId> operands;
     for (ValueId input : node.inputs) {
@@ -31,7 +31,8 @@ class Widening {
     for (auto &[name, value] : attrs)
       if (value.kind() == AttrKind::dtype && value.dtype() != DType::none)
         value = computed_in(name, value.dtype(), node);
-    KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs)));
+    edit_.retire(node.id);  // errors of the one that takes its place name it
+    KILN_ASSIGN(const uint32_t id, edit_.add(node.op, operands, std::move(attrs), node.name));
     for (uint32_t k = 0; k < node.results.size(); ++k) {
       KILN_ASSIGN(const ValueId result, converted({id, k}, node.results[k].dtype));
       if (!round_all_) unrounded_.emplace(result, ValueId{id, k});
