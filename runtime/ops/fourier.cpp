@@ -14,23 +14,21 @@ namespace {
 // Fourier series", 1965.
 class Transform {
  public:
-  Transform(DecomposeContext &c, Dim n, int sign, DType dtype)
-      : c_(c), g_(c), n_(std::move(n)), sign_(sign), dtype_(dtype) {}
+  Transform(DecomposeContext &c, Dim n, int sign, DType dtype, bool direct)
+      : c_(c), g_(c), n_(std::move(n)), sign_(sign), dtype_(dtype), direct_(direct) {}
   Composer &g() { return g_; }
 
-  // y[k] = the sum of x[j] e^(sign 2 pi i j k / n), for k below `count`. x is [..., at most n, 1 or 2 parts], the
-  // result
-  // [..., count, parts].
-  ValueId operator()(ValueId x, const Dim &count, int64_t parts) {
+  // y[k] = the sum of x[j] e^(sign 2 pi i j k / n), for k below `count`. x is [..., given, 1 or 2 parts], given at most
+  // n; the result is [..., count, parts].
+  ValueId operator()(ValueId x, const Dim &given, const Dim &count, int64_t parts) {
     if (!g_.ok()) return x;
     const Shape dims = c_.type(x).dims;
     const int64_t factor = smaller_factor();
     if (factor == 1)
-      return g_("einsum", {x, table(n_, dims[dims.size() - 2], dims.back(), count, parts)},
-                equation("...jp,jpkc->...kc"));
+      return g_("einsum", {x, table(n_, given, dims.back(), count, parts)}, equation("...jp,jpkc->...kc"));
     const Dim n1 = factor, n2 = n_.integer() / factor;
     Shape split(dims.begin(), dims.end() - 2);
-    if (const int64_t missing = n_.integer() - dims[dims.size() - 2].integer(); missing > 0) {
+    if (const int64_t missing = n_.integer() - given.integer(); missing > 0) {
       std::vector<int64_t> low(dims.size(), 0), high = low;
       high[dims.size() - 2] = missing;
       x = g_("pad", {x}, {{"low", ints(low)}, {"high", ints(high)}});
@@ -59,10 +57,10 @@ class Transform {
 
  private:
   static AttrMap equation(const char *text) { return {{"equation", text}}; }
-  // The largest factor that is not more than the other; 1: the length is small, prime or not known.
+  // The largest factor that is not more than the other; 1: the length is small or prime, or all are to be summed.
   int64_t smaller_factor() const {
     constexpr int64_t small = 32;
-    if (!n_.is_integer() || n_.integer() < small) return 1;
+    if (direct_ || n_.integer() < small) return 1;
     auto factor = static_cast<int64_t>(std::sqrt(static_cast<double>(n_.integer())));
     while (n_.integer() % factor) --factor;
     return factor;
@@ -110,10 +108,17 @@ class Transform {
   const Dim n_;
   const int sign_;
   const DType dtype_;
+  const bool direct_;
 };
 
 Status require_norm(const InferContext &c) { return require_word(c, "norm", {"backward", "ortho", "forward"}); }
 Dim half(const Dim &n) { return floor_div(n, 2) + 1; }
+
+// The order of sums must not depend on whether a length is known, and one that is not has no factors to go by.
+Status require_known(const InferContext &c, const Dim &n) {
+  if (n.is_integer() || c.attr("direct").boolean()) return {};
+  return c.fail("the length is ", n.text(), ", expected a number, or `direct`: n^2 of time and memory");
+}
 
 // For reference kernels.
 template <class Wide>
@@ -149,6 +154,7 @@ Status infer_rfft(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(require_norm(c));
   if (x.rank() == 0) return c.fail("x is ", x.text(), ", expected [..., n]");
+  KILN_TRY(require_known(c, x.dims.back()));
   KILN_TRY(require_at_most(c, 1, x.dims.back(), "1 <= the last dim of x"));
   Shape shape = x.dims;
   shape.back() = half(x.dims.back());
@@ -159,9 +165,10 @@ Status infer_rfft(InferContext &c) {
 
 Status decompose_rfft(DecomposeContext &c) {
   const TensorType x = c.type(c.node.inputs[0]);
-  Transform transform(c, x.dims.back(), -1, x.dtype);
+  const Dim &n = x.dims.back();
+  Transform transform(c, n, -1, x.dtype, c.attr("direct").boolean());
   const ValueId column = transform.g()("unsqueeze", {c.node.inputs[0]}, {{"dims", ints({-1})}});
-  return transform.g().give({transform.scaled(transform(column, half(x.dims.back()), 2))});
+  return transform.g().give({transform.scaled(transform(column, n, half(n), 2))});
 }
 
 Status reference_rfft(ReferenceContext &c) {
@@ -191,6 +198,7 @@ Status infer_irfft(InferContext &c) {
   const Dim &rows = x.dims[x.rank() - 2];
   Dim n = c.attr("n").dim();
   if (n.is(-1)) n = (rows - 1) * 2;
+  KILN_TRY(require_known(c, n));
   KILN_TRY(require_at_most(c, 1, n, "1 <= n"));
   KILN_TRY(c.require_equal(rows, half(n), str_cat("x dim ", x.rank() - 2, " and n / 2 + 1")));
   Shape shape(x.dims.begin(), x.dims.end() - 1);
@@ -204,13 +212,14 @@ Status infer_irfft(InferContext &c) {
 Status decompose_irfft(DecomposeContext &c) {
   const TensorType x = c.type(c.node.inputs[0]);
   const Dim n = c.node.results[0].dims.back();
-  Transform transform(c, n, 1, x.dtype);
+  const Dim rows = n.is_integer() ? half(n) : x.dims[x.rank() - 2];
+  Transform transform(c, n, 1, x.dtype, c.attr("direct").boolean());
   Composer &g = transform.g();
-  const ValueId place = g("iota", {}, {{"shape", AttrValue(Shape{x.dims[x.rank() - 2], 1})}, {"dim", 0}});
+  const ValueId place = g("iota", {}, {{"shape", AttrValue(Shape{rows, 1})}, {"dim", 0}});
   const ValueId mirrored = g("remainder", {g("mul", {place, g.number(place, 2)}), g.count(place, n)});
   const ValueId counts = g(
       "where", {g("eq", {mirrored, g.number(place, 0)}), g.number(c.node.inputs[0], 1), g.number(c.node.inputs[0], 2)});
-  const ValueId y = transform(g("mul", {c.node.inputs[0], counts}), n, 1);
+  const ValueId y = transform(g("mul", {c.node.inputs[0], counts}), rows, n, 1);
   return g.give({transform.scaled(g("squeeze", {y}, {{"dims", ints({-1})}}))});
 }
 
@@ -275,7 +284,7 @@ Status decompose_stft(DecomposeContext &c) {
   const int64_t n = c.attr("n_fft").i64();
   ValueId x = c.node.inputs[0];
   const TensorType type = c.type(x);
-  Transform transform(c, n, -1, type.dtype);
+  Transform transform(c, n, -1, type.dtype, /*direct=*/false);
   Composer &g = transform.g();
   if (c.attr("center").boolean()) {
     std::vector<int64_t> ends(type.rank(), 0);
@@ -284,7 +293,7 @@ Status decompose_stft(DecomposeContext &c) {
   }
   x = g("unfold", {x}, {{"dim", -1}, {"size", n}, {"step", hop_of(c.node.attrs)}});
   if (c.node.inputs.size() == 2) x = g("mul", {x, c.node.inputs[1]});
-  const ValueId y = transform(g("unsqueeze", {x}, {{"dims", ints({-1})}}), bins_of(c.node.attrs), 2);
+  const ValueId y = transform(g("unsqueeze", {x}, {{"dims", ints({-1})}}), n, bins_of(c.node.attrs), 2);
   std::vector<int64_t> order;
   for (int64_t d = 0; d < static_cast<int64_t>(type.rank()) + 2; ++d) order.push_back(d);
   std::swap(order[order.size() - 3], order[order.size() - 2]);
@@ -329,6 +338,7 @@ void samples_rfft(SampleSink &out) {
   sample("two_factors", {3, 60}, "ortho");
   sample("no_rows", {0, 8}, "backward");
   sample("symbolic", {sym("b"), sym("n")}, "backward", {{"b", 2}, {"n", 12}});
+  out.back().attrs["direct"] = true;
   sample("symbolic_rows", {sym("b"), 35}, "forward", {{"b", 3}});
 }
 
@@ -347,6 +357,7 @@ void samples_irfft(SampleSink &out) {
   sample("two_factors", {18, 2}, "forward", 35);
   sample("no_rows", {0, 5, 2}, "backward");
   sample("symbolic", {sym("b"), m, 2}, "backward", 2 * m - 1, {{"b", 2}, {"m", 6}});
+  out.back().attrs["direct"] = true;
 }
 
 void samples_stft(SampleSink &out) {
@@ -369,6 +380,12 @@ void samples_stft(SampleSink &out) {
 AttrDef norm_attr(std::string_view doc) {
   return {.name = "norm", .doc = doc, .kind = AttrKind::text, .fallback = "backward"};
 }
+AttrDef direct_attr() {
+  return flag("direct",
+              "each element is the sum of n products, whatever factors n has: as a length must be computed that is not "
+              "known when it is compiled",
+              false);
+}
 constexpr std::string_view forward_norm = "what is divided by: 'backward', 1; 'ortho', sqrt(n); 'forward', n";
 
 const Op records[] = {
@@ -376,12 +393,11 @@ const Op records[] = {
       .doc =
           "The discrete Fourier transform of the last dim, of real numbers: the complex elements 0 to n / 2 as pairs, "
           "the real part first; the others are their conjugates. The sum of x[j] e^(-2 pi i j k / n). A "
-          "length n that is prime, or not known when it is compiled, takes n^2 of time and memory; one of factors a "
-          "and "
-          "b about n (a + b). Kiln has no complex type.",
+          "length n of factors a and b takes about n (a + b) of time and memory; one that is prime, and any with "
+          "`direct`, n^2. Kiln has no complex type.",
       .args = {{"x", "[..., n]", float_types}},
       .result_names = {"y"},
-      .attrs = {norm_attr(forward_norm)},
+      .attrs = {norm_attr(forward_norm), direct_attr()},
       .infer = infer_rfft},
      {.decompose = decompose_rfft,
       .reference = reference_rfft,
@@ -397,7 +413,8 @@ const Op records[] = {
                  .doc = "how many; -1: the even number of the two that x can be of",
                  .kind = AttrKind::dim,
                  .fallback = Dim(-1)},
-                norm_attr("what is divided by: 'backward', n; 'ortho', sqrt(n); 'forward', 1")},
+                norm_attr("what is divided by: 'backward', n; 'ortho', sqrt(n); 'forward', 1"),
+                direct_attr()},
       .infer = infer_irfft},
      {.decompose = decompose_irfft,
       .reference = reference_irfft,

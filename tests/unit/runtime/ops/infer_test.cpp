@@ -159,7 +159,9 @@ TEST(Infer, ChecksOtherViews) {
 
 TEST(Infer, ChecksTransforms) {
   const Dim n = sym("n");
-  EXPECT_EQ(inferred("rfft", {f32({3, n})}), "f32[3, n // 2 + 1, 2]");
+  EXPECT_EQ(inferred("rfft", {f32({3, n})}, {{"direct", true}}), "f32[3, n // 2 + 1, 2]");
+  EXPECT_EQ(inferred("rfft", {f32({3, n})}),
+            "[rfft] the length is n, expected a number, or `direct`: n^2 of time and memory");
   EXPECT_EQ(inferred("irfft", {f32({3, 5, 2})}), "f32[3, 8]");
   EXPECT_EQ(inferred("irfft", {f32({5, 2})}, {{"n", Dim(9)}}), "f32[9]");
   EXPECT_EQ(inferred("stft", {f32({3, 16})}, {{"n_fft", 8}, {"hop", 4}}), "f32[3, 5, 5, 2]");
