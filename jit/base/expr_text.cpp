@@ -83,7 +83,7 @@ void print(const Expr &e, std::string &out) {
         std::string text = term.text();
         if (&term == &e.operands()[0])
           out += text;
-        else if (text[0] == '-')
+        else if (text[0] == '-' && !text.starts_with("-9223372036854775808"))  // which is no number without its sign
           out += " - " + text.substr(1);
         else
           out += " + " + text;

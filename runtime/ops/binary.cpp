@@ -117,14 +117,14 @@ const Op records[] = {
          .reference = reference_of_numbers<[](ReferenceContext &, auto a, auto b) { return smaller(a, b); }, In::own>,
          .gradient = by_rule("a, b", Ties::even),
          .samples = samples_arithmetic}),
-    binary(
-        "remainder",
-        "What a division rounded down leaves, exactly: of b's sign; an integer zero divisor is an error of the call.",
-        numeric_types,
-        {.lower = lower_as<Core::rem>,
-         .reference = reference_of_quotients<remainder_of, In::own>,
-         .gradient = by_rule("a, b"),
-         .samples = samples_remainder}),
+    binary("remainder",
+           "What a division rounded down leaves, exactly: of b's sign, but 0 of a's; an integer zero divisor is an "
+           "error of the call.",
+           numeric_types,
+           {.lower = lower_as<Core::rem>,
+            .reference = reference_of_quotients<remainder_of, In::own>,
+            .gradient = by_rule("a, b"),
+            .samples = samples_remainder}),
 };
 
 }  // namespace

@@ -28,8 +28,9 @@ Status lower_floor_divide(LowerContext &c) {
     const Term left = rest(a, b);
     if (!is_float(a)) return a / b - is_rounded_up(left, b).as(a.type());
     // A multiple of b over b is an integer, but for what rounding adds.
-    const Term truncated = ((a - left) / b).op(Core::round);
-    return select(b == 0, a / b, truncated - is_rounded_up(left, b).as(a.type()));
+    const Term truncated = ((a - left) / b).op(Core::round), quotient = a / b;
+    const Term whole = truncated - is_rounded_up(left, b).as(a.type());
+    return select(b == 0, quotient, with_sign_of(abs(whole), quotient));  // of 0, too
   }>(c);
 }
 
@@ -45,7 +46,7 @@ constexpr auto floor_of_quotient = [](ReferenceContext &, auto a, auto b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (b == 0) return a / b;
     const T left = std::fmod(a, b);
-    return std::round((a - left) / b) - (left != 0 && (left < 0) != (b < 0) ? 1 : 0);
+    return std::copysign(std::round((a - left) / b) - (left != 0 && (left < 0) != (b < 0) ? 1 : 0), a / b);
   } else {
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return sub<T>(0, a);
     return static_cast<T>(a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0));

@@ -17,7 +17,9 @@ Result<ValueId> DecomposeContext::scalar(DType dtype, double value) {
 }
 
 Result<ValueId> DecomposeContext::count(DType dtype, const Dim &value) {
-  if (value.is_integer()) return scalar(dtype, static_cast<double>(value.integer()));
+  constexpr int64_t most = int64_t{1} << 53;  // that a number holds
+  if (value.is_integer() && value.integer() >= -most && value.integer() <= most)
+    return scalar(dtype, static_cast<double>(value.integer()));
   return add("size", {}, {{"value", value}, {"dtype", dtype}});
 }
 

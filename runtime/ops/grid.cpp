@@ -247,8 +247,8 @@ Status reference_affine_grid(ReferenceContext &c) {
       const auto o = static_cast<long double>(at[d]), size = static_cast<long double>(y.shape[d]);
       if (!c.attr("align_corners").boolean())
         sum += row[j] * ((2 * o + 1) / size - 1);
-      else if (size > 1)
-        sum += row[j] * (2 * o / (size - 1) - 1);
+      else
+        sum += row[j] * (size > 1 ? 2 * o / (size - 1) - 1 : 0);
     }
     y.f[static_cast<size_t>(k)] = static_cast<double>(sum);
   }

@@ -89,7 +89,10 @@ Status infer_pad(InferContext &c) {
     KILN_TRY(require_at_most(c, 0, shape[d], str_cat("0 <= padded x dim ", d)));
     if (const int64_t most = std::max(low, high); most > 0 && how != Around::constant) {
       const Dim needed = how == Around::reflect ? Dim(most) + 1 : how == Around::circular ? Dim(most) : Dim(1);
-      KILN_TRY(require_at_most(c, needed, x.dims[d], str_cat("at least ", needed.text(), " elements along x dim ", d)));
+      KILN_TRY(
+          require_at_most(c, needed, x.dims[d],
+                          str_cat("at least ", needed.text(), " elements along x dim ", d, " for mode '",
+                                  c.attr("mode").text_value(), "' and ", most == low ? "low" : "high", " ", most)));
     }
   }
   c.results = {make_type(x.dtype, std::move(shape))};

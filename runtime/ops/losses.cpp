@@ -52,7 +52,9 @@ Status decompose_huber(DecomposeContext &c) {
   Composer g(c);
   const ValueId size = distance(c, g);
   const double delta = c.attr("delta").f64();
-  return give_reduced(c, g, g("mul", {compose_rounded(g, size, delta), g.number(size, delta)}));
+  const ValueId parabola = g("mul", {g("mul", {size, size}), g.number(size, 0.5)});
+  const ValueId line = g("mul", {g("sub", {size, g.number(size, delta / 2)}), g.number(size, delta)});
+  return give_reduced(c, g, g("where", {g("lt", {size, g.number(size, delta)}), parabola, line}));
 }
 
 // -(t log(p) + (1 - t) log(1 - p)), with logarithms of at least -100, so that a sure mistake has a finite loss.
@@ -127,7 +129,8 @@ Status reference_bce_with_logits(ReferenceContext &c) {
       const auto element = [&](size_t k) { return Wide(operands[k]->f[static_cast<size_t>(at[k])]); };
       const Wide x = element(0), t = element(1);
       const Wide log_sigmoid = smaller(x, Wide(0)) - std::log1p(std::exp(-std::abs(x)));
-      losses.push_back(element(2) * ((1 - t) * x - (1 + (element(3) - 1) * t) * log_sigmoid));
+      const Wide rise = c.inputs.size() > 3 ? 1 + (element(3) - 1) * t : Wide(1);
+      losses.push_back(element(2) * ((1 - t) * x - rise * log_sigmoid));
     });
     store_losses(c, losses, static_cast<Wide>(losses.size()));
     return {};

@@ -149,11 +149,13 @@ Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
     const auto count = static_cast<Wide>(width);
-    for (size_t begin = 0, row = 0; begin < x.f.size(); begin += width, ++row) {
-      Wide mean = 0, square = 0;
-      for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k] / count;
-      for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean) / count;
-      const Wide inverse = 1 / std::sqrt(square + c.attr("eps").f64());
+    const size_t rows = width > 0 ? x.f.size() / width : c.results.back().f.size();
+    for (size_t begin = 0, row = 0; row < rows; begin += width, ++row) {
+      Wide mean = 0, square = 0;  // NaN of nothing
+      for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k];
+      if (centre) mean /= count;
+      for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean);
+      const Wide inverse = 1 / std::sqrt(square / count + c.attr("eps").f64());
       if (c.results.size() > 1) c.results.back().f[row] = static_cast<double>(inverse);
       if (c.results.size() > 2) c.results[1].f[row] = static_cast<double>(mean);
       for (size_t k = 0; k < width; ++k) {

@@ -142,8 +142,10 @@ Status decompose_last_dims(DecomposeContext &c) {
   std::vector<int64_t> last, first;
   for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d)
     (d < static_cast<int64_t>(dims.size()) - axes ? first : last).push_back(d);
-  s.mean = s.statistic(0);
-  s.rstd = s.statistic(s.operands.statistics - 1);
+  Shape sets = dims;  // a dim of a statistic may be a symbol, which must be 1 at a call
+  std::fill(sets.end() - static_cast<ptrdiff_t>(axes), sets.end(), Dim(1));
+  s.mean = s.reshape(s.statistic(0), sets);
+  s.rstd = s.reshape(s.statistic(s.operands.statistics - 1), sets);
   const ValueId normal = s.normal(s.x);
   const ValueId gradient = s.scaled_dy(Shape(dims.end() - static_cast<ptrdiff_t>(axes), dims.end()));
   return s.give(s.dx(gradient, normal, last), normal, first);

@@ -212,7 +212,8 @@ const Op records[] = {
           "y[k] = x[indices[0][k], indices[1][k], ...], for each index k of the indices: they stand for as many dims "
           "of x, from `dim` on, and their shape takes the place of these.",
       .flags = op_flags::moves,
-      .args = {{"x", "any shape", any_type}, indices_arg("indices", "broadcast together; none is below 0", Arity::variadic)},
+      .args = {{"x", "any shape", any_type},
+               indices_arg("indices", "broadcast together; none is below 0", Arity::variadic)},
       .result_names = {"y"},
       .attrs = {dim_attr("the first dim that an index stands for", 0)},
       .infer = infer_index},

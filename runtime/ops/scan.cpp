@@ -11,7 +11,7 @@ Result<Dim> checked_turns(InferContext &c, const ScanOperands &operands) {
   const bool given = !turns.is(-1);
   if (operands.sequences == 0) {
     if (!given) return c.fail("turns is -1 and no operand is a sequence; expected how many turns there are");
-    KILN_TRY(require_shape(c, {&turns, 1}, "turns"));
+    KILN_TRY(require_at_most(c, 0, turns, "0 <= turns"));
     return turns;
   }
   const Dim &length = c.inputs[operands.carried].dims[0];

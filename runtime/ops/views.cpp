@@ -68,7 +68,7 @@ Status infer_unfold(InferContext &c) {
   KILN_ASSIGN(const int64_t dim, c.axis(c.attr("dim").i64(), x.rank(), "dim"));
   const int64_t size = c.attr("size").i64(), step = slice_step(c.attrs);
   if (size < 0) return c.fail("size is ", size, ", expected at least 0");
-  if (step < 1) return c.fail("step is ", step, ", expected at least 1");
+  if (step < 1) return c.fail("step is ", c.attr("step").i64(), ", expected at least 1");
   Shape shape = x.dims;
   Dim &count = shape[static_cast<size_t>(dim)];
   KILN_TRY(require_at_most(c, size, count, str_cat("size <= x dim ", dim)));

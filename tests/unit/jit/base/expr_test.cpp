@@ -71,7 +71,7 @@ TEST(Expr, AShortTextOfAHugeExpressionIsRefused) {
   for (int i = 0; i < 12; ++i) text += " / 85 * 97 / 13 * n";  // each repeats what stands before it several times
   Status refused = Expr::parse(text).status();
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_NE(refused.message().find("takes more than 65536 characters when it is simplified"), std::string::npos)
+  EXPECT_NE(refused.message().find("takes more than 131072 characters when it is simplified"), std::string::npos)
       << refused.message();
 }
 
@@ -420,6 +420,15 @@ TEST(Expr, RulesKeepTheValueOfRandomExpressions) {
     ASSERT_EQ(parsed(symbols.text()), symbols) << "seed " << seed << ": " << symbols.text();
     ASSERT_LE(e.lower_bound().value_or(expected), expected) << "seed " << seed << ": " << e.text();
     ASSERT_GE(e.upper_bound().value_or(expected), expected) << "seed " << seed << ": " << e.text();
+  }
+}
+
+TEST(Expr, TheSmallestNumberReadsBackWhereverItStands) {
+  const Expr least = INT64_MIN, n = Expr::symbol("n");
+  for (const Expr &e : {least, n + least, n * least, n + Expr::symbol("m") * least, floor_div(n, 3) * least + 1}) {
+    const Result<Expr> read = Expr::parse(e.text());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, e) << e.text();
   }
 }
 
