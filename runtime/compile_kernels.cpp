@@ -1,4 +1,3 @@
-#include <cstring>
 #include <map>
 #include <unordered_map>
 
@@ -95,7 +94,7 @@ Status explained(Status status, const LoweredGraphs &graphs, const Kernels &kern
 
 void share_equal_code(std::vector<Image> &images) {
   const auto less = [](const Bytes *a, const Bytes *b) {
-    return a->size() != b->size() ? a->size() < b->size() : std::memcmp(a->data(), b->data(), a->size()) < 0;
+    return a->size() != b->size() ? a->size() < b->size() : *a < *b;
   };
   std::map<const Bytes *, std::shared_ptr<const Bytes>, decltype(less)> known(less);
   for (Image &image : images) image.code = known.try_emplace(image.code.get(), image.code).first->second;
