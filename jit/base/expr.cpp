@@ -97,7 +97,7 @@ Expr ExprBuilder::make(Expr::Node n) {
   size_t nodes = 1;
   for (const Expr &e : n.operands) {
     h = mix(h, hash_of(e));
-    size += 25;  // " + (" and ")"; the digits of an integer
+    size += 5;  // " + (" and ")"
     nodes += e.nodes();
     if (const Expr::Node *child = node(e)) {
       n.has_axis |= child->has_axis;
@@ -105,6 +105,8 @@ Expr ExprBuilder::make(Expr::Node n) {
       n.has_symbol |= child->has_symbol;
       n.depth = std::max(n.depth, static_cast<uint16_t>(std::min(child->depth + 1, 0xffff)));
       size += child->size;
+    } else {
+      size += 20;  // the digits of an integer
     }
   }
   n.size = static_cast<uint32_t>(std::min<uint64_t>(size, 0xffffffff));

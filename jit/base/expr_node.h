@@ -17,7 +17,7 @@ namespace kiln {
 
 // Limits of what is read: of the text, and of the simplified expression's, so that all that is read can be written and
 // read again.
-inline constexpr size_t longest_text = 128 << 10;
+inline constexpr size_t longest_text = 64 << 10;
 inline constexpr int deepest_text = 200;
 
 inline constexpr int64_t no_lower = std::numeric_limits<int64_t>::min();  // unbounded below; also where sums saturate

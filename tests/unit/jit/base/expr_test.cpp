@@ -64,6 +64,8 @@ TEST(Expr, TheSmallestIntegerReadsBack) {
   EXPECT_EQ(parsed("-9223372036854775808"), Expr(INT64_MIN));
   EXPECT_EQ(parsed("n*(-9223372036854775808)").text(), "-9223372036854775808*n");
   EXPECT_EQ(parsed("-9223372036854775808*n"), sym("n") * Expr(INT64_MIN));
+  for (const Expr &e : {sym("n") + INT64_MIN, sym("n") + sym("m") * INT64_MIN, floor_div(sym("n"), 3) * INT64_MIN + 1})
+    EXPECT_EQ(parsed(e.text().c_str()), e) << e.text();
 }
 
 TEST(Expr, AShortTextOfAHugeExpressionIsRefused) {
@@ -71,7 +73,7 @@ TEST(Expr, AShortTextOfAHugeExpressionIsRefused) {
   for (int i = 0; i < 12; ++i) text += " / 85 * 97 / 13 * n";  // each repeats what stands before it several times
   Status refused = Expr::parse(text).status();
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_NE(refused.message().find("takes more than 131072 characters when it is simplified"), std::string::npos)
+  EXPECT_NE(refused.message().find("takes more than 65536 characters when it is simplified"), std::string::npos)
       << refused.message();
 }
 
@@ -420,15 +422,6 @@ TEST(Expr, RulesKeepTheValueOfRandomExpressions) {
     ASSERT_EQ(parsed(symbols.text()), symbols) << "seed " << seed << ": " << symbols.text();
     ASSERT_LE(e.lower_bound().value_or(expected), expected) << "seed " << seed << ": " << e.text();
     ASSERT_GE(e.upper_bound().value_or(expected), expected) << "seed " << seed << ": " << e.text();
-  }
-}
-
-TEST(Expr, TheSmallestNumberReadsBackWhereverItStands) {
-  const Expr least = INT64_MIN, n = Expr::symbol("n");
-  for (const Expr &e : {least, n + least, n * least, n + Expr::symbol("m") * least, floor_div(n, 3) * least + 1}) {
-    const Result<Expr> read = Expr::parse(e.text());
-    ASSERT_TRUE(read.ok()) << read.status().message();
-    EXPECT_EQ(*read, e) << e.text();
   }
 }
 
