@@ -255,18 +255,19 @@ std::vector<AttrDef> step_attrs(size_t n, AttrDef more) {
 }
 template <size_t n>
 Op of_input(std::string_view name) {
-  return {{.name = name,
-           .doc = "The gradient of a convolution's x, by that of its result. Computed with zeros between and around dy's "
-                  "elements, which make NaN of what is not finite.",
-           .args = {{"weight", "[O, C / groups, KW], and KH, KD before that, which are numbers", float_types},
-                    {"dy", layout_doc(n), float_types}},
-           .result_names = {"dx"},
-           .attrs = step_attrs(n, list("size", "of x's dims of space", AttrKind::dim)),
-           .infer = infer_input},
-          {.decompose = decompose_input,
-           .reference = reference_backward,
-           .gradient = through_decomposition(),
-           .samples = [](SampleSink &out) { samples_backward(out, n, true); }}};
+  return {
+      {.name = name,
+       .doc = "The gradient of a convolution's x, by that of its result. Computed with zeros between and around dy's "
+              "elements, which make NaN of what is not finite.",
+       .args = {{"weight", "[O, C / groups, KW], and KH, KD before that, which are numbers", float_types},
+                {"dy", layout_doc(n), float_types}},
+       .result_names = {"dx"},
+       .attrs = step_attrs(n, list("size", "of x's dims of space", AttrKind::dim)),
+       .infer = infer_input},
+      {.decompose = decompose_input,
+       .reference = reference_backward,
+       .gradient = through_decomposition(),
+       .samples = [](SampleSink &out) { samples_backward(out, n, true); }}};
 }
 template <size_t n>
 Op of_weight(std::string_view name) {

@@ -382,8 +382,8 @@ AttrDef norm_attr(std::string_view doc) {
 }
 AttrDef direct_attr() {
   return flag("direct",
-              "each element is the sum of n products, whatever factors n has: as a length must be computed that is not "
-              "known when it is compiled",
+              "each element is the sum of n products, whatever factors n has; a length that is not known when it is "
+              "compiled needs it",
               false);
 }
 constexpr std::string_view forward_norm = "what is divided by: 'backward', 1; 'ortho', sqrt(n); 'forward', n";

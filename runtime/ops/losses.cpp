@@ -21,14 +21,6 @@ Status give_reduced(DecomposeContext &c, Composer &g, ValueId loss) {
   return g.give({is_reduced(reduction) ? g(reduction.text_value(), {loss}) : loss});
 }
 
-// |x - target| where it is more than `knee`; below it a parabola that meets this line, as steep there.
-ValueId compose_rounded(Composer &g, ValueId size, double knee) {
-  const ValueId half = g.number(size, 0.5), at = g.number(size, knee);
-  const ValueId parabola = g("div", {g("mul", {half, g("mul", {size, size})}), at});
-  const ValueId line = g("sub", {size, g.number(size, knee / 2)});
-  return g("where", {g("lt", {size, at}), parabola, line});
-}
-
 ValueId distance(DecomposeContext &c, Composer &g) {
   return g("abs", {g("sub", {c.node.inputs[0], c.node.inputs[1]})});
 }
@@ -46,7 +38,11 @@ Status decompose_smooth_l1(DecomposeContext &c) {
   Composer g(c);
   const ValueId size = distance(c, g);
   const double beta = c.attr("beta").f64();
-  return give_reduced(c, g, beta == 0 ? size : compose_rounded(g, size, beta));
+  if (beta == 0) return give_reduced(c, g, size);
+  const ValueId half = g.number(size, 0.5), at = g.number(size, beta);
+  const ValueId parabola = g("div", {g("mul", {half, g("mul", {size, size})}), at});
+  const ValueId line = g("sub", {size, g.number(size, beta / 2)});
+  return give_reduced(c, g, g("where", {g("lt", {size, at}), parabola, line}));
 }
 Status decompose_huber(DecomposeContext &c) {
   Composer g(c);

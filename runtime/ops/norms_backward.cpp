@@ -126,13 +126,17 @@ int64_t axes_of(const AttrMap &attrs) {
   return axes == attrs.end() ? 1 : axes->second.i64();
 }
 
+// Of the statistics: x's, but 1 of the last `axes`.
+Shape sets_of(Shape dims, int64_t axes) {
+  std::fill(dims.end() - static_cast<ptrdiff_t>(axes), dims.end(), Dim(1));
+  return dims;
+}
+
 Status infer_last_dims(InferContext &c) {
   const int64_t axes = axes_of(c.attrs), rank = static_cast<int64_t>(c.inputs[0].rank());
   if (axes < 1 || axes > rank) return c.fail("axes is ", axes, ", expected 1 to ", rank, ", the dims of x");
-  Shape sets = c.inputs[0].dims;
-  const Shape parameters(sets.end() - static_cast<ptrdiff_t>(axes), sets.end());
-  std::fill(sets.end() - static_cast<ptrdiff_t>(axes), sets.end(), Dim(1));
-  return infer_backward(c, sets, parameters);
+  const Shape &dims = c.inputs[0].dims;
+  return infer_backward(c, sets_of(dims, axes), Shape(dims.end() - static_cast<ptrdiff_t>(axes), dims.end()));
 }
 
 Status decompose_last_dims(DecomposeContext &c) {
@@ -142,8 +146,7 @@ Status decompose_last_dims(DecomposeContext &c) {
   std::vector<int64_t> last, first;
   for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d)
     (d < static_cast<int64_t>(dims.size()) - axes ? first : last).push_back(d);
-  Shape sets = dims;  // a dim of a statistic may be a symbol, which must be 1 at a call
-  std::fill(sets.end() - static_cast<ptrdiff_t>(axes), sets.end(), Dim(1));
+  const Shape sets = sets_of(dims, axes);  // where an operand may have a symbol, which must be 1 at a call
   s.mean = s.reshape(s.statistic(0), sets);
   s.rstd = s.reshape(s.statistic(s.operands.statistics - 1), sets);
   const ValueId normal = s.normal(s.x);

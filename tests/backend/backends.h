@@ -132,4 +132,14 @@ inline std::vector<Backend> backends() {
   return all;
 }
 
+// The graph as it is.
+inline Backend reference() {
+  return {"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}};
+}
+inline std::vector<Backend> backends_and_reference() {
+  std::vector<Backend> all = backends();
+  all.push_back(reference());
+  return all;
+}
+
 }  // namespace kiln::testing

@@ -18,15 +18,9 @@ Result<std::vector<TensorData>> run(const Backend &backend, std::string_view op,
   return backend.run(made);
 }
 
-std::vector<Backend> all_backends() {
-  std::vector<Backend> all = backends();
-  all.push_back({"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}});
-  return all;
-}
-
 // The first result of every backend that runs the op.
 void expect_everywhere(std::string_view op, const Sample &sample, const std::vector<double> &y) {
-  for (const Backend &backend : all_backends()) {
+  for (const Backend &backend : backends_and_reference()) {
     if (backend.excluded.contains(op)) continue;
     const Result<std::vector<TensorData>> got = run(backend, op, sample);
     ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
@@ -83,7 +77,7 @@ TEST(Corners, AnInfiniteThetaTimesTheMiddleOfOneRowIsNaN) {
 
 TEST(Corners, StatisticsOfNothingAreNaN) {
   for (const std::string op : {"layer_norm", "rms_norm"})
-    for (const Backend &backend : all_backends()) {
+    for (const Backend &backend : backends_and_reference()) {
       const Result<std::vector<TensorData>> got =
           run(backend, op, {.inputs = {f32({2, sym("n")})}, .attrs = {{"statistics", true}}, .sizes = {{"n", 0}}});
       ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();

@@ -24,8 +24,7 @@ class Extremes : public ::testing::TestWithParam<Taken> {};
 
 TEST_P(Extremes, OfAnAttributeMeanWhatTheySay) {
   const auto &[op, attrs, x, y] = GetParam();
-  std::vector<Backend> all = backends();
-  all.push_back({"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}});
+  const std::vector<Backend> all = backends_and_reference();
   for (const bool known : {true, false}) {
     Shape dims(x.shape.begin(), x.shape.end());
     std::map<std::string, int64_t> sizes;

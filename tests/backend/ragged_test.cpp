@@ -24,7 +24,7 @@ Result<Case> bags(const std::string &mode, std::vector<int64_t> offsets) {
 
 std::vector<Backend> all_backends() {
   std::vector<Backend> all = compiled_backends();
-  all.push_back({"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}});
+  all.push_back(reference());
   return all;
 }
 

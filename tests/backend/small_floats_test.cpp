@@ -61,8 +61,7 @@ TEST(SmallFloats, AccumulationsRoundOnce) {
                                                  dim, R"("dtype": ")", name_of(to), R"("}})"),
                                          1),
                                 {from_reference(one)});
-      std::vector<Backend> all = backends();
-      all.push_back({"reference", [](const Case &c) { return run_on_reference(*c.graph, c.arguments); }, {}});
+      const std::vector<Backend> all = backends_and_reference();
       for (const Backend &backend : all) {
         const Result<std::vector<TensorData>> got = backend.run(made);
         ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
