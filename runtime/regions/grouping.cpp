@@ -10,21 +10,47 @@
 namespace kiln {
 namespace {
 
+// A list for each of some numbers, in one piece of memory. What they are made of is told twice: by calls of what
+// `tell` is given, with a number and one more for its list.
+class Lists {
+ public:
+  template <class Tell>
+  Lists(size_t count, const Tell &tell) : begins_(count + 1) {
+    tell([&](uint32_t number, uint32_t) { ++begins_[number + 1]; });
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    std::vector<uint32_t> next(begins_.begin(), begins_.end() - 1);
+    items_.resize(begins_.back());
+    tell([&](uint32_t number, uint32_t item) { items_[next[number]++] = item; });
+  }
+  std::span<const uint32_t> operator[](uint32_t number) const {
+    return std::span(items_).subspan(begins_[number], begins_[number + 1] - begins_[number]);
+  }
+
+ private:
+  std::vector<uint32_t> begins_, items_;
+};
+
+// The nodes that use each.
+Lists users_of(std::span<const std::vector<uint32_t>> uses) {
+  return Lists(uses.size(), [&](const auto &add) {
+    for (uint32_t node = 0; node < uses.size(); ++node)
+      for (const uint32_t used : uses[node]) add(used, node);
+  });
+}
+
 // A first grouping: runs the graph, a color as long as it goes. What has no color runs as soon as it can; a color, when
 // nothing but itself is missing for the rest of it. Where each waits for another, the first goes as far as it can.
 class Run {
  public:
   Run(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors)
-      : uses_(uses), colors_(colors), users_(uses.size()), missing_(uses.size()) {
+      : uses_(uses), colors_(colors), users_(users_of(uses)), missing_(uses.size()) {
     const uint32_t color_count = colors.empty() ? 1 : *std::ranges::max_element(colors) + 1;
     ready_.resize(color_count);
     awaited_.resize(color_count);
     for (uint32_t node = 0; node < uses.size(); ++node) {
       missing_[node] = static_cast<uint32_t>(uses[node].size());
-      for (const uint32_t used : uses[node]) {
-        users_[used].push_back(node);
+      for (const uint32_t used : uses[node])
         if (colors[used] != colors[node]) ++awaited_[colors[node]];
-      }
     }
     for (uint32_t node = 0; node < uses.size(); ++node)
       if (missing_[node] == 0) make_ready(node);
@@ -68,7 +94,7 @@ class Run {
 
   const std::span<const std::vector<uint32_t>> uses_;
   const std::span<const uint32_t> colors_;
-  std::vector<std::vector<uint32_t>> users_;
+  const Lists users_;
   std::vector<uint32_t> missing_;             // by node: uses that have not run
   std::vector<std::vector<uint32_t>> ready_;  // by color
   std::vector<uint64_t> awaited_;             // by color: uses of nodes of other colors that have not run
@@ -77,20 +103,26 @@ class Run {
   Grouping out_;
 };
 
+// Calls visit(a group, another that it uses), once for each use.
+template <class Visit>
+void for_each_crossing(std::span<const std::vector<uint32_t>> uses, const Grouping &grouping, const Visit &visit) {
+  for (uint32_t node = 0; node < uses.size(); ++node)
+    for (const uint32_t used : uses[node])
+      if (grouping.group_of[used] != grouping.group_of[node]) visit(grouping.group_of[node], grouping.group_of[used]);
+}
+
 // Numbers the groups that have nodes anew, in an order in which they can run: of those that can, the one whose first
 // node stands first.
 void renumber(std::span<const std::vector<uint32_t>> uses, Grouping &grouping) {
   std::vector<uint32_t> first(grouping.count, UINT32_MAX), missing(grouping.count), number(grouping.count);
-  std::vector<std::vector<uint32_t>> users(grouping.count);
   for (uint32_t node = 0; node < uses.size(); ++node) {
-    const uint32_t group = grouping.group_of[node];
-    first[group] = std::min(first[group], node);
-    for (const uint32_t used : uses[node]) {
-      if (grouping.group_of[used] == group) continue;
-      users[grouping.group_of[used]].push_back(group);
-      ++missing[group];
-    }
+    uint32_t &of_group = first[grouping.group_of[node]];
+    of_group = std::min(of_group, node);
   }
+  const Lists users(grouping.count, [&](const auto &add) {
+    for_each_crossing(uses, grouping, [&](uint32_t group, uint32_t used) { add(used, group); });
+  });
+  for_each_crossing(uses, grouping, [&](uint32_t group, uint32_t) { ++missing[group]; });
   using Ready = std::pair<uint32_t, uint32_t>;  // first node, group
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (uint32_t group = 0; group < grouping.count; ++group)
@@ -113,26 +145,20 @@ void renumber(std::span<const std::vector<uint32_t>> uses, Grouping &grouping) {
 class Merging {
  public:
   Merging(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors, const Grouping &grouping)
-      : groups_(grouping.count), order_(grouping.count) {
-    std::vector<std::pair<uint32_t, uint32_t>> crossing;  // a group, and one that it uses
-    for (uint32_t node = 0; node < uses.size(); ++node) {
-      const uint32_t group = grouping.group_of[node];
-      groups_[group].color = colors[node];
-      for (const uint32_t used : uses[node])
-        if (grouping.group_of[used] != group) crossing.emplace_back(group, grouping.group_of[used]);
-    }
-    std::ranges::stable_sort(crossing, {}, &std::pair<uint32_t, uint32_t>::first);
-    for (const auto &[group, used] : crossing) {
-      if (groups_[group].uses_end == 0) groups_[group].uses_begin = static_cast<uint32_t>(uses_.size());
-      uses_.push_back(used);
-      groups_[group].uses_end = static_cast<uint32_t>(uses_.size());
-    }
-    std::iota(order_.begin(), order_.end(), 0);
+      : uses_(grouping.count,
+              [&](const auto &add) {
+                for_each_crossing(uses, grouping, [&](uint32_t group, uint32_t used) { add(group, used); });
+              }),
+        into_(grouping.count),
+        next_(grouping.count, gone),
+        color_(grouping.count),
+        rank_(grouping.count) {
+    std::iota(into_.begin(), into_.end(), 0);
+    last_ = place_ = order_ = into_;
+    for (uint32_t node = 0; node < uses.size(); ++node) color_[grouping.group_of[node]] = colors[node];
     for (uint32_t group = 0; group < grouping.count; ++group) {
-      groups_[group].into = groups_[group].last = groups_[group].place = group;
-      const uint32_t color = groups_[group].color;
-      if (of_color_.size() <= color) of_color_.resize(color + 1);
-      of_color_[color].push_back(group);
+      if (of_color_.size() <= color_[group]) of_color_.resize(color_[group] + 1);
+      of_color_[color_[group]].push_back(group);
     }
   }
 
@@ -141,7 +167,7 @@ class Merging {
       if (of_color_[color].size() > 1) merge(color);
   }
   uint32_t now(uint32_t group) {  // what the group has become part of
-    while (groups_[group].into != group) group = groups_[group].into = groups_[groups_[group].into].into;
+    while (into_[group] != group) group = into_[group] = into_[into_[group]];
     return group;
   }
 
@@ -150,77 +176,70 @@ class Merging {
 
   void merge(uint32_t color) {
     const std::vector<uint32_t> &of_color = of_color_[color];
-    const auto place = [this](uint32_t group) { return groups_[group].place; };
+    const auto place = [this](uint32_t group) { return place_[group]; };
     const uint32_t first = place(*std::ranges::min_element(of_color, {}, place));
     const uint32_t last = place(*std::ranges::max_element(of_color, {}, place));
-    find_depths(color, first, last);
+    find_ranks(color, first, last);
     std::vector<uint32_t> at_depth;
-    for (const uint32_t number : of_color) {
-      const Group &group = groups_[number];
-      if (at_depth.size() <= group.depth) at_depth.resize(group.depth + 1, gone);
-      uint32_t &one = at_depth[group.depth];
+    for (const uint32_t group : of_color) {
+      const uint32_t depth = rank_[group] / 2;
+      if (at_depth.size() <= depth) at_depth.resize(depth + 1, gone);
+      uint32_t &one = at_depth[depth];
       if (one == gone)
-        one = number;
+        one = group;
       else
-        merge_into(one, number);
+        merge_into(one, group);
     }
-    if (std::ranges::count_if(of_color, [this](uint32_t group) { return groups_[group].into == group; }) !=
-        std::ssize(of_color))
-      order_again(color, first, last, at_depth.size());
+    if (std::ranges::any_of(of_color, [this](uint32_t group) { return into_[group] != group; }))
+      order_again(first, last, at_depth.size());
   }
 
   void merge_into(uint32_t one, uint32_t other) {
-    groups_[other].into = one;
-    groups_[groups_[one].last].next = other;
-    groups_[one].last = groups_[other].last;
+    into_[other] = one;
+    next_[last_[one]] = other;
+    last_[one] = last_[other];
   }
 
-  void find_depths(uint32_t color, uint32_t first, uint32_t last) {
+  // What lies before the first place has rank 0, and so has a group that uses itself until it is ranked. All that are
+  // one have its rank, so that nothing has to be sought for what they are part of: that takes most of the time there
+  // is.
+  void find_ranks(uint32_t color, uint32_t first, uint32_t last) {
+    std::ranges::fill(rank_, 0);
     for (uint32_t place = first; place <= last; ++place) {
       const uint32_t group = order_[place];
       if (group == gone) continue;
-      const bool outside = groups_[group].color != color;
+      const bool outside = color_[group] != color;
       uint32_t depth = 0;
-      for (uint32_t member = group; member != gone; member = groups_[member].next) {
-        for (uint32_t at = groups_[member].uses_begin; at < groups_[member].uses_end; ++at) {
-          uint32_t number = uses_[at];
-          if (groups_[number].into != number) number = now(number);
-          const Group &used = groups_[number];
-          if (number == group || used.place < first) continue;
-          depth = std::max(depth, used.depth + (used.color == color && outside ? 1 : 0));
-        }
-      }
-      groups_[group].depth = depth;
+      for (uint32_t member = group; member != gone; member = next_[member])
+        for (const uint32_t used : uses_[member]) depth = std::max(depth, (rank_[used] + outside) / 2);
+      for (uint32_t member = group; member != gone; member = next_[member]) rank_[member] = 2 * depth + !outside;
     }
   }
 
-  // Of what is left between the places, each behind what it uses: by depth and, of equal depth, the color last, for
-  // nothing else that lies as deep comes after it; else as before.
-  void order_again(uint32_t color, uint32_t first, uint32_t last, size_t depths) {
-    const auto rank = [&](const Group &group) { return 2 * size_t{group.depth} + (group.color == color ? 1 : 0); };
+  // Of what is left between the places, each behind what it uses: by rank, for nothing else that lies as deep comes
+  // after the color; else as before.
+  void order_again(uint32_t first, uint32_t last, size_t depths) {
     std::vector<uint32_t> begins(2 * depths + 3), left;
     for (uint32_t place = first; place <= last; ++place) {
       const uint32_t group = std::exchange(order_[place], gone);
-      if (group == gone || groups_[group].into != group) continue;
+      if (group == gone || into_[group] != group) continue;
       left.push_back(group);
-      ++begins[rank(groups_[group]) + 1];
+      ++begins[rank_[group] + 1];
     }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     for (const uint32_t group : left) {
-      const uint32_t place = first + begins[rank(groups_[group])]++;
-      order_[place] = group;
-      groups_[group].place = place;
+      place_[group] = first + begins[rank_[group]]++;
+      order_[place_[group]] = group;
     }
   }
 
-  // Of those that merged, the one counts that the others went into: their list begins with it.
-  struct Group {
-    uint32_t into = 0, place = 0, depth = 0, color = 0;
-    uint32_t uses_begin = 0, uses_end = 0;  // among uses_
-    uint32_t next = gone, last = 0;         // of those that are one: the next; of the first, the last one
-  };
-  std::vector<Group> groups_;    // by the number that each had first
-  std::vector<uint32_t> uses_;   // first numbers
+  // By the number that each group had first. Of those that merged, the one counts that the others went into: their list
+  // begins with it.
+  const Lists uses_;  // first numbers
+  std::vector<uint32_t> into_, place_;
+  std::vector<uint32_t> next_, last_;  // of those that are one: the next; of the first, the last one
+  std::vector<uint32_t> color_;
+  std::vector<uint32_t> rank_;   // while a color is merged: twice how deep it lies, and 1 if it has the color
   std::vector<uint32_t> order_;  // in which groups can run, with gaps
   std::vector<std::vector<uint32_t>> of_color_;
 };
