@@ -17,7 +17,9 @@ struct Tensor {
   DType dtype = DType::f32;
   Shape dims, strides;
   bool is_output = false;  // must be in memory when all is done
-  bool prepared = false;   // depends on parameters and constants alone (of inputs: is one)
+  // Of what no compute makes: it is a parameter or constant, or follows from these alone. Of an output: it may be made
+  // once a binding, if it follows from them.
+  bool prepared = false;
 };
 
 struct Program {  // computes in topological order

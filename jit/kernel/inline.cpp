@@ -93,7 +93,7 @@ class Inliner {
     for (const Program::Def &def : program_.defs) {
       const bool folds_away = !def.operands.empty() || is_free(def.compute.body);
       const bool is_constant = std::ranges::all_of(def.operands, [&](uint32_t t) { return constant_[t]; }) &&
-                               folds_away && !any_output(def.results) && !has_symbols(def.compute);
+                               folds_away && may_be_prepared(def.results) && !has_symbols(def.compute);
       for (uint32_t tensor : def.results) constant_[tensor] = is_constant;
     }
   }
@@ -158,7 +158,7 @@ class Inliner {
       item.compute.scan = -1;
     }
     drop_unused_operands(item);
-    item.prepared = !any_output(item.results) && !item.operands.empty() && !has_symbols(item.compute) &&
+    item.prepared = may_be_prepared(item.results) && !item.operands.empty() && !has_symbols(item.compute) &&
                     std::ranges::all_of(item.operands, [&](uint32_t t) { return prepared(t); });
     return item;
   }
@@ -262,6 +262,10 @@ class Inliner {
     return {.op = op, .type = type, .args = {a, b, c}, .immediate = 0, .access = {}, .expr = {}};
   }
 
+  bool may_be_prepared(std::span<const uint32_t> results) const {
+    return std::ranges::all_of(
+        results, [&](uint32_t t) { return !program_.tensors[t].is_output || program_.tensors[t].prepared; });
+  }
   bool prepared(uint32_t tensor) const {
     return maker_[tensor] == UINT32_MAX ? program_.tensors[tensor].prepared : items_[maker_[tensor]].prepared;
   }

@@ -84,8 +84,10 @@ void name_all(const Graph &keyed, Plan &plan) {
 std::string NodeNames::full(std::string_view name) const {
   // The longest part of it, up to a dot, that is a node's; what follows was added by inlining or decomposing.
   for (size_t end = name.size(); twin && end != name.npos; end = name.substr(0, end).rfind('.'))
-    if (const Node *node = twin->find(name.substr(0, end)))
-      return str_cat(prefix, own->nodes()[twin->position(node->id)].name, name.substr(end));
+    if (const Node *node = twin->find(name.substr(0, end)); node && node->kind == Node::Kind::op) {
+      const size_t place = twin->position(node->id) + own.size() - twin->nodes().size();  // op nodes are the last
+      return str_cat(prefix, whole->find(own[place])->name, name.substr(end));
+    }
   return str_cat(prefix, name);
 }
 

@@ -2,6 +2,9 @@
 // differently: it says where a node is in the graph that the key was made of, and has the names of whichever graph it
 // was last given.
 #pragma once
+#include <span>
+#include <string>
+
 #include "runtime/graph/graph.h"
 #include "runtime/plan/plan.h"
 
@@ -12,9 +15,10 @@ namespace kiln {
 struct NodeNames {
   const Graph &keyed;
   std::string prefix;  // that the names which are asked for lack: "cond.then_graph."
-  // Set: names are asked for as nodes of `twin`, or what they are made of, are called, and `own` has others for them;
-  // the two are equal otherwise.
-  const Graph *twin = nullptr, *own = nullptr;
+  // Set: names are asked for as op nodes of `twin`, or what they are made of, are called, which in `whole` are these
+  // nodes (ids), in their order.
+  const Graph *twin = nullptr, *whole = nullptr;
+  std::span<const uint32_t> own = {};
   // As `keyed` may have it, with the prefix.
   std::string full(std::string_view name) const;
   // What a decomposition made, "y.gather", is found as y. No path when it is nowhere: passes made it, and what they

@@ -51,10 +51,10 @@ const PieceParts::Numbers &PieceParts::add(const std::shared_ptr<const Artifact>
   return numbers;
 }
 
-Plan plan_of(const Piece &piece, const PieceParts::Numbers &numbers, std::span<const uint32_t> constants,
-             const NodeNames &outer) {
+Plan plan_of(const Piece &piece, const Graph &whole, const PieceParts::Numbers &numbers,
+             std::span<const uint32_t> constants, const NodeNames &outer) {
   Plan plan = piece.program->plan;
-  renumber(plan, numbers, constants, {outer.keyed, outer.prefix, piece.named.get(), piece.region.graph.get()});
+  renumber(plan, numbers, constants, {outer.keyed, outer.prefix, piece.named.get(), &whole, piece.region.nodes});
   return plan;
 }
 

@@ -40,10 +40,10 @@ class PieceParts {
   std::map<const Artifact *, Numbers> known_;
 };
 
-// The plan of a piece with the numbers that what it uses has in the plan of all (`constants` those of its constants),
-// and the names of the nodes that `outer` names.
-Plan plan_of(const Piece &piece, const PieceParts::Numbers &numbers, std::span<const uint32_t> constants,
-             const NodeNames &outer);
+// The plan of a piece of `whole` with the numbers that what it uses has in the plan of all (`constants` those of its
+// constants), and the names of the nodes that `outer` names.
+Plan plan_of(const Piece &piece, const Graph &whole, const PieceParts::Numbers &numbers,
+             std::span<const uint32_t> constants, const NodeNames &outer);
 
 // By the slots of a step: which it writes. `nested` are the plans that its numbers speak of.
 std::vector<bool> written_by(const Plan::Step &step, std::span<const Plan> nested, std::span<const Contract> contracts);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "runtime/graph/json.h"
 #include "runtime/ops/nested.h"
@@ -55,9 +56,9 @@ struct Shared {
   }
 };
 
-// Names of the nodes of `lowered`, which is what `part` is, or a graph equal to it.
-NodeNames names_in(const NodeNames &outer, const LoweredGraph &lowered, const Region &part) {
-  return {outer.keyed, outer.prefix, lowered.given.get(), part.graph.get()};
+// Names of the nodes of `lowered`, which is what `part` of `whole` is, or a graph equal to it.
+NodeNames names_in(const NodeNames &outer, const LoweredGraph &lowered, const Graph &whole, const Region &part) {
+  return {outer.keyed, outer.prefix, lowered.given.get(), &whole, part.nodes};
 }
 
 // One graph's plan. Its tensors are those of all its regions; one that crosses a border is the same on both sides.
@@ -118,6 +119,7 @@ class Planner {
         const TensorType &type = graph.find(id)->results[0];
         const uint32_t tensor = add_tensor(type.dtype, type.dims, type.strides);
         tensors_[tensor].slot = next_slot++;
+        if (graph.find(id)->kind == Node::Kind::parameter) once_.insert(tensor);
         whole_.values[{id, 0}] = tensor;
       }
     }
@@ -154,7 +156,7 @@ class Planner {
     std::vector<uint32_t> constants;
     for (const TensorData &constant : piece.program->constants)
       constants.push_back(shared_.constant(TensorPtr(piece.program, &constant)));
-    Plan plan = plan_of(piece, shared_.parts.add(piece.program), constants, scope.names);
+    Plan plan = plan_of(piece, *scope.lowered.graph, shared_.parts.add(piece.program), constants, scope.names);
     for (Plan::Check &check : plan.checks) {
       const auto is_same = [&](const Plan::Check &c) { return c.left == check.left && c.right == check.right; };
       if (std::ranges::none_of(plan_.checks, is_same)) plan_.checks.push_back(std::move(check));
@@ -205,12 +207,12 @@ class Planner {
   Status add_part(Scope &outer, const Region &part) {
     const size_t number = shared_.graphs.number_of(outer.lowered, part.graph);
     const LoweredGraph &lowered = shared_.graphs.graphs[number];
-    Scope inner{number, lowered, names_in(outer.names, lowered, part)};
+    Scope inner{number, lowered, names_in(outer.names, lowered, *outer.lowered.graph, part)};
     const Graph &graph = *inner.lowered.graph;
     for (size_t i = 0; i < part.inputs.size(); ++i)
       inner.values[{graph.inputs()[i], 0}] = outer.argument_or(part.inputs[i]);
     for (size_t i = 0; i < part.parameters.size(); ++i)
-      inner.values[{graph.parameters()[i], 0}] = outer.values.at(part.parameters[i]);
+      inner.values[{graph.parameters()[i], 0}] = outer.argument_or(part.parameters[i]);
     KILN_TRY(add_regions(inner));
     for (size_t i = 0; i < part.outputs.size(); ++i)
       outer.yielded[part.outputs[i]] = inner.tensor_of(graph.outputs()[i].value);
@@ -232,8 +234,10 @@ class Planner {
       if (here[t] == none)
         here[t] = add_tensor(fused.tensors[t].dtype, fused.tensors[t].dims, fused.tensors[t].strides);
     }
-    for (const Lowered::Constant &constant : code.lowered.constants)
+    for (const Lowered::Constant &constant : code.lowered.constants) {
       tensors_[here[constant.tensor]].constant = constant.data;
+      once_.insert(here[constant.tensor]);
+    }
 
     for (size_t i = 0; i < fused.launches.size(); ++i) {
       const Launch &launch = fused.launches[i];
@@ -245,6 +249,12 @@ class Planner {
         item.written.push_back(launch.kernel->buffers[b].space == kernel::Buffer::Space::out);
       }
       for (const Launch::Base &base : launch.bases) item.bases[base.buffer] = here[base.tensor];
+      // What other regions make is a parameter of this one, if it follows from parameters, though they may make it at
+      // each call.
+      for (size_t b = 0; b < item.tensors.size(); ++b)
+        item.prepared = item.prepared && (item.written[b] || once_.contains(item.tensors[b]));
+      for (size_t b = 0; item.prepared && b < item.tensors.size(); ++b)
+        if (item.written[b]) once_.insert(item.tensors[b]);
       items_.push_back(std::move(item));
     }
     for (size_t i = 0; i < code.lowered.outputs.size(); ++i)
@@ -347,6 +357,7 @@ class Planner {
   StepsToPlace to_place_;
   std::vector<StepsToPlace::Tensor> &tensors_ = to_place_.tensors;
   std::vector<Item> &items_ = to_place_.items;
+  std::set<uint32_t> once_;                  // tensors that are there once parameters are bound
   std::map<size_t, uint32_t> nested_;        // by number of the graph
   std::map<uint32_t, uint32_t> references_;  // likewise, of reference graphs
   std::map<std::string, uint32_t> symbol_number_;
@@ -361,7 +372,7 @@ Status for_each_part(const LoweredGraphs &graphs, size_t number, const NodeNames
   for (const LoweredRegion &region : lowered.regions) {
     if (region.region.kind != Region::Kind::part) continue;
     const size_t part = graphs.number_of(lowered, region.region.graph);
-    KILN_TRY(for_each_part(graphs, part, names_in(names, graphs.graphs[part], region.region), visit));
+    KILN_TRY(for_each_part(graphs, part, names_in(names, graphs.graphs[part], *lowered.graph, region.region), visit));
   }
   return {};
 }

@@ -27,7 +27,15 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   return out;
 }
 
-Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options, bool nested) {
+// What another part reads may be made once a binding.
+void let_outputs_be_prepared(Lowered &lowered) {
+  for (const kernel::Program::Def &def : lowered.program.defs)
+    for (const uint32_t result : def.results)
+      if (kernel::Tensor &tensor = lowered.program.tensors[result]; tensor.is_output) tensor.prepared = true;
+}
+
+Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options, bool nested,
+                               bool is_part) {
   LoweredGraph out{.given = graph};
   KILN_ASSIGN(out.graph, flatten(std::move(graph), ops, options));
   KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend));
@@ -41,6 +49,7 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
       continue;
     }
     KILN_ASSIGN(made.lowered, lower(*made.region.graph));
+    if (is_part) let_outputs_be_prepared(made.lowered);
     // Nothing is bound to a nested plan: what it makes of constants it makes whenever it runs.
     for (kernel::Tensor &tensor : made.lowered.program.tensors) tensor.prepared &= !nested;
   }
@@ -70,7 +79,8 @@ class Lowering {
   struct Open {
     GraphPtr graph;
     bool nested = false, owned = false;
-    bool is_region = false;  // and not what a node of one carries
+    bool is_part = false;    // and not what a node of one carries
+    bool is_region = false;  // likewise; passes of stage lower run on it
     std::string name = {};   // of the region
     RegionOptions options = {};
   };
@@ -83,7 +93,7 @@ class Lowering {
     }
     LowerOptions options = options_;
     options.region = open.options;
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options, open.nested));
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options, open.nested, open.is_part));
     lowered.given = open.graph;
     lowered.options = open.options;
     return lowered;
@@ -94,6 +104,7 @@ class Lowering {
       enter_part({.graph = region.graph,
                   .nested = outer.nested,
                   .owned = true,
+                  .is_part = true,
                   .is_region = region.name.has_value(),
                   .name = region.name.value_or(""),
                   .options = region.options});
@@ -109,10 +120,12 @@ class Lowering {
   }
   // Found by the graph that carries it, which no part owns.
   void enter_part(Open part) {
+    const std::tuple by_graph(part.graph.get(), false, options_.region);
+    if (out_.numbers.contains(by_graph)) return;  // equal parts may have one graph
     const bool passes_run = part.is_region && !passes_.passes.empty();
     const auto key = std::tuple(digest_of(*part.graph), part.nested, passes_run, part.options);
     const auto [known, is_new] = parts_.try_emplace(key, open_.size());
-    out_.numbers[{part.graph.get(), false, options_.region}] = known->second;
+    out_.numbers[by_graph] = known->second;
     if (is_new) open_.push_back(std::move(part));
   }
 

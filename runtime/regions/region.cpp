@@ -1,7 +1,9 @@
 #include "runtime/regions/region.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "runtime/graph/edit.h"
@@ -37,10 +39,12 @@ class Partitioner {
 
   Result<std::vector<Region>> run() {
     find_groups();
+    find_once();
     find_crossing();
     std::vector<Region> regions;
+    regions.reserve(group_cuts_.size() + 1);
     KILN_TRY(add_code(front_, regions));
-    for (uint32_t group = 0; group < members_.size(); ++group) {
+    for (uint32_t group = 0; group < group_cuts_.size(); ++group) {
       if (group == front_) continue;
       if (is_step(group)) {
         KILN_ASSIGN(regions.emplace_back(), step(group));
@@ -56,9 +60,10 @@ class Partitioner {
     keeps_names_ = true;
     find_groups();
     front_ = none;
+    find_once();
     find_crossing();
     std::vector<Region> regions;
-    for (uint32_t group = 0; group < members_.size(); ++group)
+    for (uint32_t group = 0; group < group_cuts_.size(); ++group)
       if (group_cuts_[group]->color != 0) KILN_TRY(add_code(group, regions));
     return regions;
   }
@@ -66,6 +71,9 @@ class Partitioner {
  private:
   static constexpr uint32_t none = UINT32_MAX;
   static bool mutates(const Node &node) { return node.op && (node.op->flags & op_flags::mutates); }
+  bool is_parameter(ValueId value) const {
+    return is_made(value) ? once_[value.node] : graph_.find(value.node)->kind == Node::Kind::parameter;
+  }
 
   void find_groups() {
     std::vector<const Node *> nodes;
@@ -75,6 +83,7 @@ class Partitioner {
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
       std::vector<uint32_t> &used = uses.emplace_back();
+      used.reserve(node.inputs.size());
       for (ValueId input : node.inputs)
         if (places[input.node] != none) used.push_back(places[input.node]);
       for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places[resolver->id]);
@@ -92,14 +101,18 @@ class Partitioner {
     for (const Cut &cut : cuts_) colors.push_back(cut.color);
     const Grouping grouping = group(uses, colors);
     group_cuts_.resize(grouping.count);
-    members_.resize(grouping.count);
+    group_begins_.resize(grouping.count + 1);
+    for (const uint32_t group : grouping.group_of) ++group_begins_[group + 1];
+    std::partial_sum(group_begins_.begin(), group_begins_.end(), group_begins_.begin());
+    std::vector<uint32_t> next(group_begins_.begin(), group_begins_.end() - 1);
+    members_.resize(nodes.size());
     groups_.resize(graph_.next_id(), none);
     std::vector<bool> waits(grouping.count);
     for (size_t place = 0; place < nodes.size(); ++place) {
       const uint32_t group = grouping.group_of[place];
       groups_[nodes[place]->id] = group;
       group_cuts_[group] = &cuts_[place];
-      members_[group].push_back(nodes[place]);
+      members_[next[group]++] = nodes[place];
       for (const uint32_t used : uses[place]) waits[group] = waits[group] || grouping.group_of[used] != group;
     }
     if (rest_ == Region::Kind::part) return;
@@ -108,6 +121,10 @@ class Partitioner {
       if (!waits[group] && !is_step(group)) front_ = group;
   }
 
+  std::span<const Node *const> members_of(uint32_t group) const {
+    if (group == none) return {};
+    return std::span(members_).subspan(group_begins_[group], group_begins_[group + 1] - group_begins_[group]);
+  }
   // Whether the group is one node that is not compiled, but run as a step.
   bool is_step(uint32_t group) const {
     return group_cuts_[group]->kind == Region::Kind::control || group_cuts_[group]->kind == Region::Kind::reference;
@@ -115,15 +132,38 @@ class Partitioner {
   bool is_step(const Node &node) const { return node.kind == Node::Kind::op && is_step(groups_[node.id]); }
 
   // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
-  bool is_made(ValueId value) const { return graph_.find(value.node)->kind == Node::Kind::op; }
+  bool is_made(ValueId value) const { return groups_[value.node] != none; }
   bool is_dense_argument(ValueId value) const {
     const Node &node = *graph_.find(value.node);
     return node.kind != Node::Kind::constant && node.results[0].strides == row_major_strides(node.results[0].dims);
   }
 
+  // Which nodes can be computed once a binding: of parts, from parameters and constants alone.
+  void find_once() {
+    once_.resize(graph_.next_id());
+    if (rest_ != Region::Kind::part) return;
+    const auto is_known = [&](ValueId value) {
+      const Node &node = *graph_.find(value.node);
+      return is_made(value) ? once_[node.id] : node.kind != Node::Kind::input && is_known_size(node);
+    };
+    for (const Node &node : graph_.nodes())
+      once_[node.id] = node.kind == Node::Kind::op && !is_step(node) && !mutates(node) && !node.inputs.empty() &&
+                       is_known_size(node) && std::ranges::all_of(node.inputs, is_known);
+  }
+  static bool is_known_size(const Node &node) {
+    return std::ranges::none_of(
+        node.results, [](const TensorType &type) { return std::ranges::any_of(type.dims, &Dim::depends_on_symbol); });
+  }
+
   // The values that code yields to other regions.
   void find_crossing() {
-    crossing_.resize(graph_.next_id());
+    first_result_.resize(graph_.next_id());
+    uint32_t results = 0;
+    for (const Node &node : graph_.nodes()) {
+      first_result_[node.id] = results;
+      results += static_cast<uint32_t>(node.results.size());
+    }
+    crosses_.resize(results);
     for (const Node &node : graph_.nodes()) {
       for (ValueId input : node.inputs) {
         if (is_made(input) ? groups_[input.node] != groups_[node.id] : is_step(node) && !is_dense_argument(input))
@@ -134,13 +174,11 @@ class Partitioner {
   }
   void note_crossing(ValueId value) {
     const Node &node = *graph_.find(value.node);
-    if (is_step(node)) return;
-    crossing_[node.id].resize(node.results.size());
-    crossing_[node.id][value.output] = true;
+    if (!is_step(node)) crosses_[first_result_[value.node] + value.output] = true;
   }
 
   Result<Region> step(uint32_t group) const {
-    const Node &node = *members_[group][0];
+    const Node &node = *members_of(group)[0];
     Region region{.kind = group_cuts_[group]->kind, .backend = backend_, .node = node.id, .inputs = node.inputs};
     for (uint32_t k = 0; k < node.results.size(); ++k) region.outputs.push_back({node.id, k});
     if (region.kind == Region::Kind::reference) {
@@ -188,55 +226,111 @@ class Partitioner {
 
   // The region of that group's nodes and, of the first, of arguments; `none` has no nodes. Nothing, if it has no
   // effect.
-  Status add_code(uint32_t group, std::vector<Region> &regions) const {
-    static const std::vector<const Node *> no_nodes;
-    const std::vector<const Node *> &members = group == none ? no_nodes : members_[group];
-    std::vector<ValueId> crossing = group == front_ ? crossing_of(arguments()) : std::vector<ValueId>();
-    for (const ValueId value : crossing_of(members)) crossing.push_back(value);
+  Status add_code(uint32_t group, std::vector<Region> &regions) {
+    const std::span<const Node *const> members = members_of(group);
+    Region region{.kind = rest_, .backend = backend_};
+    if (group == front_) add_crossing(arguments(), region.outputs);
+    add_crossing(members, region.outputs);
     const bool writes_inputs = std::ranges::any_of(members, [](const Node *node) { return mutates(*node); });
-    if (crossing.empty() && !writes_inputs) return {};
-
-    Region region{.kind = rest_, .backend = backend_, .outputs = crossing};
+    if (region.outputs.empty() && !writes_inputs) return {};
     if (group != none) {
       region.name = group_cuts_[group]->name;
       region.options = group_cuts_[group]->options;
     }
+    find_border(members, region.outputs, group);
+    for (const ValueId value : border_) {
+      if (graph_.find(value.node)->kind == Node::Kind::constant) continue;
+      (is_parameter(value) ? region.parameters : region.inputs).push_back(value);
+    }
+    for (const Node *node : members) region.nodes.push_back(node->id);
+    // Large graphs of which little is marked are mostly nodes alone, alike but for what they are called.
+    const bool alone = rest_ == Region::Kind::part && !region.name && group != front_ && members.size() == 1;
+    size_t *known = alone ? &like_alone(*members[0], regions) : nullptr;
+    if (known && *known < regions.size()) {
+      region.graph = regions[*known].graph;
+    } else {
+      if (known) *known = regions.size();
+      KILN_ASSIGN(region.graph, graph_of(members, region));
+    }
+    regions.push_back(std::move(region));
+    return {};
+  }
+
+  // What a group reads of others, and of arguments, in the order in which it does.
+  void find_border(std::span<const Node *const> members, std::span<const ValueId> crossing, uint32_t group) {
+    border_.clear();
+    std::set<ValueId> seen;
+    const auto note = [&](ValueId value) {
+      if (is_made(value) && groups_[value.node] == group) return;
+      if (members.size() == 1 ? std::ranges::find(border_, value) == border_.end() : seen.insert(value).second)
+        border_.push_back(value);
+    };
+    for (const Node *node : members) std::ranges::for_each(node->inputs, note);
+    std::ranges::for_each(crossing, note);
+  }
+
+  // The place among regions of the one of a node by itself whose graph is that of `node`, too, where there is one.
+  size_t &like_alone(const Node &node, std::span<const Region> regions) {
+    size_t hash = std::hash<const void *>()(node.op) + node.attrs.size();
+    for (const ValueId input : node.inputs) {
+      const TensorType &type = graph_.type(input);
+      hash = hash * 31 + static_cast<size_t>(type.dtype) * 8 + type.rank();
+      for (const Dim &dim : type.dims) hash = hash * 31 + static_cast<size_t>(dim.is_integer() ? dim.integer() : -1);
+    }
+    std::vector<size_t> &same_hash = alone_[hash];
+    for (size_t &place : same_hash)
+      if (alike(node, *graph_.find(regions[place].nodes[0]))) return place;
+    return same_hash.emplace_back(SIZE_MAX);
+  }
+  // Whether two values are alike to what reads them in a region.
+  bool alike(ValueId a, ValueId b) const {
+    const TensorType &type_a = graph_.type(a), &type_b = graph_.type(b);
+    if (is_parameter(a) != is_parameter(b) || !type_a.same_value_type(type_b)) return false;
+    if (is_made(a) && is_made(b)) return true;
+    return graph_.find(a.node)->constant == graph_.find(b.node)->constant && type_of(a).strides == type_of(b).strides;
+  }
+  // Whether the graphs of two nodes by themselves are equal but for names.
+  bool alike(const Node &a, const Node &b) const {
+    if (a.op != b.op || a.inputs.size() != b.inputs.size() || a.attrs != b.attrs ||
+        (a.annotations != b.annotations && annotations_of(a) != annotations_of(b)))
+      return false;
+    for (uint32_t k = 0; k < a.results.size(); ++k)
+      if (crosses({a.id, k}) != crosses({b.id, k})) return false;
+    const auto place = [](const Node &node, size_t k) {  // of the first operand that is the same
+      return std::ranges::find(node.inputs, node.inputs[k]) - node.inputs.begin();
+    };
+    for (size_t k = 0; k < a.inputs.size(); ++k)
+      if (place(a, k) != place(b, k) || !alike(a.inputs[k], b.inputs[k])) return false;
+    return true;
+  }
+
+  Result<GraphPtr> graph_of(std::span<const Node *const> members, const Region &region) const {
     Edit edit;
     for (const auto &[name, info] : graph_.symbols()) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
-    const auto value_of = [&](ValueId value) -> Result<ValueId> {
-      if (const auto known = values.find(value); known != values.end()) return known->second;
+    for (const ValueId value : border_) {
       const Node &node = *graph_.find(value.node);
-      ValueId made;
+      const std::string name = name_of(value, values.size());
       if (node.kind == Node::Kind::constant) {
-        KILN_ASSIGN(made, edit.constant(node.constant, node.name));
-      } else if (node.kind == Node::Kind::parameter) {
-        KILN_ASSIGN(made, edit.parameter(name_of(value, values.size()), node.results[0]));
-        region.parameters.push_back(value);
+        KILN_ASSIGN(values[value], edit.constant(node.constant, node.name));
+      } else if (is_parameter(value)) {
+        KILN_ASSIGN(values[value], edit.parameter(name, type_of(value)));
       } else {
-        KILN_ASSIGN(made, edit.input(name_of(value, values.size()), type_of(value)));
-        region.inputs.push_back(value);
+        KILN_ASSIGN(values[value], edit.input(name, type_of(value)));
       }
-      return values[value] = made;
-    };
+    }
     for (const Node *node : members) {
       std::vector<ValueId> operands;
-      for (ValueId input : node->inputs) {
-        KILN_ASSIGN(operands.emplace_back(), value_of(input));
-      }
+      for (ValueId input : node->inputs) operands.push_back(values.at(input));
       KILN_ASSIGN(const uint32_t id, edit.add(node->op, operands, node->attrs, node->name, annotations_of(*node)));
       for (uint32_t k = 0; k < node->results.size(); ++k) values[{node->id, k}] = {id, k};
     }
     std::vector<GraphOutput> outputs;
-    for (ValueId value : crossing) {
-      KILN_ASSIGN(const ValueId inside, value_of(value));
-      outputs.push_back({keeps_names_ ? name_of(value, 0) : str_cat("output", outputs.size()), inside});
-    }
+    for (const ValueId value : region.outputs)
+      outputs.push_back({keeps_names_ ? name_of(value, 0) : str_cat("output", outputs.size()), values.at(value)});
     if (rest_ == Region::Kind::piece) KILN_TRY(hand_in_sizes(members, region, edit));
     KILN_TRY(edit.set_outputs(std::move(outputs)));
-    KILN_ASSIGN(region.graph, edit.finish(false));
-    regions.push_back(std::move(region));
-    return {};
+    return edit.finish(false);
   }
 
   // A piece is a graph of its own: each size that it speaks of is a dim of an input by itself, if need be of one that
@@ -274,18 +368,17 @@ class Partitioner {
   }
 
   // In the order of their nodes.
-  std::vector<ValueId> crossing_of(std::span<const Node *const> nodes) const {
-    std::vector<ValueId> values;
+  void add_crossing(std::span<const Node *const> nodes, std::vector<ValueId> &values) const {
     for (const Node *node : nodes)
-      for (uint32_t k = 0; k < crossing_[node->id].size(); ++k)
-        if (crossing_[node->id][k]) values.push_back({node->id, k});
-    return values;
+      for (uint32_t k = 0; k < node->results.size(); ++k)
+        if (crosses({node->id, k})) values.push_back({node->id, k});
   }
+  bool crosses(ValueId value) const { return crosses_[first_result_[value.node] + value.output]; }
 
   // An argument's as it is, of any other value row-major.
   TensorType type_of(ValueId value) const {
     const TensorType &type = graph_.type(value);
-    return is_made(value) ? make_type(type.dtype, type.dims) : type;
+    return is_made(value) ? exact_type(type.dtype, type.dims) : type;
   }
 
   const Graph &graph_;
@@ -295,10 +388,15 @@ class Partitioner {
   const Keeps keeps_;
   bool keeps_names_ = false;  // of values that cross borders, as names of inputs and outputs
   std::vector<const Cut *> group_cuts_;
-  std::vector<uint32_t> groups_;                    // by id of op nodes
-  std::vector<std::vector<const Node *>> members_;  // of each group
-  uint32_t front_ = none;                           // the group of code that needs nothing of others
-  std::vector<std::vector<bool>> crossing_;         // by id and result: what others or outputs need; empty: none
+  std::vector<uint32_t> groups_;                 // by id of op nodes
+  std::vector<const Node *> members_;            // of the first group, then of the second, ...
+  std::vector<uint32_t> group_begins_;           // among these, and where the last ends
+  uint32_t front_ = none;                        // the group of code that needs nothing of others
+  std::vector<uint32_t> first_result_;           // by id: the number of its first result among all
+  std::vector<bool> crosses_;                    // by number of the result: whether others or outputs need it
+  std::vector<bool> once_;                       // by id of op nodes
+  std::vector<ValueId> border_;                  // of the region that is being made
+  std::map<size_t, std::vector<size_t>> alone_;  // by hash: places of regions of one node, of unlike graphs
 };
 
 std::vector<const Node *> ops_of(const Graph &graph) {

@@ -23,8 +23,12 @@ struct Region {
   // reference the node by itself.
   GraphPtr graph = {};
   uint32_t node = 0;  // control, reference: its id in the whole graph
+  // Of a part and a piece the ids in the whole graph of what the op nodes of `graph` are, in their order there. Equal
+  // parts may have one graph, whose nodes have the names of one of them.
+  std::vector<uint32_t> nodes = {};
   // The values of the whole graph that the region's are: of a graph in the order of its signature, of a node its
-  // operands and its results. What a region yields is dense.
+  // operands and its results. What a region yields is dense. What follows from parameters and constants alone, and
+  // another part may make once a binding, is a parameter of the part that reads it.
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
   RegionOptions options = {};            // of a part
   std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back

@@ -11,10 +11,9 @@ namespace {
 
 // The nodes of `graph`, which is cut, that are in that region.
 std::vector<const Node *> members(const Graph &graph, const Region &region) {
-  std::vector<const Node *> nodes;
   if (region.kind != Region::Kind::part) return {graph.find(region.node)};
-  for (const Node &node : region.graph->nodes())
-    if (node.kind == Node::Kind::op) nodes.push_back(graph.find(node.name));
+  std::vector<const Node *> nodes;
+  for (const uint32_t id : region.nodes) nodes.push_back(graph.find(id));
   return nodes;
 }
 

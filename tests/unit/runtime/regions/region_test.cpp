@@ -1,5 +1,7 @@
 #include "runtime/regions/region.h"
 
+#include <map>
+
 #include "tests/unit/runtime/graphs.h"
 
 namespace kiln {
@@ -65,6 +67,27 @@ TEST(Partition, ControlNodesThatDoNotDependOnEachOtherSplitNothingBetweenThem) {
 TEST(Partition, AnArgumentThatIsNotRowMajorIsCopiedForAControlNode) {
   const GraphPtr graph = test::graph_of(graph_with(cond("c", "x"), "c", R"(,"strides":[2])"));
   EXPECT_EQ(text(*graph, regions_of(graph)), "code x -> x; control p,x -> c");
+}
+
+TEST(Partition, NodesThatFallBackAndAreEqualButForNamesHaveOneGraph) {
+  const GraphPtr graph = test::graph_of(graph_with(
+      R"({"name":"a","op":"sin","inputs":["x"]},{"name":"b","op":"sin","inputs":["a"]},
+         {"name":"c","op":"add","inputs":["a","b"]},{"name":"d","op":"add","inputs":["c","b"]},
+         {"name":"e","op":"add","inputs":["d","d"]},{"name":"f","op":"sin","inputs":["w"]},
+         {"name":"g","op":"add","inputs":["e","f"]})",
+      "g"));
+  const Result<std::vector<Region>> regions = partition(graph, "cpu", {Mode::none, Mode::none});
+  ASSERT_TRUE(regions.ok()) << regions.status().message();
+  std::map<std::string, const Graph *> of_node;
+  for (const Region &region : *regions) {
+    ASSERT_EQ(region.nodes.size(), 1u);
+    of_node[graph->find(region.nodes[0])->name] = region.graph.get();
+  }
+  EXPECT_EQ(of_node["a"], of_node["b"]);
+  EXPECT_EQ(of_node["c"], of_node["d"]);
+  EXPECT_NE(of_node["c"], of_node["e"]) << "whose operands are one";
+  EXPECT_NE(of_node["a"], of_node["f"]) << "which reads a parameter";
+  EXPECT_NE(of_node["c"], of_node["g"]) << "whose second operand follows from a parameter alone";
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+// Graphs that are cut: what equal parts share, and what is made once a binding though another part reads it.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/cache/compiling.h"
+
+namespace kiln {
+namespace {
+
+// x and the parameter w, of f32[4].
+std::string graph_with(std::string_view nodes, std::string_view outputs) {
+  std::string json = test::f32_graph("x", "4", nodes, outputs);
+  json.insert(json.find("\"nodes\""), R"("parameters":[{"name":"w","type":{"dtype":"f32","shape":[4]}}],)");
+  return json;
+}
+std::string marked(std::string_view name, std::string_view op, std::string_view inputs, std::string_view region) {
+  return str_cat(R"({"name":")", name, R"(","op":")", op, R"(","inputs":[)", inputs,
+                 R"(],"annotations":{"kiln.region":{"text":")", region, R"("}}})");
+}
+
+class Regions : public test::Compiling {
+ protected:
+  // Of x of 1, 2, 3, 4 and w of 5, 6, 7, 8; by a call that runs twice.
+  std::vector<std::vector<float>> outputs_of(const Compiled &compiled) {
+    std::vector<float> x = {1, 2, 3, 4}, w = {5, 6, 7, 8};
+    const int64_t dims = 4;
+    const auto array = [&](std::vector<float> &values) {
+      return ArrayRef{values.data(), DType::f32, 1, &dims, nullptr};
+    };
+    Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
+    EXPECT_TRUE(call.ok()) << call.status().message();
+    EXPECT_TRUE((*call)->bind(1, array(w), nullptr).ok());
+    std::vector<std::vector<float>> outputs(compiled.executable->artifact().plan.outputs.size(), std::vector<float>(4));
+    std::vector<ArrayRef> args = {array(x)};
+    for (std::vector<float> &output : outputs) args.push_back(array(output));
+    for (int run = 0; run < 2; ++run) EXPECT_TRUE((*call)->run(args).ok());
+    return outputs;
+  }
+  const CompileOptions marked_{.mode = Mode::marked};
+};
+
+TEST_F(Regions, WhatFollowsFromParametersIsMadeOnceABindingThoughAnotherRegionReadsIt) {
+  const std::string graph =
+      graph_with(str_cat(marked("p", "exp", R"("w")", "a"), ",", marked("q", "sin", R"("p")", "b"), ",",
+                         marked("y", "add", R"("x","q")", "b")),
+                 "y");
+  for (const Outcome outcome : {Outcome::miss, Outcome::hit}) {
+    Result<Compiled> compiled = compile(graph, marked_);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(report_.lookup, outcome);
+    EXPECT_EQ(report_.partition->parts.size(), 2u);
+    const Plan &plan = compiled->executable->artifact().plan;
+    EXPECT_EQ(plan.prepare.size(), 2u) << "exp, then sin";
+    EXPECT_EQ(plan.steps.size(), 1u) << "the sum";
+    const std::vector<float> y = outputs_of(*compiled)[0];
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], double(i + 1) + std::sin(std::exp(double(i + 5))), 2e-4);
+  }
+}
+
+TEST_F(Regions, WhatIsPreparedAndAnOutputIsCopiedThereByEachCall) {
+  const std::string graph =
+      graph_with(str_cat(marked("p", "exp", R"("w")", "a"), ",", marked("y", "add", R"("x","p")", "b")), "y p");
+  Result<Compiled> compiled = compile(graph, marked_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const std::vector<std::vector<float>> outputs = outputs_of(*compiled);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(outputs[1][i] / std::exp(double(i + 5)), 1, 1e-6);
+    EXPECT_EQ(outputs[0][i], float(i + 1) + outputs[1][i]);
+  }
+}
+
+TEST_F(Regions, WhatAReferenceKernelMakesOfParametersIsReadAsEachCallMakesIt) {
+  CompileOptions options = marked_;
+  options.fallback = Fallback::reference;
+  const std::string graph =
+      graph_with(str_cat(R"({"name":"p","op":"exp","inputs":["w"]},)", marked("q", "sqrt", R"("p")", "a"), ",",
+                         marked("y", "add", R"("x","q")", "b")),
+                 "y");
+  Result<Compiled> compiled = compile(graph, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  EXPECT_TRUE(compiled->executable->artifact().plan.prepare.empty());
+  const std::vector<float> y = outputs_of(*compiled)[0];
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], double(i + 1) + std::exp(double(i + 5) / 2), 2e-5);
+}
+
+TEST_F(Regions, AnErrorInOneOfEqualPartsNamesItsOwnNode) {
+  std::string inputs;
+  for (const char name : {'a', 'b', 'c'})
+    str_append(inputs, str_cat(inputs.empty() ? "" : ",", R"({"name":")", std::string(1, name),
+                               R"(","type":{"dtype":"i32","shape":[2]}})"));
+  const std::string graph = str_cat(R"({"kiln":1,"inputs":[)", inputs, R"(],"nodes":[
+      {"name":"first","op":"div","inputs":["a","b"]},{"name":"second","op":"div","inputs":["first","c"]}],
+      "outputs":[{"name":"y","value":"second"}]})");
+  Result<Compiled> compiled = compile(graph, {.mode = Mode::none});
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  EXPECT_EQ(compiled->executable->artifact().images.size(), 1u);
+  std::vector<int32_t> a = {1, 1}, b = {1, 1}, c = {1, 0}, y(2);
+  const int64_t dims = 2;
+  const auto array = [&](std::vector<int32_t> &values) {
+    return ArrayRef{values.data(), DType::i32, 1, &dims, nullptr};
+  };
+  Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+  ASSERT_TRUE(call.ok()) << call.status().message();
+  const std::vector<ArrayRef> args = {array(a), array(b), array(c), array(y)};
+  const Status status = (*call)->run(args);
+  EXPECT_NE(status.message().find("'second'"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace kiln
