@@ -174,6 +174,11 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
   }));
   if (entered.artifact) {
+    if (std::string other = differing_use(entered.artifact->uses, work.env.ops); !other.empty()) {
+      report.lookup = Outcome::miss;  // what is made instead is this compile's alone
+      report.reason = str_cat("in flight: ", other);
+      return ArtifactPtr();
+    }
     report.lookup = Outcome::hit;
     report.reason = "in flight";
     const auto own = std::make_shared<Artifact>(*entered.artifact);

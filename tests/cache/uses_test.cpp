@@ -108,5 +108,28 @@ TEST_F(Uses, OfAnEntryMakeItAnew) {
   EXPECT_NE(report_.entries[0].made->reason.find("op 'silu'"), std::string::npos) << report_.entries[0].made->reason;
 }
 
+TEST_F(Uses, OfWhatAnotherCompileHasMadeAndNotYetSavedAreComparedToo) {
+  Cache cache(folder_.path(), 0);
+  std::vector<std::function<Status()>> unsaved;
+  const auto again = [&](const OpTable &ops) {
+    CompileEnvironment env{.ops = ops,
+                           .passes = passes_,
+                           .cache = &cache,
+                           .pool = std::make_shared<ThreadPool>(2),
+                           .in_background = [&](auto task) { unsaved.push_back(std::move(task)); }};
+    report_ = {};
+    ASSERT_TRUE(kiln::compile(env, test::graph_of(graph_), {}, report_).ok());
+  };
+  again(builtin_ops());
+  EXPECT_EQ(report_.lookup, Outcome::miss);
+  again(builtin_ops());
+  EXPECT_EQ(report_.lookup, Outcome::hit);
+  EXPECT_EQ(report_.reason, "in flight");
+  again(OtherOps("silu", "version 2"));
+  EXPECT_EQ(report_.lookup, Outcome::miss);
+  EXPECT_EQ(report_.reason, "in flight: op 'silu' is version 2, and the record was made with version 1");
+  EXPECT_TRUE(ran("cse"));
+}
+
 }  // namespace
 }  // namespace kiln
