@@ -85,8 +85,13 @@ inline const std::shared_ptr<Modules> &modules() {
   return opened;
 }
 
-inline Result<Compiled> compile_alone(GraphPtr graph, const CompileOptions &options, Cache *cache = nullptr) {
+inline const PassList &built_in_passes() {
   static const PassList passes = PassList::built_in();
+  return passes;
+}
+
+inline Result<Compiled> compile_alone(GraphPtr graph, const CompileOptions &options, Cache *cache = nullptr,
+                                      const PassList &passes = built_in_passes()) {
   static const auto pool = std::make_shared<ThreadPool>(2);
   const CompileEnvironment environment{.ops = builtin_ops(),
                                        .passes = passes,

@@ -191,9 +191,9 @@ std::vector<Setting> all_settings() {
 }
 
 Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const GraphCall> calls,
-                                         const CompileOptions &options, std::span<const Setting> settings,
-                                         Cache *cache) {
-  KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options, cache));
+                                         const CompileOptions &options, std::span<const Setting> settings, Cache *cache,
+                                         const PassList *passes) {
+  KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options, cache, passes ? *passes : built_in_passes()));
   KILN_TRY(check_forms(compiled, options));
   const auto artifact = std::make_shared<const Artifact>(compiled.executable->artifact());
   KILN_ASSIGN(const BackendInfo *backend, find_backend(options.backend));

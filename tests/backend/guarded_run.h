@@ -29,9 +29,9 @@ std::vector<Setting> all_settings();  // 1 to most_threads, each at both sides
 // The results of each call, of one compilation. All calls are made in each setting in turn; an error if their results
 // are not the same bits, if a byte beside an array is written, or one of an input that the graph only reads, or, with
 // want_ir, if a kernel's IR accesses memory in a form that its level does not have. A parameter without symbols is the
-// same in all calls.
+// same in all calls. Without `passes`: the built-in ones.
 Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const GraphCall> calls,
                                          const CompileOptions &options, std::span<const Setting> settings,
-                                         Cache *cache = nullptr);
+                                         Cache *cache = nullptr, const PassList *passes = nullptr);
 
 }  // namespace kiln::testing

@@ -36,9 +36,39 @@ Result<RandomCase> marked(RandomCase made) {
   return made;
 }
 
+// Of stage lower: makes every number anew and negates it twice, so that its bits stay what they are.
+Status negate_twice(PassContext &context) {
+  const Graph before = context.edit.view();
+  for (const Node &node : before.nodes()) {
+    if (!node.op || node.op->flags != 0 || node.results.size() != 1) continue;
+    const DType dtype = node.results[0].dtype;
+    if (size_of(dtype) == 1 && dtype_info(dtype).is_float) continue;  // which are not computed with
+    if (!dtype_info(dtype).is_signed) continue;
+    const Node now = *context.edit.view().find(node.id);  // its operands may be others by now
+    KILN_ASSIGN(uint32_t made, context.edit.add(now.op, now.inputs, now.attrs));
+    for (int k = 0; k < 2; ++k) {
+      KILN_ASSIGN(made, context.edit.add(context.ops.find("neg"), std::array{ValueId{made, 0}}));
+    }
+    KILN_TRY(context.edit.replace({node.id, 0}, {made, 0}));
+    ++context.rewrites;
+  }
+  context.done = true;
+  return {};
+}
+const PassList &with_a_lower_pass() {
+  static const PassList passes = [] {
+    PassList all = PassList::built_in();
+    Pass pass{.name = "negate_twice", .plugin = "test.so", .stage = Stage::lower, .uuid = Uuid{1}, .run = negate_twice};
+    if (!all.add(std::make_shared<Pass>(std::move(pass))).ok()) std::abort();
+    return all;
+  }();
+  return passes;
+}
+
 struct Variant {
   std::string name;
   CompileOptions options;
+  bool passes = false;  // one of stage lower
 };
 
 // The ops of two of its nodes; of which there may be more.
@@ -78,10 +108,11 @@ std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
     variant.options.fuse = dice.chance(0.8);
     if (dice.chance(0.5)) variant.options.split_at = some_ops(graph, dice);
     variant.options.of_regions = some_options(graph, dice);
+    variant.passes = dice.chance(0.3);
     variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
                            name_of(variant.options.mode_backward.value_or(variant.options.mode)),
                            k == 1 ? ", by the reference" : "", variant.options.fuse ? "" : ", not fused",
-                           variant.options.split_at.empty() ? "" : ", split at ",
+                           variant.passes ? ", with a pass" : "", variant.options.split_at.empty() ? "" : ", split at ",
                            join(variant.options.split_at, " and ", [](const std::string &op) { return op; }));
     for (const auto &[name, value] : variant.options.of_regions)
       str_append(variant.name, str_cat(", ", name, "=", value.text()));
@@ -90,15 +121,15 @@ std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
   return made;
 }
 
-Result<std::vector<Results>> run(const RandomCase &made, CompileOptions options) {
+Result<std::vector<Results>> run(const RandomCase &made, CompileOptions options, bool passes = false) {
   constexpr std::array settings = {Setting{1, GuardedBytes::Place::end}, Setting{2, GuardedBytes::Place::begin}};
   options.compile_threads = 1;
-  return run_guarded(made.graph, made.calls, options, settings);
+  return run_guarded(made.graph, made.calls, options, settings, nullptr, passes ? &with_a_lower_pass() : nullptr);
 }
 
 // What is wrong, or "". Kernels of nodes alone give the bits of the whole, reference kernels what is near enough.
 std::string check(const Expectation &expected, const std::vector<Results> &whole, const Variant &variant) {
-  const Result<std::vector<Results>> cut = run(expected.made, variant.options);
+  const Result<std::vector<Results>> cut = run(expected.made, variant.options, variant.passes);
   if (!cut.ok()) return cut.status().message();
   if (variant.options.fallback == Fallback::kernel) return other_bits(*cut, whole, "when it is cut");
   for (size_t k = 0; k < expected.calls.size(); ++k)
