@@ -27,21 +27,30 @@ std::string device_kernels_json(const Report &compile) {
   return "[" + text + "]";
 }
 
-// The programs for some sizes that --specialize asked for.
-std::string entries_json(const Report &compile) {
+// Of each element of a list those members that it has: texts, or one number.
+std::string rows_json(const Report &compile, std::string_view list, std::initializer_list<std::string_view> names) {
   std::string text;
-  for (size_t i = 0; compile && i < compile.count("entries"); ++i) {
-    text += i ? ", {" : "{";
-    bool first = true;
-    for (const char *name : {"name", "state", "lookup"}) {
-      const std::string path = path_of("entries", i, name);
+  for (size_t i = 0; compile.has(list) && i < compile.count(list); ++i) {
+    std::string row;
+    for (const std::string_view name : names) {
+      const std::string path = path_of(list, i, name);
       if (!compile.has(path)) continue;
-      text += (first ? "" : ", ") + json_text(name) + ": " + json_text(compile.text(path));
-      first = false;
+      row.append(row.empty() ? "" : ", ").append(json_text(name)).append(": ");
+      row += name == "same_as" ? std::to_string(compile.i64(path)) : json_text(compile.text(path));
     }
-    text += "}";
+    text += (i ? ", {" : "{") + row + "}";
   }
   return "[" + text + "]";
+}
+
+// An object of numbers, if it is there.
+std::string counts_json(const Report &compile, const std::string &path) {
+  std::string text;
+  for (size_t i = 0; compile.has(path) && i < compile.count(path); ++i) {
+    const std::string name = compile.key(path, i);
+    text += (i ? ", " : "") + json_text(name) + ": " + std::to_string(compile.i64(path + "." + name));
+  }
+  return "{" + text + "}";
 }
 
 void add_phase(std::string &text, bool &first, std::string_view name, double ms) {
@@ -76,17 +85,13 @@ std::string json_number(double value) {
 
 std::string json_of(const Stats &stats, std::string_view members) {
   const Report &compile = stats.compile;
-  std::string passes, phases;
+  std::string phases;
   bool first = true;
   for (size_t i = 0; compile && i < compile.count("phases"); ++i) {
     const std::string name = compile.key("phases", i);
     add_phase(phases, first, name, compile.f64("phases." + name));
   }
   for (const auto &[name, ms] : stats.phases) add_phase(phases, first, name, ms);
-  for (size_t i = 0; compile && i < compile.count("passes_run"); ++i) {
-    const std::string name = compile.key("passes_run", i);
-    passes += (i ? ", " : "") + json_text(name) + ": " + std::to_string(compile.i64("passes_run." + name));
-  }
 
   std::string text = "{\n";
   const auto member = [&text](std::string_view name, const std::string &value) {
@@ -96,14 +101,16 @@ std::string json_of(const Stats &stats, std::string_view members) {
   member("lookup", json_text(compile ? compile.text("lookup") : "BYPASS"));
   member("reason", json_text(compile ? compile.text("reason") : "an artifact: nothing to look up"));
   member("key", json_text(compile ? compile.text("key") : ""));
-  member("passes_run", "{" + passes + "}");
+  member("passes_run", counts_json(compile, "passes_run"));
   member("kernels_compiled", std::to_string(compile ? compile.i64("kernels_compiled") : 0));
   member("kernels_from_cache", std::to_string(compile ? compile.i64("kernels_from_cache") : 0));
   member("launches", std::to_string(compile ? compile.i64("launches") : 0));
   member("materialised", std::to_string(compile ? compile.i64("materialised") : 0));
   member("llvm_loaded", compile && compile.boolean("llvm_loaded") ? "true" : "false");
   member("device_kernels", device_kernels_json(compile));
-  member("entries", entries_json(compile));
+  member("fallbacks", counts_json(compile, "made.partition.fallback_counts"));
+  member("pieces", rows_json(compile, "pieces", {"lookup", "reason", "key", "same_as"}));
+  member("entries", rows_json(compile, "entries", {"name", "state", "lookup"}));
   member("entry", json_text(stats.entry));
   member("compile_ms", json_number(compile ? compile.f64("total_ms") : 0));
   member("phases", "{" + phases + "}");

@@ -34,8 +34,10 @@ struct Stats {
 
 // {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "launches",
 // "materialised", "llvm_loaded", "device_kernels": [{"entry", "registers", "spill_bytes", "shared_bytes"}] (of
-// --backend cuda), "entries": [{"name", "state", "lookup"}] (of --specialize), "entry" (the one that ran, or
-// "general"), "compile_ms", "phases": {"lookup_ms": …}, "total_ms", "call_bytes", "peak_bytes" (the process's)}.
+// --backend cuda), "fallbacks": {OP: how many} (under a mode that cuts), "pieces": [{"lookup", "reason", "key", or
+// "same_as"}] (of a graph that is cut into pieces, unless it is a HIT), "entries": [{"name", "state", "lookup"}] (of
+// --specialize), "entry" (the one that ran, or "general"), "compile_ms", "phases": {"lookup_ms": …}, "total_ms",
+// "call_bytes", "peak_bytes" (the process's)}.
 // `members` (JSON members, each with a comma after it) come first.
 std::string json_of(const Stats &stats, std::string_view members = {});
 

@@ -88,6 +88,8 @@ class RegionsTest(Case):
             words = ["--input", "x=" + self.file("x.npy"), "--output", "d=" + self.file("d.npy"), "--mode", mode]
             cold, warm = self.stats(path, *words), self.stats(path, *words)
             self.assertEqual([cold["lookup"], warm["lookup"], warm["kernels_compiled"]], ["MISS", "HIT", 0], mode)
+            self.assertEqual(warm["fallbacks"], cold["fallbacks"])
+            self.assertEqual(sum(warm["fallbacks"].values()), {"marked": 1, "none": 4}.get(mode, 0), mode)
             results.append(read_npy(self.file("d.npy")))
         self.assertEqual(results, results[:1] * 4)
 
@@ -110,6 +112,8 @@ class RegionsTest(Case):
         first, second = self.stats(self.write_graph(AROUND), *words), self.stats(self.write_graph(changed), *words)
         self.assertEqual([first["lookup"], first["kernels_compiled"]], ["MISS", 2])
         self.assertEqual([second["lookup"], second["kernels_compiled"]], ["MISS", 1])
+        self.assertEqual([piece["lookup"] for piece in second["pieces"]], ["HIT", "MISS"])
+        self.assertEqual(second["pieces"][0]["key"], first["pieces"][0]["key"])
 
 
 if __name__ == "__main__":
