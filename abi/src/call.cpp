@@ -67,7 +67,7 @@ kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t nam
   });
 }
 
-kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor) {
+kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLTensor *tensor) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     if (!tensor) return call->call->bind(slot, ArrayRef(), nullptr);
@@ -76,7 +76,7 @@ kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor
   });
 }
 
-kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor) {
+kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     KILN_TRY(check.pointer(tensor, "tensor"));
@@ -98,7 +98,7 @@ kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManage
   });
 }
 
-kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
+kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                           const kiln_run_options *options) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
@@ -139,7 +139,7 @@ kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer
   });
 }
 
-kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out) {
+kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     KILN_TRY(check.pointer(out, "out"));

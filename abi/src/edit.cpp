@@ -83,7 +83,7 @@ kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name
   return add_argument(__func__, &Edit::parameter, edit, name, name_size, type, out);
 }
 
-kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size, const struct DLTensor *tensor,
+kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size, const DLTensor *tensor,
                                kiln_value *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(Edit * changed, begin_change(check, edit));

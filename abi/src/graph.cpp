@@ -244,7 +244,7 @@ kiln_error *kiln_node_annotations(const kiln_graph *graph, kiln_node node, kiln_
   });
 }
 
-kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const struct DLTensor **out) {
+kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const DLTensor **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const Node *found, find_node(check, graph, node));
     KILN_TRY(check.pointer(out, "out"));

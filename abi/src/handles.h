@@ -1,7 +1,6 @@
 // What is behind the opaque handles. Each begins with a magic word of its type, so that a handle of another type is
 // refused, and mostly a destroyed one, too: destruction clears the word.
 #pragma once
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <kiln/plugin.h>
 

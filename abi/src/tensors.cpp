@@ -40,8 +40,7 @@ uint64_t kiln_tensors_count(const kiln_tensors *tensors) {
   return tensors && tensors->magic.ok() ? tensors->views.size() : 0;
 }
 
-kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_text *out_name,
-                            const struct DLTensor **out) {
+kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_text *out_name, const DLTensor **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(tensors, "tensors"));
     if (index >= tensors->views.size())
@@ -52,8 +51,7 @@ kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_te
   });
 }
 
-kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
-                              const struct DLTensor **out) {
+kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size, const DLTensor **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(tensors, "tensors"));
     KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
@@ -69,7 +67,7 @@ kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uin
 }
 
 kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
-                               const struct DLTensor *const *tensors, uint64_t count) {
+                               const DLTensor *const *tensors, uint64_t count) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_ASSIGN(const std::span<const DLTensor *const> given, check.array(tensors, count, "tensors"));

@@ -1,7 +1,6 @@
 // Views of Kiln's values in C form, where the two differ in memory: texts, dims, dtypes, booleans, graphs, tensors. A
 // view is made when it is first asked for and lives until clear() or its owner's end. Threads: any.
 #pragma once
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 
 #include <map>

@@ -2,7 +2,6 @@
  *
  * With WARM_CALLS, runs that often again and prints the seconds of the fastest. Without, all must come from CACHE. */
 #define _POSIX_C_SOURCE 200809L
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // kiln.h for C++: handles that destroy themselves, errors as exceptions, reports read by path.
 #pragma once
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-"""Each public header compiles alone, without a warning, in every C and C++ standard. Usage: compile_test.py ROOT
+"""Each public header compiles alone, without a warning, in every C and C++ standard, and so does each with what it needs
+of DLPack from a header that came before. Usage: compile_test.py ROOT
 A compiler that is missing is skipped, and said so; without any, the test is skipped (exit code 77)."""
 
 import shutil
@@ -11,6 +12,28 @@ C = {"gcc": "gcc", "clang": "clang-19"}
 CXX = {"g++": "g++", "clang++": "clang++-19"}
 WARNINGS = ["-Wall", "-Wextra", "-Wpadded", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
+# As far as Kiln uses it, what other versions of upstream's header declare: DLTensor has no tag.
+OTHER_DLPACK = """
+#define DLPACK_DLPACK_H_
+#include <stdint.h>
+typedef struct { uint32_t major, minor; } DLPackVersion;
+typedef struct { int32_t device_type, device_id; } DLDevice;
+typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
+typedef struct { void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape, *strides; uint64_t byte_offset; }
+  DLTensor;
+typedef struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned *self);
+  uint64_t flags;
+  DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+"""
+
+
+def sources(header):
+    return [f'#include "kiln/{header}"\n', f'{OTHER_DLPACK}#include "kiln/{header}"\n']
+
 
 def main(root):
     jobs, missing = [], []
@@ -21,18 +44,20 @@ def main(root):
             if not compiler:
                 missing.append(name)
                 continue
-            jobs += [(compiler, language, standard, header) for standard in standards for header in headers.HEADERS]
+            jobs += [(compiler, language, standard, header, text) for standard in standards for header in headers.HEADERS
+                     for text in sources(header)]
             if language == "c++":  # templates and implicit types of the standard library are padded
-                jobs += [(compiler, language, standard, "pass.hpp") for standard in ("c++17", "c++20")]
+                jobs += [(compiler, language, standard, "pass.hpp", text) for standard in ("c++17", "c++20")
+                         for text in sources("pass.hpp")]
     for name in missing:
         print(f"SKIP {name}: not installed")
     if not jobs:
         return 77
     failures = 0
-    for compiler, language, standard, header in jobs:
+    for compiler, language, standard, header, text in jobs:
         warnings = [flag for flag in WARNINGS if not (header == "pass.hpp" and flag == "-Wpadded")]
         command = [compiler, f"-std={standard}", f"-I{root}/abi/include", *warnings, "-x", language, "-"]
-        done = subprocess.run(command, input=f'#include "kiln/{header}"\n', capture_output=True, text=True)
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
         if done.returncode:
             failures += 1
             print(f"{compiler} -std={standard}: {header}\n{done.stderr}")

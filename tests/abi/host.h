@@ -1,7 +1,6 @@
 // A host for the tests of this folder: handles that destroy themselves, errors as values. Over kiln.h alone.
 #pragma once
 #include <gtest/gtest.h>
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 
 #include <cstring>

@@ -1,6 +1,5 @@
 /* Reads, changes, compiles and runs the deepest graphs and expressions that there may be on a thread of 64 KiB of
  * stack, in a child that such a thread forks, and where the first thread has as much left. */
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* What the limited runs do: all that a host does with Kiln, from options to values. */
 #include "tests/limits/work.h"
 
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <math.h>
 #include <stdio.h>

@@ -88,7 +88,7 @@ KILN_EXPORT kiln_error *kiln_node_attrs(const kiln_graph *graph, kiln_node node,
 KILN_EXPORT kiln_error *kiln_node_annotations(const kiln_graph *graph, kiln_node node, kiln_attr *buffer,
                                               uint64_t capacity, uint64_t *out_count);
 /* A constant's bytes, row-major; KILN_INVALID_ARGUMENT unless it is a constant node. */
-KILN_EXPORT kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const struct DLTensor **out);
+KILN_EXPORT kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const DLTensor **out);
 
 /* How often the value is an operand or an output; a node that uses it twice counts twice. */
 KILN_EXPORT uint32_t kiln_value_use_count(const kiln_graph *graph, kiln_value value);
@@ -127,7 +127,7 @@ KILN_EXPORT kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, u
 /* Adds a constant. Its bytes are copied, and are in the key and the artifact: meant for small things. An empty name:
  * one is made. */
 KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size,
-                                           const struct DLTensor *tensor, kiln_value *out);
+                                           const DLTensor *tensor, kiln_value *out);
 /* Adds an op node and infers its results at once; *out is the node, its values are *out << 32 | index. Fails at once,
  * naming op and argument: KILN_TYPE_MISMATCH, KILN_UNKNOWN_NAME, KILN_INVALID_ARGUMENT. An empty name: one is made.
  * Attributes that are left out have their defaults, and integers serve where dims are wanted; an optional operand is

@@ -265,9 +265,9 @@ KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, 
  * stride below 0 memory goes on before that. The memory of an input that a copy_ writes must be writable. The
  * descriptor is copied; its data may be NULL when it has no elements. A NULL tensor unbinds. Dtype and rank are checked
  * here (KILN_TYPE_MISMATCH), sizes and strides by the next run. */
-KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const struct DLTensor *tensor);
+KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
-KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned *tensor);
+KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or
  * left out at the end, is allocated by Kiln and stays with the call until the next run or kiln_call_take. `options` may
  * be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit. KILN_OUT_OF_RANGE names the nodes
@@ -276,7 +276,7 @@ KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, str
  * only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended a loop (KILN_EVENT_LOOP); what
  * outputs and inputs that a copy_ writes hold is not defined, and the call can be run again. KILN_BUSY: another thread
  * is inside a run of this call. */
-KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const struct DLTensor *const *args, uint64_t count,
+KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment
  * and overlap. */
@@ -289,7 +289,7 @@ KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int
 /* Hands over an output that Kiln allocated in the last run: row-major; call its deleter when done, on any thread.
  * KILN_INVALID_ARGUMENT when there is none: it was given, or taken before, or the run failed other than by
  * KILN_OUT_OF_RANGE. */
-KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, struct DLManagedTensorVersioned **out);
+KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
  * is inside one}. */
@@ -344,15 +344,15 @@ KILN_EXPORT kiln_error *kiln_tensors_open(const char *path, uint64_t path_size, 
 KILN_EXPORT uint64_t kiln_tensors_count(const kiln_tensors *tensors);
 /* Tensor `index`, in the file's order. Views of `tensors`; the memory may be read only. Either `out` may be NULL. */
 KILN_EXPORT kiln_error *kiln_tensors_at(const kiln_tensors *tensors, uint64_t index, kiln_text *out_name,
-                                        const struct DLTensor **out);
+                                        const DLTensor **out);
 /* The tensor of that name; a view of `tensors`, whose memory may be read only. KILN_UNKNOWN_NAME when there is none. */
 KILN_EXPORT kiln_error *kiln_tensors_find(const kiln_tensors *tensors, const char *name, uint64_t name_size,
-                                          const struct DLTensor **out);
+                                          const DLTensor **out);
 /* Writes `count` tensors (exactly one for ".npy", whose name is not used; `names` may then be NULL). A regular
  * file appears whole or not at all; a FIFO, a device or the target of a link is written in place. KILN_IO says what
  * failed. */
 KILN_EXPORT kiln_error *kiln_tensors_write(const char *path, uint64_t path_size, const kiln_text *names,
-                                           const struct DLTensor *const *tensors, uint64_t count);
+                                           const DLTensor *const *tensors, uint64_t count);
 /* Unmaps the file: no tensor of it may be bound or read any more. */
 KILN_EXPORT void kiln_tensors_destroy(kiln_tensors *tensors);
 

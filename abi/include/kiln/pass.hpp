@@ -23,7 +23,6 @@
 #include <variant>
 #include <vector>
 
-#include "kiln/dlpack.h"
 #include "kiln/plugin.h"
 
 namespace kiln {

@@ -70,7 +70,7 @@ typedef struct kiln_host_node {
                        uint64_t *out_count);
   kiln_error *(*annotations)(const kiln_graph *graph, kiln_node node, kiln_attr *buffer, uint64_t capacity,
                              uint64_t *out_count);
-  kiln_error *(*constant)(const kiln_graph *graph, kiln_node node, const struct DLTensor **out);
+  kiln_error *(*constant)(const kiln_graph *graph, kiln_node node, const DLTensor **out);
 } kiln_host_node;
 
 typedef struct kiln_host_value {
@@ -96,7 +96,7 @@ typedef struct kiln_host_edit {
   kiln_error *(*input)(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type, kiln_value *out);
   kiln_error *(*parameter)(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
                            kiln_value *out);
-  kiln_error *(*constant)(kiln_edit *edit, const char *name, uint64_t name_size, const struct DLTensor *tensor,
+  kiln_error *(*constant)(kiln_edit *edit, const char *name, uint64_t name_size, const DLTensor *tensor,
                           kiln_value *out);
   kiln_error *(*add)(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size, const kiln_value *inputs,
                      uint64_t input_count, const kiln_attr *attrs, uint64_t attr_count, kiln_node *out);

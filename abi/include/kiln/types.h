@@ -9,10 +9,13 @@
  * - Strings are pointer and length in bytes, UTF-8, need no terminator, and are copied in. NULL with length 0 is "".
  * - A function that can fail returns NULL or an error that the caller owns (kiln_error_destroy). On failure, outputs
  *   are untouched. NULL where a pointer is required, or a handle of another type, is KILN_INVALID_ARGUMENT.
- * - A view that Kiln gives out lives as long as its owner, which the function's comment names. */
+ * - A view that Kiln gives out lives as long as its owner, which the function's comment names.
+ * - Arrays are DLPack's: strides in elements, of which NULL means row-major. */
 #ifndef KILN_TYPES_H
 #define KILN_TYPES_H
 #include <stdint.h>
+
+#include "kiln/dlpack.h" /* upstream's, version 1.3, as it is; where another one comes first, that is taken */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,10 +42,6 @@ typedef struct kiln_report kiln_report;         /* any thread, immutable */
 typedef struct kiln_tensors kiln_tensors;       /* any thread, immutable */
 typedef struct kiln_blob kiln_blob;             /* any thread, immutable */
 typedef struct kiln_pass_call kiln_pass_call;   /* one run of one pass, on its thread; dies when run() returns */
-
-/* DLPack's tensors; kiln/dlpack.h (or upstream's header) defines them. Kiln accepts NULL strides as row-major. */
-struct DLTensor;
-struct DLManagedTensorVersioned;
 
 typedef uint64_t kiln_node;  /* id, never reused inside a graph and its edits; 0: none */
 typedef uint64_t kiln_value; /* node << 32 | output index; 0: none */
@@ -93,7 +92,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_ATTR_DTYPE 4u         /* kiln_dtype[count]; of an op 0, too: none */
 #define KILN_ATTR_DIM 5u           /* kiln_dim[count] */
 #define KILN_ATTR_GRAPH 6u         /* const kiln_graph *[count]; count 0: none, where an op may have none */
-#define KILN_ATTR_TENSOR 7u        /* const struct DLTensor *[count], copied */
+#define KILN_ATTR_TENSOR 7u        /* const DLTensor *[count], copied */
 #define KILN_ATTR_BOOL 8u          /* uint8_t[count], 0 or 1 */
 #define KILN_ATTR_LIST 0x80000000u /* or-ed to the kind: a list, even one of one or no element */
 

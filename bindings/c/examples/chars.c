@@ -1,8 +1,7 @@
 /* chars MODEL_FOLDER [PLUGIN.so [COUNT]]: samples text from a character model, one call per character on the growing
  * context.
  *
- * One compilation serves every length, because the graph's `length` is a symbol. Needs kiln.h and dlpack.h alone. */
-#include <kiln/dlpack.h>
+ * One compilation serves every length, because the graph's `length` is a symbol. Needs kiln.h alone. */
 #include <kiln/kiln.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <stdio.h>
 static const char json[] =

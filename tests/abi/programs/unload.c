@@ -2,7 +2,6 @@
  * from it is still there, and so is the library. Usage: unload LIBRARY. Links nothing of Kiln. */
 #define _POSIX_C_SOURCE 199309L
 #include <dlfcn.h>
-#include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
