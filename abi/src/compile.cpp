@@ -33,10 +33,29 @@ Status with_report(const Status &status, const CompileReport &report) {
   return Status(std::move(info));
 }
 
-Result<std::shared_ptr<const Executable>> load_executable(Context &context, std::shared_ptr<const Artifact> artifact) {
+Bytes bytes_of(const Executable &general) { return write_artifact(general.artifact(), general.made_entries()); }
+
+Status check_open(const Checks &check, const kiln_context *context, const kiln_options *options, const void *out) {
+  KILN_TRY(check.handle(context, "context"));
+  KILN_TRY(check.optional_handle(options, "options"));
+  return check.pointer(out, "out");
+}
+
+Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context, std::span<const uint8_t> bytes,
+                                        const kiln_options *options) {
+  KILN_ASSIGN(const AttrMap given, check_options("open", {{"expect_key", std::string()}}, values_of(options)));
+  KILN_ASSIGN(Artifact read, read_artifact(bytes));
+  const auto artifact = std::make_shared<const Artifact>(std::move(read));
+  const std::string &expected = given.find("expect_key")->second.text_value();
+  const std::string key = artifact->components.empty() ? "" : artifact->graph_key.hex();
+  if (!expected.empty() && expected != key)
+    return error(Code::incompatible, "the artifact has ", key.empty() ? "no key" : str_cat("key ", key),
+                 ", and option 'expect_key' is ", expected);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
-  return Executable::load(std::move(artifact), context.ops(), context.pool(), build_id(),
-                          [modules = context.modules(), backend] { return modules->device(*backend); });
+  KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
+              Executable::load(artifact, context->ops(), context->pool(), build_id(),
+                               [modules = context->modules(), backend] { return modules->device(*backend); }));
+  return make_executable(context, std::move(loaded));
 }
 
 }  // namespace
@@ -77,23 +96,41 @@ kiln_error *kiln_executable_save(const kiln_executable *executable, const char *
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_TRY(no_options("save", options));
-    const Executable &general = *executable->executable;
-    return write_file(file, write_artifact(general.artifact(), general.made_entries()));
+    return write_file(file, bytes_of(*executable->executable));
   });
 }
 
-kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size, kiln_executable **out) {
+kiln_error *kiln_executable_bytes(const kiln_executable *executable, const kiln_options *options, kiln_blob **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_TRY(check.optional_handle(options, "options"));
     KILN_TRY(check.pointer(out, "out"));
+    KILN_TRY(no_options("bytes", options));
+    const Bytes bytes = bytes_of(*executable->executable);
+    *out = make_blob(std::string(bytes.begin(), bytes.end()));
+    return {};
+  });
+}
+
+kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
+                                 const kiln_options *options, kiln_executable **out) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check_open(check, context, options, out));
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_ASSIGN(const MappedFile mapped, MappedFile::open(file));
-    Result<Artifact> artifact = read_artifact(mapped.bytes());
-    if (!artifact.ok()) return artifact.take_status().with_prefix(str_cat(file, ": "));
-    Result<std::shared_ptr<const Executable>> loaded =
-        load_executable(context->context, std::make_shared<const Artifact>(std::move(artifact).value()));
-    if (!loaded.ok()) return loaded.take_status().with_prefix(str_cat(file, ": "));
-    *out = make_executable(share(context), std::move(loaded).value());
+    Result<kiln_executable *> opened = open_artifact(share(context), mapped.bytes(), options);
+    if (!opened.ok()) return opened.take_status().with_prefix(str_cat(file, ": "));
+    *out = *opened;
+    return {};
+  });
+}
+
+kiln_error *kiln_executable_open_bytes(kiln_context *context, const void *bytes, uint64_t size,
+                                       const kiln_options *options, kiln_executable **out) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check_open(check, context, options, out));
+    KILN_TRY(check.pointer(bytes, "bytes"));
+    KILN_ASSIGN(*out, open_artifact(share(context), {static_cast<const uint8_t *>(bytes), size}, options));
     return {};
   });
 }

@@ -143,7 +143,7 @@ Subject load(const Session &session, const std::string &path) {
   } else {
     if (!bytes.starts_with("KILNREC"))
       throw Failure(path + ": neither a graph, which is JSON and begins with '{', nor an artifact of Kiln's");
-    subject.executable = make<Executable>(kiln_executable_load, session.context(), path.data(), path.size());
+    subject.executable = make<Executable>(kiln_executable_open, session.context(), path.data(), path.size(), nullptr);
   }
   return subject;
 }

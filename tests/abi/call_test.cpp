@@ -155,12 +155,52 @@ TEST_P(CallTest, ClonesRunOnOtherThreads) {
   other.join();
 }
 
+TEST_P(CallTest, AnArtifactIsBytesThatOpenAndRunIfTheyHaveTheKeyThatIsExpected) {
+  const kiln::test::TemporaryFolder folder;
+  context = host::make_context(std::string(folder.path()));  // without a cache nothing has a key
+  graph = host::parse(context.get(), host::small_graph);
+  executable = compile();
+  kiln_blob *blob = nullptr;
+  ASSERT_OK(kiln_executable_bytes(executable.get(), nullptr, &blob));
+  const host::Blob bytes(blob);
+  uint64_t size = 0;
+  const void *data = kiln_blob_data(blob, &size);
+  kiln_executable *opened = nullptr;
+  ASSERT_OK(kiln_executable_open_bytes(context.get(), data, size, nullptr, &opened));
+  const host::Executable owned(opened);
+  const host::Call again = make_call(opened);
+  const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});
+  ASSERT_OK(kiln_call_bind(again.get(), slot(again, "w"), &w.tensor));
+  const DLTensor *args[] = {&x.tensor, &y.tensor};
+  ASSERT_OK(kiln_call_run(again.get(), args, 2, nullptr));
+  EXPECT_EQ(y.values[1], 22.0f);
+
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_executable_describe(opened, &made));
+  const std::string key = host::text(host::Report(made), "key");
+  const auto open_expecting = [&](const std::string &expected) {
+    kiln_options *options = nullptr;
+    EXPECT_OK(kiln_options_create(&options));
+    const host::Options given(options);
+    EXPECT_OK(kiln_options_set_text(options, "expect_key", 10, expected.data(), expected.size()));
+    kiln_executable *out = nullptr;
+    const host::Error failure = host::take(kiln_executable_open_bytes(context.get(), data, size, options, &out));
+    const host::Executable close(out);
+    return failure.message;
+  };
+  EXPECT_EQ(open_expecting(key), "");
+  const std::string other(64, '0');
+  EXPECT_EQ(open_expecting(other), "the artifact has key " + key + ", and option 'expect_key' is " + other);
+  EXPECT_FAILS(kiln_executable_open_bytes(context.get(), data, size / 2, nullptr, &opened), KILN_CORRUPT, "");
+  EXPECT_FAILS(kiln_executable_open_bytes(context.get(), data, 0, nullptr, &opened), KILN_CORRUPT, "");
+}
+
 TEST_P(CallTest, SavedArtifactsLoadAndRun) {
   const kiln::test::TemporaryFolder folder;
   const std::string path = folder.file("saved.kiln");
   ASSERT_OK(kiln_executable_save(executable.get(), path.data(), path.size(), nullptr));
   kiln_executable *loaded = nullptr;
-  ASSERT_OK(kiln_executable_load(context.get(), path.data(), path.size(), &loaded));
+  ASSERT_OK(kiln_executable_open(context.get(), path.data(), path.size(), nullptr, &loaded));
   const host::Executable owned(loaded);
   const host::Call again = make_call(loaded);
   const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});

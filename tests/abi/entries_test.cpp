@@ -172,7 +172,7 @@ TEST(Entries, ArePackedIntoOneFileWithTheirProgram) {
   }
   const host::Context context = host::make_context();
   kiln_executable *loaded = nullptr;
-  ASSERT_OK(kiln_executable_load(context.get(), path.data(), path.size(), &loaded));
+  ASSERT_OK(kiln_executable_open(context.get(), path.data(), path.size(), nullptr, &loaded));
   const host::Executable owned(loaded);
   EXPECT_EQ(host::text(host::describe(loaded), "entries.1.name"), "n=4");
   Sums call(loaded);

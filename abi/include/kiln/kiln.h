@@ -223,9 +223,18 @@ KILN_EXPORT kiln_error *kiln_compile_passes(kiln_context *context, const kiln_gr
  * yet. */
 KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                              const kiln_options *options);
-/* KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build, or a CPU that this is not). */
-KILN_EXPORT kiln_error *kiln_executable_load(kiln_context *context, const char *path, uint64_t path_size,
-                                             kiln_executable **out);
+/* The same bytes, for a host that keeps artifacts itself; the caller owns *out. No options are known yet. */
+KILN_EXPORT kiln_error *kiln_executable_bytes(const kiln_executable *executable, const kiln_options *options,
+                                              kiln_blob **out);
+/* An executable of an artifact in a file. Opening one is running its code: open what you trust. Nothing is published to
+ * the cache. Options (may be NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be
+ * this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, or a
+ * CPU that this is not). The caller owns *out. Any thread. */
+KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
+                                             const kiln_options *options, kiln_executable **out);
+/* The same of an artifact in memory, which is read during the call alone. */
+KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const void *bytes, uint64_t size,
+                                                   const kiln_options *options, kiln_executable **out);
 /* {"backend", "target", "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
  * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
  * [{"kind" ("op", "backend"), "name", "identity" ("": there was none)}] (what it was made with and what passes looked

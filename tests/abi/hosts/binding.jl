@@ -154,7 +154,6 @@ for (name, symbol, takes, gives) in ((:integer, :kiln_report_get_i64, Report, In
                                      (:report_text, :kiln_report_get_text, Report, Text),
                                      (:member_count, :kiln_report_count, Report, UInt64),
                                      (:parsed, :kiln_graph_parse, Context, Raw),
-                                     (:loaded, :kiln_executable_load, Context, Raw),
                                      (:written, :kiln_graph_write, Graph, Raw),
                                      (:written, :kiln_executable_text, Executable, Raw),
                                      (:slot, :kiln_call_slot, Call, UInt32))
@@ -166,7 +165,9 @@ end
 text(report::Report, path) = String(report_text(report, path))
 text(graph_or_executable::Handle, form) = String(Blob(written(graph_or_executable, form)))
 parse_graph(context, json) = Graph(parsed(context, json))
-load(context, path) = Executable(loaded(context, path))
+load(context, path) = Executable(out(Raw) do result
+    @ccall lib.kiln_executable_open(context::Raw, path::Chars, sizeof(path)::UInt64, C_NULL::Raw, result::Ptr{Raw})::Raw
+end)
 
 function Base.String(blob::Blob)
     size = Ref{UInt64}()

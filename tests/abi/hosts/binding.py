@@ -107,8 +107,9 @@ fallible("context_report graph_describe call_create", c_void_p, c_void_p)
 fallible("plugin_load", *PATH)
 fallible("pass_register", c_void_p, c_void_p, c_void_p, c_void_p)
 fallible("pass_unregister", c_void_p, c_uint64)
-fallible("graph_parse graph_write op_find executable_save executable_load executable_text call_slot "
+fallible("graph_parse graph_write op_find executable_save executable_text call_slot "
          "report_get_i64 report_get_text report_count", *PATH)
+fallible("executable_open", *PATH, c_void_p)
 fallible("graph_nodes", c_void_p, c_void_p, c_uint64, c_void_p)
 fallible("edit_constant", c_void_p, *TEXT, c_void_p, c_void_p)
 fallible("edit_add", c_void_p, c_uint32, *TEXT, c_void_p, c_uint64, c_void_p, c_uint64, c_void_p)
@@ -224,7 +225,7 @@ class Context(Handle):
         return Executable(executable.value), Report(report.value)
 
     def load(self, path):
-        return Executable(out(lib.kiln_executable_load, self, *utf8(path)))
+        return Executable(out(lib.kiln_executable_open, self, *utf8(path), None))
 
     def close(self):
         lib.kiln_context_close(self)

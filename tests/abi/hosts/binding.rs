@@ -179,7 +179,7 @@ impl Context {
         Ok((Executable(executable), Report(report)))
     }
     pub fn load(&self, path: &str) -> Result<Executable> {
-        handle(|out| unsafe { kiln_executable_load(self.0, path.as_ptr(), path.len() as u64, out) }).map(Executable)
+        handle(|out| unsafe { kiln_executable_open(self.0, path.as_ptr(), path.len() as u64, ptr::null_mut(), out) }).map(Executable)
     }
     /// Registers a pass that runs `rewrite`; the result serves to unregister it.
     pub fn register(&self, name: &str, uuid: Option<&[u8; 16]>, rewrite: Rewrite) -> Result<u64> {

@@ -112,7 +112,7 @@ extern "C" {
     pub fn kiln_node_input(graph: Raw, node: u64, index: u32) -> u64;
     pub fn kiln_compile(context: Raw, graph: Raw, options: Raw, out: *mut Raw, report: *mut Raw) -> Raw;
     pub fn kiln_executable_save(executable: Raw, path: *const u8, size: u64, options: Raw) -> Raw;
-    pub fn kiln_executable_load(context: Raw, path: *const u8, size: u64, out: *mut Raw) -> Raw;
+    pub fn kiln_executable_open(context: Raw, path: *const u8, size: u64, options: Raw, out: *mut Raw) -> Raw;
     pub fn kiln_executable_text(executable: Raw, what: *const u8, size: u64, out: *mut Raw) -> Raw;
     pub fn kiln_executable_destroy(executable: Raw);
     pub fn kiln_call_create(executable: Raw, out: *mut Raw) -> Raw;

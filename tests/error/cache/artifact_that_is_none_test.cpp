@@ -9,12 +9,13 @@ TEST_F(CacheCase, ArtifactThatIsNone) {
   std::ofstream(json) << graph_json;
   const host::Context context = host::make_context();
   kiln_executable *executable = nullptr;
-  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), json.data(), json.size(), &executable)), "CORRUPT",
-                 json + ": header at offset 0: not a file of Kiln's");
-  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), absent.data(), absent.size(), &executable)), "IO",
-                 "cannot open '" + absent + "': No such file or directory");
-  EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), folder_.c_str(), folder_.string().size(), &executable)),
-                 "IO", "cannot read '" + folder_.string() + "': not a regular file");
+  EXPECT_REFUSED(host::take(kiln_executable_open(context.get(), json.data(), json.size(), nullptr, &executable)),
+                 "CORRUPT", json + ": header at offset 0: not a file of Kiln's");
+  EXPECT_REFUSED(host::take(kiln_executable_open(context.get(), absent.data(), absent.size(), nullptr, &executable)),
+                 "IO", "cannot open '" + absent + "': No such file or directory");
+  EXPECT_REFUSED(
+      host::take(kiln_executable_open(context.get(), folder_.c_str(), folder_.string().size(), nullptr, &executable)),
+      "IO", "cannot read '" + folder_.string() + "': not a regular file");
 }
 
 }  // namespace refused

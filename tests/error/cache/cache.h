@@ -142,8 +142,8 @@ class CacheCase : public testing::Test {
   static void expect_no_artifact(const std::string &path, const std::string &code, const std::string &message) {
     const host::Context context = host::make_context();
     kiln_executable *executable = nullptr;
-    EXPECT_REFUSED(host::take(kiln_executable_load(context.get(), path.data(), path.size(), &executable)), code,
-                   path + ": " + message);
+    EXPECT_REFUSED(host::take(kiln_executable_open(context.get(), path.data(), path.size(), nullptr, &executable)),
+                   code, path + ": " + message);
     EXPECT_EQ(executable, nullptr);
   }
   void expect_no_artifact_when_flipped(const std::string &name) {

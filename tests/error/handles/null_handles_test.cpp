@@ -32,7 +32,10 @@ TEST(Handles, NullHandles) {
   refused(kiln_options_set_i64(nullptr, "threads", 7, 1), "kiln_options_set_i64: options is NULL");
   refused(kiln_compile(nullptr, nullptr, nullptr, &executable, nullptr), "kiln_compile: context is NULL");
   refused(kiln_executable_save(nullptr, "f", 1, nullptr), "kiln_executable_save: executable is NULL");
-  refused(kiln_executable_load(nullptr, "f", 1, &executable), "kiln_executable_load: context is NULL");
+  refused(kiln_executable_bytes(nullptr, nullptr, &blob), "kiln_executable_bytes: executable is NULL");
+  refused(kiln_executable_open_bytes(nullptr, "f", 1, nullptr, &executable),
+          "kiln_executable_open_bytes: context is NULL");
+  refused(kiln_executable_open(nullptr, "f", 1, nullptr, &executable), "kiln_executable_open: context is NULL");
   refused(kiln_call_create(nullptr, &call), "kiln_call_create: executable is NULL");
   refused(kiln_call_clone(nullptr, &call), "kiln_call_clone: call is NULL");
   refused(kiln_call_bind(nullptr, 0, nullptr), "kiln_call_bind: call is NULL");
