@@ -18,7 +18,7 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   work.ops.add(*whole);
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
-  const LowerOptions how{.backend = options.backend,
+  const LowerOptions how{.backend = work.backend(),
                          .region = options.region_options(),
                          .modes = options.modes(),
                          .of_regions = options.of_regions};

@@ -30,7 +30,7 @@ AttrValue to_attr(SpecializeWhen when);
 Status from_attr(const AttrValue &value, SpecializeWhen &out);
 
 struct CompileOptions {
-  std::string backend = "cpu";  // runtime/regions/backend.h lists them
+  std::string backend = "cpu";  // runtime/backends/backend.h lists them
   std::string cpu = "native";   // Target::by_name
   std::string arch = "native";  // of a backend for a device; "native": the device's own, which must be there
   bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called

@@ -34,8 +34,12 @@ class Stages {
   bool open_ = false;
 };
 
-void lower_steps(const Work &work, const PassPtrs &late, Stages &stages) {
-  const bool cut = work.options.modes().cut();
+// Whether graphs are cut into parts, as far as the graph at hand tells before its passes have run.
+bool is_cut(const Work &work, const Graph &graph) {
+  return work.options.modes().cut() || !Refusals(work.backend()).takes(graph);
+}
+
+void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stages) {
   if (cut) {
     stages.step("inline_calls", "calls that are no region become the nodes that they stand for");
     stages.step("partition", str_cat("regions by marks, under mode ", described(work.options.modes())));
@@ -53,12 +57,12 @@ void lower_steps(const Work &work, const PassPtrs &late, Stages &stages) {
 void code_stages(const Work &work, const Graph &graph, const Cuts &cuts, const PassPtrs &late, Stages &stages) {
   if (cuts.any_in(graph)) {
     stages.begin("pieces", "each is looked up by itself; what is not found is made so:");
-    lower_steps(work, late, stages);
+    lower_steps(work, is_cut(work, graph), late, stages);
     return;
   }
-  stages.begin("lower", work.options.modes().cut() ? "each region by itself, equal ones once"
-                                                   : "the whole graph, which is one region");
-  lower_steps(work, late, stages);
+  const bool cut = is_cut(work, graph);
+  stages.begin("lower", cut ? "each region by itself, equal ones once" : "the whole graph, which is one region");
+  lower_steps(work, cut, late, stages);
   stages.begin("fuse", "ops that may share a kernel do");
   stages.begin("kernels", work.options.code ? "those that the cache has not are compiled" : "no code is made");
 }

@@ -65,7 +65,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   };
   KILN_ASSIGN(const GraphPtr flat, inline_calls(whole, work.ops, stays));
   KILN_ASSIGN(std::vector<Region> regions,
-              partition(flat, work.options.backend, work.options.modes(), pieces_of(*flat, cuts)));
+              partition(flat, work.backend(), work.options.modes(), pieces_of(*flat, cuts)));
   if (regions.size() < 2) return make_code(work, given, whole, target, artifact);
 
   Kernels kernels;

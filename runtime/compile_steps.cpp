@@ -1,5 +1,6 @@
 #include "runtime/compile_steps.h"
 
+#include "runtime/backends/rows.h"
 #include "runtime/cache/key.h"
 #include "runtime/graph/json.h"
 #include "runtime/plan/node_names.h"
@@ -10,7 +11,7 @@ namespace {
 
 Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact) {
   KILN_TRY(work.phases.begin("load"));
-  work.report.llvm_loaded = work.env.modules->of(*find_backend("cpu").value()).in_memory();
+  work.report.llvm_loaded = work.env.modules->of(cpu_backend).in_memory();
   work.report.kernels_distinct = static_cast<uint32_t>(artifact->images.size());
   work.report.launches = 0;
   for (const auto *steps : {&artifact->plan.prepare, &artifact->plan.steps}) {
@@ -27,7 +28,8 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
 void name_as(const Graph &graph, Artifact &artifact) {
   name_nodes(graph, artifact.plan);
   name_nodes(graph, artifact.source.names);
-  if (artifact.backend == "reference") artifact.graphs = {write_json(graph)};
+  const Result<const BackendInfo *> backend = find_backend(artifact.backend);
+  if (backend.ok() && !(*backend)->makes_code()) artifact.graphs = {write_json(graph)};
 }
 
 // Whether a load failed for what the record holds, rather than for what this process lacks.

@@ -33,7 +33,7 @@ struct Work {
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
-  bool oracle() const { return options.backend == "reference"; }
+  bool oracle() const { return !backend().makes_code(); }
   uint32_t wanted_texts() const {
     return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
   }

@@ -51,8 +51,10 @@ Result<std::vector<FixedSizes>> wanted_entries(const CompileOptions &options, co
       return invalid(of_option(text), "the sizes are there already, as '", same->second, "'");
     wanted.push_back(std::move(sizes).value());
   }
-  if (!wanted.empty() && options.backend == "reference")
-    return invalid("option 'specialize': backend reference runs the graph as it is; there is nothing to specialize");
+  const BackendInfo &backend = *find_backend(options.backend).value();  // it has been checked
+  if (!wanted.empty() && !backend.makes_code())
+    return invalid("option 'specialize': backend ", backend.name,
+                   " runs the graph as it is; there is nothing to specialize");
   return wanted;
 }
 

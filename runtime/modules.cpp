@@ -3,8 +3,8 @@
 namespace kiln {
 
 Modules::Modules() {
-  for (const BackendInfo &backend : backends())
-    if (!backend.module.empty()) modules_.try_emplace(backend.name, std::string(backend.module));
+  for (const BackendInfo *backend : backends())
+    if (backend->makes_code()) modules_.try_emplace(backend->name, std::string(backend->module));
 }
 
 Result<std::shared_ptr<Device>> Modules::device(const BackendInfo &backend) {

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <string_view>
 
+#include "runtime/backends/backend.h"
 #include "runtime/codegen_module.h"
 #include "runtime/exec/device.h"
-#include "runtime/regions/backend.h"
 
 namespace kiln {
 

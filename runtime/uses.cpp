@@ -1,7 +1,7 @@
 #include "runtime/uses.h"
 
+#include "runtime/backends/backend.h"
 #include "runtime/cache/key.h"
-#include "runtime/regions/backend.h"
 
 namespace kiln {
 namespace {

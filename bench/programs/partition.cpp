@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/backends/rows.h"
 #include "runtime/graph/edit.h"
 #include "runtime/ops/op.h"
 #include "runtime/regions/region.h"
@@ -52,10 +53,11 @@ bool is_whole(const std::vector<Region> &regions, size_t nodes) {
 int run(char **words) {
   const auto number = [&](int i) { return static_cast<uint32_t>(std::atoi(words[i])); };
   const Result<GraphPtr> graph = graph_of(std::strcmp(words[1], "chain") == 0, number(2), number(3), number(4));
+  Refusals refusals(cpu_backend);
   double best = 1e30;
   for (int round = 0; graph.ok() && round < 9; ++round) {
     const auto begin = std::chrono::steady_clock::now();
-    const Result<std::vector<Region>> regions = partition(*graph, "cpu", {Mode::marked, Mode::marked});
+    const Result<std::vector<Region>> regions = partition(*graph, refusals, {Mode::marked, Mode::marked});
     best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
     if (!regions.ok() || !is_whole(*regions, number(2))) return 1;
   }

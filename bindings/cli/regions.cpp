@@ -36,11 +36,12 @@ std::string split_line(const Report &report, std::string_view root, size_t numbe
   const auto text = [&](std::string_view member) { return report.text(path_of(at(root, "splits"), number, member)); };
   const std::string why = text("why"), with = "'" + text("with") + "'";
   return "split '" + text("region") + "' before '" + text("node") + "': " +
-         (why == "unmarked"  ? with + " lies between, in no region"
-          : why == "name"    ? with + " lies between, in another region"
-          : why == "call"    ? with + " is a call, which is a region by itself"
-          : why == "options" ? "it is compiled with other options than " + with
-                             : "together with that of " + with + " it would close a cycle with other regions") +
+         (why == "unmarked"      ? with + " lies between, in no region"
+          : why == "name"        ? with + " lies between, in another region"
+          : why == "unsupported" ? with + " lies between, which the backend does not take"
+          : why == "call"        ? with + " is a call, which is a region by itself"
+          : why == "options"     ? "it is compiled with other options than " + with
+                                 : "together with that of " + with + " it would close a cycle with other regions") +
          "\n";
 }
 
@@ -53,9 +54,10 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
          (by == "kernel"      ? "a kernel of its own"
           : by == "reference" ? "its reference kernel"
                               : "steps of the plan") +
-         (why == "marked" ? ", marked"
-          : why == "mode" ? ", by the mode"
-                          : ", in no region") +
+         (why == "marked"        ? ", marked"
+          : why == "mode"        ? ", by the mode"
+          : why == "unsupported" ? ", for the backend does not take it: " + text("reason")
+                                 : ", in no region") +
          "\n";
 }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "runtime/backends/backend.h"
 #include "runtime/exec/device_place.h"
 #include "runtime/exec/host_place.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/sizes.h"
 #include "runtime/graph/json.h"
 #include "runtime/plan/planner.h"
-#include "runtime/regions/backend.h"
 
 namespace kiln {
 namespace {

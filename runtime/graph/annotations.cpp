@@ -24,6 +24,11 @@ Status check_phase(std::string_view phase) {
   return invalid("annotation 'kiln.phase' is '", phase, "'; expected 'backward' or 'recompute', or none for forward");
 }
 
+Status check_decompose(std::string_view when) {
+  if (when == "backend" || when == "keep" || when == "always") return {};
+  return invalid("annotation 'kiln.decompose' is '", when, "'; expected 'backend', 'keep' or 'always'");
+}
+
 Status check_rounding(std::string_view rounding) {
   Status status = which_of(rounding, rounding_names).status();
   return status.ok() ? Status() : std::move(status).with_prefix("annotation 'kiln.region.rounding' ");
@@ -39,6 +44,8 @@ struct Definition {
 constexpr std::array definitions = {
     // A piece ends after the node, of a call after all of it; only what takes its place itself inherits it.
     Definition{"kiln.cut", AttrKind::boolean},
+    // Whether the node is computed as what its op is made of: as its backend does it, never, or by fallbacks, too.
+    Definition{"kiln.decompose", AttrKind::text, check_decompose},
     // Not to be compiled with others, nor with what is around it; of a call: nothing of its graph. Beats a region.
     Definition{"kiln.fallback", AttrKind::boolean},
     // Of a graph that was differentiated: what the node is for.
@@ -87,6 +94,7 @@ Status check_annotation(std::string_view name, const AttrValue &value) {
 
 bool unmarks(std::string_view name, const AttrValue &value) {
   if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
+  if (name == "kiln.decompose") return value.kind() == AttrKind::text && value.text_value() == "backend";
   return (name == "kiln.fallback" || name == "kiln.cut") && value.kind() == AttrKind::boolean && !value.boolean();
 }
 

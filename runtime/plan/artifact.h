@@ -56,7 +56,7 @@ struct Artifact {
   Digest graph_key;  // zero when the lookup was bypassed
   std::vector<KeyComponent> components;
   std::vector<Use> uses;          // by kind and name
-  std::string build_id, backend;  // backend: its name in runtime/regions/backend.h
+  std::string build_id, backend;  // backend: its name in runtime/backends/backend.h
   std::string target;             // Target::name() that the images need
   Plan plan;
   std::vector<Image> images;

@@ -12,18 +12,23 @@ namespace kiln {
 namespace {
 
 // A graph that is cut into parts: neither its nodes nor its parts are lowered here.
-Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options) {
+Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options, Refusals &refusals) {
   LoweredGraph out{.given = graph, .options = options.region};
   // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
   const auto is_part = [&](const Node &call) {
-    return region_of(call, options.modes).value_or("") != "" &&
-           !resolves_sizes(*call.attrs.find("graph")->second.graph());
+    const Graph &called = *call.attrs.find("graph")->second.graph();
+    return region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) && refusals.takes(called);
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(const RegionChoices choices,
               RegionChoices::of(*out.graph, options.modes, options.region, options.of_regions));
-  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, options.backend, options.modes, choices));
-  for (Region &region : regions) out.regions.push_back(LoweredRegion{.region = std::move(region)});
+  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, refusals, options.modes, choices));
+  for (Region &region : regions) {
+    if (region.kind == Region::Kind::reference && is_decomposed_always(*out.graph->find(region.node))) {
+      KILN_ASSIGN(region.graph, flatten(std::move(region.graph), ops, options));
+    }
+    out.regions.push_back(LoweredRegion{.region = std::move(region)});
+  }
   return out;
 }
 
@@ -63,11 +68,12 @@ class Lowering {
       : ops_(ops), options_(options), passes_(passes) {}
 
   Result<LoweredGraphs> run(const GraphPtr &graph) {
-    enter({.graph = graph, .is_region = !options_.modes.cut(), .options = options_.region});
+    out_.cut = options_.modes.cut() || !refusals_.takes(*graph);
+    enter({.graph = graph, .is_region = !out_.cut, .options = options_.region});
     for (size_t i = 0; i < open_.size(); ++i) {
       const Open next = open_[i];
       KILN_ASSIGN(LoweredGraph lowered,
-                  options_.modes.cut() && !next.owned ? cut(next.graph, ops_, options_) : lower(next));
+                  out_.cut && !next.owned ? cut(next.graph, ops_, options_, refusals_) : lower(next));
       lowered.owned = next.owned;
       for (const LoweredRegion &region : lowered.regions) enter_inner(*lowered.graph, region.region, next);
       out_.graphs.push_back(std::move(lowered));
@@ -85,11 +91,15 @@ class Lowering {
     RegionOptions options = {};
   };
 
-  Result<LoweredGraph> lower(const Open &open) const {
+  Result<LoweredGraph> lower(const Open &open) {
     GraphPtr graph = open.graph;
     if (open.is_region) {
       const Where where{open.owned ? str_cat("in region '", open.name, "': ") : "", open.owned};
       KILN_ASSIGN(graph, run_lower_passes(passes_, std::move(graph), ops_, where));
+      for (const Node &node : graph->nodes())
+        if (const std::optional<std::string> why = refusals_.of(*graph, node))
+          return invalid(where.text, "a pass of stage lower made node '", node.name, "' [", node.op->name,
+                         "], which backend ", options_.backend.name, " does not take: ", *why);
     }
     LowerOptions options = options_;
     options.region = open.options;
@@ -132,6 +142,7 @@ class Lowering {
   const OpTable &ops_;
   const LowerOptions &options_;
   const LowerPasses &passes_;
+  Refusals refusals_{options_.backend};
   LoweredGraphs out_;
   std::vector<Open> open_;
   // By graph, whether it is nested, whether it is a region on which passes run, and its options.

@@ -33,6 +33,7 @@ struct LoweredGraph {
 
 struct LoweredGraphs {
   std::vector<LoweredGraph> graphs;  // the compile's own graph is the first
+  bool cut = false;                  // into parts, by modes or because the backend does not take all nodes
   // Of a part of `of`, or of a graph that a control node in it carries.
   size_t number_of(const LoweredGraph &of, const GraphPtr &inner) const {
     return numbers.at({inner.get(), of.owned, of.options});

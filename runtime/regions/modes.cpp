@@ -15,6 +15,11 @@ std::string described(const Modes &modes) {
   return modes.backward == modes.forward ? forward : str_cat(forward, ", backward ", name_of(modes.backward));
 }
 
+bool is_decomposed_always(const Node &node) {
+  const AttrValue *mark = annotation(node, "kiln.decompose");
+  return mark && mark->text_value() == "always";
+}
+
 std::optional<std::string> region_of(const Node &node, const Modes &modes) {
   const AttrValue *mark = annotation(node, "kiln.region");
   const bool falls_back = annotation(node, "kiln.fallback") != nullptr;  // false is not kept

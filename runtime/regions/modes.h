@@ -31,6 +31,9 @@ struct Modes {
 };
 std::string described(const Modes &modes);  // "marked", or "all, backward none"
 
+// A node that its reference kernel runs is first decomposed (kiln.decompose).
+bool is_decomposed_always(const Node &node);
+
 // The region of an op node, "" for the one without a name. Nothing: it falls back.
 std::optional<std::string> region_of(const Node &node, const Modes &modes);
 

@@ -13,8 +13,8 @@
 namespace kiln {
 namespace {
 
-Region whole_graph(const GraphPtr &graph, const std::string &backend) {
-  Region region{.backend = backend, .graph = graph};
+Region whole_graph(const GraphPtr &graph, const BackendInfo &backend) {
+  Region region{.backend = std::string(backend.name), .graph = graph};
   for (uint32_t id : graph->inputs()) region.inputs.push_back({id, 0});
   for (uint32_t id : graph->parameters()) region.parameters.push_back({id, 0});
   for (const GraphOutput &output : graph->outputs()) region.outputs.push_back(output.value);
@@ -27,6 +27,7 @@ struct Cut {
   Region::Kind kind = Region::Kind::code;
   std::optional<std::string> name = {};
   RegionOptions options = {};
+  std::string refused = {};
 };
 
 class Partitioner {
@@ -34,7 +35,7 @@ class Partitioner {
   // `cuts` are of op nodes, in their order; `rest` is what arguments become that must be made dense. Nodes of code keep
   // all annotations, others those that `keeps` names.
   using Keeps = bool (*)(std::string_view annotation);
-  Partitioner(const Graph &graph, const std::string &backend, std::vector<Cut> cuts, Region::Kind rest, Keeps keeps)
+  Partitioner(const Graph &graph, std::string_view backend, std::vector<Cut> cuts, Region::Kind rest, Keeps keeps)
       : graph_(graph), backend_(backend), cuts_(std::move(cuts)), rest_(rest), keeps_(keeps) {}
 
   Result<std::vector<Region>> run() {
@@ -180,6 +181,7 @@ class Partitioner {
   Result<Region> step(uint32_t group) const {
     const Node &node = *members_of(group)[0];
     Region region{.kind = group_cuts_[group]->kind, .backend = backend_, .node = node.id, .inputs = node.inputs};
+    region.refused = group_cuts_[group]->refused;
     for (uint32_t k = 0; k < node.results.size(); ++k) region.outputs.push_back({node.id, k});
     if (region.kind == Region::Kind::reference) {
       KILN_ASSIGN(region.graph, by_itself(node));
@@ -382,7 +384,7 @@ class Partitioner {
   }
 
   const Graph &graph_;
-  const std::string &backend_;
+  const std::string backend_;
   const std::vector<Cut> cuts_;
   const Region::Kind rest_;
   const Keeps keeps_;
@@ -408,9 +410,31 @@ std::vector<const Node *> ops_of(const Graph &graph) {
 
 bool keeps_all(std::string_view) { return true; }
 bool keeps_users(std::string_view annotation) { return !annotation.starts_with("kiln."); }
+bool keeps_decompose(std::string_view annotation) { return annotation == "kiln.decompose" || keeps_users(annotation); }
 bool keeps_marks(std::string_view annotation) { return annotation != "kiln.cut"; }
 
-// Whether the node can be a graph of its own that reference kernels run: its operands tell all sizes that it speaks of.
+// What a node becomes that no region has.
+Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback) {
+  if (is_control(node)) return Region::Kind::control;
+  const bool by_reference = fallback == Fallback::reference && runs_as_reference(graph, node);
+  return by_reference ? Region::Kind::reference : Region::Kind::part;
+}
+
+// The same of a node that the backend refuses, of which it makes no kernel either.
+Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const BackendInfo &backend,
+                                  const std::string &why, bool may_fall_back) {
+  if (may_fall_back && is_control(node)) return Region::Kind::control;
+  const bool runs = runs_as_reference(graph, node);
+  if (may_fall_back && runs && !backend.on_device()) return Region::Kind::reference;
+  return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", backend.name,
+               " does not take it: ", why,
+               !may_fall_back ? "; option 'fallback' is 'error'"
+               : runs         ? "; its reference kernel runs on the host"
+                              : "; its reference kernel does not run it by itself: its operands do not tell all sizes");
+}
+
+}  // namespace
+
 bool runs_as_reference(const Graph &graph, const Node &node) {
   if (node.op->flags & op_flags::mutates || !node.symbols.empty()) return false;
   std::set<std::string> used = symbols_of(node), bound;
@@ -422,30 +446,27 @@ bool runs_as_reference(const Graph &graph, const Node &node) {
   return std::ranges::includes(bound, used);
 }
 
-// What a node becomes that no region has.
-Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback) {
-  if (is_control(node)) return Region::Kind::control;
-  const bool by_reference = fallback == Fallback::reference && runs_as_reference(graph, node);
-  return by_reference ? Region::Kind::reference : Region::Kind::part;
-}
-
-}  // namespace
-
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend) {
+Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &backend) {
   if (std::ranges::none_of(graph->nodes(), is_control)) return std::vector<Region>{whole_graph(graph, backend)};
   std::vector<Cut> cuts;
   for (const Node *node : ops_of(*graph))
     cuts.push_back(is_control(*node) ? Cut{.kind = Region::Kind::control} : Cut{.color = 1});
-  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::code, keeps_all).run();
+  return Partitioner(*graph, backend.name, std::move(cuts), Region::Kind::code, keeps_all).run();
 }
 
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
                                       const RegionChoices &choices) {
   const std::vector<const Node *> nodes = ops_of(*graph);
   std::vector<Cut> cuts;
   std::map<std::pair<std::string, RegionOptions>, uint32_t> colors;  // in an order that is not that of the nodes
   for (const Node *node : nodes) {
     Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});
+    if (const std::optional<std::string> why = refusals.of(*graph, *node)) {
+      const bool may_fall_back = !cut.name || modes.fallback != Fallback::error;
+      KILN_ASSIGN(cut.kind, refused_kind(*graph, *node, refusals.backend(), *why, may_fall_back));
+      cut.name.reset();
+      cut.refused = *why;
+    }
     cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
     if (cut.name) colors.try_emplace({*cut.name, cut.options});
   }
@@ -453,20 +474,21 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &
   for (auto &[region, color] : colors) color = ++last;
   for (size_t i = 0; i < nodes.size(); ++i) {
     Cut &cut = cuts[i];
+    if (!cut.refused.empty()) continue;
     if (!cut.name)
       cut.kind = fallback_of(*graph, *nodes[i], modes.fallback);
     else if (!is_call(*nodes[i]))
       cut.color = colors.at({*cut.name, cut.options});
   }
-  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::part, keeps_users).run();
+  return Partitioner(*graph, refusals.backend().name, std::move(cuts), Region::Kind::part, keeps_users).run();
 }
 
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &backend, const Modes &modes,
                                       std::span<const uint32_t> piece_of) {
   std::vector<Cut> cuts;
   for (const uint32_t piece : piece_of) cuts.push_back({.color = piece + 1, .kind = Region::Kind::piece});
-  const auto keeps = modes.cut() ? keeps_marks : keeps_users;
-  return Partitioner(*graph, backend, std::move(cuts), Region::Kind::piece, keeps).run();
+  const auto keeps = modes.cut() ? keeps_marks : keeps_decompose;
+  return Partitioner(*graph, backend.name, std::move(cuts), Region::Kind::piece, keeps).run();
 }
 
 Result<std::vector<Region>> cut_out(const Graph &graph, const std::vector<bool> &members) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/backends/backend.h"
 #include "runtime/graph/graph.h"
 #include "runtime/regions/region_options.h"
 
@@ -32,23 +33,29 @@ struct Region {
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
   RegionOptions options = {};            // of a part
   std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back
+  std::string refused = {};              // of a node that falls back: why the backend does not take it; empty: it does
 };
 
 // The regions of `graph`, whose calls are inlined, in an order in which they can run. All but control flow is compiled
 // for `backend`: the whole graph is one region where there is none, else what lies between control nodes. Arguments and
 // constants that are outputs, or that a control node needs dense, are outputs of the first region.
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend);
+Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &backend);
 
 // The parts of `graph` under `modes`, in an order in which they can run: nodes of one region in as few parts as can be
 // (grouping.h), each other node alone. A call that is marked is a part of its own, which has the graph that it calls;
 // no other calls are left. In a part nodes have no annotations of Kiln's. Nodes of a region whose options differ, as
-// those of two phases may, go into different parts.
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+// those of two phases may, go into different parts. A node that the backend refuses is in none: its reference kernel
+// runs it; an error, if none can, or if it is marked for a region and such a node is to be one (Fallback::error).
+Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
                                       const RegionChoices &choices = {});
+
+// Whether the node can be a graph of its own that reference kernels run: it writes no input and tells no size, and its
+// operands tell all sizes that it speaks of.
+bool runs_as_reference(const Graph &graph, const Node &node);
 
 // The pieces that `piece_of` (pieces.h) makes of `graph`, in the order of their numbers. Nodes keep what they are
 // marked for where `modes` cut, which each piece is by itself; calls stay.
-Result<std::vector<Region>> partition(const GraphPtr &graph, const std::string &backend, const Modes &modes,
+Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &backend, const Modes &modes,
                                       std::span<const uint32_t> piece_of);
 
 // What `members` (of op nodes, in their order) are as graphs of their own: one, unless other nodes lie between. Kind

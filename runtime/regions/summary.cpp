@@ -96,9 +96,11 @@ class Summarizer {
                               .by = region.kind == Region::Kind::control     ? "steps"
                                     : region.kind == Region::Kind::reference ? "reference"
                                                                              : "kernel",
-                              .why = none     ? "mode"
-                                     : marked ? "marked"
-                                              : "unmarked"});
+                              .why = !region.refused.empty() ? "unsupported"
+                                     : none                  ? "mode"
+                                     : marked                ? "marked"
+                                                             : "unmarked",
+                              .reason = region.refused});
   }
 
   // Goes back from region `r` until it comes to one of those `before`: what it began with keeps them apart.
@@ -133,7 +135,11 @@ class Summarizer {
           continue;
         if (!reaches(graph, region_of, between, is_before)) continue;
         const Region &there = whole.regions[region_of.at(between.id)].region;
-        out_.splits.push_back({region, prefix + node->name, there.name ? "name" : "unmarked", prefix + between.name});
+        out_.splits.push_back({region, prefix + node->name,
+                               !there.refused.empty() ? "unsupported"
+                               : there.name           ? "name"
+                                                      : "unmarked",
+                               prefix + between.name});
         return;
       }
     }
@@ -169,7 +175,7 @@ class Summarizer {
 }  // namespace
 
 std::optional<PartitionSummary> summarize(const LoweredGraphs &graphs, const Modes &modes) {
-  if (!modes.cut()) return std::nullopt;
+  if (!graphs.cut) return std::nullopt;
   return Summarizer(graphs, modes).run();
 }
 

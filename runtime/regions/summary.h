@@ -24,15 +24,16 @@ struct PartitionSummary {
   // Of two parts of one region, why the second is not in the first.
   struct Split {
     std::string region, node;  // node: the first of the second part
-    std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "call"; "cycle";
-                               // "options": it is compiled in another way
+    std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "unsupported": the
+                               // backend does not take it; "call"; "cycle"; "options": it is compiled in another way
     std::string with;
   };
   struct Fallback {
     std::string node, op;
     std::vector<std::string> inputs;
-    std::string by;   // "kernel", "reference", "steps": control flow, whose graphs are cut, too
-    std::string why;  // "marked": to fall back; "unmarked"; "mode": nothing is compiled together
+    std::string by;           // "kernel", "reference", "steps": control flow, whose graphs are cut, too
+    std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
+    std::string reason = {};  // unsupported: what the backend says of it
   };
   std::string mode;  // described()
   std::vector<Part> parts;
@@ -41,7 +42,7 @@ struct PartitionSummary {
   std::vector<std::string> warnings;
 };
 
-// Of fused graphs. Nothing, if the modes do not cut.
+// Of fused graphs. Nothing, if they are not cut.
 std::optional<PartitionSummary> summarize(const LoweredGraphs &graphs, const Modes &modes);
 
 }  // namespace kiln

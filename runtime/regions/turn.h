@@ -4,6 +4,7 @@
 #include <string>
 
 #include "jit/kernel/fuse.h"
+#include "runtime/backends/backend.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
 #include "runtime/regions/lower.h"
@@ -12,7 +13,7 @@
 namespace kiln {
 
 struct LowerOptions {
-  std::string backend;
+  const BackendInfo &backend;
   RegionOptions region = {};  // of the whole graph, or of a region of it
   Modes modes = {};           // of the whole graph
   NamedRegionOptions of_regions = {};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/regions/backend.h"
+#include "runtime/backends/backend.h"
 
 namespace kiln {
 namespace {
@@ -54,7 +54,9 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
     ++counts[fallback.op];
     json.begin_object().member("node", fallback.node).member("op", fallback.op);
     write_texts("inputs", fallback.inputs, json);
-    json.member("by", fallback.by).member("why", fallback.why).end_object();
+    json.member("by", fallback.by).member("why", fallback.why);
+    if (!fallback.reason.empty()) json.member("reason", fallback.reason);
+    json.end_object();
   }
   json.end_list().key("fallback_counts").begin_object();
   for (const auto &[op, count] : counts) json.member(op, count);

@@ -26,30 +26,21 @@ Result<std::string> list_graph(const Executable &executable, const OpTable &ops)
   return write_json(*graph);
 }
 
-struct Listing {
-  std::string_view name, backend;
-  uint32_t want;
-  std::string_view comment;  // what begins one in the listing's language
-};
-constexpr Listing listings[] = {{"llvm", "cpu", KILN_CODEGEN_IR, ";"},
-                                {"asm", "cpu", KILN_CODEGEN_ASM, ";"},
-                                {"cuda", "cuda", KILN_CODEGEN_SOURCE | KILN_CODEGEN_TEXT_ONLY, "//"}};
-
-Result<std::string> list_code(const Artifact &artifact, const Listing &listing, Modules &modules) {
-  if (artifact.kernels.empty()) return std::string();  // of the reference backend, or of a graph that computes nothing
-  if (artifact.backend != listing.backend)
-    return invalid("'", listing.name, "' lists kernels of backend ", listing.backend, "; these are of backend ",
+Result<std::string> list_code(const Artifact &artifact, const BackendInfo &backend, const BackendInfo::Listing &listing,
+                              Modules &modules) {
+  if (artifact.kernels.empty()) return std::string();  // of what makes no code, or of a graph that computes nothing
+  if (artifact.backend != backend.name)
+    return invalid("'", listing.name, "' lists kernels of backend ", backend.name, "; these are of backend ",
                    artifact.backend);
-  KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact.backend));
   CodegenModule::Request request;
   for (const Bytes &kernel : artifact.kernels) request.kernels.push_back(kernel);
-  if (backend->on_device()) {
+  if (backend.on_device()) {
     request.target = Target::device(artifact.target);
   } else {
     KILN_ASSIGN(request.target, Target::by_name(artifact.target));
   }
   request.want = listing.want;
-  KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, modules.of(*backend).compile(request));
+  KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, modules.of(backend).compile(request));
   std::string text;
   for (size_t i = 0; i < outputs.size(); i++) text += heading(i, listing.comment) + outputs[i].text;
   return text;
@@ -63,10 +54,13 @@ Result<std::string> list_text(const Executable &executable, std::string_view wha
   if (what == "plan") return print(artifact.plan);
   if (what == "kernels") return list_kernels(artifact);
   if (what == "graph") return list_graph(executable, ops);
-  for (const Listing &listing : listings)
-    if (what == listing.name) return list_code(artifact, listing, modules);
-  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, graph, kernels, ",
-               join(listings, ", ", [](const Listing &listing) { return listing.name; }));
+  std::string names;
+  for (const BackendInfo *backend : backends())
+    for (const BackendInfo::Listing &listing : backend->listings) {
+      if (what == listing.name) return list_code(artifact, *backend, listing, modules);
+      str_append(names, str_cat(", ", listing.name));
+    }
+  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, graph, kernels", names);
 }
 
 }  // namespace kiln

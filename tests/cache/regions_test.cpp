@@ -1,6 +1,7 @@
 // Graphs that are cut: what equal parts share, and what is made once a binding though another part reads it.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tests/cache/compiling.h"
 
@@ -81,6 +82,61 @@ TEST_F(Regions, WhatAReferenceKernelMakesOfParametersIsReadAsEachCallMakesIt) {
   EXPECT_TRUE(compiled->executable->artifact().plan.prepare.empty());
   const std::vector<float> y = outputs_of(*compiled)[0];
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], double(i + 1) + std::exp(double(i + 5) / 2), 2e-5);
+}
+
+TEST_F(Regions, ANodeThatIsKeptWholeIsRunByItsReferenceKernelAndTheOthersKeepTheirKernels) {
+  const auto graph = [](std::string_view mark) {
+    return graph_with(str_cat(R"({"name":"a","op":"sin","inputs":["x"]},{"name":"b","op":"softmax","inputs":["a"],
+        "attrs":{"dim":0},"annotations":{)",
+                              mark, R"(}},{"name":"c","op":"add","inputs":["b","w"]})"),
+                      "c");
+  };
+  const auto keys = [](const Compiled &compiled) {
+    std::set<Digest> found;
+    for (const Image &image : compiled.executable->artifact().images) found.insert(image.kernel_key);
+    return found;
+  };
+  CompileOptions options;
+  options.mode = Mode::none;
+  Result<Compiled> before = compile(graph(""), options);
+  ASSERT_TRUE(before.ok()) << before.status().message();
+  const std::string kept = graph(R"("kiln.decompose":{"text":"keep"})");
+  for (const Outcome outcome : {Outcome::miss, Outcome::hit}) {
+    Result<Compiled> compiled = compile(kept, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    EXPECT_EQ(report_.lookup, outcome);
+    const std::set<Digest> all = keys(*before), left = keys(*compiled);
+    EXPECT_EQ(left.size(), 2u);
+    EXPECT_TRUE(std::ranges::includes(all, left));
+    const std::vector<float> y = outputs_of(*compiled)[0];
+    double sum = 0;
+    for (int i = 1; i <= 4; ++i) sum += std::exp(std::sin(double(i)));
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], std::exp(std::sin(double(i + 1))) / sum + double(i + 5), 1e-6);
+  }
+}
+
+TEST_F(Regions, AFallbackThatIsAlwaysDecomposedIsRunByTheKernelsOfWhatItIsMadeOf) {
+  const auto graph = [](std::string_view when) {
+    return graph_with(
+        str_cat(R"({"name":"b","op":"silu","inputs":["x"],"annotations":{"kiln.decompose":{"text":")", when, R"("}}})"),
+        "b");
+  };
+  CompileOptions options;
+  options.mode = Mode::none;
+  options.fallback = Fallback::reference;
+  const auto ops_run = [&](std::string_view when) {
+    Result<Compiled> compiled = compile(graph(when), options);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    if (!compiled.ok()) return std::string();
+    const std::vector<float> y = outputs_of(*compiled)[0];
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], double(i + 1) / (1 + std::exp(-double(i + 1))), 1e-6);
+    const std::vector<std::string> &graphs = compiled->executable->artifact().graphs;
+    EXPECT_EQ(graphs.size(), 1u);
+    return join(test::graph_of(graphs[0])->nodes(), " ",
+                [](const Node &node) { return node.op ? node.op->name : "-"; });
+  };
+  EXPECT_EQ(ops_run("backend"), "- silu");
+  EXPECT_EQ(ops_run("always").find("silu"), std::string::npos);
 }
 
 TEST_F(Regions, AnErrorInOneOfEqualPartsNamesItsOwnNode) {

@@ -93,6 +93,17 @@ class RegionsTest(Case):
             results.append(read_npy(self.file("d.npy")))
         self.assertEqual(results, results[:1] * 4)
 
+    def test_what_the_backend_does_not_take_is_shown_with_the_reason(self):
+        path = self.write_graph(graph([f32("x", 3)], [
+            node("a", "sin", ["x"]),
+            {**node("b", "softmax", ["a"], dim=0), "annotations": {"kiln.decompose": {"text": "keep"}}},
+            node("c", "tanh", ["b"])], ["c"]))
+        reason = "it is marked to be kept whole, and there is code for its decomposition alone"
+        text = self.kiln("inspect", path, "--regions")
+        self.assertIn(f"fallback 'b' [softmax]: its reference kernel, for the backend does not take it: {reason}\n", text)
+        message = self.kiln("run", path, "--random", "1", "--fallback", "error", code=1)
+        self.assertIn(f"node 'b' [softmax]: backend cpu does not take it: {reason}", message)
+
     def test_pieces_are_listed_drawn_and_kept_in_an_artifact(self):
         path, artifact = self.write_graph(AROUND), self.file("a.kiln")
         cut = ["--option", "split_at=exp,softmax"]

@@ -144,6 +144,9 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.
+ * - kiln.decompose text: "keep": a composite op is computed whole, by its reference kernel where the backend has code
+ * for its decomposition alone; "always": it is decomposed where it falls back, too; "backend" (default): takes either
+ * back.
  * - kiln.cut bool: a piece ends after the node; of a call: after its graph. false: takes it back.
  * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
  * - kiln.stage text: a part that kiln_graph_extract cuts out; a compile does not look at it.

@@ -242,14 +242,15 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
  * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
  * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
- * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the mode cut the graph "partition":
+ * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":
  * {"mode", "regions": [{"name", "options" ("fuse=false": what is not as the compile's, if there is), "nodes", "inputs",
  * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
- * [{"region", "node", "why" ("unmarked", "name": `with` lies between, in no or another region; "call": it is one;
- * "cycle"; "options": it has others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference",
- * "steps"), "why" ("marked", "unmarked", "mode")}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was
- * cut into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the
- * piece)}]} of the compile that made it}. */
+ * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
+ * refused by the backend; "call": it is one; "cycle"; "options": it has others), "with"}], "fallbacks": [{"node", "op",
+ * "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked", "unmarked", "mode", "unsupported": the backend does
+ * not take it, of which it gives the "reason")}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut
+ * into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]}
+ * of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

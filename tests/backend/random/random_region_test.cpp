@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/graph/edit.h"
+#include "runtime/regions/region.h"
 #include "tests/backend/random/checking.h"
 #include "tests/backend/random/dice.h"
 #include "tests/soak.h"
@@ -20,7 +21,8 @@ uint64_t graph_count() {
   return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 10'000 : 500;
 }
 
-// In stretches, so that regions are of several nodes; some fall back, some are of the backward pass.
+// In stretches, so that regions are of several nodes; some fall back, some are kept whole, some are of the backward
+// pass.
 Result<RandomCase> marked(RandomCase made) {
   Dice dice(made.seed ^ 0x726567696f6e73);
   Edit edit(made.graph);
@@ -30,6 +32,8 @@ Result<RandomCase> marked(RandomCase made) {
     if (dice.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice.below(4))];
     KILN_TRY(edit.annotate(node.id, "kiln.region", region));
     if (dice.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
+    if (dice.chance(0.1) && runs_as_reference(*made.graph, node))
+      KILN_TRY(edit.annotate(node.id, "kiln.decompose", "keep"));
     if (dice.chance(0.2)) KILN_TRY(edit.annotate(node.id, "kiln.phase", dice.chance(0.5) ? "backward" : "recompute"));
   }
   KILN_ASSIGN(made.graph, edit.finish());

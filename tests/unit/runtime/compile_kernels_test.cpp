@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "runtime/backends/rows.h"
 #include "runtime/compile_steps.h"
 #include "runtime/ops/op.h"
 #include "tests/unit/runtime/graphs.h"
@@ -10,7 +11,7 @@ namespace {
 TEST(CompileKernels, CallsAKernelThatItMadeAndCannotReadABugInTheKernelOfTheseNodes) {
   const Target target = *Target::by_name("x86-64");
   const GraphPtr graph = test::graph_of(test::f32_graph("x", "4", R"({"name":"y","op":"neg","inputs":["x"]})", "y"));
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = cpu_backend});
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   ASSERT_TRUE(fuse(*lowered, target).ok());
   kernel::Launch &launch = lowered->graphs[0].regions[0].fused.launches[0];

@@ -310,10 +310,12 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
     EXPECT_EQ(status.message(), message);
   };
   refused("kiln.regoin", "a", Code::unknown_name,
-          "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.fallback, kiln.phase, "
-          "kiln.region, kiln.region.fuse, kiln.region.rounding, kiln.stage");
+          "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.decompose, kiln.fallback, "
+          "kiln.phase, kiln.region, kiln.region.fuse, kiln.region.rounding, kiln.stage");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region.fuse", "no", Code::type_mismatch, "annotation 'kiln.region.fuse' is text; expected bool");
+  refused("kiln.decompose", "never", Code::invalid_argument,
+          "annotation 'kiln.decompose' is 'never'; expected 'backend', 'keep' or 'always'");
   refused("kiln.region.rounding", "loose", Code::invalid_argument,
           "annotation 'kiln.region.rounding' is 'loose', expected one of strict, relaxed");
   refused("kiln.region", std::vector<std::string>{"a"}, Code::type_mismatch,

@@ -1,4 +1,5 @@
 #include "runtime/plan/planner.h"
+#include "runtime/backends/rows.h"
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +16,8 @@ using Step = Plan::Step;
 
 // The plan of a graph, each launch with an image of its own.
 Planned planned(const GraphPtr &graph, bool fuse) {
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu", .region = {.fuse = fuse}});
+  Result<LoweredGraphs> lowered =
+      lower_graphs(graph, builtin_ops(), {.backend = cpu_backend, .region = {.fuse = fuse}});
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
   EXPECT_TRUE(kiln::fuse(*lowered, *Target::by_name("v3")).ok());
   size_t launches = 0;
@@ -299,7 +301,7 @@ TEST(Planner, AKernelOfTwoLaunchesReliesOnWhatHoldsForBoth) {
       "inputs":[{"name":"x","type":{"dtype":"f32","shape":["n"]}},{"name":"y","type":{"dtype":"f32","shape":["m"]}}],
       "nodes":[{"name":"a","op":"exp","inputs":["x"]},{"name":"b","op":"exp","inputs":["y"]}],
       "outputs":[{"name":"a","value":"a"},{"name":"b","value":"b"}]})");
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu"});
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = cpu_backend});
   ASSERT_TRUE(fuse(*lowered, *Target::by_name("v3")).ok());
   ASSERT_EQ(lowered->graphs[0].regions[0].fused.launches.size(), 2u);
   const uint32_t one_image[] = {0, 0};

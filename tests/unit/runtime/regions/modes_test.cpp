@@ -1,5 +1,6 @@
 // How marks and modes cut graphs, as their summary tells it.
 #include "runtime/regions/modes.h"
+#include "runtime/backends/rows.h"
 
 #include <functional>
 #include <map>
@@ -14,7 +15,8 @@ namespace {
 
 using Nodes = std::vector<std::string>;
 
-// A node as "name op operand,operand region": the region may be missing, "!" falls back.
+// A node as "name op operand,operand region": the region may be missing, "!" falls back, "region+keep" is not
+// decomposed.
 std::string graph_of_nodes(const Nodes &nodes, const std::string &outputs) {
   const auto word = [](const std::string &text, size_t number) {
     size_t at = 0;
@@ -28,18 +30,21 @@ std::string graph_of_nodes(const Nodes &nodes, const std::string &outputs) {
   const std::string list = join(nodes, ",", [&](const std::string &node) {
     std::string operands = "\"";
     for (const char c : word(node, 2)) operands += c == ',' ? std::string("\",\"") : std::string(1, c);
-    const std::string mark = word(node, 3);
-    const std::string annotation = mark.empty()  ? ""
-                                   : mark == "!" ? R"("kiln.fallback":{"bool":true})"
-                                                 : str_cat(R"("kiln.region":{"text":")", mark, "\"}");
+    const std::string marks = word(node, 3), mark = marks.substr(0, marks.find('+'));
+    std::string annotation = mark.empty()  ? ""
+                             : mark == "!" ? R"("kiln.fallback":{"bool":true})"
+                                           : str_cat(R"("kiln.region":{"text":")", mark, "\"}");
+    if (mark != marks)
+      str_append(annotation, str_cat(mark.empty() ? "" : ",", R"("kiln.decompose":{"text":")",
+                                     marks.substr(mark.size() + 1), "\"}"));
     return str_cat(R"({"name":")", word(node, 0), R"(","op":")", word(node, 1), R"(","inputs":[)", operands,
                    R"("],"annotations":{)", annotation, "}}");
   });
   return test::f32_graph("xy", "4", list, outputs);
 }
 
-PartitionSummary cut(const GraphPtr &graph, Modes modes) {
-  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = "cpu", .modes = modes});
+PartitionSummary cut(const GraphPtr &graph, Modes modes, const BackendInfo &backend = cpu_backend) {
+  Result<LoweredGraphs> lowered = lower_graphs(graph, builtin_ops(), {.backend = backend, .modes = modes});
   EXPECT_TRUE(lowered.ok()) << lowered.status().message();
   if (!lowered.ok()) return {};
   EXPECT_TRUE(fuse(*lowered, *Target::by_name("x86-64")).ok());
@@ -176,7 +181,7 @@ TEST(Modes, AMarkedCallIsARegionAndAnotherIsInlined) {
 TEST(Modes, EqualRegionsAreLoweredOnceWhateverTheyAreCalled) {
   Result<LoweredGraphs> lowered = lower_graphs(
       graph_of_calls(str_cat(call("a", "x", "m"), ",", call("b", "a", "n"), ",", call("c", "b", "m")), "c"),
-      builtin_ops(), {.backend = "cpu", .modes = mode(Mode::marked)});
+      builtin_ops(), {.backend = cpu_backend, .modes = mode(Mode::marked)});
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   EXPECT_EQ(lowered->graphs.size(), 2u);  // the whole, and the call's
   const std::optional<PartitionSummary> summary = summarize(*lowered, mode(Mode::marked));
@@ -212,6 +217,89 @@ TEST(Modes, GraphsOfControlNodesAreCutByTheirOwnMarks) {
   ASSERT_EQ(summary.fallbacks.size(), 4u);
   EXPECT_EQ(summary.fallbacks[1].node, "c");
   EXPECT_EQ(summary.fallbacks[1].by, "steps");
+}
+
+// "b by reference for unsupported", ...
+std::string fallbacks(const PartitionSummary &summary) {
+  return join(summary.fallbacks, ", ", [](const PartitionSummary::Fallback &fallback) {
+    return str_cat(fallback.node, " by ", fallback.by, " for ", fallback.why);
+  });
+}
+const Nodes with_one_kept = {"a sin x m", "b softmax a m+keep", "c exp b m"};
+
+TEST(Modes, ANodeThatTheBackendRefusesSplitsItsRegionAndItsReferenceKernelRunsIt) {
+  const PartitionSummary summary = cut(test::graph_of(graph_of_nodes(with_one_kept, "c")), mode(Mode::marked));
+  EXPECT_EQ(regions(summary), "m(a) m(c)");
+  EXPECT_EQ(fallbacks(summary), "b by reference for unsupported");
+  EXPECT_EQ(summary.fallbacks[0].reason,
+            "it is marked to be kept whole, and there is code for its decomposition alone");
+  ASSERT_EQ(summary.splits.size(), 1u);
+  EXPECT_EQ(summary.splits[0].why, "unsupported");
+  EXPECT_EQ(summary.splits[0].with, "b");
+}
+
+TEST(Modes, ARefusedNodeIsCutOutInEveryMode) {
+  const GraphPtr graph = test::graph_of(graph_of_nodes(with_one_kept, "c"));
+  EXPECT_EQ(regions(cut(graph, mode(Mode::all))), "(a) (c)");
+  EXPECT_EQ(regions(cut(graph, mode(Mode::except_fallback))), "m(a) m(c)");
+  EXPECT_EQ(fallbacks(cut(graph, mode(Mode::none))),
+            "a by kernel for mode, b by reference for unsupported, c by kernel for mode");
+}
+
+TEST(Modes, ANodeIsRefusedByItsTypes) {
+  std::string json = test::f32_graph("x", "4", R"({"name":"a","op":"sin","inputs":["x"]},
+      {"name":"b","op":"convert","inputs":["a"],"attrs":{"dtype":"bf16"}},
+      {"name":"c","op":"convert","inputs":["b"],"attrs":{"dtype":"f32"}})",
+                                     "c");
+  const GraphPtr graph = test::graph_of(json);
+  EXPECT_EQ(fallbacks(cut(graph, mode(Mode::all), skeleton_backend)), "b by reference for unsupported");
+  EXPECT_EQ(regions(cut(graph, mode(Mode::all), skeleton_backend)), "(a) (c)");
+  EXPECT_TRUE(cut(graph, mode(Mode::all)).fallbacks.empty()) << "of another backend";
+}
+
+TEST(Modes, WhereFallbackIsAnErrorARefusedNodeOfARegionIsOneWithOpAndReason) {
+  Modes modes = mode(Mode::marked);
+  modes.fallback = Fallback::error;
+  const auto error_of = [&](const Nodes &nodes) {
+    return lower_graphs(test::graph_of(graph_of_nodes(nodes, "c")), builtin_ops(),
+                        {.backend = cpu_backend, .modes = modes})
+        .status()
+        .message();
+  };
+  EXPECT_EQ(
+      error_of(with_one_kept),
+      "node 'b' [softmax]: backend cpu does not take it: it is marked to be kept whole, and there is code for its "
+      "decomposition alone; option 'fallback' is 'error'");
+  EXPECT_EQ(error_of({"a sin x m", "b softmax a +keep", "c exp b m"}), "") << "no mode wants it compiled";
+}
+
+TEST(Modes, OpsThatHaveCodeOfTheirOwnAreTakenWhole) {
+  EXPECT_EQ(regions({"a sin x m+keep", "b exp a m"}, "b"), "m(a b)");
+  EXPECT_EQ(regions({"a softmax x m+always", "b exp a m"}, "b"), "m(a b)");
+}
+
+TEST(Modes, WhatCarriesAGraphWithARefusedNodeIsASteppingNodeWhoseGraphIsCut) {
+  std::string json =
+      test::f32_graph("x", "4", R"({"name":"p","op":"full","inputs":[],"attrs":{"value":1,"dtype":"bool","shape":[]}},
+      {"name":"a","op":"sin","inputs":["x"]},
+      {"name":"c","op":"cond","inputs":["p","a"],"attrs":{"then_graph":"f","else_graph":"g"}},
+      {"name":"d","op":"call","inputs":["c"],"attrs":{"graph":"f"}})",
+                      "d");
+  json.insert(json.rfind('}'), R"(,"graphs":{
+      "f":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+           "nodes":[{"name":"r","op":"exp","inputs":["u"]},
+                    {"name":"s","op":"softmax","inputs":["r"],"annotations":{"kiln.decompose":{"text":"keep"}}}],
+           "outputs":[{"name":"s","value":"s"}]},
+      "g":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+           "nodes":[{"name":"r","op":"neg","inputs":["u"]}],"outputs":[{"name":"r","value":"r"}]}})");
+  const PartitionSummary summary = cut(test::graph_of(json), mode(Mode::all));
+  EXPECT_EQ(
+      fallbacks(summary),
+      "c by steps for unsupported, c.then_graph.s by reference for unsupported, d.s by reference for unsupported");
+  EXPECT_EQ(
+      summary.fallbacks[0].reason,
+      "in its then_graph, node 's' [softmax]: it is marked to be kept whole, and there is code for its decomposition "
+      "alone");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "runtime/backends/rows.h"
 #include "tests/unit/runtime/graphs.h"
 
 namespace kiln {
@@ -25,7 +26,7 @@ std::string cond(std::string_view name, std::string_view operand) {
 }
 
 std::vector<Region> regions_of(const GraphPtr &graph) {
-  Result<std::vector<Region>> regions = partition(graph, "cpu");
+  Result<std::vector<Region>> regions = partition(graph, cpu_backend);
   EXPECT_TRUE(regions.ok()) << regions.status().message();
   return regions.ok() ? *regions : std::vector<Region>();
 }
@@ -76,7 +77,8 @@ TEST(Partition, NodesThatFallBackAndAreEqualButForNamesHaveOneGraph) {
          {"name":"e","op":"add","inputs":["d","d"]},{"name":"f","op":"sin","inputs":["w"]},
          {"name":"g","op":"add","inputs":["e","f"]})",
       "g"));
-  const Result<std::vector<Region>> regions = partition(graph, "cpu", {Mode::none, Mode::none});
+  Refusals refusals(cpu_backend);
+  const Result<std::vector<Region>> regions = partition(graph, refusals, {Mode::none, Mode::none});
   ASSERT_TRUE(regions.ok()) << regions.status().message();
   std::map<std::string, const Graph *> of_node;
   for (const Region &region : *regions) {

@@ -1,4 +1,4 @@
-#include "runtime/regions/backend.h"
+#include "runtime/backends/backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,67 @@
+#include "runtime/backends/backend.h"
+
+#include <algorithm>
+
+#include "runtime/backends/rows.h"
+#include "runtime/ops/nested.h"
+#include "runtime/ops/op.h"
+
+namespace kiln {
+namespace {
+
+constexpr const BackendInfo *table[] = {&cpu_backend, &cuda_backend, &reference_backend};
+
+}  // namespace
+
+std::span<const BackendInfo *const> backends() { return table; }
+
+Result<const BackendInfo *> find_backend(std::string_view name) {
+  for (const BackendInfo *backend : table)
+    if (backend->name == name) return backend;
+  return error(Code::unknown_name, "backend '", name, "' is not known; there are ",
+               join(table, ", ", [](const BackendInfo *b) { return b->name; }));
+}
+
+std::optional<std::string> refuse_kept_composites(const Graph &, const Node &node) {
+  const auto mark = node.annotations.find("kiln.decompose");
+  if (mark == node.annotations.end() || mark->second.text_value() != "keep" || !op_of(node).decompose) return {};
+  return "it is marked to be kept whole, and there is code for its decomposition alone";
+}
+
+Result<Target> target_of(const BackendInfo &backend, std::string_view cpu, std::string_view arch) {
+  if (!backend.on_device()) {
+    if (arch != "native")
+      return invalid("option 'arch' is '", arch, "', but backend ", backend.name, " runs on this processor: use 'cpu'");
+    if (cpu != "native" && !backend.makes_code())
+      return invalid("option 'cpu' is '", cpu, "', but backend ", backend.name, " generates no code");
+    return Target::by_name(cpu);
+  }
+  if (cpu != "native")
+    return invalid("option 'cpu' is '", cpu, "', but backend ", backend.name, " runs on a device: use 'arch'");
+  if (arch == "native") return Target::device("");
+  if (std::ranges::find(backend.archs, arch) == backend.archs.end())
+    return error(Code::unknown_name, "arch '", arch, "' of backend ", backend.name, " is not known; there are native, ",
+                 join(backend.archs, ", ", [](std::string_view a) { return a; }));
+  return Target::device(arch);
+}
+
+std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
+  if (!backend_.refuses || !node.op) return {};
+  if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
+  for (const auto &[attr, nested] : nested_graphs(node))
+    if (const std::optional<std::string> &why = first_in(*nested)) return str_cat("in its ", attr, ", ", *why);
+  return {};
+}
+
+const std::optional<std::string> &Refusals::first_in(const Graph &graph) {
+  const auto [known, is_new] = known_.try_emplace(&graph);
+  if (!is_new) return known->second;
+  for (const Node &node : graph.nodes())
+    if (std::optional<std::string> why = of(graph, node)) {
+      known->second = str_cat("node '", node.name, "' [", node.op->name, "]: ", *why);
+      break;
+    }
+  return known->second;
+}
+
+}  // namespace kiln

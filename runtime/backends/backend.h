@@ -1,0 +1,65 @@
+// Backends: who makes code of a region, and where it runs. A row each, in a file of its own.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "jit/base/status.h"
+#include "jit/base/target.h"
+#include "runtime/graph/graph.h"
+
+namespace kiln {
+
+// All that others ask of a backend. What it means is in skeleton.cpp, which is made to be copied.
+struct BackendInfo {
+  // What it shows of its kernels.
+  struct Listing {
+    std::string_view name;     // "asm"
+    uint32_t want;             // KILN_CODEGEN_*
+    std::string_view comment;  // what begins one in the listing's language
+  };
+  std::string_view name;
+  std::string_view module = {};  // the library beside libkiln that makes its code and, for a device, runs it
+  std::span<const std::string_view> archs = {};  // of a device: what it can be compiled for
+  std::span<const Listing> listings = {};
+  // Why its code cannot do what a node does, with the types that it has: "it ...". Nothing: it can. Pure; null: it can
+  // do all.
+  std::optional<std::string> (*refuses)(const Graph &graph, const Node &node) = nullptr;
+
+  bool on_device() const { return !archs.empty(); }    // else this processor runs it
+  bool makes_code() const { return !module.empty(); }  // else it runs graphs as they were given
+};
+
+std::span<const BackendInfo *const> backends();
+// code unknown_name: names those that there are.
+Result<const BackendInfo *> find_backend(std::string_view name);
+
+// For rows: a node that is marked to be kept whole, of an op that has code by its decomposition alone.
+std::optional<std::string> refuse_kept_composites(const Graph &graph, const Node &node);
+
+// The target of `backend` for the options `cpu` (Target::by_name) and `arch` (one of its archs, or "native"; only of a
+// device). "native" on a device is a target without arch: whoever needs code has to ask the device. Errors:
+// unknown_name; invalid_argument for an option that the backend does not have.
+Result<Target> target_of(const BackendInfo &backend, std::string_view cpu, std::string_view arch);
+
+// What a backend says of nodes, and of those of the graphs that they carry. Threads: one at a time.
+class Refusals {
+ public:
+  explicit Refusals(const BackendInfo &backend) : backend_(backend) {}
+  const BackendInfo &backend() const { return backend_; }
+  // Why the backend does not take the node as it is: "it ...".
+  std::optional<std::string> of(const Graph &graph, const Node &node);
+  // Whether it takes all nodes.
+  bool takes(const Graph &graph) { return !first_in(graph); }
+
+ private:
+  const std::optional<std::string> &first_in(const Graph &graph);
+
+  const BackendInfo &backend_;
+  std::map<const Graph *, std::optional<std::string>> known_;
+};
+
+}  // namespace kiln

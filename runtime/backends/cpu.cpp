@@ -1,0 +1,15 @@
+// Code for the processors of this machine's kind, by LLVM.
+#include "jit/base/codegen.h"
+#include "runtime/backends/rows.h"
+
+namespace kiln {
+namespace {
+
+constexpr BackendInfo::Listing listings[] = {{"llvm", KILN_CODEGEN_IR, ";"}, {"asm", KILN_CODEGEN_ASM, ";"}};
+
+}  // namespace
+
+constexpr BackendInfo cpu_backend{
+    .name = "cpu", .module = "libkiln_llvm.so", .listings = listings, .refuses = refuse_kept_composites};
+
+}  // namespace kiln
