@@ -30,7 +30,7 @@ Status HostBody::run() {
     const Plan::Step &planned = part_.plan.steps[step];
     if (planned.kind != Plan::Step::Kind::reference) return run_control(step);
     return run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
-                              steps_.ready().operands_of(step), watch_);
+                              steps_.ready().operands_of(step), watch_, executable_.pool());
   });
 }
 

@@ -132,7 +132,7 @@ Pooled part_of_x(const ReferenceContext &c, const std::vector<int64_t> &at) {
   return part_at(at, {x.begin() + 2, x.end()}, {y.begin() + 2, y.end()});
 }
 template <bool is_mean>
-Status reference_parts(ReferenceContext &c) {
+Status reference_parts(NativeContext &c) {
   return reference_of_pools(c, is_mean ? Pooling::mean : Pooling::largest, part_of_x);
 }
 

@@ -19,17 +19,21 @@ Status infer_boolean(InferContext &c) {
 template <class Predicate>
 constexpr auto holds = [](ReferenceContext &, auto a, auto b) { return Predicate{}(a, b); };
 
-Status reference_where(ReferenceContext &c) {
+Status reference_where(NativeContext &c) {
   const RefTensor &condition = *c.inputs[0], &a = *c.inputs[1], &b = *c.inputs[2];
   RefTensor &y = c.results[0];
   return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    size_t k = 0;
-    walk<3>(y.shape,
-            {broadcast_strides(condition.shape, y.shape), broadcast_strides(a.shape, y.shape),
-             broadcast_strides(b.shape, y.shape)},
-            [&](auto at) { elements<T>(y)[k++] = condition.i[at[0]] ? elements<T>(a)[at[1]] : elements<T>(b)[at[2]]; });
-    return {};
+    using Elements = ReadElements<decltype(zero)>;
+    const ReadElements<int64_t> is_a(condition);
+    const Elements from_a(a), from_b(b);
+    const WriteElements<decltype(zero)> out(y);
+    return walk_in_ranges<3>(c, y.shape,
+                             {broadcast_strides(condition.shape, y.shape), broadcast_strides(a.shape, y.shape),
+                              broadcast_strides(b.shape, y.shape)},
+                             [&](size_t k, auto at) {
+                               out.set(k, is_a[static_cast<size_t>(at[0])] ? from_a[static_cast<size_t>(at[1])]
+                                                                           : from_b[static_cast<size_t>(at[2])]);
+                             });
   });
 }
 

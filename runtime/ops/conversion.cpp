@@ -19,11 +19,11 @@ Status infer_convert(InferContext &c) {
 }
 
 // Element k of x as a float dtype has it.
-double converted(const RefTensor &x, size_t k, DType to) {
+double converted(double x, DType, DType to) { return is_small_float(to) ? saturated(x, small_format(to)) : x; }
+double converted(int64_t x, DType from, DType to) {
   const bool is_small = is_small_float(to);
-  if (x.is_float()) return is_small ? saturated(x.f[k], small_format(to)) : x.f[k];
-  const long double exact = dtype_info(x.dtype).is_signed ? static_cast<long double>(x.i[k])
-                                                          : static_cast<long double>(static_cast<uint64_t>(x.i[k]));
+  const long double exact =
+      dtype_info(from).is_signed ? static_cast<long double>(x) : static_cast<long double>(static_cast<uint64_t>(x));
   if (to == DType::f64) return static_cast<double>(exact);
   return is_small ? saturated(rounded_to_odd(exact), small_format(to)) : rounded_to_odd(exact);
 }
@@ -52,19 +52,29 @@ Status lower_convert(LowerContext &c) {
   return {};
 }
 
-Status reference_convert(ReferenceContext &c) {
+Status reference_convert(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &out = c.results[0];
-  if (x.dtype == out.dtype) {  // even what a conversion would saturate
-    out.f = x.f;
-    out.i = x.i;
-    return {};
-  }
-  for (size_t k = 0; k < out.f.size(); ++k)
-    out.f[k] = c.attr("saturate").boolean() ? converted(x, k, out.dtype)
-                                            : unsaturated(converted(x, k, DType::f64), small_format(out.dtype));
-  for (size_t k = 0; k < out.i.size(); ++k) out.i[k] = x.is_float() ? to_integer(x.f[k], out.dtype) : x.i[k];
-  return {};
+  const bool saturates = c.attr("saturate").boolean(), is_float = out.is_float();
+  const auto convert = [&](auto value) {
+    const WriteAny results(out);
+    const ReadElements<decltype(value)> in(x);
+    return c.for_ranges(out.size(), 2, [&](int64_t begin, int64_t end) -> Status {
+      for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
+        if (x.dtype == out.dtype)  // even what a conversion would saturate
+          results.set(k, in[k]);
+        else if (is_float)
+          results.set(k, saturates ? converted(in[k], x.dtype, out.dtype)
+                                   : unsaturated(converted(in[k], x.dtype, DType::f64), small_format(out.dtype)));
+        else if constexpr (std::is_same_v<decltype(value), double>)
+          results.set(k, to_integer(in[k], out.dtype));
+        else
+          results.set(k, in[k]);
+      }
+      return {};
+    });
+  };
+  return x.is_float() ? convert(double{}) : convert(int64_t{});
 }
 
 void samples_convert(SampleSink &out) {

@@ -54,7 +54,7 @@ Op convolution(std::string_view name, std::string_view doc, std::string_view wei
   return op;
 }
 
-Status reference_of_taps(ReferenceContext &c,
+Status reference_of_taps(NativeContext &c,
                          std::vector<Tap> (*taps_at)(const ReferenceContext &, const std::vector<int64_t> &at),
                          bool weight_begins_with_inputs) {
   const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
@@ -70,20 +70,24 @@ Status reference_of_taps(ReferenceContext &c,
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     using Wide = decltype(wide);
-    const T *image = elements<T>(x).data(), *factors = elements<T>(weight).data();
-    T *out = elements<T>(y).data();
-    for (int64_t k = 0; k < y.size(); ++k) {
+    const ReadElements<T> image(x), factors(weight), bias(*c.inputs.back());
+    const WriteElements<T> out(y);
+    const auto result_at = [&](int64_t k) {
       const int64_t n = k / places / y.shape[1], o = k / places % y.shape[1], group = o / outputs;
-      Wide sum = c.inputs.size() == 3 ? elements<T>(*c.inputs[2])[static_cast<size_t>(o)] : T(0);
+      Wide sum = c.inputs.size() == 3 ? bias[static_cast<size_t>(o)] : T(0);
       for (int64_t s = 0; s < inputs; ++s) {
-        const T *from = image + (n * x.shape[1] + group * inputs + s) * plane;
-        const T *by = factors + group * inputs * outputs * window + o % outputs * from_output + s * from_input;
+        const int64_t from = (n * x.shape[1] + group * inputs + s) * plane;
+        const int64_t by = group * inputs * outputs * window + o % outputs * from_output + s * from_input;
         for (const Tap &tap : taps[static_cast<size_t>(k % places)])
-          sum = add(sum, mul(Wide(tap.x < 0 ? T(0) : from[tap.x]), Wide(tap.weight < 0 ? T(0) : by[tap.weight])));
+          sum = add(sum, mul(Wide(tap.x < 0 ? T(0) : image[static_cast<size_t>(from + tap.x)]),
+                             Wide(tap.weight < 0 ? T(0) : factors[static_cast<size_t>(by + tap.weight)])));
       }
-      out[k] = static_cast<T>(sum);
-    }
-    return {};
+      out.set(static_cast<size_t>(k), static_cast<T>(sum));
+    };
+    return c.for_ranges(y.size(), inputs * window, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t k = begin; k < end; ++k) result_at(k);
+      return {};
+    });
   });
 }
 

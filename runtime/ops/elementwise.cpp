@@ -5,9 +5,11 @@
 namespace kiln::ops {
 
 Status require_divisors(const ReferenceContext &c) {
-  for (const int64_t divisor : c.inputs[1]->i)
-    if (divisor == 0 && c.results[0].size() > 0)
-      return error(Code::out_of_range, "integer division by zero: operand b holds 0");
+  const RefTensor &b = *c.inputs[1];
+  if (b.is_float() || c.results[0].size() == 0) return {};
+  const ReadElements<int64_t> divisors(b);
+  for (size_t k = 0; k < static_cast<size_t>(b.size()); ++k)
+    if (divisors[k] == 0) return error(Code::out_of_range, "integer division by zero: operand b holds 0");
   return {};
 }
 

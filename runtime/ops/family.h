@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/ops/element_access.h"
 #include "runtime/ops/op.h"
 #include "runtime/ops/samples.h"
 
@@ -220,13 +221,21 @@ std::vector<int64_t> dense_strides(std::span<const int64_t> shape);
 std::vector<int64_t> broadcast_strides(std::span<const int64_t> from, std::span<const int64_t> to);
 int64_t count_of(std::span<const int64_t> shape);
 
-// Calls body(offsets) for each index of `shape`, in row-major order; offsets[k] is the sum of index * strides[k].
+// Calls body(k, offsets) for the indices of `shape` from number `begin` to before `end`, in row-major order; offsets[s]
+// is the sum of index * strides[s].
 template <size_t N, class Body>
-void walk(std::span<const int64_t> shape, const std::array<std::vector<int64_t>, N> &strides, Body body) {
+void walk_range(std::span<const int64_t> shape, const std::array<std::vector<int64_t>, N> &strides, int64_t begin,
+                int64_t end, Body body) {
+  if (begin >= end) return;
   std::vector<int64_t> index(shape.size(), 0);
   std::array<int64_t, N> offsets{};
-  for (int64_t left = count_of(shape); left > 0; --left) {
-    body(offsets);
+  int64_t rest = begin;
+  for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
+    index[d] = rest % shape[d];
+    for (size_t k = 0; k < N; ++k) offsets[k] += strides[k][d] * index[d];
+  }
+  for (int64_t number = begin; number < end; ++number) {
+    body(static_cast<size_t>(number), offsets);
     for (size_t d = shape.size(); d-- > 0;) {
       for (size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
       if (++index[d] < shape[d]) break;
@@ -234,6 +243,21 @@ void walk(std::span<const int64_t> shape, const std::array<std::vector<int64_t>,
       index[d] = 0;
     }
   }
+}
+
+// Of all indices.
+template <size_t N, class Body>
+void walk(std::span<const int64_t> shape, const std::array<std::vector<int64_t>, N> &strides, Body body) {
+  walk_range<N>(shape, strides, 0, count_of(shape), [&](size_t, const auto &offsets) { body(offsets); });
+}
+// Of all indices, by ranges on several threads, where what the body does for each is independent.
+template <size_t N, class Body>
+Status walk_in_ranges(const ReferenceContext &c, std::span<const int64_t> shape,
+                      const std::array<std::vector<int64_t>, N> &strides, Body body, int64_t work = 1) {
+  return c.for_ranges(count_of(shape), work, [&](int64_t begin, int64_t end) -> Status {
+    walk_range<N>(shape, strides, begin, end, body);
+    return {};
+  });
 }
 
 // Calls body(first) for each line along a dim, with its first element's offset; and how far apart the next ones are.
@@ -274,13 +298,23 @@ template <class Fn>
 auto with_wide(const RefTensor &t, Fn fn) {
   return t.dtype == DType::f64 ? fn(static_cast<long double>(0)) : fn(double{});
 }
-// Element k of x, converted to a dtype whose elements are T.
+// The elements of x, converted to a dtype whose elements are T.
 template <class T>
-T converted(const RefTensor &x, size_t k, DType to) {
-  if (!x.is_float())
-    return dtype_info(x.dtype).is_signed ? static_cast<T>(x.i[k]) : static_cast<T>(static_cast<uint64_t>(x.i[k]));
-  return std::is_integral_v<T> ? static_cast<T>(to_integer(x.f[k], to)) : static_cast<T>(x.f[k]);
-}
+class Converted {
+ public:
+  Converted(const RefTensor &x, DType to)
+      : is_float_(x.is_float()), is_signed_(dtype_info(x.dtype).is_signed), to_(to), f_(x), i_(x) {}
+  T operator[](size_t k) const {
+    if (!is_float_) return is_signed_ ? static_cast<T>(i_[k]) : static_cast<T>(static_cast<uint64_t>(i_[k]));
+    return std::is_integral_v<T> ? static_cast<T>(to_integer(f_[k], to_)) : static_cast<T>(f_[k]);
+  }
+
+ private:
+  bool is_float_, is_signed_;
+  DType to_;
+  ReadElements<double> f_;
+  ReadElements<int64_t> i_;
+};
 // Copies the input at broadcast indices to the result.
 void copy_broadcast(const RefTensor &from, RefTensor &to);
 

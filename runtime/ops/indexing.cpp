@@ -28,23 +28,31 @@ Status lower_gather(LowerContext &c) {
   return {};
 }
 
-Status reference_gather(ReferenceContext &c) {
+// The first in order that is out of range is told.
+Status require_in_range(const ReferenceContext &c, const RefTensor &index, int64_t size) {
+  const ReadElements<int64_t> indices(index);
+  return c.for_ranges(index.size(), 1, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k)
+      if (const int64_t i = indices[static_cast<size_t>(k)]; i < 0 || i >= size) return out_of_range(i, size);
+    return {};
+  });
+}
+
+Status reference_gather(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t step = strides[dim], size = x.shape[dim];
   strides[dim] = 0;
-  for (int64_t i : index.i)
-    if (i < 0 || i >= size) return out_of_range(i, size);
+  const ReadElements<int64_t> indices(index);
+  KILN_TRY(require_in_range(c, index, size));
   return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    size_t k = 0;
-    walk<1>(y.shape, {strides}, [&](auto at) {
-      elements<T>(y)[k] = elements<T>(x)[static_cast<size_t>(at[0] + index.i[k] * step)];
-      ++k;
+    const ReadElements<decltype(zero)> in(x);
+    const WriteElements<decltype(zero)> out(y);
+    return walk_in_ranges<1>(c, y.shape, {strides}, [&](size_t k, auto at) {
+      out.set(k, in[static_cast<size_t>(at[0] + indices[k] * step)]);
     });
-    return {};
   });
 }
 
@@ -63,24 +71,27 @@ Status lower_index_select(LowerContext &c) {
   return {};
 }
 
-Status reference_index_select(ReferenceContext &c) {
+Status reference_index_select(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
-  for (int64_t i : index.i)
-    if (y.size() > 0 && (i < 0 || i >= x.shape[dim])) return out_of_range(i, x.shape[dim]);
+  const ReadElements<int64_t> indices(index);
+  if (y.size() > 0) KILN_TRY(require_in_range(c, index, x.shape[dim]));
   return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < y.size(); ++k) {
-      int64_t at = 0;
-      for (size_t d = 0; d < y.shape.size(); ++d) {
-        const int64_t i = k / places[d] % y.shape[d];
-        at += (d == dim ? index.i[static_cast<size_t>(i)] : i) * strides[d];
+    const ReadElements<decltype(zero)> in(x);
+    const WriteElements<decltype(zero)> out(y);
+    return c.for_ranges(y.size(), 1, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t k = begin; k < end; ++k) {
+        int64_t at = 0;
+        for (size_t d = 0; d < y.shape.size(); ++d) {
+          const int64_t i = k / places[d] % y.shape[d];
+          at += (d == dim ? indices[static_cast<size_t>(i)] : i) * strides[d];
+        }
+        out.set(static_cast<size_t>(k), in[static_cast<size_t>(at)]);
       }
-      elements<T>(y)[static_cast<size_t>(k)] = elements<T>(x)[static_cast<size_t>(at)];
-    }
-    return {};
+      return {};
+    });
   });
 }
 
@@ -101,18 +112,22 @@ Status lower_embedding(LowerContext &c) {
   return {};
 }
 
-Status reference_embedding(ReferenceContext &c) {
+Status reference_embedding(NativeContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const int64_t rows = weight.shape[0], columns = weight.shape[1];
   return dispatch(weight, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (size_t k = 0; k < index.i.size(); ++k) {
-      if (columns > 0 && (index.i[k] < 0 || index.i[k] >= rows)) return out_of_range(index.i[k], rows);
-      for (int64_t d = 0; d < columns; ++d)
-        elements<T>(c.results[0])[k * static_cast<size_t>(columns) + static_cast<size_t>(d)] =
-            elements<T>(weight)[static_cast<size_t>(index.i[k] * columns + d)];
-    }
-    return {};
+    const ReadElements<decltype(zero)> in(weight);
+    const ReadElements<int64_t> indices(index);
+    const WriteElements<decltype(zero)> out(c.results[0]);
+    return c.for_ranges(index.size(), columns, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t k = begin; k < end; ++k) {
+        const int64_t i = indices[static_cast<size_t>(k)];
+        if (columns > 0 && (i < 0 || i >= rows)) return out_of_range(i, rows);
+        for (int64_t d = 0; d < columns; ++d)
+          out.set(static_cast<size_t>(k * columns + d), in[static_cast<size_t>(i * columns + d)]);
+      }
+      return {};
+    });
   });
 }
 

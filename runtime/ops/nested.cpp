@@ -58,20 +58,20 @@ Status infer_while(InferContext &c) {
   return {};
 }
 
-Status reference_call(ReferenceContext &c) {
+Status reference_call(NativeContext &c) {
   KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr("graph").graph(), c.inputs));
   std::move(results.begin(), results.end(), c.results.begin());
   return {};
 }
 
-Status reference_cond(ReferenceContext &c) {
-  const std::string_view taken = c.inputs[0]->i[0] != 0 ? "then_graph" : "else_graph";
+Status reference_cond(NativeContext &c) {
+  const std::string_view taken = ReadElements<int64_t>(*c.inputs[0])[0] != 0 ? "then_graph" : "else_graph";
   KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr(taken).graph(), c.inputs.subspan(1)));
   std::move(results.begin(), results.end(), c.results.begin());
   return {};
 }
 
-Status reference_while(ReferenceContext &c) {
+Status reference_while(NativeContext &c) {
   const size_t carried = carried_of(c.attrs, c.inputs.size());
   std::vector<RefTensor> state;
   for (const RefTensor *operand : c.inputs.first(carried)) state.push_back(*operand);
@@ -80,7 +80,7 @@ Status reference_while(ReferenceContext &c) {
   for (int64_t turn = 0; turn != most;) {
     for (size_t k = 0; k < carried; ++k) now[k] = &state[k];
     KILN_ASSIGN(const std::vector<RefTensor> go_on, c.run_graph(*c.attr("cond_graph").graph(), now));
-    if (go_on[0].i[0] == 0) break;
+    if (ReadElements<int64_t>(go_on[0])[0] == 0) break;
     KILN_ASSIGN(state, c.run_graph(*c.attr("body_graph").graph(), now));
     KILN_TRY(c.on_turn(++turn));
   }

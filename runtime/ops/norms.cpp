@@ -144,37 +144,49 @@ Status decompose_rms_norm(DecomposeContext &c) {
 }
 
 // Rows of `width` elements, with their mean subtracted if `centre`.
-Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
+Status reference_row_norm(NativeContext &c, size_t width, bool centre) {
   const RefTensor &x = *c.inputs[0];
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
     const auto count = static_cast<Wide>(width);
-    const size_t rows = width > 0 ? x.f.size() / width : c.results.back().f.size();
-    for (size_t begin = 0, row = 0; row < rows; begin += width, ++row) {
+    const ReadElements<double> all(x), scale(*c.inputs[c.inputs.size() > 1 ? 1 : 0]), bias(*c.inputs.back());
+    const WriteElements<double> out(c.results[0]);
+    const auto norm_row = [&](size_t row, std::vector<double> &in) {
+      const size_t begin = row * width;
+      for (size_t k = 0; k < width; ++k) in[k] = all[begin + k];
       Wide mean = 0, square = 0;  // NaN of nothing
-      for (size_t k = 0; centre && k < width; ++k) mean += x.f[begin + k];
+      for (size_t k = 0; centre && k < width; ++k) mean += in[k];
       if (centre) mean /= count;
-      for (size_t k = 0; k < width; ++k) square += (x.f[begin + k] - mean) * (x.f[begin + k] - mean);
+      for (size_t k = 0; k < width; ++k) square += (in[k] - mean) * (in[k] - mean);
       const Wide inverse = 1 / std::sqrt(square / count + c.attr("eps").f64());
-      if (c.results.size() > 1) c.results.back().f[row] = static_cast<double>(inverse);
-      if (c.results.size() > 2) c.results[1].f[row] = static_cast<double>(mean);
+      const auto tell = [&](RefTensor &statistic, Wide value) {
+        WriteElements<double>(statistic).set(row, static_cast<double>(value));
+      };
+      if (c.results.size() > 1) tell(c.results.back(), inverse);
+      if (c.results.size() > 2) tell(c.results[1], mean);
       for (size_t k = 0; k < width; ++k) {
-        Wide y = (x.f[begin + k] - mean) * inverse;
-        if (c.inputs.size() > 1) y *= c.inputs[1]->f[k];
-        if (c.inputs.size() > 2) y += c.inputs[2]->f[k];
-        c.results[0].f[begin + k] = static_cast<double>(y);
+        Wide y = (in[k] - mean) * inverse;
+        if (c.inputs.size() > 1) y *= scale[k];
+        if (c.inputs.size() > 2) y += bias[k];
+        out.set(begin + k, static_cast<double>(y));
       }
-    }
-    return {};
+    };
+    const auto elements = static_cast<int64_t>(width);
+    const int64_t rows = width > 0 ? x.size() / elements : c.results.size() > 1 ? c.results.back().size() : 0;
+    return c.for_ranges(rows, 4 * elements, [&](int64_t begin, int64_t end) -> Status {
+      std::vector<double> in(width);
+      for (int64_t row = begin; row < end; ++row) norm_row(static_cast<size_t>(row), in);
+      return {};
+    });
   });
 }
 
-Status reference_layer_norm(ReferenceContext &c) {
+Status reference_layer_norm(NativeContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto axes = static_cast<size_t>(c.attr("axes").i64());
   return reference_row_norm(c, static_cast<size_t>(count_of(std::span(shape).last(axes))), true);
 }
-Status reference_rms_norm(ReferenceContext &c) {
+Status reference_rms_norm(NativeContext &c) {
   return reference_row_norm(c, static_cast<size_t>(c.inputs[0]->shape.back()), false);
 }
 

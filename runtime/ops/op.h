@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,15 +69,32 @@ struct DecomposeContext {
 };
 
 // ---- reference kernels: plain loops, floats as double, integers and booleans as int64_t
+// Elements as the dtype has them, where they lie in memory.
+struct NativeElements {
+  uint8_t *first = nullptr;           // the one at index 0
+  std::vector<int64_t> strides = {};  // in elements; 0 and below, too
+  std::shared_ptr<Bytes> owner = {};  // null: they are another's, and outlive the tensor
+};
+// What kernels compute with: wide storage, `f` or `i`, or native elements (then both are empty). element_access.h
+// reads and writes either.
 struct RefTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   std::vector<double> f;   // float dtypes
   std::vector<int64_t> i;  // integer dtypes and bool; the bits of u64
-  int64_t size() const;    // product of shape
+  std::optional<NativeElements> native = {};
+  int64_t size() const;  // product of shape
   bool is_float() const { return dtype_info(dtype).is_float; }
-  void allocate();  // by dtype and shape, zeros
-  void fit();       // to what the dtype holds: integers wrap, small floats are rounded, once and to nearest even
+  void allocate();         // by dtype and shape, zeros
+  void allocate_native();  // the same in the dtype's own bytes
+  void fit();              // to what the dtype holds: integers wrap, small floats are rounded, once and to nearest even
+};
+// What shares the ranges of a reference kernel among threads.
+struct ReferenceThreads {
+  // Runs task(0), ..., task(tasks - 1), on several threads at once, and returns when all have. None: there is one
+  // thread.
+  std::function<void(int64_t tasks, const std::function<void(int64_t)> &task)> run = {};
+  int64_t least_work = 1 << 14;  // of a range, in elements: some ten µs
 };
 struct ReferenceContext {
   const Op &op;
@@ -86,6 +105,32 @@ struct ReferenceContext {
   // Runs a nested graph (call): its inputs in order, to its outputs.
   std::function<Result<std::vector<RefTensor>>(const Graph &, std::span<const RefTensor *const>)> run_graph;
   std::function<Status(int64_t turn)> on_turn;  // of a loop, after each; an error ends the run
+  ReferenceThreads threads = {};
+  // Calls body(begin, end) for ranges that make up [0, count), on several threads: of results that do not depend on
+  // each other, so that they are the same however many threads there are. `work`: about how many elements each takes.
+  // Of errors the one of the first range is returned, as if one thread had gone through them in order.
+  Status for_ranges(int64_t count, int64_t work, const std::function<Status(int64_t begin, int64_t end)> &body) const;
+};
+// What a kernel takes that reads operands and writes results by element_access.h alone.
+struct NativeContext : ReferenceContext {};
+
+// A reference kernel. One of a ReferenceContext gets wide tensors: where a run keeps native ones, operands are widened
+// for it, and its results rounded after it.
+class ReferenceKernel {
+ public:
+  constexpr ReferenceKernel(std::nullptr_t = nullptr) {}
+  constexpr ReferenceKernel(Status (*kernel)(ReferenceContext &)) : wide_(kernel) {}
+  constexpr ReferenceKernel(Status (*kernel)(NativeContext &)) : native_(kernel) {}
+  template <class Lambda>
+    requires std::is_class_v<Lambda>
+  constexpr ReferenceKernel(Lambda lambda) : wide_(lambda) {}
+  Status operator()(ReferenceContext &context) const;
+  explicit operator bool() const { return wide_ || native_; }
+  bool operator==(std::nullptr_t) const { return !*this; }
+
+ private:
+  Status (*wide_)(ReferenceContext &) = nullptr;
+  Status (*native_)(NativeContext &) = nullptr;
 };
 
 // ---- samples for the conformance tests
@@ -107,8 +152,8 @@ struct OpMeaning {
   Status (*lower)(LowerContext &) = nullptr;
   Status (*decompose)(DecomposeContext &) = nullptr;
 
-  Status (*reference)(ReferenceContext &) = nullptr;  // null for a view op: its map is walked
-  Gradient gradient = {};                             // declared by every record
+  ReferenceKernel reference = {};  // null for a view op: its map is walked
+  Gradient gradient = {};          // declared by every record
   void (*samples)(SampleSink &) = nullptr;
 };
 

@@ -8,7 +8,7 @@ namespace kiln::ops {
 namespace {
 
 template <class T, class Wide>
-void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> &pools) {
+Status fold_pools(NativeContext &c, Pooling pooling, const std::vector<Pooled> &pools) {
   const RefTensor &x = *c.inputs[0];
   const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
   const double p = pooling == Pooling::norm ? c.attr("p").f64() : 1;
@@ -16,12 +16,15 @@ void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> 
   const Wide least = std::is_integral_v<T>         ? static_cast<Wide>(least_of(x.dtype))
                      : pooling == Pooling::largest ? static_cast<Wide>(-infinity)
                                                    : Wide(0);
-  for (size_t k = 0; k < static_cast<size_t>(c.results[0].size()); ++k) {
+  const ReadElements<T> in(x);
+  const WriteElements<T> out(c.results[0]);
+  const WriteElements<int64_t> places(c.results.back());  // of one that has them
+  const auto result_at = [&](size_t k) {
     const Pooled &pool = pools[k % pools.size()];
     Wide total = is_largest ? least : Wide(0);
     int64_t largest = i64_max;
     for (const int64_t place : pool.places) {
-      Wide value = elements<T>(x)[k / pools.size() * plane + static_cast<size_t>(place)];
+      Wide value = in[k / pools.size() * plane + static_cast<size_t>(place)];
       if constexpr (std::is_floating_point_v<T>) {
         if (pooling == Pooling::norm) value = std::abs(value);
         if (pooling == Pooling::norm && !is_largest && p != 1) value = std::pow(value, static_cast<Wide>(p));
@@ -33,9 +36,14 @@ void fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> 
       if (pooling == Pooling::norm && !is_largest && p != 1) total = std::pow(total, 1 / static_cast<Wide>(p));
       if (pooling == Pooling::mean) total /= static_cast<Wide>(pool.divisor);
     }
-    elements<T>(c.results[0])[k] = static_cast<T>(total);
-    if (c.results.size() > 1) c.results[1].i[k] = largest;
-  }
+    out.set(k, static_cast<T>(total));
+    if (c.results.size() > 1) places.set(k, largest);
+  };
+  const int64_t window = pools.empty() ? 1 : static_cast<int64_t>(pools[0].places.size());
+  return c.for_ranges(c.results[0].size(), window, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k) result_at(static_cast<size_t>(k));
+    return {};
+  });
 }
 
 std::vector<int64_t> list_or_none(const AttrMap &attrs, std::string_view name) {
@@ -113,14 +121,13 @@ Result<Shape> pooled_shape(InferContext &c, Shape x) {
   return x;
 }
 
-Status reference_of_pools(ReferenceContext &c, Pooling pooling,
+Status reference_of_pools(NativeContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at)) {
   const std::span space = std::span(c.results[0].shape).subspan(2);
   std::vector<Pooled> pools;
   for (int64_t p = 0; p < count_of(space); ++p) pools.push_back(pooled_at(c, unflatten(p, space)));
   return dispatch_wide(*c.inputs[0], [&](auto zero, auto wide) -> Status {
-    fold_pools<decltype(zero), decltype(wide)>(c, pooling, pools);
-    return {};
+    return fold_pools<decltype(zero), decltype(wide)>(c, pooling, pools);
   });
 }
 

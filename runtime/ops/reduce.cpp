@@ -81,38 +81,36 @@ Status decompose_mean(DecomposeContext &c) {
 // Combines the elements of x, beginning with `identity` (of floats) or `integer_identity`; floats are divided in the
 // end.
 template <auto combine>
-Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity, double divisor = 1) {
+Status reference_fold(NativeContext &c, double identity, int64_t integer_identity, double divisor = 1) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     using Wide = decltype(wide);
     constexpr bool is_float = std::is_floating_point_v<T>;
-    std::vector<Wide> totals(static_cast<size_t>(y.size()), is_float ? Wide(identity) : Wide(integer_identity));
-    size_t k = 0;
-    walk<1>(x.shape, {result_strides(x.shape, reduced_dims(c.attrs, x.shape.size()))}, [&](auto at) {
-      Wide &total = totals[static_cast<size_t>(at[0])];
-      total = combine(total, Wide(converted<T>(x, k++, y.dtype)));
+    const Converted<T> in(x, y.dtype);
+    const WriteElements<T> out(y);
+    return for_each_group(c, x.shape, reduced_dims(c.attrs, x.shape.size()), [&](size_t result, auto each) {
+      Wide total = is_float ? Wide(identity) : Wide(integer_identity);
+      each([&](size_t k) { total = combine(total, Wide(in[k])); });
+      out.set(result, static_cast<T>(is_float ? total / Wide(divisor) : total));
     });
-    std::ranges::transform(totals, elements<T>(y).begin(),
-                           [&](Wide total) { return static_cast<T>(is_float ? total / Wide(divisor) : total); });
-    return {};
   });
 }
 
 constexpr auto plus = [](auto a, auto b) { return add(a, b); };
-Status reference_sum(ReferenceContext &c) { return reference_fold<plus>(c, 0, 0); }
-Status reference_prod(ReferenceContext &c) {
+Status reference_sum(NativeContext &c) { return reference_fold<plus>(c, 0, 0); }
+Status reference_prod(NativeContext &c) {
   return reference_fold<[](auto a, auto b) { return mul(a, b); }>(c, 1, 1);
 }
-Status reference_max(ReferenceContext &c) {
+Status reference_max(NativeContext &c) {
   return reference_fold<[](auto a, auto b) { return larger(a, b); }>(c, -infinity, least_of(c.results[0].dtype));
 }
-Status reference_min(ReferenceContext &c) {
+Status reference_min(NativeContext &c) {
   return reference_fold<[](auto a, auto b) { return smaller(a, b); }>(c, infinity, largest_of(c.results[0].dtype));
 }
 
-Status reference_mean(ReferenceContext &c) {
+Status reference_mean(NativeContext &c) {
   const double results = static_cast<double>(std::max<int64_t>(c.results[0].size(), 1));
   return reference_fold<plus>(c, 0, 0, static_cast<double>(c.inputs[0]->size()) / results);
 }

@@ -15,27 +15,38 @@ Shape reduced_shape(const Shape &dims, const std::vector<bool> &reduced, bool ke
 // Strides that lead from indices of x to elements of the result: 0 along reduced dims.
 std::vector<int64_t> result_strides(std::span<const int64_t> shape, const std::vector<bool> &reduced);
 
+// By ranges on several threads: calls body(number of the result, each) for each result; each(visit) calls visit(k) with
+// the numbers of the elements of a tensor of `shape` that it is made of, in order.
+template <class Body>
+Status for_each_group(const ReferenceContext &c, const std::vector<int64_t> &shape, const std::vector<bool> &reduced,
+                      Body body) {
+  std::vector<int64_t> kept = shape, group = shape;
+  for (size_t d = 0; d < shape.size(); ++d) (reduced[d] ? kept : group)[d] = 1;
+  const std::vector<int64_t> strides = dense_strides(shape);
+  return walk_in_ranges<1>(
+      c, kept, {strides},
+      [&](size_t result, auto from) {
+        body(result, [&](auto visit) {
+          walk<1>(group, {strides}, [&](auto at) { visit(static_cast<size_t>(from[0] + at[0])); });
+        });
+      },
+      count_of(group));
+}
+
 // A reference kernel from a function of the context and a list of elements: those that one result is made of, in order.
 // `of_floats`: of a function that takes nothing else.
 template <auto function, bool of_floats = true>
-Status reference_of_groups(ReferenceContext &c) {
+Status reference_of_groups(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
   const auto fold = [&](auto zero, auto wide) -> Status {
-    using T = decltype(zero);
     using Wide = decltype(wide);
-    std::vector<std::vector<Wide>> groups(static_cast<size_t>(y.size()));
-    size_t k = 0;
-    walk<1>(x.shape, {result_strides(x.shape, reduced_dims(c.attrs, x.shape.size()))},
-            [&](auto at) { groups[static_cast<size_t>(at[0])].push_back(Wide(elements<T>(x)[k++])); });
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const auto value = function(c, groups[g]);
-      if (y.is_float())
-        y.f[g] = static_cast<double>(value);
-      else
-        y.i[g] = static_cast<int64_t>(value);
-    }
-    return {};
+    const ReadElements<decltype(zero)> in(x);
+    const WriteAny out(c.results[0]);
+    return for_each_group(c, x.shape, reduced_dims(c.attrs, x.shape.size()), [&](size_t result, auto each) {
+      std::vector<Wide> group;
+      each([&](size_t k) { group.push_back(Wide(in[k])); });
+      out.set(result, function(c, group));
+    });
   };
   if constexpr (of_floats)
     return with_wide(x, [&](auto wide) { return fold(double{}, wide); });

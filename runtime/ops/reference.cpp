@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "runtime/ops/element_access.h"
 #include "runtime/ops/family.h"
 #include "runtime/ops/nested.h"
 
@@ -79,34 +80,33 @@ Result<Expr> view_offset(const Op &op, const TensorType &operand, const TensorTy
 }
 
 // Walks the map of a view op.
-Status run_view(const Op &op, const TensorType &operand, const TensorType &result, const AttrMap &attrs,
-                const RefTensor &x, RefTensor &y) {
+Status run_view(const ReferenceContext &c, const TensorType &operand, const TensorType &result) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
   if (y.size() == 0) return {};
   std::vector<Expr> axes;
   for (size_t d = 0; d < result.rank(); ++d) axes.push_back(Expr::axis(static_cast<uint32_t>(d), result.dims[d]));
-  KILN_ASSIGN(Expr offset, view_offset(op, operand, result, attrs, axes));
-  auto copy = [&](size_t to, int64_t from) {
-    if (y.is_float())
-      y.f[to] = x.f[static_cast<size_t>(from)];
-    else
-      y.i[to] = x.i[static_cast<size_t>(from)];
-  };
-  size_t k = 0;
-  if (std::optional<Strided> map = strided(offset, result.rank())) {
-    ops::walk<1>(y.shape, {map->strides}, [&](auto at) { copy(k++, map->begin + at[0]); });
-    return {};
-  }
-  std::vector<Expr> index(y.shape.size(), 0);  // otherwise: at each index on its own
-  for (; k < static_cast<size_t>(y.size()); ++k) {
-    KILN_ASSIGN(Expr from, view_offset(op, operand, result, attrs, index));
-    copy(k, from.integer());
-    for (size_t d = index.size(); d-- > 0;) {
-      index[d] += 1;
-      if (!(index[d] == result.dims[d])) break;
-      index[d] = 0;
+  KILN_ASSIGN(Expr offset, view_offset(c.op, operand, result, c.attrs, axes));
+  return ops::dispatch(y, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const ops::ReadElements<T> in(x);
+    const ops::WriteElements<T> out(y);
+    if (std::optional<Strided> map = strided(offset, result.rank()))
+      return ops::walk_in_ranges<1>(c, y.shape, {map->strides}, [&](size_t k, auto at) {
+        out.set(k, in[static_cast<size_t>(map->begin + at[0])]);
+      });
+    std::vector<Expr> index(y.shape.size(), 0);  // otherwise: at each index on its own
+    for (size_t k = 0; k < static_cast<size_t>(y.size()); ++k) {
+      KILN_ASSIGN(Expr from, view_offset(c.op, operand, result, c.attrs, index));
+      out.set(k, in[static_cast<size_t>(from.integer())]);
+      for (size_t d = index.size(); d-- > 0;) {
+        index[d] += 1;
+        if (!(index[d] == result.dims[d])) break;
+        index[d] = 0;
+      }
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 // ---- one graph
@@ -114,8 +114,8 @@ Status run_view(const Op &op, const TensorType &operand, const TensorType &resul
 // What flows through the graph: of each value that is still needed, its tensor.
 class Run {
  public:
-  Run(const Graph &graph, const OnResults &on_results, const OnTurn &on_turn)
-      : graph_(graph), on_results_(on_results), on_turn_(on_turn) {}
+  Run(const Graph &graph, const OnResults &on_results, const OnTurn &on_turn, const ReferenceExecution &how)
+      : graph_(graph), on_results_(on_results), on_turn_(on_turn), how_(how) {}
 
   Status bind(std::span<const RefTensor *const> arguments) {
     std::vector<uint32_t> signature(graph_.inputs().begin(), graph_.inputs().end());
@@ -141,7 +141,7 @@ class Run {
 
   Status run(std::map<size_t, RefTensor> *copied) {
     for (const Node &node : graph_.nodes()) {
-      if (node.kind == Node::Kind::constant) values_[{node.id, 0}] = to_reference(*node.constant);
+      if (node.kind == Node::Kind::constant) values_[{node.id, 0}] = constant(*node.constant);
       if (node.kind != Node::Kind::op) continue;
       KILN_TRY(run_node(node).with_prefix(str_cat("node '", node.name, "' (", node.op->name, "): ")));
       if (copied && node.op->flags & op_flags::mutates) note_copy(node, *copied);
@@ -163,6 +163,11 @@ class Run {
                  join(given.shape, ", ", number), "], expected ", node.results[0].text());
   }
 
+  RefTensor constant(const TensorData &data) const {
+    if (!how_.native) return to_reference(data);
+    return view_of(data.dtype, data.shape, ops::dense_strides(data.shape), data.bytes.data());
+  }
+
   Status bind_symbols(const Node &node, const RefTensor &given) {
     const TensorType &type = node.results[0];
     if (given.dtype != type.dtype || given.shape.size() != type.rank()) return mismatch(node, given);
@@ -181,26 +186,29 @@ class Run {
     std::vector<const RefTensor *> inputs;
     for (ValueId input : node.inputs) inputs.push_back(&values_.at(input));
     std::vector<RefTensor> results;
+    // What a kernel gave a graph of its own may be wider than its dtype, and views leave it so.
+    const bool native = how_.native && (!op.view || inputs[0]->native);
     for (const TensorType &type : node.results) {
       results.push_back({type.dtype, integers(evaluate(type.dims, sizes_)), {}, {}});
-      results.back().allocate();
+      native ? results.back().allocate_native() : results.back().allocate();
     }
+    ReferenceContext context{op,
+                             inputs,
+                             results,
+                             attrs,
+                             [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
+                               return run_reference(graph, arguments, nullptr, on_results_, nullptr,
+                                                    on_turn_ ? turns_in(node, graph) : on_turn_, how_);
+                             },
+                             [&](int64_t turn) { return on_turn_ ? on_turn_(node.name, turn) : Status(); },
+                             how_.threads};
     if (op.view) {
-      KILN_TRY(run_view(op, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_), attrs,
-                        *inputs[0], results[0]));
+      KILN_TRY(run_view(context, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_)));
     } else {
-      ReferenceContext context{op,
-                               inputs,
-                               results,
-                               attrs,
-                               [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
-                                 return run_reference(graph, arguments, nullptr, on_results_, nullptr,
-                                                      on_turn_ ? turns_in(node, graph) : on_turn_);
-                               },
-                               [&](int64_t turn) { return on_turn_ ? on_turn_(node.name, turn) : Status(); }};
       KILN_TRY(op.reference(context));
       for (RefTensor &result : results) result.fit();
-      for (const ResolvedSymbol &symbol : node.symbols) KILN_TRY(resolve(symbol, results.back().i[0]));
+      for (const ResolvedSymbol &symbol : node.symbols)
+        KILN_TRY(resolve(symbol, ops::ReadElements<int64_t>(results.back())[0]));
       if (on_results_) on_results_(graph_, node, context);
     }
     for (uint32_t k = 0; k < results.size(); ++k) values_[{node.id, k}] = std::move(results[k]);
@@ -235,6 +243,7 @@ class Run {
   const Graph &graph_;
   const OnResults &on_results_;
   const OnTurn &on_turn_;
+  const ReferenceExecution &how_;
   Sizes sizes_;
   std::map<ValueId, RefTensor> values_;
   std::map<ValueId, uint32_t> used_;
@@ -249,8 +258,9 @@ std::string resolved_size_error(std::string_view symbol, int64_t size, int64_t m
 
 Result<std::vector<RefTensor>> run_reference(const Graph &graph, std::span<const RefTensor *const> inputs,
                                              std::map<size_t, RefTensor> *copied, const OnResults &on_results,
-                                             std::map<std::string, int64_t> *sizes, const OnTurn &on_turn) {
-  Run run(graph, on_results, on_turn);
+                                             std::map<std::string, int64_t> *sizes, const OnTurn &on_turn,
+                                             const ReferenceExecution &how) {
+  Run run(graph, on_results, on_turn, how);
   KILN_TRY(run.bind(inputs));
   KILN_TRY(run.run(copied));
   if (sizes) *sizes = run.sizes();

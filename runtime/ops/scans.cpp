@@ -50,11 +50,12 @@ Status reference_accumulation(ReferenceContext &c) {
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     using Wide = decltype(wide);
+    const Converted<T> in(x, y.dtype);
     for_each_line(y.shape, dim, [&](size_t first) {
       Wide total = sums ? 0 : 1;
       for (size_t j = 0; j < count; ++j) {
         const size_t k = first + (reverse ? count - 1 - j : j) * step;
-        const Wide before = total, value = Wide(converted<T>(x, k, y.dtype));
+        const Wide before = total, value = Wide(in[k]);
         total = sums ? add(before, value) : mul(before, value);
         elements<T>(y)[k] = static_cast<T>(exclusive ? before : total);
       }

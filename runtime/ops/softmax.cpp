@@ -35,7 +35,7 @@ Status decompose_log_softmax(DecomposeContext &c) {
 }
 
 template <bool of_logarithm>
-Status reference_softmax(ReferenceContext &c) {
+Status reference_softmax(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());
@@ -44,20 +44,25 @@ Status reference_softmax(ReferenceContext &c) {
   const auto step = static_cast<size_t>(strides[dim]);
   if (width == 0) return {};
   outer[dim] = 1;
+  const ReadElements<double> elements_of_x(x);
+  const WriteElements<double> out(y);
   return with_wide(y, [&](auto wide) -> Status {
     using Wide = decltype(wide);
-    std::vector<Wide> powers(width);
-    walk<1>(outer, {strides}, [&](auto at) {
-      const double *in = x.f.data() + at[0];
-      double *out = y.f.data() + at[0];
-      double max = -infinity;
-      Wide sum = 0;
-      for (size_t k = 0; k < width; ++k) max = std::isnan(in[k * step]) ? in[k * step] : std::max(in[k * step], max);
-      for (size_t k = 0; k < width; ++k) sum += powers[k] = std::exp(Wide(in[k * step]) - max);
-      for (size_t k = 0; k < width; ++k)
-        out[k * step] = static_cast<double>(of_logarithm ? in[k * step] - max - std::log(sum) : powers[k] / sum);
+    return c.for_ranges(count_of(outer), x.shape[dim] * 8, [&](int64_t begin, int64_t end) -> Status {
+      std::vector<double> in(width);
+      std::vector<Wide> powers(width);
+      walk_range<1>(outer, {strides}, begin, end, [&](size_t, auto at) {
+        const auto place = [&](size_t k) { return static_cast<size_t>(at[0]) + k * step; };
+        double max = -infinity;
+        Wide sum = 0;
+        for (size_t k = 0; k < width; ++k) in[k] = elements_of_x[place(k)];
+        for (size_t k = 0; k < width; ++k) max = std::isnan(in[k]) ? in[k] : std::max(in[k], max);
+        for (size_t k = 0; k < width; ++k) sum += powers[k] = std::exp(Wide(in[k]) - max);
+        for (size_t k = 0; k < width; ++k)
+          out.set(place(k), static_cast<double>(of_logarithm ? in[k] - max - std::log(sum) : powers[k] / sum));
+      });
+      return {};
     });
-    return {};
   });
 }
 
