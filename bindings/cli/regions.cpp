@@ -50,15 +50,16 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
     return report.text(path_of(at(root, "fallbacks"), number, member));
   };
   const std::string by = text("by"), why = text("why");
+  const bool refused = report.has(path_of(at(root, "fallbacks"), number, "reason"));
   return "fallback '" + text("node") + "' [" + text("op") + "]: " +
          (by == "kernel"      ? "a kernel of its own"
           : by == "reference" ? "its reference kernel"
                               : "steps of the plan") +
          (why == "marked"        ? ", marked"
           : why == "mode"        ? ", by the mode"
-          : why == "unsupported" ? ", for the backend does not take it: " + text("reason")
+          : why == "unsupported" ? ""
                                  : ", in no region") +
-         "\n";
+         (refused ? ", for the backend does not take it: " + text("reason") : "") + "\n";
 }
 
 std::string quoted(const std::string &text) {

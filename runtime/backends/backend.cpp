@@ -9,6 +9,8 @@
 namespace kiln {
 namespace {
 
+constexpr std::string_view kept_whole = "kiln.decompose";
+
 constexpr const BackendInfo *table[] = {&cpu_backend, &cuda_backend, &reference_backend};
 
 }  // namespace
@@ -23,7 +25,7 @@ Result<const BackendInfo *> find_backend(std::string_view name) {
 }
 
 std::optional<std::string> refuse_kept_composites(const Graph &, const Node &node) {
-  const auto mark = node.annotations.find("kiln.decompose");
+  const auto mark = node.annotations.find(kept_whole);
   if (mark == node.annotations.end() || mark->second.text_value() != "keep" || !op_of(node).decompose) return {};
   return "it is marked to be kept whole, and there is code for its decomposition alone";
 }
@@ -45,22 +47,36 @@ Result<Target> target_of(const BackendInfo &backend, std::string_view cpu, std::
   return Target::device(arch);
 }
 
+std::string Refusals::handed_down(const AttrMap &annotations) {
+  const auto mark = annotations.find(kept_whole);
+  return mark == annotations.end() ? "" : mark->second.text_value();
+}
+
 std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
   if (!backend_.refuses || !node.op) return {};
   if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
   for (const auto &[attr, nested] : nested_graphs(node))
-    if (const std::optional<std::string> &why = first_in(*nested)) return str_cat("in its ", attr, ", ", *why);
+    if (const auto &why = first_in(*nested, is_call(node) ? handed_down(node.annotations) : ""))
+      return str_cat("in its ", attr, ", ", *why);
   return {};
 }
 
-const std::optional<std::string> &Refusals::first_in(const Graph &graph) {
-  const auto [known, is_new] = known_.try_emplace(&graph);
+const std::optional<std::string> &Refusals::first_in(const Graph &graph, const std::string &decompose) {
+  const auto [known, is_new] = known_.try_emplace({&graph, decompose});
   if (!is_new) return known->second;
-  for (const Node &node : graph.nodes())
-    if (std::optional<std::string> why = of(graph, node)) {
-      known->second = str_cat("node '", node.name, "' [", node.op->name, "]: ", *why);
-      break;
+  for (const Node &node : graph.nodes()) {
+    std::optional<std::string> why;
+    if (node.op && !decompose.empty() && !node.annotations.contains(kept_whole)) {
+      Node marked = node;
+      marked.annotations.emplace(kept_whole, decompose);
+      why = of(graph, marked);
+    } else {
+      why = of(graph, node);
     }
+    if (!why) continue;
+    known->second = str_cat("node '", node.name, "' [", node.op->name, "]: ", *why);
+    break;
+  }
   return known->second;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "jit/base/status.h"
 #include "jit/base/target.h"
@@ -53,13 +54,19 @@ class Refusals {
   // Why the backend does not take the node as it is: "it ...".
   std::optional<std::string> of(const Graph &graph, const Node &node);
   // Whether it takes all nodes.
-  bool takes(const Graph &graph) { return !first_in(graph); }
+  bool takes(const Graph &graph) { return !first_in(graph, {}); }
+  // Of a graph that is called by a node with these annotations, which its nodes have, too, unless they have others.
+  bool takes_called(const Graph &graph, const AttrMap &annotations) {
+    return !first_in(graph, handed_down(annotations));
+  }
 
  private:
-  const std::optional<std::string> &first_in(const Graph &graph);
+  static std::string handed_down(const AttrMap &annotations);
+  const std::optional<std::string> &first_in(const Graph &graph, const std::string &decompose);
 
   const BackendInfo &backend_;
-  std::map<const Graph *, std::optional<std::string>> known_;
+  // By graph, and what its nodes are to do about their decompositions, unless they say it themselves.
+  std::map<std::pair<const Graph *, std::string>, std::optional<std::string>> known_;
 };
 
 }  // namespace kiln

@@ -17,7 +17,8 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
   const auto is_part = [&](const Node &call) {
     const Graph &called = *call.attrs.find("graph")->second.graph();
-    return region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) && refusals.takes(called);
+    return region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) &&
+           refusals.takes_called(called, call.annotations);
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(const RegionChoices choices,

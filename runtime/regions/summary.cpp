@@ -45,7 +45,7 @@ class Summarizer {
       if (region.name) {
         add_part(whole, region, nodes, prefix);
         std::vector<size_t> &before = by_name[*region.name];
-        if (!before.empty() && !region.name->empty()) add_split(whole, region_of, before, r, prefix);
+        if (!before.empty() && (!region.name->empty() || !modes_.cut())) add_split(whole, region_of, before, r, prefix);
         before.push_back(r);
       } else {
         add_fallback(*whole.graph, region, *nodes[0], prefix);
@@ -87,6 +87,7 @@ class Summarizer {
   }
 
   void add_fallback(const Graph &graph, const Region &region, const Node &node, const std::string &prefix) {
+    const bool is_wanted = !region.refused.empty() && region_of(node, modes_).has_value();
     const bool marked = node.annotations.contains("kiln.fallback");
     const bool of_backward = node.annotations.contains("kiln.phase");
     const bool none = (of_backward ? modes_.backward : modes_.forward) == Mode::none;
@@ -96,10 +97,10 @@ class Summarizer {
                               .by = region.kind == Region::Kind::control     ? "steps"
                                     : region.kind == Region::Kind::reference ? "reference"
                                                                              : "kernel",
-                              .why = !region.refused.empty() ? "unsupported"
-                                     : none                  ? "mode"
-                                     : marked                ? "marked"
-                                                             : "unmarked",
+                              .why = is_wanted ? "unsupported"
+                                     : none    ? "mode"
+                                     : marked  ? "marked"
+                                               : "unmarked",
                               .reason = region.refused});
   }
 
@@ -135,11 +136,13 @@ class Summarizer {
           continue;
         if (!reaches(graph, region_of, between, is_before)) continue;
         const Region &there = whole.regions[region_of.at(between.id)].region;
-        out_.splits.push_back({region, prefix + node->name,
-                               !there.refused.empty() ? "unsupported"
-                               : there.name           ? "name"
-                                                      : "unmarked",
-                               prefix + between.name});
+        out_.splits.push_back({region, prefix + node->name, there.name ? "name" : "unmarked", prefix + between.name});
+        if (!there.refused.empty()) {
+          PartitionSummary::Split &split = out_.splits.back();
+          split.why = "unsupported";
+          split.op = between.op->name;
+          split.reason = there.refused;
+        }
         return;
       }
     }

@@ -27,13 +27,14 @@ struct PartitionSummary {
     std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "unsupported": the
                                // backend does not take it; "call"; "cycle"; "options": it is compiled in another way
     std::string with;
+    std::string op = {}, reason = {};  // unsupported: of `with`, and what the backend says of it
   };
   struct Fallback {
     std::string node, op;
     std::vector<std::string> inputs;
     std::string by;           // "kernel", "reference", "steps": control flow, whose graphs are cut, too
     std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
-    std::string reason = {};  // unsupported: what the backend says of it
+    std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be
   };
   std::string mode;  // described()
   std::vector<Part> parts;

@@ -46,7 +46,9 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.end_list().key("splits").begin_list();
   for (const PartitionSummary::Split &split : partition.splits) {
     json.begin_object().member("region", split.region).member("node", split.node);
-    json.member("why", split.why).member("with", split.with).end_object();
+    json.member("why", split.why).member("with", split.with);
+    if (!split.reason.empty()) json.member("op", split.op).member("reason", split.reason);
+    json.end_object();
   }
   json.end_list().key("fallbacks").begin_list();
   std::map<std::string, uint64_t> counts;

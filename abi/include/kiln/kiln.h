@@ -246,11 +246,11 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * {"mode", "regions": [{"name", "options" ("fuse=false": what is not as the compile's, if there is), "nodes", "inputs",
  * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
  * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
- * refused by the backend; "call": it is one; "cycle"; "options": it has others), "with"}], "fallbacks": [{"node", "op",
- * "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked", "unmarked", "mode", "unsupported": the backend does
- * not take it, of which it gives the "reason")}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut
- * into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]}
- * of the compile that made it}. */
+ * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
+ * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked",
+ * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
+ * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
+ * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

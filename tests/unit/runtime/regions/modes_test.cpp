@@ -236,14 +236,38 @@ TEST(Modes, ANodeThatTheBackendRefusesSplitsItsRegionAndItsReferenceKernelRunsIt
   ASSERT_EQ(summary.splits.size(), 1u);
   EXPECT_EQ(summary.splits[0].why, "unsupported");
   EXPECT_EQ(summary.splits[0].with, "b");
+  EXPECT_EQ(summary.splits[0].op, "softmax");
+  EXPECT_EQ(summary.splits[0].reason, summary.fallbacks[0].reason);
 }
 
 TEST(Modes, ARefusedNodeIsCutOutInEveryMode) {
   const GraphPtr graph = test::graph_of(graph_of_nodes(with_one_kept, "c"));
   EXPECT_EQ(regions(cut(graph, mode(Mode::all))), "(a) (c)");
+  EXPECT_EQ(cut(graph, mode(Mode::all)).splits.size(), 1u);
   EXPECT_EQ(regions(cut(graph, mode(Mode::except_fallback))), "m(a) m(c)");
   EXPECT_EQ(fallbacks(cut(graph, mode(Mode::none))),
-            "a by kernel for mode, b by reference for unsupported, c by kernel for mode");
+            "a by kernel for mode, b by reference for mode, c by kernel for mode");
+  EXPECT_NE(cut(graph, mode(Mode::none)).fallbacks[1].reason, "");
+}
+
+TEST(Modes, AMarkedCallWithARefusedNodeIsInlinedAndItsMarksAreHandedDown) {
+  const auto summary_of = [](const std::string &annotations, Mode both) {
+    std::string json = test::f32_graph(
+        "x", "4",
+        str_cat(R"({"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"f"},"annotations":{)", annotations, "}}"),
+        "a");
+    json.insert(json.rfind('}'), R"(,"graphs":{"f":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+        "nodes":[{"name":"p","op":"exp","inputs":["u"]},{"name":"q","op":"softmax","inputs":["p"]}],
+        "outputs":[{"name":"q","value":"q"}]}})");
+    return cut(test::graph_of(json), mode(both));
+  };
+  const std::string keep = R"("kiln.decompose":{"text":"keep"})", region = R"("kiln.region":{"text":"m"})";
+  EXPECT_EQ(regions(summary_of(region, Mode::marked)), "m(a)");
+  for (const auto &[annotations, both, whole] :
+       {std::tuple(keep + "," + region, Mode::marked, "m(a.p)"), std::tuple(keep, Mode::all, "(a.p)")}) {
+    EXPECT_EQ(regions(summary_of(annotations, both)), whole);
+    EXPECT_EQ(fallbacks(summary_of(annotations, both)), "a.q by reference for unsupported");
+  }
 }
 
 TEST(Modes, ANodeIsRefusedByItsTypes) {
