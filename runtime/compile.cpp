@@ -5,6 +5,7 @@
 #include "runtime/entries.h"
 #include "runtime/plan/planner.h"
 #include "runtime/plan/source.h"
+#include "runtime/plan/view_output.h"
 #include "runtime/regions/lower_graphs.h"
 #include "runtime/regions/summary.h"
 
@@ -22,7 +23,8 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
                          .region = options.region_options(),
                          .modes = options.modes(),
                          .of_regions = options.of_regions};
-  KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, whole, how));
+  KILN_ASSIGN(const GraphPtr made, without_views(whole));
+  KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, made, how));
   KILN_TRY(work.phases.begin("fuse"));
   KILN_ASSIGN(work.report.materialised, fuse(lowered, target));
   work.report.partition = summarize(lowered, how.modes);

@@ -5,6 +5,7 @@
 #include "runtime/ops/nested.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/plan/planner.h"
+#include "runtime/plan/view_output.h"
 
 namespace kiln {
 namespace {
@@ -63,7 +64,8 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
     const Graph &graph = *call.attrs.find("graph")->second.graph();
     return !cuts.any_in(graph) && !resolves_sizes(graph);
   };
-  KILN_ASSIGN(const GraphPtr flat, inline_calls(whole, work.ops, stays));
+  KILN_ASSIGN(const GraphPtr without, without_views(whole));
+  KILN_ASSIGN(const GraphPtr flat, inline_calls(without, work.ops, stays));
   KILN_ASSIGN(std::vector<Region> regions,
               partition(flat, work.backend(), work.options.modes(), pieces_of(*flat, cuts)));
   if (regions.size() < 2) return make_code(work, given, whole, target, artifact);

@@ -139,6 +139,25 @@ kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer
   });
 }
 
+kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, const DLTensor **out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(out, "out"));
+    const Call::Use use(*call->call);
+    KILN_ASSIGN(const ArrayRef array, call->call->output(use, slot));
+    DLTensor &tensor = call->outputs[slot];
+    tensor = {};
+    tensor.data = array.data;
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = static_cast<int32_t>(array.rank);
+    tensor.dtype = dlpack_type(array.dtype);
+    tensor.shape = const_cast<int64_t *>(array.shape);  // the struct is for reading alone
+    tensor.strides = const_cast<int64_t *>(array.strides);
+    *out = &tensor;
+    return {};
+  });
+}
+
 kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));

@@ -105,8 +105,9 @@ Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_att
   return map;
 }
 
-Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type) {
-  KILN_ASSIGN(const kiln_type in, check.request(type, "type"));
+namespace {
+
+Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type &in) {
   if (in.dtype == 0 || in.dtype > static_cast<uint32_t>(dtype_count))
     return check.fail("type->dtype: no dtype has number ", in.dtype);
   if (in.rank > static_cast<uint32_t>(max_rank))
@@ -128,6 +129,28 @@ Result<TensorType> read_type(const Checks &check, Context &context, const kiln_t
     return check.fail("type->layout: no layout has number ", in.layout);
   }
   return read;
+}
+
+}  // namespace
+
+Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type) {
+  KILN_ASSIGN(const kiln_type in, check.request(type, "type"));
+  if (in.layout == KILN_LAYOUT_ANY) return check.fail("type->layout is KILN_LAYOUT_ANY, which is for outputs");
+  return read_type(check, context, in);
+}
+
+Result<std::pair<TensorType, OutputLayout>> read_output_type(const Checks &check, Context &context,
+                                                             const kiln_type *type) {
+  KILN_ASSIGN(kiln_type in, check.request(type, "output->type"));
+  OutputLayout layout;
+  if (in.layout == KILN_LAYOUT_ANY) {
+    if (in.strides) return check.fail("type->strides is not NULL, and its layout is KILN_LAYOUT_ANY");
+    layout.kind = OutputLayout::Kind::any;
+    in.layout = KILN_LAYOUT_ROW_MAJOR;
+  }
+  KILN_ASSIGN(TensorType read, read_type(check, context, in));
+  if (read.strides != row_major_strides(read.dims)) layout = {OutputLayout::Kind::strided, read.strides};
+  return std::pair(std::move(read), std::move(layout));
 }
 
 Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "abi/src/entry.h"
 
@@ -24,6 +25,8 @@ Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_att
                            NoDType no_dtype = NoDType::refused);
 
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type);
+Result<std::pair<TensorType, OutputLayout>> read_output_type(const Checks &check, Context &context,
+                                                             const kiln_type *type);
 
 // A tensor on the CPU as an array that calls take, with an address even where it has no elements; borrows data, shape
 // and strides. The error starts with `name`.

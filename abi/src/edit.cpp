@@ -1,4 +1,6 @@
 // Edits: building graphs and rewriting them.
+#include <algorithm>
+
 #include "abi/src/convert.h"
 
 using namespace kiln;
@@ -166,8 +168,30 @@ kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const k
     for (uint64_t i = 0; i < count; i++) {
       KILN_ASSIGN(const std::string_view name, check.text(names[i], "an output's name"));
       outputs.push_back({std::string(name), ids[i]});
+      const std::span<const GraphOutput> before = changed->view().outputs();
+      if (const auto same = std::ranges::find(before, name, &GraphOutput::name); same != before.end())
+        outputs.back().layout = same->layout;
     }
     return changed->set_outputs(std::move(outputs));
+  });
+}
+
+kiln_error *kiln_edit_output(kiln_edit *edit, const kiln_output *output) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const kiln_output in, check.request(output, "output"));
+    KILN_ASSIGN(const std::string_view name, check.text(in.name, in.name_size, "output->name"));
+    if (in.flags & ~KILN_OUTPUT_VIEW) return check.fail("output->flags has unknown bits: ", in.flags);
+    GraphOutput made{std::string(name), ValueId::unpack(in.value)};
+    if (in.flags & KILN_OUTPUT_VIEW) {
+      if (in.type) return check.fail("output->type is not NULL, and a view has the type and strides that it has");
+      made.layout.kind = OutputLayout::Kind::view;
+    } else if (in.type) {
+      KILN_ASSIGN(auto declared, read_output_type(check, *edit->context, in.type));
+      made.layout = std::move(declared.second);
+      KILN_TRY(changed->check_output_type(made, declared.first));
+    }
+    return changed->add_output(std::move(made));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <kiln/plugin.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -145,7 +146,8 @@ struct kiln_call {
   kiln::abi::Magic<kiln::abi::word("kilncal1")> magic;
   kiln::abi::Live live;
   std::unique_ptr<kiln::Call> call;
-  std::vector<kiln::ArrayRef> args;  // of the run in progress; its memory is kept
+  std::vector<kiln::ArrayRef> args;                   // of the run in progress; its memory is kept
+  mutable std::map<uint32_t, DLTensor> outputs = {};  // that were asked for, by slot
 };
 
 struct kiln_pass_call {

@@ -82,6 +82,7 @@ constexpr kiln_host_edit edit_table = {
     KILN_SLOT(edit, outputs),
     KILN_SLOT(edit, finish),
     KILN_SLOT(edit, destroy),
+    KILN_SLOT(edit, output),
 };
 constexpr kiln_host_pass pass_table = {
     .struct_size = sizeof pass_table,

@@ -9,13 +9,6 @@
 
 namespace kiln::cli {
 
-struct DeleteManaged {
-  void operator()(DLManagedTensorVersioned *tensor) const {
-    if (tensor->deleter) tensor->deleter(tensor);
-  }
-};
-using Output = std::unique_ptr<DLManagedTensorVersioned, DeleteManaged>;
-
 // Row-major unless laid out otherwise, 64-byte aligned.
 class Array {
  public:

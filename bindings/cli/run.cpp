@@ -172,12 +172,12 @@ void show_outputs(kiln_call *call, const Args &args, const Signature &signature)
   for (const auto &[name, path] : args.pairs("--output")) files[name] = path;
   auto index = static_cast<uint32_t>(signature.inputs.size() + signature.parameters.size());
   for (const Slot &slot : signature.outputs) {
-    DLManagedTensorVersioned *taken = nullptr;
-    check(kiln_call_take(call, index++, &taken));
-    const Output output(taken);
-    std::string line = slot.name + "  " + slot.dtype + " " + summary_of(output->dl_tensor);
+    const DLTensor *tensor = nullptr;
+    check(kiln_call_output(call, index++, &tensor));
+    const Array dense = Array::copy_of(*tensor, slot.name);  // whatever its strides
+    tensor = dense.tensor();
+    std::string line = slot.name + "  " + slot.dtype + " " + summary_of(*tensor);
     if (const auto file = files.find(slot.name); file != files.end()) {
-      const DLTensor *tensor = &output->dl_tensor;
       const kiln_text name = {slot.name.data(), slot.name.size()};
       check(kiln_tensors_write(file->second.data(), file->second.size(), &name, &tensor, 1));
       line += "  -> " + file->second;

@@ -14,6 +14,7 @@ std::vector<Slot> slots(const Report &description, std::string_view side) {
     const std::string shape = path_of(side, i, "shape"), strides = path_of(side, i, "strides");
     for (size_t d = 0; d < description.count(shape); ++d)
       result[i].shape.push_back(description.shown(path_of(shape, d)));
+    if (side == "outputs") continue;
     for (size_t d = 0; description.has(strides) && d < description.count(strides); ++d)
       result[i].strides.push_back(description.shown(path_of(strides, d)));
   }

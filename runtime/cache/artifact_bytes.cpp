@@ -45,8 +45,10 @@ Bytes write_contracts(const Artifact &a, std::vector<Expr> &table) {
   ByteWriter out;
   out.text(a.backend);
   out.text(a.target);
-  out.put<uint64_t>(a.plan.written_inputs.size());
-  for (uint32_t input : a.plan.written_inputs) out.put(input);
+  for (const auto *inputs : {&a.plan.written_inputs, &a.plan.donated_inputs}) {
+    out.put<uint64_t>(inputs->size());
+    for (uint32_t input : *inputs) out.put(input);
+  }
   table = serialize(a.contracts, out);
   return out.take();
 }
@@ -190,7 +192,7 @@ Status parse_images(ByteReader &in, std::vector<Image> &out) {
 
 struct Contracts {
   std::vector<Contract> contracts;
-  std::vector<uint32_t> written_inputs;
+  std::vector<uint32_t> written_inputs, donated_inputs;
   std::vector<Expr> table;  // the plan's expressions go on from it
 };
 
@@ -199,7 +201,8 @@ Status parse_contracts_of(const Artifact &a, ByteReader &in, Contracts &out) {
   if (in.ok() && (backend != a.backend || target != a.target))
     return error(Code::corrupt, "the code is for ", backend, " and ", target, ", the artifact for ", a.backend, " and ",
                  a.target);
-  out.written_inputs = read_list<uint32_t>(in, 4, [&](uint32_t &input) { input = in.get<uint32_t>(); });
+  for (auto *inputs : {&out.written_inputs, &out.donated_inputs})
+    *inputs = read_list<uint32_t>(in, 4, [&](uint32_t &input) { input = in.get<uint32_t>(); });
   KILN_ASSIGN(out.contracts, parse_contracts(in, out.table));
   return {};
 }
@@ -312,6 +315,7 @@ Result<Artifact> read_alone(const RecordReader &record) {
   KILN_TRY(read_section(record, SectionKind::plan, [&](ByteReader &in) -> Status {
     KILN_ASSIGN(a.plan, parse_plan(in, contracts.table));
     a.plan.written_inputs = std::move(contracts.written_inputs);
+    a.plan.donated_inputs = std::move(contracts.donated_inputs);
     return verify_plan(a.plan, a.contracts, a.constants);
   }));
   KILN_TRY(read_section(record, SectionKind::graph, [&](ByteReader &in) { return parse_graphs(in, a.graphs); }));

@@ -10,7 +10,10 @@ Call::Program::Program(const Executable &exe)
       written(exe.plan().written_inputs),
       sizes(exe.plan(), signature, exe.sizes()),
       addresses(signature.count()) {
+  written.insert(written.end(), exe.plan().donated_inputs.begin(), exe.plan().donated_inputs.end());
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
+  for (size_t i = 0; i < exe.plan().presented.size(); ++i)
+    presented.emplace_back(exe.plan(), signature, exe.sizes(), sizes, i);
 }
 
 Call::State::State(const Executable &exe, AskHost ask)
@@ -26,7 +29,7 @@ Call::State::State(const Executable &exe, AskHost ask)
   current.resize(signature.count());
   owned.resize(signature.count());
   for (uint32_t slot = 0; slot < signature.count(); ++slot) {
-    if (!signature.parameters().contains(slot)) open_slots.push_back(slot);
+    if (!signature.parameters().contains(slot) && now->sizes.argument(slot).made) open_slots.push_back(slot);
   }
 }
 
@@ -80,6 +83,8 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   if (!use.held()) return use.status();
   if (slot >= s.now->signature.count())
     return invalid("there is no slot ", slot, "; the signature has ", s.now->signature.count());
+  if (!s.now->sizes.argument(slot).made)
+    return invalid(s.now->presented_as(slot)->describe(), ", where it is found after a run; it cannot be bound");
   const Plan::Argument &declared = s.now->signature.argument(slot);
   Binding binding;
   if (array.data) {
@@ -148,7 +153,9 @@ Status Call::run_data(std::span<void *const> data) {
   for (size_t i = 0; i < data.size(); ++i) {
     const uint32_t slot = s.open_slots[i];
     const ResolvedArgument &a = s.now->sizes.argument(slot);
-    s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), a.strides.data()};
+    const PresentedOutput *const as = s.now->presented_as(slot);
+    const std::vector<int64_t> &strides = as ? as->strides() : a.strides;
+    s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), strides.data()};
   }
   // What was bound since the last run may be of other shapes.
   for (uint32_t slot = 0; slot < s.now->signature.inputs().end; ++slot)
@@ -176,19 +183,46 @@ Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
   return std::span<const int64_t>(a.dims);
 }
 
+Status Call::check_output(uint32_t slot) const {
+  const Signature &signature = state_->now->signature;
+  if (signature.outputs().contains(slot)) return {};
+  return invalid("slot ", slot, " is not an output; outputs are ", signature.outputs().begin, " to ",
+                 signature.outputs().end, ", exclusive");
+}
+
+Result<ArrayRef> Call::output(const Use &use, uint32_t slot) const {
+  State &s = *state_;
+  if (!use.held()) return use.status();
+  KILN_TRY(check_output(slot));
+  const PresentedOutput *const as = s.now->presented_as(slot);
+  void *const data = as ? as->data() : s.current[slot].data;
+  if (!s.completed || !data)
+    return invalid(s.now->signature.describe(slot), " holds nothing: it was taken, or not computed");
+  const ResolvedArgument &a = s.now->sizes.argument(slot);
+  return ArrayRef{data, a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(),
+                  as ? as->strides().data() : a.strides.data()};
+}
+
 Result<Call::Taken> Call::take(uint32_t slot) {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
-  if (!s.now->signature.outputs().contains(slot))
-    return invalid("slot ", slot, " is not an output; outputs are ", s.now->signature.outputs().begin, " to ",
-                   s.now->signature.outputs().end, ", exclusive");
+  KILN_TRY(check_output(slot));
+  const ResolvedArgument &a = s.now->sizes.argument(slot);
+  const PresentedOutput *const as = s.now->presented_as(slot);
+  if (as && as->is_view()) {
+    KILN_ASSIGN(const ArrayRef array, output(use, slot));
+    const Binding &root = s.bindings[as->input()];
+    if (!root.keep || root.data != s.current[as->input()].data)
+      return invalid(as->describe(), ", which is not bound as an owned tensor that could be kept for it");
+    return Taken{array.data, a.dtype, a.dims, as->strides(), root.keep};
+  }
   if (!s.owned[slot] || !s.completed)
     return invalid(s.now->signature.describe(slot),
                    " holds nothing that Kiln allocated: it was given, taken, or not computed");
-  const ResolvedArgument &a = s.now->sizes.argument(slot);
-  Taken taken{s.owned[slot]->memory.data(), a.dtype, a.dims, a.strides, s.owned[slot]};
+  Taken taken{s.current[slot].data, a.dtype, a.dims, as ? as->strides() : a.strides, s.owned[slot]};
   s.owned[slot].reset();
+  s.current[slot] = {};
   s.now->addresses[slot] = nullptr;
   return taken;
 }
@@ -196,7 +230,10 @@ Result<Call::Taken> Call::take(uint32_t slot) {
 uint64_t Call::arena_bytes() const {
   uint64_t bytes = state_->parameters->prepared_bytes();
   for (const auto &program : state_->programs)
-    if (program) bytes += program->runner->size_bytes();
+    if (program) {
+      bytes += program->runner->size_bytes();
+      for (const PresentedOutput &output : program->presented) bytes += output.held_bytes();
+    }
   return bytes;
 }
 

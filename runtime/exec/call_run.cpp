@@ -1,10 +1,16 @@
 // The way of one run. On the hot path (shapes as in the last run) it compares descriptors, patches addresses that
 // changed, and launches; it allocates nothing and handles no strings.
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/exec/call_state.h"
 
 namespace kiln {
+
+const PresentedOutput *Call::Program::presented_as(uint32_t slot) const {
+  const auto found = std::ranges::find(presented, slot, &PresentedOutput::slot);
+  return found == presented.end() ? nullptr : &*found;
+}
 
 bool Call::Program::matches(std::span<const ArrayRef> arrays) const {
   for (uint32_t slot = 0; slot < signature.inputs().end; ++slot)
@@ -21,6 +27,8 @@ Status Call::State::run() {
   Status status = now->runner->run(now->addresses);
   // What an index out of range made is 0; all else is as it should be.
   completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete());
+  if (completed)
+    for (PresentedOutput &output : now->presented) output.present(executable.pool(), current[output.input()].data);
   return status;
 }
 
@@ -58,25 +66,32 @@ Status Call::State::resolve(Program &program) {
   KILN_TRY(program.sizes.resolve({current.data(), program.signature.inputs().end}));
   for (uint32_t p = 0; p < bound.size(); ++p) KILN_TRY(program.sizes.check(first_parameter + p, bound[p].array()));
   KILN_TRY(program.sizes.check_bounds());
+  for (PresentedOutput &output : program.presented) KILN_TRY(output.resolve());
   KILN_TRY(program.runner->place());
   program.resolved = true;
   return {};
 }
 
 Status Call::State::provide_outputs() {
+  const SlotRange outputs = now->signature.outputs();
+  for (uint32_t slot = outputs.begin; slot < outputs.end; ++slot) KILN_TRY(provide_output(slot));
+  return {};
+}
+
+Status Call::State::provide_output(uint32_t slot) {
   Program &p = *now;
-  for (uint32_t slot = p.signature.outputs().begin; slot < p.signature.outputs().end; ++slot) {
-    const ResolvedArgument &a = p.sizes.argument(slot);
-    ArrayRef &array = current[slot];
-    if (a.late && array.data)
-      return invalid(p.signature.describe(slot),
-                     ": its size is known when the run has ended; leave its memory to Kiln");
-    const uint64_t bytes = a.late ? a.most_bytes : a.span_bytes;
-    if (array.data) {
-      if (!a.matches(array)) return p.sizes.check(slot, array);
-      owned[slot].reset();
-      continue;
-    }
+  const ResolvedArgument &a = p.sizes.argument(slot);
+  ArrayRef &array = current[slot];
+  PresentedOutput *const as = p.presented_as(slot);
+  if (as && as->is_view()) return {};
+  if (a.late && array.data)
+    return invalid(p.signature.describe(slot), ": its size is known when the run has ended; leave its memory to Kiln");
+  if (as) KILN_TRY(as->set_array(array));
+  const uint64_t bytes = a.late ? a.most_bytes : as ? as->span_bytes() : a.span_bytes;
+  if (array.data) {
+    if (!as && !a.matches(array)) return p.sizes.check(slot, array);
+    owned[slot].reset();
+  } else {
     // What the last run left here nobody has taken: it is overwritten where it fits.
     if (!owned[slot] || owned[slot]->memory.size_bytes() < bytes) {
       owned[slot].reset();
@@ -84,29 +99,34 @@ Status Call::State::provide_outputs() {
       if (!acquired.ok()) return acquired.take_status().with_prefix(str_cat(p.signature.describe(slot), ": "));
       owned[slot] = std::move(acquired).value();
     }
-    array.data = owned[slot]->memory.data();
+    array.data = owned[slot]->memory.data() + (as && !a.late ? as->below_bytes() : 0);
   }
-  return {};
+  if (!as) return {};
+  if (as->move_to(array.data)) p.addresses_checked = false;
+  return as->make_room(executable.outputs());
 }
 
-// Where the memory of an array begins, as kernels take it.
-void *Call::State::lowest(uint32_t slot, void *first) const {
-  return first ? static_cast<uint8_t *>(first) - now->sizes.argument(slot).below_bytes : nullptr;
+// Of an array: where its memory begins, as kernels take it.
+void *Call::State::place_of(uint32_t slot) const {
+  const Program &p = *now;
+  if (const PresentedOutput *const as = p.presented_as(slot)) return as->room();
+  const SlotRange parameters_of = p.signature.parameters();
+  void *const first =
+      parameters_of.contains(slot) ? parameters->bindings()[slot - parameters_of.begin].data : current[slot].data;
+  return first ? static_cast<uint8_t *>(first) - p.sizes.argument(slot).below_bytes : nullptr;
 }
 
 Status Call::State::place_arrays() {
   Program &p = *now;
-  const std::vector<Binding> &bound = parameters->bindings();
   const SlotRange parameter_slots = p.signature.parameters();
   bool changed = !p.addresses_checked;
   for (uint32_t slot = 0; slot < p.signature.count() && !changed; ++slot)
-    changed = !parameter_slots.contains(slot) && lowest(slot, current[slot].data) != p.addresses[slot];
+    changed = !parameter_slots.contains(slot) && place_of(slot) != p.addresses[slot];
   if (!changed) return {};
 
   p.addresses_checked = false;
   for (uint32_t slot = 0; slot < p.signature.count(); ++slot) {
-    void *address =
-        lowest(slot, parameter_slots.contains(slot) ? bound[slot - parameter_slots.begin].data : current[slot].data);
+    void *const address = place_of(slot);
     if (address == p.addresses[slot]) continue;
     p.addresses[slot] = address;
     if (!parameter_slots.contains(slot)) p.runner->set_array(slot, address);
@@ -117,28 +137,36 @@ Status Call::State::place_arrays() {
   return {};
 }
 
-Status Call::State::check_address(uint32_t slot) const {
+Call::State::Memory Call::State::memory_of(uint32_t slot) const {
   const Program &p = *now;
   const ResolvedArgument &a = p.sizes.argument(slot);
-  if (a.span_bytes == 0 || a.late) return {};
+  // Memory of late ones is Kiln's, which overlaps nothing; their spans are of an earlier run.
+  if (a.late || !a.made) return {0, 0};
+  const PresentedOutput *const as = p.presented_as(slot);
+  const auto begin =
+      as ? reinterpret_cast<uintptr_t>(as->data()) - as->below_bytes() : reinterpret_cast<uintptr_t>(p.addresses[slot]);
+  return {begin, begin + (as ? as->span_bytes() : a.span_bytes)};
+}
+
+Status Call::State::check_address(uint32_t slot) const {
+  const Program &p = *now;
+  const auto [begin, end] = memory_of(slot);
+  const uint32_t element = size_of(p.sizes.argument(slot).dtype);
+  if (begin == end) return {};
   if (!p.addresses[slot]) return invalid(p.signature.describe(slot), ": data is null");
-  if (reinterpret_cast<uintptr_t>(p.addresses[slot]) % size_of(a.dtype) != 0)
-    return invalid(p.signature.describe(slot), ": data is not aligned to its element of ", size_of(a.dtype), " bytes");
+  if (begin % element != 0)
+    return invalid(p.signature.describe(slot), ": data is not aligned to its element of ", element, " bytes");
   return {};
 }
 
 // A slot that is written shares no byte with any other.
 Status Call::State::check_overlap(uint32_t slot) const {
   const Program &p = *now;
-  // Memory of late ones is Kiln's, which overlaps nothing; their spans are of an earlier run.
-  if (p.sizes.argument(slot).late) return {};
-  const auto begin = reinterpret_cast<uintptr_t>(p.addresses[slot]);
-  const uintptr_t end = begin + p.sizes.argument(slot).span_bytes;
+  const auto [begin, end] = memory_of(slot);
   if (begin == end) return {};
   for (uint32_t other = 0; other < p.signature.count(); ++other) {
-    if (other == slot || p.sizes.argument(other).late) continue;
-    const auto other_begin = reinterpret_cast<uintptr_t>(p.addresses[other]);
-    const uintptr_t other_end = other_begin + p.sizes.argument(other).span_bytes;
+    if (other == slot) continue;
+    const auto [other_begin, other_end] = memory_of(other);
     if (begin < other_end && other_begin < end && other_begin != other_end)
       return invalid(p.signature.describe(slot), " overlaps ", p.signature.describe(other), "; a run writes it");
   }

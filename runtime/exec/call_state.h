@@ -1,6 +1,7 @@
 // What a call holds between runs. call.cpp is its public face, call_run.cpp the way of one run.
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/exec/executable.h"
@@ -8,6 +9,7 @@
 #include "runtime/exec/memory.h"
 #include "runtime/exec/parameters.h"
 #include "runtime/exec/place.h"
+#include "runtime/exec/presented.h"
 #include "runtime/exec/signature.h"
 
 namespace kiln {
@@ -17,12 +19,18 @@ namespace kiln {
 struct Call::Program {
   explicit Program(const Executable &executable);
 
+  // Null: an input, a parameter, or an output that is row-major.
+  const PresentedOutput *presented_as(uint32_t slot) const;
+  PresentedOutput *presented_as(uint32_t slot) {
+    return const_cast<PresentedOutput *>(std::as_const(*this).presented_as(slot));
+  }
   bool matches(std::span<const ArrayRef> arrays) const;  // the last run's sizes hold for these inputs
 
   const Executable &executable;
   const Signature signature;
-  std::vector<uint32_t> written;  // slots that a run writes: outputs, and inputs of a copy_ epilogue
+  std::vector<uint32_t> written;  // slots that a run writes: outputs, inputs of a copy_ epilogue, donated ones
   ResolvedSizes sizes;
+  std::vector<PresentedOutput> presented;
   std::unique_ptr<Runner> runner;  // set before the first run
   bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
   bool prepared_placed = false;
@@ -44,8 +52,13 @@ struct Call::State {
   bool is_chosen() const { return now->resolved && seen == executable.entries().made_count() && now->matches(current); }
   Status add_program(size_t number);
   Status resolve(Program &program);
-  void *lowest(uint32_t slot, void *first) const;
+  Status provide_output(uint32_t slot);
+  void *place_of(uint32_t slot) const;  // where steps find it
   Status check_address(uint32_t slot) const;
+  struct Memory {
+    uintptr_t begin, end;
+  };
+  Memory memory_of(uint32_t slot) const;  // of the host's array; what is Kiln's, and views, have none
   Status check_overlap(uint32_t slot) const;
   // The parameters, copied first if a clone has them, too.
   Parameters &own_parameters();

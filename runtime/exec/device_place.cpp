@@ -51,7 +51,7 @@ class DeviceRunner final : public Runner {
     KILN_TRY(body_.run());
     for (uint32_t i = 0; i < outputs_.size(); ++i) {
       const uint32_t slot = signature_.outputs().begin + i;
-      KILN_TRY(queue.copy_out(arrays[slot], device_address(outputs_[i]), bytes(slot)));
+      if (sizes_.argument(slot).made) KILN_TRY(queue.copy_out(arrays[slot], device_address(outputs_[i]), bytes(slot)));
     }
     for (uint32_t i : executable_.plan().written_inputs)
       KILN_TRY(queue.copy_out(arrays[i], device_address(inputs_[i]), bytes(i)));

@@ -23,6 +23,15 @@ bool same_arguments(std::span<const Plan::Argument> general, std::span<const Pla
   });
 }
 
+bool same_presented(std::span<const Plan::Presented> general, std::span<const Plan::Presented> own,
+                    const FixedSizes &sizes) {
+  return std::ranges::equal(general, own, [&](Plan::Presented a, const Plan::Presented &b) {
+    a.strides = at_sizes(a.strides, sizes);
+    a.offset = at_sizes(a.offset, sizes);
+    return a == b;
+  });
+}
+
 }  // namespace
 
 void Entries::begin(const std::vector<FixedSizes> &sizes, const Plan &general, Ask ask) {
@@ -67,7 +76,9 @@ Status Entries::put(size_t number, std::shared_ptr<const Executable> executable,
   const Plan &own = executable->plan();
   if (!same_arguments(general.inputs, own.inputs, entry.sizes_) ||
       !same_arguments(general.parameters, own.parameters, entry.sizes_) ||
-      !same_arguments(general.outputs, own.outputs, entry.sizes_) || general.written_inputs != own.written_inputs)
+      !same_arguments(general.outputs, own.outputs, entry.sizes_) ||
+      !same_presented(general.presented, own.presented, entry.sizes_) || general.written_inputs != own.written_inputs ||
+      general.donated_inputs != own.donated_inputs)
     return error(Code::corrupt, "entry '", entry.name_, "' has another signature than the program for all sizes");
   const std::lock_guard lock(mutex_);
   if (entry.state() == State::made) return {};

@@ -122,7 +122,10 @@ class Call {
     std::vector<int64_t> shape, strides;  // strides in elements
     std::shared_ptr<void> owner;          // memory is recycled when the last owner lets go
   };
-  Result<Taken> take(uint32_t slot);  // an output that Kiln allocated; the call lets go of it
+  // An output of the last run, inside a use that is held: wherever it lies. Valid until the next run, or bind.
+  Result<ArrayRef> output(const Use &use, uint32_t slot) const;
+  // An output that Kiln allocated; the call lets go of it. Of a view of an input: what keeps the input alive.
+  Result<Taken> take(uint32_t slot);
   const Executable &executable() const { return *executable_; }
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
   // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
@@ -133,6 +136,7 @@ class Call {
   struct Program;  // call_state.h
   struct State;
   Call(std::shared_ptr<const Executable> executable, AskHost ask);
+  Status check_output(uint32_t slot) const;
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;
   mutable std::atomic_flag in_use_ = ATOMIC_FLAG_INIT;

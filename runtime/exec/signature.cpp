@@ -40,8 +40,12 @@ std::string Signature::describe(uint32_t slot) const {
   return str_cat(kind, " '", argument(slot).name, "'");
 }
 
+bool ResolvedArgument::is_of_type(const ArrayRef &array) const {
+  return array.dtype == dtype && same_dims(array, dims);
+}
+
 bool ResolvedArgument::matches(const ArrayRef &array) const {
-  if (array.dtype != dtype || !same_dims(array, dims)) return false;
+  if (!is_of_type(array)) return false;
   if (!array.strides) return row_major || elements <= 1;
   if (elements <= 1) return true;
   for (size_t d = 0; d < dims.size(); ++d)
@@ -63,6 +67,7 @@ ResolvedSizes::ResolvedSizes(const Plan &plan, const Signature &signature, const
     arguments_[slot].dims.resize(signature.argument(slot).dims.size());
     arguments_[slot].strides.resize(signature.argument(slot).dims.size());
   }
+  for (uint32_t i = 0; i < plan.outputs.size(); ++i) arguments_[signature.outputs().begin + i].made = plan.makes(i);
 }
 
 Status ResolvedSizes::resolve(std::span<const ArrayRef> inputs) {
@@ -179,7 +184,9 @@ std::vector<uint64_t> ResolvedSizes::bytes(std::span<const uint32_t> numbers) co
 std::vector<uint64_t> ResolvedSizes::bytes(SlotRange slots) const {
   std::vector<uint64_t> bytes;
   for (uint32_t slot = slots.begin; slot < slots.end; ++slot)
-    bytes.push_back(arguments_[slot].late ? arguments_[slot].most_bytes : arguments_[slot].span_bytes);
+    bytes.push_back(!arguments_[slot].made  ? 0
+                    : arguments_[slot].late ? arguments_[slot].most_bytes
+                                            : arguments_[slot].span_bytes);
   return bytes;
 }
 

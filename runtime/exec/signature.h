@@ -42,6 +42,9 @@ struct ResolvedArgument {
   bool late = false;
   uint64_t most_bytes = 0;
   bool row_major = true;  // NULL strides mean these
+  bool made = true;       // false: an output that is a view, which no step makes
+
+  bool is_of_type(const ArrayRef &array) const;  // dtype and dims
 
   // The hot path's check. Strides of dims of one element, and of empty arrays, say nothing and are not compared.
   bool matches(const ArrayRef &array) const;

@@ -183,6 +183,7 @@ PlanSizes::PlanSizes(const Plan &plan) {
   };
   for (const auto *list : {&plan.inputs, &plan.parameters, &plan.outputs})
     for (const Plan::Argument &a : *list) arguments.push_back({numbers(a.dims), numbers(a.strides)});
+  for (const Plan::Presented &p : plan.presented) presented.push_back({numbers(p.strides), number(p.offset)});
   for (const Plan::Check &c : plan.checks) checks.push_back({number(c.left), number(c.right)});
   for (const Plan::Bound &b : plan.bounds) bounds.push_back({number(b.size), number(b.room)});
   const auto first_parameter = static_cast<uint32_t>(plan.inputs.size());

@@ -45,6 +45,10 @@ struct PlanSizes {
   struct Argument {
     std::vector<uint32_t> dims, strides;
   };
+  struct Presented {
+    std::vector<uint32_t> strides;
+    uint32_t offset;
+  };
   struct Check {
     uint32_t left, right;
   };
@@ -63,6 +67,7 @@ struct PlanSizes {
   };
   Sizes sizes;
   std::vector<Argument> arguments;  // of the signature: inputs, parameters, outputs
+  std::vector<Presented> presented;
   std::vector<Check> checks;
   std::vector<Check> bounds;                     // the left one is at most the right one
   std::vector<uint32_t> slots, arena, prepared;  // bytes

@@ -38,6 +38,7 @@ struct Definition {
   std::string_view name;
   AttrKind kind;
   Status (*check_text)(std::string_view) = nullptr;
+  bool on_inputs = false;  // and on no others; else on op nodes
 };
 
 // One line each, in the order of their names.
@@ -46,6 +47,8 @@ constexpr std::array definitions = {
     Definition{"kiln.cut", AttrKind::boolean},
     // Whether the node is computed as what its op is made of: as its backend does it, never, or by fallbacks, too.
     Definition{"kiln.decompose", AttrKind::text, check_decompose},
+    // A call may use the input's memory as its own: what it holds afterwards is not defined.
+    Definition{"kiln.donate", AttrKind::boolean, nullptr, true},
     // Not to be compiled with others, nor with what is around it; of a call: nothing of its graph. Beats a region.
     Definition{"kiln.fallback", AttrKind::boolean},
     // Of a graph that was differentiated: what the node is for.
@@ -92,10 +95,16 @@ Status check_annotation(std::string_view name, const AttrValue &value) {
   return known->check_text ? known->check_text(value.text_value()) : Status();
 }
 
+bool is_for_inputs(std::string_view name) {
+  const Definition *known = find(name);
+  return known && known->on_inputs;
+}
+
 bool unmarks(std::string_view name, const AttrValue &value) {
   if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
   if (name == "kiln.decompose") return value.kind() == AttrKind::text && value.text_value() == "backend";
-  return (name == "kiln.fallback" || name == "kiln.cut") && value.kind() == AttrKind::boolean && !value.boolean();
+  return (name == "kiln.fallback" || name == "kiln.cut" || name == "kiln.donate") &&
+         value.kind() == AttrKind::boolean && !value.boolean();
 }
 
 bool may_pass_on(std::string_view name, const AttrMap &from, const AttrMap &to) {

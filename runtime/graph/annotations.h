@@ -15,6 +15,9 @@ Status check_annotation_name(std::string_view name);
 // invalid_argument: a value that it does not take, or a kind that no annotation has.
 Status check_annotation(std::string_view name, const AttrValue &value);
 
+// Whether it is for inputs, and no other nodes; else for op nodes alone.
+bool is_for_inputs(std::string_view name);
+
 // Whether the value takes back what an outer scope, or a replaced node, would give: such a one is not kept.
 bool unmarks(std::string_view name, const AttrValue &value);
 

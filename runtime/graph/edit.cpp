@@ -266,9 +266,26 @@ Status Edit::set_outputs(std::vector<GraphOutput> outputs) {
 
 Status Edit::set_output_values(std::span<const ValueId> values) {
   std::vector<GraphOutput> outputs;
-  for (size_t i = 0; i < values.size(); ++i)
-    outputs.push_back({i < graph_.outputs_.size() ? graph_.outputs_[i].name : str_cat("output", i), values[i]});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_there = i < graph_.outputs_.size();
+    outputs.push_back(is_there ? graph_.outputs_[i] : GraphOutput{str_cat("output", i), {}});
+    outputs.back().value = values[i];
+  }
   return set_outputs(std::move(outputs));
+}
+
+Status Edit::add_output(GraphOutput output) {
+  std::vector<GraphOutput> outputs = graph_.outputs_;
+  outputs.push_back(std::move(output));
+  return set_outputs(std::move(outputs));
+}
+
+Status Edit::check_output_type(const GraphOutput &output, const TensorType &type) const {
+  if (!graph_.has(output.value)) return {};  // which set_outputs() says
+  const TensorType &its = graph_.type(output.value);
+  if (its.same_value_type(type)) return {};
+  return error(Code::type_mismatch, "output '", output.name, "' is declared as ", type.text(), ", its value '",
+               text_of(graph_, output.value), "' is ", its.text());
 }
 
 }  // namespace kiln

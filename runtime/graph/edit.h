@@ -51,7 +51,11 @@ class Edit {
   // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
   void retire(uint32_t node);
   Status set_outputs(std::vector<GraphOutput> outputs);
-  Status set_output_values(std::span<const ValueId> values);  // names kept where there are some, else "output0", ...
+  // Names and layouts are kept where there are some, else "output0", ...
+  Status set_output_values(std::span<const ValueId> values);
+  Status add_output(GraphOutput output);  // appends
+  // type_mismatch: an output, as it is to be, is of another dtype or dims than whoever declares it takes it for.
+  Status check_output_type(const GraphOutput &output, const TensorType &type) const;
 
   bool has_open_scope() const { return !scopes_.empty(); }
 
@@ -94,6 +98,7 @@ class Edit {
   void renumber();
   Status check_no_cycle(ValueId from, ValueId to);
   Result<AttrMap> in_scopes(AttrMap own) const;
+  Status check_annotatable(uint32_t node, std::string_view key) const;
   void drop_unmarks(uint32_t added);
   bool inherits(const AttrMap &from, std::string_view key, const Node &to) const;  // whether `to` inherits it
   Status inherit_annotations(const Replaced &from, Node &to);

@@ -10,7 +10,10 @@ Result<AttrMap> Edit::in_scopes(AttrMap own) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
     for (const auto &[key, value] : scope->annotations)
       if (may_pass_on(key, scope->annotations, own)) own.emplace(key, value);
-  for (const auto &[key, value] : own) KILN_TRY(check_annotation(key, value));
+  for (const auto &[key, value] : own) {
+    KILN_TRY(check_annotation(key, value));
+    if (is_for_inputs(key)) return invalid("annotation '", key, "' is for inputs, not for op nodes");
+  }
   return own;
 }
 
@@ -22,10 +25,16 @@ void Edit::drop_unmarks(uint32_t added) {
   });
 }
 
-Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
+Status Edit::check_annotatable(uint32_t id, std::string_view key) const {
   const Node *found = graph_.find(id);
-  if (!found || found->kind != Node::Kind::op)
-    return invalid("annotation '", key, "': node ", id, " is no op node of this graph");
+  const bool for_inputs = is_for_inputs(key);
+  if (found && found->kind == (for_inputs ? Node::Kind::input : Node::Kind::op)) return {};
+  return invalid("annotation '", key, "': node ", id, found ? str_cat(", '", found->name, "',") : "", " is no ",
+                 for_inputs ? "input" : "op node", " of this graph");
+}
+
+Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
+  KILN_TRY(check_annotatable(id, key));
   KILN_TRY(check_annotation(key, value));
   if (unmarks(key, value)) return remove_annotation(id, key);
   graph_.writable(id).annotations.insert_or_assign(std::string(key), std::move(value));
@@ -35,9 +44,7 @@ Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
 
 Status Edit::remove_annotation(uint32_t id, std::string_view key) {
   KILN_TRY(check_annotation_name(key));
-  const Node *found = graph_.find(id);
-  if (!found || found->kind != Node::Kind::op)
-    return invalid("annotation '", key, "': node ", id, " is no op node of this graph");
+  KILN_TRY(check_annotatable(id, key));
   AttrMap &annotations = graph_.writable(id).annotations;
   if (const auto at = annotations.find(key); at != annotations.end()) annotations.erase(at);
   inherited_.erase({id, std::string(key)});

@@ -48,6 +48,7 @@ struct SymbolInfo {
 struct GraphOutput {
   std::string name;
   ValueId value;
+  OutputLayout layout = {};
 };
 
 class Graph {

@@ -25,6 +25,8 @@ class Hasher {
       out.text(output.name);
       out.put(number_of.at(output.value.node));
       out.put(output.value.output);
+      out.put(static_cast<uint8_t>(output.layout.kind));
+      dims(output.layout.strides, out);
     }
   }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "jit/base/utf8.h"
 #include "runtime/graph/edit.h"
@@ -38,7 +39,9 @@ class Reader {
     KILN_TRY(each_element("parameters", &Reader::read_parameter));
     KILN_TRY(each_element("constants", &Reader::read_constant));
     KILN_TRY(each_element("nodes", &Reader::read_node));
-    KILN_TRY(read_outputs());
+    KILN_TRY(each_element("outputs", &Reader::read_output));
+    if (Status status = edit_.set_outputs(std::move(outputs_)); !status.ok())
+      return view_.fail(std::move(status).with_prefix("outputs: "));
     Result<GraphPtr> graph = edit_.finish();
     if (!graph.ok()) return view_.fail(graph.take_status());
     return graph;
@@ -98,15 +101,27 @@ class Reader {
   }
 
   Status read_placeholder(const View &v, Result<ValueId> (Edit::*declare)(std::string_view, TensorType)) {
-    KILN_TRY(v.allow_members({"name", "type"}));
     KILN_ASSIGN(std::string_view name, read_name(v));
     KILN_ASSIGN(View type_view, v.required("type"));
     KILN_ASSIGN(TensorType type, read_type(type_view));
     Result<ValueId> value = (edit_.*declare)(name, std::move(type));
     return value.ok() ? Status() : v.fail(value.take_status());
   }
-  Status read_input(const View &v) { return read_placeholder(v, &Edit::input); }
-  Status read_parameter(const View &v) { return read_placeholder(v, &Edit::parameter); }
+  Status read_input(const View &v) {
+    KILN_TRY(v.allow_members({"name", "type", "annotations"}));
+    KILN_TRY(read_placeholder(v, &Edit::input));
+    const std::optional<View> member = v.member("annotations");
+    if (!member) return {};
+    KILN_ASSIGN(AttrMap annotations, read_annotations(*member));
+    for (auto &[key, value] : annotations)
+      if (Status status = edit_.annotate(edit_.view().inputs().back(), key, std::move(value)); !status.ok())
+        return v.fail(std::move(status));
+    return {};
+  }
+  Status read_parameter(const View &v) {
+    KILN_TRY(v.allow_members({"name", "type"}));
+    return read_placeholder(v, &Edit::parameter);
+  }
 
   Status read_constant(const View &v) {
     KILN_TRY(v.allow_members({"name", "type", "data"}));
@@ -286,20 +301,24 @@ class Reader {
     return v.fail(Code::unknown_name, "no member of 'graphs' is named '", name, "'");
   }
 
-  Status read_outputs() {
-    std::vector<GraphOutput> outputs;
-    if (std::optional<View> list = view_.member("outputs")) {
-      KILN_ASSIGN(std::vector<View> elements, list->as_list());
-      for (const View &element : elements) {
-        KILN_TRY(element.allow_members({"name", "value"}));
-        KILN_ASSIGN(std::string_view name, read_name(element));
-        KILN_ASSIGN(View value_view, element.required("value"));
-        KILN_ASSIGN(ValueId value, read_value(value_view));
-        outputs.push_back({std::string(name), value});
-      }
+  Status read_output(const View &v) {
+    KILN_TRY(v.allow_members({"name", "value", "type", "view"}));
+    KILN_ASSIGN(std::string_view name, read_name(v));
+    KILN_ASSIGN(View value_view, v.required("value"));
+    KILN_ASSIGN(ValueId value, read_value(value_view));
+    std::optional<TensorType> type;
+    OutputLayout layout;
+    if (std::optional<View> type_view = v.member("type")) {
+      KILN_ASSIGN(std::tie(type, layout), json::read_output_type(*type_view));
     }
-    Status status = edit_.set_outputs(std::move(outputs));
-    return status.ok() ? status : view_.fail(std::move(status).with_prefix("outputs: "));
+    if (std::optional<View> view = v.member("view")) {
+      if (!view->is_boolean()) return view->expected("true or false");
+      if (view->boolean() && type) return v.fail("a view has the type and strides that it has; leave out 'type'");
+      if (view->boolean()) layout.kind = OutputLayout::Kind::view;
+    }
+    outputs_.push_back({std::string(name), value, std::move(layout)});
+    Status status = type ? edit_.check_output_type(outputs_.back(), *type) : Status();
+    return status.ok() ? status : v.fail(std::move(status));
   }
 
   const OpTable &ops_;
@@ -308,6 +327,7 @@ class Reader {
   const Reader *outer_;
   int depth_;
   Edit edit_;
+  std::vector<GraphOutput> outputs_;
   mutable std::map<const cJSON *, GraphPtr> graphs_;  // of this scope's "graphs", as they are read
   mutable std::set<const cJSON *> open_;              // being read: naming one of them would be a cycle
 };

@@ -44,14 +44,17 @@ Result<DType> read_dtype(const View &v) {
   return v.fail(Code::unknown_name, "unknown dtype '", name, "'; known are ", known);
 }
 
-Result<TensorType> read_type(const View &v) {
+namespace {
+
+// `strides`: its member, or none.
+Result<TensorType> read_type(const View &v, const std::optional<View> &strides) {
   KILN_TRY(v.allow_members({"dtype", "shape", "strides", "device"}));
   KILN_ASSIGN(View dtype_view, v.required("dtype"));
   KILN_ASSIGN(DType dtype, read_dtype(dtype_view));
   KILN_ASSIGN(View shape_view, v.required("shape"));
   KILN_ASSIGN(Shape shape, read_dims(shape_view));
   TensorType type = exact_type(dtype, std::move(shape));
-  if (std::optional<View> strides = v.member("strides")) {
+  if (strides) {
     KILN_ASSIGN(type.strides, read_dims(*strides));
   }
   if (std::optional<View> device = v.member("device")) {
@@ -61,6 +64,22 @@ Result<TensorType> read_type(const View &v) {
   }
   if (Status status = check_type(type); !status.ok()) return v.fail(std::move(status));
   return type;
+}
+
+}  // namespace
+
+Result<TensorType> read_type(const View &v) { return read_type(v, v.member("strides")); }
+
+Result<std::pair<TensorType, OutputLayout>> read_output_type(const View &v) {
+  const std::optional<View> strides = v.member("strides");
+  OutputLayout layout;
+  if (strides && strides->is_text()) {
+    if (strides->text() != "any") return strides->expected("a list, or \"any\"");
+    layout.kind = OutputLayout::Kind::any;
+  }
+  KILN_ASSIGN(TensorType type, read_type(v, layout.kind == OutputLayout::Kind::any ? std::nullopt : strides));
+  if (type.strides != row_major_strides(type.dims)) layout = {OutputLayout::Kind::strided, type.strides};
+  return std::pair(std::move(type), std::move(layout));
 }
 
 Result<uint64_t> read_element(const View &v, DType dtype) {

@@ -62,8 +62,9 @@ class Writer {
     }
     for (const GraphOutput &output : graph.outputs()) {
       JsonWriter json;
-      json.begin_object().member("name", output.name).member("value", text_of(graph, output.value)).end_object();
-      outputs.push_back(json.take());
+      json.begin_object().member("name", output.name).member("value", text_of(graph, output.value));
+      layout(graph.type(output.value), output.layout, json);
+      outputs.push_back(json.end_object().take());
     }
     std::string out = symbols(graph);
     for (auto [name, list] : {std::pair("inputs", &inputs),
@@ -103,7 +104,7 @@ class Writer {
       json.value(d.text());
   }
 
-  static void type(const TensorType &t, JsonWriter &json) {
+  static void type(const TensorType &t, JsonWriter &json, bool any_strides = false) {
     auto dims = [&](std::string_view key, const Shape &shape) {
       json.key(key).begin_list();
       for (const Dim &d : shape) dim(d, json);
@@ -112,14 +113,30 @@ class Writer {
     json.begin_object().member("dtype", kiln::name_of(t.dtype));
     dims("shape", t.dims);
     if (t.layout == TensorType::Layout::exact && t.strides != row_major_strides(t.dims)) dims("strides", t.strides);
+    if (any_strides) json.member("strides", "any");
     if (t.device != 0) json.member("device", t.device);
     json.end_object();
   }
 
-  static std::string placeholder(const Node &node) {
+  // What is not as it is by default.
+  static void layout(TensorType t, const OutputLayout &layout, JsonWriter &json) {
+    if (layout.kind == OutputLayout::Kind::row_major) return;
+    if (layout.kind == OutputLayout::Kind::view) {
+      json.member("view", true);
+      return;
+    }
+    json.key("type");
+    const bool any = layout.kind == OutputLayout::Kind::any;
+    t = exact_type(t.dtype, t.dims);
+    if (!any) t.strides = layout.strides;
+    type(t, json, any);
+  }
+
+  std::string placeholder(const Node &node) {
     JsonWriter json;
     json.begin_object().member("name", node.name).key("type");
     type(node.results[0], json);
+    annotations(node, json);
     return json.end_object().take();
   }
 
@@ -164,16 +181,19 @@ class Writer {
       this->value(value, json);
     }
     if (open) json.end_object();
-    if (!node.annotations.empty()) {
-      json.key("annotations").begin_object();
-      for (const auto &[name, value] : node.annotations) {
-        json.key(name).begin_object().key(kiln::name_of(value.kind()));
-        this->value(value, json);
-        json.end_object();
-      }
+    annotations(node, json);
+    return json.end_object().take();
+  }
+
+  void annotations(const Node &node, JsonWriter &json) {
+    if (node.annotations.empty()) return;
+    json.key("annotations").begin_object();
+    for (const auto &[name, value] : node.annotations) {
+      json.key(name).begin_object().key(kiln::name_of(value.kind()));
+      this->value(value, json);
       json.end_object();
     }
-    return json.end_object().take();
+    json.end_object();
   }
 
   void item(int64_t v, JsonWriter &json) { json.value(v); }

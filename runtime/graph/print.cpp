@@ -22,6 +22,20 @@ std::string text_of_results(const Node &node) {
   return join(node.results, ", ", [](const TensorType &type) { return type.text(); });
 }
 
+std::string text_of(const OutputLayout &layout) {
+  switch (layout.kind) {
+    case OutputLayout::Kind::row_major:
+      break;
+    case OutputLayout::Kind::strided:
+      return str_cat(" strides ", kiln::text_of(layout.strides));
+    case OutputLayout::Kind::any:
+      return " of any strides";
+    case OutputLayout::Kind::view:
+      return " as a view";
+  }
+  return "";
+}
+
 std::string dot_quoted(const std::string &text) {
   std::string out = "\"";
   for (char c : text) {
@@ -65,7 +79,7 @@ std::string print(const Graph &graph) {
     out += '\n';
   }
   for (const GraphOutput &output : graph.outputs())
-    str_append(out, str_cat("output ", output.name, " = ", text_of(graph, output.value), "\n"));
+    str_append(out, str_cat("output ", output.name, " = ", text_of(graph, output.value), text_of(output.layout), "\n"));
   return out;
 }
 

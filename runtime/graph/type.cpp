@@ -50,4 +50,37 @@ Status check_type(const TensorType &type) {
   return {};
 }
 
+Status check_written(std::span<const int64_t> dims, std::span<const int64_t> strides) {
+  if (std::ranges::find(dims, 0) != dims.end()) return {};
+  const auto reach_of = [&](size_t d) {  // in absolute value; more than there is memory, if it overflows
+    const uint64_t stride = strides[d] < 0 ? -static_cast<uint64_t>(strides[d]) : static_cast<uint64_t>(strides[d]);
+    return std::min<uint64_t>(stride, INT64_MAX);
+  };
+  std::vector<size_t> order;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] != 1) order.push_back(d);
+  std::ranges::stable_sort(order, {}, reach_of);
+  uint64_t reached = 0;  // from the first element, by strides so far
+  for (const size_t d : order) {
+    if (reach_of(d) <= reached)
+      return invalid("stride ", strides[d], " of dim ", d, " of ", dims[d], " elements leads to an element twice");
+    uint64_t reach = 0;
+    if (__builtin_mul_overflow(reach_of(d), static_cast<uint64_t>(dims[d] - 1), &reach) ||
+        __builtin_add_overflow(reached, reach, &reached))
+      return invalid("stride ", strides[d], " of dim ", d, " of ", dims[d], " elements leaves the address space");
+  }
+  return {};
+}
+
+Status check_written(const Shape &dims, const Shape &strides) {
+  std::vector<int64_t> known_dims, known_strides;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    // A size that a call tells may be 1, for which strides say nothing.
+    if (!dims[d].is_integer() || !strides[d].is_integer()) return {};
+    known_dims.push_back(dims[d].integer());
+    known_strides.push_back(strides[d].integer());
+  }
+  return check_written(known_dims, known_strides);
+}
+
 }  // namespace kiln

@@ -1,6 +1,7 @@
 // The type of a value: dtype, symbolic shape, layout, alias.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,26 @@ struct TensorType {
 TensorType make_type(DType dtype, Shape dims);   // free layout
 TensorType exact_type(DType dtype, Shape dims);  // exact, row-major
 
+// How a call is given an output, whose dtype and dims are its value's.
+struct OutputLayout {
+  enum class Kind : uint8_t {
+    row_major,
+    strided,  // exactly `strides`
+    any,      // of each array its own
+    view,     // it is not made: where its value, a view of an input, lies
+  };
+  Kind kind = Kind::row_major;
+  Shape strides = {};  // strided only; elements
+  bool operator==(const OutputLayout &) const = default;
+};
+
 inline constexpr size_t max_rank = 64;
 // Dims that are integers are not negative and their bytes fit 63 bits; strides are as many as dims; a dtype is there.
 Status check_type(const TensorType &type);
+// Of an array that is written: no two elements may be one. Said of strides alone, that each is further than all that
+// smaller ones reach. The message does not say whose they are.
+Status check_written(std::span<const int64_t> dims, std::span<const int64_t> strides);
+// The same where all are integers; else ok.
+Status check_written(const Shape &dims, const Shape &strides);
 
 }  // namespace kiln

@@ -130,6 +130,32 @@ Status check_storage(const Graph &g) {
   return {};
 }
 
+Status check_layout(const Graph &g, const GraphOutput &output, bool is_nested) {
+  const OutputLayout &layout = output.layout;
+  const auto fail = [&](const auto &...what) { return broken("outputs", "at output '", output.name, "': ", what...); };
+  const TensorType &type = g.type(output.value);
+  if (layout.kind == OutputLayout::Kind::strided && layout.strides.size() != type.rank())
+    return fail(layout.strides.size(), " strides for rank ", type.rank());
+  if (layout.kind == OutputLayout::Kind::row_major) return {};
+  if (is_nested) return fail("that of a nested graph is row-major");
+  if (layout.kind == OutputLayout::Kind::any) return {};
+  for (const Dim &dim : type.dims) {
+    std::set<std::string> used;
+    dim.collect_symbols(used);
+    for (const std::string &symbol : used)
+      if (g.resolver(symbol))
+        return fail("a run tells its size, '", symbol, "'; it can be neither a view nor have strides of its own");
+  }
+  if (layout.kind == OutputLayout::Kind::view) {
+    const Node &root = *g.find(g.storage_of(output.value).node);
+    if (root.kind == Node::Kind::input) return {};
+    return fail("it is to be a view of an input, and '", text_of(g, output.value), "' is ",
+                root.kind == Node::Kind::op ? "none" : str_cat("one of '", root.name, "', which is none"));
+  }
+  Status written = check_written(type.dims, layout.strides);
+  return written.ok() ? written : fail(written.message());
+}
+
 // copy_ overwrites an input: once, after all that reads it, and what it yields is the input as it is then.
 Status check_mutation(const Graph &g, bool is_nested) {
   std::unordered_map<uint32_t, const Node *> writers;  // by input
@@ -178,6 +204,14 @@ Status check_symbols(const Graph &g, bool is_part) {
   for (const auto &[name, info] : g.symbols())
     if (!bound.contains(name))
       return broken("symbols", "by symbol '", name, "': no input has it as a dimension, so nothing binds it");
+  for (const GraphOutput &output : g.outputs()) {
+    std::set<std::string> used;
+    collect(output.layout.strides, used);
+    for (const std::string &name : used)
+      if (!by_inputs.contains(name) || !g.symbols().contains(name))
+        return broken("symbols", "at output '", output.name, "': no input has symbol '", name,
+                      "' as a dimension, so nothing binds it");
+  }
   for (const Node &node : g.nodes()) {
     // What a run resolves, arguments cannot speak of; nodes can, where order allows it.
     const std::set<std::string> &known = node.kind == Node::Kind::op ? bound : by_inputs;
@@ -224,6 +258,11 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done, bool 
   }
   KILN_TRY(check_types(g));
   KILN_TRY(check_storage(g));
+  for (const GraphOutput &output : g.outputs()) KILN_TRY(check_layout(g, output, depth > 0));
+  if (depth > 0)
+    for (const uint32_t id : g.inputs())
+      if (g.find(id)->annotations.contains("kiln.donate"))
+        return broken_at(*g.find(id), "annotations", "'kiln.donate' is for inputs of the outermost graph");
   KILN_TRY(check_mutation(g, depth > 0));
   return check_symbols(g, is_part);
 }
@@ -258,6 +297,8 @@ Status check_same_arguments(const Graph &before, const Graph &after, std::span<c
     if (!x.same_value_type(y) || x.strides != y.strides)
       return changed(str_cat(what, " '", a.name, "' was ", x.text(), " and is ", y.text(),
                              x.same_value_type(y) ? ", with other strides" : ""));
+    if (a.annotations.contains("kiln.donate") != b.annotations.contains("kiln.donate"))
+      return changed(str_cat(what, " '", a.name, "' is donated, or is not any more"));
   }
   return {};
 }
@@ -298,6 +339,7 @@ Status verify_same_signature(const Graph &before, const Graph &after) {
     const TensorType &x = before.type(a.value), &y = after.type(b.value);
     if (a.name != b.name) return changed(str_cat("output ", i, " was '", a.name, "' and is '", b.name, "'"));
     if (!x.same_value_type(y)) return changed(str_cat("output '", a.name, "' was ", x.text(), " and is ", y.text()));
+    if (a.layout != b.layout) return changed(str_cat("output '", a.name, "' has other strides, or is a view or not"));
   }
   return {};
 }

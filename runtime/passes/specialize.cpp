@@ -66,7 +66,10 @@ class Specializer {
       if (nested && !says_all) return GraphPtr();
     }
     std::vector<GraphOutput> outputs;
-    for (const GraphOutput &y : graph.outputs()) outputs.push_back({y.name, {made.at(y.value.node), y.value.output}});
+    for (const GraphOutput &y : graph.outputs())
+      outputs.push_back({.name = y.name,
+                         .value = {made.at(y.value.node), y.value.output},
+                         .layout = {y.layout.kind, at_sizes(y.layout.strides, sizes)}});
     KILN_TRY(edit.set_outputs(std::move(outputs)));
     return edit.finish();
   }

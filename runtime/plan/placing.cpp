@@ -1,6 +1,7 @@
 #include "runtime/plan/placing.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/plan/order.h"
@@ -26,12 +27,17 @@ class Placing {
         tensors_(std::move(given.tensors)),
         items_(std::move(given.items)),
         outputs_(std::move(given.outputs)),
-        write_backs_(std::move(given.write_backs)),
-        first_output_slot_(static_cast<uint32_t>(plan.inputs.size() + plan.parameters.size())) {}
+        write_backs_(std::move(given.write_backs)) {
+    const auto first = static_cast<uint32_t>(plan.inputs.size() + plan.parameters.size());
+    for (uint32_t i = 0; i < plan.outputs.size(); ++i)
+      if (plan.makes(i)) output_slots_.push_back(first + i);
+  }
 
   Status run() {
+    save_written_sources();
     put_off_writes();
     find_lifetimes();
+    find_donated();
     place_written_inputs();
     place_outputs();
     for (uint32_t i = 0; i < items_.size(); ++i) KILN_TRY(add_step(i));
@@ -41,6 +47,20 @@ class Placing {
   }
 
  private:
+  // What an input is to be may be another input, which is written, too: as that is before.
+  void save_written_sources() {
+    for (WriteBack &w : write_backs_) {
+      const bool is_written = std::ranges::any_of(
+          write_backs_, [&](const WriteBack &other) { return other.input == w.source && other.input != w.input; });
+      if (!is_written) continue;
+      tensors_.push_back({.size_bytes = tensors_[w.source].size_bytes, .dtype = tensors_[w.source].dtype});
+      const auto saved = static_cast<uint32_t>(tensors_.size() - 1);
+      items_.push_back(Item{.step = {.kind = StepKind::copy},
+                            .tensors = {std::exchange(w.source, saved), saved},
+                            .written = {false, true}});
+    }
+  }
+
   // Steps that change what others read come after those, where they can: then they may do so in place.
   void put_off_writes() {
     std::vector<StepUse> uses(items_.size());
@@ -91,6 +111,47 @@ class Placing {
     for (const WriteBack &w : write_backs_) tensors_[w.source].last_use = none;
   }
 
+  // What a call may use as its own: what no copy_ writes. Those that nothing reads are free from the first.
+  void find_donated() {
+    for (const uint32_t input : plan_.donated_inputs) {
+      const bool is_written =
+          std::ranges::any_of(write_backs_, [&](const WriteBack &w) { return tensors_[w.input].slot == input; });
+      if (!is_written) donated_.insert(input);
+    }
+    std::vector<bool> read(tensors_.size());
+    for (const Item &item : items_) {
+      for (const uint32_t tensor : item.tensors) read[tensor] = true;
+      for (const auto &[k, base] : item.bases) read[base] = true;
+    }
+    for (const uint32_t output : outputs_) read[output] = true;
+    for (const WriteBack &w : write_backs_) read[w.source] = true;
+    for (uint32_t t = 0; t < tensors_.size(); ++t) {
+      if (!is_donated(tensors_[t])) continue;
+      if (!read[t]) free_donated_.push_back(tensors_[t].slot);
+    }
+  }
+
+  // Of an input, whose slot has its number, or of what lies there since.
+  bool is_donated(const Tensor &t) const {
+    return t.slot != none && plan_.slots[t.slot].kind == SlotKind::input &&
+           donated_.contains(plan_.slots[t.slot].index);
+  }
+
+  // The smallest free one that holds `t`, which is of its type: its alignment is that of its elements. Or none.
+  uint32_t take_donated(const Tensor &t) {
+    const auto size = [&](uint32_t input) -> const Expr & { return plan_.slots[input].size_bytes; };
+    auto best = free_donated_.end();
+    for (auto at = free_donated_.begin(); at != free_donated_.end(); ++at) {
+      if (t.dtype == DType::none || plan_.inputs[*at].dtype != t.dtype || !never_above(t.size_bytes, size(*at)))
+        continue;
+      if (best == free_donated_.end() || never_above(size(*at), size(*best))) best = at;
+    }
+    if (best == free_donated_.end()) return none;
+    const uint32_t input = *best;
+    free_donated_.erase(best);
+    return input;
+  }
+
   // An input's new value is made where the input lies, if nothing reads the old one later.
   void place_written_inputs() {
     for (const WriteBack &w : write_backs_) place_at(tensors_[w.input].slot, w.source, w.input);
@@ -98,7 +159,7 @@ class Placing {
 
   // A step writes straight into an output; whatever else an output is, a copy brings there at the end.
   void place_outputs() {
-    for (uint32_t i = 0; i < outputs_.size(); ++i) place_at(first_output_slot_ + i, outputs_[i], none);
+    for (uint32_t i = 0; i < outputs_.size(); ++i) place_at(output_slots_[i], outputs_[i], none);
   }
 
   // Has `tensor` in a slot of the signature, where `old` lies (none: nothing), if it is made at each call and nothing
@@ -171,7 +232,8 @@ class Placing {
       const Plan::Slot slot = plan_.slots[memory.slot];
       t.slot = add_slot(slot.kind, slot.index, t);
     } else if (const uint32_t old = prepared ? none : dying(number, k); old != none) {
-      t.slot = add_slot(SlotKind::arena, plan_.slots[tensors_[old].slot].index, t);
+      const Plan::Slot there = plan_.slots[tensors_[old].slot];
+      t.slot = add_slot(there.kind, there.index, t);
       tensors_[old].last_use = none;  // its storage is not given back
     } else {
       place(t, prepared);
@@ -183,6 +245,8 @@ class Placing {
     if (prepared) {
       plan_.prepared.push_back({t.size_bytes});
       t.slot = add_slot(SlotKind::prepared, static_cast<uint32_t>(plan_.prepared.size() - 1), t);
+    } else if (const uint32_t input = take_donated(t); input != none) {
+      t.slot = add_slot(SlotKind::input, input, t);
     } else {
       t.slot = add_slot(SlotKind::arena, pool_.take(t.size_bytes), t);
     }
@@ -194,8 +258,10 @@ class Placing {
     const Item &item = items_[number];
     const auto dies = [&](uint32_t tensor) {
       const Tensor &t = tensors_[tensor];
-      return t.last_use == number && t.made_by != number && t.lies_in == none && t.slot != none &&
-             plan_.slots[t.slot].kind == SlotKind::arena && may_replace(item, tensor, item.tensors[k]);
+      if (t.last_use != number || t.made_by == number || t.lies_in != none || t.slot == none) return false;
+      const bool is_own = plan_.slots[t.slot].kind == SlotKind::arena ||
+                          (is_donated(t) && t.dtype == tensors_[item.tensors[k]].dtype && t.dtype != DType::none);
+      return is_own && may_replace(item, tensor, item.tensors[k]);
     };
     if (const uint32_t base = base_of(number, item.tensors[k]); base != none) return dies(base) ? base : none;
     const auto found = std::ranges::find_if(item.tensors, dies);
@@ -212,8 +278,12 @@ class Placing {
 
   void free_result(Tensor &tensor) {
     const Plan::Slot &slot = plan_.slots[tensor.slot];
-    if (slot.kind != SlotKind::arena) return;
-    pool_.give_back(slot.index);
+    if (slot.kind == SlotKind::arena)
+      pool_.give_back(slot.index);
+    else if (is_donated(tensor))
+      free_donated_.push_back(slot.index);
+    else
+      return;
     tensor.last_use = none;  // a step may name a tensor twice
   }
 
@@ -221,10 +291,11 @@ class Placing {
   Status add_final_copies() {
     for (uint32_t i = 0; i < outputs_.size(); ++i) {
       KILN_ASSIGN(const uint32_t from, slot_of(outputs_[i]));
-      if (from != first_output_slot_ + i) add_copy(from, first_output_slot_ + i);
+      if (from != output_slots_[i]) add_copy(from, output_slots_[i]);
     }
     for (const WriteBack &w : write_backs_) {
-      const uint32_t input = tensors_[w.input].slot, made = tensors_[w.source].slot;
+      const uint32_t input = tensors_[w.input].slot;
+      KILN_ASSIGN(const uint32_t made, slot_of(w.source));
       if (made != input) add_copy(made, input);
       plan_.written_inputs.push_back(input);  // inputs have the first slots
     }
@@ -238,11 +309,13 @@ class Placing {
   const NumberOfConstant &constant_;
   Plan &plan_;
   StoragePool pool_;
+  std::set<uint32_t> donated_;          // inputs
+  std::vector<uint32_t> free_donated_;  // those in which nothing lies that is read later
   std::vector<Tensor> tensors_;
   std::vector<Item> items_;
   const std::vector<uint32_t> outputs_;  // tensors
-  const std::vector<WriteBack> write_backs_;
-  const uint32_t first_output_slot_;
+  std::vector<WriteBack> write_backs_;
+  std::vector<uint32_t> output_slots_;  // of these
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ struct StepsToPlace {
   static constexpr uint32_t none = UINT32_MAX;
   struct Tensor {
     Expr size_bytes;
+    DType dtype = DType::none;              // none: not known
     uint32_t lies_in = none;                // the tensor whose memory it has, with others at other times
     uint32_t slot = none;                   // of an input or parameter
     uint32_t made_by = none, last_use = 0;  // items; last_use none: final copies read it
@@ -35,8 +36,8 @@ struct StepsToPlace {
     uint32_t source, input;
   };
   std::vector<Tensor> tensors;
-  std::vector<Item> items;  // in an order in which they can run
-  std::vector<uint32_t> outputs;
+  std::vector<Item> items;        // in an order in which they can run
+  std::vector<uint32_t> outputs;  // those that the plan makes
   std::vector<WriteBack> write_backs;
 };
 

@@ -112,8 +112,28 @@ struct Plan {
     uint32_t slot = no_slot;  // whose bytes they are; no_slot: no bytes, but sizes that are equal
   };
 
-  std::vector<Argument> inputs, parameters, outputs;
-  std::vector<uint32_t> written_inputs;  // inputs that a copy_ epilogue writes; in the bytes with the contracts
+  // What a call is given an output as, where that is not row-major.
+  struct Presented {
+    enum class Kind : uint8_t {
+      strided = 1,  // copied to an array of these strides (elements)
+      any,          // copied to an array of its own strides
+      view,         // not made: elements of `input`, from element `offset` on, by these strides
+    };
+    uint32_t output = 0;
+    Kind kind = Kind::strided;
+    Shape strides = {};  // none of kind any
+    uint32_t input = 0;
+    Expr offset = {};
+    bool operator==(const Presented &) const = default;
+  };
+
+  std::vector<Argument> inputs, parameters, outputs;   // outputs as steps make them: row-major
+  std::vector<Presented> presented;                    // in the order of outputs
+  const Presented *presented_as(size_t output) const;  // null: row-major
+  bool makes(size_t output) const;                     // whether steps do: it is no view
+  // Inputs that a copy_ epilogue writes, and others whose memory a call may use as its own. In the bytes with the
+  // contracts.
+  std::vector<uint32_t> written_inputs, donated_inputs;
   // Those of inputs, then those that steps resolve, in the order of these steps. A step that speaks of one comes after.
   std::vector<Symbol> symbols;
   std::vector<Check> checks;

@@ -24,6 +24,13 @@ class PlanWriter {
     arguments(p.inputs);
     arguments(p.parameters);
     arguments(p.outputs);
+    list(p.presented, [&](const Plan::Presented &o) {
+      body_.put(o.output);
+      body_.put(static_cast<uint8_t>(o.kind));
+      exprs(o.strides);
+      body_.put(o.input);
+      expr(o.offset);
+    });
     list(p.symbols, [&](const Plan::Symbol &s) {
       body_.text(s.name);
       body_.put(s.input);
@@ -125,6 +132,23 @@ Status check_arguments(std::string_view what, const std::vector<Plan::Argument> 
   return {};
 }
 
+Status check_presented(const Plan &plan) {
+  using Kind = Plan::Presented::Kind;
+  for (size_t i = 0; i < plan.presented.size(); ++i) {
+    const Plan::Presented &p = plan.presented[i];
+    const auto fail = [&](const auto &...what) { return error(Code::corrupt, "presented output ", i, ": ", what...); };
+    const bool in_order = i == 0 || plan.presented[i - 1].output < p.output;
+    if (p.output >= plan.outputs.size() || !in_order) return fail("output ", p.output, " is not there, or not next");
+    if (p.kind != Kind::strided && p.kind != Kind::any && p.kind != Kind::view)
+      return fail("unknown kind ", static_cast<int>(p.kind));
+    const size_t rank = p.kind == Kind::any ? 0 : plan.outputs[p.output].dims.size();
+    if (p.strides.size() != rank) return fail(p.strides.size(), " strides, expected ", rank);
+    if (p.kind == Kind::view && p.input >= plan.inputs.size())
+      return fail("of input ", p.input, ", expected below ", plan.inputs.size());
+  }
+  return {};
+}
+
 // The expressions that plans share, and the symbols of all of them.
 struct ExprTable {
   std::span<const Expr> exprs;
@@ -160,6 +184,7 @@ Status check_plan(const Plan &plan, std::vector<uint32_t> used, const ExprTable 
   KILN_TRY(check_arguments("input", plan.inputs));
   KILN_TRY(check_arguments("parameter", plan.parameters));
   KILN_TRY(check_arguments("output", plan.outputs));
+  KILN_TRY(check_presented(plan));
   return check_symbols(plan, std::move(used), table);
 }
 
@@ -183,6 +208,13 @@ class PlanReader {
     p.inputs = arguments();
     p.parameters = arguments();
     p.outputs = arguments();
+    p.presented = list<Plan::Presented>(21, [&](Plan::Presented &o) {
+      o.output = in_.get<uint32_t>();
+      o.kind = static_cast<Plan::Presented::Kind>(in_.get<uint8_t>());
+      o.strides = exprs();
+      o.input = in_.get<uint32_t>();
+      o.offset = expr();
+    });
     p.symbols = list<Plan::Symbol>(61, [&](Plan::Symbol &s) {
       s.name = in_.text();
       s.input = in_.get<uint32_t>();
@@ -223,7 +255,7 @@ class PlanReader {
     return p;
   }
 
-  static constexpr uint64_t least_plan_bytes = 12 * sizeof(uint64_t);  // the counts of its lists
+  static constexpr uint64_t least_plan_bytes = 13 * sizeof(uint64_t);  // the counts of its lists
 
   template <class T, class ReadOne>
   std::vector<T> list(uint64_t bytes, ReadOne read_one) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/plan/plan.h"
 
 namespace kiln {
@@ -108,6 +110,16 @@ void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan
 
 }  // namespace
 
+const Plan::Presented *Plan::presented_as(size_t output) const {
+  const auto found = std::ranges::find(presented, output, &Presented::output);
+  return found == presented.end() ? nullptr : &*found;
+}
+
+bool Plan::makes(size_t output) const {
+  const Presented *as = presented_as(output);
+  return !as || as->kind != Presented::Kind::view;
+}
+
 std::string Plan::Check::text() const { return node.path.empty() ? what : str_cat("node '", node.name, "': ", what); }
 
 std::string Plan::Risk::text() const {
@@ -119,7 +131,17 @@ std::string print(const Plan &plan) {
   print_arguments("input", plan.inputs, out);
   print_arguments("parameter", plan.parameters, out);
   print_arguments("output", plan.outputs, out);
+  for (const Plan::Presented &p : plan.presented) {
+    str_append(out, str_cat("given ", plan.outputs[p.output].name));
+    if (p.kind == Plan::Presented::Kind::any) str_append(out, " by any strides\n");
+    if (p.kind == Plan::Presented::Kind::strided) str_append(out, str_cat(" by strides ", text_of(p.strides), "\n"));
+    if (p.kind == Plan::Presented::Kind::view)
+      str_append(out, str_cat(" as a view of ", plan.inputs[p.input].name, ", strides ", text_of(p.strides), " from ",
+                              p.offset.text(), " on\n"));
+  }
   for (uint32_t input : plan.written_inputs) str_append(out, str_cat("writes input ", plan.inputs[input].name, "\n"));
+  for (uint32_t input : plan.donated_inputs)
+    str_append(out, str_cat("may overwrite input ", plan.inputs[input].name, "\n"));
   for (const Plan::Symbol &s : plan.symbols) {
     const std::string where =
         s.resolved ? str_cat("resolved, at most ", s.bound.text()) : str_cat(plan.inputs[s.input].name, " dim ", s.dim);

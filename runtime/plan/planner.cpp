@@ -107,7 +107,9 @@ class Planner {
     return static_cast<uint32_t>(tensors_.size() - 1);
   }
   uint32_t add_tensor(DType dtype, const Shape &dims, const Shape &strides) {
-    return add_tensor(span_bytes(dtype, dims, strides));
+    const uint32_t tensor = add_tensor(span_bytes(dtype, dims, strides));
+    tensors_[tensor].dtype = dtype;
+    return tensor;
   }
 
   // plan_of_signature() made these slots: inputs, then parameters, then outputs.
@@ -194,6 +196,10 @@ class Planner {
         for (Plan::Nested &nested : step.nested) nested.plan += first_nested;
         for (uint32_t &symbol : step.symbols) symbol = symbols[symbol];
         for (const uint32_t slot : step.slots) item.tensors.push_back(here[slot]);
+        if (step.kind == StepKind::copy && writes_back(plan, step) && is_yielded(tensors_[item.tensors[0]])) {
+          to_place_.write_backs.push_back({item.tensors[0], item.tensors[1]});
+          continue;
+        }
         item.written = written_by(step, plan_.nested, shared_.parts.contracts);
         step.slots.clear();
         item.step = std::move(step);
@@ -203,6 +209,18 @@ class Planner {
       plan_.written_inputs.push_back(tensors_[scope.values.at(region.inputs[input])].slot);
     return {};
   }
+
+  // Whether the copy gives an input its new value: it is the last of the steps that have to do with it.
+  static bool writes_back(const Plan &plan, const Plan::Step &copy) {
+    const Plan::Slot &input = plan.slots[copy.slots[1]];
+    if (input.kind != SlotKind::input) return false;
+    const auto uses_it = [&](const Plan::Step &step) {
+      return std::ranges::any_of(step.slots, [&](uint32_t s) { return Plan::same_memory(plan.slots[s], input); });
+    };
+    return std::none_of(&copy + 1, plan.steps.data() + plan.steps.size(), uses_it);
+  }
+  // What another piece makes, in memory that it shares with nothing.
+  static bool is_yielded(const StepsToPlace::Tensor &t) { return t.slot == none && t.lies_in == none && !t.constant; }
 
   Status add_part(Scope &outer, const Region &part) {
     const size_t number = shared_.graphs.number_of(outer.lowered, part.graph);
@@ -239,6 +257,7 @@ class Planner {
       once_.insert(here[constant.tensor]);
     }
 
+    const size_t first_item = items_.size();
     for (size_t i = 0; i < fused.launches.size(); ++i) {
       const Launch &launch = fused.launches[i];
       Item item{.prepared = launch.prepared};
@@ -260,8 +279,24 @@ class Planner {
     for (size_t i = 0; i < code.lowered.outputs.size(); ++i)
       scope.yielded[code.region.outputs[i]] = here[code.lowered.outputs[i]];
     for (const Lowered::WriteBack &w : code.lowered.write_backs) {
-      const ValueId input = code.region.inputs[w.input];
-      to_place_.write_backs.push_back({here[w.source], scope.values.at(input)});
+      const uint32_t input = scope.values.at(code.region.inputs[w.input]);
+      const kernel::Tensor &t = fused.tensors[w.source];
+      if (t.strides != row_major_strides(t.dims))
+        keep_between_elements(here[w.source], input, items_.size() - first_item);
+      to_place_.write_backs.push_back({here[w.source], input});
+    }
+  }
+
+  // What lies between the elements of a strided input is not the call's: whatever its new value is made in begins as
+  // it. Of the last `count` items, one makes that.
+  void keep_between_elements(uint32_t source, uint32_t input, size_t count) {
+    for (size_t i = items_.size(); count-- > 0;) {
+      Item &item = items_[--i];
+      const auto made = std::ranges::find(item.tensors, source);
+      const auto k = static_cast<size_t>(made - item.tensors.begin());
+      if (made == item.tensors.end() || !item.written[k]) continue;
+      source = item.bases.try_emplace(k, input).first->second;
+      if (source == input) return;
     }
   }
 
@@ -380,6 +415,7 @@ Status for_each_part(const LoweredGraphs &graphs, size_t number, const NodeNames
 Result<Plan> plan_graph(Shared &shared, size_t number, NodeNames names) {
   const LoweredGraph &whole = shared.graphs.graphs[number];
   KILN_ASSIGN(Plan signature, plan_of_signature(number == 0 ? shared.keyed : *whole.given, names));
+  if (number == 0) list_donated(shared.keyed, signature);
   if (number == 0 && !shared.fixed.sizes.empty()) {
     add_checks(*shared.fixed.whole, names, signature);
     KILN_TRY(fix_sizes(shared.fixed.sizes, signature));

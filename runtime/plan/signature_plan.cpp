@@ -1,7 +1,10 @@
 #include "runtime/plan/signature_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+
+#include "runtime/plan/view_output.h"
 
 namespace kiln {
 namespace {
@@ -22,6 +25,26 @@ void add_slots(const std::vector<Plan::Argument> &arguments, Plan::Slot::Kind ki
     const Plan::Argument &a = arguments[i];
     plan.slots.push_back({kind, i, span_bytes(a.dtype, a.dims, a.strides)});
   }
+}
+
+Status present_outputs(const Graph &graph, Plan &plan) {
+  for (uint32_t i = 0; i < graph.outputs().size(); ++i) {
+    const OutputLayout &layout = graph.outputs()[i].layout;
+    switch (layout.kind) {
+      case OutputLayout::Kind::row_major:
+        break;
+      case OutputLayout::Kind::strided:
+        plan.presented.push_back({.output = i, .kind = Plan::Presented::Kind::strided, .strides = layout.strides});
+        break;
+      case OutputLayout::Kind::any:
+        plan.presented.push_back({.output = i, .kind = Plan::Presented::Kind::any});
+        break;
+      case OutputLayout::Kind::view:
+        KILN_ASSIGN(plan.presented.emplace_back(), present_view(graph, i));
+        break;
+    }
+  }
+  return {};
 }
 
 // Each symbol of the signature is bound by the first input that has it as a bare dimension.
@@ -46,6 +69,10 @@ Status bind_symbols(const Graph &graph, Plan &plan) {
       for (const Dim &dim : a.dims) dim.collect_symbols(used);
       for (const Dim &stride : a.strides) stride.collect_symbols(used);
     }
+  }
+  for (const Plan::Presented &p : plan.presented) {
+    for (const Dim &stride : p.strides) stride.collect_symbols(used);
+    p.offset.collect_symbols(used);
   }
   for (const std::string &name : used) {
     if (!bound.contains(name) && !graph.resolver(name)) return unbound(name);
@@ -75,6 +102,18 @@ void add_checks(const Graph &graph, const NodeNames &names, Plan &plan) {
   }
 }
 
+void list_donated(const Graph &graph, Plan &plan) {
+  for (uint32_t i = 0; i < plan.inputs.size(); ++i) {
+    const Plan::Argument &input = plan.inputs[i];
+    const bool is_seen = std::ranges::any_of(plan.presented, [&](const Plan::Presented &p) {
+      return p.kind == Plan::Presented::Kind::view && p.input == i;
+    });
+    if (graph.find(graph.inputs()[i])->annotations.contains("kiln.donate") && !is_seen &&
+        input.strides == row_major_strides(input.dims))
+      plan.donated_inputs.push_back(i);
+  }
+}
+
 void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan) {
   for (const Node &node : graph.nodes()) {
     for (const ResolvedSymbol &symbol : node.symbols) {
@@ -96,6 +135,10 @@ Status fix_sizes(const FixedSizes &sizes, Plan &plan) {
       a.dims = at_sizes(a.dims, sizes);
       a.strides = at_sizes(a.strides, sizes);
     }
+  for (Plan::Presented &p : plan.presented) {
+    p.strides = at_sizes(p.strides, sizes);
+    p.offset = at_sizes(p.offset, sizes);
+  }
   for (Plan::Slot &slot : plan.slots) slot.size_bytes = at_sizes(slot.size_bytes, sizes);
   for (Plan::Check &check : plan.checks) {
     const Plan::Check general = check;
@@ -117,6 +160,7 @@ Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names) {
     const TensorType &type = graph.type(output.value);
     plan.outputs.push_back(argument_of(output.name, make_type(type.dtype, type.dims)));
   }
+  KILN_TRY(present_outputs(graph, plan));
   KILN_TRY(bind_symbols(graph, plan));
   add_slots(plan.inputs, Plan::Slot::Kind::input, plan);
   add_slots(plan.parameters, Plan::Slot::Kind::parameter, plan);

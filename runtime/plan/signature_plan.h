@@ -13,6 +13,9 @@ namespace kiln {
 // then parameters, then outputs. An error names a symbol that no input binds.
 Result<Plan> plan_of_signature(const Graph &graph, const NodeNames &names);
 
+// Lists the inputs that are marked kiln.donate and can be used so: dense ones that no output is a view of.
+void list_donated(const Graph &graph, Plan &plan);
+
 // Adds the symbols that nodes of `graph` resolve, in their order.
 void add_resolved_symbols(const Graph &graph, const NodeNames &names, Plan &plan);
 

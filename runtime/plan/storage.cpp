@@ -7,10 +7,9 @@ namespace {
 // expressions puts integers first, by value, and products of the same symbols near each other, so few will do.
 constexpr int max_compared = 8;
 
-// Whether a <= b whatever the symbols are.
-bool never_above(const Expr &a, const Expr &b) { return (b - a).lower_bound().value_or(-1) >= 0; }
-
 }  // namespace
+
+bool never_above(const Expr &a, const Expr &b) { return (b - a).lower_bound().value_or(-1) >= 0; }
 
 uint32_t StoragePool::take(const Expr &size_bytes) {
   const auto at = free_.lower_bound(size_bytes);

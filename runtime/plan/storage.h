@@ -8,6 +8,9 @@
 
 namespace kiln {
 
+// Whether a <= b whatever the symbols are.
+bool never_above(const Expr &a, const Expr &b);
+
 // Deterministic; a call takes logarithmic time in the number of free sizes.
 class StoragePool {
  public:

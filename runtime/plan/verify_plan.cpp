@@ -27,11 +27,12 @@ class PlanVerifier {
     for (uint32_t input : plan_.written_inputs)
       if (input >= plan_.inputs.size())
         return error(Code::corrupt, "written input ", input, ", expected below ", plan_.inputs.size());
-    // Kiln's memory for one begins with its first element.
-    const auto goes_down = [](const Expr &stride) { return stride.lower_bound().value_or(-1) < 0; };
+    for (uint32_t input : plan_.donated_inputs)
+      if (input >= plan_.inputs.size())
+        return error(Code::corrupt, "donated input ", input, ", expected below ", plan_.inputs.size());
     for (const Plan::Argument &a : plan_.outputs)
-      if (a.strides != row_major_strides(a.dims) && std::ranges::any_of(a.strides, goes_down))
-        return error(Code::corrupt, "output '", a.name, "' may have a stride below 0");
+      if (a.strides != row_major_strides(a.dims))
+        return error(Code::corrupt, "output '", a.name, "' is not made row-major");
     for (uint32_t i = 0; i < plan_.slots.size(); ++i)
       if (Status status = slot(i); !status.ok()) return std::move(status).with_prefix(str_cat("slot ", i, " "));
     for (size_t i = 0; i < plan_.prepared.size(); ++i)
@@ -108,6 +109,8 @@ class PlanVerifier {
     if (!plan.parameters.empty() || !plan.prepared.empty() || !plan.prepare.empty())
       return error(Code::corrupt, "it has parameters, or something to prepare");
     if (!plan.written_inputs.empty()) return error(Code::corrupt, "it writes its inputs");
+    if (!plan.donated_inputs.empty()) return error(Code::corrupt, "it overwrites its inputs");
+    if (!plan.presented.empty()) return error(Code::corrupt, "its outputs are not all row-major");
     for (const auto *arguments : {&plan.inputs, &plan.outputs})
       for (const Plan::Argument &a : *arguments) KILN_TRY(argument_of_nested(plan, a));
     return PlanVerifier(plan, contracts_, constants_).run();
@@ -425,9 +428,10 @@ class PlanVerifier {
     const Plan::Slot &s = plan_.slots[number];
     if (prepare && s.kind == Kind::prepared) return {};
     if (!prepare && (s.kind == Kind::output || s.kind == Kind::arena)) return {};
-    if (!prepare && s.kind == Kind::input &&
-        std::ranges::find(plan_.written_inputs, s.index) != plan_.written_inputs.end())
-      return {};
+    const auto has = [&](const std::vector<uint32_t> &inputs) {
+      return std::ranges::find(inputs, s.index) != inputs.end();
+    };
+    if (!prepare && s.kind == Kind::input && (has(plan_.written_inputs) || has(plan_.donated_inputs))) return {};
     return error(Code::corrupt, "slot ", number, " of kind ", static_cast<int>(s.kind), " cannot be written");
   }
 

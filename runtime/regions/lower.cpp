@@ -112,9 +112,14 @@ class Lowering {
 
   // Gives the first of the result's tensors; the others follow it.
   uint32_t add_def(std::vector<uint32_t> operands, Compute compute, std::string_view node, std::string_view op) {
+    const Shape strides = row_major_strides(compute.dims);
+    return add_def(std::move(operands), std::move(compute), node, op, strides);
+  }
+  uint32_t add_def(std::vector<uint32_t> operands, Compute compute, std::string_view node, std::string_view op,
+                   const Shape &strides) {
     std::vector<uint32_t> results;
     for (const Compute::Output &output : compute.results)
-      results.push_back(add_tensor(output.dtype, compute.dims, row_major_strides(compute.dims)));
+      results.push_back(add_tensor(output.dtype, compute.dims, strides));
     const uint32_t first = results[0];
     out_.program.defs.push_back({std::move(results), std::move(operands), std::move(compute), node, op});
     return first;
@@ -162,7 +167,9 @@ class Lowering {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
     if (const uint32_t bits = risks_of(compute)) out_.risks.push_back({node.name, std::string(op.name), bits});
-    const uint32_t first = add_def(std::move(operands), std::move(compute), node.name, op.name);
+    // An input's new value lies as that does.
+    const Shape strides = replaced_.contains(node.id) ? strides_of(operands[0]) : row_major_strides(compute.dims);
+    const uint32_t first = add_def(std::move(operands), std::move(compute), node.name, op.name, strides);
     for (uint32_t r = 0; r < node.results.size(); ++r) tensors_[{node.id, r}] = first + r;
     return {};
   }
@@ -177,35 +184,41 @@ class Lowering {
     return {};
   }
 
-  // copy_(dest, src) is src's tensor, which the plan may place in dest's memory; one of its own where nothing makes src
-  // here, so that no input changes before all that read it have run.
+  // copy_(dest, src) is src's tensor, which the plan may place in dest's memory; by dest's strides if it has others.
   Status write_back(const Node &node) {
     const Node &dest = *graph_.find(node.inputs[0].node);
     const auto input = std::ranges::find(graph_.inputs(), dest.id);
     if (input == graph_.inputs().end()) return invalid("[copy_] writes to '", dest.name, "', which is not an input");
-    if (!is_dense(out_.program.tensors[tensors_.at(node.inputs[0])]))
-      return error(Code::unimplemented, "[copy_] writes to '", dest.name, "', whose layout is not row-major");
-    if (graph_.find(node.inputs[1].node)->kind == Node::Kind::op)
-      tensors_[{node.id, 0}] = tensors_.at(node.inputs[1]);
-    else
-      KILN_TRY(op(node));
-    const uint32_t made = tensors_.at({node.id, 0});
+    const uint32_t source = tensors_.at(node.inputs[1]), target = tensors_.at(node.inputs[0]);
+    const bool is_made = graph_.find(node.inputs[1].node)->kind == Node::Kind::op;
+    // Bytes of another argument are not copied as they lie where there are others between its elements.
+    const uint32_t made = is_made || is_dense(target) ? by_strides(source, strides_of(target), node.name)
+                                                      : laid_out(source, strides_of(target), node.name);
+    tensors_[{node.id, 0}] = made;
     out_.program.tensors[made].is_output = true;
     out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made});
     return {};
   }
 
-  static bool is_dense(const kernel::Tensor &t) { return t.strides == row_major_strides(t.dims); }
+  const Shape &strides_of(uint32_t tensor) const { return out_.program.tensors[tensor].strides; }
 
   // The tensor itself, or a row-major copy of it for the output of that name.
   uint32_t dense(uint32_t tensor, std::string_view output) {
+    return by_strides(tensor, row_major_strides(out_.program.tensors[tensor].dims), output);
+  }
+  bool is_dense(uint32_t tensor) const {
+    return strides_of(tensor) == row_major_strides(out_.program.tensors[tensor].dims);
+  }
+  uint32_t by_strides(uint32_t tensor, const Shape &strides, std::string_view node) {
+    return strides_of(tensor) == strides ? tensor : laid_out(tensor, strides, node);
+  }
+  uint32_t laid_out(uint32_t tensor, Shape strides, std::string_view node) {  // by value: tensors are about to move
     const kernel::Tensor t = out_.program.tensors[tensor];
-    if (is_dense(t)) return tensor;
     Compute compute = empty_map(t.dtype, t.dims);
     BodyBuilder body(compute.body);
     body.yield(body.load(0, t.dtype, axes_of(t.dims)));
     compute.view = true;
-    return add_def({tensor}, std::move(compute), output, "copy");
+    return add_def({tensor}, std::move(compute), node, "copy", strides);
   }
 
   const Graph &graph_;

@@ -19,7 +19,7 @@ struct Lowered {
   std::vector<Constant> constants;  // those of more than one element; the others are in the computes
   // The tensor of each output, dense. One may stand for several outputs, and be an input, parameter or constant.
   std::vector<uint32_t> outputs;
-  // copy_ epilogues: when all else has run, input number `input` is what the tensor `source` (never an input) is.
+  // copy_ epilogues: when all else has run, input number `input` is what the tensor `source` is, which has its strides.
   struct WriteBack {
     uint32_t input, source;
   };

@@ -1,5 +1,6 @@
 #include "runtime/report/describe.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "jit/base/json_writer.h"
@@ -24,20 +25,47 @@ void write_shape(std::span<const Dim> dims, JsonWriter &json) {
   json.end_list();
 }
 
-// Strides that are not row-major are told.
-void write_tensor(std::string_view name, DType dtype, const Shape &dims, const Shape &strides, JsonWriter &json) {
+// Strides that are not row-major are told. The object stays open for what else is to be told.
+void begin_tensor(std::string_view name, DType dtype, const Shape &dims, const Shape &strides, JsonWriter &json) {
   json.begin_object().member("name", name).member("dtype", name_of(dtype)).key("shape");
   write_shape(dims, json);
   if (!strides.empty() && strides != row_major_strides(dims)) {
     json.key("strides");
     write_shape(strides, json);
   }
-  json.end_object();
+}
+
+void write_outputs(const Plan &plan, JsonWriter &json) {
+  using Kind = Plan::Presented::Kind;
+  json.key("outputs").begin_list();
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Plan::Argument &a = plan.outputs[i];
+    const Plan::Presented *as = plan.presented_as(i);
+    begin_tensor(a.name, a.dtype, a.dims, as ? as->strides : Shape(), json);
+    if (as && as->kind == Kind::any) json.member("strides", "any");
+    if (as && as->kind == Kind::view) json.member("view_of", plan.inputs[as->input].name);
+    json.end_object();
+  }
+  json.end_list();
+}
+
+void write_inputs(const Plan &plan, JsonWriter &json) {
+  json.key("inputs").begin_list();
+  for (uint32_t i = 0; i < plan.inputs.size(); ++i) {
+    const Plan::Argument &a = plan.inputs[i];
+    begin_tensor(a.name, a.dtype, a.dims, a.strides, json);
+    if (std::ranges::find(plan.donated_inputs, i) != plan.donated_inputs.end()) json.member("donated", true);
+    json.end_object();
+  }
+  json.end_list();
 }
 
 void write_arguments(std::string_view side, std::span<const Plan::Argument> arguments, JsonWriter &json) {
   json.key(side).begin_list();
-  for (const Plan::Argument &a : arguments) write_tensor(a.name, a.dtype, a.dims, a.strides, json);
+  for (const Plan::Argument &a : arguments) {
+    begin_tensor(a.name, a.dtype, a.dims, a.strides, json);
+    json.end_object();
+  }
   json.end_list();
 }
 
@@ -185,7 +213,9 @@ std::string describe(const Graph &graph) {
     for (uint32_t id : ids) {
       const Node &node = *graph.find(id);
       const TensorType &type = node.results[0];
-      write_tensor(node.name, type.dtype, type.dims, type.strides, json);
+      begin_tensor(node.name, type.dtype, type.dims, type.strides, json);
+      if (node.annotations.contains("kiln.donate")) json.member("donated", true);
+      json.end_object();
     }
     json.end_list();
   };
@@ -194,7 +224,11 @@ std::string describe(const Graph &graph) {
   json.key("outputs").begin_list();
   for (const GraphOutput &output : graph.outputs()) {
     const TensorType &type = graph.type(output.value);
-    write_tensor(output.name, type.dtype, type.dims, {}, json);
+    begin_tensor(output.name, type.dtype, type.dims, output.layout.strides, json);
+    if (output.layout.kind == OutputLayout::Kind::any) json.member("strides", "any");
+    if (output.layout.kind == OutputLayout::Kind::view)
+      json.member("view_of", graph.find(graph.storage_of(output.value).node)->name);
+    json.end_object();
   }
   json.end_list();
   size_t ops = 0, constants = 0;
@@ -235,8 +269,8 @@ std::string describe_part(const Graph &whole, const Region &part) {
 namespace {
 
 void write_program(const Executable &executable, JsonWriter &json) {
-  write_arguments("inputs", executable.plan().inputs, json);
-  write_arguments("outputs", executable.plan().outputs, json);
+  write_inputs(executable.plan(), json);
+  write_outputs(executable.plan(), json);
   const Digest &key = executable.artifact().graph_key;
   json.member("key", key == Digest() ? "" : key.hex()).member("kernels", executable.artifact().images.size());
 }
@@ -276,9 +310,9 @@ std::string describe(const Executable &executable) {
     json.member("divisor", symbol.divisor).end_object();
   }
   json.end_object();
-  write_arguments("inputs", plan.inputs, json);
+  write_inputs(plan, json);
   write_arguments("parameters", plan.parameters, json);
-  write_arguments("outputs", plan.outputs, json);
+  write_outputs(plan, json);
   json.key("components").begin_list();
   for (const KeyComponent &component : artifact.components) {
     json.begin_object().member("name", component.name).member("digest", component.digest.hex());

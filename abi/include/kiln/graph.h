@@ -135,9 +135,10 @@ KILN_EXPORT kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, ui
 KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size,
                                       const kiln_value *inputs, uint64_t input_count, const kiln_attr *attrs,
                                       uint64_t attr_count, kiln_node *out);
-/* Sets annotations of an op node (kinds i64, f64, text, dtype, bool, and lists of them); one of kind KILN_ATTR_NONE is
- * taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME for one that there
- * is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not take. There are:
+/* Sets annotations of an op node or an input (kinds i64, f64, text, dtype, bool, and lists of them); one of kind
+ * KILN_ATTR_NONE is taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME
+ * for one that there is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not
+ * take. There are:
  * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
  *   scope around says. The compile's option "mode" says whether regions are compiled by themselves.
  * - kiln.region.fuse bool, kiln.region.rounding text: the compile's options "fuse" and "rounding" for the node's region
@@ -149,6 +150,9 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * back.
  * - kiln.cut bool: a piece ends after the node; of a call: after its graph. false: takes it back.
  * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
+ * - kiln.donate bool: of an input of the outermost graph alone: a run may use its memory as its own, what it holds then
+ *   is not defined. It overlaps no other array of the call. Of one that is not row-major, that an output is a view of,
+ *   or on backend "reference" nothing is done with it. false: takes it back.
  * - kiln.stage text: a part that kiln_graph_extract cuts out; a compile does not look at it.
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
@@ -161,9 +165,17 @@ KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annota
  * finished graph so do the nodes that it was made of: those that were added after the replaced node, down to others
  * that replace something; each by the first replacement that it is part of. What is set on a node wins. */
 KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
-/* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... */
+/* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... One whose name was
+ * there is given to calls as that was (kiln_edit_output); others are row-major. */
 KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names,
                                           uint64_t count);
+/* Appends an output, as a call is to be given it (docs/memory.md). By a type's strides (known, symbolic, below 0) no
+ * two of its elements may be one: of a dim of several elements none is 0. KILN_LAYOUT_ANY: an array of any such
+ * strides, of each run its own. KILN_OUTPUT_VIEW: of a value that is a view of an input (or a copy_, which is the input
+ * that it writes): its slot is not bound, and no byte moves; kiln_call_output tells where it lies. KILN_TYPE_MISMATCH:
+ * dtype or dims are not the value's. kiln_edit_finish says of strides that do not fit, and of a value that is no view
+ * of an input, KILN_INVARIANT; kiln_compile of a view whose elements no strides lead to, KILN_INVALID_ARGUMENT. */
+KILN_EXPORT kiln_error *kiln_edit_output(kiln_edit *edit, const kiln_output *output);
 /* Sorts, drops what nothing uses, verifies every invariant; *out is the caller's. KILN_INVARIANT names invariant and
  * node. The edit stands as before, and must still be destroyed. Refused (KILN_INVALID_ARGUMENT) for a pass's own edit:
  * the host finishes that one. */

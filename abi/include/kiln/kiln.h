@@ -185,8 +185,9 @@ KILN_EXPORT kiln_error *kiln_graph_extract(kiln_context *context, const kiln_gra
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);
 /* {"symbols": {NAME: {"min", "max", "divisor", "hint"}}, "inputs": [{"name", "dtype", "shape", "strides" (in elements;
- * those that are row-major are not told)}], "parameters", "outputs", "nodes" and "constants" (how many)}; a dimension
- * is a number, or a text for kiln_dim_parse. */
+ * those that are row-major are not told)}], "parameters", "outputs", "nodes" and "constants" (how many)}; of an input
+ * also "donated" (true), of an output "strides" may be "any", and "view_of" is the input that it is a view of. A
+ * dimension is a number, or a text for kiln_dim_parse. */
 KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report **out);
 
 /* ---- compiling and executables */
@@ -278,14 +279,14 @@ KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, 
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
-/* Runs. `args` fill the slots that are not bound: inputs, then outputs, `count` of them. An output that is NULL, or
- * left out at the end, is allocated by Kiln and stays with the call until the next run or kiln_call_take. `options` may
- * be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit. KILN_OUT_OF_RANGE names the nodes
- * that may have divided an integer by zero, or used an index that is not there: what they made is 0, the rest is as it
- * should be (the reference backend stops there, and leaves the outputs as they were). Of elements that no output needs,
- * only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended a loop (KILN_EVENT_LOOP); what
- * outputs and inputs that a copy_ writes hold is not defined, and the call can be run again. KILN_BUSY: another thread
- * is inside a run of this call. */
+/* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
+ * An output that is NULL, or left out at the end, is allocated by Kiln and stays with the call until the next run or
+ * kiln_call_take. `options` may be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit.
+ * KILN_OUT_OF_RANGE names the nodes that may have divided an integer by zero, or used an index that is not there: what
+ * they made is 0, the rest is as it should be (the reference backend stops there, and leaves the outputs as they
+ * were). Of elements that no output needs, only what is computed anyway is told. KILN_CANCELLED: the context's event
+ * sink ended a loop (KILN_EVENT_LOOP); what outputs and inputs that a copy_ writes hold is not defined, and the call
+ * can be run again. KILN_BUSY: another thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment
@@ -296,9 +297,14 @@ KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, u
  * first run, and for an output whose size a run resolves after a run that failed before it did. */
 KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
                                        uint64_t *out_rank);
-/* Hands over an output that Kiln allocated in the last run: row-major; call its deleter when done, on any thread.
- * KILN_INVALID_ARGUMENT when there is none: it was given, or taken before, or the run failed other than by
- * KILN_OUT_OF_RANGE. */
+/* An output of the last run, wherever it lies: bound, given, Kiln's, or as a view in the array of an input. *out and
+ * its memory are valid until the next run, or until that slot, or the input, is bound anew. KILN_INVALID_ARGUMENT when
+ * there is none: it was taken, or the run failed other than by KILN_OUT_OF_RANGE. */
+KILN_EXPORT kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, const DLTensor **out);
+/* Hands over an output that Kiln allocated in the last run: row-major, or by the strides that the graph declares; call
+ * its deleter when done, on any thread. Of a view of an input (KILN_OUTPUT_VIEW), which must have been bound with
+ * kiln_call_bind_owned: the input's tensor lives until then. KILN_INVALID_ARGUMENT when there is none: it was given, or
+ * taken before, or the run failed other than by KILN_OUT_OF_RANGE. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread

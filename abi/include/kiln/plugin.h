@@ -106,6 +106,7 @@ typedef struct kiln_host_edit {
   kiln_error *(*outputs)(kiln_edit *edit, const kiln_value *values, const kiln_text *names, uint64_t count);
   kiln_error *(*finish)(kiln_edit *edit, kiln_graph **out);
   void (*destroy)(kiln_edit *edit);
+  kiln_error *(*output)(kiln_edit *edit, const kiln_output *output);
 } kiln_host_edit;
 
 typedef struct kiln_host_pass {

@@ -108,6 +108,10 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- layouts of kiln_type */
 #define KILN_LAYOUT_ROW_MAJOR 0u
 #define KILN_LAYOUT_STRIDED 1u /* exactly `strides` */
+#define KILN_LAYOUT_ANY 2u     /* of outputs: those of each array that a run is given */
+
+/* ---- flags of kiln_output */
+#define KILN_OUTPUT_VIEW 1u /* nothing is made: the output lies in the input that its value is a view of */
 
 /* ---- passes */
 #define KILN_STAGE_PRE_GRAD 1u
@@ -161,6 +165,16 @@ typedef struct kiln_type {
   const kiln_dim *dims;    /* rank of them */
   const kiln_dim *strides; /* rank of them, in elements, 0 and below too; NULL unless layout is KILN_LAYOUT_STRIDED */
 } kiln_type;
+
+/* An output of a graph. Without a type it is row-major, with the dtype and dims of its value. */
+typedef struct kiln_output {
+  uint32_t struct_size;
+  uint32_t flags; /* KILN_OUTPUT_* */
+  kiln_value value;
+  const char *name; /* one of its own among the outputs */
+  uint64_t name_size;
+  const kiln_type *type; /* dtype and dims must be the value's; NULL with KILN_OUTPUT_VIEW */
+} kiln_output;
 
 /* What is known of a symbol, in every shape that uses it. */
 typedef struct kiln_symbol {

@@ -310,7 +310,8 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
     EXPECT_EQ(status.message(), message);
   };
   refused("kiln.regoin", "a", Code::unknown_name,
-          "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.decompose, kiln.fallback, "
+          "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.decompose, kiln.donate, "
+          "kiln.fallback, "
           "kiln.phase, kiln.region, kiln.region.fuse, kiln.region.rounding, kiln.stage");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region.fuse", "no", Code::type_mismatch, "annotation 'kiln.region.fuse' is text; expected bool");
@@ -349,7 +350,7 @@ TEST(Edit, WhatIsUnmarkedOrRemovedIsNotInherited) {
   EXPECT_EQ(g->find("first")->annotations, (AttrMap{{"mine", 1}}));
   EXPECT_EQ(g->find("helper")->annotations, AttrMap());
   EXPECT_EQ(e.edit.remove_annotation(x.node, "mine").message(),
-            "annotation 'mine': node 1 is no op node of this graph");
+            "annotation 'mine': node 1, 'x', is no op node of this graph");
 }
 
 TEST(Edit, ScopesAnnotateWhatIsAddedInside) {
@@ -364,7 +365,7 @@ TEST(Edit, ScopesAnnotateWhatIsAddedInside) {
   auto annotations = [&](ValueId v) { return b.edit.view().find(v.node)->annotations; };
   EXPECT_EQ(annotations(a), (AttrMap{{"kiln.region", "inner"}, {"depth", 1}}));
   EXPECT_EQ(annotations(c), (AttrMap{{"kiln.region", "own"}, {"depth", 1}}));
-  EXPECT_EQ(b.edit.annotate(x.node, "k", 1).message(), "annotation 'k': node 1 is no op node of this graph");
+  EXPECT_EQ(b.edit.annotate(x.node, "k", 1).message(), "annotation 'k': node 1, 'x', is no op node of this graph");
   EXPECT_EQ(b.edit.annotate(a.node, "k", Expr::symbol("n")).message(),
             "annotation 'k' is dim; expected i64, f64, text, dtype or bool");
 }

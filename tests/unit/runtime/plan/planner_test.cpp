@@ -143,6 +143,25 @@ TEST(Planner, WritesAnInputWhenAllThatReadsItHasRun) {
   EXPECT_EQ(operands_of(p, 2), (Names{"out0", "y"}));
 }
 
+// An f32 input of [64, 64] that is donated, and two matmuls: nothing of them can be made where it is read.
+GraphPtr with_donated(std::string_view shape) {
+  return graph_of(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[64,64]},
+      "annotations":{"kiln.donate":{"bool":true}}},{"name":"w","type":{"dtype":"f32","shape":)" +
+                  std::string(shape) + R"(}}],"nodes":[{"name":"a","op":"matmul","inputs":["x","w"]},
+      {"name":"b","op":"matmul","inputs":["a","a"]},{"name":"z","op":"matmul","inputs":["b","b"]}],
+      "outputs":[{"name":"z","value":"z"}]})");
+}
+
+TEST(Planner, PutsWhatFollowsIntoADonatedInputOnceThatIsRead) {
+  const Plan p = planned(with_donated("[64,64]"), true).plan;
+  EXPECT_EQ(p.donated_inputs, std::vector<uint32_t>{0});
+  ASSERT_EQ(p.steps.size(), 3u);
+  EXPECT_EQ(operands_of(p, 0), (Names{"x", "w", "arena 0"}));
+  EXPECT_EQ(operands_of(p, 1), (Names{"arena 0", "x"}));
+  EXPECT_EQ(operands_of(p, 2), (Names{"x", "z"}));
+  EXPECT_EQ(p.arena.size(), 1u);
+}
+
 TEST(Planner, ChangesAnInputInPlaceOnceAllOthersHaveReadIt) {
   const Plan p = planned(graph_of(f32_graph("xg", "\"n\", 8", R"({"name":"b","op":"add","inputs":["x","g"]},
       {"name":"s","op":"sum","inputs":["x"],"attrs":{"dims":[0]}},{"name":"w","op":"copy_","inputs":["x","b"]})",

@@ -114,12 +114,18 @@ TEST(VerifyPlan, RefusesToWriteWhatIsNotToBeWritten) {
             "step 3: slot 3 of kind 3 cannot be written");
 }
 
-TEST(VerifyPlan, RefusesOutputsThatMayGoDown) {
-  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {-1}; }),
-            "output 'z' may have a stride below 0");
-  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n - 4}; }),
-            "output 'z' may have a stride below 0");
-  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n}; }), "accepted");
+TEST(VerifyPlan, RefusesOutputsThatAreNotMadeRowMajor) {
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {-1}; }), "output 'z' is not made row-major");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n}; }), "output 'z' is not made row-major");
+}
+
+TEST(VerifyPlan, LetsStepsWriteInputsThatAreDonated) {
+  EXPECT_EQ(message_after([](Artifact &a) {
+              a.plan.donated_inputs = a.plan.written_inputs;
+              a.plan.written_inputs.clear();
+            }),
+            "accepted");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.donated_inputs = {3}; }), "donated input 3, expected below 3");
 }
 
 TEST(VerifyPlan, RefusesToWriteWhatTheSameStepUses) {

@@ -64,12 +64,22 @@ TEST(Lower, StridedInputsKeepTheirStrides) {
   EXPECT_NE(l.outputs[1], l.inputs[0]) << "an output is dense";
 }
 
-TEST(Lower, WritesBackFromATensorOfItsOwn) {
+TEST(Lower, WritesBackAnArgumentAsItLies) {
   const Lowered l = lowered(f32_graph("xy", "8", R"({"name":"a","op":"copy_","inputs":["x","y"]})", "y"));
   ASSERT_EQ(l.write_backs.size(), 1u);
   EXPECT_EQ(l.write_backs[0].input, 0u);
-  EXPECT_NE(l.write_backs[0].source, l.inputs[1]);
+  EXPECT_EQ(l.write_backs[0].source, l.inputs[1]);
   EXPECT_TRUE(l.program.tensors[l.write_backs[0].source].is_output);
+}
+
+TEST(Lower, WritesBackByTheStridesOfTheInput) {
+  const Lowered l = lowered(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4,8],"strides":[1,4]}},
+      {"name":"y","type":{"dtype":"f32","shape":[4,1]}}],
+      "nodes":[{"name":"new","op":"slice_scatter","inputs":["x","y"],"attrs":{"dim":1,"start":2,"end":3}},
+               {"name":"w","op":"copy_","inputs":["x","new"]}],"outputs":[]})");
+  ASSERT_EQ(l.write_backs.size(), 1u);
+  EXPECT_EQ(l.program.tensors[l.write_backs[0].source].strides, (Shape{1, 4}));
+  EXPECT_EQ(l.program.defs.size(), 1u) << "what is but for some elements lies as it does";
 }
 
 TEST(Lower, WritesBackWhatAnOpMakes) {
