@@ -33,6 +33,18 @@ class RunTest(Case):
                 self.assertEqual(list(read_npy(self.file("y.npy"))[1]), [-v for v in given])
             self.kiln("run", path, "--random", "1", "--size", "n=4")
 
+    def test_outputs_of_strides_and_views_are_shown_and_written(self):
+        write_npy(self.file("x.npy"), [2, 3], [float(v) for v in range(6)], "<f4")
+        path = self.write_graph({"kiln": 1, "inputs": [typed("f32", "x", 2, 3)],
+            "nodes": [node("y", "neg", ["x"]), node("t", "permute", ["x"], dims=[1, 0])],
+            "outputs": [{"name": "y", "value": "y", "type": {"dtype": "f32", "shape": [2, 3], "strides": [1, -2]}},
+                        {"name": "t", "value": "t", "view": True}]})
+        for backend in "cpu", "reference":
+            self.kiln("run", path, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
+                      "--output", "t=" + self.file("t.npy"), "--backend", backend)
+            self.assertEqual(list(read_npy(self.file("y.npy"))[1]), [-float(v) for v in range(6)])
+            self.assertEqual(list(read_npy(self.file("t.npy"))[1]), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0])
+
     def test_elements_that_strides_place_on_each_other_are_equal(self):
         path = self.write_graph({"kiln": 1, "inputs": [
             {"name": "x", "type": {"dtype": "f32", "shape": [2, 3], "strides": [0, 1]}}],
