@@ -1,8 +1,47 @@
 #include "runtime/ops/elementwise.h"
 
+#include <array>
 #include <cmath>
 
 namespace kiln::ops {
+
+Status walk_blocks(NativeContext &c, size_t operands, bool of_floats, BlockFunction function) {
+  constexpr size_t most = 64;
+  constexpr int64_t work = 8;  // a function takes longer than an element's move
+  RefTensor &y = c.results[0];
+  // Those that there are not are as the first.
+  const auto operand = [&](size_t k) -> const RefTensor & { return *c.inputs[k < operands ? k : 0]; };
+  const std::array floats = {ReadElements<double>(operand(0)), ReadElements<double>(operand(1)),
+                             ReadElements<double>(operand(2))};
+  const std::array integers = {ReadElements<int64_t>(operand(0)), ReadElements<int64_t>(operand(1)),
+                               ReadElements<int64_t>(operand(2))};
+  const WriteElements<double> float_results(y);
+  const WriteElements<int64_t> integer_results(y);
+  std::array<std::vector<int64_t>, 3> strides;
+  for (size_t k = 0; k < strides.size(); ++k) strides[k] = broadcast_strides(operand(k).shape, y.shape);
+  return c.for_ranges(y.size(), work, [&](int64_t begin, int64_t end) -> Status {
+    Number x[3][most], made[most];
+    size_t count = 0;
+    const auto make = [&](size_t first) {
+      function(c, {x[0], x[1], x[2]}, made, count, y.is_float());
+      for (size_t k = 0; k < count; ++k)
+        y.is_float() ? float_results.set(first + k, made[k].f) : integer_results.set(first + k, made[k].i);
+      count = 0;
+    };
+    walk_range<3>(y.shape, strides, begin, end, [&](size_t k, const auto &at) {
+      for (size_t j = 0; j < operands; ++j) {
+        const auto from = static_cast<size_t>(at[j]);
+        if (of_floats)
+          x[j][count].f = floats[j][from];
+        else
+          x[j][count].i = integers[j][from];
+      }
+      if (++count == most) make(k + 1 - most);
+    });
+    make(static_cast<size_t>(end) - count);
+    return {};
+  });
+}
 
 Status require_divisors(const ReferenceContext &c) {
   const RefTensor &b = *c.inputs[1];

@@ -4,35 +4,48 @@
 
 namespace kiln::ops {
 
-// Walks the operands' elements, one to three, which are broadcast together, and stores what the function makes of the
-// context and them. `Wide` is what it gets them as.
+// An element of a float dtype, or of another.
+union Number {
+  double f;
+  int64_t i;
+};
+// Makes y[k] of the elements k of the operands, of `count` of them; as a float if `to_float`.
+using BlockFunction = void (*)(ReferenceContext &c, const std::array<const Number *, 3> &x, Number *y, size_t count,
+                               bool to_float);
+// Of operands that are broadcast together, one to three, whose elements are floats, or not. The loops are there once,
+// whatever the functions: for nearly all of them take longer than a call.
+Status walk_blocks(NativeContext &c, size_t operands, bool of_floats, BlockFunction function);
+
+// Stores what the function makes of the context and elements. `Wide` is what it gets them as.
 template <auto function, class T, class Wide>
 Status walk_elements(NativeContext &c) {
-  RefTensor &y = c.results[0];
-  const WriteAny out(y);
-  const auto strides = [&](size_t operand) { return broadcast_strides(c.inputs[operand]->shape, y.shape); };
-  const ReadElements<T> x0(*c.inputs[0]);
-  const auto element = [](const ReadElements<T> &x, int64_t at) { return Wide(x[static_cast<size_t>(at)]); };
-  constexpr int64_t work = 8;  // a function takes longer than an element's move
-  if constexpr (std::is_invocable_v<decltype(function), ReferenceContext &, Wide>) {
-    return walk_in_ranges<1>(
-        c, y.shape, {strides(0)}, [&](size_t k, auto at) { out.set(k, function(c, element(x0, at[0]))); }, work);
-  } else {
-    const ReadElements<T> x1(*c.inputs[1]);
-    if constexpr (std::is_invocable_v<decltype(function), ReferenceContext &, Wide, Wide>) {
-      return walk_in_ranges<2>(
-          c, y.shape, {strides(0), strides(1)},
-          [&](size_t k, auto at) { out.set(k, function(c, element(x0, at[0]), element(x1, at[1]))); }, work);
-    } else {
-      const ReadElements<T> x2(*c.inputs[2]);
-      return walk_in_ranges<3>(
-          c, y.shape, {strides(0), strides(1), strides(2)},
-          [&](size_t k, auto at) {
-            out.set(k, function(c, element(x0, at[0]), element(x1, at[1]), element(x2, at[2])));
-          },
-          work);
-    }
-  }
+  constexpr size_t operands = std::is_invocable_v<decltype(function), ReferenceContext &, Wide>         ? 1
+                              : std::is_invocable_v<decltype(function), ReferenceContext &, Wide, Wide> ? 2
+                                                                                                        : 3;
+  return walk_blocks(
+      c, operands, std::is_same_v<T, double>,
+      [](ReferenceContext &context, const std::array<const Number *, 3> &x, Number *y, size_t count, bool to_float) {
+        const auto element = [&](size_t operand, size_t k) {
+          if constexpr (std::is_same_v<T, double>)
+            return Wide(x[operand][k].f);
+          else
+            return Wide(static_cast<T>(x[operand][k].i));
+        };
+        for (size_t k = 0; k < count; ++k) {
+          const auto value = [&] {
+            if constexpr (operands == 1)
+              return function(context, element(0, k));
+            else if constexpr (operands == 2)
+              return function(context, element(0, k), element(1, k));
+            else
+              return function(context, element(0, k), element(1, k), element(2, k));
+          }();
+          if (to_float)
+            y[k].f = static_cast<double>(value);
+          else
+            y[k].i = static_cast<int64_t>(value);
+        }
+      });
 }
 // Reference kernels from such a function. Of floats, or of integers, alone: for functions that have a meaning there
 // only. Floats are double, and long double of f64 unless they are to be computed with in their own type (where one
