@@ -107,6 +107,9 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
       if (program) program->resolved = program->prepared_placed = false;
     return {};
   }
+  for (const auto &program : s.programs)
+    for (size_t i = 0; program && i < program->presented.size(); ++i)
+      if (PresentedOutput &output = program->presented[i]; output.is_view() && output.input() == slot) output.let_go();
   s.bindings[slot] = std::move(binding);
   s.current[slot] = s.bindings[slot].array();
   s.list_open_slot(slot);
@@ -197,7 +200,8 @@ Result<ArrayRef> Call::output(const Use &use, uint32_t slot) const {
   const PresentedOutput *const as = s.now->presented_as(slot);
   void *const data = as ? as->data() : s.current[slot].data;
   if (!s.completed || !data)
-    return invalid(s.now->signature.describe(slot), " holds nothing: it was taken, or not computed");
+    return invalid(s.now->signature.describe(slot),
+                   " holds nothing: it was taken, or not computed, or what it is a view of was bound anew");
   const ResolvedArgument &a = s.now->sizes.argument(slot);
   return ArrayRef{data, a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(),
                   as ? as->strides().data() : a.strides.data()};

@@ -25,8 +25,8 @@ Status Call::State::run() {
   KILN_TRY(place_prepared());
   watch.begin_run();
   Status status = now->runner->run(now->addresses);
-  // What an index out of range made is 0; all else is as it should be.
-  completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete());
+  // What a kernel made by an index out of range is 0; all else is as it should be.
+  completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete() && !watch.stopped());
   if (completed)
     for (PresentedOutput &output : now->presented) output.present(executable.pool(), current[output.input()].data);
   return status;

@@ -29,8 +29,9 @@ Status HostBody::run() {
   return steps_.run([this](size_t step) {
     const Plan::Step &planned = part_.plan.steps[step];
     if (planned.kind != Plan::Step::Kind::reference) return run_control(step);
-    return run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
-                              steps_.ready().operands_of(step), watch_, executable_.pool());
+    Status status = run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
+                                       steps_.ready().operands_of(step), watch_, executable_.pool());
+    return status.ok() ? Status() : watch_.stop(std::move(status));
   });
 }
 

@@ -1,4 +1,4 @@
-// Lets the host end a run that sits in a loop.
+// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -23,7 +23,14 @@ class LoopWatch {
   void begin_run() {
     looked_ = asked_ = {};
     unlooked_ = 1;
+    stopped_ = false;
   }
+  // What a step reports and nothing comes after, unlike what kernels report and the run goes on.
+  Status stop(Status status) {
+    stopped_ = true;
+    return status;
+  }
+  bool stopped() const { return stopped_; }
   // After each turn of each loop. Code cancelled when the host says so.
   Status turned(std::string_view node, int64_t turns) { return --unlooked_ > 0 ? Status() : look(node, turns); }
 
@@ -45,7 +52,8 @@ class LoopWatch {
 
   const AskHost ask_;
   Clock::time_point looked_, asked_;  // when; at first a run has done neither
-  int unlooked_ = 1;                  // turns until the clock is looked at
+  bool stopped_ = false;
+  int unlooked_ = 1;  // turns until the clock is looked at
 };
 
 }  // namespace kiln

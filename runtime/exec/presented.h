@@ -34,6 +34,9 @@ class PresentedOutput {
   // The run has come to its end: brings it from there to its array. `input`: where the first element of a view's is.
   void present(ThreadPool &pool, const void *input);
 
+  // Of a view: the input's memory is about to be another's.
+  void let_go() { data_ = nullptr; }
+
   void *room() const { return made_ ? made_->memory.data() : is_view() ? nullptr : data_; }  // where steps make it
   void *data() const { return data_; }                                                       // of the first element
   const std::vector<int64_t> &strides() const { return strides_; }

@@ -61,7 +61,8 @@ class Placing {
     }
   }
 
-  // Steps that change what others read come after those, where they can: then they may do so in place.
+  // Steps that change what others read come after those, where they can: then they may do so in place. Those of a piece
+  // that share memory with others of it, at other times, stay where they are.
   void put_off_writes() {
     std::vector<StepUse> uses(items_.size());
     std::vector<Overwrite> overwrites;
@@ -84,6 +85,10 @@ class Placing {
         first = base_of(made_by[first], first);
       if (first != w.input && made_by[first] != none) overwrites.push_back({made_by[first], w.input});
     }
+    std::erase_if(overwrites, [&](const Overwrite &overwrite) {
+      return std::ranges::any_of(items_[overwrite.step].tensors,
+                                 [&](uint32_t tensor) { return tensors_[tensor].lies_in != none; });
+    });
     if (overwrites.empty()) return;
     std::vector<Item> items;
     for (const uint32_t i : put_off(uses, overwrites)) items.push_back(std::move(items_[i]));

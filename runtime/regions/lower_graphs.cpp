@@ -33,11 +33,15 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   return out;
 }
 
-// What another part reads may be made once a binding.
+// What another part reads may be made once a binding; what becomes of an input is made at each call.
 void let_outputs_be_prepared(Lowered &lowered) {
   for (const kernel::Program::Def &def : lowered.program.defs)
-    for (const uint32_t result : def.results)
-      if (kernel::Tensor &tensor = lowered.program.tensors[result]; tensor.is_output) tensor.prepared = true;
+    for (const uint32_t result : def.results) {
+      kernel::Tensor &tensor = lowered.program.tensors[result];
+      const bool is_written =
+          std::ranges::find(lowered.write_backs, result, &Lowered::WriteBack::source) != lowered.write_backs.end();
+      if (tensor.is_output && !is_written) tensor.prepared = true;
+    }
 }
 
 Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOptions &options, bool nested,

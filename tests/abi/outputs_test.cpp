@@ -251,6 +251,24 @@ TEST_P(OutputTest, AsAViewIsTakenWithTheInputThatItLiesIn) {
   EXPECT_TRUE(x.gone);
 }
 
+TEST_P(OutputTest, AViewIsGoneOnceItsInputIsBoundAnew) {
+  const host::Array x({2, 4}, counted(8)), other({2, 4}, counted(8)), cache({2, 4}, counted(8));
+  const host::Call call = open(views);
+  const DLTensor *args[] = {&cache.tensor}, *found = nullptr;
+  DLManagedTensorVersioned *taken = nullptr;
+  ASSERT_OK(kiln_call_bind(call.get(), 0, &x.tensor));
+  ASSERT_OK(kiln_call_run(call.get(), args, 1, nullptr));
+  ASSERT_OK(kiln_call_output(call.get(), 2, &found));
+  for (const DLTensor *now : {&other.tensor, static_cast<const DLTensor *>(nullptr)}) {
+    ASSERT_OK(kiln_call_bind(call.get(), 0, now));
+    EXPECT_FAILS(kiln_call_output(call.get(), 2, &found), KILN_INVALID_ARGUMENT, "was bound anew");
+    EXPECT_FAILS(kiln_call_take(call.get(), 2, &taken), KILN_INVALID_ARGUMENT, "was bound anew");
+  }
+  ASSERT_OK(kiln_call_bind(call.get(), 0, &other.tensor));
+  ASSERT_OK(kiln_call_run(call.get(), args, 1, nullptr));
+  ASSERT_OK(kiln_call_output(call.get(), 2, &found));
+}
+
 TEST_P(OutputTest, AViewThatNoStridesLeadToIsRefused) {
   const host::Compiled compiled = try_compile(
       R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [4, 3]}}],

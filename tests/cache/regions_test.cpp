@@ -139,6 +139,81 @@ TEST_F(Regions, AFallbackThatIsAlwaysDecomposedIsRunByTheKernelsOfWhatItIsMadeOf
   EXPECT_EQ(ops_run("always").find("silu"), std::string::npos);
 }
 
+TEST_F(Regions, WhatAnotherPieceMakesIsWrittenIntoAnInputThoughItsStepsShareMemory) {
+  const std::string graph = R"({"kiln":1,"inputs":[{"name":"a","type":{"dtype":"f32","shape":[4,8]}},
+      {"name":"b","type":{"dtype":"f32","shape":[4,8]}}],"nodes":[
+      {"name":"v","op":"softmax","inputs":["b"],"attrs":{"dim":0},"annotations":{"kiln.cut":{"bool":true}}},
+      {"name":"y","op":"softmax","inputs":["a"],"attrs":{"dim":0}},{"name":"c","op":"copy_","inputs":["a","v"]}],
+      "outputs":[{"name":"o","value":"y"}]})";
+  for (const Mode mode : {Mode::all, Mode::none}) {
+    Result<Compiled> compiled = compile(graph, {.mode = mode});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    std::vector<float> a(32), b(32), y(32);
+    for (size_t k = 0; k < 32; ++k) a[k] = float(k % 7) / 2, b[k] = float(k % 5) - 1;
+    const std::vector<float> before[] = {a, b};
+    const int64_t dims[] = {4, 8};
+    const auto array = [&](std::vector<float> &values) {
+      return ArrayRef{values.data(), DType::f32, 2, dims, nullptr};
+    };
+    Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+    ASSERT_TRUE(call.ok()) << call.status().message();
+    const std::vector<ArrayRef> args = {array(a), array(b), array(y)};
+    ASSERT_TRUE((*call)->run(args).ok());
+    const auto softmax_of = [](const std::vector<float> &x, size_t k) {
+      double sum = 0;
+      for (size_t row = 0; row < 4; ++row) sum += std::exp(double(x[row * 8 + k % 8]));
+      return std::exp(double(x[k])) / sum;
+    };
+    for (size_t k = 0; k < 32; ++k) {
+      EXPECT_NEAR(y[k], softmax_of(before[0], k), 1e-6) << k;
+      EXPECT_NEAR(a[k], softmax_of(before[1], k), 1e-6) << k;
+    }
+  }
+}
+
+TEST_F(Regions, AParameterIsWrittenIntoAnInputOfAnyStridesInEveryMode) {
+  const std::string graph = R"({"kiln":1,
+      "inputs":[{"name":"x","type":{"dtype":"f32","shape":[2,3],"strides":[4,1]}}],
+      "parameters":[{"name":"w","type":{"dtype":"f32","shape":[2,3]}}],
+      "nodes":[{"name":"c","op":"copy_","inputs":["x","w"]}]})";
+  for (const Mode mode : {Mode::all, Mode::none}) {
+    Result<Compiled> compiled = compile(graph, {.mode = mode});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    std::vector<float> x(7, -1), w = {1, 2, 3, 4, 5, 6};
+    const int64_t dims[] = {2, 3}, strides[] = {4, 1};
+    Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+    ASSERT_TRUE(call.ok()) << call.status().message();
+    ASSERT_TRUE((*call)->bind(1, {w.data(), DType::f32, 2, dims, nullptr}, nullptr).ok());
+    const ArrayRef args[] = {{x.data(), DType::f32, 2, dims, strides}};
+    ASSERT_TRUE((*call)->run(args).ok());
+    EXPECT_EQ(x, (std::vector<float>{1, 2, 3, -1, 4, 5, 6}));
+  }
+}
+
+TEST_F(Regions, AReferenceKernelThatFailsEndsTheRunAndNoOutputCanBeTaken) {
+  CompileOptions options{.mode = Mode::none};
+  options.fallback = Fallback::reference;
+  const std::string graph = R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4]}},
+      {"name":"i","type":{"dtype":"i64","shape":[1]}}],"nodes":[
+      {"name":"p","op":"index_select","inputs":["x","i"],"attrs":{"dim":0}},{"name":"q","op":"exp","inputs":["p"]}],
+      "outputs":[{"name":"q","value":"q"}]})";
+  Result<Compiled> compiled = compile(graph, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  std::vector<float> x = {1, 2, 3, 4};
+  int64_t i = 4;
+  const int64_t four = 4, one = 1;
+  Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+  ASSERT_TRUE(call.ok()) << call.status().message();
+  const ArrayRef args[] = {{x.data(), DType::f32, 1, &four, nullptr}, {&i, DType::i64, 1, &one, nullptr}};
+  EXPECT_EQ((*call)->run(args).code(), Code::out_of_range);
+  EXPECT_FALSE((*call)->take(2).ok());
+  i = 1;
+  ASSERT_TRUE((*call)->run(args).ok());
+  const Result<Call::Taken> taken = (*call)->take(2);
+  ASSERT_TRUE(taken.ok()) << taken.status().message();
+  EXPECT_NEAR(static_cast<const float *>(taken->data)[0], std::exp(2.0), 1e-5);
+}
+
 TEST_F(Regions, AnErrorInOneOfEqualPartsNamesItsOwnNode) {
   std::string inputs;
   for (const char name : {'a', 'b', 'c'})

@@ -283,10 +283,11 @@ KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLM
  * An output that is NULL, or left out at the end, is allocated by Kiln and stays with the call until the next run or
  * kiln_call_take. `options` may be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit.
  * KILN_OUT_OF_RANGE names the nodes that may have divided an integer by zero, or used an index that is not there: what
- * they made is 0, the rest is as it should be (the reference backend stops there, and leaves the outputs as they
- * were). Of elements that no output needs, only what is computed anyway is told. KILN_CANCELLED: the context's event
- * sink ended a loop (KILN_EVENT_LOOP); what outputs and inputs that a copy_ writes hold is not defined, and the call
- * can be run again. KILN_BUSY: another thread is inside a run of this call. */
+ * kernels made of it is 0, the rest is as it should be. A reference kernel ends the run there: the reference backend
+ * leaves the outputs as they were, else what they hold is not defined; none can be taken. Of elements that no output
+ * needs, only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended a loop (KILN_EVENT_LOOP);
+ * what outputs and inputs that a copy_ writes hold is not defined, and the call can be run again. KILN_BUSY: another
+ * thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment
