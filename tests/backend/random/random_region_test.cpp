@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/graph/edit.h"
+#include "runtime/ops/nested.h"
 #include "runtime/regions/region.h"
 #include "tests/backend/random/checking.h"
 #include "tests/backend/random/dice.h"
@@ -32,7 +33,7 @@ Result<RandomCase> marked(RandomCase made) {
     if (dice.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice.below(4))];
     KILN_TRY(edit.annotate(node.id, "kiln.region", region));
     if (dice.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
-    if (dice.chance(0.1) && runs_as_reference(*made.graph, node))
+    if (dice.chance(0.1) && !is_call(node) && runs_as_reference(*made.graph, node))
       KILN_TRY(edit.annotate(node.id, "kiln.decompose", "keep"));
     if (dice.chance(0.2)) KILN_TRY(edit.annotate(node.id, "kiln.phase", dice.chance(0.5) ? "backward" : "recompute"));
   }
