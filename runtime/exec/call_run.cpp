@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-const PresentedOutput *Call::Program::presented_as(uint32_t slot) const {
+const PresentedOutput *Call::Program::find_presented(uint32_t slot) const {
   const auto found = std::ranges::find(presented, slot, &PresentedOutput::slot);
   return found == presented.end() ? nullptr : &*found;
 }

@@ -20,7 +20,10 @@ struct Call::Program {
   explicit Program(const Executable &executable);
 
   // Null: an input, a parameter, or an output that is row-major.
-  const PresentedOutput *presented_as(uint32_t slot) const;
+  const PresentedOutput *presented_as(uint32_t slot) const {
+    return presented.empty() ? nullptr : find_presented(slot);  // nearly always there are none
+  }
+  const PresentedOutput *find_presented(uint32_t slot) const;
   PresentedOutput *presented_as(uint32_t slot) {
     return const_cast<PresentedOutput *>(std::as_const(*this).presented_as(slot));
   }
