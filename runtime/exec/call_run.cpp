@@ -72,13 +72,7 @@ Status Call::State::resolve(Program &program) {
   return {};
 }
 
-Status Call::State::provide_outputs() {
-  const SlotRange outputs = now->signature.outputs();
-  for (uint32_t slot = outputs.begin; slot < outputs.end; ++slot) KILN_TRY(provide_output(slot));
-  return {};
-}
-
-Status Call::State::provide_output(uint32_t slot) {
+inline Status Call::State::provide_output(uint32_t slot) {
   Program &p = *now;
   const ResolvedArgument &a = p.sizes.argument(slot);
   ArrayRef &array = current[slot];
@@ -106,8 +100,14 @@ Status Call::State::provide_output(uint32_t slot) {
   return as->make_room(executable.outputs());
 }
 
+Status Call::State::provide_outputs() {
+  const SlotRange outputs = now->signature.outputs();
+  for (uint32_t slot = outputs.begin; slot < outputs.end; ++slot) KILN_TRY(provide_output(slot));
+  return {};
+}
+
 // Of an array: where its memory begins, as kernels take it.
-void *Call::State::place_of(uint32_t slot) const {
+inline void *Call::State::place_of(uint32_t slot) const {
   const Program &p = *now;
   if (const PresentedOutput *const as = p.presented_as(slot)) return as->room();
   const SlotRange parameters_of = p.signature.parameters();
