@@ -28,6 +28,14 @@ class CallTest : public testing::TestWithParam<const char *> {
     EXPECT_OK(kiln_call_slot(of.get(), name.data(), name.size(), &number));
     return number;
   }
+  void expect_runs(kiln_executable *of) {
+    const host::Call again = make_call(of);
+    const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});
+    ASSERT_OK(kiln_call_bind(again.get(), slot(again, "w"), &w.tensor));
+    const DLTensor *args[] = {&x.tensor, &y.tensor};
+    ASSERT_OK(kiln_call_run(again.get(), args, 2, nullptr));
+    EXPECT_EQ(y.values[1], 22.0f);
+  }
   host::Context context = host::make_context();
   host::Graph graph = host::parse(context.get(), host::small_graph);
   host::Executable executable = compile();
@@ -168,12 +176,7 @@ TEST_P(CallTest, AnArtifactIsBytesThatOpenAndRunIfTheyHaveTheKeyThatIsExpected) 
   kiln_executable *opened = nullptr;
   ASSERT_OK(kiln_executable_open_bytes(context.get(), data, size, nullptr, &opened));
   const host::Executable owned(opened);
-  const host::Call again = make_call(opened);
-  const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});
-  ASSERT_OK(kiln_call_bind(again.get(), slot(again, "w"), &w.tensor));
-  const DLTensor *args[] = {&x.tensor, &y.tensor};
-  ASSERT_OK(kiln_call_run(again.get(), args, 2, nullptr));
-  EXPECT_EQ(y.values[1], 22.0f);
+  expect_runs(opened);
 
   kiln_report *made = nullptr;
   ASSERT_OK(kiln_executable_describe(opened, &made));
@@ -202,12 +205,7 @@ TEST_P(CallTest, SavedArtifactsLoadAndRun) {
   kiln_executable *loaded = nullptr;
   ASSERT_OK(kiln_executable_open(context.get(), path.data(), path.size(), nullptr, &loaded));
   const host::Executable owned(loaded);
-  const host::Call again = make_call(loaded);
-  const host::Array x({1, 2}, {1, 2}), y({1, 2}, {0, 0});
-  ASSERT_OK(kiln_call_bind(again.get(), slot(again, "w"), &w.tensor));
-  const DLTensor *args[] = {&x.tensor, &y.tensor};
-  ASSERT_OK(kiln_call_run(again.get(), args, 2, nullptr));
-  EXPECT_EQ(y.values[1], 22.0f);
+  expect_runs(loaded);
   kiln_report *made = nullptr;
   ASSERT_OK(kiln_executable_describe(loaded, &made));
   const host::Report report(made);
