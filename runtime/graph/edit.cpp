@@ -285,7 +285,8 @@ Status Edit::check_output_type(const GraphOutput &output, const TensorType &type
   const TensorType &its = graph_.type(output.value);
   if (its.same_value_type(type)) return {};
   return error(Code::type_mismatch, "output '", output.name, "' is declared as ", type.text(), ", its value '",
-               text_of(graph_, output.value), "' is ", its.text());
+               text_of(graph_, output.value), "' is ", its.text(),
+               its.device == type.device ? "" : str_cat("; on device ", type.device, ", and on ", its.device));
 }
 
 }  // namespace kiln

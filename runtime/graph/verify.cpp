@@ -149,8 +149,9 @@ Status check_layout(const Graph &g, const GraphOutput &output, bool is_nested) {
   if (layout.kind == OutputLayout::Kind::view) {
     const Node &root = *g.find(g.storage_of(output.value).node);
     if (root.kind == Node::Kind::input) return {};
+    const std::string_view what = root.kind == Node::Kind::parameter ? "parameter" : "constant";
     return fail("it is to be a view of an input, and '", text_of(g, output.value), "' is ",
-                root.kind == Node::Kind::op ? "none" : str_cat("one of '", root.name, "', which is none"));
+                root.kind == Node::Kind::op ? "none" : str_cat("of ", what, " '", root.name, "'"));
   }
   Status written = check_written(type.dims, layout.strides);
   return written.ok() ? written : fail(written.message());
