@@ -2,6 +2,7 @@
 of DLPack from a header that came before. Usage: compile_test.py ROOT
 A compiler that is missing is skipped, and said so; without any, the test is skipped (exit code 77)."""
 
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -12,30 +13,21 @@ C = {"gcc": "gcc", "clang": "clang-19"}
 CXX = {"g++": "g++", "clang++": "clang++-19"}
 WARNINGS = ["-Wall", "-Wextra", "-Wpadded", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
-# As far as Kiln uses it, what other versions of upstream's header declare: DLTensor has no tag.
-OTHER_DLPACK = """
-#define DLPACK_DLPACK_H_
-#include <stdint.h>
-typedef struct { uint32_t major, minor; } DLPackVersion;
-typedef struct { int32_t device_type, device_id; } DLDevice;
-typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
-typedef struct { void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape, *strides; uint64_t byte_offset; }
-  DLTensor;
-typedef struct DLManagedTensorVersioned {
-  DLPackVersion version;
-  void *manager_ctx;
-  void (*deleter)(struct DLManagedTensorVersioned *self);
-  uint64_t flags;
-  DLTensor dl_tensor;
-} DLManagedTensorVersioned;
-"""
 
-
-def sources(header):
-    return [f'#include "kiln/{header}"\n', f'{OTHER_DLPACK}#include "kiln/{header}"\n']
+def older_dlpack(root):
+    """Upstream's header as a host may have it of an older version: without the exchange API, its latest part."""
+    text = pathlib.Path(root, "abi/include/kiln/dlpack.h").read_text()
+    declarations, added = text.split("//" + "-" * 70 + "\n// DLPack `__dlpack_c_exchange_api__`", 1)
+    end = added[added.rindex("#ifdef __cplusplus"):]
+    return (declarations + end).replace("#define DLPACK_MINOR_VERSION 3", "#define DLPACK_MINOR_VERSION 1")
 
 
 def main(root):
+    own = older_dlpack(root)
+
+    def sources(header):
+        return [f'{before}#include "kiln/{header}"\n' for before in ("", own)]
+
     jobs, missing = [], []
     for compilers, language, standards in ((C, "c", ("c99", "c11", "c17")),
                                            (CXX, "c++", ("c++11", "c++14", "c++17", "c++20"))):

@@ -1,3 +1,5 @@
+/* Below this comment: upstream's DLPack 1.3, byte for byte (Apache 2.0). It isn't split though it is longer than Kiln's
+ * own files: it is replaced as a whole when upstream releases another, and a host's own dlpack.h may stand for it. */
 /*!
  *  Copyright (c) 2017 -  by Contributors
  * \file dlpack.h
