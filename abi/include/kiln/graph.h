@@ -146,8 +146,8 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.
  * - kiln.decompose text: "keep": a composite op is computed whole, by its reference kernel where the backend has code
- * for its decomposition alone; "always": it is decomposed where it falls back, too; "backend" (default): takes either
- * back.
+ *   for its decomposition alone; "always": it is decomposed where it falls back, too; "backend" (default): takes either
+ *   back.
  * - kiln.cut bool: a piece ends after the node; of a call: after its graph. false: takes it back.
  * - kiln.phase text: "backward" or "recompute"; of a graph that was differentiated. Without: the forward pass.
  * - kiln.donate bool: of an input of the outermost graph alone: a run may use its memory as its own, what it holds then
@@ -169,12 +169,13 @@ KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln
  * there is given to calls as that was (kiln_edit_output); others are row-major. */
 KILN_EXPORT kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names,
                                           uint64_t count);
-/* Appends an output, as a call is to be given it (docs/memory.md). By a type's strides (known, symbolic, below 0) no
- * two of its elements may be one: of a dim of several elements none is 0. KILN_LAYOUT_ANY: an array of any such
- * strides, of each run its own. KILN_OUTPUT_VIEW: of a value that is a view of an input (or a copy_, which is the input
- * that it writes): its slot is not bound, and no byte moves; kiln_call_output tells where it lies. KILN_TYPE_MISMATCH:
- * dtype or dims are not the value's. kiln_edit_finish says of strides that do not fit, and of a value that is no view
- * of an input, KILN_INVARIANT; kiln_compile of a view whose elements no strides lead to, KILN_INVALID_ARGUMENT. */
+/* Appends an output, as a call is to be given it (docs/memory.md); all is copied in. By a type's strides (known,
+ * symbolic, below 0) no two of its elements may be one: of a dim of several elements none is 0. KILN_LAYOUT_ANY: an
+ * array of any such strides, of each run its own. KILN_OUTPUT_VIEW: of a value that is a view of an input (or a copy_,
+ * which is the input that it writes): its slot is not bound, and no byte moves; kiln_call_output tells where it lies.
+ * KILN_TYPE_MISMATCH: dtype or dims are not the value's. kiln_edit_finish says of strides that do not fit, and of a
+ * value that is no view of an input, KILN_INVARIANT; kiln_compile of a view whose elements no strides lead to,
+ * KILN_INVALID_ARGUMENT. */
 KILN_EXPORT kiln_error *kiln_edit_output(kiln_edit *edit, const kiln_output *output);
 /* Sorts, drops what nothing uses, verifies every invariant; *out is the caller's. KILN_INVARIANT names invariant and
  * node. The edit stands as before, and must still be destroyed. Refused (KILN_INVALID_ARGUMENT) for a pass's own edit:

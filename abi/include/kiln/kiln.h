@@ -300,12 +300,13 @@ KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int
                                        uint64_t *out_rank);
 /* An output of the last run, wherever it lies: bound, given, Kiln's, or as a view in the array of an input. *out and
  * its memory are valid until the next run, or until that slot, or the input, is bound anew. KILN_INVALID_ARGUMENT when
- * there is none: it was taken, or the run failed other than by KILN_OUT_OF_RANGE. */
+ * there is none: it was taken, or the run failed (but by a KILN_OUT_OF_RANGE that kernels found: all is computed then).
+ * KILN_BUSY: another thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, const DLTensor **out);
 /* Hands over an output that Kiln allocated in the last run: row-major, or by the strides that the graph declares; call
  * its deleter when done, on any thread. Of a view of an input (KILN_OUTPUT_VIEW), which must have been bound with
  * kiln_call_bind_owned: the input's tensor lives until then. KILN_INVALID_ARGUMENT when there is none: it was given, or
- * taken before, or the run failed other than by KILN_OUT_OF_RANGE. */
+ * taken before, or the run failed (kiln_call_output). KILN_BUSY as there. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
