@@ -348,7 +348,7 @@ constexpr std::string_view across = R"({"kiln": 1,
             {"name": "w", "op": "copy_", "inputs": ["cache", "new"], "annotations": {"kiln.region": {"text": "b"}}}],
   "outputs": [{"name": "y", "value": "y"}]})";
 
-TEST_P(OutputTest, ACopyOfWhatAnotherRegionOrPieceMakesIsMadeInPlace) {
+TEST_P(OutputTest, WhatAnotherRegionOrPieceMakesIsWrittenIntoAnInputAndReadThere) {
   for (const std::string mode : {"all", "marked", "except_fallback"}) {
     const host::Call call = open(
         across, [&](kiln_options *o) { EXPECT_OK(kiln_options_set_text(o, "mode", 4, mode.data(), mode.size())); });

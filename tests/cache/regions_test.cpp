@@ -1,4 +1,5 @@
-// Graphs that are cut: what equal parts share, and what is made once a binding though another part reads it.
+// Graphs that are cut into regions or pieces: what parts share, what one makes that another reads or writes into an
+// input, and what runs as a reference kernel.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -19,22 +20,29 @@ std::string marked(std::string_view name, std::string_view op, std::string_view 
                  R"(],"annotations":{"kiln.region":{"text":")", region, R"("}}})");
 }
 
+// Row-major; `dims` must outlive it.
+ArrayRef array(std::vector<float> &values, std::span<const int64_t> dims) {
+  return {values.data(), DType::f32, static_cast<uint32_t>(dims.size()), dims.data(), nullptr};
+}
+
 class Regions : public test::Compiling {
  protected:
+  std::unique_ptr<Call> call_of(const Compiled &compiled) {
+    Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
+    EXPECT_TRUE(call.ok()) << call.status().message();
+    return call.ok() ? std::move(*call) : nullptr;
+  }
   // Of x of 1, 2, 3, 4 and w of 5, 6, 7, 8; by a call that runs twice.
   std::vector<std::vector<float>> outputs_of(const Compiled &compiled) {
     std::vector<float> x = {1, 2, 3, 4}, w = {5, 6, 7, 8};
-    const int64_t dims = 4;
-    const auto array = [&](std::vector<float> &values) {
-      return ArrayRef{values.data(), DType::f32, 1, &dims, nullptr};
-    };
-    Result<std::unique_ptr<Call>> call = Call::create(compiled.executable);
-    EXPECT_TRUE(call.ok()) << call.status().message();
-    EXPECT_TRUE((*call)->bind(1, array(w), nullptr).ok());
+    const int64_t dims[] = {4};
+    const std::unique_ptr<Call> call = call_of(compiled);
+    if (!call) return {};
+    EXPECT_TRUE(call->bind(1, array(w, dims), nullptr).ok());
     std::vector<std::vector<float>> outputs(compiled.executable->artifact().plan.outputs.size(), std::vector<float>(4));
-    std::vector<ArrayRef> args = {array(x)};
-    for (std::vector<float> &output : outputs) args.push_back(array(output));
-    for (int run = 0; run < 2; ++run) EXPECT_TRUE((*call)->run(args).ok());
+    std::vector<ArrayRef> args = {array(x, dims)};
+    for (std::vector<float> &output : outputs) args.push_back(array(output, dims));
+    for (int run = 0; run < 2; ++run) EXPECT_TRUE(call->run(args).ok());
     return outputs;
   }
   const CompileOptions marked_{.mode = Mode::marked};
@@ -152,13 +160,10 @@ TEST_F(Regions, WhatAnotherPieceMakesIsWrittenIntoAnInputThoughItsStepsShareMemo
     for (size_t k = 0; k < 32; ++k) a[k] = float(k % 7) / 2, b[k] = float(k % 5) - 1;
     const std::vector<float> before[] = {a, b};
     const int64_t dims[] = {4, 8};
-    const auto array = [&](std::vector<float> &values) {
-      return ArrayRef{values.data(), DType::f32, 2, dims, nullptr};
-    };
-    Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
-    ASSERT_TRUE(call.ok()) << call.status().message();
-    const std::vector<ArrayRef> args = {array(a), array(b), array(y)};
-    ASSERT_TRUE((*call)->run(args).ok());
+    const std::unique_ptr<Call> call = call_of(*compiled);
+    ASSERT_TRUE(call);
+    const ArrayRef args[] = {array(a, dims), array(b, dims), array(y, dims)};
+    ASSERT_TRUE(call->run(args).ok());
     const auto softmax_of = [](const std::vector<float> &x, size_t k) {
       double sum = 0;
       for (size_t row = 0; row < 4; ++row) sum += std::exp(double(x[row * 8 + k % 8]));
@@ -167,6 +172,33 @@ TEST_F(Regions, WhatAnotherPieceMakesIsWrittenIntoAnInputThoughItsStepsShareMemo
     for (size_t k = 0; k < 32; ++k) {
       EXPECT_NEAR(y[k], softmax_of(before[0], k), 1e-6) << k;
       EXPECT_NEAR(a[k], softmax_of(before[1], k), 1e-6) << k;
+    }
+  }
+}
+
+TEST_F(Regions, WhatAnotherRegionOrPieceMakesIsWrittenIntoAnInputWithoutACopy) {
+  const std::string graph = R"({"kiln":1,"inputs":[{"name":"cache","type":{"dtype":"f32","shape":[8,4]}},
+      {"name":"x","type":{"dtype":"f32","shape":[1,4]}}],"nodes":[
+      {"name":"new","op":"slice_scatter","inputs":["cache","x"],"attrs":{"dim":0,"start":3,"end":4},
+       "annotations":{"kiln.region":{"text":"a"},"kiln.cut":{"bool":true}}},
+      {"name":"y","op":"neg","inputs":["new"],"annotations":{"kiln.region":{"text":"b"}}},
+      {"name":"w","op":"copy_","inputs":["cache","new"],"annotations":{"kiln.region":{"text":"b"}}}],
+      "outputs":[{"name":"y","value":"y"}]})";
+  for (const Mode mode : {Mode::all, Mode::marked, Mode::except_fallback}) {
+    Result<Compiled> compiled = compile(graph, {.mode = mode});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    const Plan &plan = compiled->executable->artifact().plan;
+    EXPECT_EQ(plan.steps.size(), 2u) << print(plan);
+    for (const Plan::Step &step : plan.steps) EXPECT_EQ(step.kind, Plan::Step::Kind::launch);
+    std::vector<float> cache(32, 1), x = {-1, -2, -3, -4}, y(32);
+    const int64_t dims[] = {8, 4}, one[] = {1, 4};
+    const std::unique_ptr<Call> call = call_of(*compiled);
+    ASSERT_TRUE(call);
+    const ArrayRef args[] = {array(cache, dims), array(x, one), array(y, dims)};
+    ASSERT_TRUE(call->run(args).ok());
+    for (size_t k = 0; k < 32; ++k) {
+      EXPECT_EQ(cache[k], k / 4 == 3 ? x[k % 4] : 1) << k;
+      EXPECT_EQ(y[k], -cache[k]) << k;
     }
   }
 }
@@ -181,11 +213,11 @@ TEST_F(Regions, AParameterIsWrittenIntoAnInputOfAnyStridesInEveryMode) {
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
     std::vector<float> x(7, -1), w = {1, 2, 3, 4, 5, 6};
     const int64_t dims[] = {2, 3}, strides[] = {4, 1};
-    Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
-    ASSERT_TRUE(call.ok()) << call.status().message();
-    ASSERT_TRUE((*call)->bind(1, {w.data(), DType::f32, 2, dims, nullptr}, nullptr).ok());
+    const std::unique_ptr<Call> call = call_of(*compiled);
+    ASSERT_TRUE(call);
+    ASSERT_TRUE(call->bind(1, array(w, dims), nullptr).ok());
     const ArrayRef args[] = {{x.data(), DType::f32, 2, dims, strides}};
-    ASSERT_TRUE((*call)->run(args).ok());
+    ASSERT_TRUE(call->run(args).ok());
     EXPECT_EQ(x, (std::vector<float>{1, 2, 3, -1, 4, 5, 6}));
   }
 }
@@ -201,15 +233,15 @@ TEST_F(Regions, AReferenceKernelThatFailsEndsTheRunAndNoOutputCanBeTaken) {
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   std::vector<float> x = {1, 2, 3, 4};
   int64_t i = 4;
-  const int64_t four = 4, one = 1;
-  Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
-  ASSERT_TRUE(call.ok()) << call.status().message();
-  const ArrayRef args[] = {{x.data(), DType::f32, 1, &four, nullptr}, {&i, DType::i64, 1, &one, nullptr}};
-  EXPECT_EQ((*call)->run(args).code(), Code::out_of_range);
-  EXPECT_FALSE((*call)->take(2).ok());
+  const int64_t four[] = {4}, one[] = {1};
+  const std::unique_ptr<Call> call = call_of(*compiled);
+  ASSERT_TRUE(call);
+  const ArrayRef args[] = {array(x, four), {&i, DType::i64, 1, one, nullptr}};
+  EXPECT_EQ(call->run(args).code(), Code::out_of_range);
+  EXPECT_FALSE(call->take(2).ok());
   i = 1;
-  ASSERT_TRUE((*call)->run(args).ok());
-  const Result<Call::Taken> taken = (*call)->take(2);
+  ASSERT_TRUE(call->run(args).ok());
+  const Result<Call::Taken> taken = call->take(2);
   ASSERT_TRUE(taken.ok()) << taken.status().message();
   EXPECT_NEAR(static_cast<const float *>(taken->data)[0], std::exp(2.0), 1e-5);
 }
@@ -227,13 +259,11 @@ TEST_F(Regions, AnErrorInOneOfEqualPartsNamesItsOwnNode) {
   EXPECT_EQ(compiled->executable->artifact().images.size(), 1u);
   std::vector<int32_t> a = {1, 1}, b = {1, 1}, c = {1, 0}, y(2);
   const int64_t dims = 2;
-  const auto array = [&](std::vector<int32_t> &values) {
-    return ArrayRef{values.data(), DType::i32, 1, &dims, nullptr};
-  };
-  Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
-  ASSERT_TRUE(call.ok()) << call.status().message();
-  const std::vector<ArrayRef> args = {array(a), array(b), array(c), array(y)};
-  const Status status = (*call)->run(args);
+  std::vector<ArrayRef> args;
+  for (std::vector<int32_t> *values : {&a, &b, &c, &y}) args.push_back({values->data(), DType::i32, 1, &dims, nullptr});
+  const std::unique_ptr<Call> call = call_of(*compiled);
+  ASSERT_TRUE(call);
+  const Status status = call->run(args);
   EXPECT_NE(status.message().find("'second'"), std::string::npos) << status.message();
 }
 

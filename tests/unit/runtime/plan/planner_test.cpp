@@ -1,9 +1,9 @@
 #include "runtime/plan/planner.h"
-#include "runtime/backends/rows.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/backends/rows.h"
 #include "tests/unit/runtime/graphs.h"
 
 namespace kiln {

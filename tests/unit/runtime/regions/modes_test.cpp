@@ -1,12 +1,12 @@
 // How marks and modes cut graphs, as their summary tells it.
 #include "runtime/regions/modes.h"
-#include "runtime/backends/rows.h"
 
 #include <functional>
 #include <map>
 #include <set>
 
 #include "jit/base/target.h"
+#include "runtime/backends/rows.h"
 #include "runtime/regions/summary.h"
 #include "tests/unit/runtime/graphs.h"
 
