@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::string_view kept_whole = "kiln.decompose";
+constexpr std::string_view decompose_mark = "kiln.decompose";
 
 constexpr const BackendInfo *table[] = {&cpu_backend, &cuda_backend, &reference_backend};
 
@@ -25,7 +25,7 @@ Result<const BackendInfo *> find_backend(std::string_view name) {
 }
 
 std::optional<std::string> refuse_kept_composites(const Graph &, const Node &node) {
-  const auto mark = node.annotations.find(kept_whole);
+  const auto mark = node.annotations.find(decompose_mark);
   if (mark == node.annotations.end() || mark->second.text_value() != "keep" || !op_of(node).decompose) return {};
   return "it is marked to be kept whole, and there is code for its decomposition alone";
 }
@@ -48,7 +48,7 @@ Result<Target> target_of(const BackendInfo &backend, std::string_view cpu, std::
 }
 
 std::string Refusals::handed_down(const AttrMap &annotations) {
-  const auto mark = annotations.find(kept_whole);
+  const auto mark = annotations.find(decompose_mark);
   return mark == annotations.end() ? "" : mark->second.text_value();
 }
 
@@ -66,9 +66,9 @@ const std::optional<std::string> &Refusals::first_in(const Graph &graph, const s
   if (!is_new) return known->second;
   for (const Node &node : graph.nodes()) {
     std::optional<std::string> why;
-    if (node.op && !decompose.empty() && !node.annotations.contains(kept_whole)) {
+    if (node.op && !decompose.empty() && !node.annotations.contains(decompose_mark)) {
       Node marked = node;
-      marked.annotations.emplace(kept_whole, decompose);
+      marked.annotations.emplace(decompose_mark, decompose);
       why = of(graph, marked);
     } else {
       why = of(graph, node);

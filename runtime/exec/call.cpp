@@ -217,8 +217,7 @@ Result<Call::Taken> Call::take(uint32_t slot) {
   if (as && as->is_view()) {
     KILN_ASSIGN(const ArrayRef array, output(use, slot));
     const Binding &root = s.bindings[as->input()];
-    if (!root.keep || root.data != s.current[as->input()].data)
-      return invalid(as->describe(), ", which is not bound as an owned tensor that could be kept for it");
+    if (!root.keep) return invalid(as->describe(), ", which is not bound as an owned tensor that could be kept for it");
     return Taken{array.data, a.dtype, a.dims, as->strides(), root.keep};
   }
   if (!s.owned[slot] || !s.completed)

@@ -18,7 +18,7 @@ Status infer_convert(InferContext &c) {
   return {};
 }
 
-// Element k of x as a float dtype has it.
+// x, of type `from`, as a double that is rounded once more, to the float dtype `to`.
 double converted(double x, DType, DType to) { return is_small_float(to) ? saturated(x, small_format(to)) : x; }
 double converted(int64_t x, DType from, DType to) {
   const bool is_small = is_small_float(to);
