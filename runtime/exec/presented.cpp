@@ -5,24 +5,6 @@
 #include "runtime/exec/strided_copy.h"
 
 namespace kiln {
-namespace {
-
-// Elements between the first one and the lowest and the highest, which no 64-bit stride overflows.
-struct Reach {
-  __int128 below = 0, above = 0;
-};
-
-Reach reach_of(std::span<const int64_t> dims, std::span<const int64_t> strides) {
-  Reach reach;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const __int128 last = static_cast<__int128>(dims[d] - 1) * strides[d];
-    (last < 0 ? reach.below : reach.above) += last;
-  }
-  reach.below = -reach.below;
-  return reach;
-}
-
-}  // namespace
 
 PresentedOutput::PresentedOutput(const Plan &plan, const Signature &signature, const PlanSizes &numbers,
                                  const ResolvedSizes &sizes, size_t number)
@@ -51,11 +33,13 @@ Status PresentedOutput::resolve() {
 Status PresentedOutput::check_within_input() const {
   const ResolvedArgument &input = sizes_.argument(declared_.input);
   if (argument().elements == 0) return {};
-  const Reach reach = reach_of(argument().dims, strides_);
-  const __int128 size = size_of(argument().dtype), below = static_cast<__int128>(input.below_bytes);
-  const bool within = (offset_ - reach.below) * size >= -below &&
-                      (offset_ + reach.above + 1) * size <= static_cast<__int128>(input.span_bytes) - below;
-  if (within && argument().dtype == input.dtype) return {};
+  const std::optional<ArraySpan> span = span_of(argument().dims, strides_);
+  if (span && argument().dtype == input.dtype) {
+    const auto size = static_cast<int64_t>(size_of(input.dtype));
+    const int64_t elements = static_cast<int64_t>(input.span_bytes) / size;
+    const int64_t least = span->below - static_cast<int64_t>(input.below_bytes) / size;
+    if (offset_ >= least && offset_ <= least + elements - span->elements) return {};
+  }
   return error(Code::corrupt, "the plan is damaged: ", describe(), ", and lies beyond it");
 }
 
@@ -67,12 +51,12 @@ Status PresentedOutput::set_strides(std::span<const int64_t> strides) {
   if (Status status = check_written(a.dims, strides); !status.ok())
     return error(Code::type_mismatch, signature_.describe(slot_), ": ", status.message());
   strides_.assign(strides.begin(), strides.end());
-  const Reach reach = reach_of(a.dims, strides_);
-  const auto size = static_cast<__int128>(size_of(a.dtype));
-  const __int128 span = a.elements == 0 ? 0 : (reach.below + reach.above + 1) * size;
-  if (span > INT64_MAX) return error(Code::type_mismatch, signature_.describe(slot_), ": its size overflows");
-  span_bytes_ = static_cast<uint64_t>(span);
-  below_bytes_ = a.elements == 0 ? 0 : static_cast<uint64_t>(reach.below * size);
+  const std::optional<ArraySpan> span = a.elements == 0 ? ArraySpan() : span_of(a.dims, strides_);
+  int64_t bytes = 0;
+  if (!span || __builtin_mul_overflow(span->elements, int64_t{size_of(a.dtype)}, &bytes))
+    return error(Code::type_mismatch, signature_.describe(slot_), ": its size overflows");
+  span_bytes_ = static_cast<uint64_t>(bytes);
+  below_bytes_ = static_cast<uint64_t>(span->below) * size_of(a.dtype);
   laid_ = moved_ = true;
   return {};
 }

@@ -239,11 +239,22 @@ Status ResolvedSizes::check_bound(size_t number) const {
   return error(Code::corrupt, "the plan is damaged: a kernel relies on ", size, " = ", room);
 }
 
+std::optional<ArraySpan> span_of(std::span<const int64_t> dims, std::span<const int64_t> strides) {
+  int64_t last = 0, below = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(std::max<int64_t>(dims[d] - 1, 0), strides[d], &reach) || reach == INT64_MIN ||
+        __builtin_add_overflow(last, std::abs(reach), &last) || last == INT64_MAX)
+      return {};
+    below -= std::min<int64_t>(reach, 0);
+  }
+  return ArraySpan{last + 1, below};
+}
+
 Status ResolvedSizes::resolve_argument(uint32_t slot) {
   const PlanSizes::Argument &numbers = sizes_.arguments[slot];
   ResolvedArgument &a = arguments_[slot];
   const Plan::Argument &declared = signature_.argument(slot);
-  int64_t last = 0, below = 0;  // of the span; how much of it lies before the first element
   bool fits = true;
   a.elements = 1;
   bool empty = false;  // counted as 1 in the check, as in dense_bytes()
@@ -253,19 +264,17 @@ Status ResolvedSizes::resolve_argument(uint32_t slot) {
     if (a.dims[d] < 0)
       return error(Code::type_mismatch, signature_.describe(slot), ": dim ", d, " would have size ", a.dims[d],
                    ", expected at least 0", reason(declared.dims[d]));
-    int64_t reach = 0;
     empty |= a.dims[d] == 0;
-    fits = fits && !__builtin_mul_overflow(a.elements, std::max<int64_t>(a.dims[d], 1), &a.elements) &&
-           !__builtin_mul_overflow(std::max<int64_t>(a.dims[d] - 1, 0), a.strides[d], &reach) && reach != INT64_MIN &&
-           !__builtin_add_overflow(last, std::abs(reach), &last) && last < INT64_MAX;
-    if (fits) below -= std::min<int64_t>(reach, 0);
+    fits = fits && !__builtin_mul_overflow(a.elements, std::max<int64_t>(a.dims[d], 1), &a.elements);
   }
-  if (empty) a.elements = 0, last = -1, below = 0;
-  int64_t span = 0;
-  fits = fits && !__builtin_mul_overflow(last + 1, int64_t{size_of(a.dtype)}, &span);
-  a.span_bytes = static_cast<uint64_t>(span);
-  a.below_bytes = static_cast<uint64_t>(below) * size_of(a.dtype);  // not more, if the span fits
+  std::optional<ArraySpan> span = span_of(a.dims, a.strides);
+  if (empty) a.elements = 0;
+  if (empty && span) span = ArraySpan();
+  int64_t bytes = 0;
+  fits = fits && span && !__builtin_mul_overflow(span->elements, int64_t{size_of(a.dtype)}, &bytes);
   if (!fits) return error(Code::out_of_memory, signature_.describe(slot), ": more bytes than can be addressed");
+  a.span_bytes = static_cast<uint64_t>(bytes);
+  a.below_bytes = static_cast<uint64_t>(span->below) * size_of(a.dtype);
   a.row_major = true;
   for (size_t d = 0; d < a.dims.size() && a.elements > 1; ++d)
     if (a.dims[d] != 1 && a.strides[d] != row_major_stride(a.dims, d)) a.row_major = false;

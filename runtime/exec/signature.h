@@ -1,6 +1,7 @@
 // The signature of a plan at given sizes: binds symbols from input arrays, and checks arrays against it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,14 @@ class Signature {
   uint32_t input_count_, parameter_count_;
   std::vector<const Plan::Argument *> arguments_;
 };
+
+// An array from its lowest to past its highest element, in elements.
+struct ArraySpan {
+  int64_t elements = 0;  // 0: the array is empty
+  int64_t below = 0;     // of them, below the array's first element
+};
+// As if sizes of 0 were 1. None: the span overflows.
+std::optional<ArraySpan> span_of(std::span<const int64_t> dims, std::span<const int64_t> strides);
 
 // What an argument is at the sizes of the current call.
 struct ResolvedArgument {
