@@ -10,28 +10,8 @@
 namespace kiln {
 namespace {
 
-// A list for each of some numbers, in one piece of memory. What they are made of is told twice: by calls of what
-// `tell` is given, with a number and one more for its list.
-class Lists {
- public:
-  template <class Tell>
-  Lists(size_t count, const Tell &tell) : begins_(count + 1) {
-    tell([&](uint32_t number, uint32_t) { ++begins_[number + 1]; });
-    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    std::vector<uint32_t> next(begins_.begin(), begins_.end() - 1);
-    items_.resize(begins_.back());
-    tell([&](uint32_t number, uint32_t item) { items_[next[number]++] = item; });
-  }
-  std::span<const uint32_t> operator[](uint32_t number) const {
-    return std::span(items_).subspan(begins_[number], begins_[number + 1] - begins_[number]);
-  }
-
- private:
-  std::vector<uint32_t> begins_, items_;
-};
-
 // The nodes that use each.
-Lists users_of(std::span<const std::vector<uint32_t>> uses) {
+Lists users_of(const Lists &uses) {
   return Lists(uses.size(), [&](const auto &add) {
     for (uint32_t node = 0; node < uses.size(); ++node)
       for (const uint32_t used : uses[node]) add(used, node);
@@ -42,7 +22,7 @@ Lists users_of(std::span<const std::vector<uint32_t>> uses) {
 // nothing but itself is missing for the rest of it. Where each waits for another, the first goes as far as it can.
 class Run {
  public:
-  Run(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors)
+  Run(const Lists &uses, std::span<const uint32_t> colors)
       : uses_(uses), colors_(colors), users_(users_of(uses)), missing_(uses.size()) {
     const uint32_t color_count = colors.empty() ? 1 : *std::ranges::max_element(colors) + 1;
     ready_.resize(color_count);
@@ -92,7 +72,7 @@ class Run {
     }
   }
 
-  const std::span<const std::vector<uint32_t>> uses_;
+  const Lists &uses_;
   const std::span<const uint32_t> colors_;
   const Lists users_;
   std::vector<uint32_t> missing_;             // by node: uses that have not run
@@ -105,7 +85,7 @@ class Run {
 
 // Calls visit(a group, another that it uses), once for each use.
 template <class Visit>
-void for_each_crossing(std::span<const std::vector<uint32_t>> uses, const Grouping &grouping, const Visit &visit) {
+void for_each_crossing(const Lists &uses, const Grouping &grouping, const Visit &visit) {
   for (uint32_t node = 0; node < uses.size(); ++node)
     for (const uint32_t used : uses[node])
       if (grouping.group_of[used] != grouping.group_of[node]) visit(grouping.group_of[node], grouping.group_of[used]);
@@ -113,7 +93,7 @@ void for_each_crossing(std::span<const std::vector<uint32_t>> uses, const Groupi
 
 // Numbers the groups that have nodes anew, in an order in which they can run: of those that can, the one whose first
 // node stands first.
-void renumber(std::span<const std::vector<uint32_t>> uses, Grouping &grouping) {
+void renumber(const Lists &uses, Grouping &grouping) {
   std::vector<uint32_t> first(grouping.count, UINT32_MAX), missing(grouping.count), number(grouping.count);
   for (uint32_t node = 0; node < uses.size(); ++node) {
     uint32_t &of_group = first[grouping.group_of[node]];
@@ -144,21 +124,22 @@ void renumber(std::span<const std::vector<uint32_t>> uses, Grouping &grouping) {
 // group and its last.
 class Merging {
  public:
-  Merging(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors, const Grouping &grouping)
+  Merging(const Lists &uses, std::span<const uint32_t> colors, const Grouping &grouping)
       : uses_(grouping.count,
               [&](const auto &add) {
                 for_each_crossing(uses, grouping, [&](uint32_t group, uint32_t used) { add(group, used); });
               }),
+        groups_(grouping.count),
         into_(grouping.count),
-        next_(grouping.count, gone),
-        color_(grouping.count),
         rank_(grouping.count) {
     std::iota(into_.begin(), into_.end(), 0);
     last_ = place_ = order_ = into_;
-    for (uint32_t node = 0; node < uses.size(); ++node) color_[grouping.group_of[node]] = colors[node];
+    for (uint32_t node = 0; node < uses.size(); ++node) groups_[grouping.group_of[node]].color = colors[node];
     for (uint32_t group = 0; group < grouping.count; ++group) {
-      if (of_color_.size() <= color_[group]) of_color_.resize(color_[group] + 1);
-      of_color_[color_[group]].push_back(group);
+      groups_[group].uses = uses_[group];
+      const uint32_t color = groups_[group].color;
+      if (of_color_.size() <= color) of_color_.resize(color + 1);
+      of_color_[color].push_back(group);
     }
   }
 
@@ -173,6 +154,11 @@ class Merging {
 
  private:
   static constexpr uint32_t gone = UINT32_MAX;
+  struct Group {  // what find_ranks() reads, in one place
+    std::span<const uint32_t> uses = {};
+    uint32_t color = 0;
+    uint32_t next = gone;  // of those that are one
+  };
 
   void merge(uint32_t color) {
     const std::vector<uint32_t> &of_color = of_color_[color];
@@ -196,7 +182,7 @@ class Merging {
 
   void merge_into(uint32_t one, uint32_t other) {
     into_[other] = one;
-    next_[last_[one]] = other;
+    groups_[last_[one]].next = other;
     last_[one] = last_[other];
   }
 
@@ -208,11 +194,12 @@ class Merging {
     for (uint32_t place = first; place <= last; ++place) {
       const uint32_t group = order_[place];
       if (group == gone) continue;
-      const bool outside = color_[group] != color;
-      uint32_t depth = 0;
-      for (uint32_t member = group; member != gone; member = next_[member])
-        for (const uint32_t used : uses_[member]) depth = std::max(depth, (rank_[used] + outside) / 2);
-      for (uint32_t member = group; member != gone; member = next_[member]) rank_[member] = 2 * depth + !outside;
+      const bool outside = groups_[group].color != color;
+      uint32_t highest = 0;
+      for (uint32_t member = group; member != gone; member = groups_[member].next)
+        for (const uint32_t used : groups_[member].uses) highest = std::max(highest, rank_[used]);
+      const uint32_t rank = (highest + outside) / 2 * 2 + !outside;
+      for (uint32_t member = group; member != gone; member = groups_[member].next) rank_[member] = rank;
     }
   }
 
@@ -236,9 +223,9 @@ class Merging {
   // By the number that each group had first. Of those that merged, the one counts that the others went into: their list
   // begins with it.
   const Lists uses_;  // first numbers
+  std::vector<Group> groups_;
   std::vector<uint32_t> into_, place_;
-  std::vector<uint32_t> next_, last_;  // of those that are one: the next; of the first, the last one
-  std::vector<uint32_t> color_;
+  std::vector<uint32_t> last_;   // of the first of those that are one
   std::vector<uint32_t> rank_;   // while a color is merged: twice how deep it lies, and 1 if it has the color
   std::vector<uint32_t> order_;  // in which groups can run, with gaps
   std::vector<std::vector<uint32_t>> of_color_;
@@ -246,7 +233,7 @@ class Merging {
 
 }  // namespace
 
-Grouping group(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors) {
+Grouping group(const Lists &uses, std::span<const uint32_t> colors) {
   Grouping grouping = Run(uses, colors).run();
   Merging merging(uses, colors, grouping);
   merging.run();

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/regions/lists.h"
+
 namespace kiln {
 
 struct Grouping {
@@ -16,6 +18,6 @@ struct Grouping {
 // the one and before the other. Groups together have no cycle. Which nodes go together follows from the graph and the
 // colors' numbers alone, not from the order in which nodes stand. Takes time linear in nodes and uses, and for
 // each color that is in several groups a look at all that lies between them: 0.1 ms of 10,000 nodes.
-Grouping group(std::span<const std::vector<uint32_t>> uses, std::span<const uint32_t> colors);
+Grouping group(const Lists &uses, std::span<const uint32_t> colors);
 
 }  // namespace kiln

@@ -39,6 +39,7 @@ class Partitioner {
       : graph_(graph), backend_(backend), cuts_(std::move(cuts)), rest_(rest), keeps_(keeps) {}
 
   Result<std::vector<Region>> run() {
+    find_dense();
     find_groups();
     find_once();
     find_crossing();
@@ -59,6 +60,7 @@ class Partitioner {
   // Those of nodes of a color alone, which keep the names of values; more than one where others lie between.
   Result<std::vector<Region>> colored() {
     keeps_names_ = true;
+    find_dense();
     find_groups();
     front_ = none;
     find_once();
@@ -79,12 +81,12 @@ class Partitioner {
   void find_groups() {
     std::vector<const Node *> nodes;
     std::vector<uint32_t> places(graph_.next_id(), none);  // by id
-    std::vector<std::vector<uint32_t>> uses;
+    Lists uses;
+    std::vector<uint32_t> used;
     uint32_t writer = none;  // the last that writes inputs; these come behind all others
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
-      std::vector<uint32_t> &used = uses.emplace_back();
-      used.reserve(node.inputs.size());
+      used.clear();
       for (ValueId input : node.inputs)
         if (places[input.node] != none) used.push_back(places[input.node]);
       for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places[resolver->id]);
@@ -95,10 +97,12 @@ class Partitioner {
           used.push_back(writer);
         writer = static_cast<uint32_t>(nodes.size());
       }
+      uses.add(used);
       places[node.id] = static_cast<uint32_t>(nodes.size());
       nodes.push_back(&node);
     }
     std::vector<uint32_t> colors;
+    colors.reserve(cuts_.size());
     for (const Cut &cut : cuts_) colors.push_back(cut.color);
     const Grouping grouping = group(uses, colors);
     group_cuts_.resize(grouping.count);
@@ -114,7 +118,7 @@ class Partitioner {
       groups_[nodes[place]->id] = group;
       group_cuts_[group] = &cuts_[place];
       members_[next[group]++] = nodes[place];
-      for (const uint32_t used : uses[place]) waits[group] = waits[group] || grouping.group_of[used] != group;
+      for (const uint32_t other : uses[place]) waits[group] = waits[group] || grouping.group_of[other] != group;
     }
     if (rest_ == Region::Kind::part) return;
     // All code is of one color, so that one at most waits for nothing; of pieces several may, and the first is taken.
@@ -134,9 +138,14 @@ class Partitioner {
 
   // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
   bool is_made(ValueId value) const { return groups_[value.node] != none; }
-  bool is_dense_argument(ValueId value) const {
-    const Node &node = *graph_.find(value.node);
-    return node.kind != Node::Kind::constant && node.results[0].strides == row_major_strides(node.results[0].dims);
+  bool is_dense_argument(ValueId value) const { return dense_[value.node]; }
+  void find_dense() {
+    dense_.resize(graph_.next_id());
+    for (const auto &arguments : {graph_.inputs(), graph_.parameters()})
+      for (const uint32_t id : arguments) {
+        const TensorType &type = graph_.find(id)->results[0];
+        dense_[id] = type.strides == row_major_strides(type.dims);
+      }
   }
 
   // Which nodes can be computed once a binding: of parts, from parameters and constants alone.
@@ -288,8 +297,9 @@ class Partitioner {
   bool alike(ValueId a, ValueId b) const {
     const TensorType &type_a = graph_.type(a), &type_b = graph_.type(b);
     if (is_parameter(a) != is_parameter(b) || !type_a.same_value_type(type_b)) return false;
-    if (is_made(a) && is_made(b)) return true;
-    return graph_.find(a.node)->constant == graph_.find(b.node)->constant && type_of(a).strides == type_of(b).strides;
+    if (is_made(a)) return is_made(b) || is_dense_argument(b);
+    if (is_made(b)) return is_dense_argument(a);
+    return graph_.find(a.node)->constant == graph_.find(b.node)->constant && type_a.strides == type_b.strides;
   }
   // Whether the graphs of two nodes by themselves are equal but for names.
   bool alike(const Node &a, const Node &b) const {
@@ -394,6 +404,7 @@ class Partitioner {
   std::vector<const Node *> members_;            // of the first group, then of the second, ...
   std::vector<uint32_t> group_begins_;           // among these, and where the last ends
   uint32_t front_ = none;                        // the group of code that needs nothing of others
+  std::vector<bool> dense_;                      // by id of arguments: row-major, and no constant
   std::vector<uint32_t> first_result_;           // by id: the number of its first result among all
   std::vector<bool> crosses_;                    // by number of the result: whether others or outputs need it
   std::vector<bool> once_;                       // by id of op nodes
@@ -403,6 +414,7 @@ class Partitioner {
 
 std::vector<const Node *> ops_of(const Graph &graph) {
   std::vector<const Node *> nodes;
+  nodes.reserve(graph.nodes().size());
   for (const Node &node : graph.nodes())
     if (node.kind == Node::Kind::op) nodes.push_back(&node);
   return nodes;
@@ -458,6 +470,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
                                       const RegionChoices &choices) {
   const std::vector<const Node *> nodes = ops_of(*graph);
   std::vector<Cut> cuts;
+  cuts.reserve(nodes.size());
   std::map<std::pair<std::string, RegionOptions>, uint32_t> colors;  // in an order that is not that of the nodes
   for (const Node *node : nodes) {
     Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});

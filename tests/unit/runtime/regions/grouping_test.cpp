@@ -16,6 +16,12 @@ using Uses = std::vector<std::vector<uint32_t>>;
 using Colors = std::vector<uint32_t>;
 constexpr uint32_t none = 0, a = 1, b = 2, c = 3;
 
+Grouping group(const Uses &uses, const Colors &colors) {
+  Lists lists;
+  for (const std::vector<uint32_t> &used : uses) lists.add(used);
+  return kiln::group(lists, colors);
+}
+
 size_t groups_of(const Uses &uses, const Colors &colors, uint32_t color) {
   const Grouping grouping = group(uses, colors);
   std::set<uint32_t> found;
