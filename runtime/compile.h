@@ -37,6 +37,7 @@ struct CompileEnvironment {
   std::shared_ptr<ThreadPool> pool;
   // Progress: returns true to cancel. Called on the compiling thread only.
   std::function<bool(std::string_view what)> progress = {};
+  std::function<bool(std::string_view text)> warning = {};          // likewise
   std::function<void(std::function<Status()>)> in_background = {};  // publishing; empty: here and now
   std::function<void(LaterEntry)> later = {};  // may be called long after the compile; empty: entries are made at once
   std::shared_ptr<Modules> modules = std::make_shared<Modules>();

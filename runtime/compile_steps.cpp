@@ -97,9 +97,27 @@ Result<Cuts> cuts_of(const Work &work) {
   return Cuts{work.options.split_at};
 }
 
-Result<Passes> select_passes(const Work &work) {
+namespace {
+
+// The oracle runs the graph as given: whoever registered passes, and reads its results as theirs, is told.
+Status warn_of_passes_left_out(Work &work, const PassPtrs &selected) {
+  if (!work.oracle()) return {};
+  PassPtrs registered;
+  std::ranges::copy_if(selected, std::back_inserter(registered), [](const auto &pass) { return !pass->built_in(); });
+  if (registered.empty()) return {};
+  std::string text = str_cat("backend reference runs the graph as given, without ",
+                             join(registered, ", ", [](const auto &pass) { return described(*pass); }));
+  const bool ends = work.env.warning && work.env.warning(text);
+  work.report.warnings.push_back(std::move(text));
+  return ends ? error(Code::cancelled, "the host cancelled the compile") : Status();
+}
+
+}  // namespace
+
+Result<Passes> select_passes(Work &work) {
   KILN_ASSIGN(PassPtrs selected, work.env.passes.select(work.options.passes, work.options.disable_passes));
   Passes passes;
+  KILN_TRY(warn_of_passes_left_out(work, selected));
   for (auto &pass : selected) {
     if (work.oracle()) continue;
     if (pass->stage == Stage::lower) passes.lower.push_back(pass);
@@ -110,11 +128,12 @@ Result<Passes> select_passes(const Work &work) {
 
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph) {
   KILN_TRY(work.phases.begin(phase));
+  const PassEvents events{work.env.progress, work.env.warning};
   std::optional<Digest> made;
   for (const auto &pass : passes) {
     if (pass->stage != stage) continue;
     PassRun &run = work.report.passes.emplace_back(run_of(*pass));
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run));
+    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run, {}, &events));
     made = run.digest = digest_of(*graph);
   }
   // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
@@ -127,7 +146,8 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   KILN_TRY(work.phases.begin("lower"));
   std::vector<PassRun> &runs = work.report.passes;
   for (const auto &pass : work.lower) runs.push_back(run_of(*pass));
-  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size())};
+  const PassEvents events{work.env.progress, work.env.warning};
+  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .events = &events};
   KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.ops, how, lower));
   work.report.stages.push_back({"lower", digest_of(lowered)});
   return lowered;

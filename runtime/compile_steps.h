@@ -51,7 +51,7 @@ Result<Target> choose_target(const Work &work);
 // the backend does, options of regions are for modes that make some, and ops to split at are ops.
 Status check_request(const Work &work, const Graph &graph);
 // The oracle runs the graph as it was given: no pass.
-Result<Passes> select_passes(const Work &work);
+Result<Passes> select_passes(Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
 // Those of work.lower run on each region.
 Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how);

@@ -73,6 +73,7 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
     if (receiver && (*receiver)(Event::warning, text)) return error(Code::cancelled, "the host cancelled the compile");
   CompileEnvironment env = environment(snapshot);
   env.progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
+  env.warning = [&](std::string_view text) { return receiver && (*receiver)(Event::warning, text); };
   env.later = [weak = weak_from_this()](LaterEntry entry) {
     if (const auto self = weak.lock()) self->make_later(std::move(entry));
   };
@@ -131,8 +132,15 @@ std::vector<std::string> Context::take_warnings_locked() {
   }
   for (std::string &failure : entry_failures_) warnings.push_back(std::move(failure));
   entry_failures_.clear();
+  for (std::string &failure : end_failures_) warnings.push_back(std::move(failure));
+  end_failures_.clear();
   next_untold_pass_ = next_pass_id_;
   return warnings;
+}
+
+void Context::add_end_failure(std::string text) {
+  std::lock_guard lock(mutex_);
+  end_failures_.push_back(std::move(text));
 }
 
 bool Context::ends_run(std::string_view loop, int64_t turn) const {
@@ -171,8 +179,11 @@ bool Context::let_go() noexcept {
 }
 
 Status Context::close() {
-  if (!let_go() || background_.failures() == 0) return {};
-  return error(Code::io, failed_saves());
+  if (!let_go()) return {};
+  if (background_.failures()) return error(Code::io, failed_saves());
+  std::lock_guard lock(mutex_);
+  if (end_failures_.empty()) return {};
+  return error(Code::plugin_failed, join(end_failures_, "; ", [](const std::string &text) { return text; }));
 }
 
 }  // namespace kiln

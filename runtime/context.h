@@ -72,7 +72,10 @@ class Context : public std::enable_shared_from_this<Context> {
   // What it would run, in order; JSON, kiln_compile_passes documents it.
   Result<std::string> compile_order(const Graph &graph, const CompileOptions &options);
 
-  // Waits for saves, lets go of passes and sink. The error tells of saves that failed; closed it is all the same.
+  // A callback that ends what a plugin or the host gave has thrown: told as a warning by the next compile, or by close.
+  void add_end_failure(std::string text);
+  // Waits for saves, lets go of passes and sink. The error tells of saves and of ends that failed; closed it is all the
+  // same.
   Status close();
 
   std::string report() const;  // JSON; kiln_context_report documents it
@@ -103,7 +106,7 @@ class Context : public std::enable_shared_from_this<Context> {
   uint64_t next_untold_pass_ = 0;  // passes from here on were not looked at for warnings
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
-  std::vector<std::string> entry_failures_;  // not told yet
+  std::vector<std::string> entry_failures_, end_failures_;  // not told yet
   std::shared_ptr<const EventSink> sink_;
 };
 

@@ -9,6 +9,8 @@ namespace kiln::abi {
 
 namespace {
 
+constexpr uint32_t most_compiles = 8;  // in one another
+
 kiln_executable *make_executable(const std::shared_ptr<Context> &context,
                                  std::shared_ptr<const Executable> executable) {
   return new kiln_executable{
@@ -68,6 +70,10 @@ kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const k
                          kiln_executable **out, kiln_report **out_report) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const CompileOptions checked, compile_request(check, context, graph, options, out));
+    if (Acting::here().compiles == most_compiles)
+      return check.fail("passes compile in one another, ", most_compiles,
+                        " deep; the compile of a pass runs passes, too");
+    const ActingFor acting(Acting::here().thread, Acting::here().compiles + 1);
     const std::shared_ptr<Context> shared = share(context);  // alive even if another thread destroys the handle
     CompileReport report;
     Result<Compiled> compiled = shared->compile(graph->graph, checked, report);

@@ -4,6 +4,7 @@
 #include "jit/base/build_id.h"
 #include "jit/base/cpuid.h"
 #include "jit/base/json_writer.h"
+#include "jit/base/utf8.h"
 
 using namespace kiln;
 using namespace kiln::abi;
@@ -20,14 +21,24 @@ struct Sink {
   ~Sink() {
     if (!owned || !sink.destroy) return;
     const HostFloats floats;
-    sink.destroy(sink.user);
+    try {
+      sink.destroy(sink.user);
+    } catch (...) {  // the context closes, and nobody is left to be told
+    }
   }
   bool operator()(Event event, std::string_view text) const {
     const uint32_t kind = static_cast<uint32_t>(event);
     if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
     const HostFloats floats;
     const InCallback in_callback;
-    return sink.event(sink.user, kind, text.data(), text.size()) != 0;
+    try {
+      return sink.event(sink.user, kind, text.data(), text.size()) != 0;
+    } catch (const std::exception &exception) {
+      note_sink_failure(str_cat("sink->event of the host threw an exception: ", printable(exception.what())));
+    } catch (...) {
+      note_sink_failure("sink->event of the host threw an exception");
+    }
+    return true;
   }
 };
 

@@ -1,18 +1,40 @@
 // Edits: building graphs and rewriting them.
 #include <algorithm>
 
+#include <utility>
+
 #include "abi/src/convert.h"
+#include "runtime/graph/verify_part.h"
 
 using namespace kiln;
 using namespace kiln::abi;
 
 namespace {
 
+// A change in progress: an edit has one at a time.
+class Change {
+ public:
+  explicit Change(kiln_edit *edit) : edit_(edit) {}
+  Change(Change &&other) noexcept : edit_(std::exchange(other.edit_, nullptr)) {}
+  ~Change() {
+    if (edit_) edit_->changing = false;
+  }
+  Edit *operator->() const { return &edit_->edit; }
+  Edit &operator*() const { return edit_->edit; }
+
+ private:
+  kiln_edit *edit_;
+};
+
 // Before a change: views of the graph as it stood become invalid.
-Result<Edit *> begin_change(const Checks &check, kiln_edit *edit) {
+Result<Change> begin_change(const Checks &check, kiln_edit *edit) {
   KILN_TRY(check.handle(edit, "edit"));
+  if (edit->call && edit->call->pass->done)
+    return check.fail("the pass has said that it is done (kiln_pass_done), and changes nothing more");
+  if (edit->changing.exchange(true)) return error(Code::busy, check.function(), ": edit is in use on another thread");
+  Change change(edit);
   edit->view.views.clear();
-  return &edit->edit;
+  return change;
 }
 
 Result<uint32_t> node_id(const Checks &check, kiln_node node) {
@@ -25,11 +47,11 @@ using AddArgument = Result<ValueId> (Edit::*)(std::string_view, TensorType);
 kiln_error *add_argument(const char *function, AddArgument add, kiln_edit *edit, const char *name, uint64_t name_size,
                          const kiln_type *type, kiln_value *out) {
   return deep_entry(function, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_TRY(check.pointer(out, "out"));
     KILN_ASSIGN(TensorType checked, read_type(check, *edit->context, type));
-    KILN_ASSIGN(const ValueId value, (changed->*add)(label, std::move(checked)));
+    KILN_ASSIGN(const ValueId value, ((*changed).*add)(label, std::move(checked)));
     *out = value.packed();
     return {};
   });
@@ -48,21 +70,29 @@ void integers_to_dims(const OpSchema &op, AttrMap &attrs) {
 }  // namespace
 
 kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_edit **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     if (from) KILN_TRY(check.own_graph(from, context->context, "from"));
     KILN_TRY(check.pointer(out, "out"));
-    if (from && !from->graph) return check.fail("from is the view of an edit; finish that edit first");
-    *out = new kiln_edit(share(context), std::make_unique<Edit>(from ? from->graph : nullptr));
+    GraphPtr begun = from ? from->graph : nullptr;
+    if (from && !begun) {  // the view of an edit, as it stands
+      Edit copy(*from->edit);
+      KILN_ASSIGN(begun, copy.finish(false));
+    }
+    auto made = std::make_unique<kiln_edit>(share(context), std::make_unique<Edit>(std::move(begun)));
+    made->is_part = from && from->is_part;
+    *out = made.release();
     return {};
   });
 }
 
-const kiln_graph *kiln_edit_view(const kiln_edit *edit) { return edit && edit->magic.ok() ? &edit->view : nullptr; }
+const kiln_graph *kiln_edit_view(const kiln_edit *edit) {
+  return edit && edit->magic.ok() && (!edit->call || edit->call->is_here()) ? &edit->view : nullptr;
+}
 
 kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_symbol *symbol) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_ASSIGN(const kiln_symbol in, check.request(symbol, "symbol"));
     if (in.reserved0) return check.fail("symbol->reserved0 is not 0");
@@ -88,7 +118,7 @@ kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name
 kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size, const DLTensor *tensor,
                                kiln_value *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_TRY(check.pointer(tensor, "tensor"));
     KILN_TRY(check.pointer(out, "out"));
@@ -102,7 +132,7 @@ kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_
 kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size, const kiln_value *inputs,
                           uint64_t input_count, const kiln_attr *attrs, uint64_t attr_count, kiln_node *out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const Op *record, op_numbered(*edit->context, op));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_ASSIGN(const std::span<const kiln_value> given, check.array(inputs, input_count, "inputs"));
@@ -119,7 +149,7 @@ kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_
 
 kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations, uint64_t count) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const uint32_t id, node_id(check, node));
     KILN_ASSIGN(const std::span<const kiln_attr> given, check.array(annotations, count, "annotations"));
     std::vector<kiln_attr> set;
@@ -142,7 +172,7 @@ kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr 
 
 kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     if (count == 0) return changed->pop_scope();
     KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, annotations, count));
     changed->push_scope(std::move(checked));
@@ -152,14 +182,14 @@ kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint6
 
 kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     return changed->replace(ValueId::unpack(from), ValueId::unpack(to));
   });
 }
 
 kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const kiln_text *names, uint64_t count) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const std::span<const kiln_value> given, check.array(values, count, "values"));
     std::vector<ValueId> ids;
     for (kiln_value value : given) ids.push_back(ValueId::unpack(value));
@@ -178,7 +208,7 @@ kiln_error *kiln_edit_outputs(kiln_edit *edit, const kiln_value *values, const k
 
 kiln_error *kiln_edit_output(kiln_edit *edit, const kiln_output *output) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_ASSIGN(const kiln_output in, check.request(output, "output"));
     KILN_ASSIGN(const std::string_view name, check.text(in.name, in.name_size, "output->name"));
     if (in.flags & ~KILN_OUTPUT_VIEW) return check.fail("output->flags has unknown bits: ", in.flags);
@@ -197,10 +227,11 @@ kiln_error *kiln_edit_output(kiln_edit *edit, const kiln_output *output) {
 
 kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(Edit * changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit));
     KILN_TRY(check.pointer(out, "out"));
     if (!edit->owned) return check.fail("edit is a pass's own: its host finishes it after kiln_pass_done");
-    KILN_ASSIGN(GraphPtr graph, changed->finish());
+    KILN_ASSIGN(GraphPtr graph, changed->finish(!edit->is_part));
+    if (edit->is_part) KILN_TRY(verify_part(*graph));
     *out = make_graph(edit->context, std::move(graph));
     return {};
   });

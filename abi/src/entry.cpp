@@ -26,6 +26,13 @@ Result<std::string_view> Checks::text(const char *data, uint64_t size, const cha
   return text;
 }
 
+Result<std::string_view> Checks::line(const char *data, uint64_t size, const char *name) const {
+  KILN_ASSIGN(const std::string_view text, this->text(data, size, name));
+  if (std::string shown = printable(text, SIZE_MAX); shown != text)
+    return fail(name, " '", printable(text), "' has control characters");
+  return text;
+}
+
 Result<std::string> Checks::path(const char *data, uint64_t size, const char *name) const {
   if (!data || !size) return fail(name, " is empty");
   std::string path(data, size);
@@ -35,7 +42,7 @@ Result<std::string> Checks::path(const char *data, uint64_t size, const char *na
 
 Status Checks::copy_request(const void *in, uint32_t in_size, void *out, size_t out_size, const char *name) const {
   if (in_size < 2 * sizeof(uint32_t) || in_size > max_request_bytes)
-    return fail(name, "->struct_size is ", in_size, "; set it to the struct's size");
+    return fail(name, "->struct_size is ", in_size, "; set it to the struct's size, ", out_size);
   std::memcpy(out, in, std::min<size_t>(in_size, out_size));
   const auto *bytes = static_cast<const unsigned char *>(in);
   for (size_t i = out_size; i < in_size; i++) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "abi/src/error.h"
@@ -29,12 +30,21 @@ class Checks {
   Status fail(const Parts &...parts) const {
     return invalid(function_, ": ", parts...);
   }
+  const char *function() const { return function_; }
   Status no_stack() const;  // and no thread to be had with a larger one
   template <class Handle>
   Status handle(const Handle *handle, const char *name) const {
     if (!handle) return fail(name, " is NULL");
     if (!handle->magic.ok()) return fail(name, " is a handle of another type, or was destroyed");
+    if constexpr (std::is_same_v<Handle, kiln_pass_call>) return running(const_cast<kiln_pass_call *>(handle), name);
+    if constexpr (requires { handle->call->is_here(); }) return running(handle->call, name);
     return {};
+  }
+  // Whether the pass that a handle is of, if it is of one, runs on this thread, and was not cancelled.
+  Status running(kiln_pass_call *call, const char *name) const {
+    if (!call) return {};
+    if (!call->is_here()) return fail(name, " is of a pass that runs on another thread");
+    return call->is_cancelled() ? error(Code::cancelled, function_, ": the host cancelled the compile") : Status();
   }
   template <class Handle>
   Status optional_handle(const Handle *given, const char *name) const {
@@ -56,6 +66,8 @@ class Checks {
   // UTF-8, without NUL bytes: they would cut keys and paths short.
   Result<std::string_view> text(const char *data, uint64_t size, const char *name) const;
   Result<std::string_view> text(const kiln_text &t, const char *name) const { return text(t.data, t.size, name); }
+  // UTF-8 of one line.
+  Result<std::string_view> line(const char *data, uint64_t size, const char *name) const;
   // A file's name: any bytes but NUL, not empty.
   Result<std::string> path(const char *data, uint64_t size, const char *name) const;
   // A struct that may be shorter or longer than ours: copies what both know, refuses a non-zero tail.
@@ -78,7 +90,7 @@ kiln_error *entry(const char *function, Body &&body) noexcept {
   const DefaultFloats floats;
   try {
     Status status = body(Checks(function));
-    return status.ok() ? nullptr : to_error(status);
+    return status.ok() ? nullptr : to_error(sink_failure_or(std::move(status)));
   } catch (const std::bad_alloc &) {
     return out_of_memory();
   } catch (const std::exception &exception) {
@@ -97,7 +109,13 @@ kiln_error *entry(const char *function, Body &&body) noexcept {
 template <class Body>
 kiln_error *deep_entry(const char *function, Body &&body) noexcept {
   kiln_error *result = nullptr;
-  if (on_deep_stack([&] { result = entry(function, body); })) return result;
+  const std::thread::id caller = Acting::id();
+  const uint32_t compiles = Acting::here().compiles;
+  const auto work = [&] {
+    const ActingFor acting(caller, compiles);
+    result = entry(function, body);
+  };
+  if (on_deep_stack(work)) return result;
   return entry(function, [](const Checks &check) { return check.no_stack(); });
 }
 

@@ -1,6 +1,7 @@
 #include "abi/src/error.h"
 
 #include "abi/src/entry.h"
+#include "jit/base/utf8.h"
 
 namespace kiln::abi {
 
@@ -8,6 +9,9 @@ namespace {
 
 // Handed out when there is no memory for another one. Immutable; destroying it does nothing.
 kiln_error out_of_memory_error;
+
+thread_local std::string sink_failure;  // empty: none
+constexpr size_t longest_message = 10000;
 
 std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
   auto made = std::make_unique<kiln_error>();
@@ -37,6 +41,13 @@ Status take_status(kiln_error *error) {
   return status;
 }
 
+void note_sink_failure(std::string text) { sink_failure = std::move(text); }
+
+Status sink_failure_or(Status status) {
+  if (status.code() != Code::cancelled || sink_failure.empty()) return status;
+  return kiln::error(Code::plugin_failed, std::exchange(sink_failure, {}));
+}
+
 Status call_back(const std::function<kiln_error *()> &callback) {
   try {
     const HostFloats floats;
@@ -45,7 +56,7 @@ Status call_back(const std::function<kiln_error *()> &callback) {
   } catch (const std::bad_alloc &) {
     return kiln::error(Code::out_of_memory, "out of memory");
   } catch (const std::exception &exception) {
-    return kiln::error(Code::plugin_failed, "it threw an exception: ", exception.what());
+    return kiln::error(Code::plugin_failed, "it threw an exception: ", printable(exception.what()));
   } catch (...) {
     return kiln::error(Code::plugin_failed, "it threw an exception");
   }
@@ -60,7 +71,7 @@ kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t messa
   return answer(out_of_memory(), [&] {
     auto info = std::make_shared<ErrorInfo>();
     info->code = code ? static_cast<Code>(code) : Code::internal;
-    if (message) info->message.assign(message, message_size);
+    if (message) info->message = printable({message, message_size}, longest_message);
     if (Status below = take_status(cause); !below.ok()) info->cause = below.info();
     return to_error(Status(std::move(info)));
   });

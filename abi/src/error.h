@@ -13,6 +13,9 @@ kiln_error *to_error(const Status &status) noexcept;
 kiln_error *out_of_memory() noexcept;
 // What a callback returned, as a Status; destroys the error. Null is ok.
 Status take_status(kiln_error *error);
+// The host's sink has thrown, on this thread: what it is called in ends as if the host had cancelled, but with this.
+void note_sink_failure(std::string text);
+Status sink_failure_or(Status status);
 // Runs a callback of a host's or plugin's, in the host's floating-point environment: what it returns or throws becomes
 // the Status.
 Status call_back(const std::function<kiln_error *()> &callback);

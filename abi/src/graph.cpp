@@ -25,7 +25,7 @@ Result<ValueId> find_value(const Checks &check, const kiln_graph *graph, kiln_va
 
 // For the accessors that answer 0: the node, or null for anything wrong.
 const Node *node_or_null(const kiln_graph *graph, kiln_node node) {
-  if (!graph || !graph->magic.ok() || node > UINT32_MAX) return nullptr;
+  if (!is_usable(graph) || node > UINT32_MAX) return nullptr;
   return graph->get().find(static_cast<uint32_t>(node));
 }
 
@@ -259,7 +259,7 @@ kiln_error *kiln_node_constant(const kiln_graph *graph, kiln_node node, const DL
 uint32_t kiln_value_use_count(const kiln_graph *graph, kiln_value value) {
   return answer(0u, [&]() -> uint32_t {
     const ValueId id = ValueId::unpack(value);
-    return graph && graph->magic.ok() && graph->get().has(id) ? graph->get().use_count(id) : 0;
+    return is_usable(graph) && graph->get().has(id) ? graph->get().use_count(id) : 0;
   });
 }
 
@@ -304,6 +304,6 @@ kiln_error *kiln_value_strides(const kiln_graph *graph, kiln_value value, kiln_d
 kiln_value kiln_value_view_of(const kiln_graph *graph, kiln_value value) {
   return answer(kiln_value{0}, [&]() -> kiln_value {
     const ValueId id = ValueId::unpack(value);
-    return graph && graph->magic.ok() && graph->get().has(id) ? graph->get().type(id).alias_of.packed() : 0;
+    return is_usable(graph) && graph->get().has(id) ? graph->get().type(id).alias_of.packed() : 0;
   });
 }

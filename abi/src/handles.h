@@ -5,15 +5,19 @@
 #include <kiln/plugin.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "abi/src/acting.h"
 #include "abi/src/views.h"
 #include "jit/base/status.h"
 #include "runtime/context.h"
@@ -33,11 +37,11 @@ class Magic {
   Magic() = default;
   Magic(const Magic &) = delete;
   Magic &operator=(const Magic &) = delete;
-  ~Magic() { *static_cast<volatile uint64_t *>(&word_) = 0; }  // volatile: a store to dying memory, meant to be seen
-  bool ok() const { return word_ == magic_word; }
+  ~Magic() { word_.store(0, std::memory_order_relaxed); }  // atomic: a store to dying memory, meant to be seen
+  bool ok() const { return word_.load(std::memory_order_relaxed) == magic_word; }
 
  private:
-  uint64_t word_ = magic_word;
+  std::atomic<uint64_t> word_ = magic_word;
 };
 
 // Eight letters as a word.
@@ -99,6 +103,7 @@ struct kiln_context {
   kiln::abi::PluginInContext *setting_up = nullptr;  // set while the plugin's setup runs
 
   const kiln::OpTable *recorded = nullptr;  // in a running pass's: keeps what the pass asks for
+  kiln_pass_call *call = nullptr;           // in a running pass's
 
   explicit kiln_context(kiln::Context &viewed) : context(viewed) {}
   explicit kiln_context(std::shared_ptr<kiln::Context> owned) : context(*owned), owner(std::move(owned)) {}
@@ -110,6 +115,8 @@ struct kiln_graph {
   std::shared_ptr<kiln::Context> context;
   kiln::GraphPtr graph;  // null: the view of `edit`
   const kiln::Edit *edit = nullptr;
+  bool is_part = false;                   // the view of a pass's edit of a part of a graph (graph/verify_part.h)
+  kiln_pass_call *call = nullptr;         // the view of a pass's edit
   std::unique_ptr<kiln::abi::Live> live;  // none in views
   mutable kiln::abi::Views views;
 
@@ -125,6 +132,9 @@ struct kiln_edit {
   kiln::Edit &edit;
   std::unique_ptr<kiln::abi::Live> live;
   kiln_graph view;
+  bool is_part = false;            // begun from such a view
+  kiln_pass_call *call = nullptr;  // of a pass's
+  std::atomic<bool> changing = false;
 
   kiln_edit(std::shared_ptr<kiln::Context> in, std::unique_ptr<kiln::Edit> own)
       : context(std::move(in)),
@@ -132,8 +142,10 @@ struct kiln_edit {
         edit(*owned),
         live(std::make_unique<kiln::abi::Live>(context, &kiln::LiveCounts::edits)),
         view(context, &edit) {}
-  kiln_edit(std::shared_ptr<kiln::Context> in, kiln::Edit &of_pass)
-      : context(std::move(in)), edit(of_pass), view(context, &edit) {}
+  kiln_edit(std::shared_ptr<kiln::Context> in, kiln::Edit &of_pass, kiln_pass_call *of)
+      : context(std::move(in)), edit(of_pass), view(context, &edit), call(of) {
+    view.call = of;
+  }
 };
 
 struct kiln_executable {
@@ -154,23 +166,37 @@ struct kiln_pass_call {
   kiln::abi::Magic<kiln::abi::word("kilnpas1")> magic;
   kiln_context context;
   const kiln::AttrMap &options;
+  const std::thread::id thread = kiln::abi::Acting::id();
   kiln::PassContext *pass = nullptr;        // null inside fingerprint
-  std::unique_ptr<kiln_edit> edit;          // of pass
+  std::optional<kiln_edit> edit;            // of pass
   kiln::ByteWriter *fingerprint = nullptr;  // null inside run
   kiln::abi::Views views;
+  std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now();  // whether the host cancels
 
   kiln_pass_call(kiln::Context &in, kiln::PassContext &running)
-      : context(in),
-        options(running.options),
-        pass(&running),
-        edit(std::make_unique<kiln_edit>(in.shared_from_this(), running.edit)) {
+      : context(in), options(running.options), pass(&running) {
     context.recorded = &running.ops;
+    context.call = this;
+    edit.emplace(in.shared_from_this(), running.edit, this);
+    edit->view.is_part = running.is_part;
   }
   kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
-      : context(in), options(given), fingerprint(&key) {}
+      : context(in), options(given), fingerprint(&key) {
+    context.call = this;
+  }
+
+  // Whether this thread may use the call's handles: not one beside that which runs the pass. Now and then asks the host
+  // whether it cancels; a pass that it cancelled gets no more answers.
+  bool is_here() const { return kiln::abi::Acting::id() == thread; }
+  bool is_cancelled();
 };
 
 namespace kiln::abi {
+
+// For the accessors that answer without an error: whether the graph may be read, here and now.
+inline bool is_usable(const kiln_graph *graph) {
+  return graph && graph->magic.ok() && (!graph->call || (graph->call->is_here() && !graph->call->is_cancelled()));
+}
 
 // New handles; each result is the caller's. `json` is well-formed: Kiln wrote it.
 std::unique_ptr<kiln_report> make_report(std::string_view json);

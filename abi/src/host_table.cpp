@@ -93,6 +93,8 @@ constexpr kiln_host_pass pass_table = {
     KILN_SLOT(pass, fingerprint_add),
     KILN_SLOT(pass, replace_graph),
     KILN_SLOT(pass, done),
+    KILN_SLOT(pass, note),
+    KILN_SLOT(pass, warn),
 };
 constexpr kiln_host_context context_table = {
     .struct_size = sizeof context_table,

@@ -1,8 +1,12 @@
 // Passes: a kiln_pass as a Pass, and what it calls while it runs.
 #include "abi/src/pass.h"
 
+#include <atomic>
+#include <cstddef>
+
 #include "abi/src/convert.h"
 #include "abi/src/options.h"
+#include "jit/base/utf8.h"
 
 namespace kiln::abi {
 
@@ -12,16 +16,94 @@ namespace {
 struct Callbacks {
   kiln_pass pass;
   std::shared_ptr<PluginInContext> plugin;  // null: the host's
+  Context &context;
+  std::string described;
   bool owned = false;
-  Callbacks(const kiln_pass &given, std::shared_ptr<PluginInContext> from) : pass(given), plugin(std::move(from)) {}
+  Callbacks(const kiln_pass &given, std::shared_ptr<PluginInContext> from, Context &in, std::string name)
+      : pass(given), plugin(std::move(from)), context(in), described(std::move(name)) {}
   Callbacks(const Callbacks &) = delete;
   Callbacks &operator=(const Callbacks &) = delete;
   ~Callbacks() {
     if (!owned || !pass.destroy) return;
     const HostFloats floats;
-    pass.destroy(pass.user);
+    try {
+      pass.destroy(pass.user);
+    } catch (const std::exception &exception) {
+      context.add_end_failure(str_cat("destroy of ", described, " threw an exception: ", printable(exception.what())));
+    } catch (...) {
+      context.add_end_failure(str_cat("destroy of ", described, " threw an exception"));
+    }
   }
 };
+
+// A running pass's handles. Their memory is the process's and is taken in turn: a handle that is used after its pass
+// has ended is refused, and reads no memory that is another's, until as many passes have run since.
+constexpr size_t kept_calls = 256;
+struct CallMemory {
+  alignas(kiln_pass_call) std::byte bytes[sizeof(kiln_pass_call)];
+  std::atomic<bool> taken = false;
+};
+CallMemory call_memory[kept_calls];
+std::atomic<size_t> next_call = 0;
+
+class RunningCall {
+ public:
+  template <class... Args>
+  explicit RunningCall(Args &&...args) {
+    for (size_t i = 0; i < kept_calls && !memory_; i++) {
+      CallMemory &memory = call_memory[next_call++ % kept_calls];
+      if (!memory.taken.exchange(true)) memory_ = &memory;
+    }
+    void *at = memory_ ? memory_->bytes : (spare_ = std::make_unique<CallMemory>())->bytes;
+    call_ = new (at) kiln_pass_call(std::forward<Args>(args)...);
+  }
+  RunningCall(const RunningCall &) = delete;
+  RunningCall &operator=(const RunningCall &) = delete;
+  ~RunningCall() {
+    call_->~kiln_pass_call();
+    if (memory_) memory_->taken = false;
+  }
+  kiln_pass_call *get() const { return call_; }
+
+ private:
+  CallMemory *memory_ = nullptr;
+  std::unique_ptr<CallMemory> spare_;  // so many run at once
+  kiln_pass_call *call_;
+};
+
+// What the pass tells whoever compiles.
+Status tell(kiln_pass_call &call, bool warns, std::string_view text) {
+  PassContext &pass = *call.pass;
+  (warns ? pass.warnings : pass.notes).emplace_back(text);
+  const auto *events = pass.events;
+  const auto *receiver = !events ? nullptr : warns ? &events->warning : &events->progress;
+  if (!receiver || !*receiver || !(*receiver)(str_cat(described(*pass.pass), ": ", text))) return {};
+  pass.cancelled = true;
+  return error(Code::cancelled, "the host cancelled the compile");
+}
+
+kiln_error *tell(const char *function, kiln_pass_call *call, bool warns, const char *text, uint64_t text_size) {
+  return entry(function, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view told, check.line(text, text_size, "text"));
+    if (told.empty()) return check.fail("text is empty");
+    if (!call->pass) return check.fail("a fingerprint tells nothing; only a pass's run does");
+    return tell(*call, warns, told);
+  });
+}
+
+// Values that a host can give (kiln_options_set) and that are serialised alike everywhere.
+Status check_option_kinds(const Checks &check, const AttrMap &schema) {
+  for (const auto &[name, value] : schema) {
+    if (printable(name, SIZE_MAX) != name)
+      return check.fail("pass->options: '", printable(name), "' has control characters");
+    const AttrKind kind = value.kind();
+    if (kind == AttrKind::dim || kind == AttrKind::graph || kind == AttrKind::tensor)
+      return check.fail("pass->options: '", name, "' is of kind ", name_of(kind),
+                        ", which no host can set; options are of kind i64, f64, text, dtype or bool");
+  }
+  return {};
+}
 
 Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.stage < KILN_STAGE_PRE_GRAD || pass.stage > KILN_STAGE_LOWER)
@@ -50,8 +132,8 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   KILN_ASSIGN(const kiln_pass in, check.request(given, "pass"));
   KILN_TRY(check_numbers(check, in));
   auto pass = std::make_shared<Pass>();
-  KILN_ASSIGN(pass->name, check.text(in.name, in.name_size, "pass->name"));
-  KILN_ASSIGN(pass->version, check.text(in.version, in.version_size, "pass->version"));
+  KILN_ASSIGN(pass->name, check.line(in.name, in.name_size, "pass->name"));
+  KILN_ASSIGN(pass->version, check.line(in.version, in.version_size, "pass->version"));
   pass->stage = static_cast<Stage>(in.stage);
   pass->timing = static_cast<Timing>(in.timing);
   pass->priority = in.priority;
@@ -68,17 +150,18 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
     }
   }
   KILN_ASSIGN(const AttrMap schema, read_attrs(check, context, in.options, in.option_count));
+  KILN_TRY(check_option_kinds(check, schema));
   KILN_ASSIGN(pass->options, check_options(str_cat("pass '", pass->name, "'"), schema, options));
 
-  auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin));
+  auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin), context, described(*pass));
   pass->run = [callbacks, &context](PassContext &running) {
-    kiln_pass_call call(context, running);
-    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, &call); });
+    const RunningCall call(context, running);
+    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); });
   };
   if (in.fingerprint) {
     pass->fingerprint = [callbacks, &context, options = pass->options](ByteWriter &key) {
-      kiln_pass_call call(context, options, key);
-      return call_back([&] { return callbacks->pass.fingerprint(callbacks->pass.user, &call); });
+      const RunningCall call(context, options, key);
+      return call_back([&] { return callbacks->pass.fingerprint(callbacks->pass.user, call.get()); });
     };
   }
   pass->keep = callbacks;
@@ -114,9 +197,30 @@ kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id) {
   });
 }
 
-kiln_edit *kiln_pass_edit(kiln_pass_call *call) { return call && call->magic.ok() ? call->edit.get() : nullptr; }
+kiln_edit *kiln_pass_edit(kiln_pass_call *call) {
+  return call && call->magic.ok() && call->is_here() && call->edit ? &*call->edit : nullptr;
+}
 
-kiln_context *kiln_pass_context(kiln_pass_call *call) { return call && call->magic.ok() ? &call->context : nullptr; }
+kiln_context *kiln_pass_context(kiln_pass_call *call) {
+  return call && call->magic.ok() && call->is_here() ? &call->context : nullptr;
+}
+
+kiln_error *kiln_pass_note(kiln_pass_call *call, const char *text, uint64_t text_size) {
+  return tell(__func__, call, false, text, text_size);
+}
+
+kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, uint64_t text_size) {
+  return tell(__func__, call, true, text, text_size);
+}
+
+bool kiln_pass_call::is_cancelled() {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  if (!pass || !pass->events || !pass->events->progress || pass->cancelled) return pass && pass->cancelled;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked < pause) return false;
+  asked = now;
+  return pass->cancelled = pass->events->progress(str_cat("inside ", described(*pass->pass)));
+}
 
 kiln_error *kiln_pass_option(kiln_pass_call *call, const char *name, uint64_t name_size, kiln_attr *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
@@ -146,6 +250,8 @@ kiln_error *kiln_pass_replace_graph(kiln_pass_call *call, kiln_graph *graph) {
     KILN_TRY(check.own_graph(graph, call->context.context, "graph"));
     if (!call->pass) return check.fail("a fingerprint changes no graph");
     if (!graph->live) return check.fail("graph is a view; finish its edit");
+    if (call->pass->done) return check.fail("the pass has said that it is done (kiln_pass_done)");
+    if (call->pass->replacement) return check.fail("the pass has given a graph already");
     call->pass->replacement = graph->graph;
     kiln_graph_destroy(graph);
     return {};
@@ -156,6 +262,7 @@ kiln_error *kiln_pass_done(kiln_pass_call *call, uint64_t rewrites) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     if (!call->pass) return check.fail("a fingerprint needs no done");
+    if (call->pass->done) return check.fail("the pass has said so before");
     call->pass->done = true;
     call->pass->rewrites = rewrites;
     return {};

@@ -18,6 +18,12 @@ struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
 
   PluginInContext(PluginLibrary of, Context &context, const AttrMap &given)
       : library(std::move(of)), view(context), options(given) {}
+  PluginInContext(const PluginInContext &) = delete;
+  PluginInContext &operator=(const PluginInContext &) = delete;
+  ~PluginInContext() {
+    if (!plugin) return;
+    if (const Status status = plugin->tear_down(); !status.ok()) view.context.add_end_failure(status.message());
+  }
 };
 
 // `options` over the defaults that the pass declares. `plugin` null: a pass of the host's. Its `user` stays the

@@ -62,7 +62,7 @@ kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
     PluginInContext *plugin = context->setting_up;
     if (!plugin) return check.fail("only a plugin's setup adds passes");
     KILN_ASSIGN(const kiln_pass in, check.request(pass, "pass"));
-    KILN_ASSIGN(const std::string_view name, check.text(in.name, in.name_size, "pass->name"));
+    KILN_ASSIGN(const std::string_view name, check.line(in.name, in.name_size, "pass->name"));
     KILN_ASSIGN(std::shared_ptr<Pass> made, make_pass(check, context->context, pass, options_of(plugin->options, name),
                                                       plugin->shared_from_this()));
     plugin->registered.push_back(made);

@@ -120,8 +120,8 @@ std::string text_of(const Graph &graph, ValueId value);  // "split:1"
 Status verify(const Graph &graph);
 // For passes: names, types and order of inputs, parameters and outputs, and the symbols, are what they were.
 Status verify_same_signature(const Graph &before, const Graph &after);
-// No output shares storage with an input, a parameter, a constant or another output, that did not before. Of graphs
-// with the same signature.
-Status verify_same_sharing(const Graph &before, const Graph &after);
+// The outputs, by index, that share storage with an input, a parameter, a constant or an output before them, and did
+// not before. Of graphs of one signature.
+std::vector<size_t> outputs_that_came_to_share(const Graph &before, const Graph &after);
 
 }  // namespace kiln

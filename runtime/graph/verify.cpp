@@ -345,22 +345,17 @@ Status verify_same_signature(const Graph &before, const Graph &after) {
   return {};
 }
 
-Status verify_same_sharing(const Graph &before, const Graph &after) {
+std::vector<size_t> outputs_that_came_to_share(const Graph &before, const Graph &after) {
+  std::vector<size_t> shared;
+  std::map<ValueId, ValueId> first;  // by the storage that an output has in `after`: the one that it had in `before`
   for (size_t i = 0; i < before.outputs().size(); ++i) {
-    const GraphOutput &a = before.outputs()[i], &b = after.outputs()[i];
-    std::string owner = owner_of(after, b.value);
-    if (!owner.empty() && owner != owner_of(before, a.value))
-      return broken("storage", "at output '", a.name, "': it has become '", owner, "' itself, or a view of it");
+    const ValueId was = before.outputs()[i].value, is = after.outputs()[i].value;
+    const std::string owner = owner_of(after, is);
+    const bool in_an_argument = !owner.empty() && owner != owner_of(before, was);
+    const auto other = in_an_argument ? first.end() : first.emplace(after.storage_of(is), before.storage_of(was)).first;
+    if (in_an_argument || other->second != before.storage_of(was)) shared.push_back(i);
   }
-  std::map<ValueId, size_t> first;  // output by the storage it has in `after`
-  for (size_t i = 0; i < after.outputs().size(); ++i) {
-    auto [other, is_new] = first.emplace(after.storage_of(after.outputs()[i].value), i);
-    if (is_new) continue;
-    const GraphOutput &a = before.outputs()[other->second], &b = before.outputs()[i];
-    if (before.storage_of(a.value) != before.storage_of(b.value))
-      return broken("storage", "at output '", b.name, "': it has come to share storage with output '", a.name, "'");
-  }
-  return {};
+  return shared;
 }
 
 }  // namespace kiln

@@ -20,7 +20,13 @@ enum class Stage : uint8_t { pre_grad = 1, post_grad = 3, lower = 4 };
 enum class Timing : uint8_t { by_identity = 0, late = 1, early = 2 };  // by_identity: late with an identity, else early
 std::string_view name_of(Stage stage);
 
+struct Pass;
 using Uuid = std::array<uint8_t, 16>;
+
+// Whom a running pass's compile tells; each may be empty, and returns true to cancel. Called on the compiling thread.
+struct PassEvents {
+  std::function<bool(std::string_view what)> progress = {}, warning = {};
+};
 
 // What a running pass works with. The pass edits; the pipeline verifies and commits.
 struct PassContext {
@@ -30,6 +36,11 @@ struct PassContext {
   bool done = false;  // the pass said that it is done; else it failed
   uint64_t rewrites = 0;
   GraphPtr replacement;  // set: takes the place of the edit's result (same signature)
+  bool is_part = false;  // of a graph, which binds the symbols that it declares (graph/verify_part.h)
+  const Pass *pass = nullptr;
+  const PassEvents *events = nullptr;        // null: nobody listens
+  bool cancelled = false;                    // by the host, while the pass ran: whatever it returns
+  std::vector<std::string> notes, warnings;  // of the pass, for the report
 };
 
 struct Pass {

@@ -23,34 +23,66 @@ constexpr bool debug_build = false;
 constexpr bool debug_build = true;
 #endif
 
+// Outputs that the pass made share storage, with an argument or with one another, become clones: a host binds an array
+// to each, and a pass that replaces an op by its operand need not look whether an output is below. A clone is where
+// the output's node was.
+Result<GraphPtr> clone_shared_outputs(const Graph &before, GraphPtr after, const OpTable &ops, bool is_part,
+                                      uint64_t &clones) {
+  const std::vector<size_t> shared = outputs_that_came_to_share(before, *after);
+  if (shared.empty()) return after;
+  Edit edit(after);
+  std::vector<GraphOutput> outputs(after->outputs().begin(), after->outputs().end());
+  for (size_t at : shared) {
+    const Node &was = *before.find(before.outputs()[at].value.node);
+    KILN_ASSIGN(const uint32_t clone, edit.add(ops.find("clone"), {{outputs[at].value}}, {}, {}, was.annotations));
+    outputs[at].value = {clone, 0};
+  }
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  clones += shared.size();
+  return edit.finish(!is_part);
+}
+
 // The pass's result, verified: built-in passes are checked in debug builds only.
-Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context, bool is_part) {
+Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context, PassRun &run) {
+  const bool is_part = context.is_part;
   const bool check = debug_build || !pass.built_in();
   KILN_ASSIGN(GraphPtr after,
               context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check && !is_part));
   if (check) KILN_TRY(is_part ? verify_part(*after) : verify(*after));  // once: a graph knows that it is verified
   if (check) KILN_TRY(verify_same_signature(before, *after));
   // Built-in passes may let outputs share (cse does): the planner gives each a buffer of its own.
-  if (!pass.built_in()) KILN_TRY(verify_same_sharing(before, *after));
+  if (!pass.built_in()) return clone_shared_outputs(before, std::move(after), context.ops, is_part, run.clones);
   return after;
 }
 
 // The pass on one graph, whose nested graphs it has been on. `where` is for messages: "in the graph of node 'a': ".
-Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const Where &in, PassRun &run) {
+Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const Where &in, PassRun &run,
+                        const PassEvents *events) {
   const std::string &where = in.text;
   const uint64_t nodes = graph->nodes().size();
   ++run.runs;
   run.nodes_before += nodes;
   run.nodes_after += nodes;
   Edit edit(graph);
-  PassContext context{.edit = edit, .ops = ops, .options = pass.options, .replacement = nullptr};
+  PassContext context{.edit = edit,
+                      .ops = ops,
+                      .options = pass.options,
+                      .replacement = nullptr,
+                      .is_part = in.is_part,
+                      .pass = &pass,
+                      .events = events,
+                      .notes = {},
+                      .warnings = {}};
   Status status = pass.run(context);
+  run.notes.insert(run.notes.end(), context.notes.begin(), context.notes.end());
+  run.warnings.insert(run.warnings.end(), context.warnings.begin(), context.warnings.end());
+  if (context.cancelled) return blame(pass, Code::cancelled, str_cat(where, "cancelled by the host while it ran"));
   if (!status.ok() && pass.built_in()) return status;  // what the graph asks for cannot be done
   if (!status.ok()) return blame_failure(pass, where + "failed", status);
   const auto refuse = [&](std::string_view what) { return blame(pass, Code::plugin_failed, str_cat(where, what)); };
   if (!context.done) return refuse("returned without saying that it is done (kiln_pass_done)");
   if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
-  Result<GraphPtr> after = commit(pass, *graph, context, in.is_part);
+  Result<GraphPtr> after = commit(pass, *graph, context, run);
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
   run.rewrites += context.rewrites;
   run.nodes_after += (*after)->nodes().size() - nodes;
@@ -77,8 +109,12 @@ Status PassList::add(std::shared_ptr<const Pass> pass) {
   if (pass->timing == Timing::late && !pass->uuid)
     return invalid(described(*pass), ": its timing is late, which needs an identity: a UUID");
   for (const auto &other : passes_) {
+    const bool twice = !pass->built_in() && other->plugin == pass->plugin;
     if (other->name == pass->name)
-      return invalid(described(*pass), ": the name is taken by ", described(*other), " already");
+      return invalid(described(*pass), ": the name is taken by ", described(*other), " already",
+                     twice ? "; it is registered twice" : "");
+    if (pass->uuid && other->uuid == pass->uuid)
+      return invalid(described(*pass), ": its UUID is that of ", described(*other), "; each pass has one of its own");
   }
   passes_.push_back(std::move(pass));
   return {};
@@ -117,14 +153,16 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::opt
 
 PassRun run_of(const Pass &pass) { return {.name = pass.name, .stage = std::string(name_of(pass.stage))}; }
 
-Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run,
-                          const Where &where) {
+Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run, const Where &where,
+                          const PassEvents *events) {
+  if (events && events->progress && events->progress(str_cat(name_of(pass.stage), ": ", described(pass))))
+    return error(Code::cancelled, "the compile was cancelled before ", described(pass));
   const auto start = std::chrono::steady_clock::now();
   const auto on_nested = [&](const GraphPtr &nested, const std::string &carrier) {
-    return run_on(pass, nested, ops, {str_cat(where.text, "in the graph of ", carrier, ": ")}, run);
+    return run_on(pass, nested, ops, {str_cat(where.text, "in the graph of ", carrier, ": ")}, run, events);
   };
   KILN_ASSIGN(const GraphPtr whole, rewrite_nested(graph, on_nested));
-  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, where, run));
+  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, where, run, events));
   run.ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return after;
 }
@@ -136,7 +174,7 @@ Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, con
   KILN_ASSIGN(region, rewrite_nested(region, inlined));
   for (size_t i = 0; i < lower.passes.size(); ++i) {
     PassRun &run = lower.runs[i];
-    KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where));
+    KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where, lower.events));
     ByteWriter digests;
     digests.raw(run.digest.bytes);
     digests.raw(digest_of(*region).bytes);

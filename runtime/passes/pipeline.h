@@ -17,6 +17,8 @@ struct PassRun {
   std::string name, stage;
   uint64_t rewrites = 0, runs = 0, nodes_before = 0, nodes_after = 0;
   double ms = 0;
+  uint64_t clones = 0;  // of outputs that would have come to share storage
+  std::vector<std::string> notes = {}, warnings = {};
   Digest digest = {};  // of the graph that it made; of stage lower of the regions' digests, in order
 };
 PassRun run_of(const Pass &pass);  // that has not begun
@@ -25,7 +27,7 @@ PassRun run_of(const Pass &pass);  // that has not begun
 class PassList {
  public:
   static PassList built_in();  // pipeline.cpp lists them
-  // Refuses: a second registration of one (UUID, name) or one name; an all-zero UUID; late without identity.
+  // Refuses: a second registration of one UUID or one name; an all-zero UUID; late without identity.
   Status add(std::shared_ptr<const Pass> pass);
   Status remove(uint64_t registration);
   // Ordered by stage, priority, registration. `only` (none: all) chooses among registered passes (built-ins stay),
@@ -40,18 +42,20 @@ class PassList {
 
 // Runs one pass on each graph nested in `graph`, once and innermost first, then on `graph`: edit, done, verify, commit.
 // On failure the error names plugin, pass, `where` ("in region 'a': "), invariant and node, and the caller still has
-// the graph it gave. Adds what it did, on all these graphs, to `run`.
+// the graph it gave. An output that has come to share storage with an argument or another output becomes a clone, and
+// is counted. Adds what it did, on all these graphs, to `run`.
 struct Where {
   std::string text = {};
   bool is_part = false;  // of a graph, which binds the symbols that it declares (graph/verify_part.h)
 };
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run,
-                          const Where &where = {});
+                          const Where &where = {}, const PassEvents *events = nullptr);
 
 // The passes of stage lower, and their runs, one each.
 struct LowerPasses {
   std::span<const std::shared_ptr<const Pass>> passes = {};
   std::span<PassRun> runs = {};
+  const PassEvents *events = nullptr;
 };
 // Runs them on a region's graph. For them its calls are inlined, and those of graphs that its nodes carry.
 Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where);

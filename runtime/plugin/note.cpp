@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "jit/base/utf8.h"
+
 namespace kiln {
 
 static_assert(sizeof(kiln_plugin_note) - offsetof(kiln_plugin_note, magic_low) == KILN_NOTE_PAYLOAD_SIZE);
@@ -87,6 +89,8 @@ Status check_plugin_note(const PluginNote &note, uint64_t host_features) {
   if (const uint64_t missing = note.features_needed & ~host_features)
     return error(Code::incompatible, "needs features that this host lacks: ", features_text(missing));
   if (note.name.empty()) return error(Code::incompatible, "its note has no name");
+  if (printable(note.name) != note.name)
+    return error(Code::incompatible, "its name '", printable(note.name), "' is not one line of UTF-8");
   return {};
 }
 

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "jit/base/file.h"
 #include "jit/base/float_environment.h"
+#include "jit/base/utf8.h"
 #include "runtime/plugin/loaded_libraries.h"
 #include "runtime/plugin/note.h"
 
@@ -14,6 +16,7 @@ namespace kiln {
 namespace {
 
 using EntryFn = decltype(&kiln_plugin_entry_v1);
+constexpr uint32_t max_table_bytes = 4096;  // no table of any version comes near it: a larger size is garbage
 constexpr const char *entry_name = "kiln_plugin_entry_v1";
 
 Status failed(std::string_view path, Code code, std::string_view what) { return error(code, path, ": ", what); }
@@ -35,10 +38,22 @@ Status check_table(const kiln_plugin &table, const PluginNote &note) {
   if (table.magic != KILN_PLUGIN_MAGIC) return error(Code::incompatible, "its table has another magic number");
   if (table.struct_size < offsetof(kiln_plugin, teardown) + sizeof table.teardown)
     return error(Code::incompatible, "its table has ", table.struct_size, " bytes, the least is ", sizeof(kiln_plugin));
-  if (table.abi_major != note.abi_major || table.host_minor_needed != note.host_minor_needed ||
-      table.features_needed != note.features_needed || !table.name ||
-      std::string_view(table.name, table.name_size) != note.name)
-    return error(Code::incompatible, "its table and its note differ");
+  const auto differ = [](std::string_view field) {
+    return error(Code::incompatible, "its table and its note differ in ", field);
+  };
+  if (table.abi_major != note.abi_major) return differ("abi_major");
+  if (table.host_minor_needed != note.host_minor_needed) return differ("host_minor_needed");
+  if (table.features_needed != note.features_needed) return differ("features_needed");
+  if (!table.name || std::string_view(table.name, table.name_size) != note.name) return differ("name");
+  if (table.reserved0) return error(Code::incompatible, "its table's reserved0 is not 0");
+  const auto *bytes = reinterpret_cast<const unsigned char *>(&table);
+  if (table.struct_size > max_table_bytes)
+    return error(Code::incompatible, "its table's struct_size is ", table.struct_size, "; set it to ",
+                 sizeof(kiln_plugin), ", the struct's size");
+  for (size_t i = sizeof(kiln_plugin); i < table.struct_size; i++)
+    if (bytes[i])
+      return error(Code::incompatible, "its table sets a field that this version does not know (byte ", i, " of ",
+                   table.struct_size, ")");
   if (!table.setup) return error(Code::incompatible, "its table has no setup");
   return {};
 }
@@ -79,13 +94,18 @@ Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln
   return plugin;
 }
 
-Plugin::~Plugin() {
-  if (!is_set_up_ || !library_.table->teardown) return;
+Status Plugin::tear_down() {
+  if (!std::exchange(is_set_up_, false) || !library_.table->teardown) return {};
   try {
     const HostFloats floats;
     library_.table->teardown(state_);
-  } catch (...) {  // a plugin's failure to clean up is not the host's
+  } catch (const std::exception &exception) {
+    return error(Code::plugin_failed, "teardown of plugin '", library_.name,
+                 "' threw an exception: ", printable(exception.what()));
+  } catch (...) {
+    return error(Code::plugin_failed, "teardown of plugin '", library_.name, "' threw an exception");
   }
+  return {};
 }
 
 }  // namespace kiln

@@ -33,7 +33,9 @@ class Plugin {
   explicit Plugin(PluginLibrary library) : library_(std::move(library)) {}
   Plugin(const Plugin &) = delete;
   Plugin &operator=(const Plugin &) = delete;
-  ~Plugin();
+  ~Plugin() { (void)tear_down(); }
+  // Once, if setup succeeded. code plugin_failed: it threw.
+  Status tear_down();
   const PluginLibrary &library() const { return library_; }
 
  private:

@@ -104,6 +104,14 @@ void write_guards(const FixedSizes &sizes, JsonWriter &json) {
   json.end_list();
 }
 
+// Left out when there are none.
+void write_texts(std::string_view name, const std::vector<std::string> &texts, JsonWriter &json) {
+  if (texts.empty()) return;
+  json.key(name).begin_list();
+  for (const std::string &text : texts) json.value(text);
+  json.end_list();
+}
+
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
   json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
@@ -125,9 +133,13 @@ std::string to_json(const CompileReport &report) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage);
     json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
     json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    if (pass.clones) json.member("clones", pass.clones);
+    write_texts("notes", pass.notes, json);
+    write_texts("warnings", pass.warnings, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
+  write_texts("warnings", report.warnings, json);
   write_stages(report.stages, json);
   json.key("pieces").begin_list();
   uint64_t compiled = 0;

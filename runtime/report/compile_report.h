@@ -46,7 +46,8 @@ struct CompileReport {
   std::string reason;
   Digest key;  // zero: bypassed or cache off
   std::vector<PassRun> passes;
-  std::vector<StageDigest> stages;  // those that the compile came through; "piece": of a piece as it was cut out
+  std::vector<std::string> warnings;  // that this compile gave rise to
+  std::vector<StageDigest> stages;    // those that the compile came through; "piece": of a piece as it was cut out
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
   uint32_t materialised = 0;                             // kernel::Fused; on a HIT 0, for nothing is fused
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
@@ -62,10 +63,11 @@ struct CompileReport {
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...}], "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or
-//  "lookup" and "reason"}], "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" |
-//  "later", and of one that is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}],
-//  "made": provenance_json()}
+//  "stage", "rewrites", ...; "clones", "notes", "warnings" where there are some}], "warnings" where there are some,
+//  "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
+//  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
+//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
+//  provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<Image> device_kernels(const Artifact &artifact);

@@ -25,7 +25,10 @@ void write_report(const Pass &pass, JsonWriter &json) {
   json.member("identity", pass.built_in() ? "build" : !pass.uuid ? "none" : pass.file ? "uuid and file" : "uuid");
   json.key("options").begin_object();
   for (const auto &[name, value] : pass.options) json.member(name, value.text());
-  json.end_object().end_object();
+  json.end_object().key("option_kinds").begin_list();
+  for (const auto &[name, value] : pass.options)
+    json.begin_object().member("name", name).member("kind", name_of(value.kind())).end_object();
+  json.end_list().end_object();
 }
 
 }  // namespace kiln

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// An object: name, plugin, stage, timing, priority, version, uuid, identity, options.
+// An object: name, plugin, stage, timing, priority, version, uuid, identity, options, option_kinds.
 void write_report(const Pass &pass, JsonWriter &json);
 
 }  // namespace kiln

@@ -108,9 +108,11 @@ KILN_EXPORT kiln_error *kiln_value_strides(const kiln_graph *graph, kiln_value v
 /* The value whose storage this one is a view of, or 0. */
 KILN_EXPORT kiln_value kiln_value_view_of(const kiln_graph *graph, kiln_value value);
 
-/* ---- edits. One thread at a time. An edit that is destroyed without finish changes nothing. */
+/* ---- edits. One thread at a time: KILN_BUSY for a change while another thread makes one. An edit that is destroyed
+ * without finish changes nothing. */
 
-/* Begins an edit: from a copy of `from`, or empty when it is NULL. The caller owns *out. */
+/* Begins an edit: from a copy of `from` (of the view of an edit: as it stands, without what nothing uses), or empty
+ * when it is NULL. Nodes keep their numbers. The caller owns *out. */
 KILN_EXPORT kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_edit **out);
 /* The graph as it stands. View of `edit`: not to be destroyed; it follows every change. NULL for a wrong handle. */
 KILN_EXPORT const kiln_graph *kiln_edit_view(const kiln_edit *edit);
@@ -160,9 +162,11 @@ KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, cons
 /* Opens a scope: nodes that are added inside it get these annotations (inner scopes win). count 0 closes the innermost
  * scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends with one open has failed. */
 KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
-/* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. A node that this
- * edit added inherits the annotations of what it replaces; two different values of one name are an error. In the
- * finished graph so do the nodes that it was made of: those that were added after the replaced node, down to others
+/* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. `to` may be what
+ * `from` was made of: where an output of a pass's graph would then share storage with an input, a parameter, a constant
+ * or another output, and did not before, the host puts a `clone` before it ("passes.N.clones" of the report). A node
+ * that this edit added inherits the annotations of what it replaces; two different values of one name are an error. In
+ * the finished graph so do the nodes that it was made of: those that were added after the replaced node, down to others
  * that replace something; each by the first replacement that it is part of. What is set on a node wins. */
 KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
 /* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... One whose name was
@@ -184,7 +188,10 @@ KILN_EXPORT kiln_error *kiln_edit_finish(kiln_edit *edit, kiln_graph **out);
 /* With its view. Finished graphs live on. Does nothing to a pass's own edit. */
 KILN_EXPORT void kiln_edit_destroy(kiln_edit *edit);
 
-/* ---- inside a pass: valid until run() or fingerprint() returns, on its thread */
+/* ---- inside a pass: valid until run() or fingerprint() returns, on its thread. On another thread and afterwards what
+ * they give is refused (KILN_INVALID_ARGUMENT; 0 or NULL where there is no error). About every 20 ms a call asks the
+ * host's event callback; when that cancels, it and all later ones of the pass answer KILN_CANCELLED, and so does the
+ * compile, whatever the pass returns. */
 
 /* The edit of the graph that the pass works on. The host's: not to be destroyed. NULL inside fingerprint. */
 KILN_EXPORT kiln_edit *kiln_pass_edit(kiln_pass_call *call);
@@ -197,8 +204,14 @@ KILN_EXPORT kiln_error *kiln_pass_fingerprint_add(kiln_pass_call *call, const vo
 /* Takes over `graph` (on success), which becomes the pass's result in place of its edit. Same signature, or the pass
  * fails. */
 KILN_EXPORT kiln_error *kiln_pass_replace_graph(kiln_pass_call *call, kiln_graph *graph);
-/* Required at the end of a run that succeeded; `rewrites` counts what was changed, for the report. */
+/* Required once, at the end of a run that succeeded; `rewrites` counts what was changed, for the report. After it the
+ * pass changes nothing more: KILN_INVALID_ARGUMENT. */
 KILN_EXPORT kiln_error *kiln_pass_done(kiln_pass_call *call, uint64_t rewrites);
+/* Tells one line of UTF-8 to whoever compiles: it is in the compile's report ("passes.N.notes") and, with the pass's
+ * name before it, an event of kind KILN_EVENT_PROGRESS. KILN_CANCELLED when the host cancels there. Inside run only. */
+KILN_EXPORT kiln_error *kiln_pass_note(kiln_pass_call *call, const char *text, uint64_t text_size);
+/* The same of what is likely not meant: "passes.N.warnings", and KILN_EVENT_WARNING. */
+KILN_EXPORT kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, uint64_t text_size);
 
 #ifdef __cplusplus
 }

@@ -113,16 +113,16 @@ KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const k
                                             kiln_context **out);
 /* Waits for background work (saves, entries that were asked for) and runs the destroy callbacks of passes, plugins and
  * sink here; those that a compile on another thread still uses run when it ends. Reports saves to the cache that
- * failed: the context is closed all the same. A closed context refuses new compiles; what was compiled still runs. A
- * second close does nothing. */
+ * failed, and destroy callbacks that threw: the context is closed all the same. A closed context refuses new compiles;
+ * what was compiled still runs. A second close does nothing. */
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
 /* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin" (""
  * when built in), "stage", "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in,
- * "none", "uuid", "uuid and file"), "options"}], "plugins": [{"name", "path", "digest"}], "handles": {"live",
- * "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed
- * yet. */
+ * "none", "uuid", "uuid and file"), "options", "option_kinds": [{"name", "kind"}]}], "plugins": [{"name", "path",
+ * "digest"}], "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from
+ * this context and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -198,7 +198,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
  * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
  * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the graph that it
- * made; of stage lower, of its regions'; "": it ran on none)}], "stages": [{"stage", "digest"}] (of the graph behind
+ * made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see kiln_edit_replace),
+ * "notes", "warnings"}], "warnings" (of the compile, if any), "stages": [{"stage", "digest"}] (of the graph behind
  * each stage of passes; of lower, once it is decomposed), "kernels_compiled", "kernels_from_cache", "kernels_distinct",
  * "launches" (of all kernels in a call and its preparation), "materialised" (tensors that are in memory only because
  * kernels would have grown too large without: copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases":

@@ -118,6 +118,8 @@ typedef struct kiln_host_pass {
   kiln_error *(*fingerprint_add)(kiln_pass_call *call, const void *bytes, uint64_t size);
   kiln_error *(*replace_graph)(kiln_pass_call *call, kiln_graph *graph);
   kiln_error *(*done)(kiln_pass_call *call, uint64_t rewrites);
+  kiln_error *(*note)(kiln_pass_call *call, const char *text, uint64_t text_size);
+  kiln_error *(*warn)(kiln_pass_call *call, const char *text, uint64_t text_size);
 } kiln_host_pass;
 
 /* What only a plugin may call, and only inside its setup. */

@@ -124,7 +124,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_PASS_ANY_THREAD 2u    /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
 
 /* ---- events */
-/* The compile enters the named phase; "in flight", told every 20 ms: it waits for another of the same graph. */
+/* The compile enters the named phase, or a pass ("post_grad: pass 'fuse' of costs"), is inside one that calls the host
+ * ("inside pass 'fuse' of costs", told about every 20 ms), or a pass tells something (kiln_pass_note); "in flight",
+ * told every 20 ms: it waits for another of the same graph. */
 #define KILN_EVENT_PROGRESS 1u
 #define KILN_EVENT_WARNING 2u /* something went wrong, or is likely not meant, that did not fail the call */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
@@ -203,7 +205,7 @@ typedef void (*kiln_destroy_fn)(void *user);
  * A pass of stage lower runs on what is compiled together, before Kiln decomposes it: under mode "all" on the whole
  * graph, else on each region (option "mode"), equal ones once; not on nodes that fall back. Calls have been inlined,
  * and marks are gone from a region that was cut out. Its inputs and outputs have names of their own, and symbols may
- * be bound by inputs that it does not have: an edit that begins from a copy of such a graph cannot be finished.
+ * be bound by inputs that it does not have: only an edit that begins from the pass's own view can be finished.
  *
  * What a pass with an identity makes is cached, so it must follow from what is in the key: the graph, the identity
  * (version and options included), and what `fingerprint` adds. A pass can read more than that. Not in the key are the
