@@ -59,7 +59,7 @@ std::optional<Shifted> match_shifted(const Rewriter &graph, const Ops &ops, kiln
 bool fits_last_dim(const Rewriter &graph, kiln_value weight, kiln_value x) {
   const std::vector<kiln_dim> own = graph.dims(weight), dims = graph.dims(x);
   if (own.size() != 1 || dims.empty()) return false;
-  return own[0].value == dims.back().value && own[0].expr == dims.back().expr;
+  return Rewriter::same(own[0], dims.back());
 }
 
 struct Match {

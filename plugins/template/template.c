@@ -33,6 +33,8 @@ static kiln_error *rewrite_node(const kiln_host *host, kiln_edit *edit, kiln_op 
   if (host->node->op(graph, node_of(inner)) != neg) return NULL;
   const kiln_value x = host->node->input(graph, node_of(inner), 0);
   *changed += 1;
+  /* Where an output would become x itself, or a view of x, the host puts a clone before it: outputs have storage of
+   * their own. The pass need not look. */
   return host->edit->replace(edit, node << 32, x); /* what nothing uses any more is dropped by the host */
 }
 
