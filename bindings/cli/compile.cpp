@@ -13,6 +13,7 @@ namespace {
 constexpr Flag flags[] = {
     {"--output", "ARTIFACT", "the file to write", false, "-o"},
     plugin_flag,
+    plugin_option_flag,
     backend_flag,
     cpu_flag,
     arch_flag,
@@ -59,7 +60,12 @@ int run(const Args &args) {
 }  // namespace
 
 const Command compile_command{
-    "compile", "GRAPH -o ARTIFACT", "Compiles a graph into an artifact, which runs without a compiler.", 1, 1, flags,
+    "compile",
+    "GRAPH -o ARTIFACT",
+    "Compiles a graph into an artifact, which runs without a compiler. The cache is not used.",
+    1,
+    1,
+    flags,
     run};
 
 }  // namespace kiln::cli

@@ -10,7 +10,10 @@ std::string described(const kiln_error *error) {
   kiln_text message = {};
   kiln_error_message(error, &message);
   std::string text(view(message));
-  if (const kiln_error *cause = kiln_error_cause(error)) text += ": " + described(cause);
+  if (const kiln_error *cause = kiln_error_cause(error)) {
+    const std::string below = described(cause);
+    if (!text.ends_with(below)) text += ": " + below;  // Kiln's own messages have their cause in them
+  }
   return text;
 }
 

@@ -16,6 +16,7 @@ constexpr Flag flags[] = {
     {"--asm", "", "the machine code of its kernels"},
     {"--cuda", "", "the CUDA C++ of its kernels; needs neither a GPU nor NVRTC"},
     plugin_flag,
+    plugin_option_flag,
     backend_flag,
     cpu_flag,
     arch_flag,

@@ -6,6 +6,7 @@
 
 #include "arrays.h"
 #include "commands.h"
+#include "compare.h"
 #include "session.h"
 #include "signature.h"
 #include "stats.h"
@@ -19,7 +20,9 @@ constexpr Flag flags[] = {
     {"--random", "SEED", "generate the inputs and weights that are not given"},
     {"--size", "SYMBOL=N", "the size of a symbolic dimension, for --random", true},
     {"--output", "NAME=F", "write an output, as F.npy or F.safetensors", true},
+    {"--compare", "reference", "run the reference backend, too, and print how far apart the outputs are"},
     plugin_flag,
+    plugin_option_flag,
     backend_flag,
     cpu_flag,
     arch_flag,
@@ -167,15 +170,48 @@ class Arrays {
   std::vector<const DLTensor *> all_;  // by slot
 };
 
-void show_outputs(kiln_call *call, const Args &args, const Signature &signature) {
-  std::map<std::string, std::string> files;
-  for (const auto &[name, path] : args.pairs("--output")) files[name] = path;
+std::vector<Array> outputs_of(kiln_call *call, const Signature &signature) {
+  std::vector<Array> outputs;
   auto index = static_cast<uint32_t>(signature.inputs.size() + signature.parameters.size());
   for (const Slot &slot : signature.outputs) {
     const DLTensor *tensor = nullptr;
     check(kiln_call_output(call, index++, &tensor));
-    const Array dense = Array::copy_of(*tensor, slot.name);  // whatever its strides
-    tensor = dense.tensor();
+    outputs.push_back(Array::copy_of(*tensor, slot.name));  // whatever its strides
+  }
+  return outputs;
+}
+
+// Prints how far each output is from what the reference makes of arrays of its own. Returns whether one is too far.
+bool is_beyond_reference(const std::vector<Array> &outputs, const Args &args, const Session &session,
+                         const Signature &signature, const Graph &graph) {
+  Options options;
+  options.set("backend", std::string_view("reference"));
+  const Compiled compiled = compile(session, graph, options);
+  const Arrays arrays(args, session, signature, graph);  // again: the first run may have written to its inputs
+  const Call call = make<Call>(kiln_call_create, compiled.executable.get());
+  arrays.bind(call.get());
+  check(kiln_call_run(call.get(), nullptr, 0, nullptr));
+  const std::vector<Array> expected = outputs_of(call.get(), signature);
+  bool is_beyond = false;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Difference found = difference_of(*outputs[i].tensor(), *expected[i].tensor());
+    char numbers[80];
+    std::snprintf(numbers, sizeof numbers, "%.3g, relative %.3g", found.absolute, found.relative);
+    std::string line = signature.outputs[i].name + "  differs from reference by " + numbers;
+    if (!found.where.empty()) line += " at " + found.where;
+    if (found.is_beyond) line += ", beyond the tolerance";
+    if (args.get(stats_flag.name) != "-") print(printable(line) + "\n");
+    is_beyond = is_beyond || found.is_beyond;
+  }
+  return is_beyond;
+}
+
+void show_outputs(const std::vector<Array> &outputs, const Args &args, const Signature &signature) {
+  std::map<std::string, std::string> files;
+  for (const auto &[name, path] : args.pairs("--output")) files[name] = path;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Slot &slot = signature.outputs[i];
+    const DLTensor *tensor = outputs[i].tensor();
     std::string line = slot.name + "  " + slot.dtype + " " + summary_of(*tensor);
     if (const auto file = files.find(slot.name); file != files.end()) {
       const kiln_text name = {slot.name.data(), slot.name.size()};
@@ -193,6 +229,10 @@ int run(const Args &args) {
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
   if (!subject.graph) refuse_compile_flags(args);
+  if (const auto with = args.get("--compare")) {
+    if (*with != "reference") throw Usage("--compare: '" + *with + "' is not reference");
+    if (!subject.graph) throw Usage("--compare applies to a graph; this is an artifact, compiled already");
+  }
   const Signature signature =
       signature_of(subject.graph ? report_of(kiln_graph_describe, subject.graph.get())
                                  : report_of(kiln_executable_describe, subject.executable.get()));
@@ -218,10 +258,11 @@ int run(const Args &args) {
   const Report call_report = report_of(kiln_call_report, call.get());
   stats.call_bytes = static_cast<uint64_t>(call_report.i64("memory_bytes"));
   stats.entry = call_report.text("entry");
-  show_outputs(call.get(), args, signature);
+  const std::vector<Array> outputs = outputs_of(call.get(), signature);
+  show_outputs(outputs, args, signature);
   stats.total_ms = watch.total();
   if (const auto file = args.get(stats_flag.name)) write_file(*file, json_of(stats));
-  return 0;
+  return args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph) ? 1 : 0;
 }
 
 }  // namespace

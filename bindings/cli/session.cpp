@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -77,10 +78,75 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   context_ = make<Context>(kiln_context_create, options.get(), &sink);
   const auto plugins = args.all(plugin_flag.name);
   plugins_.assign(plugins.begin(), plugins.end());
+  const auto plugin_options = args.all(plugin_option_flag.name);
+  plugin_options_.assign(plugin_options.begin(), plugin_options.end());
+  if (plugins_.empty() && !plugin_options_.empty()) throw Usage("--plugin-option is for what --plugin loads");
 }
 
+namespace {
+
+// The passes of a plugin's file, and for each option that is written PASS.OPTION=V, of those, its value.
+class PluginFile {
+ public:
+  explicit PluginFile(const std::string &path) : report_(report_of(kiln_plugin_inspect, path.data(), path.size())) {}
+
+  // Whether it has the pass; then `options` gets the value, of the kind of the default.
+  bool take(const std::string &text, Options &options) const {
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    for (size_t i = 0; i < report_.count("passes"); ++i) {
+      const std::string pass = report_.text(path_of("passes", i, "name"));
+      if (!name.starts_with(pass + ".")) continue;
+      const std::string option = name.substr(pass.size() + 1);
+      const std::string list = path_of("passes", i, "option_kinds");
+      for (size_t k = 0; k < report_.count(list); ++k)
+        if (report_.text(path_of(list, k, "name")) == option)
+          set(options, name, report_.text(path_of(list, k, "kind")), text.substr(equals + 1));
+      if (!known(list, option)) options.set(name, text.substr(equals + 1));  // the library names what there is
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  bool known(const std::string &list, const std::string &option) const {
+    for (size_t k = 0; k < report_.count(list); ++k)
+      if (report_.text(path_of(list, k, "name")) == option) return true;
+    return false;
+  }
+  static void set(Options &options, const std::string &name, const std::string &kind, const std::string &value) {
+    const std::string what = "--plugin-option " + name;
+    if (kind == "bool") {
+      if (value != "true" && value != "false") throw Usage(what + ": '" + value + "' is neither true nor false");
+      options.set(name, value == "true");
+    } else if (kind == "i64") {
+      options.set(name, to_integer(value, INT64_MIN, INT64_MAX, what));
+    } else if (kind == "text") {
+      options.set(name, value);
+    } else {
+      throw Usage(what + ": it is of kind " + kind + "; on the command line bool, i64 and text can be set");
+    }
+  }
+  const Report report_;
+};
+
+}  // namespace
+
 void Session::load_plugins() const {
-  for (const std::string &path : plugins_) check(kiln_plugin_load(context_.get(), path.data(), path.size(), nullptr));
+  std::set<std::string> left(plugin_options_.begin(), plugin_options_.end());
+  if (left.size() < plugin_options_.size()) throw Usage("--plugin-option: one is given twice");
+  for (const std::string &text : left)
+    if (text.find('=') == std::string::npos || text.find('.') > text.find('='))
+      throw Usage("--plugin-option: '" + text + "' is not PASS.OPTION=VALUE");
+  for (const std::string &path : plugins_) {
+    Options options;
+    if (!left.empty()) {
+      const PluginFile file(path);
+      std::erase_if(left, [&](const std::string &text) { return file.take(text, options); });
+    }
+    check(kiln_plugin_load(context_.get(), path.data(), path.size(), options.get()));
+  }
+  if (!left.empty()) throw Usage("--plugin-option: no plugin that is loaded has a pass for '" + *left.begin() + "'");
 }
 
 Session::~Session() = default;

@@ -12,6 +12,8 @@
 namespace kiln::cli {
 
 inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
+inline constexpr Flag plugin_option_flag{"--plugin-option", "PASS.OPTION=V",
+                                         "set an option of a pass of a plugin's; kiln plugin inspect lists them", true};
 inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference", "what runs the graph (cpu)"};
 inline constexpr Flag cpu_flag{
     "--cpu", "NAME", "generate code for x86-64, v3, v4 or these and more (v4+vnni-movbe; native: this machine)"};
@@ -45,7 +47,7 @@ class Session {
   explicit Session(const Args &args);
   ~Session();
 
-  // Loads what --plugin names: for graphs, which their passes may rewrite.
+  // Loads what --plugin names, with its --plugin-option: for graphs, which their passes may rewrite.
   void load_plugins() const;
 
   kiln_context *context() const { return context_.get(); }
@@ -53,7 +55,7 @@ class Session {
   void finish_progress() const;
 
  private:
-  std::vector<std::string> plugins_;
+  std::vector<std::string> plugins_, plugin_options_;
   std::unique_ptr<Progress> progress_;  // outlives the context, which calls it
   Context context_;
 };

@@ -2,7 +2,7 @@
 
 import json
 
-from harness import CHAIN, PLUGINS, Case, main
+from harness import BUILD, CHAIN, KILN, PLUGINS, Case, main
 
 FUSE, FOLD = PLUGINS / "fuse_rms_norm.so", PLUGINS / "fold_batch_norm.so"
 
@@ -42,6 +42,16 @@ class PassesTest(Case):
                          ["fuse_rms_norm", "fold_batch_norm"])
         self.assertRegex(self.kiln("passes", self.write_graph(CHAIN), *plugins),
                          r"\n  pass fuse_rms_norm +of fuse_rms_norm, version \S+, late, priority 0, uuid and file 6d1f8a52")
+
+    def test_compare_runs_the_reference_beside_what_the_passes_made(self):
+        words = ["run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--compare", "reference"]
+        told = self.call(KILN, *words, "--plugin", FUSE)
+        self.assertRegex(told.stdout, r"\n\S+  differs from reference by \S+, relative \S+")
+        self.assertIn("without pass 'fuse_rms_norm' of fuse_rms_norm", told.stderr)
+        wrong = BUILD / "test_plugins" / "author.so"  # it scales the outputs
+        self.assertIn(", beyond the tolerance\n", self.call(KILN, *words, "--plugin", wrong, code=1).stdout)
+        off = self.call(KILN, *words, "--plugin", wrong, "--plugin-option", "scale_outputs.on=false")
+        self.assertNotIn("beyond", off.stdout)
 
     def test_the_oracle_runs_no_pass(self):
         self.assertEqual(sum(self.stages("--plugin", FUSE, "--backend", "reference").values(), []), [])
