@@ -50,6 +50,18 @@ class InstallTest(Case):
         self.call("cmake", "--build", project / "build")
         self.assertEqual(self.call(project / "build" / "example").stdout, EXPECTED)
 
+    def test_the_docs_are_installed_and_the_pass_in_them_builds_and_runs(self):
+        docs = self.prefix / "share" / "doc" / "kiln"
+        self.assertIn('"kiln": 1', (docs / "graph-json.md").read_text())
+        code = re.search(r"```cpp\n(.*?)```", (docs / "write-a-pass.md").read_text(), re.DOTALL)[1]
+        (self.folder / "drop_neg.cpp").write_text(code)
+        plugin = self.folder / "drop_neg.so"
+        self.call("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
+                  *self.flags("--cflags"), self.folder / "drop_neg.cpp", "-o", plugin)
+        self.assertIn("pass drop_neg", self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
+        for installed in self.libdir.rglob("plugins/*.so"):
+            self.assertNotIn("RUNPATH", self.call("readelf", "-d", installed).stdout)
+
     def test_a_copy_of_the_plugin_template_builds_and_loads(self):
         project = self.folder / "template"
         shutil.copytree(SOURCE / "plugins" / "template", project)
