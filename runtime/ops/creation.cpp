@@ -84,11 +84,12 @@ const Op records[] = {
         c.body.yield(c.body.constant_bits(c.result.dtype, *filling(c.attrs, c.result.dtype)));
         return {};
       },
-      .reference = [](ReferenceContext &c) -> Status {
+      .reference = [](NativeContext &c) -> Status {
         const uint64_t number = *filling(c.attrs, c.results[0].dtype);
-        std::ranges::fill(c.results[0].f, std::bit_cast<double>(number));
-        std::ranges::fill(c.results[0].i, static_cast<int64_t>(number));
-        return {};
+        return dispatch(c.results[0], [&](auto zero) {
+          using T = decltype(zero);
+          return make_each<T>(c, [&](int64_t) { return std::bit_cast<T>(number); });
+        });
       },
       .gradient = takes_no_floats,
       .samples = samples_full}},
@@ -104,12 +105,8 @@ const Op records[] = {
         c.body.yield(c.body.convert(c.body.index(c.attr("value").dim()), c.result.dtype));
         return {};
       },
-      .reference = [](ReferenceContext &c) -> Status {
-        const int64_t value = c.attr("value").dim().integer();
-        if (c.results[0].is_float())
-          c.results[0].f[0] = static_cast<double>(value);
-        else
-          c.results[0].i[0] = value;
+      .reference = [](NativeContext &c) -> Status {
+        WriteAny(c.results[0]).set(0, c.attr("value").dim().integer());
         return {};
       },
       .gradient = takes_no_floats,
@@ -135,18 +132,12 @@ const Op records[] = {
         c.body.yield(c.body.convert(c.body.index(c.axis(dim)), c.result.dtype));
         return {};
       },
-      .reference = [](ReferenceContext &c) -> Status {
+      .reference = [](NativeContext &c) -> Status {
         RefTensor &y = c.results[0];
         std::vector<int64_t> strides(y.shape.size(), 0);
         strides[dim_of(c, strides.size())] = 1;
-        size_t k = 0;
-        walk<1>(y.shape, {strides}, [&](auto at) {
-          if (y.is_float())
-            y.f[k++] = static_cast<double>(at[0]);
-          else
-            y.i[k++] = at[0];
-        });
-        return {};
+        const WriteAny out(y);
+        return walk_in_ranges<1>(c, y.shape, {strides}, [&](size_t k, auto at) { out.set(k, at[0]); });
       },
       .gradient = takes_no_floats,
       .samples = samples_iota}},
@@ -161,10 +152,7 @@ const Op records[] = {
         c.body.yield(c.load(0));
         return {};
       },
-      .reference = [](ReferenceContext &c) -> Status {
-        copy_broadcast(*c.inputs[0], c.results[0]);
-        return {};
-      },
+      .reference = [](NativeContext &c) { return copy_broadcast(c, *c.inputs[0]); },
       .gradient = by_rule("x"),
       .samples =
           [](SampleSink &out) {
@@ -185,10 +173,7 @@ const Op records[] = {
         c.body.yield(c.load(1));
         return {};
       },
-      .reference = [](ReferenceContext &c) -> Status {
-        copy_broadcast(*c.inputs[1], c.results[0]);
-        return {};
-      },
+      .reference = [](NativeContext &c) { return copy_broadcast(c, *c.inputs[1]); },
       .gradient = by_rule("src"),
       .samples =
           [](SampleSink &out) {

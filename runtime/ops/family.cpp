@@ -167,10 +167,6 @@ AttrDef dim_attr(std::string_view doc, int64_t fallback) {
   return {.name = "dim", .doc = doc, .kind = AttrKind::i64, .fallback = fallback};
 }
 
-Status out_of_range(int64_t index, int64_t size) {
-  return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", size);
-}
-
 size_t normal_axis(int64_t axis, size_t rank) {
   int64_t normal = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   assert(normal >= 0 && normal <= static_cast<int64_t>(rank));
@@ -213,36 +209,6 @@ int both(kernel::BodyBuilder &body, int a, int b) {
   if (a < 0) return b;
   if (b < 0) return a;
   return body.op(kernel::Core::logical_and, a, b);
-}
-
-int64_t count_of(std::span<const int64_t> shape) {
-  int64_t count = 1;
-  for (int64_t dim : shape) count *= dim;
-  return count;
-}
-
-std::vector<int64_t> dense_strides(std::span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t step = 1;
-  for (size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
-  return strides;
-}
-
-std::vector<int64_t> broadcast_strides(std::span<const int64_t> from, std::span<const int64_t> to) {
-  std::vector<int64_t> dense = dense_strides(from), strides(to.size(), 0);
-  const size_t added = to.size() - from.size();
-  for (size_t d = 0; d < from.size(); ++d)
-    if (from[d] != 1) strides[added + d] = dense[d];
-  return strides;
-}
-
-void copy_broadcast(const RefTensor &from, RefTensor &to) {
-  dispatch(to, [&](auto zero) {
-    using T = decltype(zero);
-    T *out = elements<T>(to).data();
-    const T *in = elements<T>(from).data();
-    walk<1>(to.shape, {broadcast_strides(from.shape, to.shape)}, [&](auto at) { *out++ = in[at[0]]; });
-  });
 }
 
 }  // namespace kiln::ops

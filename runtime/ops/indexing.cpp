@@ -28,16 +28,6 @@ Status lower_gather(LowerContext &c) {
   return {};
 }
 
-// The first in order that is out of range is told.
-Status require_in_range(const ReferenceContext &c, const RefTensor &index, int64_t size) {
-  const ReadElements<int64_t> indices(index);
-  return c.for_ranges(index.size(), 1, [&](int64_t begin, int64_t end) -> Status {
-    for (int64_t k = begin; k < end; ++k)
-      if (const int64_t i = indices[static_cast<size_t>(k)]; i < 0 || i >= size) return out_of_range(i, size);
-    return {};
-  });
-}
-
 Status reference_gather(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];

@@ -123,7 +123,7 @@ class ReferenceKernel {
   constexpr ReferenceKernel(Status (*kernel)(NativeContext &)) : native_(kernel) {}
   template <class Lambda>
     requires std::is_class_v<Lambda>
-  constexpr ReferenceKernel(Lambda lambda) : wide_(lambda) {}
+  constexpr ReferenceKernel(Lambda lambda) : ReferenceKernel(+lambda) {}
   Status operator()(ReferenceContext &context) const;
   explicit operator bool() const { return wide_ || native_; }
   bool operator==(std::nullptr_t) const { return !*this; }
