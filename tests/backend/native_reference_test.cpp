@@ -10,27 +10,30 @@
 namespace kiln::testing {
 namespace {
 
-// The bytes of a tensor, with gaps, and a last dim that goes down in memory.
+// The bytes of a tensor, with gaps; every other dim, the last one too, goes down in memory. Or one that repeats what is
+// first along its last dim, which is there once.
 struct Scattered {
-  explicit Scattered(const TensorData &data) : shape(data.shape), strides(data.shape.size()) {
-    int64_t step = 2;
+  explicit Scattered(const TensorData &data, bool repeats = false) : strides(data.shape.size()) {
+    const std::vector<int64_t> &shape = data.shape;
+    int64_t step = 2, first = 0;
     for (size_t d = shape.size(); d-- > 0; step *= std::max<int64_t>(shape[d], 1) + 1) strides[d] = step;
     const auto size = static_cast<int64_t>(size_of(data.dtype));
     memory.resize(static_cast<size_t>((step + 1) * size), 0xa5);
-    if (!shape.empty() && data.element_count() > 0) {
-      first = strides.back() * (shape.back() - 1);
-      strides.back() = -strides.back();
-    }
-    for (int64_t k = 0; k < data.element_count(); ++k) {
+    for (size_t d = shape.size(); data.element_count() > 0 && d-- > 0;)
+      if ((shape.size() - d) % 2 == 1) {
+        first += strides[d] * (shape[d] - 1);
+        strides[d] = -strides[d];
+      }
+    if (repeats && !shape.empty()) strides.back() = 0;
+    for (int64_t k = data.element_count(); k-- > 0;) {
       int64_t at = first, rest = k;
       for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) at += rest % shape[d] * strides[d];
       std::memcpy(memory.data() + at * size, data.bytes.data() + k * size, static_cast<size_t>(size));
     }
     view = view_of(data.dtype, shape, strides, memory.data() + first * size);
   }
-  std::vector<int64_t> shape, strides;
+  std::vector<int64_t> strides;
   Bytes memory;
-  int64_t first = 0;
   RefTensor view;
 };
 
@@ -74,29 +77,45 @@ Result<std::vector<RefTensor>> run_native(const Case &c, const std::vector<Scatt
   return run_reference(*c.graph, pointers, nullptr, {}, nullptr, {}, {.native = true, .threads = std::move(threads)});
 }
 
-TEST(NativeReference, HasTheBitsOfWideStorageForEveryOpAndTypeOnAnyNumberOfThreads) {
+// How many results native storage and several threads have as wide storage does, which has `arguments`' values.
+int compare(const Case &c, const std::vector<Scattered> &arguments) {
+  Case same = c;
+  for (size_t k = 0; k < arguments.size(); ++k) same.arguments[k] = from_reference(arguments[k].view);
+  const Result<std::vector<RefTensor>> expected = run_wide(same);
   int compared = 0;
+  for (const ReferenceThreads &threads : {ReferenceThreads(), backwards}) {
+    const Result<std::vector<RefTensor>> got = run_native(c, arguments, threads);
+    EXPECT_EQ(got.status().message(), expected.status().message());
+    for (size_t k = 0; got.ok() && expected.ok() && k < expected->size(); ++k) {
+      EXPECT_TRUE((*got)[k].native && (*got)[k].f.empty() && (*got)[k].i.empty()) << "result " << k;
+      EXPECT_EQ((*got)[k].shape, (*expected)[k].shape);
+      EXPECT_EQ(from_reference((*got)[k]).bytes, from_reference((*expected)[k]).bytes) << "result " << k;
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+TEST(NativeReference, HasTheBitsOfWideStorageForEveryOpAndTypeOnAnyNumberOfThreads) {
+  int compared = 0, compared_repeated = 0;
   for (const Op *op : all_ops()) {
     const Result<std::vector<Case>> cases = all_cases_of(*op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
     for (const Case &c : *cases) {
       SCOPED_TRACE(c.name);
-      const Result<std::vector<RefTensor>> expected = run_wide(c);
-      ASSERT_TRUE(expected.ok()) << expected.status().message();
-      const std::vector<Scattered> arguments(c.arguments.begin(), c.arguments.end());
-      for (const ReferenceThreads &threads : {ReferenceThreads(), backwards}) {
-        const Result<std::vector<RefTensor>> got = run_native(c, arguments, threads);
-        ASSERT_TRUE(got.ok()) << got.status().message();
-        for (size_t k = 0; k < expected->size(); ++k) {
-          EXPECT_TRUE((*got)[k].native && (*got)[k].f.empty() && (*got)[k].i.empty()) << "result " << k;
-          EXPECT_EQ((*got)[k].shape, (*expected)[k].shape);
-          EXPECT_EQ(from_reference((*got)[k]).bytes, from_reference((*expected)[k]).bytes) << "result " << k;
-          ++compared;
-        }
+      std::vector<Scattered> arguments, repeated;
+      for (const TensorData &argument : c.arguments) {
+        arguments.emplace_back(argument);
+        repeated.emplace_back(argument, true);
       }
+      const int results = compare(c, arguments);
+      EXPECT_GT(results, 0);
+      compared += results;
+      compared_repeated += compare(c, repeated);
     }
   }
   EXPECT_GT(compared, 2000);
+  EXPECT_GT(compared_repeated, 2000);
 }
 
 Case case_of(std::string_view op, const std::vector<TensorData> &arguments, const AttrMap &attrs = {}) {
