@@ -108,19 +108,18 @@ Status decompose_unpool(DecomposeContext &c) {
   return g.give({scattered(g, "scatter", type, shape, c.node.inputs[1], x)});
 }
 
-Status reference_unpool(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &indices = *c.inputs[1];
+Status reference_unpool(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const int64_t pooled = std::max<int64_t>(count_of(std::span(x.shape).subspan(2)), 1);
   const int64_t plane = count_of(std::span(y.shape).subspan(2));
-  for (const int64_t i : indices.i)
-    if (i < 0 || i >= plane) return out_of_range(i, plane);
+  const ReadElements<int64_t> indices(*c.inputs[1]);
+  KILN_TRY(require_in_range(c, *c.inputs[1], plane));
   return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < x.size(); ++k) {
-      const int64_t to = k / pooled * plane + indices.i[static_cast<size_t>(k)];
-      elements<T>(y)[static_cast<size_t>(to)] = elements<T>(x)[static_cast<size_t>(k)];
-    }
+    const ReadElements<decltype(zero)> in(x);
+    const WriteElements<decltype(zero)> out(y);
+    for (int64_t k = 0; k < x.size(); ++k)  // in order: of those for one place the last stays
+      out.set(static_cast<size_t>(k / pooled * plane + indices[static_cast<size_t>(k)]), in[static_cast<size_t>(k)]);
     return {};
   });
 }

@@ -50,19 +50,13 @@ Status lower_concat(LowerContext &c) {
   return {};
 }
 
-Status reference_concat(ReferenceContext &c) {
+Status reference_concat(NativeContext &c) {
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
-  const std::vector<int64_t> strides = dense_strides(y.shape);
-  int64_t begin = 0;
+  Walk to{0, dense_strides(y.shape)};
   for (const RefTensor *x : c.inputs) {
-    dispatch(y, [&](auto zero) {
-      using T = decltype(zero);
-      const T *in = elements<T>(*x).data();
-      T *out = elements<T>(y).data() + begin * strides[dim];
-      walk<1>(x->shape, {strides}, [&](auto at) { out[at[0]] = *in++; });
-    });
-    begin += x->shape[dim];
+    KILN_TRY(copy_walked(c, x->shape, *x, {0, dense_strides(x->shape)}, y, to));
+    to.begin += x->shape[dim] * to.strides[dim];
   }
   return {};
 }
@@ -121,16 +115,16 @@ Status lower_pad(LowerContext &c) {
   return {};
 }
 
-Status reference_pad(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_pad(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> &low = c.attr("low").i64_list();
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
   const Around how = around(c.attrs);
   const uint64_t value = filling(c.attrs, y.dtype).value_or(0);
-  return dispatch(y, [&](auto zero) -> Status {
+  return dispatch(y, [&](auto zero) {
     using T = decltype(zero);
-    for (int64_t k = 0; k < y.size(); ++k) {
+    const ReadElements<T> in(x);
+    return make_each<T>(c, [&](int64_t k) {
       int64_t from = 0;
       bool is_inside = true;
       for (size_t d = 0; d < low.size(); ++d) {
@@ -142,13 +136,8 @@ Status reference_pad(ReferenceContext &c) {
         is_inside = is_inside && at >= 0 && at < size;
         from += at * strides[d];
       }
-      T &to = elements<T>(y)[static_cast<size_t>(k)];
-      if (is_inside)
-        to = elements<T>(x)[static_cast<size_t>(from)];
-      else
-        to = std::bit_cast<T>(value);
-    }
-    return {};
+      return is_inside ? in[static_cast<size_t>(from)] : std::bit_cast<T>(value);
+    });
   });
 }
 
@@ -179,18 +168,13 @@ Status decompose_split(DecomposeContext &c) {
   }
   return {};
 }
-Status reference_split(ReferenceContext &c) {
+Status reference_split(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
-  const std::vector<int64_t> strides = dense_strides(x.shape);
-  int64_t begin = 0;
+  Walk from{0, dense_strides(x.shape)};
   for (RefTensor &y : c.results) {
-    dispatch(y, [&](auto zero) {
-      using T = decltype(zero);
-      T *out = elements<T>(y).data();
-      walk<1>(y.shape, {strides}, [&](auto at) { *out++ = elements<T>(x)[static_cast<size_t>(begin + at[0])]; });
-    });
-    begin += y.shape[dim] * strides[dim];
+    KILN_TRY(copy_walked(c, y.shape, x, from, y, {0, dense_strides(y.shape)}));
+    from.begin += y.shape[dim] * from.strides[dim];
   }
   return {};
 }
@@ -221,19 +205,16 @@ Status decompose_stack(DecomposeContext &c) {
   c.results = {y};
   return {};
 }
-Status reference_stack(ReferenceContext &c) {
+Status reference_stack(NativeContext &c) {
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
-  std::vector<int64_t> strides = dense_strides(y.shape);
-  const int64_t step = strides[dim];
-  strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
-  for (size_t k = 0; k < c.inputs.size(); ++k)
-    dispatch(y, [&](auto zero) {
-      using T = decltype(zero);
-      const T *in = elements<T>(*c.inputs[k]).data();
-      T *out = elements<T>(y).data() + static_cast<int64_t>(k) * step;
-      walk<1>(c.inputs[k]->shape, {strides}, [&](auto at) { out[at[0]] = *in++; });
-    });
+  Walk to{0, dense_strides(y.shape)};
+  const int64_t step = to.strides[dim];
+  to.strides.erase(to.strides.begin() + static_cast<ptrdiff_t>(dim));
+  for (const RefTensor *x : c.inputs) {
+    KILN_TRY(copy_walked(c, x->shape, *x, {0, dense_strides(x->shape)}, y, to));
+    to.begin += step;
+  }
   return {};
 }
 

@@ -21,18 +21,16 @@ Status lower_triangle(LowerContext &c) {
   return {};
 }
 template <bool is_lower>
-Status reference_triangle(ReferenceContext &c) {
+Status reference_triangle(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
   const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back(), diagonal = diagonal_of(c.attrs);
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < y.size(); ++k) {
+  return dispatch(x, [&](auto zero) {
+    const ReadElements<decltype(zero)> in(x);
+    return make_each<decltype(zero)>(c, [&](int64_t k) {
       const int64_t row = k / columns % rows, column = k % columns;
       const bool keeps = is_lower ? column <= row + diagonal : column >= row + diagonal;
-      elements<T>(y)[static_cast<size_t>(k)] = keeps ? elements<T>(x)[static_cast<size_t>(k)] : T(0);
-    }
-    return {};
+      return keeps ? in[static_cast<size_t>(k)] : zero;
+    });
   });
 }
 Status infer_triangle(InferContext &c) {
@@ -59,19 +57,18 @@ Status lower_one_hot(LowerContext &c) {
   body.yield(body.convert(is_here, c.result.dtype));
   return {};
 }
-Status reference_one_hot(ReferenceContext &c) {
+Status reference_one_hot(NativeContext &c) {
   RefTensor &y = c.results[0];
   const int64_t classes = y.shape.back();
-  for (size_t k = 0; k < c.inputs[0]->i.size() && classes > 0; ++k) {
-    const int64_t index = c.inputs[0]->i[k];
-    if (index < 0 || index >= classes) return out_of_range(index, classes);
-    const auto at = static_cast<size_t>(static_cast<int64_t>(k) * classes + index);
-    if (y.is_float())
-      y.f[at] = 1;
-    else
-      y.i[at] = 1;
-  }
-  return {};
+  if (classes == 0) return {};
+  const ReadElements<int64_t> indices(*c.inputs[0]);
+  const WriteAny out(y);  // zeros until then
+  KILN_TRY(require_in_range(c, *c.inputs[0], classes));
+  return c.for_ranges(c.inputs[0]->size(), 1, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k)
+      out.set(static_cast<size_t>(k * classes + indices[static_cast<size_t>(k)]), 1);
+    return {};
+  });
 }
 
 void sample(SampleSink &out, const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes = {}) {

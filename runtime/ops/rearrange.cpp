@@ -21,21 +21,16 @@ Status lower_places(LowerContext &c) {
 }
 
 template <auto place>
-Status reference_places(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_places(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> strides = dense_strides(x.shape), result = dense_strides(y.shape);
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < y.size(); ++k) {
-      std::vector<int64_t> index;
-      for (size_t d = 0; d < y.shape.size(); ++d) index.push_back(k / result[d] % y.shape[d]);
-      place(c, std::span<const int64_t>(x.shape), index);
-      int64_t at = 0;
-      for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
-      elements<T>(y)[static_cast<size_t>(k)] = elements<T>(x)[static_cast<size_t>(at)];
-    }
-    return {};
+  return pick_each(c, x, [&](int64_t k) {
+    std::vector<int64_t> index;
+    for (size_t d = 0; d < y.shape.size(); ++d) index.push_back(k / result[d] % y.shape[d]);
+    place(c, std::span<const int64_t>(x.shape), index);
+    int64_t at = 0;
+    for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
+    return at;
   });
 }
 

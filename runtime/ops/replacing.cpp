@@ -23,17 +23,16 @@ Status decompose_masked_fill(DecomposeContext &c) {
   Composer g(c);
   return g.give({g("where", {c.node.inputs[1], c.node.inputs[2], c.node.inputs[0]})});
 }
-Status reference_masked_fill(ReferenceContext &c) {
+Status reference_masked_fill(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
-  return dispatch(x, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    size_t k = 0;
-    walk<1>(x.shape, {broadcast_strides(mask.shape, x.shape)}, [&](auto at) {
-      elements<T>(c.results[0])[k] =
-          mask.i[static_cast<size_t>(at[0])] ? elements<T>(*c.inputs[2])[0] : elements<T>(x)[k];
-      ++k;
+  const ReadElements<int64_t> masked(mask);
+  return dispatch(x, [&](auto zero) {
+    const ReadElements<decltype(zero)> in(x);
+    const auto value = ReadElements<decltype(zero)>(*c.inputs[2])[0];
+    const WriteElements<decltype(zero)> out(c.results[0]);
+    return walk_in_ranges<1>(c, x.shape, {broadcast_strides(mask.shape, x.shape)}, [&](size_t k, auto at) {
+      out.set(k, masked[static_cast<size_t>(at[0])] ? value : in[k]);
     });
-    return {};
   });
 }
 
@@ -86,28 +85,21 @@ Status lower_slice_scatter(LowerContext &c) {
   return {};
 }
 
-// x, with the part from element `begin` on in steps of `strides`.
-Status with_part(ReferenceContext &c, int64_t begin, const std::vector<int64_t> &strides) {
-  const RefTensor &x = *c.inputs[0], &part = *c.inputs[1];
-  RefTensor &y = c.results[0];
-  y.f = x.f;
-  y.i = x.i;
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    const T *in = elements<T>(part).data();
-    walk<1>(part.shape, {strides}, [&](auto at) { elements<T>(y)[static_cast<size_t>(begin + at[0])] = *in++; });
-    return {};
-  });
+// x, with the part where `to` walks.
+Status with_part(NativeContext &c, const Walk &to) {
+  const RefTensor &part = *c.inputs[1];
+  KILN_TRY(copy_broadcast(c, *c.inputs[0]));
+  return copy_walked(c, part.shape, part, {0, dense_strides(part.shape)}, c.results[0], to);
 }
 
-Status reference_slice_scatter(ReferenceContext &c) {
+Status reference_slice_scatter(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
   const int64_t start = from_the_end(c.attr("start").dim(), x.shape[dim]).integer();
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = start * strides[dim];
   if (c.inputs[1]->shape[dim] > 1) strides[dim] *= slice_step(c.attrs);
-  return with_part(c, begin, strides);
+  return with_part(c, {begin, strides});
 }
 
 Status infer_select_scatter(InferContext &c) {
@@ -130,13 +122,13 @@ Status decompose_select_scatter(DecomposeContext &c) {
   const ValueId part = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints({dim})}});
   return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
 }
-Status reference_select_scatter(ReferenceContext &c) {
+Status reference_select_scatter(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);
   const int64_t begin = from_the_end(c.attr("index").dim(), x.shape[dim]).integer() * strides[dim];
   strides.erase(strides.begin() + static_cast<ptrdiff_t>(dim));
-  return with_part(c, begin, strides);
+  return with_part(c, {begin, strides});
 }
 
 // ---- samples

@@ -46,21 +46,23 @@ Status decompose_shuffle(DecomposeContext &c) {
   return g.give({g("reshape", {g("permute", {parts}, {{"dims", order}})}, {{"shape", AttrValue(result)}})});
 }
 template <bool is_shuffle>
-Status reference_shuffle(ReferenceContext &c) {
+Status reference_shuffle(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &large = is_shuffle ? c.results[0] : x;
   const int64_t factor = c.attr("factor").i64(), height = large.shape[large.shape.size() - 2],
                 width = large.shape.back();
-  return dispatch(x, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < large.size(); ++k) {
-      const int64_t column = k % width, row = k / width % height, plane = k / width / height;  // of all leading dims
-      const int64_t block = row % factor * factor + column % factor;
-      const int64_t at =
-          ((plane * factor * factor + block) * (height / factor) + row / factor) * (width / factor) + column / factor;
-      elements<T>(c.results[0])[static_cast<size_t>(is_shuffle ? k : at)] =
-          elements<T>(x)[static_cast<size_t>(is_shuffle ? at : k)];
-    }
-    return {};
+  return dispatch(x, [&](auto zero) {
+    const ReadElements<decltype(zero)> in(x);
+    const WriteElements<decltype(zero)> out(c.results[0]);
+    return c.for_ranges(large.size(), 1, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t k = begin; k < end; ++k) {
+        const int64_t column = k % width, row = k / width % height, plane = k / width / height;  // of all leading dims
+        const int64_t block = row % factor * factor + column % factor;
+        const int64_t at =
+            ((plane * factor * factor + block) * (height / factor) + row / factor) * (width / factor) + column / factor;
+        out.set(static_cast<size_t>(is_shuffle ? k : at), in[static_cast<size_t>(is_shuffle ? at : k)]);
+      }
+      return {};
+    });
   });
 }
 
