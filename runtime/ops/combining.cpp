@@ -111,22 +111,7 @@ Writing writing_of(const ReferenceContext &c) {
   if (!c.op.find_attr("reduction")) return {Mode::add};
   return {reduction_of(c.attrs).mode, c.attr("include_self").boolean(), is_mean(c.attrs)};
 }
-Status reference_scatter_reduce(ReferenceContext &c) {
-  const RefTensor &source = *c.inputs[2];
-  const size_t dim = dim_of(c, source.shape.size());
-  KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], *c.inputs[1], source, dim));
-  return write_all(c, writing_of(c), source, moves.to, moves.from);
-}
-Status reference_index_add(ReferenceContext &c) {
-  const RefTensor &source = *c.inputs[2];
-  const size_t dim = dim_of(c, source.shape.size());
-  RefTensor index{.dtype = DType::i64, .shape = source.shape, .f = {}, .i = {}};
-  const int64_t step = dense_strides(source.shape)[dim];
-  for (int64_t k = 0; k < source.size(); ++k)
-    index.i.push_back(c.inputs[1]->i[static_cast<size_t>(k / step % source.shape[dim])]);
-  KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], index, source, dim));
-  return write_all(c, writing_of(c), source, moves.to, moves.from);
-}
+Status reference_along(NativeContext &c) { return write_along(c, writing_of(c)); }
 
 // ---- scatter_nd, scatter_nd_add
 
@@ -144,11 +129,14 @@ Status decompose_scatter_nd(DecomposeContext &c) {
   for (ValueId column : columns_of(c, g, c.node.inputs[1])) operands.push_back(column);
   return g.give({g(c.op.name == "scatter_nd" ? "index_put" : "index_put_add", operands)});
 }
-Status reference_scatter_nd(ReferenceContext &c) {
-  KILN_ASSIGN(const std::vector<int64_t> places, places_of_rows(*c.inputs[0], *c.inputs[1]));
-  std::vector<int64_t> from;
-  for (size_t k = 0; k < places.size(); ++k) from.push_back(static_cast<int64_t>(k));
-  return write_all(c, {c.op.name == "scatter_nd" ? Mode::plain : Mode::add}, *c.inputs[2], places, from);
+Status reference_scatter_nd(NativeContext &c) {
+  const RefTensor &source = *c.inputs[2];
+  const RowPlaces places(*c.inputs[0], *c.inputs[1]);
+  const Mode mode = c.op.name == "scatter_nd" ? Mode::plain : Mode::add;
+  return write_all(c, {mode}, source, source.size(), [&](int64_t k) -> Result<Move> {
+    KILN_ASSIGN(const int64_t to, places.at(k));
+    return Move{to, k};
+  });
 }
 
 // ---- embedding_bag
@@ -198,31 +186,34 @@ Status decompose_embedding_bag(DecomposeContext &c) {
   return g.give({g("div", {sum, divisor})});
 }
 
-Status reference_embedding_bag(ReferenceContext &c) {
+Status reference_embedding_bag(NativeContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const std::string &mode = c.attr("mode").text_value();
   const int64_t rows = weight.shape[0], columns = weight.shape[1], bags = c.results[0].shape[0];
+  const ReadElements<double> weights(weight);
+  const ReadElements<int64_t> indices(index), offsets(*c.inputs.back());
   std::vector<int64_t> lengths(static_cast<size_t>(bags), 0), begins;
-  if (c.inputs.size() > 2) begins = c.inputs[2]->i;
+  for (int64_t b = 0; c.inputs.size() > 2 && b < bags; ++b) begins.push_back(offsets[static_cast<size_t>(b)]);
   for (size_t b = 1; b < begins.size(); ++b) begins[b] = std::max(begins[b], begins[b - 1]);
   std::vector<long double> sums(static_cast<size_t>(bags * columns), 0);
   for (int64_t k = 0; k < index.size(); ++k) {
     int64_t bag = c.inputs.size() == 2 ? k / index.shape[1] : -1;
     for (const int64_t begin : begins) bag += begin <= k;
     if (bag < 0) return out_of_range(bag, bags);
-    const int64_t row = index.i[static_cast<size_t>(k)];
+    const int64_t row = indices[static_cast<size_t>(k)];
     if (row < 0 || row >= rows) return out_of_range(row, rows);
     const bool first = lengths[static_cast<size_t>(bag)]++ == 0;
     for (int64_t d = 0; d < columns; ++d) {
       long double &at = sums[static_cast<size_t>(bag * columns + d)];
-      const long double value = weight.f[static_cast<size_t>(row * columns + d)];
+      const long double value = weights[static_cast<size_t>(row * columns + d)];
       at = mode != "max" ? at + value : first ? value : larger(at, value);
     }
   }
   for (size_t k = 0; k < sums.size(); ++k) {
     const int64_t length = mode == "mean" ? std::max<int64_t>(lengths[k / static_cast<size_t>(columns)], 1) : 1;
-    c.results[0].f[k] = static_cast<double>(sums[k] / static_cast<long double>(length));
+    sums[k] /= static_cast<long double>(length);
   }
+  give_all(c.results[0], sums);
   return {};
 }
 
@@ -325,7 +316,7 @@ const Op records[] = {
       .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
       .infer = infer_scatter_reduce},
      {.decompose = decompose_scatter_reduce,
-      .reference = reference_scatter_reduce,
+      .reference = reference_along,
       .gradient = through_decomposition(),
       .samples = samples_scatter_reduce}},
     {{.name = "index_add",
@@ -337,7 +328,7 @@ const Op records[] = {
       .attrs = {dim_attr("the dim that index tells the place in")},
       .infer = infer_index_add},
      {.decompose = decompose_index_add,
-      .reference = reference_index_add,
+      .reference = reference_along,
       .gradient = through_decomposition(),
       .samples = samples_index_add}},
     {{.name = "index_reduce",
@@ -349,7 +340,7 @@ const Op records[] = {
       .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
       .infer = infer_index_reduce},
      {.decompose = decompose_index_reduce,
-      .reference = reference_index_add,
+      .reference = reference_along,
       .gradient = through_decomposition(),
       .samples = samples_index_reduce}},
     by_rows("scatter_nd",

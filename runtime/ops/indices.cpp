@@ -43,49 +43,75 @@ std::vector<Expr> broadcast_index(const Shape &dims, std::span<const Expr> axes)
   return index;
 }
 
-Result<PickedPlaces> picked_places(ReferenceContext &c, size_t first) {
+PickedPlaces::PickedPlaces(const ReferenceContext &c, size_t first) {
   const RefTensor &x = *c.inputs[0];
   std::vector<TensorType> types;
   for (const RefTensor *input : c.inputs)
     types.push_back(make_type(input->dtype, {input->shape.begin(), input->shape.end()}));
   const Picking picking = picking_of(c.attrs, types, first);
-  PickedPlaces picked;
-  for (const Dim &dim : picked_shape(types[0].dims, picking)) picked.shape.push_back(dim.integer());
-  const size_t end = picking.dim + picking.shape.size();
-  const std::vector<int64_t> shape(picked.shape.begin() + static_cast<ptrdiff_t>(picking.dim),
-                                   picked.shape.begin() + static_cast<ptrdiff_t>(end));
-  const std::vector<int64_t> strides = dense_strides(x.shape), own = dense_strides(picked.shape);
-  for (int64_t k = 0; k < count_of(picked.shape); ++k) {
-    int64_t place = 0;
-    for (size_t d = 0; d < picked.shape.size(); ++d)
-      if (d < picking.dim || d >= end)
-        place += k / own[d] % picked.shape[d] * strides[d < picking.dim ? d : d - picking.shape.size() + picking.count];
-    for (size_t i = 0; i < picking.count; ++i) {
-      const RefTensor &index = *c.inputs[first + i];
-      const std::vector<int64_t> in_index = broadcast_strides(index.shape, shape);
-      int64_t at = 0;
-      for (size_t d = 0; d < shape.size(); ++d) at += k / own[picking.dim + d] % shape[d] * in_index[d];
-      const int64_t value = index.i[static_cast<size_t>(at)], size = x.shape[picking.dim + i];
-      if (value < 0 || value >= size) return out_of_range(value, size);
-      place += value * strides[picking.dim + i];
-    }
-    picked.places.push_back(place);
+  dim_ = picking.dim;
+  picked_ = picking.shape.size();
+  for (const Dim &dim : picked_shape(types[0].dims, picking)) shape_.push_back(dim.integer());
+  own_ = dense_strides(shape_);
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  strides_ = strides;
+  strides_.erase(strides_.begin() + static_cast<ptrdiff_t>(dim_),
+                 strides_.begin() + static_cast<ptrdiff_t>(dim_ + picking.count));
+  strides_.insert(strides_.begin() + static_cast<ptrdiff_t>(dim_), picked_, 0);
+  for (size_t i = 0; i < picking.count; ++i) {
+    const RefTensor &index = *c.inputs[first + i];
+    indices_.push_back({ReadElements<int64_t>(index),
+                        broadcast_strides(index.shape, std::span(shape_).subspan(dim_, picked_)), x.shape[dim_ + i],
+                        strides[dim_ + i]});
   }
-  return picked;
 }
 
-Status write_all(ReferenceContext &c, const Writing &how, const RefTensor &source, std::span<const int64_t> to,
-                 std::span<const int64_t> from) {
-  std::vector<int64_t> counts(static_cast<size_t>(c.inputs[0]->size()), how.include_self ? 1 : 0);
-  return dispatch_wide(*c.inputs[0], [&](auto zero, auto wide) -> Status {
+Result<int64_t> PickedPlaces::at(int64_t k) const {
+  int64_t place = 0;
+  for (size_t d = 0; d < shape_.size(); ++d) place += k / own_[d] % shape_[d] * strides_[d];
+  for (const Index &index : indices_) {
+    int64_t at = 0;
+    for (size_t d = 0; d < picked_; ++d) at += k / own_[dim_ + d] % shape_[dim_ + d] * index.strides[d];
+    const int64_t value = index.elements[static_cast<size_t>(at)];
+    if (value < 0 || value >= index.size) return out_of_range(value, index.size);
+    place += value * index.step;
+  }
+  return place;
+}
+
+RowPlaces::RowPlaces(const RefTensor &x, const RefTensor &indices)
+    : shape_(x.shape),
+      strides_(dense_strides(x.shape)),
+      width_(indices.shape.back()),
+      row_(count_of(std::span(x.shape).subspan(static_cast<size_t>(width_)))),
+      indices_(indices) {}
+
+Result<int64_t> RowPlaces::at(int64_t k) const {
+  int64_t place = k % row_;
+  for (int64_t i = 0; i < width_; ++i) {
+    const int64_t value = indices_[static_cast<size_t>(k / row_ * width_ + i)], size = shape_[static_cast<size_t>(i)];
+    if (value < 0 || value >= size) return out_of_range(value, size);
+    place += value * strides_[static_cast<size_t>(i)];
+  }
+  return place;
+}
+
+Status write_all(const ReferenceContext &c, const Writing &how, const RefTensor &source, int64_t count,
+                 const std::function<Result<Move>(int64_t k)> &move) {
+  const RefTensor &x = *c.inputs[0];
+  std::vector<int64_t> counts(static_cast<size_t>(x.size()), how.include_self ? 1 : 0);
+  return dispatch_wide(x, [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
     using Wide = decltype(wide);
-    const std::span<const T> x = elements<T>(*c.inputs[0]);
-    std::vector<Wide> all(x.begin(), x.end());
-    for (size_t k = 0; k < to.size(); ++k) {
-      Wide &at = all[static_cast<size_t>(to[k])];
-      const Wide value = elements<T>(source)[static_cast<size_t>(from[k])];
-      const bool first = counts[static_cast<size_t>(to[k])]++ == 0;
+    const ReadElements<T> in(x), moved(source);
+    std::vector<Wide> all(counts.size());
+    for (size_t k = 0; k < all.size(); ++k) all[k] = in[k];
+    for (int64_t k = 0; k < count; ++k) {
+      KILN_ASSIGN(const Move to_make, move(k));
+      const auto to = static_cast<size_t>(to_make.to);
+      Wide &at = all[to];
+      const Wide value = moved[static_cast<size_t>(to_make.from)];
+      const bool first = counts[to]++ == 0;
       switch (first ? Mode::plain : how.mode) {
         case Mode::add:
           at = add(at, value);
@@ -105,8 +131,32 @@ Status write_all(ReferenceContext &c, const Writing &how, const RefTensor &sourc
     }
     for (size_t k = 0; how.mean && k < all.size(); ++k)
       all[k] = all[k] / static_cast<Wide>(std::max<int64_t>(counts[k], 1));
-    std::ranges::transform(all, elements<T>(c.results[0]).begin(), [](Wide value) { return static_cast<T>(value); });
+    give_all(c.results[0], all);
     return {};
+  });
+}
+
+Status write_along(const ReferenceContext &c, const Writing &how) {
+  const RefTensor &x = *c.inputs[0], &index = *c.inputs[1], &source = *c.inputs[2];
+  const size_t dim = dim_of(c, x.shape.size());
+  const bool is_vector = index.shape.size() != source.shape.size();
+  const std::vector<int64_t> &shape = is_vector ? source.shape : index.shape;
+  const std::vector<int64_t> own = dense_strides(shape), from = dense_strides(source.shape);
+  std::vector<int64_t> to = dense_strides(x.shape);
+  const int64_t step = to[dim];
+  to[dim] = 0;
+  const ReadElements<int64_t> indices(index);
+  return write_all(c, how, source, count_of(shape), [&](int64_t k) -> Result<Move> {
+    Move move{0, 0};
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int64_t at = k / own[d] % shape[d];
+      move.to += at * to[d];
+      move.from += at * from[d];
+    }
+    const int64_t i = indices[static_cast<size_t>(is_vector ? k / own[dim] % shape[dim] : k)];
+    if (i < 0 || i >= x.shape[dim]) return out_of_range(i, x.shape[dim]);
+    move.to += i * step;
+    return move;
   });
 }
 
@@ -133,23 +183,6 @@ Status infer_rows_of_indices(InferContext &c, size_t operand, Shape &shape) {
   return {};
 }
 
-Result<std::vector<int64_t>> places_of_rows(const RefTensor &x, const RefTensor &indices) {
-  const int64_t k = indices.shape.back();
-  const std::vector<int64_t> strides = dense_strides(x.shape);
-  const int64_t row = count_of(std::span(x.shape).subspan(static_cast<size_t>(k)));
-  std::vector<int64_t> places;
-  for (int64_t n = 0; row > 0 && n < indices.size(); n += k) {
-    int64_t place = 0;
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t value = indices.i[static_cast<size_t>(n + i)], size = x.shape[static_cast<size_t>(i)];
-      if (value < 0 || value >= size) return out_of_range(value, size);
-      place += value * strides[static_cast<size_t>(i)];
-    }
-    for (int64_t j = 0; j < row; ++j) places.push_back(place + j);
-  }
-  return places;
-}
-
 Status infer_scatter(InferContext &c) {
   const TensorType &x = c.inputs[0], &index = c.inputs[1], &source = c.inputs[2];
   KILN_TRY(require_rank(c, 1, x.rank()));
@@ -162,20 +195,6 @@ Status infer_scatter(InferContext &c) {
       KILN_TRY(require_at_most(c, index.dims[d], x.dims[d], str_cat("dim ", d, " of index <= dim ", d, " of x")));
   }
   return infer_same(c);
-}
-
-Result<Moves> moves_along(const RefTensor &x, const RefTensor &index, const RefTensor &source, size_t dim) {
-  std::vector<int64_t> to = dense_strides(x.shape);
-  const int64_t step = to[dim];
-  to[dim] = 0;
-  for (int64_t i : index.i)
-    if (i < 0 || i >= x.shape[dim]) return out_of_range(i, x.shape[dim]);
-  Moves moves;
-  walk<2>(index.shape, {to, dense_strides(source.shape)}, [&](auto at) {
-    moves.to.push_back(at[0] + index.i[moves.to.size()] * step);
-    moves.from.push_back(at[1]);
-  });
-  return moves;
 }
 
 }  // namespace kiln::ops

@@ -28,29 +28,50 @@ std::vector<Expr> broadcast_index(const Shape &dims, std::span<const Expr> axes)
 // Operand `operand`, [..., k], has a row of indices for the first k dims of x: the shape of what they pick.
 Status infer_rows_of_indices(InferContext &c, size_t operand, Shape &shape);
 std::vector<ValueId> columns_of(const DecomposeContext &c, Composer &g, ValueId indices);
-Result<std::vector<int64_t>> places_of_rows(const RefTensor &x, const RefTensor &indices);
 
-// For reference kernels: what is picked, and where each element of it lies in x.
-struct PickedPlaces {
-  std::vector<int64_t> shape, places;
+// ---- reference kernels: where element k of what is picked lies in x, or that an index is out of range
+class RowPlaces {
+ public:
+  RowPlaces(const RefTensor &x, const RefTensor &indices);
+  Result<int64_t> at(int64_t k) const;
+
+ private:
+  std::vector<int64_t> shape_, strides_;
+  int64_t width_, row_;  // of indices, and of what each picks
+  ReadElements<int64_t> indices_;
 };
-Result<PickedPlaces> picked_places(ReferenceContext &c, size_t first);
+class PickedPlaces {
+ public:
+  PickedPlaces(const ReferenceContext &c, size_t first);
+  const std::vector<int64_t> &shape() const { return shape_; }
+  Result<int64_t> at(int64_t k) const;
 
-// The result is operand 0 and then, for each k in order, element from[k] of `source` put to element to[k], or combined
-// with it. Not `include_self`: the first that comes to an element takes its place. `mean`: what was added up is divided
-// by how many there were.
+ private:
+  struct Index {
+    ReadElements<int64_t> elements;
+    std::vector<int64_t> strides;  // at the dims that the indices are broadcast to
+    int64_t size, step;            // of the dim of x
+  };
+  std::vector<int64_t> shape_, own_, strides_;  // strides of x, 0 at the dims of indices
+  size_t dim_, picked_;                         // these dims
+  std::vector<Index> indices_;
+};
+
+// The result is operand 0 and then, for each k of `count` in order, an element of `source` put to one of it, or
+// combined with it. Not `include_self`: the first that comes to an element takes its place. `mean`: what was added up
+// is divided by how many there were.
 struct Writing {
   kernel::Store::Mode mode;
   bool include_self = true, mean = false;
 };
-Status write_all(ReferenceContext &c, const Writing &how, const RefTensor &source, std::span<const int64_t> to,
-                 std::span<const int64_t> from);
-
-// Operands `index` and `source` of what writes at one index along the dim "dim": the places and elements of a point.
-struct Moves {
-  std::vector<int64_t> to, from;
+struct Move {
+  int64_t to, from;
 };
-Result<Moves> moves_along(const RefTensor &x, const RefTensor &index, const RefTensor &source, size_t dim);
+Status write_all(const ReferenceContext &c, const Writing &how, const RefTensor &source, int64_t count,
+                 const std::function<Result<Move>(int64_t k)> &move);
+// Operand 1 has an index along the dim "dim" for each element of operand 2, or for those of its first elements along
+// each dim. A vector: one for each along that dim.
+Status write_along(const ReferenceContext &c, const Writing &how);
 Status infer_scatter(InferContext &c);
 
 }  // namespace kiln::ops

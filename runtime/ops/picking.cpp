@@ -31,19 +31,9 @@ Status lower_index(LowerContext &c) {
   return {};
 }
 
-// Elements of x as the result.
-Status give_elements(ReferenceContext &c, std::span<const int64_t> places) {
-  return dispatch(*c.inputs[0], [&](auto zero) -> Status {
-    using T = decltype(zero);
-    std::ranges::transform(places, elements<T>(c.results[0]).begin(),
-                           [&](int64_t at) { return elements<T>(*c.inputs[0])[static_cast<size_t>(at)]; });
-    return {};
-  });
-}
-
-Status reference_index(ReferenceContext &c) {
-  KILN_ASSIGN(const PickedPlaces picked, picked_places(c, 1));
-  return give_elements(c, picked.places);
+Status reference_index(NativeContext &c) {
+  const PickedPlaces places(c, 1);
+  return pick_each(c, *c.inputs[0], [&](int64_t k) { return places.at(k); });
 }
 
 // ---- take_along
@@ -72,21 +62,25 @@ Status decompose_take_along(DecomposeContext &c) {
   return g.give({g("gather", {x, index}, {{"dim", static_cast<int64_t>(dim)}})});
 }
 
-Status reference_take_along(ReferenceContext &c) {
+Status reference_take_along(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   const std::vector<int64_t> &shape = c.results[0].shape;
   const size_t dim = dim_of(c, shape.size());
+  const std::vector<int64_t> own = dense_strides(shape), index_strides = broadcast_strides(index.shape, shape);
   std::vector<int64_t> strides = broadcast_strides(x.shape, shape);
   strides[dim] = 0;
-  std::vector<int64_t> places;
-  Status status;
-  walk<2>(shape, {strides, broadcast_strides(index.shape, shape)}, [&](auto at) {
-    const int64_t i = index.i[static_cast<size_t>(at[1])];
-    if (status.ok() && (i < 0 || i >= x.shape[dim])) status = out_of_range(i, x.shape[dim]);
-    places.push_back(at[0] + i * dense_strides(x.shape)[dim]);
+  const int64_t size = x.shape[dim], step = dense_strides(x.shape)[dim];
+  const ReadElements<int64_t> indices(index);
+  return pick_each(c, x, [&](int64_t k) -> Result<int64_t> {
+    int64_t from = 0, in_index = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      from += k / own[d] % shape[d] * strides[d];
+      in_index += k / own[d] % shape[d] * index_strides[d];
+    }
+    const int64_t i = indices[static_cast<size_t>(in_index)];
+    if (i < 0 || i >= size) return out_of_range(i, size);
+    return from + i * step;
   });
-  KILN_TRY(std::move(status));
-  return give_elements(c, places);
 }
 
 // ---- gather_nd
@@ -105,9 +99,9 @@ Status decompose_gather_nd(DecomposeContext &c) {
   return g.give({g("index", operands)});
 }
 
-Status reference_gather_nd(ReferenceContext &c) {
-  KILN_ASSIGN(const std::vector<int64_t> places, places_of_rows(*c.inputs[0], *c.inputs[1]));
-  return give_elements(c, places);
+Status reference_gather_nd(NativeContext &c) {
+  const RowPlaces places(*c.inputs[0], *c.inputs[1]);
+  return pick_each(c, *c.inputs[0], [&](int64_t k) { return places.at(k); });
 }
 
 // ---- reverse_sequence
@@ -136,18 +130,17 @@ Status lower_reverse_sequence(LowerContext &c) {
   return {};
 }
 
-Status reference_reverse_sequence(ReferenceContext &c) {
+Status reference_reverse_sequence(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), batch = normal_axis(c.attr("batch_dim").i64(), x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape);
-  std::vector<int64_t> places;
-  for (int64_t k = 0; k < x.size(); ++k) {
+  const ReadElements<int64_t> lengths(*c.inputs[1]);
+  return pick_each(c, x, [&](int64_t k) -> Result<int64_t> {
     const int64_t t = k / strides[dim] % x.shape[dim];
-    const int64_t length = c.inputs[1]->i[static_cast<size_t>(k / strides[batch] % x.shape[batch])];
+    const int64_t length = lengths[static_cast<size_t>(k / strides[batch] % x.shape[batch])];
     if (length > x.shape[dim]) return out_of_range(length - 1, x.shape[dim]);
-    places.push_back(t < length ? k + (length - 1 - 2 * t) * strides[dim] : k);
-  }
-  return give_elements(c, places);
+    return t < length ? k + (length - 1 - 2 * t) * strides[dim] : k;
+  });
 }
 
 // ---- samples

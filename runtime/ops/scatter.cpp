@@ -55,12 +55,7 @@ Status lower_scatter(LowerContext &c) {
   return {};
 }
 
-Status reference_scatter(ReferenceContext &c) {
-  const RefTensor &source = *c.inputs[2];
-  const size_t dim = dim_of(c, source.shape.size());
-  KILN_ASSIGN(const Moves moves, moves_along(*c.inputs[0], *c.inputs[1], source, dim));
-  return write_all(c, {mode_of(c.op)}, source, moves.to, moves.from);
-}
+Status reference_scatter(NativeContext &c) { return write_along(c, {mode_of(c.op)}); }
 
 // ---- index_put: at several indices, one for each of some dims that follow one another
 
@@ -94,13 +89,17 @@ Status lower_index_put(LowerContext &c) {
   return {};
 }
 
-Status reference_index_put(ReferenceContext &c) {
+Status reference_index_put(NativeContext &c) {
   const RefTensor &source = *c.inputs[1];
-  KILN_ASSIGN(const PickedPlaces picked, picked_places(c, 2));
-  const std::vector<int64_t> strides = broadcast_strides(source.shape, picked.shape);
-  std::vector<int64_t> from;
-  walk<1>(picked.shape, {strides}, [&](auto at) { from.push_back(at[0]); });
-  return write_all(c, {mode_of(c.op)}, source, picked.places, from);
+  const PickedPlaces places(c, 2);
+  const std::vector<int64_t> &shape = places.shape();
+  const std::vector<int64_t> own = dense_strides(shape), strides = broadcast_strides(source.shape, shape);
+  return write_all(c, {mode_of(c.op)}, source, count_of(shape), [&](int64_t k) -> Result<Move> {
+    Move move{0, 0};
+    KILN_ASSIGN(move.to, places.at(k));
+    for (size_t d = 0; d < shape.size(); ++d) move.from += k / own[d] % shape[d] * strides[d];
+    return move;
+  });
 }
 
 // ---- samples
