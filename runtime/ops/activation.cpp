@@ -60,18 +60,16 @@ Status decompose_gelu(DecomposeContext &c) {
   return {};
 }
 
-Status reference_gelu(ReferenceContext &c) {
-  const bool tanh = by_tanh(c.attr("approximate"));
-  return with_wide(c.results[0], [&](auto wide) -> Status {
-    using Wide = decltype(wide);
-    for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
-      const Wide x = c.inputs[0]->f[k];
-      const Wide curve = tanh ? std::tanh(std::sqrt(2 / std::numbers::pi_v<Wide>) * (x + Wide(0.044715) * x * x * x))
-                              : std::erf(x / std::numbers::sqrt2_v<Wide>);
-      c.results[0].f[k] = static_cast<double>(x / 2 * (1 + curve));
-    }
-    return {};
-  });
+constexpr auto gelu_by_tanh = [](ReferenceContext &, auto x) {
+  using Wide = decltype(x);
+  const Wide curve = std::tanh(std::sqrt(2 / std::numbers::pi_v<Wide>) * (x + Wide(0.044715) * x * x * x));
+  return x / 2 * (1 + curve);
+};
+constexpr auto gelu_by_erf = [](ReferenceContext &, auto x) {
+  return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<decltype(x)>));
+};
+Status reference_gelu(NativeContext &c) {
+  return by_tanh(c.attr("approximate")) ? reference_of_floats<gelu_by_tanh>(c) : reference_of_floats<gelu_by_erf>(c);
 }
 
 void samples_activation(SampleSink &out) {
@@ -92,13 +90,7 @@ const Op records[] = {
       .result_names = {"y"},
       .infer = infer_same},
      {.decompose = decompose_relu,
-      .reference = [](ReferenceContext &c) -> Status {
-        const RefTensor &x = *c.inputs[0];
-        for (size_t k = 0; k < x.f.size(); ++k) c.results[0].f[k] = larger(x.f[k], 0.0);
-        const bool is_signed = dtype_info(x.dtype).is_signed;
-        for (size_t k = 0; k < x.i.size(); ++k) c.results[0].i[k] = is_signed ? std::max<int64_t>(x.i[k], 0) : x.i[k];
-        return {};
-      },
+      .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return larger(x, decltype(x)(0)); }, In::own>,
       .gradient = by_rule("x"),
       .samples =
           [](SampleSink &out) {
@@ -112,15 +104,7 @@ const Op records[] = {
       .result_names = {"y"},
       .infer = infer_same},
      {.decompose = decompose_silu,
-      .reference = [](ReferenceContext &c) -> Status {
-        return with_wide(c.results[0], [&](auto wide) -> Status {
-          for (size_t k = 0; k < c.inputs[0]->f.size(); ++k) {
-            const decltype(wide) x = c.inputs[0]->f[k];
-            c.results[0].f[k] = static_cast<double>(x / (1 + std::exp(-x)));
-          }
-          return {};
-        });
-      },
+      .reference = reference_of_floats<[](ReferenceContext &, auto x) { return x / (1 + std::exp(-x)); }>,
       .gradient = through_decomposition(),
       .samples = samples_activation}},
 

@@ -77,17 +77,17 @@ Status infer_clamp(InferContext &c) {
   return infer_same(c);
 }
 
-Status reference_clamp(ReferenceContext &c) {
+Status reference_clamp(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const double low = c.attr("min").f64(), high = c.attr("max").f64();
-  for (size_t k = 0; k < x.f.size(); ++k) c.results[0].f[k] = smaller(larger(x.f[k], low), high);
-  return dispatch(x, [&](auto zero) -> Status {
+  return dispatch(x, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>)
-      for (size_t k = 0; k < x.i.size(); ++k)
-        elements<T>(c.results[0])[k] =
-            std::min(std::max(elements<T>(x)[k], T(to_integer(low, x.dtype))), T(to_integer(high, x.dtype)));
-    return {};
+    const auto bound = [&](const char *name) {
+      const double number = c.attr(name).f64();
+      return std::is_integral_v<T> ? static_cast<T>(to_integer(number, x.dtype)) : static_cast<T>(number);
+    };
+    const T low = bound("min"), high = bound("max");
+    const ReadElements<T> in(x);
+    return make_each<T>(c, [&](int64_t k) { return smaller(larger(in[static_cast<size_t>(k)], low), high); });
   });
 }
 

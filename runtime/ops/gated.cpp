@@ -31,19 +31,20 @@ Status lower_halves(LowerContext &c) {
 }
 
 template <auto function>
-Status reference_halves(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_halves(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
-  size_t inner = 1;
-  for (size_t d = dim; d < y.shape.size(); ++d) inner *= static_cast<size_t>(y.shape[d]);
-  return with_wide(x, [&](auto wide) -> Status {
+  const int64_t inner = count_of(std::span(y.shape).subspan(dim));
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
-    for (size_t k = 0; k < y.f.size(); ++k) {
-      const size_t first = k / inner * 2 * inner + k % inner;
-      y.f[k] = static_cast<double>(function(Wide(x.f[first]), Wide(x.f[first + inner])));
-    }
-    return {};
+    const ReadElements<double> in(x);
+    return make_each<double>(
+        c,
+        [&](int64_t k) {
+          const auto first = static_cast<size_t>(k / inner * 2 * inner + k % inner);
+          return function(Wide(in[first]), Wide(in[first + static_cast<size_t>(inner)]));
+        },
+        8);
   });
 }
 

@@ -62,14 +62,16 @@ Status lower_prelu(LowerContext &c) {
   c.body.yield(select(x > 0, x, x * slope).value());
   return {};
 }
-Status reference_prelu(ReferenceContext &c) {
+Status reference_prelu(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &slope = *c.inputs[1];
-  const size_t slopes = slope.f.size();
-  size_t inner = 1;
-  for (size_t d = 2; d < x.shape.size(); ++d) inner *= static_cast<size_t>(x.shape[d]);
-  for (size_t k = 0; k < x.f.size(); ++k)
-    c.results[0].f[k] = x.f[k] > 0 ? x.f[k] : x.f[k] * slope.f[slopes == 1 ? 0 : k / inner % slopes];
-  return {};
+  const int64_t slopes = slope.size();
+  int64_t inner = 1;
+  for (size_t d = 2; d < x.shape.size(); ++d) inner *= x.shape[d];
+  const ReadElements<double> in(x), by(slope);
+  return make_each<double>(c, [&](int64_t k) {
+    const double value = in[static_cast<size_t>(k)];
+    return value > 0 ? value : value * by[static_cast<size_t>(slopes == 1 ? 0 : k / inner % slopes)];
+  });
 }
 
 void samples_joint(SampleSink &out) {

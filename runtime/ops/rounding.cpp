@@ -58,14 +58,15 @@ Status lower_nan_to_num(LowerContext &c) {
   return {};
 }
 
-Status reference_nan_to_num(ReferenceContext &c) {
+Status reference_nan_to_num(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  c.results[0].i = x.i;
-  for (size_t k = 0; k < x.f.size(); ++k)
-    c.results[0].f[k] = std::isnan(x.f[k])   ? c.attr("nan").f64()
-                        : std::isinf(x.f[k]) ? stand_in(c.attr(x.f[k] > 0 ? "posinf" : "neginf").f64(), x.dtype)
-                                             : x.f[k];
-  return {};
+  if (!x.is_float()) return copy_broadcast(c, x);
+  const ReadElements<double> in(x);
+  return make_each<double>(c, [&](int64_t k) {
+    const double value = in[static_cast<size_t>(k)];
+    if (std::isnan(value)) return c.attr("nan").f64();
+    return std::isinf(value) ? stand_in(c.attr(value > 0 ? "posinf" : "neginf").f64(), x.dtype) : value;
+  });
 }
 
 void samples_questions(SampleSink &out) {
