@@ -53,19 +53,21 @@ Status decompose_bincount(DecomposeContext &c) {
   const ValueId numbers = g("iota", {}, {{"shape", AttrValue(Shape{c.attr("bins").dim()})}, {"dtype", type.dtype}});
   return g.give({g("sub", {compose_search(g, row, numbers, true), compose_search(g, row, numbers, false)})});
 }
-Status reference_bincount(ReferenceContext &c) {
-  const std::vector<int64_t> &x = c.inputs[0]->i;
+Status reference_bincount(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
   const bool weighted = c.inputs.size() > 1;
+  const ReadElements<int64_t> numbers(x);
   return dispatch_wide(c.results[0], [&](auto zero, auto wide) -> Status {
     using T = decltype(zero);
-    const std::span<T> y = elements<T>(c.results[0]);
-    std::vector<decltype(wide)> sums(y.size(), wide);
-    for (size_t k = 0; k < x.size(); ++k) {
-      if (x[k] < 0 || static_cast<uint64_t>(x[k]) >= y.size()) continue;
-      auto &sum = sums[static_cast<size_t>(x[k])];
-      sum = add<decltype(wide)>(sum, weighted ? elements<T>(*c.inputs[1])[k] : T(1));
+    const ReadElements<T> weights(*c.inputs.back());
+    std::vector<decltype(wide)> sums(static_cast<size_t>(c.results[0].size()), wide);
+    for (size_t k = 0; k < static_cast<size_t>(x.size()); ++k) {
+      const int64_t number = numbers[k];
+      if (number < 0 || static_cast<uint64_t>(number) >= sums.size()) continue;
+      auto &sum = sums[static_cast<size_t>(number)];
+      sum = add<decltype(wide)>(sum, weighted ? weights[k] : T(1));
     }
-    std::ranges::transform(sums, y.begin(), [](auto sum) { return static_cast<T>(sum); });
+    give_all(c.results[0], sums);
     return {};
   });
 }
@@ -154,14 +156,16 @@ Status decompose_histogram(DecomposeContext &c) {
   const ValueId above = g("slice", {before}, {{"dim", 0}, {"start", Dim(1)}, {"end", bins + 1}});
   return g.give({g("sub", {above, g("slice", {before}, {{"dim", 0}, {"end", bins}})})});
 }
-Status reference_histogram(ReferenceContext &c) {
+Status reference_histogram(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  std::vector<int64_t> &counts = c.results[0].i;
+  const ReadElements<double> in(x);
+  const auto size = static_cast<size_t>(x.size());
+  std::vector<int64_t> counts(static_cast<size_t>(c.results[0].size()));
   double min = c.attr("min").f64(), max = c.attr("max").f64();
   if (min == max) {
     min = infinity, max = -infinity;
-    for (const double value : x.f)
-      if (std::isfinite(value)) min = std::min(min, value), max = std::max(max, value);
+    for (size_t k = 0; k < size; ++k)
+      if (const double value = in[k]; std::isfinite(value)) min = std::min(min, value), max = std::max(max, value);
     if (min > max) min = max = 0;
     if (min == max) min -= 1, max += 1;
   }
@@ -171,12 +175,14 @@ Status reference_histogram(ReferenceContext &c) {
     return 2 * number > bins ? max - step * static_cast<double>(bins - number)
                              : min + step * static_cast<double>(number);
   };
-  for (const double value : x.f) {
+  for (size_t k = 0; k < size; ++k) {
+    const double value = in[k];
     if (!(min <= value && value <= max)) continue;
     int64_t bin = 0;
     while (bin + 1 < bins && edge(bin + 1) <= value) ++bin;
     ++counts[static_cast<size_t>(bin)];
   }
+  give_all(c.results[0], counts);
   return {};
 }
 void samples_histogram(SampleSink &out) {

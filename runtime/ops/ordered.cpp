@@ -1,5 +1,6 @@
 // Ops to which the order of elements along a dim matters: sorts, and searches in what is sorted.
 #include <numeric>
+#include <ranges>
 
 #include "runtime/ops/composer.h"
 #include "runtime/ops/family.h"
@@ -57,36 +58,35 @@ Status lower_sort(LowerContext &c) {
 
 // The indices of a line's elements in order. NaN is the largest.
 template <class T>
-std::vector<int64_t> order_of(std::span<const T> x, size_t first, size_t step, int64_t count, bool descending) {
-  const auto at = [&](int64_t j) { return x[first + static_cast<size_t>(j) * step]; };
+std::vector<int64_t> order_of(const std::vector<T> &line, bool descending) {
+  const auto at = [&](int64_t j) { return line[static_cast<size_t>(j)]; };
   const auto less = [](T a, T b) { return is_nan(b) ? !is_nan(a) : a < b; };
-  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::vector<int64_t> order(line.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   std::ranges::stable_sort(order,
                            [&](int64_t a, int64_t b) { return descending ? less(at(b), at(a)) : less(at(a), at(b)); });
   return order;
 }
 
-Status reference_sort(ReferenceContext &c) {
+Status reference_sort(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const std::vector<int64_t> &shape = c.results[0].shape;
+  const std::vector<int64_t> &shape = c.results[0].shape;  // of fewer elements along dim, perhaps
   const size_t dim = dim_of(c, shape.size()), step = step_along(x.shape, dim);
-  return dispatch(x, [&](auto zero) -> Status {
+  const WriteElements<int64_t> places(c.results.back());
+  return dispatch(x, [&](auto zero) {
     using T = decltype(zero);
-    const std::span<const T> in = elements<T>(x);
-    std::vector<size_t> firsts;
-    for_each_line(x.shape, dim, [&](size_t first) { firsts.push_back(first); });
-    size_t line = 0;
-    for_each_line(shape, dim, [&](size_t to) {
-      const size_t first = firsts[line++];
-      const std::vector<int64_t> order = order_of(in, first, step, x.shape[dim], is_descending(c.op, c.attrs));
+    const ReadElements<T> in(x);
+    const WriteElements<T> values(c.results[0]);
+    const auto sort = [&](size_t number, size_t to) {
+      const size_t first = number / step * step * static_cast<size_t>(x.shape[dim]) + number % step;
+      const std::vector<T> line = line_at(in, first, step, x.shape[dim]);
+      const std::vector<int64_t> order = order_of(line, is_descending(c.op, c.attrs));
       for (size_t j = 0; j < static_cast<size_t>(shape[dim]); ++j) {
-        c.results.back().i[to + j * step] = order[j];
-        if (c.results.size() > 1)
-          elements<T>(c.results[0])[to + j * step] = in[first + static_cast<size_t>(order[j]) * step];
+        places.set(to + j * step, order[j]);
+        if (c.results.size() > 1) values.set(to + j * step, line[static_cast<size_t>(order[j])]);
       }
-    });
-    return {};
+    };
+    return walk_lines(c, shape, dim, sort, 8);
   });
 }
 
@@ -141,23 +141,25 @@ Status decompose_median(DecomposeContext &c) {
   return give_ranked(c, g, median);
 }
 
-Status reference_ranked(ReferenceContext &c) {
+Status reference_ranked(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const bool is_median = !c.op.find_attr("k");
   const int64_t count = x.shape[dim], rank = is_median ? (count - 1) / 2 : c.attr("k").dim().integer() - 1;
-  return dispatch(x, [&](auto zero) -> Status {
+  const WriteElements<int64_t> places(c.results[1]);
+  return dispatch(x, [&](auto zero) {
     using T = decltype(zero);
-    const std::span<const T> in = elements<T>(x);
-    size_t k = 0;
-    for_each_line(x.shape, dim, [&](size_t first) {
-      int64_t at = order_of(in, first, step, count, false)[static_cast<size_t>(rank)];
+    const ReadElements<T> in(x);
+    const WriteElements<T> values(c.results[0]);
+    const auto pick = [&](size_t number, size_t first) {
+      const std::vector<T> line = line_at(in, first, step, count);
+      int64_t at = order_of(line, false)[static_cast<size_t>(rank)];
       for (int64_t j = count; is_median && j-- > 0;)
-        if (is_nan(in[first + static_cast<size_t>(j) * step])) at = j;
-      elements<T>(c.results[0])[k] = in[first + static_cast<size_t>(at) * step];
-      c.results[1].i[k++] = at;
-    });
-    return {};
+        if (is_nan(line[static_cast<size_t>(j)])) at = j;
+      values.set(number, line[static_cast<size_t>(at)]);
+      places.set(number, at);
+    };
+    return walk_lines(c, x.shape, dim, pick, 8);
   });
 }
 
@@ -256,24 +258,26 @@ Status lower_searchsorted(LowerContext &c) {
   return {};
 }
 
-Status reference_searchsorted(ReferenceContext &c) {
+Status reference_searchsorted(NativeContext &c) {
   const RefTensor &sorted = *c.inputs[0], &values = *c.inputs[1];
   const bool right = c.attr("right").boolean();
-  const auto count = static_cast<size_t>(sorted.shape.back());
-  const size_t per_row =
-      sorted.shape.size() == 1 ? values.i.size() + values.f.size() : static_cast<size_t>(values.shape.back());
-  return dispatch(values, [&](auto zero) -> Status {
+  const int64_t count = sorted.shape.back();
+  const int64_t per_row = sorted.shape.size() == 1 ? values.size() : values.shape.back();
+  return dispatch(values, [&](auto zero) {
     using T = decltype(zero);
+    const ReadElements<T> in(sorted), wanted(values);
     const auto before = [](T a, T b) { return is_nan(b) ? !is_nan(a) : a < b; };  // NaN comes last
-    std::vector<int64_t> &y = c.results[0].i;
-    for (size_t k = 0; k < y.size(); ++k) {
-      const auto row = elements<T>(sorted).subspan(k / per_row * count, count);
-      const T value = elements<T>(values)[k];
-      const auto end =
-          right ? std::ranges::upper_bound(row, value, before) : std::ranges::lower_bound(row, value, before);
-      y[k] = end - row.begin();
-    }
-    return {};
+    return make_each<int64_t>(
+        c,
+        [&](int64_t k) {
+          const auto at = [&](int64_t j) { return in[static_cast<size_t>(k / per_row * count + j)]; };
+          const T value = wanted[static_cast<size_t>(k)];
+          const auto places = std::views::iota(int64_t{0}, count);
+          const auto end = right ? std::ranges::upper_bound(places, value, before, at)
+                                 : std::ranges::lower_bound(places, value, before, at);
+          return end - places.begin();
+        },
+        8);
   });
 }
 

@@ -117,30 +117,29 @@ Status reference_mean(NativeContext &c) {
 
 // Of the first that is the largest or the smallest; a NaN is either.
 template <bool of_largest>
-Status reference_position(ReferenceContext &c) {
+Status reference_position(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results.back();
-  const size_t dim = dim_of(c, x.shape.size());
+  const WriteElements<int64_t> places(c.results.back());
   std::vector<bool> reduced(x.shape.size(), false);
-  reduced[dim] = true;
-  std::vector<int64_t> along(x.shape.size(), 0);
-  along[dim] = 1;
-  return dispatch(x, [&](auto zero) -> Status {
+  reduced[dim_of(c, x.shape.size())] = true;
+  return dispatch(x, [&](auto zero) {
     using T = decltype(zero);
-    const auto in = elements<T>(x);
-    std::vector<T> best(y.i.size());
-    size_t k = 0;
-    walk<2>(x.shape, {result_strides(x.shape, reduced), along}, [&](auto at) {
-      const T value = in[k++];
-      const auto to = static_cast<size_t>(at[0]);
-      const bool value_is_nan = is_nan(value), best_is_nan = is_nan(best[to]);
-      if (at[1] == 0 || (!best_is_nan && (value_is_nan || (of_largest ? value > best[to] : value < best[to])))) {
-        best[to] = value;
-        y.i[to] = at[1];
-      }
+    const ReadElements<T> in(x);
+    const WriteElements<T> values(c.results[0]);
+    return for_each_group(c, x.shape, reduced, [&](size_t result, auto each) {
+      T best = zero;
+      int64_t place = 0, number = 0;
+      each([&](size_t k) {
+        const T value = in[k];
+        if (number == 0 || (!is_nan(best) && (is_nan(value) || (of_largest ? value > best : value < best)))) {
+          best = value;
+          place = number;
+        }
+        ++number;
+      });
+      places.set(result, place);
+      if (c.results.size() > 1) values.set(result, best);
     });
-    if (c.results.size() > 1) std::ranges::copy(best, elements<T>(c.results[0]).begin());
-    return {};
   });
 }
 

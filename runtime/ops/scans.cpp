@@ -40,27 +40,26 @@ Status lower_accumulation(LowerContext &c) {
 }
 
 template <Core combine>
-Status reference_accumulation(ReferenceContext &c) {
+Status reference_accumulation(NativeContext &c) {
   constexpr bool sums = combine == Core::add;
   const bool exclusive = sums && c.attr("exclusive").boolean(), reverse = sums && c.attr("reverse").boolean();
-  const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size()), step = step_along(y.shape, dim),
                count = static_cast<size_t>(y.shape[dim]);
-  return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
+  return dispatch_wide(y, [&](auto zero, auto wide) {
     using T = decltype(zero);
     using Wide = decltype(wide);
-    const Converted<T> in(x, y.dtype);
-    for_each_line(y.shape, dim, [&](size_t first) {
+    const Converted<T> in(*c.inputs[0], y.dtype);
+    const WriteElements<T> out(y);
+    return walk_lines(c, y.shape, dim, [&](size_t, size_t first) {
       Wide total = sums ? 0 : 1;
       for (size_t j = 0; j < count; ++j) {
         const size_t k = first + (reverse ? count - 1 - j : j) * step;
         const Wide before = total, value = Wide(in[k]);
         total = sums ? add(before, value) : mul(before, value);
-        elements<T>(y)[k] = static_cast<T>(exclusive ? before : total);
+        out.set(k, static_cast<T>(exclusive ? before : total));
       }
     });
-    return {};
   });
 }
 
@@ -88,23 +87,28 @@ Status lower_running_extreme(LowerContext &c) {
 }
 
 template <bool of_largest>
-Status reference_running_extreme(ReferenceContext &c) {
+Status reference_running_extreme(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
-  return dispatch(x, [&](auto zero) -> Status {
+  const WriteElements<int64_t> places(c.results[1]);
+  return dispatch(x, [&](auto zero) {
     using T = decltype(zero);
-    const auto in = elements<T>(x);
-    const auto values = elements<T>(c.results[0]);
-    for_each_line(x.shape, dim, [&](size_t first) {
+    const ReadElements<T> in(x);
+    const WriteElements<T> values(c.results[0]);
+    return walk_lines(c, x.shape, dim, [&](size_t, size_t first) {
+      T held = in[first];
       int64_t best = 0;
       for (int64_t j = 0; j < x.shape[dim]; ++j) {
-        const T value = in[first + static_cast<size_t>(j) * step], held = in[first + static_cast<size_t>(best) * step];
-        if (is_nan(value) || (!is_nan(held) && (of_largest ? !(value < held) : !(held < value)))) best = j;
-        values[first + static_cast<size_t>(j) * step] = in[first + static_cast<size_t>(best) * step];
-        c.results[1].i[first + static_cast<size_t>(j) * step] = best;
+        const size_t k = first + static_cast<size_t>(j) * step;
+        const T value = in[k];
+        if (is_nan(value) || (!is_nan(held) && (of_largest ? !(value < held) : !(held < value)))) {
+          held = value;
+          best = j;
+        }
+        values.set(k, held);
+        places.set(k, best);
       }
     });
-    return {};
   });
 }
 
@@ -136,22 +140,23 @@ Status lower_logcumsumexp(LowerContext &c) {
   return {};
 }
 
-Status reference_logcumsumexp(ReferenceContext &c) {
+Status reference_logcumsumexp(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
-  return with_wide(x, [&](auto zero) -> Status {
+  const ReadElements<double> in(x);
+  const WriteElements<double> out(c.results[0]);
+  return with_wide(x, [&](auto zero) {
     using Wide = decltype(zero);
-    for_each_line(x.shape, dim, [&](size_t first) {
+    const auto scan = [&](size_t, size_t first) {
       Wide total = static_cast<Wide>(-infinity);
       for (size_t j = 0; j < static_cast<size_t>(x.shape[dim]); ++j) {
         const size_t k = first + j * step;
-        const Wide value = static_cast<Wide>(x.f[k]), high = larger(total, value), low = smaller(total, value);
+        const Wide value = static_cast<Wide>(in[k]), high = larger(total, value), low = smaller(total, value);
         total = std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
-        y.f[k] = static_cast<double>(total);
+        out.set(k, static_cast<double>(total));
       }
-    });
-    return {};
+    };
+    return walk_lines(c, x.shape, dim, scan, 8);
   });
 }
 
