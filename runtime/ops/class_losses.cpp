@@ -104,44 +104,52 @@ Status infer_cross_entropy(InferContext &c) {
 
 // Each target's classes, as `logarithms` (of the classes' elements, in place) makes them.
 template <auto logarithms>
-Status reference_classes(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &target = *c.inputs[1];
+Status reference_classes(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
   const size_t dim = x.shape.size() == 1 ? 0 : 1;
   const int64_t classes = x.shape[dim];
-  const std::vector<int64_t> strides = dense_strides(x.shape);
   std::vector<int64_t> outer = x.shape;
   outer[dim] = 1;
+  const std::vector<int64_t> strides = dense_strides(x.shape);
+  const auto step = static_cast<size_t>(strides[dim]);
+  const ReadElements<double> in(x), all_weights(*c.inputs.back());
+  const ReadElements<int64_t> target(*c.inputs[1]);
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
     const auto smoothing_at = c.attrs.find("label_smoothing");
     const Wide smoothing = smoothing_at == c.attrs.end() ? 0 : smoothing_at->second.f64();
-    const auto weight = [&](int64_t i) {
-      return c.inputs.size() > 2 ? Wide(c.inputs[2]->f[static_cast<size_t>(i)]) : 1;
-    };
-    std::vector<Wide> losses;
-    Wide weights = 0;
-    Status status;
-    walk<1>(outer, {strides}, [&](auto at) {
-      std::vector<Wide> row;
-      for (int64_t i = 0; i < classes; ++i) row.push_back(x.f[static_cast<size_t>(at[0] + i * strides[dim])]);
+    const auto weight = [&](int64_t i) { return c.inputs.size() > 2 ? Wide(all_weights[static_cast<size_t>(i)]) : 1; };
+    std::vector<Wide> losses(static_cast<size_t>(count_of(outer))), weights(losses.size());
+    const auto lose = [&](size_t number, size_t first) -> Status {
+      const int64_t index = target[number];
+      if (index == c.attr("ignore_index").i64()) return {};
+      if (index < 0 || index >= classes) return out_of_range(index, classes);
+      const std::vector<double> line = line_at(in, first, step, classes);
+      std::vector<Wide> row(line.begin(), line.end());
       logarithms(row);
-      const int64_t index = target.i[losses.size()];
-      Wide loss = 0;
-      if (index != c.attr("ignore_index").i64()) {
-        if (index < 0 || index >= classes) {
-          status = out_of_range(index, classes);
-          losses.push_back(0);
-          return;
-        }
-        for (int64_t i = 0; i < classes && smoothing > 0; ++i)
-          loss -= row[static_cast<size_t>(i)] * weight(i) * smoothing / static_cast<Wide>(classes);
-        loss -= row[static_cast<size_t>(index)] * weight(index) * (1 - smoothing);
-        weights += weight(index);
-      }
-      losses.push_back(loss);
-    });
-    KILN_TRY(std::move(status));
-    store_losses(c, losses, weights);
+      Wide &loss = losses[number];
+      for (int64_t i = 0; i < classes && smoothing > 0; ++i)
+        loss -= row[static_cast<size_t>(i)] * weight(i) * smoothing / static_cast<Wide>(classes);
+      loss -= row[static_cast<size_t>(index)] * weight(index) * (1 - smoothing);
+      weights[number] = weight(index);
+      return {};
+    };
+    KILN_TRY(c.for_ranges(count_of(outer), 8 * classes, [&](int64_t begin, int64_t end) {
+      Status status;
+      walk_range<1>(outer, {strides}, begin, end, [&](size_t number, auto at) {
+        if (status.ok()) status = lose(number, static_cast<size_t>(at[0]));
+      });
+      return status;
+    }));
+    const std::string &reduction = c.attr("reduction").text_value();
+    if (reduction == "none") {
+      give_all(c.results[0], losses);
+      return {};
+    }
+    Wide sum = 0, divisor = 0;
+    for (const Wide loss : losses) sum += loss;
+    for (const Wide each : weights) divisor += each;
+    WriteAny(c.results[0]).set(0, reduction == "sum" ? sum : sum / divisor);
     return {};
   });
 }

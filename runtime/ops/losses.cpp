@@ -83,53 +83,58 @@ Status decompose_bce_with_logits(DecomposeContext &c) {
   return give_reduced(c, g, loss);
 }
 
-std::vector<int64_t> broadcast_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
-  std::vector<int64_t> shape(std::max(a.size(), b.size()), 1);
-  for (const std::span<const int64_t> operand : {a, b})
-    for (size_t d = 0; d < operand.size(); ++d)
-      if (int64_t &dim = shape[shape.size() - operand.size() + d]; dim == 1) dim = operand[d];
-  return shape;
+// ---- reference kernels
+
+// A reference kernel of losses, each of which is loss(offsets) of walks over `shape`: themselves, their sum in order,
+// or their mean.
+template <class Wide, size_t N, class Loss>
+Status give_losses(const ReferenceContext &c, const std::vector<int64_t> &shape,
+                   const std::array<std::vector<int64_t>, N> &strides, Loss loss) {
+  const std::string &reduction = c.attr("reduction").text_value();
+  const WriteElements<double> out(c.results[0]);
+  if (reduction == "none")
+    return walk_in_ranges<N>(
+        c, shape, strides, [&](size_t k, const auto &at) { out.set(k, static_cast<double>(loss(at))); }, 8);
+  Wide sum = 0;
+  walk<N>(shape, strides, [&](const auto &at) { sum += loss(at); });
+  out.set(0, static_cast<double>(reduction == "sum" ? sum : sum / static_cast<Wide>(count_of(shape))));
+  return {};
 }
 
 // Of a function of the context and x and target: all elements' losses, then what "reduction" says.
 template <auto function>
-Status reference_loss(ReferenceContext &c) {
+Status reference_loss(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &t = *c.inputs[1];
   const std::vector<int64_t> shape = broadcast_shape(x.shape, t.shape);
-  return with_wide(x, [&](auto wide) -> Status {
+  const ReadElements<double> in(x), target(t);
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
-    std::vector<Wide> losses;
-    walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(t.shape, shape)}, [&](auto at) {
-      losses.push_back(function(c, Wide(x.f[static_cast<size_t>(at[0])]), Wide(t.f[static_cast<size_t>(at[1])])));
-    });
-    store_losses(c, losses, static_cast<Wide>(losses.size()));
-    return {};
+    return give_losses<Wide, 2>(
+        c, shape, {broadcast_strides(x.shape, shape), broadcast_strides(t.shape, shape)}, [&](const auto &at) {
+          return function(c, Wide(in[static_cast<size_t>(at[0])]), Wide(target[static_cast<size_t>(at[1])]));
+        });
   });
 }
 
 // Its further operands are weights; 1 where they are missing.
-Status reference_bce_with_logits(ReferenceContext &c) {
-  RefTensor one;
-  one.f = {1};
-  const RefTensor *operands[4];
+Status reference_bce_with_logits(NativeContext &c) {
+  const auto operand = [&](size_t k) -> const RefTensor & { return *c.inputs[k < c.inputs.size() ? k : 0]; };
   std::vector<int64_t> shape;
-  for (size_t k = 0; k < 4; ++k) {
-    operands[k] = k < c.inputs.size() ? c.inputs[k] : &one;
-    shape = broadcast_shape(shape, operands[k]->shape);
-  }
-  const auto strides = [&](size_t k) { return broadcast_strides(operands[k]->shape, shape); };
-  return with_wide(*c.inputs[0], [&](auto wide) -> Status {
+  for (const RefTensor *x : c.inputs) shape = broadcast_shape(shape, x->shape);
+  const auto strides = [&](size_t k) { return broadcast_strides(operand(k).shape, shape); };
+  const std::array elements = {ReadElements<double>(operand(0)), ReadElements<double>(operand(1)),
+                               ReadElements<double>(operand(2)), ReadElements<double>(operand(3))};
+  return with_wide(*c.inputs[0], [&](auto wide) {
     using Wide = decltype(wide);
-    std::vector<Wide> losses;
-    walk<4>(shape, {strides(0), strides(1), strides(2), strides(3)}, [&](auto at) {
-      const auto element = [&](size_t k) { return Wide(operands[k]->f[static_cast<size_t>(at[k])]); };
+    return give_losses<Wide, 4>(c, shape, {strides(0), strides(1), strides(2), strides(3)}, [&](const auto &at) {
+      const auto element = [&](size_t k) {
+        return k < c.inputs.size() ? Wide(elements[k][static_cast<size_t>(at[k])]) : Wide(1);
+      };
       const Wide x = element(0), t = element(1);
       const Wide log_sigmoid = smaller(x, Wide(0)) - std::log1p(std::exp(-std::abs(x)));
       const Wide rise = c.inputs.size() > 3 ? 1 + (element(3) - 1) * t : Wide(1);
-      losses.push_back(element(2) * ((1 - t) * x - rise * log_sigmoid));
+      return element(2) * ((1 - t) * x - rise * log_sigmoid);
     });
-    store_losses(c, losses, static_cast<Wide>(losses.size()));
-    return {};
   });
 }
 
