@@ -81,10 +81,13 @@ class RefScores {
 
  private:
   const ReferenceContext &c_;
+  ReadElements<double> q_, k_;
   const RefTensor *mask_;
+  ReadElements<double> mask_floats_;
+  ReadElements<int64_t> mask_integers_;
   std::vector<int64_t> mask_strides_;
   Reach reach_;
 };
-Status reference_attention(ReferenceContext &c);
+Status reference_attention(NativeContext &c);
 
 }  // namespace kiln::ops

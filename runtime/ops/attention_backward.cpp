@@ -65,14 +65,16 @@ Status decompose_attention_backward(DecomposeContext &c) {
   return g.give({dq, dk, dv});
 }
 
-Status reference_attention_backward(ReferenceContext &c) {
+Status reference_attention_backward(NativeContext &c) {
   const RefScores s(c, mask_arg);
-  const auto at = [&](size_t operand, int64_t k) { return Wide(c.inputs[operand]->f[static_cast<size_t>(k)]); };
+  std::vector<ReadElements<double>> operands;
+  for (const RefTensor *operand : c.inputs) operands.emplace_back(*operand);
+  const auto at = [&](size_t operand, int64_t k) { return Wide(operands[operand][static_cast<size_t>(k)]); };
   std::vector<std::vector<Wide>> sums;
-  for (const RefTensor &result : c.results) sums.emplace_back(result.f.size());
+  for (const RefTensor &result : c.results) sums.emplace_back(result.size());
   const auto add_to = [&](size_t result, int64_t k, Wide x) { sums[result][static_cast<size_t>(k)] += x; };
   const Wide scale = attention_scale(c.attrs, s.depth), cap = c.attr("softcap").f64();
-  for (int64_t query = 0; query < s.batch * s.heads * s.rows; ++query) {
+  const auto spread = [&](int64_t query) {
     const Wide lse = at(lse_arg, query);
     Wide along = 0;
     for (int64_t e = query * s.width; e < (query + 1) * s.width; ++e) along += at(dy_arg, e) * at(y_arg, e);
@@ -92,8 +94,14 @@ Status reference_attention_backward(ReferenceContext &c) {
         add_to(1, row * s.depth + d, dscore * at(q_arg, query * s.depth + d));
       }
     }
-  }
-  for (size_t k = 0; k < sums.size(); ++k) c.results[k].f.assign(sums[k].begin(), sums[k].end());
+  };
+  // The queries of a group add to the keys and values of no other.
+  const int64_t queries = s.groups > 0 ? s.heads / s.groups * s.rows : 0, work = s.keys * (s.depth + s.width);
+  KILN_TRY(c.for_ranges(s.batch * s.groups, queries * work, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t query = begin * queries; query < end * queries; ++query) spread(query);
+    return {};
+  }));
+  for (size_t k = 0; k < sums.size(); ++k) give_all(c.results[k], sums[k]);
   return {};
 }
 

@@ -1,11 +1,12 @@
 // The reference kernel of attention.
 #include "runtime/ops/attention.h"
+#include "runtime/ops/reference.h"
 
 namespace kiln::ops {
 namespace {
 
 // What one of the graphs gives, or nothing where there is none.
-Result<std::vector<RefTensor>> given_by(ReferenceContext &c, std::string_view name, const RefScores &s,
+Result<std::vector<RefTensor>> given_by(const ReferenceContext &c, std::string_view name, const RefScores &s,
                                         const RefTensor *score) {
   const AttrValue &graph = c.attr(name);
   if (graph.size() == 0) return std::vector<RefTensor>();
@@ -17,7 +18,7 @@ Result<std::vector<RefTensor>> given_by(ReferenceContext &c, std::string_view na
     for (int64_t k = 0; k < sizes[d]; ++k) numbers.i.push_back(k);
   }
   for (size_t k = first_captured; k < c.inputs.size(); ++k) {
-    made.push_back(*c.inputs[k]);
+    made.push_back(widened(*c.inputs[k]));
     made.back().dtype = dtype_info(made.back().dtype).computes_as;
   }
   std::vector<const RefTensor *> operands;
@@ -26,51 +27,70 @@ Result<std::vector<RefTensor>> given_by(ReferenceContext &c, std::string_view na
   return c.run_graph(*graph.graph(), operands);
 }
 
+// What score_graph makes of all scores, rounded to what they are computed in; nothing without one.
+Result<std::vector<RefTensor>> modified_scores(const ReferenceContext &c, const RefScores &s,
+                                               const std::vector<int64_t> &shape) {
+  if (c.attr("score_graph").size() == 0) return std::vector<RefTensor>();
+  RefTensor score{dtype_info(c.inputs[q_arg]->dtype).computes_as, shape, {}, {}};
+  score.allocate();
+  KILN_TRY(c.for_ranges(score.size(), s.depth, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k)
+      score.f[static_cast<size_t>(k)] = static_cast<double>(s.capped(s.scaled(k / s.keys, k % s.keys)));
+    return {};
+  }));
+  score.fit();
+  return given_by(c, "score_graph", s, &score);
+}
+
 }  // namespace
 
-Status reference_attention(ReferenceContext &c) {
+Status reference_attention(NativeContext &c) {
   using Wide = RefScores::Wide;
   const RefScores s(c, 3);
-  const RefTensor &q = *c.inputs[q_arg], &v = *c.inputs[v_arg];
   const std::vector<int64_t> shape = {s.batch, s.heads, s.rows, s.keys};
-  const auto keys = static_cast<size_t>(s.keys), width = static_cast<size_t>(s.width);
-  const auto queries = static_cast<size_t>(s.batch * s.heads * s.rows);
-  std::vector<Wide> scores;
-  for (size_t query = 0; query < queries; ++query)
-    for (size_t j = 0; j < keys; ++j)
-      scores.push_back(s.capped(s.scaled(static_cast<int64_t>(query), static_cast<int64_t>(j))));
-  RefTensor score{dtype_info(q.dtype).computes_as, shape, {scores.begin(), scores.end()}, {}};
-  score.fit();
-  KILN_ASSIGN(const std::vector<RefTensor> modified, given_by(c, "score_graph", s, &score));
-  if (!modified.empty()) scores.assign(modified[0].f.begin(), modified[0].f.end());
+  KILN_ASSIGN(const std::vector<RefTensor> modified, modified_scores(c, s, shape));
   KILN_ASSIGN(const std::vector<RefTensor> visible, given_by(c, "mask_graph", s, nullptr));
-  if (!visible.empty()) {
-    size_t k = 0;
-    walk<1>(shape, {broadcast_strides(visible[0].shape, shape)}, [&](auto at) {
-      if (!visible[0].i[static_cast<size_t>(at[0])]) scores[k] = -infinity;
-      ++k;
+  const RefTensor none;
+  const ReadElements<double> scores(modified.empty() ? none : modified[0]), v(*c.inputs[v_arg]);
+  const ReadElements<int64_t> shown(visible.empty() ? none : visible[0]);
+  std::vector<int64_t> shown_at(4, 0);
+  if (!visible.empty()) shown_at = broadcast_strides(visible[0].shape, shape);
+  const WriteElements<double> out(c.results[0]), logarithms(c.results.back());
+  // A row of scores, without the mask and what "causal" and "window" hide.
+  const auto score_row = [&](int64_t query, std::vector<Wide> &row) {
+    for (int64_t j = 0; j < s.keys; ++j) {
+      const auto at = static_cast<size_t>(j);
+      row[at] = modified.empty() ? s.capped(s.scaled(query, j)) : scores[static_cast<size_t>(query * s.keys + j)];
+    }
+    if (visible.empty()) return;
+    walk_range<1>(shape, {shown_at}, query * s.keys, (query + 1) * s.keys, [&](size_t k, auto at) {
+      if (!shown[static_cast<size_t>(at[0])]) row[k - static_cast<size_t>(query * s.keys)] = -infinity;
     });
-  }
-  for (size_t query = 0; query < queries; ++query) {
+  };
+  const auto attend = [&](int64_t query, std::vector<Wide> &row) {
     Wide max = -infinity, sum = 0;
-    Wide *row = scores.data() + query * keys;
-    for (size_t j = 0; j < keys; ++j) {
-      row[j] = s.masked(row[j], static_cast<int64_t>(query), static_cast<int64_t>(j));
-      max = std::isnan(row[j]) ? row[j] : std::max(max, row[j]);  // a NaN stays
+    score_row(query, row);
+    for (int64_t j = 0; j < s.keys; ++j) {
+      Wide &score = row[static_cast<size_t>(j)];
+      score = s.masked(score, query, j);
+      max = std::isnan(score) ? score : std::max(max, score);  // a NaN stays
     }
     const Wide base = max == -infinity ? Wide(0) : max;
-    for (size_t j = 0; j < keys; ++j) sum += row[j] = std::exp(row[j] - base);
-    for (size_t e = 0; e < width; ++e) {
+    for (Wide &score : row) sum += score = std::exp(score - base);
+    for (int64_t e = 0; e < s.width; ++e) {
       Wide total = 0;
-      for (size_t j = 0; j < keys; ++j)
-        total +=
-            row[j] *
-            Wide(v.f[static_cast<size_t>(s.row(static_cast<int64_t>(query), static_cast<int64_t>(j))) * width + e]);
-      c.results[0].f[query * width + e] = static_cast<double>(total / (sum == 0 ? 1 : sum));
+      for (int64_t j = 0; j < s.keys; ++j)
+        total += row[static_cast<size_t>(j)] * Wide(v[static_cast<size_t>(s.row(query, j) * s.width + e)]);
+      out.set(static_cast<size_t>(query * s.width + e), static_cast<double>(total / (sum == 0 ? 1 : sum)));
     }
-    if (c.results.size() > 1) c.results[1].f[query] = static_cast<double>(std::log(sum) + base);
-  }
-  return {};
+    if (c.results.size() > 1) logarithms.set(static_cast<size_t>(query), static_cast<double>(std::log(sum) + base));
+  };
+  const int64_t work = s.keys * (s.depth + s.width + 8);
+  return c.for_ranges(s.batch * s.heads * s.rows, work, [&](int64_t begin, int64_t end) -> Status {
+    std::vector<Wide> row(static_cast<size_t>(s.keys));
+    for (int64_t query = begin; query < end; ++query) attend(query, row);
+    return {};
+  });
 }
 
 }  // namespace kiln::ops

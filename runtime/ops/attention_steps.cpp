@@ -144,7 +144,11 @@ RefScores::RefScores(const ReferenceContext &c, size_t mask)
       depth(c.inputs[q_arg]->shape[3]),
       width(c.inputs[v_arg]->shape[3]),
       c_(c),
+      q_(*c.inputs[q_arg]),
+      k_(*c.inputs[k_arg]),
       mask_(c.inputs.size() > mask ? c.inputs[mask] : nullptr),
+      mask_floats_(*c.inputs[mask_ ? mask : size_t{q_arg}]),
+      mask_integers_(*c.inputs[mask_ ? mask : size_t{q_arg}]),
       reach_(reach_of(c.attrs)) {
   if (mask_) mask_strides_ = broadcast_strides(mask_->shape, std::vector<int64_t>{batch, heads, rows, keys});
 }
@@ -152,8 +156,7 @@ RefScores::RefScores(const ReferenceContext &c, size_t mask)
 RefScores::Wide RefScores::scaled(int64_t query, int64_t key) const {
   const auto q = static_cast<size_t>(query * depth), k = static_cast<size_t>(row(query, key) * depth);
   Wide score = 0;
-  for (size_t d = 0; d < static_cast<size_t>(depth); ++d)
-    score += Wide(c_.inputs[q_arg]->f[q + d]) * c_.inputs[k_arg]->f[k + d];
+  for (size_t d = 0; d < static_cast<size_t>(depth); ++d) score += Wide(q_[q + d]) * k_[k + d];
   return score * attention_scale(c_.attrs, depth);
 }
 
@@ -169,8 +172,8 @@ RefScores::Wide RefScores::masked(Wide score, int64_t query, int64_t key) const 
   const int64_t at[] = {query / rows / heads, query / rows % heads, i, key};
   size_t offset = 0;
   for (size_t d = 0; d < 4; ++d) offset += static_cast<size_t>(at[d] * mask_strides_[d]);
-  if (mask_->is_float()) return score + mask_->f[offset];
-  return mask_->i[offset] ? score : -infinity;
+  if (mask_->is_float()) return score + mask_floats_[offset];
+  return mask_integers_[offset] ? score : -infinity;
 }
 
 }  // namespace kiln::ops

@@ -106,44 +106,47 @@ Status decompose_batch_norm_training(DecomposeContext &c) {
 }
 
 // Groups of channels; with the batch in one group if `over_batch`, and their statistics as further results.
-Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) {
+Status reference_channels(NativeContext &c, int64_t groups, bool over_batch) {
   const RefTensor &x = *c.inputs[0];
   const int64_t images = x.shape[0], channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
   const int64_t width = groups > 0 ? channels / groups : 0;
+  const ReadElements<double> in(x), scale(*c.inputs[c.inputs.size() > 1 ? 1 : 0]), bias(*c.inputs.back());
+  const WriteElements<double> out(c.results[0]);
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
-    const auto at = [&](int64_t n, int64_t channel, int64_t k) {
-      return static_cast<size_t>((n * channels + channel) * plane + k);
-    };
     // Of images [first, last), one group.
     const auto normalise = [&](int64_t first, int64_t last, int64_t group) {
       const int64_t begin = group * width;
       const auto each = [&](auto body) {
         for (int64_t n = first; n < last; ++n)
           for (int64_t channel = begin; channel < begin + width; ++channel)
-            for (int64_t k = 0; k < plane; ++k) body(channel, at(n, channel, k));
+            for (int64_t k = 0; k < plane; ++k) {
+              const auto i = static_cast<size_t>((n * channels + channel) * plane + k);
+              body(static_cast<size_t>(channel), i, in[i]);
+            }
       };
       const Wide count = static_cast<Wide>((last - first) * width * plane);
       Wide mean = 0, variance = 0;
-      each([&](int64_t, size_t i) { mean += x.f[i] / count; });
-      each([&](int64_t, size_t i) { variance += (x.f[i] - mean) * (x.f[i] - mean) / count; });
+      each([&](size_t, size_t, double value) { mean += value / count; });
+      each([&](size_t, size_t, double value) { variance += (value - mean) * (value - mean) / count; });
       if (count == 0) mean = variance = static_cast<Wide>(std::nan(""));
       const Wide inverse = 1 / std::sqrt(variance + static_cast<Wide>(c.attr("eps").f64()));
-      each([&](int64_t channel, size_t i) {
-        Wide y = (x.f[i] - mean) * inverse;
-        if (c.inputs.size() > 1) y *= c.inputs[1]->f[static_cast<size_t>(channel)];
-        if (c.inputs.size() > 2) y += c.inputs[2]->f[static_cast<size_t>(channel)];
-        c.results[0].f[i] = static_cast<double>(y);
+      each([&](size_t channel, size_t i, double value) {
+        Wide y = (value - mean) * inverse;
+        if (c.inputs.size() > 1) y *= scale[channel];
+        if (c.inputs.size() > 2) y += bias[channel];
+        out.set(i, static_cast<double>(y));
       });
       if (c.results.size() == 1) return;
       const auto number = static_cast<size_t>(over_batch ? group : first * groups + group);
-      c.results[1].f[number] = static_cast<double>(mean);
-      c.results[2].f[number] = static_cast<double>(over_batch ? variance : inverse);
+      WriteElements<double>(c.results[1]).set(number, static_cast<double>(mean));
+      WriteElements<double>(c.results[2]).set(number, static_cast<double>(over_batch ? variance : inverse));
     };
-    for (int64_t n = 0; n < (over_batch ? 1 : images); ++n)
-      for (int64_t group = 0; group < groups; ++group)
-        normalise(over_batch ? 0 : n, over_batch ? images : n + 1, group);
-    return {};
+    const int64_t together = over_batch ? images : 1, sets = (over_batch ? 1 : images) * groups;
+    return c.for_ranges(sets, together * width * plane * 4, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t set = begin; set < end; ++set) normalise(set / groups, set / groups + together, set % groups);
+      return {};
+    });
   });
 }
 
@@ -160,22 +163,21 @@ Status decompose_l2_normalize(DecomposeContext &c) {
   const ValueId square = g("sum", {g("mul", {x, x})}, {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}});
   return g.give({g("div", {x, g("maximum", {g("sqrt", {square}), g.number(x, c.attr("eps").f64())})})});
 }
-Status reference_l2_normalize(ReferenceContext &c) {
+Status reference_l2_normalize(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const size_t dim = dim_of(c, x.shape.size());
-  const std::vector<int64_t> strides = dense_strides(x.shape);
-  std::vector<int64_t> outer = x.shape;
-  outer[dim] = std::min<int64_t>(outer[dim], 1);
-  return with_wide(x, [&](auto wide) -> Status {
+  const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
+  const ReadElements<double> in(x);
+  const WriteElements<double> out(c.results[0]);
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
-    walk<1>(outer, {strides}, [&](auto from) {
-      const auto at = [&](int64_t k) { return static_cast<size_t>(from[0] + k * strides[dim]); };
+    const auto normalise = [&](size_t, size_t first) {
+      const std::vector<double> line = line_at(in, first, step, x.shape[dim]);
       Wide square = 0;
-      for (int64_t k = 0; k < x.shape[dim]; ++k) square += Wide(x.f[at(k)]) * x.f[at(k)];
+      for (const double value : line) square += Wide(value) * value;
       const Wide length = larger(std::sqrt(square), static_cast<Wide>(c.attr("eps").f64()));
-      for (int64_t k = 0; k < x.shape[dim]; ++k) c.results[0].f[at(k)] = static_cast<double>(x.f[at(k)] / length);
-    });
-    return {};
+      for (size_t k = 0; k < line.size(); ++k) out.set(first + k * step, static_cast<double>(line[k] / length));
+    };
+    return walk_lines(c, x.shape, dim, normalise, 4);
   });
 }
 
@@ -205,24 +207,24 @@ Status decompose_local_response(DecomposeContext &c) {
   const ValueId base = g("add", {scaled, g.number(x, c.attr("k").f64())});
   return g.give({g("div", {x, g("pow", {base, g.number(x, c.attr("beta").f64())})})});
 }
-Status reference_local_response(ReferenceContext &c) {
+Status reference_local_response(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   const int64_t size = c.attr("size").i64(), channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
-  return with_wide(x, [&](auto wide) -> Status {
+  const ReadElements<double> in(x);
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
     const Wide alpha = c.attr("alpha").f64(), beta = c.attr("beta").f64(), k = c.attr("k").f64();
-    for (int64_t i = 0; i < x.size(); ++i) {
+    const auto respond = [&](int64_t i) {
       const int64_t channel = i / plane % channels;
       Wide sum = 0;
       for (int64_t other = channel - size / 2; other <= channel + (size - 1) / 2; ++other)
         if (other >= 0 && other < channels) {
-          const Wide value = x.f[static_cast<size_t>(i + (other - channel) * plane)];
+          const Wide value = in[static_cast<size_t>(i + (other - channel) * plane)];
           sum += value * value;
         }
-      c.results[0].f[static_cast<size_t>(i)] =
-          static_cast<double>(x.f[static_cast<size_t>(i)] / std::pow(k + alpha / static_cast<Wide>(size) * sum, beta));
-    }
-    return {};
+      return in[static_cast<size_t>(i)] / std::pow(k + alpha / static_cast<Wide>(size) * sum, beta);
+    };
+    return make_each<double>(c, respond, 8 + size);
   });
 }
 
@@ -318,20 +320,19 @@ const Op records[] = {
                      statistics}),
             infer_group_norm,
             {.decompose = decompose_group_norm,
-             .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
+             .reference = [](NativeContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
              .gradient = through_decomposition(),
              .samples = samples_group_norm}),
         op_flags::fewer_results),
     with_results(
         {"y", "mean", "rstd"},
-        channel_norm(
-            "instance_norm",
-            "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
-            eps_and(1e-5, {statistics}), infer_instance_norm,
-            {.decompose = decompose_instance_norm,
-             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
-             .gradient = through_decomposition(),
-             .samples = samples_instance_norm}),
+        channel_norm("instance_norm",
+                     "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
+                     eps_and(1e-5, {statistics}), infer_instance_norm,
+                     {.decompose = decompose_instance_norm,
+                      .reference = [](NativeContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
+                      .gradient = through_decomposition(),
+                      .samples = samples_instance_norm}),
         op_flags::fewer_results),
     with_results(
         {"y", "mean", "variance"},
@@ -343,7 +344,7 @@ const Op records[] = {
             "results, too: [C]; the variance is over n.",
             eps_and(1e-5), infer_batch_norm_training,
             {.decompose = decompose_batch_norm_training,
-             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
+             .reference = [](NativeContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
              .gradient = through_decomposition(),
              .samples = samples_batch_norm_training})),
     {{.name = "l2_normalize",

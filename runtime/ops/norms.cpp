@@ -50,19 +50,21 @@ Status decompose_batch_norm(DecomposeContext &c) {
   return {};
 }
 
-Status reference_batch_norm(ReferenceContext &c) {
+Status reference_batch_norm(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  const auto channels = static_cast<size_t>(x.shape[1]);
-  const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
-  return with_wide(x, [&](auto wide) -> Status {
+  const int64_t channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
+  const auto operand = [&](size_t k) { return ReadElements<double>(*c.inputs[k]); };
+  const auto in = operand(0), scales = operand(1), bias = operand(2), mean = operand(3), variance = operand(4);
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
-    for (size_t k = 0; k < x.f.size(); ++k) {
-      const size_t channel = k / plane % channels;
-      const Wide scale = c.inputs[1]->f[channel] / std::sqrt(c.inputs[4]->f[channel] + Wide(c.attr("eps").f64()));
-      c.results[0].f[k] =
-          static_cast<double>((x.f[k] - Wide(c.inputs[3]->f[channel])) * scale + c.inputs[2]->f[channel]);
-    }
-    return {};
+    return make_each<double>(
+        c,
+        [&](int64_t k) {
+          const auto channel = static_cast<size_t>(k / plane % channels);
+          const Wide scale = scales[channel] / std::sqrt(variance[channel] + Wide(c.attr("eps").f64()));
+          return (in[static_cast<size_t>(k)] - Wide(mean[channel])) * scale + bias[channel];
+        },
+        8);
   });
 }
 

@@ -70,25 +70,31 @@ Status decompose_rope(DecomposeContext &c) {
   return {};
 }
 
-Status reference_rope(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &positions = *c.inputs[1];
+Status reference_rope(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
   const int64_t depth = x.shape.back(), rows = x.shape[x.shape.size() - 2], half = depth / 2;
-  if (x.f.empty()) return {};
+  if (x.size() == 0) return {};
   const bool interleaved = c.attr("interleaved").boolean();
-  return with_wide(x, [&](auto wide) -> Status {
+  const ReadElements<double> in(x);
+  const ReadElements<int64_t> positions(*c.inputs[1]);
+  const WriteElements<double> out(c.results[0]);
+  return with_wide(x, [&](auto wide) {
     using Wide = decltype(wide);
     const Wide step = log_step<Wide>(c.attrs, depth);
-    for (int64_t row = 0; row < x.size() / depth; ++row)
-      for (int64_t i = 0; i < half; ++i) {
-        const Wide angle =
-            static_cast<Wide>(positions.i[static_cast<size_t>(row % rows)]) * std::exp(static_cast<Wide>(i) * step);
-        const auto first = static_cast<size_t>(row * depth + (interleaved ? 2 * i : i));
-        const size_t second = first + static_cast<size_t>(interleaved ? 1 : half);
-        const Wide x1 = x.f[first], x2 = x.f[second], cos = std::cos(angle), sin = std::sin(angle);
-        c.results[0].f[first] = static_cast<double>(x1 * cos - x2 * sin);
-        c.results[0].f[second] = static_cast<double>(x2 * cos + x1 * sin);
-      }
-    return {};
+    const auto turn = [&](int64_t row, int64_t i) {
+      const Wide angle =
+          static_cast<Wide>(positions[static_cast<size_t>(row % rows)]) * std::exp(static_cast<Wide>(i) * step);
+      const auto first = static_cast<size_t>(row * depth + (interleaved ? 2 * i : i));
+      const size_t second = first + static_cast<size_t>(interleaved ? 1 : half);
+      const Wide x1 = in[first], x2 = in[second], cos = std::cos(angle), sin = std::sin(angle);
+      out.set(first, static_cast<double>(x1 * cos - x2 * sin));
+      out.set(second, static_cast<double>(x2 * cos + x1 * sin));
+    };
+    return c.for_ranges(x.size() / depth, 8 * depth, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t row = begin; row < end; ++row)
+        for (int64_t i = 0; i < half; ++i) turn(row, i);
+      return {};
+    });
   });
 }
 
