@@ -83,31 +83,37 @@ Status lower_roi_align(LowerContext &c) {
 }
 
 // By the definition: x, between its elements, at a place; 0 further than one element away.
-double between_elements(const double *plane, int64_t height, int64_t width, double y, double x) {
+double between_elements(const ReadElements<double> &elements, int64_t plane, int64_t height, int64_t width, double y,
+                        double x) {
   if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 && x <= static_cast<double>(width))) return 0;
   const auto clamped = [](double at, int64_t size) { return std::clamp(at, 0.0, static_cast<double>(size - 1)); };
   y = clamped(y, height), x = clamped(x, width);
   const auto row = static_cast<int64_t>(y), column = static_cast<int64_t>(x);
   const double down = y - static_cast<double>(row), right = x - static_cast<double>(column);
-  const auto at = [&](int64_t i, int64_t j) { return plane[std::min(i, height - 1) * width + std::min(j, width - 1)]; };
+  const auto at = [&](int64_t i, int64_t j) {
+    return elements[static_cast<size_t>((plane * height + std::min(i, height - 1)) * width + std::min(j, width - 1))];
+  };
   return (1 - down) * ((1 - right) * at(row, column) + right * at(row, column + 1)) +
          down * ((1 - right) * at(row + 1, column) + right * at(row + 1, column + 1));
 }
 
-Status reference_roi_align(ReferenceContext &c) {
+Status reference_roi_align(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &boxes = *c.inputs[1];
   RefTensor &y = c.results[0];
   const int64_t channels = x.shape[1], rows = y.shape[2], columns = y.shape[3];
   const int64_t ratio = c.attr("sampling_ratio").i64(), height = x.shape[2], width = x.shape[3];
   const double scale = c.attr("spatial_scale").f64();
   const bool aligned = c.attr("aligned").boolean(), numbered = c.inputs.size() == 3;
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const ReadElements<double> in(x), numbers(boxes);
+  const ReadElements<int64_t> images(*c.inputs.back());
+  const WriteElements<double> out(y);
+  const auto align = [&](int64_t k) -> Status {
     const int64_t box = k / (channels * rows * columns), channel = k / (rows * columns) % channels;
-    const double *given = boxes.f.data() + box * boxes.shape[1];
-    const int64_t image = numbered ? c.inputs[2]->i[static_cast<size_t>(box)] : to_integer(given[0], DType::i64);
+    const auto given = [&](size_t e) { return numbers[static_cast<size_t>(box * boxes.shape[1]) + e]; };
+    const int64_t image = numbered ? images[static_cast<size_t>(box)] : to_integer(given(0), DType::i64);
     if (image < 0 || image >= x.shape[0]) return out_of_range(image, x.shape[0]);
     double edges[4];
-    for (size_t e = 0; e < 4; ++e) edges[e] = given[e + (numbered ? 0 : 1)] * scale - (aligned ? 0.5 : 0);
+    for (size_t e = 0; e < 4; ++e) edges[e] = given(e + (numbered ? 0 : 1)) * scale - (aligned ? 0.5 : 0);
     const auto place = [&](size_t edge, int64_t bin, int64_t bins, int64_t part) {
       double length = edges[edge + 2] - edges[edge];
       if (!aligned) length = larger(length, 1.0);
@@ -117,11 +123,15 @@ Status reference_roi_align(ReferenceContext &c) {
     long double sum = 0;
     for (int64_t i = 0; i < ratio; ++i)
       for (int64_t j = 0; j < ratio; ++j)
-        sum += between_elements(x.f.data() + (image * channels + channel) * height * width, height, width,
-                                place(1, k / columns % rows, rows, i), place(0, k % columns, columns, j));
-    y.f[static_cast<size_t>(k)] = static_cast<double>(sum / static_cast<long double>(ratio * ratio));
-  }
-  return {};
+        sum += between_elements(in, image * channels + channel, height, width, place(1, k / columns % rows, rows, i),
+                                place(0, k % columns, columns, j));
+    out.set(static_cast<size_t>(k), static_cast<double>(sum / static_cast<long double>(ratio * ratio)));
+    return {};
+  };
+  return c.for_ranges(y.size(), 8 * ratio * ratio, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k) KILN_TRY(align(k));
+    return {};
+  });
 }
 
 void samples_roi_align(SampleSink &out) {
@@ -239,32 +249,41 @@ Status decompose_nms(DecomposeContext &c) {
   return {};
 }
 
-Status reference_nms(ReferenceContext &c) {
-  const RefTensor &boxes = *c.inputs[0], &scores = *c.inputs[1];
+Status reference_nms(NativeContext &c) {
+  const RefTensor &boxes = *c.inputs[0];
   const bool wide = boxes.dtype == DType::f64;
   const auto rounded = [&](double x) { return wide ? x : static_cast<double>(static_cast<float>(x)); };
   const double threshold = rounded(c.attr("iou_threshold").f64());
-  std::vector<int64_t> order(scores.f.size());
+  const ReadElements<double> numbers(boxes), scores(*c.inputs[1]);
+  std::vector<int64_t> order(static_cast<size_t>(c.inputs[1]->size()));
   std::iota(order.begin(), order.end(), int64_t{0});
-  const auto score = [&](int64_t k) { return scores.f[static_cast<size_t>(k)]; };
+  const auto score = [&](int64_t k) { return scores[static_cast<size_t>(k)]; };
   std::ranges::stable_sort(
       order, [&](int64_t a, int64_t b) { return std::isnan(score(a)) ? !std::isnan(score(b)) : score(a) > score(b); });
-  const auto area = [&](const double *b) { return rounded(rounded(b[2] - b[0]) * rounded(b[3] - b[1])); };
-  const auto common = [&](const double *a, const double *b, size_t d) {
+  using Box = std::array<double, 4>;
+  const auto box = [&](int64_t k) {
+    Box edges;
+    for (size_t e = 0; e < 4; ++e) edges[e] = numbers[static_cast<size_t>(4 * k) + e];
+    return edges;
+  };
+  const auto area = [&](const Box &b) { return rounded(rounded(b[2] - b[0]) * rounded(b[3] - b[1])); };
+  const auto common = [&](const Box &a, const Box &b, size_t d) {
     return larger(rounded(smaller(a[d + 2], b[d + 2]) - larger(a[d], b[d])), 0.0);
   };
-  const auto overlaps = [&](int64_t i, int64_t j) {
-    const double *a = boxes.f.data() + 4 * i, *b = boxes.f.data() + 4 * j;
+  const auto overlaps = [&](const Box &a, const Box &b) {
     const double shared = rounded(common(a, b, 0) * common(a, b, 1));
     return rounded(shared / rounded(rounded(area(a) + area(b)) - shared)) > threshold;
   };
   const int64_t most = c.attr("max").dim().integer();
-  std::vector<int64_t> &kept = c.results[0].i;
+  std::vector<int64_t> kept;
   for (int64_t k : order) {
     if (most >= 0 && static_cast<int64_t>(kept.size()) >= most) break;
-    if (std::ranges::none_of(kept, [&](int64_t before) { return overlaps(before, k); })) kept.push_back(k);
+    const Box own = box(k);
+    if (std::ranges::none_of(kept, [&](int64_t before) { return overlaps(box(before), own); })) kept.push_back(k);
   }
-  c.results[0].shape[0] = c.results[1].i[0] = static_cast<int64_t>(kept.size());
+  const auto count = static_cast<int64_t>(kept.size());
+  give_found(c.results[0], count, kept);
+  WriteAny(c.results[1]).set(0, count);
   return {};
 }
 

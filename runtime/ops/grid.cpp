@@ -165,19 +165,19 @@ std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
   return all;
 }
 
-Status reference_grid_sample(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &grid = *c.inputs[1];
-  RefTensor &y = c.results[0];
-  const std::vector<int64_t> size(x.shape.begin() + 2, x.shape.end()), shape = y.shape;
+Status reference_grid_sample(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  const std::vector<int64_t> size(x.shape.begin() + 2, x.shape.end()), shape = c.results[0].shape;
   const size_t n = size.size();
   const int64_t plane = count_of(size), places = count_of(std::span(shape).subspan(2));
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const ReadElements<double> in(x), grid(*c.inputs[1]);
+  const auto sample = [&](int64_t k) {
     const int64_t image = k / places / shape[1];
     std::vector<std::vector<Weighed>> along;
     std::vector<int64_t> counts;
     for (size_t d = 0; d < n; ++d) {
       const int64_t at = (image * places + k % places) * static_cast<int64_t>(n) + static_cast<int64_t>(n - 1 - d);
-      along.push_back(weighed_at(c.attrs, grid.f[static_cast<size_t>(at)], size[d]));
+      along.push_back(weighed_at(c.attrs, grid[static_cast<size_t>(at)], size[d]));
       counts.push_back(static_cast<int64_t>(along[d].size()));
     }
     long double sum = -0.0L;  // so that the sign of a zero stays
@@ -190,11 +190,11 @@ Status reference_grid_sample(ReferenceContext &c) {
         weight *= along[d][static_cast<size_t>(which[d])].weight;
       }
       const int64_t place = place_in(from, size);
-      sum += weight * (place < 0 ? 0 : x.f[static_cast<size_t>(k / places * plane + place)]);
+      sum += weight * (place < 0 ? 0 : in[static_cast<size_t>(k / places * plane + place)]);
     }
-    y.f[static_cast<size_t>(k)] = static_cast<double>(sum);
-  }
-  return {};
+    return sum;
+  };
+  return make_each<double>(c, sample, 64);
 }
 
 // ---- affine_grid
@@ -234,25 +234,25 @@ Status lower_affine_grid(LowerContext &c) {
   return {};
 }
 
-Status reference_affine_grid(ReferenceContext &c) {
-  const RefTensor &theta = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_affine_grid(NativeContext &c) {
+  const RefTensor &y = c.results[0];
   const auto n = static_cast<int64_t>(y.shape.size()) - 2;
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const ReadElements<double> theta(*c.inputs[0]);
+  const auto place = [&](int64_t k) {
     const std::vector<int64_t> at = unflatten(k, y.shape);
-    const double *row = theta.f.data() + (at[0] * n + at.back()) * (n + 1);
-    long double sum = row[n];
+    const auto row = [&](int64_t j) { return theta[static_cast<size_t>((at[0] * n + at.back()) * (n + 1) + j)]; };
+    long double sum = row(n);
     for (int64_t j = 0; j < n; ++j) {
       const auto d = static_cast<size_t>(n - j);
       const auto o = static_cast<long double>(at[d]), size = static_cast<long double>(y.shape[d]);
       if (!c.attr("align_corners").boolean())
-        sum += row[j] * ((2 * o + 1) / size - 1);
+        sum += row(j) * ((2 * o + 1) / size - 1);
       else
-        sum += row[j] * (size > 1 ? 2 * o / (size - 1) - 1 : 0);
+        sum += row(j) * (size > 1 ? 2 * o / (size - 1) - 1 : 0);
     }
-    y.f[static_cast<size_t>(k)] = static_cast<double>(sum);
-  }
-  return {};
+    return sum;
+  };
+  return make_each<double>(c, place, 8);
 }
 
 // ---- samples

@@ -39,26 +39,25 @@ Status lower_resample(LowerContext &c) {
   return {};
 }
 
-Status reference_resample(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0], &weights = *c.inputs[1], &indices = *c.inputs[2];
-  RefTensor &y = c.results[0];
-  const size_t dim = dim_of(c, y.shape.size()), taps = static_cast<size_t>(weights.shape[1]);
+Status reference_resample(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
+  const size_t dim = dim_of(c, y.shape.size()), taps = static_cast<size_t>(c.inputs[1]->shape[1]);
   std::vector<int64_t> strides = dense_strides(x.shape), along(y.shape.size(), 0);
-  const int64_t step = std::exchange(strides[dim], 0), size = x.shape[dim];
+  const int64_t step = std::exchange(strides[dim], 0);
   along[dim] = 1;
-  if (y.size() > 0)
-    for (const int64_t i : indices.i)
-      if (i < 0 || i >= size) return out_of_range(i, size);
-  return with_wide(y, [&](auto zero) -> Status {
-    double *out = y.f.data();
-    walk<2>(y.shape, {strides, along}, [&](auto at) {
+  if (y.size() > 0) KILN_TRY(require_in_range(c, *c.inputs[2], x.shape[dim]));
+  const ReadElements<double> in(x), weights(*c.inputs[1]);
+  const ReadElements<int64_t> indices(*c.inputs[2]);
+  const WriteElements<double> out(c.results[0]);
+  return with_wide(y, [&](auto zero) {
+    const auto sum_taps = [&](size_t number, auto at) {
       auto sum = zero;
       for (size_t k = static_cast<size_t>(at[1]) * taps; k < (static_cast<size_t>(at[1]) + 1) * taps; ++k)
-        if (weights.f[k] != 0)
-          sum += decltype(zero)(weights.f[k]) * x.f[static_cast<size_t>(at[0] + indices.i[k] * step)];
-      *out++ = static_cast<double>(sum);
-    });
-    return {};
+        if (const double weight = weights[k]; weight != 0)
+          sum += decltype(zero)(weight) * in[static_cast<size_t>(at[0] + indices[k] * step)];
+      out.set(number, static_cast<double>(sum));
+    };
+    return walk_in_ranges<2>(c, y.shape, {strides, along}, sum_taps, static_cast<int64_t>(taps));
   });
 }
 
@@ -91,22 +90,17 @@ Status lower_nearest(LowerContext &c) {
   return {};
 }
 
-Status reference_nearest(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_nearest(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    for (int64_t k = 0; k < y.size(); ++k) {
-      int64_t from = 0;
-      for (size_t d = 0; d < y.shape.size(); ++d) {
-        int64_t at = k / places[d] % y.shape[d];
-        if (d >= 2) at = nearest_at(c.attrs, d - 2, at, x.shape[d], y.shape[d]);
-        from += at * strides[d];
-      }
-      elements<T>(y)[static_cast<size_t>(k)] = elements<T>(x)[static_cast<size_t>(from)];
+  return pick_each(c, x, [&](int64_t k) {
+    int64_t from = 0;
+    for (size_t d = 0; d < y.shape.size(); ++d) {
+      int64_t at = k / places[d] % y.shape[d];
+      if (d >= 2) at = nearest_at(c.attrs, d - 2, at, x.shape[d], y.shape[d]);
+      from += at * strides[d];
     }
-    return {};
+    return from;
   });
 }
 
@@ -130,16 +124,16 @@ Status decompose_weighed(DecomposeContext &c) {
   return g.give({c.node.inputs[0] == y ? g("clone", {y}) : y});
 }
 
-Status reference_weighed(ReferenceContext &c) {
+Status reference_weighed(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  const ResizeTerms terms(c.attrs, is_cubic(c.op), x.shape, y.shape);
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const ResizeTerms terms(c.attrs, is_cubic(c.op), x.shape, c.results[0].shape);
+  const ReadElements<double> in(x);
+  const auto weigh = [&](int64_t k) {
     long double sum = 0;
-    for (const auto &[at, weight] : terms.at(k)) sum += weight * x.f[at];
-    y.f[static_cast<size_t>(k)] = static_cast<double>(sum);
-  }
-  return {};
+    for (const auto &[at, weight] : terms.at(k)) sum += weight * in[at];
+    return sum;
+  };
+  return make_each<double>(c, weigh, 32);
 }
 
 // ---- samples

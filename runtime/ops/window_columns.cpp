@@ -136,9 +136,11 @@ Status lower_col2im(LowerContext &c) {
   return {};
 }
 
-// Calls body(element of the columns, element of the images) for each that stands in both, in order of the columns.
+// Calls body(element of the columns, element of the images) for each that stands in both, in order of the columns, and
+// by ranges of planes, which have nothing in common.
 template <class Body>
-void walk_columns(const Grid &grid, const RefTensor &columns, const RefTensor &images, Body body) {
+Status walk_columns(const ReferenceContext &c, const RefTensor &images, Body body) {
+  const Grid grid(c.attrs);
   const std::vector<int64_t> size(images.shape.begin() + 2, images.shape.end());
   std::vector<int64_t> counts;
   for (size_t d = 0; d < grid.rank(); ++d)
@@ -147,35 +149,39 @@ void walk_columns(const Grid &grid, const RefTensor &columns, const RefTensor &i
             grid.stride[d] +
         1);
   const int64_t windows = count_of(counts), places = grid.places(), plane = count_of(size);
-  for (int64_t k = 0; k < columns.size(); ++k) {
-    const std::vector<int64_t> window = unflatten(k % windows, counts);
-    std::vector<int64_t> at = unflatten(k / windows % places, grid.kernel);
-    for (size_t d = 0; d < at.size(); ++d)
-      at[d] = at[d] * grid.dilation[d] + window[d] * grid.stride[d] - grid.padding[d].before;
-    if (const int64_t place = place_in(at, size); place >= 0)
-      body(static_cast<size_t>(k), static_cast<size_t>(k / windows / places * plane + place));
-  }
-}
-
-Status reference_im2col(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  return dispatch(y, [&](auto zero) -> Status {
-    using T = decltype(zero);
-    walk_columns(Grid(c.attrs), y, x, [&](size_t k, size_t from) { elements<T>(y)[k] = elements<T>(x)[from]; });
+  const int64_t of_plane = windows * places, planes = images.shape[0] * images.shape[1];
+  return c.for_ranges(planes, of_plane, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin * of_plane; k < end * of_plane; ++k) {
+      const std::vector<int64_t> window = unflatten(k % windows, counts);
+      std::vector<int64_t> at = unflatten(k / windows % places, grid.kernel);
+      for (size_t d = 0; d < at.size(); ++d)
+        at[d] = at[d] * grid.dilation[d] + window[d] * grid.stride[d] - grid.padding[d].before;
+      if (const int64_t place = place_in(at, size); place >= 0)
+        body(static_cast<size_t>(k), static_cast<size_t>(k / of_plane * plane + place));
+    }
     return {};
   });
 }
 
-Status reference_col2im(ReferenceContext &c) {
+Status reference_im2col(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0];
+  RefTensor &y = c.results[0];
+  return dispatch(y, [&](auto zero) {
+    const ReadElements<decltype(zero)> in(x);
+    const WriteElements<decltype(zero)> out(y);  // zeros until then
+    return walk_columns(c, x, [&](size_t k, size_t from) { out.set(k, in[from]); });
+  });
+}
+
+Status reference_col2im(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
-    using T = decltype(zero);
     using Wide = decltype(wide);
+    const ReadElements<decltype(zero)> in(x);
     std::vector<Wide> sums(static_cast<size_t>(y.size()));
-    walk_columns(Grid(c.attrs), x, y, [&](size_t k, size_t to) { sums[to] = add(sums[to], Wide(elements<T>(x)[k])); });
-    std::ranges::transform(sums, elements<T>(y).begin(), [](Wide sum) { return static_cast<T>(sum); });
+    KILN_TRY(walk_columns(c, y, [&](size_t k, size_t to) { sums[to] = add(sums[to], Wide(in[k])); }));
+    give_all(y, sums);
     return {};
   });
 }
