@@ -64,14 +64,14 @@ Status decompose_det(DecomposeContext &c) {
 }
 
 // The product of the pivots of an LU decomposition, whose rows change places.
-Status reference_det(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  const auto n = static_cast<size_t>(x.shape.back());
-  return with_wide(x, [&](auto zero) -> Status {
+Status reference_det(NativeContext &c) {
+  const auto n = static_cast<size_t>(c.inputs[0]->shape.back());
+  const ReadElements<double> in(*c.inputs[0]);
+  return with_wide(*c.inputs[0], [&](auto zero) {
     using Wide = decltype(zero);
-    for (size_t k = 0; k < c.results[0].f.size(); ++k) {
-      const auto from = x.f.begin() + static_cast<ptrdiff_t>(k * n * n);
-      std::vector<Wide> a(from, from + static_cast<ptrdiff_t>(n * n));
+    const auto determinant = [&](int64_t k) {
+      std::vector<Wide> a(n * n);
+      for (size_t e = 0; e < a.size(); ++e) a[e] = in[static_cast<size_t>(k) * a.size() + e];
       Wide product = 1;
       for (size_t column = 0; column < n; ++column) {
         size_t best = column;
@@ -88,9 +88,9 @@ Status reference_det(ReferenceContext &c) {
           for (size_t j = column; j < n; ++j) a[row * n + j] -= part * a[column * n + j];
         }
       }
-      c.results[0].f[k] = static_cast<double>(product);
-    }
-    return {};
+      return product;
+    };
+    return make_each<double>(c, determinant, static_cast<int64_t>(n * n * n));
   });
 }
 

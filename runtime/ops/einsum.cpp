@@ -238,7 +238,7 @@ Status decompose_einsum(DecomposeContext &c) {
   return Sums(c, std::move(equation)).run();
 }
 
-Status reference_einsum(ReferenceContext &c) {
+Status reference_einsum(NativeContext &c) {
   std::vector<TensorType> types;
   for (const RefTensor *input : c.inputs)
     types.push_back(make_type(input->dtype, {input->shape.begin(), input->shape.end()}));
@@ -258,24 +258,27 @@ Status reference_einsum(ReferenceContext &c) {
     for (size_t d = 0; d < own.size(); ++d)
       if (own[d] != 1) to[place(all, equation.operands[k][d])] += dense[d];
   }
-  const int64_t points = count_of(shape), results = c.results[0].size();
-  return dispatch_wide(c.results[0], [&](auto zero, auto wide) -> Status {
+  const int64_t results = c.results[0].size(), points = results > 0 ? count_of(shape) / results : 0;  // of each
+  const std::vector<int64_t> own = dense_strides(shape);
+  return dispatch_wide(c.results[0], [&](auto zero, auto wide) {
     using T = decltype(zero);
     using Wide = decltype(wide);
-    std::vector<Wide> sums(static_cast<size_t>(results));
-    const std::vector<int64_t> own = dense_strides(shape);
-    for (int64_t p = 0; p < points; ++p) {
-      Wide product = 1;
-      for (size_t k = 0; k < c.inputs.size(); ++k) {
-        int64_t at = 0;
-        for (size_t d = 0; d < all.size(); ++d) at += p / own[d] % shape[d] * strides[k][d];
-        product = mul(product, Wide(elements<T>(*c.inputs[k])[static_cast<size_t>(at)]));
+    std::vector<ReadElements<T>> operands;
+    for (const RefTensor *operand : c.inputs) operands.emplace_back(*operand);
+    const auto sum_points = [&](int64_t result) {
+      Wide sum = 0;
+      for (int64_t p = result * points; p < (result + 1) * points; ++p) {
+        Wide product = 1;
+        for (size_t k = 0; k < operands.size(); ++k) {
+          int64_t at = 0;
+          for (size_t d = 0; d < all.size(); ++d) at += p / own[d] % shape[d] * strides[k][d];
+          product = mul(product, Wide(operands[k][static_cast<size_t>(at)]));
+        }
+        sum = add(sum, product);
       }
-      Wide &sum = sums[static_cast<size_t>(p / (points / results))];
-      sum = add(sum, product);
-    }
-    std::ranges::transform(sums, elements<T>(c.results[0]).begin(), [](Wide sum) { return static_cast<T>(sum); });
-    return {};
+      return sum;
+    };
+    return make_each<T>(c, sum_points, 4 * points);
   });
 }
 
@@ -317,13 +320,13 @@ Status decompose_outer(DecomposeContext &c) {
   Composer g(c);
   return g.give({g("mul", {g("unsqueeze", {c.node.inputs[0]}, {{"dims", ints({1})}}), c.node.inputs[1]})});
 }
-Status reference_outer(ReferenceContext &c) {
-  return dispatch(*c.inputs[0], [&](auto zero) -> Status {
+Status reference_outer(NativeContext &c) {
+  const int64_t columns = c.inputs[1]->size();
+  return dispatch(*c.inputs[0], [&](auto zero) {
     using T = decltype(zero);
-    T *y = elements<T>(c.results[0]).data();
-    for (T a : elements<T>(*c.inputs[0]))
-      for (T b : elements<T>(*c.inputs[1])) *y++ = mul(a, b);
-    return {};
+    const ReadElements<T> a(*c.inputs[0]), b(*c.inputs[1]);
+    return make_each<T>(
+        c, [&](int64_t k) { return mul(a[static_cast<size_t>(k / columns)], b[static_cast<size_t>(k % columns)]); });
   });
 }
 void samples_outer(SampleSink &out) {

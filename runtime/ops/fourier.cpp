@@ -147,6 +147,19 @@ Pair<Wide> transformed(int64_t n, int64_t k, At at) {
   }
   return sum;
 }
+// The result's pairs: pair(k), of a transform of n elements, times norm.
+template <class Wide, class PairAt>
+Status give_pairs(const ReferenceContext &c, int64_t n, Wide norm, PairAt pair) {
+  const WriteElements<double> out(c.results[0]);
+  return c.for_ranges(c.results[0].size() / 2, 8 * n, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t k = begin; k < end; ++k) {
+      const Pair<Wide> sum = pair(k);
+      out.set(static_cast<size_t>(2 * k), static_cast<double>(sum.real * norm));
+      out.set(static_cast<size_t>(2 * k + 1), static_cast<double>(sum.imaginary * norm));
+    }
+    return {};
+  });
+}
 
 // ---- rfft
 
@@ -171,20 +184,17 @@ Status decompose_rfft(DecomposeContext &c) {
   return transform.g().give({transform.scaled(transform(column, n, half(n), 2))});
 }
 
-Status reference_rfft(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_rfft(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = x.shape.back(), count = y.shape[y.shape.size() - 2];
-  return with_wide(x, [&](auto zero) -> Status {
+  const ReadElements<double> in(x);
+  return with_wide(x, [&](auto zero) {
     using Wide = decltype(zero);
-    const Wide norm = norm_of<Wide>(c.attrs, n, true);
-    for (int64_t k = 0; k < y.size() / 2; ++k) {
-      const double *row = x.f.data() + k / count * n;
-      const Pair<Wide> sum = transformed<Wide>(n, k % count, [&](int64_t j) { return static_cast<Wide>(row[j]); });
-      y.f[static_cast<size_t>(2 * k)] = static_cast<double>(sum.real * norm);
-      y.f[static_cast<size_t>(2 * k + 1)] = static_cast<double>(sum.imaginary * norm);
-    }
-    return {};
+    return give_pairs(c, n, norm_of<Wide>(c.attrs, n, true), [&](int64_t k) {
+      const int64_t row = k / count * n;
+      return transformed<Wide>(n, k % count,
+                               [&](int64_t j) { return static_cast<Wide>(in[static_cast<size_t>(row + j)]); });
+    });
   });
 }
 
@@ -223,27 +233,26 @@ Status decompose_irfft(DecomposeContext &c) {
   return g.give({transform.scaled(g("squeeze", {y}, {{"dims", ints({-1})}}))});
 }
 
-Status reference_irfft(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_irfft(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = y.shape.back(), rows = x.shape[x.shape.size() - 2];
-  return with_wide(x, [&](auto zero) -> Status {
+  const ReadElements<double> in(x);
+  return with_wide(x, [&](auto zero) {
     using Wide = decltype(zero);
     const Wide norm = norm_of<Wide>(c.attrs, n, false);
-    for (int64_t at = 0; at < y.size(); ++at) {
-      const double *row = x.f.data() + at / n * rows * 2;
+    const auto element = [&](int64_t at) {
       Wide sum = 0;
       for (int64_t k = 0; k < n; ++k) {
         const bool is_conjugate = k >= rows;
-        const double *pair = row + 2 * (is_conjugate ? n - k : k);
+        const auto pair = static_cast<size_t>((at / n * rows + (is_conjugate ? n - k : k)) * 2);
         const Pair<Wide> root = root_of_unity<Wide>(at % n * k, n);
         const bool is_real = 2 * k % n == 0;
-        sum += static_cast<Wide>(pair[0]) * root.real;
-        if (!is_real) sum -= static_cast<Wide>(is_conjugate ? -pair[1] : pair[1]) * root.imaginary;
+        sum += static_cast<Wide>(in[pair]) * root.real;
+        if (!is_real) sum -= static_cast<Wide>(is_conjugate ? -in[pair + 1] : in[pair + 1]) * root.imaginary;
       }
-      y.f[static_cast<size_t>(at)] = static_cast<double>(sum * norm);
-    }
-    return {};
+      return sum * norm;
+    };
+    return make_each<double>(c, element, 8 * n);
   });
 }
 
@@ -300,27 +309,23 @@ Status decompose_stft(DecomposeContext &c) {
   return g.give({transform.scaled(g("permute", {y}, {{"dims", ints(order)}}))});
 }
 
-Status reference_stft(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
-  RefTensor &y = c.results[0];
+Status reference_stft(NativeContext &c) {
+  const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = c.attr("n_fft").i64(), hop = hop_of(c.attrs), length = x.shape.back();
   const int64_t frames = y.shape[y.shape.size() - 2], bins = y.shape[y.shape.size() - 3];
   const int64_t before = c.attr("center").boolean() ? n / 2 : 0;
-  return with_wide(x, [&](auto zero) -> Status {
+  const ReadElements<double> in(x), windows(*c.inputs.back());
+  return with_wide(x, [&](auto zero) {
     using Wide = decltype(zero);
-    const Wide norm = norm_of<Wide>(c.attrs, n, true);
-    for (int64_t at = 0; at < y.size() / 2; ++at) {
+    return give_pairs(c, n, norm_of<Wide>(c.attrs, n, true), [&](int64_t at) {
       const int64_t frame = at % frames, bin = at / frames % bins, row = at / frames / bins;
-      const Pair<Wide> sum = transformed<Wide>(n, bin, [&](int64_t j) {
+      return transformed<Wide>(n, bin, [&](int64_t j) {
         int64_t from = std::abs(frame * hop + j - before);
         if (from >= length) from = 2 * length - 2 - from;
-        const Wide window = c.inputs.size() == 2 ? static_cast<Wide>(c.inputs[1]->f[static_cast<size_t>(j)]) : Wide(1);
-        return static_cast<Wide>(x.f[static_cast<size_t>(row * length + from)]) * window;
+        const Wide window = c.inputs.size() == 2 ? static_cast<Wide>(windows[static_cast<size_t>(j)]) : Wide(1);
+        return static_cast<Wide>(in[static_cast<size_t>(row * length + from)]) * window;
       });
-      y.f[static_cast<size_t>(2 * at)] = static_cast<double>(sum.real * norm);
-      y.f[static_cast<size_t>(2 * at + 1)] = static_cast<double>(sum.imaginary * norm);
-    }
-    return {};
+    });
   });
 }
 

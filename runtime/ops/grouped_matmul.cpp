@@ -39,30 +39,39 @@ Status lower_indexed_matmul(LowerContext &c) {
   return {};
 }
 
-// For reference kernels: a row of x by matrix `which` of weights, to a row of y.
-template <class Wide>
-void multiply_row(ReferenceContext &c, size_t row, size_t which) {
-  const RefTensor &x = *c.inputs[0], &weights = *c.inputs[1];
-  const auto depth = static_cast<size_t>(weights.shape[1]), columns = static_cast<size_t>(weights.shape[2]);
-  for (size_t column = 0; column < columns; ++column) {
-    Wide sum = 0;
-    for (size_t k = 0; k < depth; ++k)
-      sum += static_cast<Wide>(x.f[row * depth + k]) *
-             static_cast<Wide>(weights.f[(which * depth + k) * columns + column]);
-    c.results[0].f[row * columns + column] = static_cast<double>(sum);
-  }
+// A reference kernel: each row of x by the matrix of weights that which(row) tells, to a row of y; 0 where there is
+// none of that number.
+template <class Which>
+Status multiply_rows(const ReferenceContext &c, Which which) {
+  const RefTensor &weights = *c.inputs[1];
+  const int64_t matrices = weights.shape[0], depth = weights.shape[1], columns = weights.shape[2];
+  const ReadElements<double> in(*c.inputs[0]), by(weights);
+  const WriteElements<double> out(c.results[0]);
+  return with_wide(*c.inputs[0], [&](auto zero) {
+    using Wide = decltype(zero);
+    const auto multiply = [&](int64_t row, int64_t matrix) {
+      const std::vector<double> line = line_at(in, static_cast<size_t>(row * depth), 1, depth);
+      for (int64_t column = 0; column < columns; ++column) {
+        Wide sum = 0;
+        for (int64_t k = 0; k < depth; ++k)
+          sum += static_cast<Wide>(line[static_cast<size_t>(k)]) *
+                 static_cast<Wide>(by[static_cast<size_t>((matrix * depth + k) * columns + column)]);
+        out.set(static_cast<size_t>(row * columns + column), static_cast<double>(sum));
+      }
+    };
+    const int64_t rows = columns > 0 ? c.results[0].size() / columns : 0;
+    return c.for_ranges(rows, depth * columns, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t row = begin; row < end; ++row)
+        if (const int64_t matrix = which(row); matrix >= 0 && matrix < matrices) multiply(row, matrix);
+      return {};
+    });
+  });
 }
 
-Status reference_indexed_matmul(ReferenceContext &c) {
-  const std::vector<int64_t> &index = c.inputs[2]->i;
+Status reference_indexed_matmul(NativeContext &c) {
   const int64_t rows = c.inputs[0]->shape[1];
-  return with_wide(*c.inputs[0], [&](auto zero) -> Status {
-    for (size_t k = 0; k < index.size(); ++k)
-      for (int64_t row = 0; row < rows && index[k] >= 0 && index[k] < c.inputs[1]->shape[0]; ++row)
-        multiply_row<decltype(zero)>(c, k * static_cast<size_t>(rows) + static_cast<size_t>(row),
-                                     static_cast<size_t>(index[k]));
-    return {};
-  });
+  const ReadElements<int64_t> index(*c.inputs[2]);
+  return multiply_rows(c, [&](int64_t row) { return index[static_cast<size_t>(row / rows)]; });
 }
 
 void samples_indexed_matmul(SampleSink &out) {
@@ -150,14 +159,13 @@ Status decompose_grouped_matmul(DecomposeContext &c) {
   return g.give({g("where", {is_in_one, y, g.number(y, 0)})});
 }
 
-Status reference_grouped_matmul(ReferenceContext &c) {
-  const std::vector<int64_t> &ends = c.inputs[2]->i;
-  return with_wide(*c.inputs[0], [&](auto zero) -> Status {
-    int64_t row = 0;
-    for (size_t group = 0; group < ends.size(); ++group)
-      for (; row < std::min(ends[group], c.inputs[0]->shape[0]); ++row)
-        multiply_row<decltype(zero)>(c, static_cast<size_t>(row), group);
-    return {};
+Status reference_grouped_matmul(NativeContext &c) {
+  const ReadElements<int64_t> ends(*c.inputs[2]);
+  const int64_t groups = c.inputs[2]->size();
+  return multiply_rows(c, [&](int64_t row) {
+    int64_t group = 0;  // the first that ends behind it
+    while (group < groups && ends[static_cast<size_t>(group)] <= row) ++group;
+    return group;
   });
 }
 

@@ -115,21 +115,22 @@ Status lower_dequantize(LowerContext &c) {
   return {};
 }
 
-Status reference_dequantize(ReferenceContext &c) {
-  const RefTensor &weight = *c.inputs[0], &scales = *c.inputs[1];
-  RefTensor &y = c.results[0];
+Status reference_dequantize(NativeContext &c) {
+  const RefTensor &y = c.results[0];
   const bool packed = c.attr("bits").i64() == 4, is_signed = c.attr("signed").boolean();
-  for (int64_t k = 0; k < y.size(); ++k) {
-    int64_t number = weight.i[static_cast<size_t>(packed ? k / 2 : k)];
+  const ReadElements<int64_t> weight(*c.inputs[0]), zeros(*c.inputs.back());
+  const ReadElements<double> scales(*c.inputs[1]);
+  const auto value = [&](int64_t k) {
+    int64_t number = weight[static_cast<size_t>(packed ? k / 2 : k)];
     if (packed) {
       number = k % 2 ? number / 16 : number % 16;
       if (is_signed && number >= 8) number -= 16;
     }
     const size_t scale = scale_of(c, y.shape, k);
-    const int64_t zero = c.inputs.size() == 3 ? c.inputs[2]->i[scale] : 0;
-    y.f[static_cast<size_t>(k)] = static_cast<float>(static_cast<double>(number - zero) * scales.f[scale]);
-  }
-  return {};
+    const int64_t zero = c.inputs.size() == 3 ? zeros[scale] : 0;
+    return static_cast<float>(static_cast<double>(number - zero) * scales[scale]);
+  };
+  return make_each<double>(c, value, 4);
 }
 
 void samples_dequantize(SampleSink &out) {

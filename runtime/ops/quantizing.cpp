@@ -21,20 +21,30 @@ Term steps_of(LowerContext &c, const std::vector<Expr> &at, const Range &range) 
 }
 
 // The same for reference kernels, of element k: the quotient is rounded to what it is computed in.
-struct Steps {
-  double number, zero, scale;
+class RefSteps {
+ public:
+  RefSteps(const ReferenceContext &c, const Range &range)
+      : c_(c), range_(range), x_(*c.inputs[0]), scales_(*c.inputs[1]), zeros_(*c.inputs.back()) {}
+  struct Steps {
+    double number, zero, scale;
+  };
+  Steps at(int64_t k) const {
+    const RefTensor &x = *c_.inputs[0];
+    const size_t at = scale_of(c_, x.shape, k);
+    const bool wide = x.dtype == DType::f64, moved = c_.inputs.size() == 3;
+    const auto rounded = [&](double exact) { return wide ? exact : static_cast<double>(static_cast<float>(exact)); };
+    const double scale = rounded(scales_[at]), zero = moved ? static_cast<double>(zeros_[at]) : 0;
+    double number = std::nearbyint(rounded(x_[static_cast<size_t>(k)] / scale));
+    if (moved) number += zero;  // 0 would take the sign of -0 off
+    return {smaller(larger(number, range_.low), range_.high), zero, scale};
+  }
+
+ private:
+  const ReferenceContext &c_;
+  Range range_;
+  ReadElements<double> x_, scales_;
+  ReadElements<int64_t> zeros_;
 };
-Steps steps_of(const ReferenceContext &c, int64_t k, const Range &range) {
-  const RefTensor &x = *c.inputs[0], &scales = *c.inputs[1];
-  const size_t at = scale_of(c, x.shape, k);
-  const bool wide = x.dtype == DType::f64;
-  const auto rounded = [&](double exact) { return wide ? exact : static_cast<double>(static_cast<float>(exact)); };
-  const double scale = rounded(scales.f[at]), zero = c.inputs.size() == 3 ? static_cast<double>(c.inputs[2]->i[at]) : 0;
-  const double quotient = rounded(x.f[static_cast<size_t>(k)] / scale);
-  double number = std::nearbyint(quotient);
-  if (c.inputs.size() == 3) number += zero;  // 0 would take the sign of -0 off
-  return {smaller(larger(number, range.low), range.high), zero, scale};
-}
 
 Range range_of_type(const AttrMap &attrs) {
   const DType dtype = attrs.find("dtype")->second.dtype();
@@ -82,18 +92,17 @@ Status lower_quantize(LowerContext &c) {
   return {};
 }
 
-Status reference_quantize(ReferenceContext &c) {
-  const Range range = range_of_type(c.attrs);
+Status reference_quantize(NativeContext &c) {
+  const RefSteps steps(c, range_of_type(c.attrs));
+  const bool packed = c.attr("bits").i64() == 4;
   const auto number = [&](int64_t k) {
-    const double steps = steps_of(c, k, range).number;
-    return std::isnan(steps) ? 0 : static_cast<int64_t>(steps);
+    const double count = steps.at(k).number;
+    return std::isnan(count) ? 0 : static_cast<int64_t>(count);
   };
-  std::vector<int64_t> &y = c.results[0].i;
-  for (size_t k = 0; k < y.size(); ++k) {
-    const auto at = static_cast<int64_t>(k);
-    y[k] = c.attr("bits").i64() == 8 ? number(at) : (number(2 * at) & 15) | (number(2 * at + 1) & 15) << 4;
-  }
-  return {};
+  const auto byte = [&](int64_t k) {
+    return packed ? (number(2 * k) & 15) | (number(2 * k + 1) & 15) << 4 : number(k);
+  };
+  return make_each<int64_t>(c, byte, 8);
 }
 
 constexpr int64_t most_steps = 1 << 23;  // f32 holds these, with any zero point
@@ -120,12 +129,13 @@ Status lower_fake_quantize(LowerContext &c) {
   return {};
 }
 
-Status reference_fake_quantize(ReferenceContext &c) {
-  for (int64_t k = 0; k < c.results[0].size(); ++k) {
-    const Steps steps = steps_of(c, k, range_of_attrs(c.attrs));
-    c.results[0].f[static_cast<size_t>(k)] = (steps.number - steps.zero) * steps.scale;
-  }
-  return {};
+Status reference_fake_quantize(NativeContext &c) {
+  const RefSteps steps(c, range_of_attrs(c.attrs));
+  const auto value = [&](int64_t k) {
+    const RefSteps::Steps at = steps.at(k);
+    return (at.number - at.zero) * at.scale;
+  };
+  return make_each<double>(c, value, 8);
 }
 
 // Of both: `zeros` none for none.
