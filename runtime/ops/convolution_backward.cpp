@@ -146,16 +146,17 @@ void for_each_product(const ReferenceContext &c, const std::vector<int64_t> &x, 
     }
   }
 }
-Status reference_backward(ReferenceContext &c) {
+Status reference_backward(NativeContext &c) {
   const RefTensor &other = *c.inputs[0], &dy = *c.inputs[1];
   RefTensor &result = c.results[0];
   const bool of_input = c.op.find_attr("size");
-  std::vector<Wide> sums(result.f.size());
+  const ReadElements<double> others(other), in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(result.size()));
   for_each_product(c, of_input ? result.shape : other.shape, of_input ? other.shape : result.shape, dy.shape,
                    [&](size_t x, size_t weight, size_t y) {
-                     sums[of_input ? x : weight] += Wide(other.f[of_input ? weight : x]) * dy.f[y];
+                     sums[of_input ? x : weight] += Wide(others[of_input ? weight : x]) * in[y];
                    });
-  result.f.assign(sums.begin(), sums.end());
+  give_all(result, sums);
   return {};
 }
 

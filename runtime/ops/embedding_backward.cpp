@@ -33,18 +33,20 @@ Status decompose_embedding_backward(DecomposeContext &c) {
   return g.give({g("index_put_add", {zeros, dy, index})});
 }
 
-Status reference_embedding_backward(ReferenceContext &c) {
+Status reference_embedding_backward(NativeContext &c) {
   const RefTensor &index = *c.inputs[0], &dy = *c.inputs[1];
   RefTensor &result = c.results[0];
   const auto width = static_cast<size_t>(result.shape[1]);
-  if (dy.size() > 0)
-    for (const int64_t i : index.i)
-      if (i < 0 || i >= result.shape[0]) return out_of_range(i, result.shape[0]);
-  std::vector<Wide> sums(result.f.size());
-  for (size_t k = 0; k < index.i.size(); ++k)
-    for (size_t d = 0; index.i[k] != c.attr("padding_idx").i64() && d < width; ++d)
-      sums[static_cast<size_t>(index.i[k]) * width + d] += dy.f[k * width + d];
-  result.f.assign(sums.begin(), sums.end());
+  if (dy.size() > 0) KILN_TRY(require_in_range(c, index, result.shape[0]));
+  const ReadElements<int64_t> indices(index);
+  const ReadElements<double> in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(result.size()));
+  for (size_t k = 0; k < static_cast<size_t>(index.size()); ++k) {
+    const int64_t i = indices[k];
+    for (size_t d = 0; i != c.attr("padding_idx").i64() && d < width; ++d)
+      sums[static_cast<size_t>(i) * width + d] += in[k * width + d];
+  }
+  give_all(result, sums);
   return {};
 }
 

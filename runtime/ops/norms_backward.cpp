@@ -89,34 +89,41 @@ class Steps {
 struct Place {
   size_t set, parameter;
 };
-Status reference_of_places(ReferenceContext &c, const std::function<Place(size_t)> &place_of) {
+Status reference_of_places(NativeContext &c, const std::function<Place(size_t)> &place_of) {
   const Operands operands(c.op, c.inputs.size());
-  const RefTensor &x = *c.inputs[0], &dy = *c.inputs[operands.dy()], &last = *c.inputs[operands.statistics];
-  const bool of_variance = c.op.find_attr("eps");
-  std::vector<Wide> normal(x.f.size()), gradient(x.f.size()), rstd(last.f.begin(), last.f.end());
+  const bool of_variance = c.op.find_attr("eps"), centred = operands.statistics > 1;
+  const auto operand = [&](size_t k) { return ReadElements<double>(*c.inputs[k]); };
+  const auto x = operand(0), means = operand(1), last = operand(operands.statistics), dy = operand(operands.dy()),
+             scale = operand(operands.has_scale ? operands.scale() : 0);
+  std::vector<Wide> rstd(static_cast<size_t>(c.inputs[operands.statistics]->size()));
+  for (size_t k = 0; k < rstd.size(); ++k)
+    rstd[k] = of_variance ? 1 / std::sqrt(last[k] + Wide(c.attr("eps").f64())) : Wide(last[k]);
+  // (x - mean) * rstd, and the gradient of that.
+  const auto normal_at = [&](size_t k, const Place &at) {
+    return (x[k] - (centred ? Wide(means[at.set]) : 0)) * rstd[at.set];
+  };
+  const auto gradient_at = [&](size_t k, const Place &at) {
+    return operands.has_scale ? Wide(dy[k]) * scale[at.parameter] : dy[k];
+  };
   std::vector<Wide> count(rstd.size()), sum(rstd.size()), along(rstd.size());
-  std::vector<Wide> dscale(c.results[1].f.size()), dbias(dscale.size());
-  for (Wide &r : rstd)
-    if (of_variance) r = 1 / std::sqrt(r + c.attr("eps").f64());
-  for (size_t k = 0; k < x.f.size(); ++k) {
+  std::vector<Wide> dscale(static_cast<size_t>(c.results[1].size())), dbias(dscale.size());
+  for (size_t k = 0; k < static_cast<size_t>(c.inputs[0]->size()); ++k) {
     const Place at = place_of(k);
-    const Wide mean = operands.statistics > 1 ? c.inputs[1]->f[at.set] : 0;
-    normal[k] = (x.f[k] - mean) * rstd[at.set];
-    gradient[k] = operands.has_scale ? Wide(dy.f[k]) * c.inputs[operands.scale()]->f[at.parameter] : dy.f[k];
+    const Wide normal = normal_at(k, at), gradient = gradient_at(k, at);
     count[at.set] += 1;
-    sum[at.set] += gradient[k];
-    along[at.set] += gradient[k] * normal[k];
-    dscale[at.parameter] += dy.f[k] * normal[k];
-    dbias[at.parameter] += dy.f[k];
+    sum[at.set] += gradient;
+    along[at.set] += gradient * normal;
+    dscale[at.parameter] += dy[k] * normal;
+    dbias[at.parameter] += dy[k];
   }
-  for (size_t k = 0; k < x.f.size(); ++k) {
-    const size_t set = place_of(k).set;
-    const Wide mean = operands.statistics > 1 ? sum[set] / count[set] : 0;
-    c.results[0].f[k] = static_cast<double>((gradient[k] - mean - normal[k] * along[set] / count[set]) * rstd[set]);
-  }
-  c.results[1].f.assign(dscale.begin(), dscale.end());
-  if (operands.statistics > 1) c.results[2].f.assign(dbias.begin(), dbias.end());
-  return {};
+  give_all(c.results[1], dscale);
+  if (centred) give_all(c.results[2], dbias);
+  return make_each<double>(c, [&](int64_t number) {
+    const auto k = static_cast<size_t>(number);
+    const Place at = place_of(k);
+    const Wide mean = centred ? sum[at.set] / count[at.set] : 0;
+    return (gradient_at(k, at) - mean - normal_at(k, at) * along[at.set] / count[at.set]) * rstd[at.set];
+  });
 }
 
 // ---- layer_norm, rms_norm: over the last dims
@@ -154,7 +161,7 @@ Status decompose_last_dims(DecomposeContext &c) {
   return s.give(s.dx(gradient, normal, last), normal, first);
 }
 
-Status reference_last_dims(ReferenceContext &c) {
+Status reference_last_dims(NativeContext &c) {
   const auto width = static_cast<size_t>(c.results[1].size());
   return reference_of_places(c, [width](size_t k) { return Place{k / width, k % width}; });
 }
@@ -201,7 +208,7 @@ Status decompose_groups(DecomposeContext &c) {
   return s.give(s.reshape(s.dx(gradient, normal, {2}), dims), s.reshape(normal, dims), space_of_rank(dims.size(), {0}));
 }
 
-Status reference_groups(ReferenceContext &c) {
+Status reference_groups(NativeContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto plane = static_cast<size_t>(count_of(std::span(shape).subspan(2)));
   const auto channels = static_cast<size_t>(shape[1]), groups = static_cast<size_t>(c.inputs[1]->shape[1]);
@@ -229,7 +236,7 @@ Status decompose_batch(DecomposeContext &c) {
   return s.give(s.dx(s.scaled_dy(channels), normal, others), normal, others);
 }
 
-Status reference_batch(ReferenceContext &c) {
+Status reference_batch(NativeContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto plane = static_cast<size_t>(count_of(std::span(shape).subspan(2)));
   const auto channels = static_cast<size_t>(shape[1]);

@@ -49,18 +49,21 @@ Status decompose_max(DecomposeContext &c) {
   return g.give({scattered(g, "scatter_add", type, shape, index, source)});
 }
 
-Status reference_max(ReferenceContext &c) {
-  const RefTensor &indices = *c.inputs[0], &dy = *c.inputs[1];
+Status reference_max(NativeContext &c) {
+  const RefTensor &dy = *c.inputs[1];
   RefTensor &dx = c.results[0];
   const int64_t pooled = std::max<int64_t>(count_of(std::span(dy.shape).subspan(2)), 1);
   const int64_t plane = count_of(std::span(dx.shape).subspan(2));
-  for (const int64_t i : indices.i)
-    if (i < 0 || (i >= plane && i != nowhere)) return out_of_range(i, plane);
-  std::vector<Wide> sums(dx.f.size());
-  for (int64_t k = 0; k < dy.size(); ++k)
-    if (const int64_t i = indices.i[static_cast<size_t>(k)]; i != nowhere)
-      sums[static_cast<size_t>(k / pooled * plane + i)] += dy.f[static_cast<size_t>(k)];
-  dx.f.assign(sums.begin(), sums.end());
+  const ReadElements<int64_t> indices(*c.inputs[0]);
+  const ReadElements<double> in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(dx.size()));
+  for (int64_t k = 0; k < dy.size(); ++k) {
+    const int64_t i = indices[static_cast<size_t>(k)];
+    if (i == nowhere) continue;
+    if (i < 0 || i >= plane) return out_of_range(i, plane);
+    sums[static_cast<size_t>(k / pooled * plane + i)] += in[static_cast<size_t>(k)];
+  }
+  give_all(dx, sums);
   return {};
 }
 
@@ -103,22 +106,23 @@ Status lower_avg(LowerContext &c) {
 
 // Adds each element of dy, divided, where `pooled_at(place, dims of space of x and of dy)` tells.
 template <class PooledAt>
-Status spread(ReferenceContext &c, PooledAt pooled_at) {
+Status spread(NativeContext &c, PooledAt pooled_at) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const std::vector<int64_t> places(dy.shape.begin() + 2, dy.shape.end()), size(dx.shape.begin() + 2, dx.shape.end());
-  std::vector<Wide> sums(dx.f.size());
+  const ReadElements<double> in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(dx.size()));
   for (int64_t k = 0; k < dy.size(); ++k) {
     const Pooled pooled = pooled_at(unflatten(k % count_of(places), places), size, places);
     for (const int64_t place : pooled.places)
       sums[static_cast<size_t>(k / count_of(places) * count_of(size) + place)] +=
-          Wide(dy.f[static_cast<size_t>(k)]) / static_cast<Wide>(pooled.divisor);
+          Wide(in[static_cast<size_t>(k)]) / static_cast<Wide>(pooled.divisor);
   }
-  dx.f.assign(sums.begin(), sums.end());
+  give_all(dx, sums);
   return {};
 }
 
-Status reference_avg(ReferenceContext &c) {
+Status reference_avg(NativeContext &c) {
   const PoolWindow window(c.attrs);
   return spread(c, [&](const std::vector<int64_t> &at, const std::vector<int64_t> &size, const auto &) {
     Pooled pooled;
@@ -171,7 +175,7 @@ Status lower_adaptive_avg(LowerContext &c) {
   return {};
 }
 
-Status reference_adaptive_avg(ReferenceContext &c) { return spread(c, part_at); }
+Status reference_adaptive_avg(NativeContext &c) { return spread(c, part_at); }
 
 // ---- samples
 

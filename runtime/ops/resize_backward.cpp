@@ -69,31 +69,33 @@ Status decompose_weighed_backward(DecomposeContext &c) {
   return g.give({given(c, g, dx)});
 }
 
-Status reference_nearest_backward(ReferenceContext &c) {
+Status reference_nearest_backward(NativeContext &c) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const std::vector<int64_t> strides = dense_strides(dx.shape), places = dense_strides(dy.shape);
-  std::vector<Wide> sums(dx.f.size());
+  const ReadElements<double> in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(dx.size()));
   for (int64_t k = 0; k < dy.size(); ++k) {
     int64_t to = 0;
     for (size_t d = 0; d < dy.shape.size(); ++d) {
       const int64_t at = k / places[d] % dy.shape[d];
       to += (d < 2 ? at : nearest_at(c.attrs, d - 2, at, dx.shape[d], dy.shape[d])) * strides[d];
     }
-    sums[static_cast<size_t>(to)] += dy.f[static_cast<size_t>(k)];
+    sums[static_cast<size_t>(to)] += in[static_cast<size_t>(k)];
   }
-  dx.f.assign(sums.begin(), sums.end());
+  give_all(dx, sums);
   return {};
 }
 
-Status reference_weighed_backward(ReferenceContext &c) {
+Status reference_weighed_backward(NativeContext &c) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const ResizeTerms terms(c.attrs, is_cubic(c.op), dx.shape, dy.shape);
-  std::vector<Wide> sums(dx.f.size());
+  const ReadElements<double> in(dy);
+  std::vector<Wide> sums(static_cast<size_t>(dx.size()));
   for (int64_t k = 0; k < dy.size(); ++k)
-    for (const auto &[at, weight] : terms.at(k)) sums[at] += weight * dy.f[static_cast<size_t>(k)];
-  dx.f.assign(sums.begin(), sums.end());
+    for (const auto &[at, weight] : terms.at(k)) sums[at] += weight * in[static_cast<size_t>(k)];
+  give_all(dx, sums);
   return {};
 }
 
