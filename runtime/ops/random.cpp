@@ -29,8 +29,8 @@ Block block_at(uint64_t seed, uint64_t counter) {
 }  // namespace
 
 uint64_t bits_at(const ReferenceContext &c, size_t seed, int64_t i, bool wide) {
-  const auto key = static_cast<uint64_t>(c.inputs[seed]->i[0]),
-             counter = static_cast<uint64_t>(c.inputs[seed + 1]->i[0]);
+  const auto scalar = [&](size_t operand) { return ReadElements<uint64_t>(*c.inputs[operand])[0]; };
+  const uint64_t key = scalar(seed), counter = scalar(seed + 1);
   const auto k = static_cast<uint64_t>(i);
   const Block block = block_at(key, counter + k / (wide ? 2 : 4));
   if (!wide) return block[k % 4];
@@ -183,43 +183,41 @@ Status lower_normal(LowerContext &c) {
 
 // ---- reference kernels
 
-Status reference_bits(ReferenceContext &c) {
-  RefTensor &y = c.results[0];
-  for (int64_t k = 0; k < y.size(); ++k)
-    y.i[static_cast<size_t>(k)] = static_cast<int64_t>(bits_at(c, 0, k, size_of(y.dtype) == 8));
-  return {};
+constexpr int64_t random_work = 16;  // of a number, as work is counted
+
+Status reference_bits(NativeContext &c) {
+  const bool wide = size_of(c.results[0].dtype) == 8;
+  return make_each<uint64_t>(c, [&](int64_t k) { return bits_at(c, 0, k, wide); }, random_work);
 }
 
 // In f32, which rounds twice.
-Status reference_uniform(ReferenceContext &c) {
-  RefTensor &y = c.results[0];
+Status reference_uniform(NativeContext &c) {
   const double low = c.attr("low").f64(), range = c.attr("high").f64() - low;
-  const bool wide = y.dtype == DType::f64;
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const bool wide = c.results[0].dtype == DType::f64;
+  const auto number = [&](int64_t k) {
     const double u = unit_at(c, 0, k, wide);
     const float narrow = static_cast<float>(u) * static_cast<float>(range) + static_cast<float>(low);
-    y.f[static_cast<size_t>(k)] = wide ? u * range + low : static_cast<double>(narrow);
-  }
-  return {};
+    return wide ? u * range + low : static_cast<double>(narrow);
+  };
+  return make_each<double>(c, number, random_work);
 }
 
-Status reference_bernoulli(ReferenceContext &c) {
-  RefTensor &y = c.results[0];
-  for (size_t k = 0; k < y.i.size(); ++k)
-    y.i[k] = unit_at(c, 1, static_cast<int64_t>(k), c.inputs[0]->dtype == DType::f64) < c.inputs[0]->f[k];
-  return {};
+Status reference_bernoulli(NativeContext &c) {
+  const ReadElements<double> p(*c.inputs[0]);
+  const bool wide = c.inputs[0]->dtype == DType::f64;
+  return make_each<int64_t>(
+      c, [&](int64_t k) { return unit_at(c, 1, k, wide) < p[static_cast<size_t>(k)]; }, random_work);
 }
 
-Status reference_randint(ReferenceContext &c) {
-  RefTensor &y = c.results[0];
-  const bool wide = size_of(y.dtype) == 8;
+Status reference_randint(NativeContext &c) {
+  const bool wide = size_of(c.results[0].dtype) == 8;
   const auto low = static_cast<uint64_t>(c.attr("low").i64()),
              range = static_cast<uint64_t>(c.attr("high").i64()) - low;
-  for (int64_t k = 0; k < y.size(); ++k) {
+  const auto number = [&](int64_t k) {
     const auto product = static_cast<unsigned __int128>(bits_at(c, 0, k, wide)) * range;
-    y.i[static_cast<size_t>(k)] = static_cast<int64_t>(low + static_cast<uint64_t>(product >> (wide ? 64 : 32)));
-  }
-  return {};
+    return low + static_cast<uint64_t>(product >> (wide ? 64 : 32));
+  };
+  return make_each<uint64_t>(c, number, random_work);
 }
 
 // Cosine and sine of u turns. A u is a multiple of 2^-53 and so is its distance to the nearest quarter, so that nothing
@@ -240,17 +238,16 @@ std::pair<long double, long double> cos_and_sin_of_turns(double u) {
   }
 }
 
-Status reference_normal(ReferenceContext &c) {
-  RefTensor &y = c.results[0];
-  const bool wide = y.dtype == DType::f64;
-  for (int64_t k = 0; k < y.size(); ++k) {
+Status reference_normal(NativeContext &c) {
+  const bool wide = c.results[0].dtype == DType::f64;
+  const auto number = [&](int64_t k) {
     const double above_0 = unit_at(c, 0, k & ~int64_t{1}, wide) + (wide ? 0x1p-53 : 0x1p-24);
     const auto [cos, sin] = cos_and_sin_of_turns(unit_at(c, 0, k | 1, wide));
     const long double size = std::sqrt(-2 * std::log(static_cast<long double>(above_0)));
     const long double normal = size * (k % 2 == 0 ? cos : sin);
-    y.f[static_cast<size_t>(k)] = static_cast<double>(normal * c.attr("std").f64() + c.attr("mean").f64());
-  }
-  return {};
+    return normal * c.attr("std").f64() + c.attr("mean").f64();
+  };
+  return make_each<double>(c, number, random_work);
 }
 
 // ---- inference

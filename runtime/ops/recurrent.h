@@ -35,6 +35,6 @@ struct Network {
   size_t operands() const { return lengths() + has_lengths; }
 };
 
-Status reference_recurrent(ReferenceContext &c);
+Status reference_recurrent(NativeContext &c);
 
 }  // namespace kiln::ops

@@ -11,8 +11,9 @@ namespace {
 template <class Wide>
 class Cell {
  public:
-  Cell(const ReferenceContext &c, const Network &n, size_t run, size_t hidden)
-      : c_(c), n_(n), run_(run), hidden_(hidden), h(hidden), cell(hidden), gates_(hidden * 4) {}
+  Cell(const ReferenceContext &c, std::span<const ReadElements<double>> operands, const Network &n, size_t run,
+       size_t hidden)
+      : c_(c), operands_(operands), n_(n), run_(run), hidden_(hidden), h(hidden), cell(hidden), gates_(hidden * 4) {}
 
   void step(std::span<const Wide> x) {
     const auto count = static_cast<size_t>(n_.gates());
@@ -48,14 +49,15 @@ class Cell {
   // Row `gate`, j of a weight times v, and the bias.
   Wide part(Network::Weight which, std::span<const Wide> v, size_t gate, size_t j) const {
     const size_t row = gate * hidden_ + j;
-    const std::vector<double> &weight = c_.inputs[n_.weight(run_, which)]->f;
+    const ReadElements<double> &weight = operands_[n_.weight(run_, which)];
     const size_t bias = which == Network::of_input ? Network::bias_of_input : Network::bias_of_state;
-    Wide sum = n_.has_bias ? c_.inputs[n_.weight(run_, static_cast<Network::Weight>(bias))]->f[row] : 0;
+    Wide sum = n_.has_bias ? operands_[n_.weight(run_, static_cast<Network::Weight>(bias))][row] : 0;
     for (size_t k = 0; k < v.size(); ++k) sum += v[k] * Wide(weight[row * v.size() + k]);
     return sum;
   }
 
   const ReferenceContext &c_;
+  const std::span<const ReadElements<double>> operands_;
   const Network &n_;
   const size_t run_, hidden_;
 
@@ -68,34 +70,36 @@ class Cell {
 
 }  // namespace
 
-Status reference_recurrent(ReferenceContext &c) {
+Status reference_recurrent(NativeContext &c) {
   const Network n(c.op.name, c.attrs);
   const RefTensor &x = *c.inputs[0];
   const auto batch = static_cast<size_t>(x.shape[n.batch_first ? 0 : 1]);
   const auto turns = static_cast<size_t>(x.shape[n.batch_first ? 1 : 0]);
   const auto hidden = static_cast<size_t>(c.inputs[n.weight(0, Network::of_state)]->shape[1]);
+  const auto depth = static_cast<size_t>(x.shape[2]);
   const size_t width = hidden * n.directions();
-  return with_wide(x, [&](auto zero) -> Status {
+  std::vector<ReadElements<double>> operands;
+  for (const RefTensor *operand : c.inputs) operands.emplace_back(*operand);
+  const ReadElements<int64_t> lengths(*c.inputs[n.has_lengths ? n.lengths() : 0]);
+  std::vector<WriteElements<double>> results;
+  for (RefTensor &result : c.results) results.emplace_back(result);
+  return with_wide(x, [&](auto zero) {
     using Wide = decltype(zero);
-    for (size_t b = 0; b < batch; ++b) {
+    const auto run_row = [&](size_t b) {
       const auto row = [&](size_t t) { return n.batch_first ? b * turns + t : t * batch + b; };
       std::vector<std::vector<Wide>> sequence(turns);
-      for (size_t t = 0; t < turns; ++t) {
-        const auto first = x.f.begin() + static_cast<int64_t>(row(t)) * x.shape[2];
-        sequence[t].assign(first, first + x.shape[2]);
-      }
+      for (size_t t = 0; t < turns; ++t)
+        for (size_t k = 0; k < depth; ++k) sequence[t].push_back(operands[0][row(t) * depth + k]);
       const auto length =
-          n.has_lengths
-              ? static_cast<size_t>(std::clamp<int64_t>(c.inputs[n.lengths()]->i[b], 0, static_cast<int64_t>(turns)))
-              : turns;
+          n.has_lengths ? static_cast<size_t>(std::clamp<int64_t>(lengths[b], 0, static_cast<int64_t>(turns))) : turns;
       for (size_t run = 0; run < n.runs();) {
         std::vector<std::vector<Wide>> made(turns, std::vector<Wide>(width));
         for (size_t d = 0; d < n.directions(); ++d, ++run) {
-          Cell<Wide> cell(c, n, run, hidden);
+          Cell<Wide> cell(c, operands, n, run, hidden);
           const size_t at = (run * batch + b) * hidden;
           for (size_t j = 0; n.has_state && j < hidden; ++j) {
-            cell.h[j] = c.inputs[n.state(0)]->f[at + j];
-            if (n.carried() > 1) cell.cell[j] = c.inputs[n.state(1)]->f[at + j];
+            cell.h[j] = operands[n.state(0)][at + j];
+            if (n.carried() > 1) cell.cell[j] = operands[n.state(1)][at + j];
           }
           for (size_t k = 0; k < length; ++k) {
             const size_t t = d == 0 ? k : length - 1 - k;
@@ -103,16 +107,20 @@ Status reference_recurrent(ReferenceContext &c) {
             std::ranges::copy(cell.h, made[t].begin() + static_cast<int64_t>(d * hidden));
           }
           for (size_t j = 0; j < hidden; ++j) {
-            c.results[1].f[at + j] = static_cast<double>(cell.h[j]);
-            if (n.carried() > 1) c.results[2].f[at + j] = static_cast<double>(cell.cell[j]);
+            results[1].set(at + j, static_cast<double>(cell.h[j]));
+            if (n.carried() > 1) results[2].set(at + j, static_cast<double>(cell.cell[j]));
           }
         }
         sequence = std::move(made);
       }
       for (size_t t = 0; t < turns; ++t)
-        for (size_t j = 0; j < width; ++j) c.results[0].f[row(t) * width + j] = static_cast<double>(sequence[t][j]);
-    }
-    return {};
+        for (size_t j = 0; j < width; ++j) results[0].set(row(t) * width + j, static_cast<double>(sequence[t][j]));
+    };
+    const auto work = static_cast<int64_t>(turns * width * (depth + hidden));
+    return c.for_ranges(static_cast<int64_t>(batch), work, [&](int64_t begin, int64_t end) -> Status {
+      for (int64_t b = begin; b < end; ++b) run_row(static_cast<size_t>(b));
+      return {};
+    });
   });
 }
 

@@ -8,10 +8,14 @@
 namespace kiln::ops {
 namespace {
 
-// The numbers from 0 on, equal ones in this order.
-void put_in_order(std::span<int64_t> numbers, const std::function<bool(int64_t, int64_t)> &is_before) {
+// The numbers of values in their order, those of equal ones in their own.
+template <class T>
+std::vector<int64_t> in_order(const std::vector<T> &values) {
+  std::vector<int64_t> numbers(values.size());
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
-  std::ranges::stable_sort(numbers, is_before);
+  const auto value = [&](int64_t k) { return values[static_cast<size_t>(k)]; };
+  std::ranges::stable_sort(numbers, [&](int64_t a, int64_t b) { return value(a) < value(b); });
+  return numbers;
 }
 
 // ---- multinomial
@@ -55,36 +59,37 @@ Status decompose_multinomial(DecomposeContext &c) {
   const ValueId at = g("searchsorted", {sums, g("mul", {u, total})}, {{"right", true}});
   return g.give({g("minimum", {at, g.count(at, count - 1)})});
 }
-Status reference_race(ReferenceContext &c) {
+Status reference_race(NativeContext &c) {
   const RefTensor &weights = *c.inputs[0];
   const int64_t count = weights.shape.back(), samples = c.results[0].shape.back();
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  for (int64_t row = 0; row < weights.size() / count; ++row) {
-    const auto arrival = [&](int64_t index) {
-      const double weight = weights.f[static_cast<size_t>(row * count + index)];
-      const double u = unit_at(c, 1, row * count + index, weights.dtype == DType::f64);
-      return weight > 0 ? -std::log1p(-u) / weight : infinity;
-    };
-    put_in_order(order, [&](int64_t a, int64_t b) { return arrival(a) < arrival(b); });
-    std::copy_n(order.begin(), samples, c.results[0].i.begin() + row * samples);
-  }
-  return {};
+  const ReadElements<double> in(weights);
+  const WriteElements<int64_t> out(c.results[0]);
+  const auto run = [&](size_t row, size_t first) {
+    std::vector<double> arrivals;
+    for (size_t k = first; k < first + static_cast<size_t>(count); ++k) {
+      const double u = unit_at(c, 1, static_cast<int64_t>(k), weights.dtype == DType::f64);
+      arrivals.push_back(in[k] > 0 ? -std::log1p(-u) / in[k] : infinity);
+    }
+    const std::vector<int64_t> order = in_order(arrivals);
+    for (size_t k = 0; k < static_cast<size_t>(samples); ++k) out.set(row * static_cast<size_t>(samples) + k, order[k]);
+  };
+  return walk_lines(c, weights.shape, weights.shape.size() - 1, run, 16);
 }
-Status reference_multinomial(ReferenceContext &c) {
+Status reference_multinomial(NativeContext &c) {
   if (!c.attr("replacement").boolean()) return reference_race(c);
   const RefTensor &weights = *c.inputs[0];
-  RefTensor &y = c.results[0];
-  const int64_t count = weights.shape.back(), samples = y.shape.back();
+  const int64_t count = weights.shape.back(), samples = c.results[0].shape.back();
   const bool wide = weights.dtype == DType::f64;
   const auto rounded = [&](double x) { return wide ? x : static_cast<double>(static_cast<float>(x)); };
-  for (int64_t k = 0; k < y.size(); ++k) {
-    const auto row = std::span(weights.f).subspan(static_cast<size_t>(k / samples * count), static_cast<size_t>(count));
+  const ReadElements<double> in(weights);
+  const auto draw = [&](int64_t k) {
     std::vector<double> sums;
-    for (double weight : row) sums.push_back(rounded((sums.empty() ? 0 : sums.back()) + weight));
+    for (const double weight : line_at(in, static_cast<size_t>(k / samples * count), 1, count))
+      sums.push_back(rounded((sums.empty() ? 0 : sums.back()) + weight));
     const double u = rounded(unit_at(c, 1, k, wide) * sums.back());
-    y.i[static_cast<size_t>(k)] = std::min(std::ranges::upper_bound(sums, u) - sums.begin(), count - 1);
-  }
-  return {};
+    return std::min(std::ranges::upper_bound(sums, u) - sums.begin(), count - 1);
+  };
+  return make_each<int64_t>(c, draw, count);
 }
 
 void samples_multinomial(SampleSink &out) {
@@ -121,11 +126,10 @@ Status decompose_permutation(DecomposeContext &c) {
       g("random_bits", c.node.inputs, {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", DType::u64}});
   return g.give({g("argsort", {bits}, {{"dim", 0}})});
 }
-Status reference_permutation(ReferenceContext &c) {
-  std::vector<int64_t> &y = c.results[0].i;
+Status reference_permutation(NativeContext &c) {
   std::vector<uint64_t> bits;
   for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
-  put_in_order(y, [&](int64_t a, int64_t b) { return bits[static_cast<size_t>(a)] < bits[static_cast<size_t>(b)]; });
+  give_all(c.results[0], in_order(bits));
   return {};
 }
 
@@ -158,17 +162,17 @@ Status decompose_dropout(DecomposeContext &c) {
   const ValueId scaled = g("mul", {x, g.number(x, p < 1 ? 1 / (1 - p) : 0)});
   return g.give({g("where", {kept, scaled, g.number(x, 0)}), kept});
 }
-Status reference_dropout(ReferenceContext &c) {
-  const RefTensor &x = *c.inputs[0];
+Status reference_dropout(NativeContext &c) {
   const double p = c.attr("p").f64();
-  for (size_t k = 0; k < x.f.size(); ++k) {
-    const bool wide = x.dtype == DType::f64;
-    const bool kept =
-        unit_at(c, 1, static_cast<int64_t>(k), wide) >= (wide ? p : static_cast<double>(static_cast<float>(p)));
-    c.results[1].i[k] = kept;
-    c.results[0].f[k] = kept ? x.f[k] * (1 / (1 - p)) : 0;
-  }
-  return {};
+  const bool wide = c.inputs[0]->dtype == DType::f64;
+  const ReadElements<double> x(*c.inputs[0]);
+  const WriteElements<int64_t> mask(c.results[1]);
+  const auto drop = [&](int64_t k) {
+    const bool kept = unit_at(c, 1, k, wide) >= (wide ? p : static_cast<double>(static_cast<float>(p)));
+    mask.set(static_cast<size_t>(k), kept);
+    return kept ? x[static_cast<size_t>(k)] * (1 / (1 - p)) : 0;
+  };
+  return make_each<double>(c, drop, 16);
 }
 
 void samples_dropout(SampleSink &out) {
