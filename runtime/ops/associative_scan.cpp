@@ -197,14 +197,14 @@ Status decompose_associative_scan(DecomposeContext &c) {
   return g.give(std::move(all));
 }
 
-Status reference_associative_scan(ReferenceContext &c) {
+Status reference_associative_scan(NativeContext &c) {
   const size_t count = c.inputs.size(), dim = dim_of(c, c.inputs[0]->shape.size());
   const auto turns = static_cast<size_t>(c.inputs[0]->shape[dim]);
   std::vector<RefTensor> state;
   for (size_t n = 0; n < turns; ++n) {
     const size_t turn = c.attr("reverse").boolean() ? turns - 1 - n : n;
     std::vector<RefTensor> elements;
-    for (const RefTensor *operand : c.inputs) elements.push_back(element_at(*operand, dim, turn));
+    for (const RefTensor *operand : c.inputs) elements.push_back(element_at(c, *operand, dim, turn));
     if (n > 0) {
       std::vector<const RefTensor *> pairs;
       for (const auto *side : {&state, &elements})
@@ -213,7 +213,7 @@ Status reference_associative_scan(ReferenceContext &c) {
     } else {
       state = std::move(elements);
     }
-    for (size_t k = 0; k < count; ++k) set_element(c.results[k], dim, turn, state[k]);
+    for (size_t k = 0; k < count; ++k) set_element(c, c.results[k], dim, turn, state[k]);
   }
   return {};
 }

@@ -18,17 +18,12 @@ Status check_symbol(InferContext &c, const std::string &name, const Dim &dim, co
                          str_cat("symbol '", name, "' of the graph modulo ", info.divisor, " and 0"));
 }
 
-// Calls move(whole, part) for the elements of `turn` along dim, by their vectors' elements.
-template <class Whole, class Part, class Move>
-void for_element(Whole &whole, Part &part, size_t dim, size_t turn, Move move) {
-  const size_t step = step_along(whole.shape, dim);
-  size_t at = 0;
-  for_each_line(whole.shape, dim, [&](size_t first) {
-    if (whole.is_float())
-      move(whole.f[first + turn * step], part.f[at++]);
-    else
-      move(whole.i[first + turn * step], part.i[at++]);
-  });
+// Where element `turn` along dim lies in a sequence.
+Walk walk_of(const RefTensor &sequence, size_t dim, size_t turn) {
+  Walk walk{0, dense_strides(sequence.shape)};
+  walk.begin = static_cast<int64_t>(turn) * walk.strides[dim];
+  walk.strides.erase(walk.strides.begin() + static_cast<ptrdiff_t>(dim));
+  return walk;
 }
 }  // namespace
 
@@ -182,15 +177,17 @@ TensorType element_of(const TensorType &sequence) {
   return make_type(sequence.dtype, Shape(sequence.dims.begin() + 1, sequence.dims.end()));
 }
 
-RefTensor element_at(const RefTensor &sequence, size_t dim, size_t turn) {
+RefTensor element_at(const ReferenceContext &c, const RefTensor &sequence, size_t dim, size_t turn) {
   RefTensor element{sequence.dtype, sequence.shape, {}, {}};
   element.shape.erase(element.shape.begin() + static_cast<int64_t>(dim));
-  element.allocate();
-  for_element(sequence, element, dim, turn, [](auto from, auto &to) { to = from; });
+  sequence.native ? element.allocate_native() : element.allocate();
+  (void)copy_walked(c, element.shape, sequence, walk_of(sequence, dim, turn), element,
+                    {0, dense_strides(element.shape)});
   return element;
 }
-void set_element(RefTensor &sequence, size_t dim, size_t turn, const RefTensor &element) {
-  for_element(sequence, element, dim, turn, [](auto &to, auto from) { to = from; });
+void set_element(const ReferenceContext &c, RefTensor &sequence, size_t dim, size_t turn, const RefTensor &element) {
+  (void)copy_walked(c, element.shape, element, {0, dense_strides(element.shape)}, sequence,
+                    walk_of(sequence, dim, turn));
 }
 
 std::vector<TensorType> one_of_each(const Shape &dims) {

@@ -46,8 +46,8 @@ Result<GraphPtr> side_by_side(const Graph &graph, size_t dims);
 // The type of an element along dim 0.
 TensorType element_of(const TensorType &sequence);
 // Element `turn` along dim, without it; and the same written.
-RefTensor element_at(const RefTensor &sequence, size_t dim, size_t turn);
-void set_element(RefTensor &sequence, size_t dim, size_t turn, const RefTensor &element);
+RefTensor element_at(const ReferenceContext &c, const RefTensor &sequence, size_t dim, size_t turn);
+void set_element(const ReferenceContext &c, RefTensor &sequence, size_t dim, size_t turn, const RefTensor &element);
 
 // For samples: an array of each element type.
 std::vector<TensorType> one_of_each(const Shape &dims);

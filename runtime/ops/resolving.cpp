@@ -47,10 +47,7 @@ Status infer_resolve(InferContext &c) {
   return resolve_at_most(c, bound);
 }
 
-Status reference_resolve(ReferenceContext &c) {
-  c.results[0] = *c.inputs[0];  // which run_reference() holds to the bound
-  return {};
-}
+Status reference_resolve(NativeContext &c) { return copy_broadcast(c, *c.inputs[0]); }  // held to the bound afterwards
 
 // What shapes make of it, resolved_sizes_test shows.
 void samples_resolve(SampleSink &out) {
@@ -111,22 +108,24 @@ Status decompose_nonzero(DecomposeContext &c) {
   return {};
 }
 
-Status reference_nonzero(ReferenceContext &c) {
+Status reference_nonzero(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &index = c.results[0];
+  const ReadElements<double> floats(x);
+  const ReadElements<int64_t> integers(x);
   const size_t rank = x.shape.size();
-  std::vector<std::vector<int64_t>> strides(rank, std::vector<int64_t>(rank, 0));
-  std::vector<int64_t> at(rank, 0);
+  std::vector<int64_t> at(rank, 0), indices;
+  int64_t count = 0;
   for (int64_t k = 0; k < x.size(); ++k) {
     const auto element = static_cast<size_t>(k);
-    if (x.is_float() ? x.f[element] != 0 : x.i[element] != 0) {
-      index.i.insert(index.i.end(), at.begin(), at.end());
-      ++c.results[1].i[0];
+    if (x.is_float() ? floats[element] != 0 : integers[element] != 0) {
+      indices.insert(indices.end(), at.begin(), at.end());
+      ++count;
     }
     for (size_t d = rank; d-- > 0; at[d] = 0)
       if (++at[d] < x.shape[d]) break;
   }
-  index.shape[0] = c.results[1].i[0];
+  give_found(c.results[0], count, indices);
+  WriteAny(c.results[1]).set(0, count);
   return {};
 }
 
@@ -186,20 +185,22 @@ Status decompose_masked_select(DecomposeContext &c) {
   return g.give({g("gather_nd", {parts[0], {*found, 0}}), {*found, 1}});
 }
 
-Status reference_masked_select(ReferenceContext &c) {
+Status reference_masked_select(NativeContext &c) {
   const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
-  RefTensor &y = c.results[0];
+  const ReadElements<int64_t> selected(mask);
   const std::vector<int64_t> shape = broadcast_shape(x.shape, mask.shape);
-  walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(mask.shape, shape)}, [&](auto at) {
-    if (!mask.i[static_cast<size_t>(at[1])]) return;
-    if (x.is_float())
-      y.f.push_back(x.f[static_cast<size_t>(at[0])]);
-    else
-      y.i.push_back(x.i[static_cast<size_t>(at[0])]);
-    ++c.results[1].i[0];
+  return dispatch(x, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    const ReadElements<T> in(x);
+    std::vector<T> found;
+    walk<2>(shape, {broadcast_strides(x.shape, shape), broadcast_strides(mask.shape, shape)}, [&](auto at) {
+      if (selected[static_cast<size_t>(at[1])]) found.push_back(in[static_cast<size_t>(at[0])]);
+    });
+    const auto count = static_cast<int64_t>(found.size());
+    give_found(c.results[0], count, found);
+    WriteAny(c.results[1]).set(0, count);
+    return {};
   });
-  y.shape[0] = c.results[1].i[0];
-  return {};
 }
 
 void samples_masked_select(SampleSink &out) {
@@ -256,29 +257,30 @@ Status decompose_unique(DecomposeContext &c) {
   return h.give({values, inverse, h("sub", {end, first}), {resolver, 0}});
 }
 
-Status reference_unique(ReferenceContext &c) {
+Status reference_unique(NativeContext &c) {
   const RefTensor &x = *c.inputs[0];
-  RefTensor &values = c.results[0];
+  const WriteElements<int64_t> numbers(c.results[1]);
   return dispatch(x, [&](auto zero) -> Status {
     using T = decltype(zero);
-    const std::span<const T> in = elements<T>(x);
+    const std::vector<T> in = line_at(ReadElements<T>(x), 0, 1, x.size());
     std::vector<size_t> order(in.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return is_nan(in[b]) ? !is_nan(in[a]) : in[a] < in[b]; });
-    std::vector<int64_t> &counts = c.results[2].i;
+    std::vector<T> values;
+    std::vector<int64_t> counts;
     for (size_t k = 0; k < order.size(); ++k) {
       const T value = in[order[k]];
       if (k == 0 || value != in[order[k - 1]]) {
         counts.push_back(0);
-        if constexpr (std::is_same_v<T, double>)
-          values.f.push_back(value);
-        else
-          values.i.push_back(static_cast<int64_t>(value));
+        values.push_back(value);
       }
       ++counts.back();
-      c.results[1].i[order[k]] = static_cast<int64_t>(counts.size()) - 1;
+      numbers.set(order[k], static_cast<int64_t>(counts.size()) - 1);
     }
-    c.results[3].i[0] = values.shape[0] = c.results[2].shape[0] = static_cast<int64_t>(counts.size());
+    const auto kinds = static_cast<int64_t>(counts.size());
+    give_found(c.results[0], kinds, values);
+    give_found(c.results[2], kinds, counts);
+    WriteAny(c.results[3]).set(0, kinds);
     return {};
   });
 }

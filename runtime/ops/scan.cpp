@@ -56,7 +56,7 @@ Status infer_scan(InferContext &c) {
   return {};
 }
 
-Status reference_scan(ReferenceContext &c) {
+Status reference_scan(NativeContext &c) {
   const ScanOperands operands = scan_operands(c.attrs, c.inputs.size());
   const size_t carried = operands.carried;
   const auto turns =
@@ -69,11 +69,11 @@ Status reference_scan(ReferenceContext &c) {
     const size_t turn = operands.reverse ? turns - 1 - n : n;
     for (size_t k = 0; k < carried; ++k) now[k] = &state[k];
     for (size_t k = 0; k < elements.size(); ++k) {
-      elements[k] = element_at(*c.inputs[carried + k], 0, turn);
+      elements[k] = element_at(c, *c.inputs[carried + k], 0, turn);
       now[carried + k] = &elements[k];
     }
     KILN_ASSIGN(std::vector<RefTensor> made, c.run_graph(*c.attr("body_graph").graph(), now));
-    for (size_t k = carried; k < made.size(); ++k) set_element(c.results[k], 0, turn, made[k]);
+    for (size_t k = carried; k < made.size(); ++k) set_element(c, c.results[k], 0, turn, made[k]);
     made.resize(carried);
     state = std::move(made);
     KILN_TRY(c.on_turn(static_cast<int64_t>(n) + 1));
