@@ -139,10 +139,16 @@ TEST(NativeReference, TellsTheFirstIndexInOrderThatIsOutOfRange) {
   numbers[977] = 70;
   numbers[978] = -3;
   numbers[count - 1] = 90;
+  const TensorData index = ops::i64_data({count}, numbers), rows = ops::i64_data({count, 1}, numbers);
   const TensorData table = ops::f32_data({2, 3}, {1, 2, 3, 4, 5, 6});
-  for (const char *op : {"embedding", "index_select"}) {
-    const AttrMap attrs = op == std::string_view("embedding") ? AttrMap() : AttrMap{{"dim", AttrValue(int64_t{0})}};
-    const Case c = case_of(op, {table, ops::i64_data({count}, numbers)}, attrs);
+  const TensorData many = ops::f32_data({count, 2}, std::vector<float>(2 * count));
+  const AttrMap along = {{"dim", AttrValue(int64_t{0})}};
+  for (const Case &c :
+       {case_of("embedding", {table, index}), case_of("index_select", {table, index}, along),
+        case_of("gather_nd", {table, rows}), case_of("index", {table, index}, along),
+        case_of("index_add", {ops::f32_data({2, 2}, {1, 2, 3, 4}), index, many}, along),
+        case_of("one_hot", {index}, {{"classes", AttrValue(Dim(2))}}), case_of("cross_entropy", {many, index})}) {
+    const std::string_view op = c.graph->nodes().back().op->name;
     const std::vector<Scattered> arguments(c.arguments.begin(), c.arguments.end());
     for (const ReferenceThreads &threads : {ReferenceThreads(), backwards, on_three_threads()})
       EXPECT_EQ(run_native(c, arguments, threads).status().message(),
