@@ -68,7 +68,7 @@ constexpr auto gelu_by_tanh = [](ReferenceContext &, auto x) {
 constexpr auto gelu_by_erf = [](ReferenceContext &, auto x) {
   return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<decltype(x)>));
 };
-Status reference_gelu(NativeContext &c) {
+Status reference_gelu(ReferenceContext &c) {
   return by_tanh(c.attr("approximate")) ? reference_of_floats<gelu_by_tanh>(c) : reference_of_floats<gelu_by_erf>(c);
 }
 

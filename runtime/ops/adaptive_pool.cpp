@@ -108,7 +108,7 @@ Status decompose_unpool(DecomposeContext &c) {
   return g.give({scattered(g, "scatter", type, shape, c.node.inputs[1], x)});
 }
 
-Status reference_unpool(NativeContext &c) {
+Status reference_unpool(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const int64_t pooled = std::max<int64_t>(count_of(std::span(x.shape).subspan(2)), 1);
@@ -131,7 +131,7 @@ Pooled part_of_x(const ReferenceContext &c, const std::vector<int64_t> &at) {
   return part_at(at, {x.begin() + 2, x.end()}, {y.begin() + 2, y.end()});
 }
 template <bool is_mean>
-Status reference_parts(NativeContext &c) {
+Status reference_parts(ReferenceContext &c) {
   return reference_of_pools(c, is_mean ? Pooling::mean : Pooling::largest, part_of_x);
 }
 

@@ -197,7 +197,7 @@ Status decompose_associative_scan(DecomposeContext &c) {
   return g.give(std::move(all));
 }
 
-Status reference_associative_scan(NativeContext &c) {
+Status reference_associative_scan(ReferenceContext &c) {
   const size_t count = c.inputs.size(), dim = dim_of(c, c.inputs[0]->shape.size());
   const auto turns = static_cast<size_t>(c.inputs[0]->shape[dim]);
   std::vector<RefTensor> state;

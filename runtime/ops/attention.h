@@ -88,6 +88,6 @@ class RefScores {
   std::vector<int64_t> mask_strides_;
   Reach reach_;
 };
-Status reference_attention(NativeContext &c);
+Status reference_attention(ReferenceContext &c);
 
 }  // namespace kiln::ops

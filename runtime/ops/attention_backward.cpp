@@ -65,7 +65,7 @@ Status decompose_attention_backward(DecomposeContext &c) {
   return g.give({dq, dk, dv});
 }
 
-Status reference_attention_backward(NativeContext &c) {
+Status reference_attention_backward(ReferenceContext &c) {
   const RefScores s(c, mask_arg);
   std::vector<ReadElements<double>> operands;
   for (const RefTensor *operand : c.inputs) operands.emplace_back(*operand);

@@ -44,7 +44,7 @@ Result<std::vector<RefTensor>> modified_scores(const ReferenceContext &c, const 
 
 }  // namespace
 
-Status reference_attention(NativeContext &c) {
+Status reference_attention(ReferenceContext &c) {
   using Wide = RefScores::Wide;
   const RefScores s(c, 3);
   const std::vector<int64_t> shape = {s.batch, s.heads, s.rows, s.keys};

@@ -8,13 +8,13 @@ namespace {
 using kernel::Core;
 
 template <auto combine>
-Status each(NativeContext &c) {
+Status each(ReferenceContext &c) {
   return reference_of_integers<[](ReferenceContext &, auto a, auto b) { return combine(int64_t(a), int64_t(b)); }>(c);
 }
 
 // By less than 0, or by the width or more, every bit has left.
 template <bool to_the_left>
-Status reference_shift(NativeContext &c) {
+Status reference_shift(ReferenceContext &c) {
   return reference_of_integers<[](ReferenceContext &context, auto a, auto by) -> int64_t {
     const DType type = context.results[0].dtype;
     const bool all = by < 0 || static_cast<uint64_t>(by) >= uint64_t{8} * size_of(type);

@@ -77,7 +77,7 @@ Status infer_clamp(InferContext &c) {
   return infer_same(c);
 }
 
-Status reference_clamp(NativeContext &c) {
+Status reference_clamp(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   return dispatch(x, [&](auto zero) {
     using T = decltype(zero);

@@ -106,7 +106,7 @@ Status decompose_batch_norm_training(DecomposeContext &c) {
 }
 
 // Groups of channels; with the batch in one group if `over_batch`, and their statistics as further results.
-Status reference_channels(NativeContext &c, int64_t groups, bool over_batch) {
+Status reference_channels(ReferenceContext &c, int64_t groups, bool over_batch) {
   const RefTensor &x = *c.inputs[0];
   const int64_t images = x.shape[0], channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
   const int64_t width = groups > 0 ? channels / groups : 0;
@@ -163,7 +163,7 @@ Status decompose_l2_normalize(DecomposeContext &c) {
   const ValueId square = g("sum", {g("mul", {x, x})}, {{"dims", ints({c.attr("dim").i64()})}, {"keepdim", true}});
   return g.give({g("div", {x, g("maximum", {g("sqrt", {square}), g.number(x, c.attr("eps").f64())})})});
 }
-Status reference_l2_normalize(NativeContext &c) {
+Status reference_l2_normalize(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const ReadElements<double> in(x);
@@ -207,7 +207,7 @@ Status decompose_local_response(DecomposeContext &c) {
   const ValueId base = g("add", {scaled, g.number(x, c.attr("k").f64())});
   return g.give({g("div", {x, g("pow", {base, g.number(x, c.attr("beta").f64())})})});
 }
-Status reference_local_response(NativeContext &c) {
+Status reference_local_response(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const int64_t size = c.attr("size").i64(), channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
   const ReadElements<double> in(x);
@@ -320,19 +320,20 @@ const Op records[] = {
                      statistics}),
             infer_group_norm,
             {.decompose = decompose_group_norm,
-             .reference = [](NativeContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.attr("groups").i64(), false); },
              .gradient = through_decomposition(),
              .samples = samples_group_norm}),
         op_flags::fewer_results),
     with_results(
         {"y", "mean", "rstd"},
-        channel_norm("instance_norm",
-                     "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
-                     eps_and(1e-5, {statistics}), infer_instance_norm,
-                     {.decompose = decompose_instance_norm,
-                      .reference = [](NativeContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
-                      .gradient = through_decomposition(),
-                      .samples = samples_instance_norm}),
+        channel_norm(
+            "instance_norm",
+            "(x - mean) / sqrt(variance + eps) * scale + bias, with the statistics of each image's channels.",
+            eps_and(1e-5, {statistics}), infer_instance_norm,
+            {.decompose = decompose_instance_norm,
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], false); },
+             .gradient = through_decomposition(),
+             .samples = samples_instance_norm}),
         op_flags::fewer_results),
     with_results(
         {"y", "mean", "variance"},
@@ -344,7 +345,7 @@ const Op records[] = {
             "results, too: [C]; the variance is over n.",
             eps_and(1e-5), infer_batch_norm_training,
             {.decompose = decompose_batch_norm_training,
-             .reference = [](NativeContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
+             .reference = [](ReferenceContext &c) { return reference_channels(c, c.inputs[0]->shape[1], true); },
              .gradient = through_decomposition(),
              .samples = samples_batch_norm_training})),
     {{.name = "l2_normalize",

@@ -104,7 +104,7 @@ Status infer_cross_entropy(InferContext &c) {
 
 // Each target's classes, as `logarithms` (of the classes' elements, in place) makes them.
 template <auto logarithms>
-Status reference_classes(NativeContext &c) {
+Status reference_classes(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = x.shape.size() == 1 ? 0 : 1;
   const int64_t classes = x.shape[dim];

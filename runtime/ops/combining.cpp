@@ -111,7 +111,7 @@ Writing writing_of(const ReferenceContext &c) {
   if (!c.op.find_attr("reduction")) return {Mode::add};
   return {reduction_of(c.attrs).mode, c.attr("include_self").boolean(), is_mean(c.attrs)};
 }
-Status reference_along(NativeContext &c) { return write_along(c, writing_of(c)); }
+Status reference_along(ReferenceContext &c) { return write_along(c, writing_of(c)); }
 
 // ---- scatter_nd, scatter_nd_add
 
@@ -129,7 +129,7 @@ Status decompose_scatter_nd(DecomposeContext &c) {
   for (ValueId column : columns_of(c, g, c.node.inputs[1])) operands.push_back(column);
   return g.give({g(c.op.name == "scatter_nd" ? "index_put" : "index_put_add", operands)});
 }
-Status reference_scatter_nd(NativeContext &c) {
+Status reference_scatter_nd(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[2];
   const RowPlaces places(*c.inputs[0], *c.inputs[1]);
   const Mode mode = c.op.name == "scatter_nd" ? Mode::plain : Mode::add;
@@ -186,7 +186,7 @@ Status decompose_embedding_bag(DecomposeContext &c) {
   return g.give({g("div", {sum, divisor})});
 }
 
-Status reference_embedding_bag(NativeContext &c) {
+Status reference_embedding_bag(ReferenceContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const std::string &mode = c.attr("mode").text_value();
   const int64_t rows = weight.shape[0], columns = weight.shape[1], bags = c.results[0].shape[0];

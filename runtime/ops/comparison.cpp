@@ -19,7 +19,7 @@ Status infer_boolean(InferContext &c) {
 template <class Predicate>
 constexpr auto holds = [](ReferenceContext &, auto a, auto b) { return Predicate{}(a, b); };
 
-Status reference_where(NativeContext &c) {
+Status reference_where(ReferenceContext &c) {
   const RefTensor &condition = *c.inputs[0], &a = *c.inputs[1], &b = *c.inputs[2];
   RefTensor &y = c.results[0];
   return dispatch(y, [&](auto zero) -> Status {

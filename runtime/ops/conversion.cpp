@@ -52,7 +52,7 @@ Status lower_convert(LowerContext &c) {
   return {};
 }
 
-Status reference_convert(NativeContext &c) {
+Status reference_convert(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &out = c.results[0];
   const bool saturates = c.attr("saturate").boolean(), is_float = out.is_float();

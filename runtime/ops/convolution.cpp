@@ -103,7 +103,9 @@ std::vector<Tap> taps_at(const ReferenceContext &c, const std::vector<int64_t> &
   }
   return taps;
 }
-Status reference_conv(NativeContext &c) { return reference_of_taps(c, taps_at, /*weight_begins_with_inputs=*/false); }
+Status reference_conv(ReferenceContext &c) {
+  return reference_of_taps(c, taps_at, /*weight_begins_with_inputs=*/false);
+}
 
 // ---- samples
 

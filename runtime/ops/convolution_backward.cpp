@@ -146,7 +146,7 @@ void for_each_product(const ReferenceContext &c, const std::vector<int64_t> &x, 
     }
   }
 }
-Status reference_backward(NativeContext &c) {
+Status reference_backward(ReferenceContext &c) {
   const RefTensor &other = *c.inputs[0], &dy = *c.inputs[1];
   RefTensor &result = c.results[0];
   const bool of_input = c.op.find_attr("size");

@@ -54,7 +54,7 @@ Op convolution(std::string_view name, std::string_view doc, std::string_view wei
   return op;
 }
 
-Status reference_of_taps(NativeContext &c,
+Status reference_of_taps(ReferenceContext &c,
                          std::vector<Tap> (*taps_at)(const ReferenceContext &, const std::vector<int64_t> &at),
                          bool weight_begins_with_inputs) {
   const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];

@@ -27,7 +27,7 @@ struct Tap {
 };
 // Sums what `taps_at` gives for each place in the result's space, over the channels of a group. The weight is
 // [O, C / groups, window], or [C, O / groups, window].
-Status reference_of_taps(NativeContext &c,
+Status reference_of_taps(ReferenceContext &c,
                          std::vector<Tap> (*taps_at)(const ReferenceContext &, const std::vector<int64_t> &at),
                          bool weight_begins_with_inputs);
 

@@ -53,7 +53,7 @@ Status decompose_bincount(DecomposeContext &c) {
   const ValueId numbers = g("iota", {}, {{"shape", AttrValue(Shape{c.attr("bins").dim()})}, {"dtype", type.dtype}});
   return g.give({g("sub", {compose_search(g, row, numbers, true), compose_search(g, row, numbers, false)})});
 }
-Status reference_bincount(NativeContext &c) {
+Status reference_bincount(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const bool weighted = c.inputs.size() > 1;
   const ReadElements<int64_t> numbers(x);
@@ -156,7 +156,7 @@ Status decompose_histogram(DecomposeContext &c) {
   const ValueId above = g("slice", {before}, {{"dim", 0}, {"start", Dim(1)}, {"end", bins + 1}});
   return g.give({g("sub", {above, g("slice", {before}, {{"dim", 0}, {"end", bins}})})});
 }
-Status reference_histogram(NativeContext &c) {
+Status reference_histogram(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const ReadElements<double> in(x);
   const auto size = static_cast<size_t>(x.size());

@@ -84,7 +84,7 @@ const Op records[] = {
         c.body.yield(c.body.constant_bits(c.result.dtype, *filling(c.attrs, c.result.dtype)));
         return {};
       },
-      .reference = [](NativeContext &c) -> Status {
+      .reference = [](ReferenceContext &c) -> Status {
         const uint64_t number = *filling(c.attrs, c.results[0].dtype);
         return dispatch(c.results[0], [&](auto zero) {
           using T = decltype(zero);
@@ -105,7 +105,7 @@ const Op records[] = {
         c.body.yield(c.body.convert(c.body.index(c.attr("value").dim()), c.result.dtype));
         return {};
       },
-      .reference = [](NativeContext &c) -> Status {
+      .reference = [](ReferenceContext &c) -> Status {
         WriteAny(c.results[0]).set(0, c.attr("value").dim().integer());
         return {};
       },
@@ -132,7 +132,7 @@ const Op records[] = {
         c.body.yield(c.body.convert(c.body.index(c.axis(dim)), c.result.dtype));
         return {};
       },
-      .reference = [](NativeContext &c) -> Status {
+      .reference = [](ReferenceContext &c) -> Status {
         RefTensor &y = c.results[0];
         std::vector<int64_t> strides(y.shape.size(), 0);
         strides[dim_of(c, strides.size())] = 1;
@@ -152,7 +152,7 @@ const Op records[] = {
         c.body.yield(c.load(0));
         return {};
       },
-      .reference = [](NativeContext &c) { return copy_broadcast(c, *c.inputs[0]); },
+      .reference = [](ReferenceContext &c) { return copy_broadcast(c, *c.inputs[0]); },
       .gradient = by_rule("x"),
       .samples =
           [](SampleSink &out) {
@@ -173,7 +173,7 @@ const Op records[] = {
         c.body.yield(c.load(1));
         return {};
       },
-      .reference = [](NativeContext &c) { return copy_broadcast(c, *c.inputs[1]); },
+      .reference = [](ReferenceContext &c) { return copy_broadcast(c, *c.inputs[1]); },
       .gradient = by_rule("src"),
       .samples =
           [](SampleSink &out) {

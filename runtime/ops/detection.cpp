@@ -97,7 +97,7 @@ double between_elements(const ReadElements<double> &elements, int64_t plane, int
          down * ((1 - right) * at(row + 1, column) + right * at(row + 1, column + 1));
 }
 
-Status reference_roi_align(NativeContext &c) {
+Status reference_roi_align(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &boxes = *c.inputs[1];
   RefTensor &y = c.results[0];
   const int64_t channels = x.shape[1], rows = y.shape[2], columns = y.shape[3];
@@ -249,7 +249,7 @@ Status decompose_nms(DecomposeContext &c) {
   return {};
 }
 
-Status reference_nms(NativeContext &c) {
+Status reference_nms(ReferenceContext &c) {
   const RefTensor &boxes = *c.inputs[0];
   const bool wide = boxes.dtype == DType::f64;
   const auto rounded = [&](double x) { return wide ? x : static_cast<double>(static_cast<float>(x)); };

@@ -64,7 +64,7 @@ Status decompose_det(DecomposeContext &c) {
 }
 
 // The product of the pivots of an LU decomposition, whose rows change places.
-Status reference_det(NativeContext &c) {
+Status reference_det(ReferenceContext &c) {
   const auto n = static_cast<size_t>(c.inputs[0]->shape.back());
   const ReadElements<double> in(*c.inputs[0]);
   return with_wide(*c.inputs[0], [&](auto zero) {

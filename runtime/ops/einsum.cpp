@@ -238,7 +238,7 @@ Status decompose_einsum(DecomposeContext &c) {
   return Sums(c, std::move(equation)).run();
 }
 
-Status reference_einsum(NativeContext &c) {
+Status reference_einsum(ReferenceContext &c) {
   std::vector<TensorType> types;
   for (const RefTensor *input : c.inputs)
     types.push_back(make_type(input->dtype, {input->shape.begin(), input->shape.end()}));
@@ -320,7 +320,7 @@ Status decompose_outer(DecomposeContext &c) {
   Composer g(c);
   return g.give({g("mul", {g("unsqueeze", {c.node.inputs[0]}, {{"dims", ints({1})}}), c.node.inputs[1]})});
 }
-Status reference_outer(NativeContext &c) {
+Status reference_outer(ReferenceContext &c) {
   const int64_t columns = c.inputs[1]->size();
   return dispatch(*c.inputs[0], [&](auto zero) {
     using T = decltype(zero);

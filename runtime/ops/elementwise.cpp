@@ -5,7 +5,7 @@
 
 namespace kiln::ops {
 
-Status walk_blocks(NativeContext &c, size_t operands, bool of_floats, BlockFunction function) {
+Status walk_blocks(ReferenceContext &c, size_t operands, bool of_floats, BlockFunction function) {
   constexpr size_t most = 64;
   constexpr int64_t work = 8;  // a function takes longer than an element's move
   RefTensor &y = c.results[0];

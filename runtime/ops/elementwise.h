@@ -14,11 +14,11 @@ using BlockFunction = void (*)(ReferenceContext &c, const std::array<const Numbe
                                bool to_float);
 // Of operands that are broadcast together, one to three, whose elements are floats, or not. The loops are there once,
 // whatever the functions: for nearly all of them take longer than a call.
-Status walk_blocks(NativeContext &c, size_t operands, bool of_floats, BlockFunction function);
+Status walk_blocks(ReferenceContext &c, size_t operands, bool of_floats, BlockFunction function);
 
 // Stores what the function makes of the context and elements. `Wide` is what it gets them as.
 template <auto function, class T, class Wide>
-Status walk_elements(NativeContext &c) {
+Status walk_elements(ReferenceContext &c) {
   constexpr size_t operands = std::is_invocable_v<decltype(function), ReferenceContext &, Wide>         ? 1
                               : std::is_invocable_v<decltype(function), ReferenceContext &, Wide, Wide> ? 2
                                                                                                         : 3;
@@ -52,25 +52,25 @@ Status walk_elements(NativeContext &c) {
 // operation alone is rounded, which a wider one would round twice); integers have 64 bits and the dtype's sign.
 enum class In { wide, own };
 template <auto function, In in = In::wide>
-Status reference_of_floats(NativeContext &c) {
+Status reference_of_floats(ReferenceContext &c) {
   if constexpr (in == In::own)
     return walk_elements<function, double, double>(c);
   else
     return with_wide(*c.inputs.back(), [&](auto wide) { return walk_elements<function, double, decltype(wide)>(c); });
 }
 template <auto function>
-Status reference_of_integers(NativeContext &c) {
+Status reference_of_integers(ReferenceContext &c) {
   return dtype_info(c.inputs.back()->dtype).is_signed ? walk_elements<function, int64_t, int64_t>(c)
                                                       : walk_elements<function, uint64_t, uint64_t>(c);
 }
 template <auto function, In in = In::wide>
-Status reference_of_numbers(NativeContext &c) {
+Status reference_of_numbers(ReferenceContext &c) {
   return c.inputs.back()->is_float() ? reference_of_floats<function, in>(c) : reference_of_integers<function>(c);
 }
 // The same where the second operand divides: an integer 0 is an error of the call.
 Status require_divisors(const ReferenceContext &c);
 template <auto function, In in = In::wide>
-Status reference_of_quotients(NativeContext &c) {
+Status reference_of_quotients(ReferenceContext &c) {
   KILN_TRY(require_divisors(c));
   return reference_of_numbers<function, in>(c);
 }

@@ -33,7 +33,7 @@ Status decompose_embedding_backward(DecomposeContext &c) {
   return g.give({g("index_put_add", {zeros, dy, index})});
 }
 
-Status reference_embedding_backward(NativeContext &c) {
+Status reference_embedding_backward(ReferenceContext &c) {
   const RefTensor &index = *c.inputs[0], &dy = *c.inputs[1];
   RefTensor &result = c.results[0];
   const auto width = static_cast<size_t>(result.shape[1]);

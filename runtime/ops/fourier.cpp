@@ -184,7 +184,7 @@ Status decompose_rfft(DecomposeContext &c) {
   return transform.g().give({transform.scaled(transform(column, n, half(n), 2))});
 }
 
-Status reference_rfft(NativeContext &c) {
+Status reference_rfft(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = x.shape.back(), count = y.shape[y.shape.size() - 2];
   const ReadElements<double> in(x);
@@ -233,7 +233,7 @@ Status decompose_irfft(DecomposeContext &c) {
   return g.give({transform.scaled(g("squeeze", {y}, {{"dims", ints({-1})}}))});
 }
 
-Status reference_irfft(NativeContext &c) {
+Status reference_irfft(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = y.shape.back(), rows = x.shape[x.shape.size() - 2];
   const ReadElements<double> in(x);
@@ -309,7 +309,7 @@ Status decompose_stft(DecomposeContext &c) {
   return g.give({transform.scaled(g("permute", {y}, {{"dims", ints(order)}}))});
 }
 
-Status reference_stft(NativeContext &c) {
+Status reference_stft(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const int64_t n = c.attr("n_fft").i64(), hop = hop_of(c.attrs), length = x.shape.back();
   const int64_t frames = y.shape[y.shape.size() - 2], bins = y.shape[y.shape.size() - 3];

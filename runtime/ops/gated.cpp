@@ -31,7 +31,7 @@ Status lower_halves(LowerContext &c) {
 }
 
 template <auto function>
-Status reference_halves(NativeContext &c) {
+Status reference_halves(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
   const int64_t inner = count_of(std::span(y.shape).subspan(dim));

@@ -165,7 +165,7 @@ std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
   return all;
 }
 
-Status reference_grid_sample(NativeContext &c) {
+Status reference_grid_sample(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const std::vector<int64_t> size(x.shape.begin() + 2, x.shape.end()), shape = c.results[0].shape;
   const size_t n = size.size();
@@ -234,7 +234,7 @@ Status lower_affine_grid(LowerContext &c) {
   return {};
 }
 
-Status reference_affine_grid(NativeContext &c) {
+Status reference_affine_grid(ReferenceContext &c) {
   const RefTensor &y = c.results[0];
   const auto n = static_cast<int64_t>(y.shape.size()) - 2;
   const ReadElements<double> theta(*c.inputs[0]);

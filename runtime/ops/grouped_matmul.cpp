@@ -68,7 +68,7 @@ Status multiply_rows(const ReferenceContext &c, Which which) {
   });
 }
 
-Status reference_indexed_matmul(NativeContext &c) {
+Status reference_indexed_matmul(ReferenceContext &c) {
   const int64_t rows = c.inputs[0]->shape[1];
   const ReadElements<int64_t> index(*c.inputs[2]);
   return multiply_rows(c, [&](int64_t row) { return index[static_cast<size_t>(row / rows)]; });
@@ -159,7 +159,7 @@ Status decompose_grouped_matmul(DecomposeContext &c) {
   return g.give({g("where", {is_in_one, y, g.number(y, 0)})});
 }
 
-Status reference_grouped_matmul(NativeContext &c) {
+Status reference_grouped_matmul(ReferenceContext &c) {
   const ReadElements<int64_t> ends(*c.inputs[2]);
   const int64_t groups = c.inputs[2]->size();
   return multiply_rows(c, [&](int64_t row) {

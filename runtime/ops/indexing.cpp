@@ -28,7 +28,7 @@ Status lower_gather(LowerContext &c) {
   return {};
 }
 
-Status reference_gather(NativeContext &c) {
+Status reference_gather(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());
@@ -61,7 +61,7 @@ Status lower_index_select(LowerContext &c) {
   return {};
 }
 
-Status reference_index_select(NativeContext &c) {
+Status reference_index_select(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());
@@ -102,7 +102,7 @@ Status lower_embedding(LowerContext &c) {
   return {};
 }
 
-Status reference_embedding(NativeContext &c) {
+Status reference_embedding(ReferenceContext &c) {
   const RefTensor &weight = *c.inputs[0], &index = *c.inputs[1];
   const int64_t rows = weight.shape[0], columns = weight.shape[1];
   return dispatch(weight, [&](auto zero) -> Status {

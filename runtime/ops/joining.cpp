@@ -50,7 +50,7 @@ Status lower_concat(LowerContext &c) {
   return {};
 }
 
-Status reference_concat(NativeContext &c) {
+Status reference_concat(ReferenceContext &c) {
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
   Walk to{0, dense_strides(y.shape)};
@@ -115,7 +115,7 @@ Status lower_pad(LowerContext &c) {
   return {};
 }
 
-Status reference_pad(NativeContext &c) {
+Status reference_pad(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> &low = c.attr("low").i64_list();
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
@@ -168,7 +168,7 @@ Status decompose_split(DecomposeContext &c) {
   }
   return {};
 }
-Status reference_split(NativeContext &c) {
+Status reference_split(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
   Walk from{0, dense_strides(x.shape)};
@@ -205,7 +205,7 @@ Status decompose_stack(DecomposeContext &c) {
   c.results = {y};
   return {};
 }
-Status reference_stack(NativeContext &c) {
+Status reference_stack(ReferenceContext &c) {
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size());
   Walk to{0, dense_strides(y.shape)};

@@ -103,7 +103,7 @@ Status give_losses(const ReferenceContext &c, const std::vector<int64_t> &shape,
 
 // Of a function of the context and x and target: all elements' losses, then what "reduction" says.
 template <auto function>
-Status reference_loss(NativeContext &c) {
+Status reference_loss(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &t = *c.inputs[1];
   const std::vector<int64_t> shape = broadcast_shape(x.shape, t.shape);
   const ReadElements<double> in(x), target(t);
@@ -117,7 +117,7 @@ Status reference_loss(NativeContext &c) {
 }
 
 // Its further operands are weights; 1 where they are missing.
-Status reference_bce_with_logits(NativeContext &c) {
+Status reference_bce_with_logits(ReferenceContext &c) {
   const auto operand = [&](size_t k) -> const RefTensor & { return *c.inputs[k < c.inputs.size() ? k : 0]; };
   std::vector<int64_t> shape;
   for (const RefTensor *x : c.inputs) shape = broadcast_shape(shape, x->shape);

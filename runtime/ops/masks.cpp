@@ -21,7 +21,7 @@ Status lower_triangle(LowerContext &c) {
   return {};
 }
 template <bool is_lower>
-Status reference_triangle(NativeContext &c) {
+Status reference_triangle(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const int64_t rows = x.shape[x.shape.size() - 2], columns = x.shape.back(), diagonal = diagonal_of(c.attrs);
   return dispatch(x, [&](auto zero) {
@@ -57,7 +57,7 @@ Status lower_one_hot(LowerContext &c) {
   body.yield(body.convert(is_here, c.result.dtype));
   return {};
 }
-Status reference_one_hot(NativeContext &c) {
+Status reference_one_hot(ReferenceContext &c) {
   RefTensor &y = c.results[0];
   const int64_t classes = y.shape.back();
   if (classes == 0) return {};

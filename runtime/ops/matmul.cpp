@@ -81,7 +81,7 @@ struct Products {
 };
 // Tile by tile, each of which is widened once: an element of 16 bits takes as long to read as many products.
 template <class T, class Wide, class Begin>
-Status multiply(const NativeContext &c, const Products &p, Begin begin_of) {
+Status multiply(const ReferenceContext &c, const Products &p, Begin begin_of) {
   constexpr int64_t side = 32;
   const ReadElements<T> a(*c.inputs[0]), b(*c.inputs[1]);
   const WriteElements<T> y(c.results[0]);
@@ -113,7 +113,7 @@ Status multiply(const NativeContext &c, const Products &p, Begin begin_of) {
   });
 }
 
-Status reference_matmul(NativeContext &c) {
+Status reference_matmul(ReferenceContext &c) {
   const RefTensor &a = *c.inputs[0], &b = *c.inputs[1];
   RefTensor &y = c.results[0];
   const Vectors vector = vectors_of(a.shape.size(), b.shape.size());
@@ -175,7 +175,7 @@ Status decompose_linear(DecomposeContext &c) {
   return {};
 }
 
-Status reference_linear(NativeContext &c) {
+Status reference_linear(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &weight = *c.inputs[1];
   const int64_t n = weight.shape[0], k = weight.shape[1];
   const int64_t rows = count_of(std::span(x.shape).first(x.shape.size() - 1));

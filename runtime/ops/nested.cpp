@@ -58,20 +58,20 @@ Status infer_while(InferContext &c) {
   return {};
 }
 
-Status reference_call(NativeContext &c) {
+Status reference_call(ReferenceContext &c) {
   KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr("graph").graph(), c.inputs));
   std::move(results.begin(), results.end(), c.results.begin());
   return {};
 }
 
-Status reference_cond(NativeContext &c) {
+Status reference_cond(ReferenceContext &c) {
   const std::string_view taken = ReadElements<int64_t>(*c.inputs[0])[0] != 0 ? "then_graph" : "else_graph";
   KILN_ASSIGN(std::vector<RefTensor> results, c.run_graph(*c.attr(taken).graph(), c.inputs.subspan(1)));
   std::move(results.begin(), results.end(), c.results.begin());
   return {};
 }
 
-Status reference_while(NativeContext &c) {
+Status reference_while(ReferenceContext &c) {
   const size_t carried = carried_of(c.attrs, c.inputs.size());
   std::vector<RefTensor> state;
   for (const RefTensor *operand : c.inputs.first(carried)) state.push_back(*operand);

@@ -50,7 +50,7 @@ Status decompose_batch_norm(DecomposeContext &c) {
   return {};
 }
 
-Status reference_batch_norm(NativeContext &c) {
+Status reference_batch_norm(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const int64_t channels = x.shape[1], plane = count_of(std::span(x.shape).subspan(2));
   const auto operand = [&](size_t k) { return ReadElements<double>(*c.inputs[k]); };
@@ -146,7 +146,7 @@ Status decompose_rms_norm(DecomposeContext &c) {
 }
 
 // Rows of `width` elements, with their mean subtracted if `centre`.
-Status reference_row_norm(NativeContext &c, size_t width, bool centre) {
+Status reference_row_norm(ReferenceContext &c, size_t width, bool centre) {
   const RefTensor &x = *c.inputs[0];
   return with_wide(x, [&](auto wide) -> Status {
     using Wide = decltype(wide);
@@ -183,12 +183,12 @@ Status reference_row_norm(NativeContext &c, size_t width, bool centre) {
   });
 }
 
-Status reference_layer_norm(NativeContext &c) {
+Status reference_layer_norm(ReferenceContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto axes = static_cast<size_t>(c.attr("axes").i64());
   return reference_row_norm(c, static_cast<size_t>(count_of(std::span(shape).last(axes))), true);
 }
-Status reference_rms_norm(NativeContext &c) {
+Status reference_rms_norm(ReferenceContext &c) {
   return reference_row_norm(c, static_cast<size_t>(c.inputs[0]->shape.back()), false);
 }
 

@@ -89,7 +89,7 @@ class Steps {
 struct Place {
   size_t set, parameter;
 };
-Status reference_of_places(NativeContext &c, const std::function<Place(size_t)> &place_of) {
+Status reference_of_places(ReferenceContext &c, const std::function<Place(size_t)> &place_of) {
   const Operands operands(c.op, c.inputs.size());
   const bool of_variance = c.op.find_attr("eps"), centred = operands.statistics > 1;
   const auto operand = [&](size_t k) { return ReadElements<double>(*c.inputs[k]); };
@@ -161,7 +161,7 @@ Status decompose_last_dims(DecomposeContext &c) {
   return s.give(s.dx(gradient, normal, last), normal, first);
 }
 
-Status reference_last_dims(NativeContext &c) {
+Status reference_last_dims(ReferenceContext &c) {
   const auto width = static_cast<size_t>(c.results[1].size());
   return reference_of_places(c, [width](size_t k) { return Place{k / width, k % width}; });
 }
@@ -208,7 +208,7 @@ Status decompose_groups(DecomposeContext &c) {
   return s.give(s.reshape(s.dx(gradient, normal, {2}), dims), s.reshape(normal, dims), space_of_rank(dims.size(), {0}));
 }
 
-Status reference_groups(NativeContext &c) {
+Status reference_groups(ReferenceContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto plane = static_cast<size_t>(count_of(std::span(shape).subspan(2)));
   const auto channels = static_cast<size_t>(shape[1]), groups = static_cast<size_t>(c.inputs[1]->shape[1]);
@@ -236,7 +236,7 @@ Status decompose_batch(DecomposeContext &c) {
   return s.give(s.dx(s.scaled_dy(channels), normal, others), normal, others);
 }
 
-Status reference_batch(NativeContext &c) {
+Status reference_batch(ReferenceContext &c) {
   const std::vector<int64_t> &shape = c.inputs[0]->shape;
   const auto plane = static_cast<size_t>(count_of(std::span(shape).subspan(2)));
   const auto channels = static_cast<size_t>(shape[1]);

@@ -68,7 +68,7 @@ struct DecomposeContext {
   Result<ValueId> count(DType dtype, const Dim &value);  // size, or a scalar when the value is known
 };
 
-// ---- reference kernels: plain loops, floats as double, integers and booleans as int64_t
+// ---- reference kernels: plain loops that compute with floats as double, integers and booleans as int64_t
 // Elements as the dtype has them, where they lie in memory.
 struct NativeElements {
   uint8_t *first = nullptr;           // the one at index 0
@@ -111,27 +111,6 @@ struct ReferenceContext {
   // Of errors the one of the first range is returned, as if one thread had gone through them in order.
   Status for_ranges(int64_t count, int64_t work, const std::function<Status(int64_t begin, int64_t end)> &body) const;
 };
-// What a kernel takes that reads operands and writes results by element_access.h alone.
-struct NativeContext : ReferenceContext {};
-
-// A reference kernel. One of a ReferenceContext gets wide tensors: where a run keeps native ones, operands are widened
-// for it, and its results rounded after it.
-class ReferenceKernel {
- public:
-  constexpr ReferenceKernel(std::nullptr_t = nullptr) {}
-  constexpr ReferenceKernel(Status (*kernel)(ReferenceContext &)) : wide_(kernel) {}
-  constexpr ReferenceKernel(Status (*kernel)(NativeContext &)) : native_(kernel) {}
-  template <class Lambda>
-    requires std::is_class_v<Lambda>
-  constexpr ReferenceKernel(Lambda lambda) : ReferenceKernel(+lambda) {}
-  Status operator()(ReferenceContext &context) const;
-  explicit operator bool() const { return wide_ || native_; }
-  bool operator==(std::nullptr_t) const { return !*this; }
-
- private:
-  Status (*wide_)(ReferenceContext &) = nullptr;
-  Status (*native_)(NativeContext &) = nullptr;
-};
 
 // ---- samples for the conformance tests
 struct Sample {
@@ -152,8 +131,8 @@ struct OpMeaning {
   Status (*lower)(LowerContext &) = nullptr;
   Status (*decompose)(DecomposeContext &) = nullptr;
 
-  ReferenceKernel reference = {};  // null for a view op: its map is walked
-  Gradient gradient = {};          // declared by every record
+  Status (*reference)(ReferenceContext &) = nullptr;  // null for a view op: its map is walked
+  Gradient gradient = {};                             // declared by every record
   void (*samples)(SampleSink &) = nullptr;
 };
 

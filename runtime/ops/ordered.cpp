@@ -68,7 +68,7 @@ std::vector<int64_t> order_of(const std::vector<T> &line, bool descending) {
   return order;
 }
 
-Status reference_sort(NativeContext &c) {
+Status reference_sort(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const std::vector<int64_t> &shape = c.results[0].shape;  // of fewer elements along dim, perhaps
   const size_t dim = dim_of(c, shape.size()), step = step_along(x.shape, dim);
@@ -141,7 +141,7 @@ Status decompose_median(DecomposeContext &c) {
   return give_ranked(c, g, median);
 }
 
-Status reference_ranked(NativeContext &c) {
+Status reference_ranked(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const bool is_median = !c.op.find_attr("k");
@@ -258,7 +258,7 @@ Status lower_searchsorted(LowerContext &c) {
   return {};
 }
 
-Status reference_searchsorted(NativeContext &c) {
+Status reference_searchsorted(ReferenceContext &c) {
   const RefTensor &sorted = *c.inputs[0], &values = *c.inputs[1];
   const bool right = c.attr("right").boolean();
   const int64_t count = sorted.shape.back();

@@ -31,7 +31,7 @@ Status lower_index(LowerContext &c) {
   return {};
 }
 
-Status reference_index(NativeContext &c) {
+Status reference_index(ReferenceContext &c) {
   const PickedPlaces places(c, 1);
   return pick_each(c, *c.inputs[0], [&](int64_t k) { return places.at(k); });
 }
@@ -62,7 +62,7 @@ Status decompose_take_along(DecomposeContext &c) {
   return g.give({g("gather", {x, index}, {{"dim", static_cast<int64_t>(dim)}})});
 }
 
-Status reference_take_along(NativeContext &c) {
+Status reference_take_along(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &index = *c.inputs[1];
   const std::vector<int64_t> &shape = c.results[0].shape;
   const size_t dim = dim_of(c, shape.size());
@@ -99,7 +99,7 @@ Status decompose_gather_nd(DecomposeContext &c) {
   return g.give({g("index", operands)});
 }
 
-Status reference_gather_nd(NativeContext &c) {
+Status reference_gather_nd(ReferenceContext &c) {
   const RowPlaces places(*c.inputs[0], *c.inputs[1]);
   return pick_each(c, *c.inputs[0], [&](int64_t k) { return places.at(k); });
 }
@@ -130,7 +130,7 @@ Status lower_reverse_sequence(LowerContext &c) {
   return {};
 }
 
-Status reference_reverse_sequence(NativeContext &c) {
+Status reference_reverse_sequence(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), batch = normal_axis(c.attr("batch_dim").i64(), x.shape.size());
   const std::vector<int64_t> strides = dense_strides(x.shape);

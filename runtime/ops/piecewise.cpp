@@ -62,7 +62,7 @@ Status lower_prelu(LowerContext &c) {
   c.body.yield(select(x > 0, x, x * slope).value());
   return {};
 }
-Status reference_prelu(NativeContext &c) {
+Status reference_prelu(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &slope = *c.inputs[1];
   const int64_t slopes = slope.size();
   int64_t inner = 1;

@@ -114,7 +114,7 @@ Pooled pooled_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
   return pooled;
 }
 template <Pooling pooling>
-Status reference_pool(NativeContext &c) {
+Status reference_pool(ReferenceContext &c) {
   return reference_of_pools(c, pooling, pooled_at);
 }
 

@@ -49,7 +49,7 @@ Status decompose_max(DecomposeContext &c) {
   return g.give({scattered(g, "scatter_add", type, shape, index, source)});
 }
 
-Status reference_max(NativeContext &c) {
+Status reference_max(ReferenceContext &c) {
   const RefTensor &dy = *c.inputs[1];
   RefTensor &dx = c.results[0];
   const int64_t pooled = std::max<int64_t>(count_of(std::span(dy.shape).subspan(2)), 1);
@@ -106,7 +106,7 @@ Status lower_avg(LowerContext &c) {
 
 // Adds each element of dy, divided, where `pooled_at(place, dims of space of x and of dy)` tells.
 template <class PooledAt>
-Status spread(NativeContext &c, PooledAt pooled_at) {
+Status spread(ReferenceContext &c, PooledAt pooled_at) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const std::vector<int64_t> places(dy.shape.begin() + 2, dy.shape.end()), size(dx.shape.begin() + 2, dx.shape.end());
@@ -122,7 +122,7 @@ Status spread(NativeContext &c, PooledAt pooled_at) {
   return {};
 }
 
-Status reference_avg(NativeContext &c) {
+Status reference_avg(ReferenceContext &c) {
   const PoolWindow window(c.attrs);
   return spread(c, [&](const std::vector<int64_t> &at, const std::vector<int64_t> &size, const auto &) {
     Pooled pooled;
@@ -175,7 +175,7 @@ Status lower_adaptive_avg(LowerContext &c) {
   return {};
 }
 
-Status reference_adaptive_avg(NativeContext &c) { return spread(c, part_at); }
+Status reference_adaptive_avg(ReferenceContext &c) { return spread(c, part_at); }
 
 // ---- samples
 

@@ -8,7 +8,7 @@ namespace kiln::ops {
 namespace {
 
 template <class T, class Wide>
-Status fold_pools(NativeContext &c, Pooling pooling, const std::vector<Pooled> &pools) {
+Status fold_pools(ReferenceContext &c, Pooling pooling, const std::vector<Pooled> &pools) {
   const RefTensor &x = *c.inputs[0];
   const auto plane = static_cast<size_t>(count_of(std::span(x.shape).subspan(2)));
   const double p = pooling == Pooling::norm ? c.attr("p").f64() : 1;
@@ -121,7 +121,7 @@ Result<Shape> pooled_shape(InferContext &c, Shape x) {
   return x;
 }
 
-Status reference_of_pools(NativeContext &c, Pooling pooling,
+Status reference_of_pools(ReferenceContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at)) {
   const std::span space = std::span(c.results[0].shape).subspan(2);
   std::vector<Pooled> pools;

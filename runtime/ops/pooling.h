@@ -40,7 +40,7 @@ struct Pooled {
 // Folds what `pooled_at` gives for each place in the result's space. `largest` also writes the place of the largest to
 // a second result; `norm` reads the attribute "p".
 enum class Pooling { largest, sum, mean, norm };
-Status reference_of_pools(NativeContext &c, Pooling pooling,
+Status reference_of_pools(ReferenceContext &c, Pooling pooling,
                           Pooled (*pooled_at)(const ReferenceContext &, const std::vector<int64_t> &at));
 
 // Of integers, as of expressions.

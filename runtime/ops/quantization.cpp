@@ -115,7 +115,7 @@ Status lower_dequantize(LowerContext &c) {
   return {};
 }
 
-Status reference_dequantize(NativeContext &c) {
+Status reference_dequantize(ReferenceContext &c) {
   const RefTensor &y = c.results[0];
   const bool packed = c.attr("bits").i64() == 4, is_signed = c.attr("signed").boolean();
   const ReadElements<int64_t> weight(*c.inputs[0]), zeros(*c.inputs.back());

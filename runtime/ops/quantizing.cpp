@@ -92,7 +92,7 @@ Status lower_quantize(LowerContext &c) {
   return {};
 }
 
-Status reference_quantize(NativeContext &c) {
+Status reference_quantize(ReferenceContext &c) {
   const RefSteps steps(c, range_of_type(c.attrs));
   const bool packed = c.attr("bits").i64() == 4;
   const auto number = [&](int64_t k) {
@@ -129,7 +129,7 @@ Status lower_fake_quantize(LowerContext &c) {
   return {};
 }
 
-Status reference_fake_quantize(NativeContext &c) {
+Status reference_fake_quantize(ReferenceContext &c) {
   const RefSteps steps(c, range_of_attrs(c.attrs));
   const auto value = [&](int64_t k) {
     const RefSteps::Steps at = steps.at(k);

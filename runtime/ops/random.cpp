@@ -185,13 +185,13 @@ Status lower_normal(LowerContext &c) {
 
 constexpr int64_t random_work = 16;  // of a number, as work is counted
 
-Status reference_bits(NativeContext &c) {
+Status reference_bits(ReferenceContext &c) {
   const bool wide = size_of(c.results[0].dtype) == 8;
   return make_each<uint64_t>(c, [&](int64_t k) { return bits_at(c, 0, k, wide); }, random_work);
 }
 
 // In f32, which rounds twice.
-Status reference_uniform(NativeContext &c) {
+Status reference_uniform(ReferenceContext &c) {
   const double low = c.attr("low").f64(), range = c.attr("high").f64() - low;
   const bool wide = c.results[0].dtype == DType::f64;
   const auto number = [&](int64_t k) {
@@ -202,14 +202,14 @@ Status reference_uniform(NativeContext &c) {
   return make_each<double>(c, number, random_work);
 }
 
-Status reference_bernoulli(NativeContext &c) {
+Status reference_bernoulli(ReferenceContext &c) {
   const ReadElements<double> p(*c.inputs[0]);
   const bool wide = c.inputs[0]->dtype == DType::f64;
   return make_each<int64_t>(
       c, [&](int64_t k) { return unit_at(c, 1, k, wide) < p[static_cast<size_t>(k)]; }, random_work);
 }
 
-Status reference_randint(NativeContext &c) {
+Status reference_randint(ReferenceContext &c) {
   const bool wide = size_of(c.results[0].dtype) == 8;
   const auto low = static_cast<uint64_t>(c.attr("low").i64()),
              range = static_cast<uint64_t>(c.attr("high").i64()) - low;
@@ -238,7 +238,7 @@ std::pair<long double, long double> cos_and_sin_of_turns(double u) {
   }
 }
 
-Status reference_normal(NativeContext &c) {
+Status reference_normal(ReferenceContext &c) {
   const bool wide = c.results[0].dtype == DType::f64;
   const auto number = [&](int64_t k) {
     const double above_0 = unit_at(c, 0, k & ~int64_t{1}, wide) + (wide ? 0x1p-53 : 0x1p-24);

@@ -21,7 +21,7 @@ Status lower_places(LowerContext &c) {
 }
 
 template <auto place>
-Status reference_places(NativeContext &c) {
+Status reference_places(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> strides = dense_strides(x.shape), result = dense_strides(y.shape);
   return pick_each(c, x, [&](int64_t k) {

@@ -35,6 +35,6 @@ struct Network {
   size_t operands() const { return lengths() + has_lengths; }
 };
 
-Status reference_recurrent(NativeContext &c);
+Status reference_recurrent(ReferenceContext &c);
 
 }  // namespace kiln::ops

@@ -70,7 +70,7 @@ class Cell {
 
 }  // namespace
 
-Status reference_recurrent(NativeContext &c) {
+Status reference_recurrent(ReferenceContext &c) {
   const Network n(c.op.name, c.attrs);
   const RefTensor &x = *c.inputs[0];
   const auto batch = static_cast<size_t>(x.shape[n.batch_first ? 0 : 1]);

@@ -81,7 +81,7 @@ Status decompose_mean(DecomposeContext &c) {
 // Combines the elements of x, beginning with `identity` (of floats) or `integer_identity`; floats are divided in the
 // end.
 template <auto combine>
-Status reference_fold(NativeContext &c, double identity, int64_t integer_identity, double divisor = 1) {
+Status reference_fold(ReferenceContext &c, double identity, int64_t integer_identity, double divisor = 1) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
@@ -99,25 +99,25 @@ Status reference_fold(NativeContext &c, double identity, int64_t integer_identit
 }
 
 constexpr auto plus = [](auto a, auto b) { return add(a, b); };
-Status reference_sum(NativeContext &c) { return reference_fold<plus>(c, 0, 0); }
-Status reference_prod(NativeContext &c) {
+Status reference_sum(ReferenceContext &c) { return reference_fold<plus>(c, 0, 0); }
+Status reference_prod(ReferenceContext &c) {
   return reference_fold<[](auto a, auto b) { return mul(a, b); }>(c, 1, 1);
 }
-Status reference_max(NativeContext &c) {
+Status reference_max(ReferenceContext &c) {
   return reference_fold<[](auto a, auto b) { return larger(a, b); }>(c, -infinity, least_of(c.results[0].dtype));
 }
-Status reference_min(NativeContext &c) {
+Status reference_min(ReferenceContext &c) {
   return reference_fold<[](auto a, auto b) { return smaller(a, b); }>(c, infinity, largest_of(c.results[0].dtype));
 }
 
-Status reference_mean(NativeContext &c) {
+Status reference_mean(ReferenceContext &c) {
   const double results = static_cast<double>(std::max<int64_t>(c.results[0].size(), 1));
   return reference_fold<plus>(c, 0, 0, static_cast<double>(c.inputs[0]->size()) / results);
 }
 
 // Of the first that is the largest or the smallest; a NaN is either.
 template <bool of_largest>
-Status reference_position(NativeContext &c) {
+Status reference_position(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const WriteElements<int64_t> places(c.results.back());
   std::vector<bool> reduced(x.shape.size(), false);

@@ -36,7 +36,7 @@ Status for_each_group(const ReferenceContext &c, const std::vector<int64_t> &sha
 // A reference kernel from a function of the context and a list of elements: those that one result is made of, in order.
 // `of_floats`: of a function that takes nothing else.
 template <auto function, bool of_floats = true>
-Status reference_of_groups(NativeContext &c) {
+Status reference_of_groups(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const auto fold = [&](auto zero, auto wide) -> Status {
     using Wide = decltype(wide);

@@ -206,7 +206,10 @@ class Run {
       KILN_TRY(run_view(context, evaluate(graph_.type(node.inputs[0]), sizes_), evaluate(node.results[0], sizes_)));
     } else {
       KILN_TRY(op.reference(context));
-      for (RefTensor &result : results) result.fit();
+      for (RefTensor &result : results) {
+        if (native && !result.native) result = narrowed(result);  // that a graph of the node gave
+        result.fit();
+      }
       for (const ResolvedSymbol &symbol : node.symbols)
         KILN_TRY(resolve(symbol, ops::ReadElements<int64_t>(results.back())[0]));
       if (on_results_) on_results_(graph_, node, context);

@@ -1,6 +1,44 @@
 #include "runtime/ops/reference_loops.h"
 
-namespace kiln::ops {
+#include <exception>
+#include <mutex>
+
+namespace kiln {
+
+Status ReferenceContext::for_ranges(int64_t count, int64_t work,
+                                    const std::function<Status(int64_t begin, int64_t end)> &body) const {
+  const int64_t step = std::max<int64_t>(threads.least_work / std::max<int64_t>(work, 1), 1);
+  const int64_t tasks = (count + step - 1) / step;
+  if (tasks < 1) return {};
+  if (!threads.run || tasks == 1) return body(0, count);
+  std::mutex mutex;
+  int64_t failing = std::numeric_limits<int64_t>::max();  // the first task that has failed
+  Status failed;
+  std::exception_ptr thrown;
+  const auto note = [&](int64_t task, Status status, std::exception_ptr exception) {
+    const std::lock_guard lock(mutex);
+    if (task >= failing) return;
+    failing = task;
+    failed = std::move(status);
+    thrown = std::move(exception);
+  };
+  threads.run(tasks, [&](int64_t task) {
+    {
+      const std::lock_guard lock(mutex);
+      if (task > failing) return;
+    }
+    try {
+      Status status = body(task * step, std::min(count, (task + 1) * step));
+      if (!status.ok()) note(task, std::move(status), nullptr);
+    } catch (...) {
+      note(task, {}, std::current_exception());
+    }
+  });
+  if (thrown) std::rethrow_exception(thrown);
+  return failed;
+}
+
+namespace ops {
 
 Status out_of_range(int64_t index, int64_t size) {
   return error(Code::out_of_range, "index ", index, " is out of range: expected 0 <= index < ", size);
@@ -52,4 +90,5 @@ Status require_in_range(const ReferenceContext &c, const RefTensor &index, int64
   });
 }
 
-}  // namespace kiln::ops
+}  // namespace ops
+}  // namespace kiln

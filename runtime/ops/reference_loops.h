@@ -129,15 +129,6 @@ Status walk_lines(const ReferenceContext &c, std::span<const int64_t> shape, siz
 }
 
 // ---- elements
-// The elements of a wide tensor as T: double for float dtypes, uint64_t or int64_t for the others.
-template <class T, class Tensor>
-auto elements(Tensor &t) {
-  using Element = std::conditional_t<std::is_const_v<Tensor>, const T, T>;
-  if constexpr (std::is_same_v<T, double>)
-    return std::span<Element>(t.f);
-  else  // which may alias: they differ in sign alone
-    return std::span<Element>(reinterpret_cast<Element *>(t.i.data()), t.i.size());
-}
 // Calls fn with a zero of the tensor's element type: dispatch(x, [&](auto zero) { using T = decltype(zero); ... }).
 template <class Fn>
 auto dispatch(const RefTensor &t, Fn fn) {

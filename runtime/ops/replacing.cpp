@@ -23,7 +23,7 @@ Status decompose_masked_fill(DecomposeContext &c) {
   Composer g(c);
   return g.give({g("where", {c.node.inputs[1], c.node.inputs[2], c.node.inputs[0]})});
 }
-Status reference_masked_fill(NativeContext &c) {
+Status reference_masked_fill(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
   const ReadElements<int64_t> masked(mask);
   return dispatch(x, [&](auto zero) {
@@ -86,13 +86,13 @@ Status lower_slice_scatter(LowerContext &c) {
 }
 
 // x, with the part where `to` walks.
-Status with_part(NativeContext &c, const Walk &to) {
+Status with_part(ReferenceContext &c, const Walk &to) {
   const RefTensor &part = *c.inputs[1];
   KILN_TRY(copy_broadcast(c, *c.inputs[0]));
   return copy_walked(c, part.shape, part, {0, dense_strides(part.shape)}, c.results[0], to);
 }
 
-Status reference_slice_scatter(NativeContext &c) {
+Status reference_slice_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
   const int64_t start = from_the_end(c.attr("start").dim(), x.shape[dim]).integer();
@@ -122,7 +122,7 @@ Status decompose_select_scatter(DecomposeContext &c) {
   const ValueId part = g("unsqueeze", {c.node.inputs[1]}, {{"dims", ints({dim})}});
   return g.give({g("slice_scatter", {c.node.inputs[0], part}, {{"dim", dim}, {"start", at}, {"end", at + 1}})});
 }
-Status reference_select_scatter(NativeContext &c) {
+Status reference_select_scatter(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size());
   std::vector<int64_t> strides = dense_strides(x.shape);

@@ -39,7 +39,7 @@ Status lower_resample(LowerContext &c) {
   return {};
 }
 
-Status reference_resample(NativeContext &c) {
+Status reference_resample(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const size_t dim = dim_of(c, y.shape.size()), taps = static_cast<size_t>(c.inputs[1]->shape[1]);
   std::vector<int64_t> strides = dense_strides(x.shape), along(y.shape.size(), 0);
@@ -90,7 +90,7 @@ Status lower_nearest(LowerContext &c) {
   return {};
 }
 
-Status reference_nearest(NativeContext &c) {
+Status reference_nearest(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &y = c.results[0];
   const std::vector<int64_t> strides = dense_strides(x.shape), places = dense_strides(y.shape);
   return pick_each(c, x, [&](int64_t k) {
@@ -124,7 +124,7 @@ Status decompose_weighed(DecomposeContext &c) {
   return g.give({c.node.inputs[0] == y ? g("clone", {y}) : y});
 }
 
-Status reference_weighed(NativeContext &c) {
+Status reference_weighed(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const ResizeTerms terms(c.attrs, is_cubic(c.op), x.shape, c.results[0].shape);
   const ReadElements<double> in(x);

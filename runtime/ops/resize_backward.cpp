@@ -69,7 +69,7 @@ Status decompose_weighed_backward(DecomposeContext &c) {
   return g.give({given(c, g, dx)});
 }
 
-Status reference_nearest_backward(NativeContext &c) {
+Status reference_nearest_backward(ReferenceContext &c) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const std::vector<int64_t> strides = dense_strides(dx.shape), places = dense_strides(dy.shape);
@@ -87,7 +87,7 @@ Status reference_nearest_backward(NativeContext &c) {
   return {};
 }
 
-Status reference_weighed_backward(NativeContext &c) {
+Status reference_weighed_backward(ReferenceContext &c) {
   const RefTensor &dy = *c.inputs[0];
   RefTensor &dx = c.results[0];
   const ResizeTerms terms(c.attrs, is_cubic(c.op), dx.shape, dy.shape);

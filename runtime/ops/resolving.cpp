@@ -47,7 +47,9 @@ Status infer_resolve(InferContext &c) {
   return resolve_at_most(c, bound);
 }
 
-Status reference_resolve(NativeContext &c) { return copy_broadcast(c, *c.inputs[0]); }  // held to the bound afterwards
+Status reference_resolve(ReferenceContext &c) {
+  return copy_broadcast(c, *c.inputs[0]);
+}  // held to the bound afterwards
 
 // What shapes make of it, resolved_sizes_test shows.
 void samples_resolve(SampleSink &out) {
@@ -108,7 +110,7 @@ Status decompose_nonzero(DecomposeContext &c) {
   return {};
 }
 
-Status reference_nonzero(NativeContext &c) {
+Status reference_nonzero(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const ReadElements<double> floats(x);
   const ReadElements<int64_t> integers(x);
@@ -185,7 +187,7 @@ Status decompose_masked_select(DecomposeContext &c) {
   return g.give({g("gather_nd", {parts[0], {*found, 0}}), {*found, 1}});
 }
 
-Status reference_masked_select(NativeContext &c) {
+Status reference_masked_select(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &mask = *c.inputs[1];
   const ReadElements<int64_t> selected(mask);
   const std::vector<int64_t> shape = broadcast_shape(x.shape, mask.shape);
@@ -257,7 +259,7 @@ Status decompose_unique(DecomposeContext &c) {
   return h.give({values, inverse, h("sub", {end, first}), {resolver, 0}});
 }
 
-Status reference_unique(NativeContext &c) {
+Status reference_unique(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const WriteElements<int64_t> numbers(c.results[1]);
   return dispatch(x, [&](auto zero) -> Status {

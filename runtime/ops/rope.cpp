@@ -70,7 +70,7 @@ Status decompose_rope(DecomposeContext &c) {
   return {};
 }
 
-Status reference_rope(NativeContext &c) {
+Status reference_rope(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const int64_t depth = x.shape.back(), rows = x.shape[x.shape.size() - 2], half = depth / 2;
   if (x.size() == 0) return {};

@@ -58,7 +58,7 @@ Status lower_nan_to_num(LowerContext &c) {
   return {};
 }
 
-Status reference_nan_to_num(NativeContext &c) {
+Status reference_nan_to_num(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   if (!x.is_float()) return copy_broadcast(c, x);
   const ReadElements<double> in(x);

@@ -59,7 +59,7 @@ Status decompose_multinomial(DecomposeContext &c) {
   const ValueId at = g("searchsorted", {sums, g("mul", {u, total})}, {{"right", true}});
   return g.give({g("minimum", {at, g.count(at, count - 1)})});
 }
-Status reference_race(NativeContext &c) {
+Status reference_race(ReferenceContext &c) {
   const RefTensor &weights = *c.inputs[0];
   const int64_t count = weights.shape.back(), samples = c.results[0].shape.back();
   const ReadElements<double> in(weights);
@@ -75,7 +75,7 @@ Status reference_race(NativeContext &c) {
   };
   return walk_lines(c, weights.shape, weights.shape.size() - 1, run, 16);
 }
-Status reference_multinomial(NativeContext &c) {
+Status reference_multinomial(ReferenceContext &c) {
   if (!c.attr("replacement").boolean()) return reference_race(c);
   const RefTensor &weights = *c.inputs[0];
   const int64_t count = weights.shape.back(), samples = c.results[0].shape.back();
@@ -126,7 +126,7 @@ Status decompose_permutation(DecomposeContext &c) {
       g("random_bits", c.node.inputs, {{"shape", AttrValue(c.node.results[0].dims)}, {"dtype", DType::u64}});
   return g.give({g("argsort", {bits}, {{"dim", 0}})});
 }
-Status reference_permutation(NativeContext &c) {
+Status reference_permutation(ReferenceContext &c) {
   std::vector<uint64_t> bits;
   for (int64_t k = 0; k < c.results[0].size(); ++k) bits.push_back(bits_at(c, 0, k, true));
   give_all(c.results[0], in_order(bits));
@@ -162,7 +162,7 @@ Status decompose_dropout(DecomposeContext &c) {
   const ValueId scaled = g("mul", {x, g.number(x, p < 1 ? 1 / (1 - p) : 0)});
   return g.give({g("where", {kept, scaled, g.number(x, 0)}), kept});
 }
-Status reference_dropout(NativeContext &c) {
+Status reference_dropout(ReferenceContext &c) {
   const double p = c.attr("p").f64();
   const bool wide = c.inputs[0]->dtype == DType::f64;
   const ReadElements<double> x(*c.inputs[0]);

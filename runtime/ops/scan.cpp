@@ -56,7 +56,7 @@ Status infer_scan(InferContext &c) {
   return {};
 }
 
-Status reference_scan(NativeContext &c) {
+Status reference_scan(ReferenceContext &c) {
   const ScanOperands operands = scan_operands(c.attrs, c.inputs.size());
   const size_t carried = operands.carried;
   const auto turns =

@@ -40,7 +40,7 @@ Status lower_accumulation(LowerContext &c) {
 }
 
 template <Core combine>
-Status reference_accumulation(NativeContext &c) {
+Status reference_accumulation(ReferenceContext &c) {
   constexpr bool sums = combine == Core::add;
   const bool exclusive = sums && c.attr("exclusive").boolean(), reverse = sums && c.attr("reverse").boolean();
   RefTensor &y = c.results[0];
@@ -87,7 +87,7 @@ Status lower_running_extreme(LowerContext &c) {
 }
 
 template <bool of_largest>
-Status reference_running_extreme(NativeContext &c) {
+Status reference_running_extreme(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const WriteElements<int64_t> places(c.results[1]);
@@ -140,7 +140,7 @@ Status lower_logcumsumexp(LowerContext &c) {
   return {};
 }
 
-Status reference_logcumsumexp(NativeContext &c) {
+Status reference_logcumsumexp(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   const size_t dim = dim_of(c, x.shape.size()), step = step_along(x.shape, dim);
   const ReadElements<double> in(x);

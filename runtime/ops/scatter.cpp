@@ -55,7 +55,7 @@ Status lower_scatter(LowerContext &c) {
   return {};
 }
 
-Status reference_scatter(NativeContext &c) { return write_along(c, {mode_of(c.op)}); }
+Status reference_scatter(ReferenceContext &c) { return write_along(c, {mode_of(c.op)}); }
 
 // ---- index_put: at several indices, one for each of some dims that follow one another
 
@@ -89,7 +89,7 @@ Status lower_index_put(LowerContext &c) {
   return {};
 }
 
-Status reference_index_put(NativeContext &c) {
+Status reference_index_put(ReferenceContext &c) {
   const RefTensor &source = *c.inputs[1];
   const PickedPlaces places(c, 2);
   const std::vector<int64_t> &shape = places.shape();

@@ -46,7 +46,7 @@ Status decompose_shuffle(DecomposeContext &c) {
   return g.give({g("reshape", {g("permute", {parts}, {{"dims", order}})}, {{"shape", AttrValue(result)}})});
 }
 template <bool is_shuffle>
-Status reference_shuffle(NativeContext &c) {
+Status reference_shuffle(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0], &large = is_shuffle ? c.results[0] : x;
   const int64_t factor = c.attr("factor").i64(), height = large.shape[large.shape.size() - 2],
                 width = large.shape.back();

@@ -35,7 +35,7 @@ Status decompose_log_softmax(DecomposeContext &c) {
 }
 
 template <bool of_logarithm>
-Status reference_softmax(NativeContext &c) {
+Status reference_softmax(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   const size_t dim = dim_of(c, x.shape.size());

@@ -169,7 +169,7 @@ std::vector<Tap> taps_at(const ReferenceContext &c, const std::vector<int64_t> &
   }
   return taps;
 }
-Status reference_transposed(NativeContext &c) {
+Status reference_transposed(ReferenceContext &c) {
   return reference_of_taps(c, taps_at, /*weight_begins_with_inputs=*/true);
 }
 

@@ -163,7 +163,7 @@ Status walk_columns(const ReferenceContext &c, const RefTensor &images, Body bod
   });
 }
 
-Status reference_im2col(NativeContext &c) {
+Status reference_im2col(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   return dispatch(y, [&](auto zero) {
@@ -173,7 +173,7 @@ Status reference_im2col(NativeContext &c) {
   });
 }
 
-Status reference_col2im(NativeContext &c) {
+Status reference_col2im(ReferenceContext &c) {
   const RefTensor &x = *c.inputs[0];
   RefTensor &y = c.results[0];
   return dispatch_wide(y, [&](auto zero, auto wide) -> Status {
