@@ -1,6 +1,7 @@
 #include "runtime/ops/element_access.h"
 
 #include <cstring>
+#include <optional>
 
 #include "jit/base/small_float.h"
 
@@ -56,24 +57,34 @@ void store_integer(uint8_t *at, DType dtype, int64_t value) {
   std::memcpy(at, &value, size_of(dtype));
 }
 
-ElementPlaces::ElementPlaces(const RefTensor &x) : size_(size_of(x.dtype)) {
+NativeReader::NativeReader(const RefTensor &x) : dtype_(x.dtype) {
   if (!x.native) return;
   first_ = x.native->first;
-  for (size_t d = 0; d < x.shape.size(); ++d) {
-    const int64_t size = x.shape[d], stride = x.native->strides[d];
-    if (size == 1) continue;
-    if (!dims_.empty() && dims_.back().stride == stride * size)
-      dims_.back() = {dims_.back().size * size, stride};
-    else
-      dims_.push_back({size, stride});
+  shape_ = x.shape;
+  strides_ = x.native->strides;
+  std::optional<int64_t> next;  // the stride that goes on with the dims behind
+  for (size_t d = shape_.size(); d-- > 0;) {
+    if (shape_[d] == 1) continue;
+    if (!next)
+      step_ = strides_[d];
+    else if (strides_[d] != *next)
+      is_one_run_ = false;
+    next = strides_[d] * shape_[d];
   }
-  step_ = dims_.empty() ? 0 : dims_.back().stride;
 }
 
-int64_t ElementPlaces::strided(int64_t k) const {
-  int64_t sum = 0;
-  for (size_t d = dims_.size(); d-- > 1; k /= dims_[d].size) sum += k % dims_[d].size * dims_[d].stride;
-  return sum + k * dims_[0].stride;
+const uint8_t *NativeReader::at(size_t k) const {
+  auto rest = static_cast<int64_t>(k);
+  int64_t offset = 0;
+  if (is_one_run_) {
+    offset = rest * step_;
+  } else {
+    for (size_t d = shape_.size(); d-- > 0; rest /= shape_[d]) offset += rest % shape_[d] * strides_[d];
+  }
+  return first_ + offset * size_of(dtype_);
 }
+
+double NativeReader::float_at(size_t k) const { return load_float(at(k), dtype_); }
+int64_t NativeReader::integer_at(size_t k) const { return load_integer(at(k), dtype_); }
 
 }  // namespace kiln::ops

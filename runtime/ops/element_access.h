@@ -1,8 +1,8 @@
 // How reference kernels read operands and write results that are wide or native, element by element, by their number in
 // row-major order. For the .cpp files of this folder alone.
 #pragma once
+#include <span>
 #include <type_traits>
-#include <vector>
 
 #include "runtime/ops/op.h"
 
@@ -15,23 +15,21 @@ int64_t load_integer(const uint8_t *at, DType dtype);
 void store_float(uint8_t *at, DType dtype, double value);
 void store_integer(uint8_t *at, DType dtype, int64_t value);
 
-// Where elements lie, by their number.
-class ElementPlaces {
+// The elements of a native tensor, which outlives this, by their number.
+class NativeReader {
  public:
-  explicit ElementPlaces(const RefTensor &x);
+  explicit NativeReader(const RefTensor &x);
   bool is_native() const { return first_ != nullptr; }
-  const uint8_t *at(size_t k) const { return first_ + offset(static_cast<int64_t>(k)) * size_; }
+  double float_at(size_t k) const;
+  int64_t integer_at(size_t k) const;
 
  private:
-  struct Dim {
-    int64_t size, stride;
-  };
-  int64_t offset(int64_t k) const { return dims_.size() < 2 ? k * step_ : strided(k); }
-  int64_t strided(int64_t k) const;
+  const uint8_t *at(size_t k) const;
   const uint8_t *first_ = nullptr;
-  int64_t size_;           // of an element, in bytes
-  std::vector<Dim> dims_;  // those that are one run of elements are one
+  DType dtype_;
+  bool is_one_run_ = true;  // of elements that are `step_` apart
   int64_t step_ = 0;
+  std::span<const int64_t> shape_, strides_;
 };
 
 // T is double for float dtypes, int64_t or uint64_t for the others. Of a tensor of the other kind there is nothing to
@@ -39,24 +37,23 @@ class ElementPlaces {
 template <class T>
 class ReadElements {
  public:
-  explicit ReadElements(const RefTensor &x) : dtype_(x.dtype), places_(x) {
+  explicit ReadElements(const RefTensor &x) : native_(x) {
     if constexpr (std::is_same_v<T, double>)
       wide_ = x.f.data();
     else
       wide_ = x.i.data();
   }
   T operator[](size_t k) const {
-    if (!places_.is_native()) return static_cast<T>(wide_[k]);
+    if (!native_.is_native()) return static_cast<T>(wide_[k]);
     if constexpr (std::is_same_v<T, double>)
-      return load_float(places_.at(k), dtype_);
+      return native_.float_at(k);
     else
-      return static_cast<T>(load_integer(places_.at(k), dtype_));
+      return static_cast<T>(native_.integer_at(k));
   }
 
  private:
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, int64_t>;
-  DType dtype_;
-  ElementPlaces places_;
+  NativeReader native_;
   const Wide *wide_ = nullptr;
 };
 
