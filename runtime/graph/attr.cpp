@@ -35,6 +35,30 @@ bool equal_items(const T &a, const T &b) {
 
 }  // namespace
 
+AttrValue::AttrValue() noexcept = default;
+AttrValue::AttrValue(int64_t v) : items(std::vector<int64_t>{v}) {}
+AttrValue::AttrValue(int v) : AttrValue(static_cast<int64_t>(v)) {}
+AttrValue::AttrValue(double v) : items(std::vector<double>{v}) {}
+AttrValue::AttrValue(bool v) : items(std::vector<bool>{v}) {}
+AttrValue::AttrValue(const char *v) : items(std::vector<std::string>{v}) {}
+AttrValue::AttrValue(std::string v) : items(std::vector<std::string>{std::move(v)}) {}
+AttrValue::AttrValue(DType v) : items(std::vector<DType>{v}) {}
+AttrValue::AttrValue(Dim v) : items(std::vector<Dim>{std::move(v)}) {}
+AttrValue::AttrValue(GraphPtr v) : items(std::vector<GraphPtr>{std::move(v)}) {}
+AttrValue::AttrValue(TensorPtr v) : items(std::vector<TensorPtr>{std::move(v)}) {}
+AttrValue::AttrValue(std::vector<int64_t> v) : items(std::move(v)), is_list(true) {}
+AttrValue::AttrValue(std::vector<double> v) : items(std::move(v)), is_list(true) {}
+AttrValue::AttrValue(std::vector<std::string> v) : items(std::move(v)), is_list(true) {}
+AttrValue::AttrValue(std::vector<Dim> v) : items(std::move(v)), is_list(true) {}
+// When a variant's own copying finds no memory, libstdc++ 12 destroys a vector that was not made.
+AttrValue::AttrValue(const AttrValue &other) : is_list(other.is_list) {
+  std::visit([this](const auto &list) { items = std::remove_cvref_t<decltype(list)>(list); }, other.items);
+}
+AttrValue::AttrValue(AttrValue &&) noexcept = default;
+AttrValue &AttrValue::operator=(const AttrValue &) = default;
+AttrValue &AttrValue::operator=(AttrValue &&) noexcept = default;
+AttrValue::~AttrValue() = default;
+
 std::string_view name_of(AttrKind kind) {
   switch (kind) {
     case AttrKind::i64:

@@ -41,29 +41,27 @@ class AttrValue {
  public:
   using List = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>, std::vector<DType>,
                             std::vector<Dim>, std::vector<GraphPtr>, std::vector<TensorPtr>, std::vector<bool>>;
-  AttrValue() = default;
-  AttrValue(int64_t v) : items(std::vector<int64_t>{v}) {}
-  AttrValue(int v) : AttrValue(static_cast<int64_t>(v)) {}
-  AttrValue(double v) : items(std::vector<double>{v}) {}
-  AttrValue(bool v) : items(std::vector<bool>{v}) {}
-  AttrValue(const char *v) : items(std::vector<std::string>{v}) {}
-  AttrValue(std::string v) : items(std::vector<std::string>{std::move(v)}) {}
-  AttrValue(DType v) : items(std::vector<DType>{v}) {}
-  AttrValue(Dim v) : items(std::vector<Dim>{std::move(v)}) {}
-  AttrValue(GraphPtr v) : items(std::vector<GraphPtr>{std::move(v)}) {}
-  AttrValue(TensorPtr v) : items(std::vector<TensorPtr>{std::move(v)}) {}
-  AttrValue(std::vector<int64_t> v) : items(std::move(v)), is_list(true) {}
-  AttrValue(std::vector<double> v) : items(std::move(v)), is_list(true) {}
-  AttrValue(std::vector<std::string> v) : items(std::move(v)), is_list(true) {}
-  AttrValue(std::vector<Dim> v) : items(std::move(v)), is_list(true) {}
-  // When a variant's own copying finds no memory, libstdc++ 12 destroys a vector that was not made.
-  AttrValue(const AttrValue &other) : is_list(other.is_list) {
-    std::visit([this](const auto &list) { items = std::remove_cvref_t<decltype(list)>(list); }, other.items);
-  }
-  AttrValue(AttrValue &&) = default;
-  AttrValue &operator=(const AttrValue &) = default;
-  AttrValue &operator=(AttrValue &&) = default;
-  ~AttrValue() = default;
+  // Defined in attr.cpp: records and samples make so many that their code would be a tenth of the library.
+  AttrValue() noexcept;
+  AttrValue(int64_t v);
+  AttrValue(int v);
+  AttrValue(double v);
+  AttrValue(bool v);
+  AttrValue(const char *v);
+  AttrValue(std::string v);
+  AttrValue(DType v);
+  AttrValue(Dim v);
+  AttrValue(GraphPtr v);
+  AttrValue(TensorPtr v);
+  AttrValue(std::vector<int64_t> v);
+  AttrValue(std::vector<double> v);
+  AttrValue(std::vector<std::string> v);
+  AttrValue(std::vector<Dim> v);
+  AttrValue(const AttrValue &other);
+  AttrValue(AttrValue &&) noexcept;
+  AttrValue &operator=(const AttrValue &);
+  AttrValue &operator=(AttrValue &&) noexcept;
+  ~AttrValue();
 
   AttrKind kind() const { return static_cast<AttrKind>(items.index() + 1); }
   size_t size() const;
