@@ -13,8 +13,13 @@ kiln_error out_of_memory_error;
 thread_local std::string sink_failure;  // empty: none
 constexpr size_t longest_message = 10000;
 
+// Messages are one line of UTF-8, whatever names and paths they tell.
 std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
   auto made = std::make_unique<kiln_error>();
+  if (std::string shown = printable(info->message, longest_message); shown != info->message) {
+    info = std::make_shared<ErrorInfo>(*info);
+    info->message = std::move(shown);
+  }
   if (info->cause) made->cause = make_error(std::make_shared<ErrorInfo>(*info->cause));
   if (!info->report.empty()) made->report = make_report(info->report);
   made->info = std::move(info);
@@ -71,7 +76,7 @@ kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t messa
   return answer(out_of_memory(), [&] {
     auto info = std::make_shared<ErrorInfo>();
     info->code = code ? static_cast<Code>(code) : Code::internal;
-    if (message) info->message = printable({message, message_size}, longest_message);
+    if (message) info->message.assign(message, message_size);
     if (Status below = take_status(cause); !below.ok()) info->cause = below.info();
     return to_error(Status(std::move(info)));
   });
