@@ -78,7 +78,7 @@ Result<std::string> compile_order(const CompileEnvironment &env, const Graph &gr
   KILN_ASSIGN(const Cuts cuts, cuts_of(work));
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
-  const Bypass bypass = bypass_of(work, passes.late);
+  const Bypass bypass = bypass_of(work, graph, passes.late);
 
   Stages stages;
   JsonWriter &json = stages.json();

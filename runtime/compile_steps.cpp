@@ -3,6 +3,7 @@
 #include "runtime/backends/rows.h"
 #include "runtime/cache/key.h"
 #include "runtime/graph/json.h"
+#include "runtime/ops/registered.h"
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/planner.h"
 
@@ -153,12 +154,17 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   return lowered;
 }
 
-Bypass bypass_of(const Work &work, const PassPtrs &late) {
+Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
   for (const auto &pass : late) {
     if (pass->uuid || pass->built_in()) continue;
     const std::string reason = str_cat("pass '", pass->name, "' of ", pass->plugin, " has no identity");
     return {reason, str_cat(reason, ", which strict mode needs of every late pass: give it a UUID")};
   }
+  for (const auto &[name, op] : ops_of(graph))
+    if (const RegisteredOp *own = registered(*op); own && !own->has_uuid) {
+      const std::string reason = str_cat("op '", name, "' has no identity");
+      return {reason, str_cat(reason, ", which strict mode needs of every op: give it a UUID")};
+    }
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
@@ -174,7 +180,7 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   artifact.build_id = build_id();
   artifact.backend = work.options.backend;
   artifact.target = target.name();
-  if (Bypass bypass = bypass_of(work, late); !bypass.reason.empty()) {
+  if (Bypass bypass = bypass_of(work, graph, late); !bypass.reason.empty()) {
     work.report.lookup = Outcome::bypass;
     work.report.reason = std::move(bypass.reason);
     if (work.options.strict && !bypass.strict.empty()) return invalid(bypass.strict);
@@ -248,10 +254,13 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
   made.uses = work.ops.uses(made.backend);
+  const std::string unsaved = work.ops.without_identity();  // that a pass brought in
+  if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
+    work.report.warnings.push_back(str_cat("not saved: op '", unsaved, "' has no identity"));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
-    if (work.lead) {
+    if (work.lead && unsaved.empty()) {
       // Written when the task is done or dropped.
       const std::shared_ptr<void> written(
           nullptr, [cache, key = artifact->graph_key](void *) { cache->in_flight().written(key); });

@@ -61,7 +61,7 @@ struct Bypass {
   std::string reason;
   std::string strict = {};  // what strict mode says of it; empty: it is as the host asked
 };
-Bypass bypass_of(const Work &work, const PassPtrs &late);
+Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late);
 // Begins the artifact: what it is of and for, and its graph_key unless the lookup is bypassed.
 Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, const Target &target);
 // A record of the artifact's key, which `graph` has, or what another compile of it makes, for which this one waits; or

@@ -19,10 +19,11 @@ Context::Context(const ContextOptions &options, EventSink sink)
 
 Status Context::add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids) {
   std::lock_guard lock(mutex_);
-  return add_locked(passes, ids);
+  return add_locked(passes, ids, {});
 }
 
-Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids) {
+Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
+                           std::vector<std::unique_ptr<RegisteredOp>> ops) {
   if (closed_) return invalid("the context is closed");
   PassList next = passes_;
   uint64_t id = next_pass_id_;
@@ -32,17 +33,26 @@ Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std
   }
   if (ids)
     for (uint64_t i = next_pass_id_; i < id; i++) ids->push_back(i);
+  KILN_TRY(ops_.add(std::move(ops)));
   passes_ = std::move(next);
   next_pass_id_ = id;
   return {};
 }
 
-Status Context::add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes) {
+Status Context::add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
+                           std::vector<std::unique_ptr<RegisteredOp>> ops) {
   std::lock_guard lock(mutex_);
   plugins_.reserve(plugins_.size() + 1);  // so that nothing can fail after the passes are in
-  KILN_TRY(add_locked(passes, nullptr));
+  KILN_TRY(add_locked(passes, nullptr, std::move(ops)));
   plugins_.push_back(std::move(plugin));
   return {};
+}
+
+Status Context::add_op(std::unique_ptr<RegisteredOp> op) {
+  std::vector<std::unique_ptr<RegisteredOp>> one;
+  one.push_back(std::move(op));
+  std::lock_guard lock(mutex_);
+  return add_locked({}, nullptr, std::move(one));
 }
 
 Status Context::remove_pass(uint64_t id) {

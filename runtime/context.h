@@ -15,10 +15,10 @@
 #include "runtime/background.h"
 #include "runtime/cache/cache.h"
 #include "runtime/compile.h"
+#include "runtime/context_ops.h"
 #include "runtime/context_options.h"
 #include "runtime/dim_table.h"
 #include "runtime/exec/thread_pool.h"
-#include "runtime/ops/op.h"
 #include "runtime/passes/pipeline.h"
 
 namespace kiln {
@@ -48,8 +48,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Context &operator=(const Context &) = delete;
   ~Context() { (void)let_go(); }
 
-  const OpTable &ops() const { return builtin_ops(); }
-  std::span<const Op *const> op_list() const { return all_ops(); }  // a kiln_op is an index into it, plus 1
+  ContextOps &ops() { return ops_; }
+  const ContextOps &ops() const { return ops_; }
   DimTable &dims() { return dims_; }
   const std::shared_ptr<ThreadPool> &pool() const { return pool_; }
   const std::shared_ptr<Modules> &modules() { return modules_; }
@@ -59,8 +59,11 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // All passes or none; gives each its id (written to `ids`, if given). See PassList::add for what is refused.
   Status add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids = nullptr);
-  // The passes of a plugin, and the plugin into the list that the report tells: both or neither.
-  Status add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes);
+  // What a plugin registered, and the plugin into the list that the report tells: all or nothing.
+  Status add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
+                    std::vector<std::unique_ptr<RegisteredOp>> ops);
+  // Ops of the host's. They stay as long as the context and all that was made in it.
+  Status add_op(std::unique_ptr<RegisteredOp> op);
   // Compiles that have begun keep the pass.
   Status remove_pass(uint64_t id);
   PassList passes() const;  // a snapshot
@@ -82,7 +85,8 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
-  Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids);
+  Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
+                    std::vector<std::unique_ptr<RegisteredOp>> ops);
   std::string failed_saves() const;
   std::vector<std::string> take_warnings_locked();  // each is given once
   // What compiles and entries made later share. `passes` outlives it.
@@ -108,6 +112,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<LoadedPlugin> plugins_;
   std::vector<std::string> entry_failures_, end_failures_;  // not told yet
   std::shared_ptr<const EventSink> sink_;
+  ContextOps ops_;  // the last member: what ends with it may tell of a failure
 };
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 
 #include "runtime/backends/backend.h"
 #include "runtime/cache/key.h"
+#include "runtime/ops/registered.h"
 
 namespace kiln {
 namespace {
@@ -24,7 +25,7 @@ const OpSchema *RecordedOps::find(std::string_view name) const {
 }
 
 void RecordedOps::add(const Graph &graph) {
-  for (const auto &[name, version] : ops_of(graph)) asked_.insert(name);
+  for (const auto &[name, op] : ops_of(graph)) asked_.insert(name);
 }
 
 void RecordedOps::add(std::span<const Use> uses) {
@@ -36,6 +37,14 @@ std::vector<Use> RecordedOps::uses(std::string_view backend) const {
   std::vector<Use> uses = {{std::string(backend_kind), std::string(backend), identity_of_backend(backend)}};
   for (const std::string &name : asked_) uses.push_back({std::string(op_kind), name, ops_.identity(name)});
   return uses;
+}
+
+std::string RecordedOps::without_identity() const {
+  for (const std::string &name : asked_) {
+    const OpSchema *op = ops_.find(name);
+    if (const RegisteredOp *own = op ? registered(*op) : nullptr; own && !own->has_uuid) return name;
+  }
+  return "";
 }
 
 std::string differing_use(std::span<const Use> uses, const OpTable &ops) {

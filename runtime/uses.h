@@ -23,6 +23,7 @@ class RecordedOps final : public OpTable {
   void add(const Graph &graph);         // its ops, and those of the graphs nested in it
   void add(std::span<const Use> uses);  // ops among those of a part that was made by itself
   std::vector<Use> uses(std::string_view backend) const;
+  std::string without_identity() const;  // an op that was asked for and has no UUID; empty: there is none
 
  private:
   const OpTable &ops_;

@@ -78,6 +78,13 @@ kiln_dim write_dim(Context &context, const Expr &expr) {
   return {0, context.dims().number_of(expr)};
 }
 
+Status write_dims(const Checks &check, Context &context, const Shape &dims, kiln_dim *buffer, uint64_t capacity,
+                  uint64_t *out_rank) {
+  std::vector<kiln_dim> out;
+  for (const Dim &dim : dims) out.push_back(write_dim(context, dim));
+  return write_list<kiln_dim>(check, out, buffer, capacity, out_rank);
+}
+
 Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_attr &attr, NoDType no_dtype) {
   KILN_ASSIGN(const std::string_view name, check.text(attr.name, attr.name_size, "an attribute's name"));
   if (name.empty()) return check.fail("an attribute has no name");

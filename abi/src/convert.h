@@ -10,6 +10,9 @@ namespace kiln::abi {
 
 Result<Expr> read_dim(Context &context, const kiln_dim &dim);
 kiln_dim write_dim(Context &context, const Expr &expr);
+// By the protocol of write_list().
+Status write_dims(const Checks &check, Context &context, const Shape &dims, kiln_dim *buffer, uint64_t capacity,
+                  uint64_t *out_rank);
 
 struct NamedAttr {
   std::string_view name;  // the caller's memory
@@ -35,8 +38,8 @@ Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name);
 Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name);
 DLDataType dlpack_type(DType dtype);
 
-// A kiln_op is a number of its context: an index into its list of ops, plus 1.
-kiln_op number_of(const Context &context, const OpSchema &op);
+// A kiln_op is a number of its context (context_ops.h).
+kiln_op number_of(const OpSchema &op);
 Result<const Op *> op_numbered(const Context &context, kiln_op op);
 
 }  // namespace kiln::abi

@@ -37,6 +37,8 @@ class Checks {
     if (!handle) return fail(name, " is NULL");
     if (!handle->magic.ok()) return fail(name, " is a handle of another type, or was destroyed");
     if constexpr (std::is_same_v<Handle, kiln_pass_call>) return running(const_cast<kiln_pass_call *>(handle), name);
+    if constexpr (std::is_same_v<Handle, kiln_op_call>)
+      return handle->is_here() ? Status() : fail(name, " is of a function that runs on another thread");
     if constexpr (requires { handle->call->is_here(); }) return running(handle->call, name);
     return {};
   }

@@ -29,13 +29,6 @@ const Node *node_or_null(const kiln_graph *graph, kiln_node node) {
   return graph->get().find(static_cast<uint32_t>(node));
 }
 
-Status write_dims(const Checks &check, const kiln_graph *graph, const Shape &dims, kiln_dim *buffer, uint64_t capacity,
-                  uint64_t *out_rank) {
-  std::vector<kiln_dim> out;
-  for (const Dim &dim : dims) out.push_back(write_dim(*graph->context, dim));
-  return write_list<kiln_dim>(check, out, buffer, capacity, out_rank);
-}
-
 Status write_attrs(const Checks &check, const kiln_graph *graph, const AttrMap &attrs,
                    const std::function<bool(const std::string &name, const AttrValue &value)> &wanted,
                    kiln_attr *buffer, uint64_t capacity, uint64_t *out_count) {
@@ -184,7 +177,7 @@ kiln_error *kiln_node_name(const kiln_graph *graph, kiln_node node, kiln_text *o
 kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node) {
   return answer(kiln_op{0}, [&]() -> kiln_op {
     const Node *found = node_or_null(graph, node);
-    return found && found->op ? number_of(*graph->context, *found->op) : 0;
+    return found && found->op ? number_of(*found->op) : 0;
   });
 }
 
@@ -286,7 +279,7 @@ kiln_error *kiln_value_dims(const kiln_graph *graph, kiln_value value, kiln_dim 
                             uint64_t *out_rank) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const ValueId id, find_value(check, graph, value));
-    return write_dims(check, graph, graph->get().type(id).dims, buffer, capacity, out_rank);
+    return write_dims(check, *graph->context, graph->get().type(id).dims, buffer, capacity, out_rank);
   });
 }
 
@@ -297,7 +290,7 @@ kiln_error *kiln_value_strides(const kiln_graph *graph, kiln_value value, kiln_d
     const TensorType &type = graph->get().type(id);
     if (type.layout != TensorType::Layout::exact)
       return check.fail("the layout of value ", id.node, ":", id.output, " is the planner's to choose");
-    return write_dims(check, graph, type.strides, buffer, capacity, out_rank);
+    return write_dims(check, *graph->context, type.strides, buffer, capacity, out_rank);
   });
 }
 

@@ -24,6 +24,7 @@
 #include "runtime/exec/executable.h"
 #include "runtime/graph/edit.h"
 #include "runtime/graph/graph.h"
+#include "runtime/ops/registered.h"
 #include "runtime/passes/pass.h"
 
 struct cJSON;
@@ -189,6 +190,34 @@ struct kiln_pass_call {
   // whether it cancels; a pass that it cancelled gets no more answers.
   bool is_here() const { return kiln::abi::Acting::id() == thread; }
   bool is_cancelled();
+};
+
+// What a function of a registered op asks its host by.
+struct kiln_op_call {
+  kiln::abi::Magic<kiln::abi::word("kilnopc1")> magic;
+  kiln_context context;
+  const kiln::RegisteredOp &op;
+  const std::thread::id thread = kiln::abi::Acting::id();
+  // What there is depends on the function; `attrs` always.
+  const kiln::AttrMap &attrs;
+  kiln::InferContext *infer = nullptr;
+  kiln::DecomposeContext *decompose = nullptr;
+  std::vector<kiln::TensorType> operands = {};
+  std::optional<kiln_edit> edit = {};  // of decompose
+  kiln::abi::Views views = {};
+
+  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, kiln::InferContext &c)
+      : context(in), op(of), attrs(c.attrs), infer(&c), operands(c.inputs.begin(), c.inputs.end()) {}
+  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, kiln::DecomposeContext &c)
+      : context(in), op(of), attrs(c.node.attrs), decompose(&c) {
+    for (const kiln::ValueId input : c.node.inputs) operands.push_back(c.type(input));
+    edit.emplace(in.shared_from_this(), c.edit, nullptr);
+  }
+  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, const kiln::Node &node,
+               std::vector<kiln::TensorType> types)
+      : context(in), op(of), attrs(node.attrs), operands(std::move(types)) {}
+
+  bool is_here() const { return kiln::abi::Acting::id() == thread; }
 };
 
 namespace kiln::abi {

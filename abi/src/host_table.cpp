@@ -5,6 +5,7 @@
 namespace kiln::abi {
 
 kiln_error *add_pass(kiln_context *context, const kiln_pass *pass);  // plugin.cpp
+kiln_error *add_op(kiln_context *context, const kiln_op_def *op);    // op_def.cpp
 
 namespace {
 
@@ -100,6 +101,21 @@ constexpr kiln_host_context context_table = {
     .struct_size = sizeof context_table,
     .reserved0 = 0,
     .add_pass = add_pass,
+    .add_op = add_op,
+};
+constexpr kiln_host_op_call op_call_table = {
+    .struct_size = sizeof op_call_table,
+    .reserved0 = 0,
+    KILN_SLOT(op_call, context),
+    KILN_SLOT(op_call, operand_count),
+    KILN_SLOT(op_call, dtype),
+    KILN_SLOT(op_call, dims),
+    KILN_SLOT(op_call, attr),
+    KILN_SLOT(op_call, result),
+    KILN_SLOT(op_call, require_equal),
+    KILN_SLOT(op_call, edit),
+    KILN_SLOT(op_call, operand),
+    KILN_SLOT(op_call, yield),
 };
 
 }  // namespace
@@ -107,7 +123,7 @@ constexpr kiln_host_context context_table = {
 constinit const kiln_host host_table = {
     .struct_size = sizeof host_table,
     .abi_minor = KILN_ABI_MINOR,
-    .features = 0,
+    .features = KILN_FEATURE_OPS,
     .error = &error_table,
     .op = &op_table,
     .dim = &dim_table,
@@ -117,6 +133,7 @@ constinit const kiln_host host_table = {
     .edit = &edit_table,
     .pass = &pass_table,
     .context = &context_table,
+    .op_call = &op_call_table,
 };
 
 }  // namespace kiln::abi

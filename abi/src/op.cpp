@@ -1,5 +1,4 @@
 // Ops and dimensions: names and numbers of a context.
-#include <algorithm>
 #include <map>
 
 #include "abi/src/convert.h"
@@ -10,17 +9,11 @@ using namespace kiln::abi;
 
 namespace kiln::abi {
 
-kiln_op number_of(const Context &context, const OpSchema &op) {
-  const std::span<const Op *const> ops = context.op_list();
-  const auto found = std::lower_bound(ops.begin(), ops.end(), op.name,
-                                      [](const Op *o, std::string_view name) { return o->name < name; });
-  return found != ops.end() && (*found)->name == op.name ? static_cast<kiln_op>(found - ops.begin()) + 1 : 0;
-}
+kiln_op number_of(const OpSchema &op) { return ContextOps::number_of(op); }
 
 Result<const Op *> op_numbered(const Context &context, kiln_op op) {
-  const std::span<const Op *const> ops = context.op_list();
-  if (op == 0 || op > ops.size()) return error(Code::out_of_range, "no op has number ", op, "; there are ", ops.size());
-  return ops[op - 1];
+  if (const Op *found = context.ops().at(op)) return found;
+  return error(Code::out_of_range, "no op has number ", op, "; there are ", context.ops().count());
 }
 
 }  // namespace kiln::abi
@@ -32,7 +25,7 @@ kiln_error *kiln_op_find(kiln_context *context, const char *name, uint64_t name_
     KILN_TRY(check.pointer(out, "out"));
     const OpSchema *op = context->ops().find(wanted);
     if (!op) return error(Code::unknown_name, "no op is named '", wanted, "'", context->ops().suggest(wanted));
-    *out = number_of(context->context, *op);
+    *out = number_of(*op);
     return {};
   });
 }
@@ -49,14 +42,14 @@ kiln_error *kiln_op_name(kiln_context *context, kiln_op op, kiln_text *out) {
 
 uint64_t kiln_op_count(kiln_context *context) {
   return answer(uint64_t{0},
-                [&]() -> uint64_t { return context && context->magic.ok() ? context->context.op_list().size() : 0; });
+                [&]() -> uint64_t { return context && context->magic.ok() ? context->context.ops().count() : 0; });
 }
 
 kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.pointer(out, "out"));
-    const uint64_t count = context->context.op_list().size();
+    const uint64_t count = context->context.ops().count();
     if (index >= count) return error(Code::out_of_range, "op ", index, " of ", count);
     *out = static_cast<kiln_op>(index + 1);
     return {};

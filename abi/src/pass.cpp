@@ -1,11 +1,9 @@
 // Passes: a kiln_pass as a Pass, and what it calls while it runs.
 #include "abi/src/pass.h"
 
-#include <atomic>
-#include <cstddef>
-
 #include "abi/src/convert.h"
 #include "abi/src/options.h"
+#include "abi/src/passing.h"
 #include "jit/base/utf8.h"
 
 namespace kiln::abi {
@@ -34,41 +32,6 @@ struct Callbacks {
       context.add_end_failure(str_cat("destroy of ", described, " threw an exception"));
     }
   }
-};
-
-// A running pass's handles. Their memory is the process's and is taken in turn: a handle that is used after its pass
-// has ended is refused, and reads no memory that is another's, until as many passes have run since.
-constexpr size_t kept_calls = 256;
-struct CallMemory {
-  alignas(kiln_pass_call) std::byte bytes[sizeof(kiln_pass_call)];
-  std::atomic<bool> taken = false;
-};
-CallMemory call_memory[kept_calls];
-std::atomic<size_t> next_call = 0;
-
-class RunningCall {
- public:
-  template <class... Args>
-  explicit RunningCall(Args &&...args) {
-    for (size_t i = 0; i < kept_calls && !memory_; i++) {
-      CallMemory &memory = call_memory[next_call++ % kept_calls];
-      if (!memory.taken.exchange(true)) memory_ = &memory;
-    }
-    void *at = memory_ ? memory_->bytes : (spare_ = std::make_unique<CallMemory>())->bytes;
-    call_ = new (at) kiln_pass_call(std::forward<Args>(args)...);
-  }
-  RunningCall(const RunningCall &) = delete;
-  RunningCall &operator=(const RunningCall &) = delete;
-  ~RunningCall() {
-    call_->~kiln_pass_call();
-    if (memory_) memory_->taken = false;
-  }
-  kiln_pass_call *get() const { return call_; }
-
- private:
-  CallMemory *memory_ = nullptr;
-  std::unique_ptr<CallMemory> spare_;  // so many run at once
-  kiln_pass_call *call_;
 };
 
 // What the pass tells whoever compiles.
@@ -155,12 +118,12 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
 
   auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin), context, described(*pass));
   pass->run = [callbacks, &context](PassContext &running) {
-    const RunningCall call(context, running);
+    const Passing<kiln_pass_call> call(context, running);
     return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); });
   };
   if (in.fingerprint) {
     pass->fingerprint = [callbacks, &context, options = pass->options](ByteWriter &key) {
-      const RunningCall call(context, options, key);
+      const Passing<kiln_pass_call> call(context, options, key);
       return call_back([&] { return callbacks->pass.fingerprint(callbacks->pass.user, call.get()); });
     };
   }

@@ -11,10 +11,11 @@ namespace kiln::abi {
 // A plugin in one context. What it registered holds a share; the last one to go runs teardown.
 struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
   PluginLibrary library;
-  kiln_context view;                              // what setup gets; valid until teardown has run
-  const AttrMap &options;                         // PASS.OPTION; while setup runs
-  std::vector<std::shared_ptr<Pass>> registered;  // while setup runs
-  std::shared_ptr<Plugin> plugin;                 // the last member: teardown comes first at the end
+  kiln_context view;                               // what setup gets; valid until teardown has run
+  const AttrMap &options;                          // PASS.OPTION; while setup runs
+  std::vector<std::shared_ptr<Pass>> registered;   // while setup runs
+  std::vector<std::unique_ptr<RegisteredOp>> ops;  // likewise
+  std::shared_ptr<Plugin> plugin;                  // the last member: teardown comes first at the end
 
   PluginInContext(PluginLibrary of, Context &context, const AttrMap &given)
       : library(std::move(of)), view(context), options(given) {}

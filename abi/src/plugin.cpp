@@ -45,11 +45,13 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
   loading->view.setting_up = nullptr;
   // The passes hold the plugin: they must not stay in it, or neither would ever go.
   const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);
+  std::vector<std::unique_ptr<RegisteredOp>> ops = std::move(loading->ops);
   if (!plugin.ok()) return plugin.take_status();
   loading->plugin = std::move(plugin).value();
   const PluginLibrary &opened = loading->library;
   Status status = check_pass_names(opened.name, options, registered);
-  if (status.ok()) status = context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered);
+  if (status.ok())
+    status = context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered, std::move(ops));
   if (!status.ok()) return blame(status, opened.name);
   return loading;
 }

@@ -11,6 +11,7 @@ namespace kiln::cli {
 namespace {
 
 constexpr Flag flags[] = {json_flag,
+                          plugin_flag,
                           {"--samples", "", "with --json: also the samples on which the op is tested"},
                           {"--family", "NAME", "only ops of this family: pointwise, reduction, shape, ..."},
                           {"--search", "TEXT", "only ops with this text in name or doc, in any case"},
@@ -178,6 +179,7 @@ int run(const Args &args) {
     throw Usage("--family and --search choose among all ops, and '" + args.operands()[0] + "' is named");
   if (args.has("--samples") && !args.has("--json")) throw Usage("--samples is given without --json");
   const Session session(args);
+  session.load_plugins();
   if (!args.operands().empty()) {
     const std::string &name = args.operands()[0];
     const Report report = report_of(kiln_op_describe, session.context(), find_op(session, name));

@@ -54,12 +54,13 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
   return "fallback '" + text("node") + "' [" + text("op") + "]: " +
          (by == "kernel"      ? "a kernel of its own"
           : by == "reference" ? "its reference kernel"
+          : by == "function"  ? "a function of its op"
                               : "steps of the plan") +
          (why == "marked"        ? ", marked"
           : why == "mode"        ? ", by the mode"
           : why == "unsupported" ? ""
                                  : ", in no region") +
-         (refused ? ", for the backend does not take it: " + text("reason") : "") + "\n";
+         (by == "function" ? "" : refused ? ", for the backend does not take it: " + text("reason") : "") + "\n";
 }
 
 std::string quoted(const std::string &text) {

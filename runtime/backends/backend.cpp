@@ -4,7 +4,7 @@
 
 #include "runtime/backends/rows.h"
 #include "runtime/ops/nested.h"
-#include "runtime/ops/op.h"
+#include "runtime/ops/registered.h"
 
 namespace kiln {
 namespace {
@@ -54,6 +54,7 @@ std::string Refusals::handed_down(const AttrMap &annotations) {
 
 std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
   if (!backend_.refuses || !node.op) return {};
+  if (runs_itself(node)) return "a function of its own runs it";
   if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
   for (const auto &[attr, nested] : nested_graphs(node))
     if (const auto &why = first_in(*nested, is_call(node) ? handed_down(node.annotations) : ""))

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "runtime/ops/registered.h"
+
 namespace kiln {
 namespace {
 
@@ -16,11 +18,11 @@ KeyComponent component(std::string name, std::string text) {
 
 // A graph that is used several times is looked at once: graphs that call one another twice each would take twice as
 // long with each level.
-void collect_ops(const Graph &graph, std::set<const Graph *> &seen, std::map<std::string, uint16_t> &ops) {
+void collect_ops(const Graph &graph, std::set<const Graph *> &seen, std::map<std::string, const OpSchema *> &ops) {
   if (!seen.insert(&graph).second) return;
   for (const Node &node : graph.nodes()) {
     if (node.kind != Node::Kind::op) continue;
-    ops[std::string(node.op->name)] = node.op->version;
+    ops[std::string(node.op->name)] = node.op;
     for (const auto &[name, value] : node.attrs) {
       if (const auto *nested = std::get_if<std::vector<GraphPtr>>(&value.items)) {
         for (const GraphPtr &g : *nested) collect_ops(*g, seen, ops);
@@ -36,7 +38,11 @@ KeyComponent graph_component(const Graph &graph) {
 }
 
 KeyComponent ops_component(const Graph &graph) {
-  return component("ops", join(ops_of(graph), ", ", [](const auto &op) { return str_cat(op.first, " ", op.second); }));
+  return component("ops", join(ops_of(graph), ", ", [](const auto &op) {
+                     const RegisteredOp *own = registered(*op.second);
+                     return own ? str_cat(op.first, " (", own->identity, ")")
+                                : str_cat(op.first, " ", op.second->version);
+                   }));
 }
 
 Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
@@ -48,8 +54,8 @@ Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
 
 }  // namespace
 
-std::map<std::string, uint16_t> ops_of(const Graph &graph) {
-  std::map<std::string, uint16_t> ops;
+std::map<std::string, const OpSchema *> ops_of(const Graph &graph) {
+  std::map<std::string, const OpSchema *> ops;
   std::set<const Graph *> seen;
   collect_ops(graph, seen, ops);
   return ops;

@@ -28,8 +28,8 @@ struct KeyInputs {
 // The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
 // late pass, "target", "backend", "build". Fails when a pass's fingerprint does.
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
-// The ops that a graph and the graphs nested in it use, with their versions.
-std::map<std::string, uint16_t> ops_of(const Graph &graph);
+// The ops that a graph and the graphs nested in it use, by name.
+std::map<std::string, const OpSchema *> ops_of(const Graph &graph);
 Digest graph_key(std::span<const KeyComponent> components);
 
 // The key of a kernel's image hashes all that decides the image: the serialised kernel, the backend whose emitter reads

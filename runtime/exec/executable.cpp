@@ -8,6 +8,7 @@
 #include "runtime/exec/memory.h"
 #include "runtime/exec/sizes.h"
 #include "runtime/graph/json.h"
+#include "runtime/ops/registered.h"
 #include "runtime/plan/planner.h"
 
 namespace kiln {
@@ -19,12 +20,39 @@ bool same_types(const std::vector<Plan::Argument> &a, const std::vector<Plan::Ar
   });
 }
 
+// What is to be registered, or loaded, for them.
+std::string ops_it_lacks(const Artifact &artifact, const OpTable &ops) {
+  std::string text;
+  for (const Use &use : artifact.uses)
+    if (use.kind == "op" && !use.identity.empty() && ops.identity(use.name).empty())
+      str_append(text, str_cat("; it was made with op '", use.name, "', ", use.identity));
+  return text;
+}
+
+// Ops whose own functions run are those that it was made with.
+Status check_ops(const Graph &graph, const Artifact &artifact) {
+  for (const Node &node : graph.nodes()) {
+    const RegisteredOp *op = node.op ? registered(*node.op) : nullptr;
+    if (!op) continue;
+    const auto use =
+        std::ranges::find_if(artifact.uses, [&](const Use &u) { return u.kind == "op" && u.name == op->name; });
+    if (use != artifact.uses.end() && use->identity == op->identity) continue;
+    return error(Code::incompatible, "op '", op->name, "' is ", op->identity, ", and the artifact was made with ",
+                 use == artifact.uses.end() ? "none" : use->identity);
+  }
+  return {};
+}
+
 Result<std::vector<GraphPtr>> read_graphs(const Artifact &artifact, const OpTable &ops) {
   std::vector<GraphPtr> graphs;
   for (const std::string &json : artifact.graphs) {
     Result<GraphPtr> read = read_json(json, ops);
     if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
+    if (read.status().code() == Code::unknown_name)
+      return error(Code::incompatible, "its steps run an op that is not there: ", read.status().message(),
+                   ops_it_lacks(artifact, ops));
     if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
+    KILN_TRY(check_ops(**read, artifact));
     graphs.push_back(std::move(read).value());
   }
   return graphs;

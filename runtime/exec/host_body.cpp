@@ -10,6 +10,9 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
       executable_(executable),
       kernels_(kernels),
       steps_(executable, kernels, part.plan, part.numbers, part.plan.steps, part.numbers.steps) {
+  for (const Plan::Step &step : part.plan.steps)
+    op_steps_.push_back(step.kind == Plan::Step::Kind::reference ? OpStep::of(executable.reference_graph(step.graph))
+                                                                 : nullptr);
   make_all_nested();
 }
 
@@ -21,18 +24,25 @@ Status HostBody::place_memory() {
   KILN_TRY(steps_.place_scratch());
   KILN_TRY(arena_.resize(sizes_.bytes(part_.numbers.arena), "arena"));
   steps_.ready().set(Plan::Slot::Kind::arena, arena_.addresses());
+  for (const std::unique_ptr<OpStep> &step : op_steps_)
+    if (step) step->resize(signature_, sizes_);
   return {};
 }
 
 Status HostBody::run() {
   sizes_.begin_run();
   return steps_.run([this](size_t step) {
-    const Plan::Step &planned = part_.plan.steps[step];
-    if (planned.kind != Plan::Step::Kind::reference) return run_control(step);
-    Status status = run_reference_step(executable_.reference_graph(planned.graph), part_.plan, signature_, sizes_,
-                                       steps_.ready().operands_of(step), watch_, executable_.pool());
-    return status.ok() ? Status() : watch_.stop(std::move(status));
+    return part_.plan.steps[step].kind == Plan::Step::Kind::reference ? run_graph(step) : run_control(step);
   });
+}
+
+Status HostBody::run_graph(size_t step) {
+  const std::span<void *const> data = steps_.ready().operands_of(step);
+  Status status = op_steps_[step]
+                      ? op_steps_[step]->run(data)
+                      : run_reference_step(executable_.reference_graph(part_.plan.steps[step].graph), part_.plan,
+                                           signature_, sizes_, data, watch_, executable_.pool());
+  return status.ok() ? Status() : watch_.stop(std::move(status));
 }
 
 Status HostBody::copy(void *to, const void *from, uint64_t bytes) {

@@ -2,10 +2,12 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "runtime/exec/body.h"
 #include "runtime/exec/host_steps.h"
 #include "runtime/exec/memory.h"
+#include "runtime/exec/op_step.h"
 
 namespace kiln {
 
@@ -22,6 +24,7 @@ class HostBody final : public Body {
   std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) override;
   ReadySteps &ready() override { return steps_.ready(); }
   Status place_memory() override;
+  Status run_graph(size_t step);  // of kind reference
   uint64_t own_bytes() const override { return arena_.size_bytes() + steps_.scratch_bytes(); }
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status read(void *to, const void *from, uint64_t bytes) override { return copy(to, from, bytes); }
@@ -30,6 +33,7 @@ class HostBody final : public Body {
   const Executable &executable_;
   const std::span<const kiln_kernel_fn> kernels_;
   HostSteps steps_;
+  std::vector<std::unique_ptr<OpStep>> op_steps_;  // by step; null: it is none
   Areas arena_;
   uint8_t flag_ = 0;
 };

@@ -228,57 +228,17 @@ class Reader {
     return annotations;
   }
 
-  Result<AttrValue> read_attr(const View &v, AttrKind kind, bool is_list) {
-    std::vector<View> elements{v};
-    if (is_list) {
-      KILN_ASSIGN(elements, v.as_list());
-    }
-    switch (kind) {
-      case AttrKind::i64:
-        return read_items<int64_t>(elements, is_list, [](const View &e) { return e.as_integer(); });
-      case AttrKind::f64:
-        return read_items<double>(elements, is_list, [](const View &e) -> Result<double> {
-          KILN_ASSIGN(uint64_t bits, read_element(e, DType::f64));
-          return std::bit_cast<double>(bits);
-        });
-      case AttrKind::text:
-        return read_items<std::string>(elements, is_list, [](const View &e) -> Result<std::string> {
-          KILN_ASSIGN(std::string_view text, e.as_text());
-          return std::string(text);
-        });
-      case AttrKind::dtype:
-        return read_items<DType>(elements, is_list, read_dtype);
-      case AttrKind::dim:
-        return read_items<Dim>(elements, is_list, read_dim);
-      case AttrKind::graph:
-        return read_items<GraphPtr>(elements, is_list, [this](const View &e) { return read_graph(e); });
-      case AttrKind::tensor:
-        return read_items<TensorPtr>(elements, is_list, [this](const View &e) -> Result<TensorPtr> {
-          KILN_TRY(e.allow_members({"type", "data"}));
-          KILN_ASSIGN(View type, e.required("type"));
-          KILN_ASSIGN(View data, e.required("data"));
-          return read_tensor(type, data, apart_.tensors);
-        });
-      case AttrKind::boolean:
-        return read_items<bool>(elements, is_list, [](const View &e) -> Result<bool> {
-          if (!e.is_boolean()) return e.expected("true or false");
-          return e.boolean();
-        });
-    }
-    return v.fail("an attribute of unknown kind");
-  }
-
-  template <class T, class Read>
-  static Result<AttrValue> read_items(const std::vector<View> &elements, bool is_list, Read read) {
-    std::vector<T> items;
-    for (const View &element : elements) {
-      KILN_ASSIGN(T item, read(element));
-      items.push_back(std::move(item));
-    }
-    AttrValue value;
-    value.items = std::move(items);
-    value.is_list = is_list;
-    return value;
+  Result<AttrValue> read_attr(const View &v, AttrKind kind, bool is_list) const {
+    if (kind == AttrKind::graph)
+      return json::read_items<GraphPtr>(v, is_list, [this](const View &e) { return read_graph(e); });
+    if (kind == AttrKind::tensor)
+      return json::read_items<TensorPtr>(v, is_list, [this](const View &e) -> Result<TensorPtr> {
+        KILN_TRY(e.allow_members({"type", "data"}));
+        KILN_ASSIGN(View type, e.required("type"));
+        KILN_ASSIGN(View data, e.required("data"));
+        return read_tensor(type, data, apart_.tensors);
+      });
+    return json::read_attr(v, kind, is_list);
   }
 
   // The graph that a node names: of this graph's "graphs", or of an outer one's.

@@ -1,5 +1,6 @@
 #include "runtime/graph/json_values.h"
 
+#include <bit>
 #include <cstring>
 
 #include "runtime/graph/json_number.h"
@@ -123,6 +124,36 @@ Result<TensorPtr> read_tensor(const View &type_view, const View &data_view, std:
     std::memcpy(&tensor->bytes[i * size], &bits, size);
   }
   return TensorPtr(std::move(tensor));
+}
+
+Result<AttrValue> read_attr(const View &v, AttrKind kind, bool is_list) {
+  switch (kind) {
+    case AttrKind::i64:
+      return read_items<int64_t>(v, is_list, [](const View &e) { return e.as_integer(); });
+    case AttrKind::f64:
+      return read_items<double>(v, is_list, [](const View &e) -> Result<double> {
+        KILN_ASSIGN(uint64_t bits, read_element(e, DType::f64));
+        return std::bit_cast<double>(bits);
+      });
+    case AttrKind::text:
+      return read_items<std::string>(v, is_list, [](const View &e) -> Result<std::string> {
+        KILN_ASSIGN(std::string_view text, e.as_text());
+        return std::string(text);
+      });
+    case AttrKind::dtype:
+      return read_items<DType>(v, is_list, read_dtype);
+    case AttrKind::dim:
+      return read_items<Dim>(v, is_list, read_dim);
+    case AttrKind::boolean:
+      return read_items<bool>(v, is_list, [](const View &e) -> Result<bool> {
+        if (!e.is_boolean()) return e.expected("true or false");
+        return e.boolean();
+      });
+    case AttrKind::graph:
+    case AttrKind::tensor:
+      break;
+  }
+  return v.fail("an attribute of kind ", name_of(kind), " has no value of its own");
 }
 
 }  // namespace kiln::json

@@ -1,5 +1,5 @@
-// Private to json_read*.cpp: a value of a parsed document with its path ("nodes[3].attrs.dim"), so that every error
-// says where. Views live as long as the document.
+// For json_values.h and who reads by it: a value of a parsed document with its path ("nodes[3].attrs.dim"), so that
+// every error says where. Views live as long as the document.
 #pragma once
 #include <cjson/cJSON.h>
 

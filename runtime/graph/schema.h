@@ -106,6 +106,7 @@ inline constexpr uint32_t moves = 32;
 inline constexpr uint32_t control = 64;         // steps of a plan of their own: cond, while, resolve
 inline constexpr uint32_t fewer_results = 256;  // attributes may leave out the last of result_names
 inline constexpr uint32_t replaces = 512;       // result 0 is operand 0 but for some elements
+inline constexpr uint32_t registered = 1024;    // not built in (runtime/ops/registered.h)
 inline constexpr uint32_t resolves = 128;       // binds the symbol that its attribute "symbol" names; "": a fresh one
 }  // namespace op_flags
 
@@ -115,7 +116,7 @@ class OpTable {
   virtual ~OpTable() = default;
   virtual const OpSchema *find(std::string_view name) const = 0;  // null: unknown
   virtual std::string suggest(std::string_view name) const = 0;   // "; did you mean 'add'?", or ""
-  // Which op has the name: "version 1"; empty: none has.
+  // Which op has the name: "version 1", of one that was registered more; empty: none has.
   virtual std::string identity(std::string_view name) const;
 };
 

@@ -126,7 +126,7 @@ std::string_view family_of(const Op &op) {
   for (const Table &table : tables())
     for (const Op &one : table.ops)
       if (&one == &op) return table.family;
-  return "";
+  return "registered";
 }
 
 std::span<const Op *const> all_ops() {

@@ -8,6 +8,7 @@
 
 #include "runtime/graph/edit.h"
 #include "runtime/ops/nested.h"
+#include "runtime/ops/registered.h"
 #include "runtime/regions/grouping.h"
 
 namespace kiln {
@@ -435,14 +436,15 @@ Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback
 // The same of a node that the backend refuses, of which it makes no kernel either.
 Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const BackendInfo &backend,
                                   const std::string &why, bool may_fall_back) {
+  may_fall_back |= runs_itself(node);  // which is no fallback
   if (may_fall_back && is_control(node)) return Region::Kind::control;
   const bool runs = runs_as_reference(graph, node);
   if (may_fall_back && runs && !backend.on_device()) return Region::Kind::reference;
   return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", backend.name,
                " does not take it: ", why,
                !may_fall_back ? "; option 'fallback' is 'error'"
-               : runs         ? "; its reference kernel runs on the host"
-                              : "; its reference kernel does not run it by itself: its operands do not tell all sizes");
+               : runs         ? "; what runs it does so on the host"
+                              : "; nothing runs it by itself: its operands do not tell all sizes");
 }
 
 }  // namespace

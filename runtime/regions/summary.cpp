@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/ops/nested.h"
+#include "runtime/ops/registered.h"
 
 namespace kiln {
 namespace {
@@ -95,6 +96,7 @@ class Summarizer {
                               .op = std::string(node.op->name),
                               .inputs = values(graph, node.inputs, prefix),
                               .by = region.kind == Region::Kind::control     ? "steps"
+                                    : runs_itself(node)                      ? "function"
                                     : region.kind == Region::Kind::reference ? "reference"
                                                                              : "kernel",
                               .why = is_wanted ? "unsupported"

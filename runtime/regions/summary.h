@@ -32,7 +32,8 @@ struct PartitionSummary {
   struct Fallback {
     std::string node, op;
     std::vector<std::string> inputs;
-    std::string by;           // "kernel", "reference", "steps": control flow, whose graphs are cut, too
+    std::string
+        by;  // "kernel", "reference", "function" (its op's own), "steps": control flow, whose graphs are cut, too
     std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
     std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be
   };

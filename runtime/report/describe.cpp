@@ -6,6 +6,7 @@
 #include "jit/base/json_writer.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/families.h"
+#include "runtime/ops/registered.h"
 #include "runtime/ops/sample_forms.h"
 #include "runtime/report/compile_report.h"
 
@@ -170,10 +171,8 @@ void write_sample(const Op &op, const Sample &symbolic, JsonWriter &json) {
 }
 
 void write_samples(const Op &op, JsonWriter &json) {
-  SampleSink samples;
-  if (op.samples) op.samples(samples);
   json.key("samples").begin_list();
-  for (const Sample &sample : samples) write_sample(op, sample, json);
+  for (const Sample &sample : samples_of(op)) write_sample(op, sample, json);
   json.end_list();
 }
 
@@ -183,7 +182,7 @@ std::string describe(const Op &op) {
   JsonWriter json;
   json.begin_object().member("name", op.name).member("family", family_of(op)).member("doc", op.doc);
   json.member("version", op.version);
-  json.member("kind", op.view ? "view" : op.lower ? "kernel" : "composite");
+  json.member("kind", op.view ? "view" : op.lower ? "kernel" : op.decompose ? "composite" : "function");
   write_args(op, json);
   json.key("results").begin_list();
   for (std::string_view name : op.result_names) json.value(name);

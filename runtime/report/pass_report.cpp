@@ -1,8 +1,6 @@
 #include "runtime/report/pass_report.h"
 
 namespace kiln {
-namespace {
-
 // "01234567-89ab-cdef-0123-456789abcdef".
 std::string text_of(const Uuid &uuid) {
   constexpr std::string_view hex = "0123456789abcdef";
@@ -14,8 +12,6 @@ std::string text_of(const Uuid &uuid) {
   }
   return text;
 }
-
-}  // namespace
 
 void write_report(const Pass &pass, JsonWriter &json) {
   json.begin_object().member("name", pass.name).member("plugin", pass.plugin).member("stage", name_of(pass.stage));

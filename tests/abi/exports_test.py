@@ -8,7 +8,7 @@ import sys
 import headers
 
 # What plugins alone may call: a slot without an export.
-PLUGIN_ONLY = {"context": {"add_pass"}}
+PLUGIN_ONLY = {"context": {"add_pass", "add_op"}}
 
 
 def main(root, library):

@@ -213,6 +213,31 @@ KILN_EXPORT kiln_error *kiln_pass_note(kiln_pass_call *call, const char *text, u
 /* The same of what is likely not meant: "passes.N.warnings", and KILN_EVENT_WARNING. */
 KILN_EXPORT kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, uint64_t text_size);
 
+/* ---- inside a function of an op (kiln_op_def): valid until it returns, on its thread; otherwise refused
+ * (KILN_INVALID_ARGUMENT; 0 or NULL where there is no error) */
+
+/* For names of ops and dimensions. View: not to be destroyed. */
+KILN_EXPORT kiln_context *kiln_op_call_context(kiln_op_call *call);
+KILN_EXPORT uint32_t kiln_op_call_operand_count(kiln_op_call *call);
+KILN_EXPORT kiln_error *kiln_op_call_dtype(kiln_op_call *call, uint32_t operand, kiln_dtype *out);
+KILN_EXPORT kiln_error *kiln_op_call_dims(kiln_op_call *call, uint32_t operand, kiln_dim *buffer, uint64_t capacity,
+                                          uint64_t *out_rank);
+/* An attribute of the node, defaults filled in. View of `call`. KILN_UNKNOWN_NAME: the schema has none of that name. */
+KILN_EXPORT kiln_error *kiln_op_call_attr(kiln_op_call *call, const char *name, uint64_t name_size, kiln_attr *out);
+/* Inside infer: the type of result `index`, whose layout is KILN_LAYOUT_ROW_MAJOR. */
+KILN_EXPORT kiln_error *kiln_op_call_result(kiln_op_call *call, uint32_t index, const kiln_type *type);
+/* Inside infer: two sizes that must be equal. Where they are different integers it is an error (KILN_TYPE_MISMATCH) for
+ * infer to return; where that cannot be told it is checked at each call. `what` says it to people: "a dim 1 and b dim
+ * 0". */
+KILN_EXPORT kiln_error *kiln_op_call_require_equal(kiln_op_call *call, const kiln_dim *a, const kiln_dim *b,
+                                                   const char *what, uint64_t what_size);
+/* Inside decompose: where nodes are added. The host's: not to be destroyed, nor finished. NULL elsewhere. */
+KILN_EXPORT kiln_edit *kiln_op_call_edit(kiln_op_call *call);
+/* Inside decompose: the value that operand `index` is in that edit; 0: there is none. */
+KILN_EXPORT kiln_value kiln_op_call_operand(kiln_op_call *call, uint32_t index);
+/* Inside decompose: what result `index` is, of the type that infer told. */
+KILN_EXPORT kiln_error *kiln_op_call_yield(kiln_op_call *call, uint32_t index, kiln_value value);
+
 #ifdef __cplusplus
 }
 #endif

@@ -127,13 +127,13 @@ KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report *
 
 /* ---- ops */
 
-/* Number of ops; op i (from 0, by name) is asked with kiln_op_at. */
+/* Number of ops; op i (from 0: built-in ones by name, then those that were registered) is asked with kiln_op_at. */
 KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
 /* The number of op `index`, which is permanent within the context. KILN_OUT_OF_RANGE names how many there are. */
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
 /* The schema: {"name", "family" ("pointwise", "shape", ...), "doc", "version", "args": [{"name", "doc", "dtypes",
  * "same_dtype" (as the others of which this is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list",
- * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite", "gradient": {"kind" ("rule": its own;
+ * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite" | "function" (its own, of one that was registered), "gradient": {"kind" ("rule": its own;
  * "decomposition": that of the ops it is made of; "zero": results change in jumps alone; "none"), "operands" (those
  * that get one), "ties" (of equal elements those that share it: "even", "first", "last", or "none": there are none),
  * "why" (of zero and none)}, which nothing uses yet, "samples": [{"name", "inputs": [{"type":
@@ -142,6 +142,10 @@ KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_o
  * shapes and attributes stand), "range" and "integer_range" ([low, high) of random elements), "tolerance" (0: that of
  * the type), "other_types" (in which the op takes the sample, in place of f32)}]}. */
 KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out);
+
+/* Registers an op of the host's own, for good. KILN_INVALID_ARGUMENT: its name is taken, or its schema is not one (the
+ * message says where). On success the context owns op->user. *out (may be NULL) is its number. Any thread. */
+KILN_EXPORT kiln_error *kiln_op_register(kiln_context *context, const kiln_op_def *op, kiln_op *out);
 
 /* ---- plugins and passes */
 
@@ -249,7 +253,7 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
  * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
  * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
- * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "steps"), "why" ("marked",
+ * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own), "steps"), "why" ("marked",
  * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
  * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
  * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */

@@ -15,7 +15,7 @@ extern "C" {
 #define KILN_PLUGIN_MAGIC 0x316e676c706e6c6bULL /* "klnplgn1" */
 
 /* Names of what a host can do; none is needed for passes. */
-#define KILN_FEATURE_OPS 1u      /* context->add_op; not in this version */
+#define KILN_FEATURE_OPS 1u      /* context->add_op, op_call */
 #define KILN_FEATURE_BACKENDS 2u /* context->add_backend; not in this version */
 
 typedef struct kiln_host_error {
@@ -129,7 +129,25 @@ typedef struct kiln_host_context {
   /* Registers a pass. On success Kiln owns pass->user, even when the load fails later. The registration counts only if
    * setup succeeds. */
   kiln_error *(*add_pass)(kiln_context *context, const kiln_pass *pass);
+  /* Registers an op, likewise. It has a number (op->find) once the plugin is loaded. */
+  kiln_error *(*add_op)(kiln_context *context, const kiln_op_def *op);
 } kiln_host_context;
+
+typedef struct kiln_host_op_call {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  kiln_context *(*context)(kiln_op_call *call);
+  uint32_t (*operand_count)(kiln_op_call *call);
+  kiln_error *(*dtype)(kiln_op_call *call, uint32_t operand, kiln_dtype *out);
+  kiln_error *(*dims)(kiln_op_call *call, uint32_t operand, kiln_dim *buffer, uint64_t capacity, uint64_t *out_rank);
+  kiln_error *(*attr)(kiln_op_call *call, const char *name, uint64_t name_size, kiln_attr *out);
+  kiln_error *(*result)(kiln_op_call *call, uint32_t index, const kiln_type *type);
+  kiln_error *(*require_equal)(kiln_op_call *call, const kiln_dim *a, const kiln_dim *b, const char *what,
+                               uint64_t what_size);
+  kiln_edit *(*edit)(kiln_op_call *call);
+  kiln_value (*operand)(kiln_op_call *call, uint32_t index);
+  kiln_error *(*yield)(kiln_op_call *call, uint32_t index, kiln_value value);
+} kiln_host_op_call;
 
 typedef struct kiln_host { /* lives as long as the process */
   uint32_t struct_size;
@@ -144,6 +162,7 @@ typedef struct kiln_host { /* lives as long as the process */
   const kiln_host_edit *edit;
   const kiln_host_pass *pass;
   const kiln_host_context *context;
+  const kiln_host_op_call *op_call;
 } kiln_host;
 
 typedef struct kiln_plugin { /* all of it in static storage of the plugin */

@@ -42,6 +42,7 @@ typedef struct kiln_report kiln_report;         /* any thread, immutable */
 typedef struct kiln_tensors kiln_tensors;       /* any thread, immutable */
 typedef struct kiln_blob kiln_blob;             /* any thread, immutable */
 typedef struct kiln_pass_call kiln_pass_call;   /* one run of one pass, on its thread; dies when run() returns */
+typedef struct kiln_op_call kiln_op_call;       /* one call of a function of an op, likewise */
 
 typedef uint64_t kiln_node;  /* id, never reused inside a graph and its edits; 0: none */
 typedef uint64_t kiln_value; /* node << 32 | output index; 0: none */
@@ -122,6 +123,10 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
 #define KILN_PASS_UUID_SUFFICES 1u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
 #define KILN_PASS_ANY_THREAD 2u    /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
+
+/* ---- ops */
+#define KILN_OP_UUID_SUFFICES 16u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
+#define KILN_OP_RANDOM 1u         /* equal nodes are not the same, though their operands are */
 
 /* ---- events */
 /* The compile enters the named phase, or a pass ("post_grad: pass 'fuse' of costs"), is inside one that calls the host
@@ -236,6 +241,47 @@ typedef struct kiln_pass {
   kiln_error *(*fingerprint)(void *user, kiln_pass_call *call);
   kiln_destroy_fn destroy; /* may be NULL */
 } kiln_pass;
+
+/* An op of a host's or a plugin's (kiln_op_register, and host->context->add_op). It is used as built-in ops are: in
+ * JSON, in edits, in every mode. Callbacks may run on any thread, several at once, with no lock held, and must not
+ * throw.
+ *
+ * `schema` is JSON: {"name": "lapack.solve" (letters, digits and _ . -; one of its own), "doc", "version" (from 1; 1),
+ * "args": [{"name", "doc", "dtypes": ["f32", ...], "same_dtype" (true: as the first of which this is true), "arity"
+ * ("one"; "optional", which come last; "variadic", which is the last)}], "results": [NAME, ...], "attrs": [{"name",
+ * "doc", "kind" ("i64", "f64", "text", "dtype", "dim", "bool"), "list" (false), "required" (true without default),
+ * "default"}], "samples": [{"name", "inputs": [{"dtype", "shape"}, ...], "attrs": {NAME: value}, "sizes": {SYMBOL: n},
+ * "range": [low, high) of floats, "integer_range", "tolerance"}]}. Members that are not said are left out; others are
+ * refused. Samples are what tests run (kiln_op_describe tells them).
+ *
+ * One of `run` and `decompose` is there, or both. A node of an op with `decompose` becomes what that yields, once all
+ * passes have run, unless it is marked kiln.decompose = "keep"; then, or without one, `run` runs it, as a step of its
+ * own, on the host: backends that run elsewhere refuse it. What is between such steps is compiled.
+ *
+ * What a compile makes of a graph with such an op is cached if the op has a UUID. It must then follow from the schema,
+ * the UUID, the version, and what the functions are given. */
+typedef struct kiln_op_def {
+  uint32_t struct_size;
+  uint32_t flags; /* KILN_OP_* */
+  const char *schema;
+  uint64_t schema_size;
+  const uint8_t *uuid; /* 16 bytes, not all zero; or NULL: graphs that use the op bypass the cache, with its name */
+  void *user;
+  /* Types of the results: kiln_op_call_result for each. Pure: it follows from types and attributes. */
+  kiln_error *(*infer)(void *user, kiln_op_call *call);
+  /* May be NULL. Adds nodes to kiln_op_call_edit and tells the results with kiln_op_call_yield. Pure, likewise. */
+  kiln_error *(*decompose)(void *user, kiln_op_call *call);
+  /* May be NULL, with `close`. Makes *out_state (NULL before) for the node, when a call object first runs it. */
+  kiln_error *(*open)(void *user, kiln_op_call *call, void **out_state);
+  /* May be NULL. `arrays` are operands, then results, `count` in all: on the CPU, row-major (strides are NULL), results
+   * not initialised, none of them overlapping another that is written. Valid during the call. Returns when the results
+   * are there. An error stops the run and names the node; its arrays are then not defined. One thread at a time for one
+   * state. */
+  kiln_error *(*run)(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
+                     const kiln_run_options *options);
+  void (*close)(void *user, void *state); /* when the call object is destroyed; not for a NULL state */
+  kiln_destroy_fn destroy;                /* may be NULL; runs when the context and all that was made in it are gone */
+} kiln_op_def;
 
 /* Receives progress, warnings and loops of runs, on the thread that is inside the call that they belong to. */
 typedef struct kiln_event_sink {

@@ -1,0 +1,292 @@
+// Ops of hosts and plugins: a kiln_op_def as a RegisteredOp, and what its functions call.
+#include "abi/src/op_def.h"
+
+#include <algorithm>
+
+#include "abi/src/convert.h"
+#include "abi/src/passing.h"
+#include "jit/base/utf8.h"
+#include "runtime/ops/read_schema.h"
+#include "runtime/report/pass_report.h"
+
+namespace kiln::abi {
+
+namespace {
+
+using Call = Passing<kiln_op_call>;
+
+// One node's state of one call object, and its arrays in C form.
+class Run final : public OpRun {
+ public:
+  Run(const kiln_op_def &def, std::string_view name, void *state) : def_(def), name_(name), state_(state) {}
+  ~Run() override {
+    if (!state_ || !def_.close) return;
+    const HostFloats floats;
+    try {
+      def_.close(def_.user, state_);
+    } catch (...) {  // the call object goes, and nobody is left to be told
+    }
+  }
+
+  void resize(std::span<const RunArray> arrays) override {
+    arrays_.assign(arrays.begin(), arrays.end());
+    tensors_.assign(arrays_.size(), DLTensor{});
+    pointers_.clear();
+    for (size_t i = 0; i < arrays_.size(); ++i) {
+      DLTensor &tensor = tensors_[i];
+      tensor.device = {kDLCPU, 0};
+      tensor.ndim = static_cast<int32_t>(arrays_[i].dims.size());
+      tensor.dtype = dlpack_type(arrays_[i].dtype);
+      tensor.shape = arrays_[i].dims.data();
+      pointers_.push_back(&tensor);
+    }
+  }
+
+  Status run(std::span<void *const> data) override {
+    for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].data = data[i];
+    Status status = call_back([this] {
+      static constexpr kiln_run_options options{.struct_size = sizeof options, .flags = 0, .stream = 0};
+      return def_.run(def_.user, state_, pointers_.data(), pointers_.size(), &options);
+    });
+    return status.ok() ? status : std::move(status).with_prefix(str_cat("[", name_, "] "));
+  }
+
+ private:
+  const kiln_op_def &def_;
+  const std::string_view name_;
+  void *const state_;
+  std::vector<RunArray> arrays_;
+  std::vector<DLTensor> tensors_;
+  std::vector<const DLTensor *> pointers_;
+};
+
+class Functions final : public OpFunctions {
+ public:
+  Functions(const kiln_op_def &def, const RegisteredOp &op, Context &context, std::shared_ptr<PluginInContext> plugin)
+      : def_(def), op_(op), context_(context), plugin_(std::move(plugin)) {}
+  ~Functions() override {
+    if (!owned || !def_.destroy) return;
+    const HostFloats floats;
+    try {
+      def_.destroy(def_.user);
+    } catch (...) {  // the context is gone, and nobody is left to be told
+    }
+  }
+
+  Status infer(InferContext &c) const override {
+    TensorType untold;
+    untold.dtype = DType::none;
+    c.results.assign(op_.result_names.size(), untold);
+    const Call call(context_, op_, c);
+    KILN_TRY(named(call_back([&] { return def_.infer(def_.user, call.get()); })));
+    for (size_t k = 0; k < c.results.size(); ++k)
+      if (c.results[k].dtype == DType::none)
+        return error(Code::plugin_failed, "[", op_.name, "] infer told no type of result ", k, ", '",
+                     op_.result_names[k], "' (kiln_op_call_result)");
+    return {};
+  }
+  Status decompose(DecomposeContext &c) const override {
+    c.results.assign(op_.result_names.size(), ValueId());
+    const Call call(context_, op_, c);
+    return named(call_back([&] { return def_.decompose(def_.user, call.get()); }));
+  }
+  Result<std::unique_ptr<OpRun>> open(const Node &node, std::vector<TensorType> operands) const override {
+    void *state = nullptr;
+    if (def_.open) {
+      const Call call(context_, op_, node, std::move(operands));
+      KILN_TRY(named(call_back([&] { return def_.open(def_.user, call.get(), &state); })));
+    }
+    return std::unique_ptr<OpRun>(std::make_unique<Run>(def_, op_.name, state));
+  }
+
+  mutable bool owned = false;
+
+ private:
+  Status named(Status status) const {
+    return status.ok() ? status : std::move(status).with_prefix(str_cat("[", op_.name, "] "));
+  }
+
+  const kiln_op_def def_;
+  const RegisteredOp &op_;
+  Context &context_;
+  const std::shared_ptr<PluginInContext> plugin_;  // whose code runs
+};
+
+// "version 1, uuid 5c01…" and, of a plugin's, its name and file.
+std::string identity_of(const RegisteredOp &op, const kiln_op_def &def, const PluginInContext *plugin) {
+  std::string text = str_cat("version ", op.version);
+  if (plugin) str_append(text, str_cat(" of plugin ", plugin->library.name));
+  if (!def.uuid) return text + ", without a UUID";
+  Uuid uuid;
+  std::copy_n(def.uuid, uuid.size(), uuid.begin());
+  str_append(text, str_cat(", uuid ", text_of(uuid)));
+  if (plugin && !(def.flags & KILN_OP_UUID_SUFFICES))
+    str_append(text, str_cat(", file ", plugin->library.digest.hex()));
+  return text;
+}
+
+Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
+  if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM))
+    return check.fail("op->flags has unknown bits: ", def.flags);
+  if (def.flags & KILN_OP_UUID_SUFFICES && !def.uuid)
+    return check.fail("op->flags: KILN_OP_UUID_SUFFICES has no effect without op->uuid");
+  if (def.uuid && std::all_of(def.uuid, def.uuid + sizeof(Uuid), [](uint8_t byte) { return byte == 0; }))
+    return check.fail("op->uuid is all zero");
+  if (def.uuid && !of_plugin && !(def.flags & KILN_OP_UUID_SUFFICES))
+    return check.fail("op->uuid is given, and there is no file to hash: set KILN_OP_UUID_SUFFICES, or give no UUID");
+  KILN_TRY(check.pointer(reinterpret_cast<const void *>(def.infer), "op->infer"));
+  if (!def.run && !def.decompose) return check.fail("op->run and op->decompose are NULL; one of them is needed");
+  if (def.open && !def.run) return check.fail("op->open has no effect without op->run");
+  if (def.close && !def.open) return check.fail("op->close has no effect without op->open");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RegisteredOp>> make_op(const Checks &check, Context &context, const kiln_op_def *given,
+                                              std::shared_ptr<PluginInContext> plugin) {
+  KILN_ASSIGN(const kiln_op_def in, check.request(given, "op"));
+  KILN_TRY(check_def(check, in, plugin != nullptr));
+  KILN_ASSIGN(const std::string_view schema, check.text(in.schema, in.schema_size, "op->schema"));
+  Result<std::unique_ptr<RegisteredOp>> read = read_schema(schema);
+  if (!read.ok()) return read.take_status().with_prefix(str_cat(check.function(), ": op->schema: "));
+  std::unique_ptr<RegisteredOp> op = std::move(read).value();
+  op->identity = identity_of(*op, in, plugin.get());
+  op->has_uuid = in.uuid != nullptr;
+  op->runs = in.run != nullptr;
+  op->decomposes = in.decompose != nullptr;
+  if (in.flags & KILN_OP_RANDOM) op->flags |= op_flags::random;
+  if (plugin) op->plugin = plugin->library.name;
+  complete(*op);
+  op->functions = std::make_unique<Functions>(in, *op, context, std::move(plugin));
+  return op;
+}
+
+void own_user(const RegisteredOp &op) { static_cast<const Functions &>(*op.functions).owned = true; }
+
+kiln_error *add_op(kiln_context *context, const kiln_op_def *op) {
+  return deep_entry("add_op", [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    PluginInContext *plugin = context->setting_up;
+    if (!plugin) return check.fail("only a plugin's setup adds ops");
+    KILN_ASSIGN(std::unique_ptr<RegisteredOp> made, make_op(check, context->context, op, plugin->shared_from_this()));
+    own_user(*made);
+    plugin->ops.push_back(std::move(made));
+    return {};
+  });
+}
+
+namespace {
+
+Status find_operand(const Checks &check, const kiln_op_call *call, uint32_t operand) {
+  KILN_TRY(check.handle(call, "call"));
+  if (operand < call->operands.size()) return {};
+  return error(Code::out_of_range, check.function(), ": operand ", operand, " of ", call->operands.size());
+}
+
+Status find_result(const Checks &check, const kiln_op_call *call, uint32_t index) {
+  const size_t count = call->op.result_names.size();
+  return index < count ? Status() : error(Code::out_of_range, check.function(), ": result ", index, " of ", count);
+}
+
+bool is_usable(const kiln_op_call *call) { return call && call->magic.ok() && call->is_here(); }
+
+}  // namespace
+
+}  // namespace kiln::abi
+
+using namespace kiln;
+using namespace kiln::abi;
+
+kiln_error *kiln_op_register(kiln_context *context, const kiln_op_def *op, kiln_op *out) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_ASSIGN(std::unique_ptr<RegisteredOp> made, make_op(check, context->context, op, nullptr));
+    const RegisteredOp &record = *made;
+    KILN_TRY(context->context.add_op(std::move(made)));
+    own_user(record);
+    if (out) *out = record.number;
+    return {};
+  });
+}
+
+kiln_context *kiln_op_call_context(kiln_op_call *call) { return is_usable(call) ? &call->context : nullptr; }
+
+uint32_t kiln_op_call_operand_count(kiln_op_call *call) {
+  return is_usable(call) ? static_cast<uint32_t>(call->operands.size()) : 0;
+}
+
+kiln_error *kiln_op_call_dtype(kiln_op_call *call, uint32_t operand, kiln_dtype *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(find_operand(check, call, operand));
+    KILN_TRY(check.pointer(out, "out"));
+    *out = static_cast<kiln_dtype>(call->operands[operand].dtype);
+    return {};
+  });
+}
+
+kiln_error *kiln_op_call_dims(kiln_op_call *call, uint32_t operand, kiln_dim *buffer, uint64_t capacity,
+                              uint64_t *out_rank) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(find_operand(check, call, operand));
+    return write_dims(check, call->context.context, call->operands[operand].dims, buffer, capacity, out_rank);
+  });
+}
+
+kiln_error *kiln_op_call_attr(kiln_op_call *call, const char *name, uint64_t name_size, kiln_attr *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
+    KILN_TRY(check.pointer(out, "out"));
+    const auto attr = call->attrs.find(wanted);
+    if (attr == call->attrs.end())
+      return error(Code::unknown_name, "op '", call->op.name, "' has no attribute '", wanted, "'");
+    *out = call->views.attr(share(&call->context), attr->first, attr->second);
+    return {};
+  });
+}
+
+kiln_error *kiln_op_call_result(kiln_op_call *call, uint32_t index, const kiln_type *type) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!call->infer) return check.fail("types of results are told inside infer");
+    KILN_TRY(find_result(check, call, index));
+    KILN_ASSIGN(TensorType read, read_type(check, call->context.context, type));
+    if (type->layout != KILN_LAYOUT_ROW_MAJOR) return check.fail("type->layout is not KILN_LAYOUT_ROW_MAJOR");
+    call->infer->results[index] = make_type(read.dtype, std::move(read.dims));
+    return {};
+  });
+}
+
+kiln_error *kiln_op_call_require_equal(kiln_op_call *call, const kiln_dim *a, const kiln_dim *b, const char *what,
+                                       uint64_t what_size) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!call->infer) return check.fail("sizes are required to be equal inside infer");
+    KILN_TRY(check.pointer(a, "a"));
+    KILN_TRY(check.pointer(b, "b"));
+    KILN_ASSIGN(const std::string_view text, check.line(what, what_size, "what"));
+    KILN_ASSIGN(const Expr left, read_dim(call->context.context, *a));
+    KILN_ASSIGN(const Expr right, read_dim(call->context.context, *b));
+    return call->infer->require_equal(left, right, text);
+  });
+}
+
+kiln_edit *kiln_op_call_edit(kiln_op_call *call) { return is_usable(call) && call->edit ? &*call->edit : nullptr; }
+
+kiln_value kiln_op_call_operand(kiln_op_call *call, uint32_t index) {
+  if (!is_usable(call) || !call->decompose || index >= call->decompose->node.inputs.size()) return 0;
+  return call->decompose->node.inputs[index].packed();
+}
+
+kiln_error *kiln_op_call_yield(kiln_op_call *call, uint32_t index, kiln_value value) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!call->decompose) return check.fail("results are yielded inside decompose");
+    KILN_TRY(find_result(check, call, index));
+    const ValueId id = ValueId::unpack(value);
+    if (!call->decompose->edit.view().has(id)) return check.fail("the value is not of the edit's graph");
+    call->decompose->results[index] = id;
+    return {};
+  });
+}

@@ -1,0 +1,32 @@
+// The step that a registered op's own function runs.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/exec/signature.h"
+#include "runtime/ops/registered.h"
+
+namespace kiln {
+
+// Of one call object. One thread at a time.
+class OpStep {
+ public:
+  // For a reference step's graph: null, if it is more than one node that such a function runs.
+  static std::unique_ptr<OpStep> of(const Graph &graph);
+  OpStep(const Graph &graph, const Node &node) : graph_(graph), node_(node) {}
+
+  // Takes the sizes over of a plan whose signature is the node's: operands, then results.
+  void resize(const Signature &signature, const ResolvedSizes &sizes);
+  // `data` as for the reference step. Opens what runs the op when it is first run.
+  Status run(std::span<void *const> data);
+
+ private:
+  const Graph &graph_;
+  const Node &node_;
+  std::unique_ptr<OpRun> run_;
+  std::vector<RunArray> arrays_;
+  bool told_ = false;  // `run_` knows the arrays
+};
+
+}  // namespace kiln

@@ -1,0 +1,465 @@
+// Ops of the host's own: they are used as built-in ops are, run by their function or by their decomposition.
+#include <algorithm>
+
+#include "test_op.h"
+#include "tests/temporary_folder.h"
+
+namespace {
+
+using host::TestOp;
+
+// y = tanh(scale(exp(x))), with exp and tanh marked for one region, and annotations of the node between.
+std::string chain(const std::string &annotations = "", const std::string &op = "host.scale") {
+  const std::string marked = R"("annotations": {"kiln.region": {"text": "r"}})";
+  return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}], "nodes": [
+      {"name": "a", "op": "neg", "inputs": ["x"], )" +
+         marked + R"(}, {"name": "b", "op": ")" + op + R"(", "inputs": ["a"], "attrs": {"factor": 3})" +
+         (annotations.empty() ? "" : R"(, "annotations": {)" + annotations + "}") +
+         R"(}, {"name": "c", "op": "abs", "inputs": ["b"], )" + marked +
+         R"(}], "outputs": [{"name": "y", "value": "c"}]})";
+}
+const char *const kept = R"("kiln.decompose": {"text": "keep"})";
+
+host::Compiled compile(kiln_context *context, const std::string &json, const std::string &backend = "cpu",
+                       const std::string &mode = "all", bool strict = false) {
+  const host::Graph graph = host::parse(context, json);
+  return host::compile(context, graph.get(), [&](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));
+    EXPECT_OK(kiln_options_set_text(options, "mode", 4, mode.data(), mode.size()));
+    EXPECT_OK(kiln_options_set_bool(options, "strict", 6, strict));
+  });
+}
+
+host::Call make_call(const host::Executable &executable) {
+  kiln_call *call = nullptr;
+  EXPECT_OK(kiln_call_create(executable.get(), &call));
+  return host::Call(call);
+}
+kiln_error *run(kiln_call *call, std::vector<float> in, std::vector<float> &out) {
+  const auto n = static_cast<int64_t>(in.size());
+  const host::Array x({n}, std::move(in)), y({n}, std::vector<float>(static_cast<size_t>(n)));
+  const DLTensor *args[] = {&x.tensor, &y.tensor};
+  kiln_error *error = kiln_call_run(call, args, 2, nullptr);
+  out = y.values;
+  return error;
+}
+void expect_chain(const host::Compiled &compiled) {
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = make_call(compiled.executable);
+  std::vector<float> y;
+  for (const size_t n : {3u, 5u}) {
+    ASSERT_OK(run(call.get(), std::vector<float>(n, -1.5f), y));
+    EXPECT_EQ(y, std::vector<float>(n, 4.5f));
+  }
+}
+
+TEST(Op, ItsFunctionRunsInEveryModeAndOnTheReference) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  for (const char *mode : {"all", "marked", "except_fallback", "none"}) {
+    const int before = scale.ran;
+    const host::Compiled compiled = compile(context.get(), chain(), "cpu", mode);
+    expect_chain(compiled);
+    EXPECT_EQ(scale.ran - before, 2) << mode;
+  }
+  expect_chain(compile(context.get(), chain(), "reference"));
+  EXPECT_EQ(scale.opened, scale.closed);
+}
+
+TEST(Op, ItIsToldAsRunByItsFunctionAndSplitsWhatIsCompiled) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain());
+  ASSERT_EQ(compiled.error, host::Error());
+  EXPECT_EQ(host::i64(compiled.report, "kernels_compiled"), 2);
+  EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.node"), "b");
+  EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.by"), "function");
+  EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.reason"), "a function of its own runs it");
+}
+
+TEST(Op, FallbackErrorIsNotForOpsThatRunThemselves) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Graph graph = host::parse(context.get(), chain());
+  expect_chain(host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "error", 5));
+  }));
+}
+
+TEST(Op, ADecompositionFusesWithWhatIsAroundIt) {
+  TestOp scale(TestOp::decomposes);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain());
+  expect_chain(compiled);
+  EXPECT_EQ(host::i64(compiled.report, "kernels_compiled"), 1);
+  EXPECT_GE(scale.decomposed, 1);
+  expect_chain(compile(context.get(), chain(), "reference"));
+}
+
+TEST(Op, WhatIsKeptWholeIsRunByItsFunction) {
+  TestOp scale(TestOp::runs | TestOp::decomposes | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  expect_chain(compile(context.get(), chain()));
+  EXPECT_EQ(scale.ran, 0);
+  expect_chain(compile(context.get(), chain(kept)));
+  EXPECT_EQ(scale.ran, 2);
+}
+
+TEST(Op, OneThatOnlyDecomposesAndIsKeptWholeRunsOnTheReference) {
+  TestOp scale(TestOp::decomposes);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  expect_chain(compile(context.get(), chain(kept)));
+}
+
+TEST(Op, ItsNumberComesBehindTheBuiltInOnesAndItIsDescribed) {
+  TestOp scale(TestOp::runs | TestOp::decomposes);
+  const host::Context context = host::make_context();
+  const uint64_t built_in = kiln_op_count(context.get());
+  kiln_op abs = 0, found = 0;
+  ASSERT_OK(kiln_op_find(context.get(), "abs", 3, &abs));
+  const kiln_op op = scale.register_in(context.get());
+  EXPECT_EQ(op, built_in + 1);
+  EXPECT_EQ(kiln_op_count(context.get()), built_in + 1);
+  ASSERT_OK(kiln_op_find(context.get(), "host.scale", 10, &found));
+  EXPECT_EQ(found, op);
+  ASSERT_OK(kiln_op_find(context.get(), "abs", 3, &found));
+  EXPECT_EQ(found, abs) << "numbers are permanent";
+  kiln_text name{};
+  ASSERT_OK(kiln_op_name(context.get(), op, &name));
+  EXPECT_EQ(host::text_of(name), "host.scale");
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_op_describe(context.get(), op, &made));
+  const host::Report report(made);
+  EXPECT_EQ(host::text(report, "doc"), "x times factor.");
+  EXPECT_EQ(host::text(report, "kind"), "composite");
+  EXPECT_EQ(host::text(report, "args.0.name"), "x");
+  EXPECT_EQ(host::text(report, "attrs.0.kind"), "f64");
+  EXPECT_EQ(host::text(report, "samples.0.name"), "rows");
+  EXPECT_EQ(kiln_op_count(host::make_context().get()), built_in) << "of another context";
+}
+
+TEST(Op, WithAUuidWhatIsMadeIsCachedUnderItsIdentity) {
+  const kiln::test::TemporaryFolder folder;
+  const auto lookup = [&](uint32_t has, int version, std::string &reason) {
+    TestOp scale(has, "host.scale", version);
+    const host::Context context = host::make_context(folder.path());
+    scale.register_in(context.get());
+    const host::Compiled compiled = compile(context.get(), chain());
+    expect_chain(compiled);
+    reason = host::text(compiled.report, "reason");
+    return host::text(compiled.report, "lookup");
+  };
+  constexpr uint32_t has = TestOp::runs | TestOp::keeps_state | TestOp::is_identified;
+  std::string reason;
+  EXPECT_EQ(lookup(has, 1, reason), "MISS");
+  EXPECT_EQ(lookup(has, 1, reason), "HIT");
+  EXPECT_EQ(lookup(has, 2, reason), "MISS");
+  EXPECT_NE(reason.find("'ops'"), std::string::npos) << reason;
+  EXPECT_EQ(lookup(TestOp::runs | TestOp::keeps_state, 1, reason), "BYPASS");
+  EXPECT_EQ(reason, "op 'host.scale' has no identity");
+}
+
+TEST(Op, StrictModeRefusesOneWithoutIdentity) {
+  TestOp scale(TestOp::runs);
+  const kiln::test::TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.path());
+  scale.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain(), "cpu", "all", true);
+  EXPECT_EQ(compiled.error.code, KILN_INVALID_ARGUMENT);
+  EXPECT_NE(compiled.error.message.find("op 'host.scale' has no identity"), std::string::npos) << compiled.error;
+}
+
+TEST(Op, AFailureStopsTheRunAndNamesTheNodeAndALaterCallWorks) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain());
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = make_call(compiled.executable);
+  std::vector<float> y;
+  scale.on_run = [] { return kiln_error_create(KILN_INVALID_ARGUMENT, "it is singular", 14, nullptr); };
+  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_INVALID_ARGUMENT, "node 'b': [host.scale] it is singular");
+  scale.on_run = []() -> kiln_error * { throw std::runtime_error("thrown"); };
+  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_PLUGIN_FAILED, "it threw an exception: thrown");
+  scale.on_run = {};
+  ASSERT_OK(run(call.get(), {1, -2}, y));
+  EXPECT_EQ(y, (std::vector<float>{3, 6}));
+}
+
+TEST(Op, EachCallObjectHasAStateOfItsOwn) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain());
+  ASSERT_EQ(compiled.error, host::Error());
+  std::vector<float> y;
+  {
+    const host::Call one = make_call(compiled.executable), two = make_call(compiled.executable);
+    EXPECT_EQ(scale.opened, 0) << "before it runs";
+    for (int i = 0; i < 3; ++i)
+      for (const host::Call *call : {&one, &two}) ASSERT_OK(run(call->get(), {1, 2}, y));
+    EXPECT_EQ(scale.opened, 2);
+    EXPECT_EQ(scale.closed, 0);
+  }
+  EXPECT_EQ(scale.closed, 2);
+}
+
+TEST(Op, ItLivesAsLongAsWhatWasMadeInItsContext) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  host::Context context = host::make_context();
+  scale.register_in(context.get());
+  host::Compiled compiled = compile(context.get(), chain());
+  context.reset();
+  EXPECT_EQ(scale.destroyed, 0);
+  expect_chain(compiled);
+  compiled.executable.reset();
+  EXPECT_EQ(scale.destroyed, 1);
+}
+
+TEST(Op, AnArtifactNeedsTheOpThatItWasMadeWith) {
+  constexpr uint32_t has = TestOp::runs | TestOp::keeps_state | TestOp::is_identified;
+  std::string bytes;
+  {
+    TestOp scale(has);
+    const host::Context context = host::make_context();
+    scale.register_in(context.get());
+    const host::Compiled compiled = compile(context.get(), chain());
+    ASSERT_EQ(compiled.error, host::Error());
+    kiln_blob *blob = nullptr;
+    ASSERT_OK(kiln_executable_bytes(compiled.executable.get(), nullptr, &blob));
+    bytes = host::bytes_of(blob);
+  }
+  const auto open = [&](kiln_context *context, host::Executable &out) {
+    kiln_executable *made = nullptr;
+    host::Error error = host::take(kiln_executable_open_bytes(context, bytes.data(), bytes.size(), nullptr, &made));
+    out.reset(made);
+    return error;
+  };
+  host::Compiled opened;
+  TestOp same(has), other(has, "host.scale", 2);
+  const host::Context without = host::make_context(), with_other = host::make_context(), with = host::make_context();
+  host::Error error = open(without.get(), opened.executable);
+  EXPECT_EQ(error.code, KILN_INCOMPATIBLE) << error;
+  EXPECT_NE(error.message.find("it was made with op 'host.scale', version 1, uuid "), std::string::npos) << error;
+  other.register_in(with_other.get());
+  error = open(with_other.get(), opened.executable);
+  EXPECT_EQ(error.code, KILN_INCOMPATIBLE) << error;
+  EXPECT_NE(error.message.find("op 'host.scale' is version 2, uuid "), std::string::npos) << error;
+  same.register_in(with.get());
+  ASSERT_EQ(open(with.get(), opened.executable), host::Error());
+  expect_chain(opened);
+  EXPECT_EQ(same.ran, 2);
+}
+
+TEST(Op, ItRunsInWhatNodesCarry) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const std::string branch = R"({"inputs": [{"name": "v", "type": {"dtype": "f32", "shape": ["n"]}}], "nodes": [
+      {"name": "s", "op": "host.scale", "inputs": ["v"], "attrs": {"factor": )";
+  const std::string end = R"(}}], "outputs": [{"name": "o", "value": "s"}]})";
+  const host::Graph graph = host::parse(context.get(), R"({"kiln": 1, "inputs": [
+      {"name": "p", "type": {"dtype": "bool", "shape": []}}, {"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "graphs": {"yes": )" + branch + "5" + end + R"(, "no": )" +
+                                                           branch + "7" + end + R"(},
+      "nodes": [{"name": "c", "op": "cond", "inputs": ["p", "x"], "attrs": {"then_graph": "yes", "else_graph": "no"}}],
+      "outputs": [{"name": "y", "value": "c"}]})");
+  const host::Compiled compiled = host::compile(context.get(), graph.get());
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = make_call(compiled.executable);
+  for (uint8_t p : {1, 0}) {
+    DLTensor predicate{};
+    predicate.data = &p;
+    predicate.device = {kDLCPU, 0};
+    predicate.dtype = {kDLBool, 8, 1};
+    const host::Array x({2}, {1, 2}), y({2}, {0, 0});
+    const DLTensor *args[] = {&predicate, &x.tensor, &y.tensor};
+    ASSERT_OK(kiln_call_run(call.get(), args, 3, nullptr));
+    EXPECT_EQ(y.values, p ? (std::vector<float>{5, 10}) : (std::vector<float>{7, 14}));
+  }
+}
+
+// ---- what is refused
+
+TEST(Op, ANameIsOneOps) {
+  TestOp abs(TestOp::runs, "abs"), one(TestOp::runs), two(TestOp::runs);
+  {
+    const host::Context context = host::make_context();
+    EXPECT_FAILS(kiln_op_register(context.get(), &abs.def, nullptr), KILN_INVALID_ARGUMENT,
+                 "the name is that of a built-in op");
+    one.register_in(context.get());
+    EXPECT_FAILS(kiln_op_register(context.get(), &two.def, nullptr), KILN_INVALID_ARGUMENT,
+                 "op 'host.scale': the name is taken by another op already");
+  }
+  EXPECT_EQ(one.destroyed, 1);
+  EXPECT_EQ(two.destroyed + abs.destroyed, 0) << "its user stays the caller's";
+}
+
+TEST(Op, AClosedContextTakesNone) {
+  TestOp scale(TestOp::runs);
+  const host::Context context = host::make_context();
+  ASSERT_OK(kiln_context_close(context.get()));
+  EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), KILN_INVALID_ARGUMENT, "the context is closed");
+}
+
+struct Definition {
+  const char *what;
+  const char *words;
+  std::function<void(kiln_op_def &)> spoil;
+  uint32_t code = KILN_INVALID_ARGUMENT;
+};
+void PrintTo(const Definition &row, std::ostream *out) { *out << row.what; }
+
+void take_schema(kiln_op_def &def, std::string_view schema) {
+  def.schema = schema.data(), def.schema_size = schema.size();
+}
+constexpr uint8_t no_uuid[16] = {};
+
+const Definition definitions[] = {
+    {"NoSize", "op->struct_size is 0; set it to the struct's size", [](kiln_op_def &d) { d.struct_size = 0; }},
+    {"UnknownFlag", "op->flags has unknown bits", [](kiln_op_def &d) { d.flags = 1u << 20; }},
+    {"SufficesWithoutUuid", "has no effect without op->uuid", [](kiln_op_def &d) { d.flags = KILN_OP_UUID_SUFFICES; }},
+    {"UuidWithoutFile", "there is no file to hash", [](kiln_op_def &d) { d.uuid = host::some_uuid; }},
+    {"UuidOfZeros", "op->uuid is all zero", [](kiln_op_def &d) { d.uuid = no_uuid, d.flags = KILN_OP_UUID_SUFFICES; }},
+    {"NoInfer", "op->infer is NULL", [](kiln_op_def &d) { d.infer = nullptr; }},
+    {"NeitherRunsNorDecomposes", "one of them is needed", [](kiln_op_def &d) { d.run = nullptr; }},
+    {"CloseWithoutOpen", "op->close has no effect without op->open",
+     [](kiln_op_def &d) { d.close = [](void *, void *) {}; }},
+    {"NoSchema", "op->schema", [](kiln_op_def &d) { take_schema(d, ""); }},
+    {"SchemaNotUtf8", "op->schema is not UTF-8", [](kiln_op_def &d) { take_schema(d, "\xff"); }},
+    {"SchemaNoJson", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "{name}"); }},
+    {"SchemaAList", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "[1]"); }},
+    {"NoName", "'name'", [](kiln_op_def &d) { take_schema(d, R"({"results": ["y"]})"); }},
+    {"NameOfTwoWords", "'a b' is no name",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a b", "results": ["y"]})"); }},
+    {"NoResults", "the op has no results", [](kiln_op_def &d) { take_schema(d, R"({"name": "a"})"); }},
+    {"UnknownMember", "'colour'",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "colour": 1})"); }},
+    {"VersionZero", "version: expected 1 to 65535",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "version": 0})"); }},
+    {"ArgWithoutTypes", "args[0]",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x"}]})"); }},
+    {"ArgOfNoType", "args[0].dtypes[0]",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x", "dtypes": ["f31"]}]})");
+     },
+     KILN_UNKNOWN_NAME},
+    {"ArgBehindAVariadicOne", "comes after one that is variadic",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "args": [
+           {"name": "x", "dtypes": ["f32"], "arity": "variadic"}, {"name": "z", "dtypes": ["f32"]}]})");
+     }},
+    {"AttrOfNoKind", "attrs[0].kind: expected i64, f64",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "graph"}]})");
+     }},
+    {"AttrTwice", "'k' is there already",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "i64"},
+           {"name": "k", "kind": "i64"}]})");
+     }},
+    {"DefaultOfAnotherKind", "attrs[0].default",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "bool", "default": 3}]})");
+     }},
+};
+
+class OpDefinition : public testing::TestWithParam<Definition> {};
+
+TEST_P(OpDefinition, IsRefusedAndUserStaysTheCallers) {
+  TestOp scale(TestOp::runs);
+  GetParam().spoil(scale.def);
+  {
+    const host::Context context = host::make_context();
+    EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), GetParam().code, GetParam().words);
+  }
+  EXPECT_EQ(scale.destroyed, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(definitions),
+                         [](const testing::TestParamInfo<Definition> &at) { return std::string(at.param.what); });
+
+struct Misuse {
+  const char *what;
+  uint32_t code;
+  const char *words;
+  std::function<kiln_error *(kiln_op_call *)> infer;
+};
+void PrintTo(const Misuse &row, std::ostream *out) { *out << row.what; }
+
+const kiln_dim two{2, 0}, three{3, 0};
+const Misuse misuses[] = {
+    {"TellsNoType", KILN_PLUGIN_FAILED, "[host.scale] infer told no type of result 0, 'y'",
+     [](kiln_op_call *) { return static_cast<kiln_error *>(nullptr); }},
+    {"OperandThatIsNot", KILN_OUT_OF_RANGE, "operand 1 of 1",
+     [](kiln_op_call *call) {
+       kiln_dtype dtype = 0;
+       return kiln_op_call_dtype(call, 1, &dtype);
+     }},
+    {"ResultThatIsNot", KILN_OUT_OF_RANGE, "result 1 of 1",
+     [](kiln_op_call *call) { return kiln_op_call_result(call, 1, nullptr); }},
+    {"ResultWithoutType", KILN_INVALID_ARGUMENT, "type is NULL",
+     [](kiln_op_call *call) { return kiln_op_call_result(call, 0, nullptr); }},
+    {"AttributeThatIsNot", KILN_UNKNOWN_NAME, "op 'host.scale' has no attribute 'tall'",
+     [](kiln_op_call *call) {
+       kiln_attr attr{};
+       return kiln_op_call_attr(call, "tall", 4, &attr);
+     }},
+    {"YieldsInsideInfer", KILN_INVALID_ARGUMENT, "results are yielded inside decompose",
+     [](kiln_op_call *call) { return kiln_op_call_yield(call, 0, 1); }},
+    {"SizesThatDiffer", KILN_TYPE_MISMATCH, "[host.scale] ",
+     [](kiln_op_call *call) { return kiln_op_call_require_equal(call, &two, &three, "a and b", 7); }},
+    {"AsksOnAnotherThread", KILN_INVALID_ARGUMENT, "of a function that runs on another thread",
+     [](kiln_op_call *call) {
+       kiln_error *error = nullptr;
+       std::thread([&] { error = kiln_op_call_yield(call, 0, 1); }).join();
+       return error;
+     }},
+    {"HasNoEdit", KILN_INVALID_ARGUMENT, "edit is NULL",
+     [](kiln_op_call *call) {
+       EXPECT_EQ(kiln_op_call_operand(call, 0), 0u);
+       return kiln_edit_scope(kiln_op_call_edit(call), nullptr, 0);
+     }},
+    {"Throws", KILN_PLUGIN_FAILED, "it threw an exception: no",
+     [](kiln_op_call *) -> kiln_error * { throw std::runtime_error("no"); }},
+};
+
+class OpMisuse : public testing::TestWithParam<Misuse> {};
+
+TEST_P(OpMisuse, IsToldWhereTheNodeIsAdded) {
+  TestOp scale(TestOp::runs);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  scale.on_infer = GetParam().infer;
+  const std::string json = chain();
+  kiln_graph *graph = nullptr;
+  EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), GetParam().code, GetParam().words);
+  scale.on_infer = {};
+  ASSERT_OK(kiln_graph_parse(context.get(), json.data(), json.size(), &graph));
+  kiln_graph_destroy(graph);
+}
+INSTANTIATE_TEST_SUITE_P(Abi, OpMisuse, testing::ValuesIn(misuses),
+                         [](const testing::TestParamInfo<Misuse> &at) { return std::string(at.param.what); });
+
+TEST(Op, AHandleThatIsKeptIsRefused) {
+  TestOp scale(TestOp::runs);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  kiln_op_call *stale = nullptr;
+  scale.on_infer = [&](kiln_op_call *call) {
+    stale = call;
+    return kiln_error_create(KILN_TYPE_MISMATCH, "no", 2, nullptr);
+  };
+  const std::string json = chain();
+  kiln_graph *graph = nullptr;
+  EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), KILN_TYPE_MISMATCH, "node 'b'");
+  EXPECT_FAILS(kiln_op_call_yield(stale, 0, 1), KILN_INVALID_ARGUMENT, "was destroyed");
+  EXPECT_EQ(kiln_op_call_context(stale), nullptr);
+}
+
+}  // namespace
