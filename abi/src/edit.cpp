@@ -26,9 +26,14 @@ class Change {
   kiln_edit *edit_;
 };
 
+// Inside a decomposition nodes and constants are added: the rest of the graph is not its own.
+enum class By : uint8_t { adding, changing };
+
 // Before a change: views of the graph as it stood become invalid.
-Result<Change> begin_change(const Checks &check, kiln_edit *edit) {
+Result<Change> begin_change(const Checks &check, kiln_edit *edit, By by = By::changing) {
   KILN_TRY(check.handle(edit, "edit"));
+  if (edit->of_decomposition && by == By::changing)
+    return check.fail("edit is of a decomposition, which adds nodes and constants and changes nothing else");
   if (edit->call && edit->call->pass->done)
     return check.fail("the pass has said that it is done (kiln_pass_done), and changes nothing more");
   if (edit->changing.exchange(true)) return error(Code::busy, check.function(), ": edit is in use on another thread");
@@ -118,7 +123,7 @@ kiln_error *kiln_edit_parameter(kiln_edit *edit, const char *name, uint64_t name
 kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_size, const DLTensor *tensor,
                                kiln_value *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(const Change changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit, By::adding));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_TRY(check.pointer(tensor, "tensor"));
     KILN_TRY(check.pointer(out, "out"));
@@ -132,7 +137,7 @@ kiln_error *kiln_edit_constant(kiln_edit *edit, const char *name, uint64_t name_
 kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_t name_size, const kiln_value *inputs,
                           uint64_t input_count, const kiln_attr *attrs, uint64_t attr_count, kiln_node *out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_ASSIGN(const Change changed, begin_change(check, edit));
+    KILN_ASSIGN(const Change changed, begin_change(check, edit, By::adding));
     KILN_ASSIGN(const Op *record, op_numbered(*edit->context, op));
     KILN_ASSIGN(const std::string_view label, check.text(name, name_size, "name"));
     KILN_ASSIGN(const std::span<const kiln_value> given, check.array(inputs, input_count, "inputs"));

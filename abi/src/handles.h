@@ -135,6 +135,7 @@ struct kiln_edit {
   kiln_graph view;
   bool is_part = false;            // begun from such a view
   kiln_pass_call *call = nullptr;  // of a pass's
+  bool of_decomposition = false;   // an op's
   std::atomic<bool> changing = false;
 
   kiln_edit(std::shared_ptr<kiln::Context> in, std::unique_ptr<kiln::Edit> own)
@@ -212,6 +213,7 @@ struct kiln_op_call {
       : context(in), op(of), attrs(c.node.attrs), decompose(&c) {
     for (const kiln::ValueId input : c.node.inputs) operands.push_back(c.type(input));
     edit.emplace(in.shared_from_this(), c.edit, nullptr);
+    edit->of_decomposition = true;
   }
   kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, const kiln::Node &node,
                std::vector<kiln::TensorType> types)

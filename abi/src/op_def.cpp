@@ -88,7 +88,7 @@ class Functions final : public OpFunctions {
   Status decompose(DecomposeContext &c) const override {
     c.results.assign(op_.result_names.size(), ValueId());
     const Call call(context_, op_, c);
-    return named(call_back([&] { return def_.decompose(def_.user, call.get()); }));
+    return call_back([&] { return def_.decompose(def_.user, call.get()); });
   }
   Result<std::unique_ptr<OpRun>> open(const Node &node, std::vector<TensorType> operands) const override {
     void *state = nullptr;

@@ -13,7 +13,7 @@ Status decompose_by_function(DecomposeContext &c) {
   KILN_TRY(of(c.op).functions->decompose(c));
   for (size_t k = 0; k < c.results.size(); ++k)
     if (c.results[k] == ValueId())
-      return error(Code::plugin_failed, "[", c.op.name, "] its decomposition yields no result ", k);
+      return error(Code::plugin_failed, "its decomposition yields no result ", k);
   return {};
 }
 

@@ -388,7 +388,7 @@ struct Misuse {
   const char *what;
   uint32_t code;
   const char *words;
-  std::function<kiln_error *(kiln_op_call *)> infer;
+  std::function<kiln_error *(kiln_op_call *)> does;
 };
 void PrintTo(const Misuse &row, std::ostream *out) { *out << row.what; }
 
@@ -435,7 +435,7 @@ TEST_P(OpMisuse, IsToldWhereTheNodeIsAdded) {
   TestOp scale(TestOp::runs);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  scale.on_infer = GetParam().infer;
+  scale.on_infer = GetParam().does;
   const std::string json = chain();
   kiln_graph *graph = nullptr;
   EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), GetParam().code, GetParam().words);
@@ -444,6 +444,53 @@ TEST_P(OpMisuse, IsToldWhereTheNodeIsAdded) {
   kiln_graph_destroy(graph);
 }
 INSTANTIATE_TEST_SUITE_P(Abi, OpMisuse, testing::ValuesIn(misuses),
+                         [](const testing::TestParamInfo<Misuse> &at) { return std::string(at.param.what); });
+
+const Misuse bad_decompositions[] = {
+    {"YieldsNothing", KILN_PLUGIN_FAILED, "its decomposition yields no result 0",
+     [](kiln_op_call *) { return static_cast<kiln_error *>(nullptr); }},
+    {"YieldsWhatIsNot", KILN_INVALID_ARGUMENT, "the value is not of the edit's graph",
+     [](kiln_op_call *call) { return kiln_op_call_yield(call, 0, kiln_value{999} << 32); }},
+    {"TellsATypeThere", KILN_INVALID_ARGUMENT, "types of results are told inside infer",
+     [](kiln_op_call *call) { return kiln_op_call_result(call, 0, nullptr); }},
+    {"OpensAScope", KILN_INVALID_ARGUMENT, "which adds nodes and constants and changes nothing else",
+     [](kiln_op_call *call) {
+       const int64_t one = 1;
+       const kiln_attr attr = host::attr("a.b", KILN_ATTR_I64, 1, &one);
+       return kiln_edit_scope(kiln_op_call_edit(call), &attr, 1);
+     }},
+    {"ReplacesAnothersValue", KILN_INVALID_ARGUMENT, "changes nothing else",
+     [](kiln_op_call *call) {
+       const kiln_value x = kiln_op_call_operand(call, 0);
+       return kiln_edit_replace(kiln_op_call_edit(call), x, x);
+     }},
+    {"SetsOutputs", KILN_INVALID_ARGUMENT, "changes nothing else",
+     [](kiln_op_call *call) {
+       const kiln_value x = kiln_op_call_operand(call, 0);
+       return kiln_edit_outputs(kiln_op_call_edit(call), &x, nullptr, 1);
+     }},
+    {"FinishesTheGraph", KILN_INVALID_ARGUMENT, "changes nothing else",
+     [](kiln_op_call *call) {
+       kiln_graph *graph = nullptr;
+       return kiln_edit_finish(kiln_op_call_edit(call), &graph);
+     }},
+};
+
+class OpDecomposition : public testing::TestWithParam<Misuse> {};
+
+TEST_P(OpDecomposition, FailsTheCompileAndTheNextOneWorks) {
+  TestOp scale(TestOp::decomposes);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  scale.on_decompose = GetParam().does;
+  const host::Compiled compiled = compile(context.get(), chain());
+  EXPECT_EQ(compiled.error.code, GetParam().code) << compiled.error;
+  EXPECT_NE(compiled.error.message.find("decomposing 'b' [host.scale]: "), std::string::npos) << compiled.error;
+  EXPECT_NE(compiled.error.message.find(GetParam().words), std::string::npos) << compiled.error;
+  scale.on_decompose = {};
+  expect_chain(compile(context.get(), chain()));
+}
+INSTANTIATE_TEST_SUITE_P(Abi, OpDecomposition, testing::ValuesIn(bad_decompositions),
                          [](const testing::TestParamInfo<Misuse> &at) { return std::string(at.param.what); });
 
 TEST(Op, AHandleThatIsKeptIsRefused) {

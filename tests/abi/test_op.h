@@ -15,6 +15,7 @@ struct TestOp {
   std::string schema;
   std::atomic<int> inferred = 0, decomposed = 0, opened = 0, closed = 0, ran = 0, destroyed = 0;
   std::function<kiln_error *(kiln_op_call *)> on_infer = {};
+  std::function<kiln_error *(kiln_op_call *)> on_decompose = {};
   std::function<kiln_error *()> on_run = {};
   kiln_op_def def{};
 
@@ -66,6 +67,7 @@ struct TestOp {
   }
   static kiln_error *decompose(void *user, kiln_op_call *call) {
     of(user).decomposed++;
+    if (of(user).on_decompose) return of(user).on_decompose(call);
     kiln_edit *edit = kiln_op_call_edit(call);
     double by = 0;
     if (kiln_error *error = factor(call, by)) return error;

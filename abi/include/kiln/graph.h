@@ -231,7 +231,8 @@ KILN_EXPORT kiln_error *kiln_op_call_result(kiln_op_call *call, uint32_t index, 
  * 0". */
 KILN_EXPORT kiln_error *kiln_op_call_require_equal(kiln_op_call *call, const kiln_dim *a, const kiln_dim *b,
                                                    const char *what, uint64_t what_size);
-/* Inside decompose: where nodes are added. The host's: not to be destroyed, nor finished. NULL elsewhere. */
+/* Inside decompose: where nodes and constants are added; all other changes are refused. The host's: not to be
+ * destroyed. NULL elsewhere. */
 KILN_EXPORT kiln_edit *kiln_op_call_edit(kiln_op_call *call);
 /* Inside decompose: the value that operand `index` is in that edit; 0: there is none. */
 KILN_EXPORT kiln_value kiln_op_call_operand(kiln_op_call *call, uint32_t index);
