@@ -103,11 +103,15 @@ class Placing {
   }
 
   void find_lifetimes() {
+    writers_.resize(tensors_.size());
     for (uint32_t i = 0; i < items_.size(); ++i) {
       for (size_t k = 0; k < items_[i].tensors.size(); ++k) {
         Tensor &tensor = tensors_[items_[i].tensors[k]];
         tensor.last_use = i;
-        if (items_[i].written[k]) tensor.made_by = i;
+        if (items_[i].written[k]) {
+          tensor.made_by = i;
+          writers_[items_[i].tensors[k]].push_back(i);
+        }
         if (tensor.lies_in != none) tensors_[tensor.lies_in].last_use = i;
       }
       for (const auto &[k, base] : items_[i].bases) tensors_[base].last_use = i;
@@ -168,14 +172,17 @@ class Placing {
   }
 
   // Has `tensor` in a slot of the signature, where `old` lies (none: nothing), if it is made at each call and nothing
-  // reads `old` by then. So, too, the tensors that it is made of by changes.
+  // reads `old` once it is begun. So, too, the tensors that it is made of by changes.
   void place_at(uint32_t slot, uint32_t tensor, uint32_t old) {
     const auto may_lie_there = [&](uint32_t t) {
       const Tensor &made = tensors_[t];
       if (made.slot != none || made.made_by == none || items_[made.made_by].prepared) return false;
       if (old == none) return true;
       const uint32_t last = tensors_[old].last_use;
-      return last != none && last <= made.made_by && may_replace(items_[made.made_by], old, t);
+      if (last == none || last > writers_[t].front()) return false;
+      return std::ranges::all_of(writers_[t], [&](uint32_t writer) {
+        return may_replace(items_[writer], old, t) && !is_read_behind_base(writer, old, t);
+      });
     };
     while (may_lie_there(tensor)) {
       const uint32_t step = tensors_[tensor].made_by, base = base_of(step, tensor);
@@ -185,12 +192,21 @@ class Placing {
     }
   }
 
+  // Whether the item reads `old` when what `made` is made of, another tensor, has been brought where `made` is.
+  bool is_read_behind_base(uint32_t number, uint32_t old, uint32_t made) const {
+    const Item &item = items_[number];
+    const uint32_t base = base_of(number, made);
+    return base != none && base != old &&
+           (std::ranges::find(item.tensors, old) != item.tensors.end() ||
+            std::ranges::any_of(item.bases, [&](const auto &other) { return other.second == old; }));
+  }
+
   // Whether the step may find `old` where it makes `made`: of one size, and read in step with it, or not at all.
   bool may_replace(const Item &item, uint32_t old, uint32_t made) const {
     if (tensors_[old].size_bytes != tensors_[made].size_bytes) return false;
     const auto k = static_cast<size_t>(std::ranges::find(item.tensors, made) - item.tensors.begin());
     for (uint32_t j = 0; j < item.tensors.size(); ++j) {
-      if (item.tensors[j] != old) continue;
+      if (item.tensors[j] != old || item.step.kind == StepKind::copy) continue;
       if (item.step.kind != StepKind::launch) return false;
       const std::vector<uint32_t> &in_place = contract_of_(item.step.kernel).buffers[k].in_place;
       if (std::ranges::find(in_place, j) == in_place.end()) return false;
@@ -216,7 +232,10 @@ class Placing {
       KILN_ASSIGN(const uint32_t slot, slot_of(tensor));
       item.step.slots.push_back(slot);
     }
-    (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
+    const bool is_there =  // already, what is to be copied
+        item.step.kind == StepKind::copy &&
+        Plan::same_memory(plan_.slots[item.step.slots[0]], plan_.slots[item.step.slots[1]]);
+    if (!is_there) (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
     // Only now: what a step reads must not be where it writes, unless it is in place.
     const auto free_after = [&](uint32_t tensor) {
       Tensor &memory = tensors_[tensors_[tensor].lies_in == none ? tensor : tensors_[tensor].lies_in];
@@ -318,7 +337,8 @@ class Placing {
   std::vector<uint32_t> free_donated_;  // those in which nothing lies that is read later
   std::vector<Tensor> tensors_;
   std::vector<Item> items_;
-  const std::vector<uint32_t> outputs_;  // tensors
+  std::vector<std::vector<uint32_t>> writers_;  // by tensor: items, in order
+  const std::vector<uint32_t> outputs_;         // tensors
   std::vector<WriteBack> write_backs_;
   std::vector<uint32_t> output_slots_;  // of these
 };

@@ -100,6 +100,13 @@ class Lowering {
     }
   }
 
+  // Whether the value is the input but for some elements, and lies as that does.
+  bool is_made_of(ValueId value, ValueId input) const {
+    if (!replaced_.contains(value.node)) return false;
+    while (replaced_.contains(value.node)) value = graph_.find(value.node)->inputs[0];
+    return value == input;
+  }
+
   // A tensor that no compute makes. One whose size changes from call to call cannot take part in what is prepared once.
   uint32_t source(const Node &node) {
     const TensorType &type = node.results[0];
@@ -190,10 +197,11 @@ class Lowering {
     const auto input = std::ranges::find(graph_.inputs(), dest.id);
     if (input == graph_.inputs().end()) return invalid("[copy_] writes to '", dest.name, "', which is not an input");
     const uint32_t source = tensors_.at(node.inputs[1]), target = tensors_.at(node.inputs[0]);
-    const bool is_made = graph_.find(node.inputs[1].node)->kind == Node::Kind::op;
-    // Bytes of another argument are not copied as they lie where there are others between its elements.
-    const uint32_t made = is_made || is_dense(target) ? by_strides(source, strides_of(target), node.name)
-                                                      : laid_out(source, strides_of(target), node.name);
+    // Where there are other bytes between the input's elements, its new value is made of it, or is laid out anew: those
+    // of another argument are not brought there.
+    const bool may_be_source = is_dense(target) || is_made_of(node.inputs[1], node.inputs[0]);
+    const uint32_t made = may_be_source ? by_strides(source, strides_of(target), node.name)
+                                        : laid_out(source, strides_of(target), node.name);
     tensors_[{node.id, 0}] = made;
     out_.program.tensors[made].is_output = true;
     out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made});

@@ -319,7 +319,10 @@ class Partitioner {
 
   Result<GraphPtr> graph_of(std::span<const Node *const> members, const Region &region) const {
     Edit edit;
-    for (const auto &[name, info] : graph_.symbols()) KILN_TRY(edit.declare_symbol(name, info));
+    const std::set<std::string> used =
+        rest_ == Region::Kind::piece ? sizes_in(members, region) : std::set<std::string>();
+    for (const auto &[name, info] : graph_.symbols())
+      if (rest_ != Region::Kind::piece || used.contains(name)) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
     for (const ValueId value : border_) {
       const Node &node = *graph_.find(value.node);
@@ -341,18 +344,17 @@ class Partitioner {
     std::vector<GraphOutput> outputs;
     for (const ValueId value : region.outputs)
       outputs.push_back({keeps_names_ ? name_of(value, 0) : str_cat("output", outputs.size()), values.at(value)});
-    if (rest_ == Region::Kind::piece) KILN_TRY(hand_in_sizes(members, region, edit));
+    if (rest_ == Region::Kind::piece) KILN_TRY(hand_in_sizes(members, region, used, edit));
     KILN_TRY(edit.set_outputs(std::move(outputs)));
     return edit.finish(false);
   }
 
-  // A piece is a graph of its own: each size that it speaks of is a dim of an input by itself, if need be of one that
-  // is there for nothing else.
-  Status hand_in_sizes(std::span<const Node *const> members, const Region &region, Edit &edit) const {
-    std::set<std::string> used, known;
+  // The symbols that the nodes, and the values that cross their border, speak of.
+  std::set<std::string> sizes_in(std::span<const Node *const> members, const Region &region) const {
+    std::set<std::string> used;
     for (const Node *node : members) {
       for (const std::string &symbol : symbols_of(*node)) used.insert(symbol);
-      for (const ResolvedSymbol &symbol : node->symbols) known.insert(symbol.name);
+      for (const ResolvedSymbol &symbol : node->symbols) used.insert(symbol.name);
     }
     for (const auto *values : {&region.inputs, &region.parameters, &region.outputs})
       for (const ValueId value : *values) {
@@ -360,6 +362,16 @@ class Partitioner {
         for (const auto *sizes : {&type.dims, &type.strides})
           for (const Dim &dim : *sizes) dim.collect_symbols(used);
       }
+    return used;
+  }
+
+  // A piece is a graph of its own: each size that it speaks of is a dim of an input by itself, if need be of one that
+  // is there for nothing else.
+  Status hand_in_sizes(std::span<const Node *const> members, const Region &region, const std::set<std::string> &used,
+                       Edit &edit) const {
+    std::set<std::string> known;
+    for (const Node *node : members)
+      for (const ResolvedSymbol &symbol : node->symbols) known.insert(symbol.name);
     for (const ValueId value : region.inputs)
       for (const Dim &dim : graph_.type(value).dims)
         if (dim.kind() == Dim::Kind::symbol) known.insert(dim.symbol_name());

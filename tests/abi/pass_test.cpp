@@ -109,6 +109,24 @@ TEST_F(PassTest, OfStageLowerRunsOnARegion) {
   EXPECT_EQ(host::text(compiled.report, "stages.3.stage"), "lower");
 }
 
+TEST_F(PassTest, OneOfStageLowerRunsOnPiecesThatDoNotSpeakOfAllSizes) {
+  graph = host::parse(context.get(), R"({"kiln": 1, "inputs": [
+      {"name": "x", "type": {"dtype": "f32", "shape": ["n", 8]}}, {"name": "y", "type": {"dtype": "f32", "shape": [8]}}],
+      "nodes": [{"name": "a", "op": "cos", "inputs": ["y"]}, {"name": "b", "op": "sin", "inputs": ["a"]}],
+      "outputs": [{"name": "o", "value": "b"}]})");
+  TestPass &pass = make(nothing);
+  pass.pass.stage = KILN_STAGE_LOWER;
+  pass.identify();
+  ASSERT_EQ(add(pass), host::Error());
+  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    const kiln_text op{"cos", 3};
+    const kiln_attr split = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &op);
+    EXPECT_OK(kiln_options_set(options, &split));
+  });
+  EXPECT_EQ(compiled.error, host::Error());
+  EXPECT_EQ(host::i64(compiled.report, "pieces_compiled"), 2);
+}
+
 TEST_F(PassTest, WithoutIdentityTheCacheIsBypassedByName) {
   context = host::make_context(folder.path());
   graph = host::parse(context.get(), host::small_graph);

@@ -12,7 +12,7 @@ struct Writing {
   const char *name, *nodes, *outputs;
 };
 
-// cache [2, "n", 5], part [2, 3, 5], row [2, 1, 5], at [3] and one [1] are i64; "begin" is a dim of `begins`.
+// cache and other [2, "n", 5], part [2, 3, 5], row [2, 1, 5], at [3] and one [1] are i64; "begin" is a dim of `begins`.
 constexpr Writing writings[] = {
     {"slice", R"({"name":"new","op":"slice_scatter","inputs":["cache","part"],
                   "attrs":{"dim":1,"start":"begin","end":"begin+3"}},
@@ -72,6 +72,23 @@ constexpr Writing writings[] = {
                       {"name":"new","op":"sub","inputs":["cache","m"]},
                       {"name":"w","op":"copy_","inputs":["cache","new"]})",
      ""},
+    {"a_later_step_reads_the_old_value",
+     R"({"name":"a","op":"index_put","inputs":["cache","part","at"],"attrs":{"dim":1}},
+        {"name":"s","op":"slice","inputs":["cache"],"attrs":{"dim":2,"start":0,"end":2}},
+        {"name":"new","op":"slice_scatter","inputs":["a","s"],"attrs":{"dim":2,"start":0,"end":2}},
+        {"name":"w","op":"copy_","inputs":["cache","new"]})",
+     "new"},
+    {"two_inputs_of_one_value_that_reads_both",
+     R"({"name":"s","op":"slice","inputs":["cache"],"attrs":{"dim":2,"start":0,"end":4,"step":2}},
+        {"name":"new","op":"slice_scatter","inputs":["other","s"],"attrs":{"dim":2,"start":0,"end":4,"step":2}},
+        {"name":"w","op":"copy_","inputs":["cache","new"]},{"name":"v","op":"copy_","inputs":["other","new"]})",
+     ""},
+    {"of_another_input_before_the_old_value_is_read",
+     R"({"name":"new","op":"index_put","inputs":["other","part","at"],"attrs":{"dim":1}},
+        {"name":"m","op":"neg","inputs":["other"]},
+        {"name":"y","op":"add","inputs":["cache","m"]},
+        {"name":"w","op":"copy_","inputs":["cache","new"]})",
+     "y"},
     {"flipped", R"({"name":"new","op":"flip","inputs":["cache"],"attrs":{"dims":[1]}},
                    {"name":"w","op":"copy_","inputs":["cache","new"]})",
      ""},
@@ -96,7 +113,8 @@ TEST_P(WrittenInputs, HoldWhatTheReferenceWritesHoweverItIsMade) {
     const GraphPtr graph = test::graph_of(str_cat(R"({"kiln":1,"symbols":{"begin":{"min":1},"n":{"min":2}},"inputs":[
           {"name":"cache","type":{"dtype":"i64","shape":[2,"n",5]}},{"name":"part","type":{"dtype":"i64","shape":[2,3,5]}},
           {"name":"row","type":{"dtype":"i64","shape":[2,1,5]}},{"name":"at","type":{"dtype":"i64","shape":[3]}},
-          {"name":"one","type":{"dtype":"i64","shape":[1]}},{"name":"begins","type":{"dtype":"i64","shape":["begin"]}}],
+          {"name":"one","type":{"dtype":"i64","shape":[1]}},{"name":"begins","type":{"dtype":"i64","shape":["begin"]}},
+          {"name":"other","type":{"dtype":"i64","shape":[2,"n",5]}}],
           "nodes":[)",
                                                   w.nodes, R"(],"outputs":[)", outputs, "]}"));
     std::vector<GraphCall> calls;
@@ -108,14 +126,18 @@ TEST_P(WrittenInputs, HoldWhatTheReferenceWritesHoweverItIsMade) {
       const auto drawn = [&](std::vector<int64_t> shape, const Sample &sample) {
         return random_tensor(DType::i64, shape, sample, random);
       };
-      calls.push_back({.sizes = {{"n", n}, {"begin", 4}},
-                       .arguments = {drawn({2, n, 5}, numbers), drawn({2, 3, 5}, numbers), drawn({2, 1, 5}, numbers),
-                                     drawn({3}, places), drawn({1}, places), drawn({4}, numbers)}});
+      calls.push_back(
+          {.sizes = {{"n", n}, {"begin", 4}},
+           .arguments = {drawn({2, n, 5}, numbers), drawn({2, 3, 5}, numbers), drawn({2, 1, 5}, numbers),
+                         drawn({3}, places), drawn({1}, places), drawn({4}, numbers), drawn({2, n, 5}, numbers)}});
     }
     const Result<std::vector<Results>> expected = run_guarded(graph, calls, reference, device_settings());
     ASSERT_TRUE(expected.ok()) << expected.status().message();
-    for (const bool fuse : {true, false}) {
+    const std::vector<std::string> puts = {"index_put"}, others = {"slice_scatter", "neg", "slice"};
+    for (const auto &[fuse, split_at] :
+         {std::pair(true, std::vector<std::string>()), {false, {}}, {true, puts}, {true, others}}) {
       options_.fuse = fuse;
+      options_.split_at = split_at;
       const Result<std::vector<Results>> got = run_guarded(graph, calls, options_, settings);
       ASSERT_TRUE(got.ok()) << got.status().message();
       EXPECT_EQ(*got, *expected);
@@ -139,6 +161,25 @@ TEST(WrittenInputsOfACall, KeepWhatIsInRangeWhenAnIndexIsNot) {
                                                            {i.data(), DType::i64, 1, two.data(), nullptr}});
   EXPECT_EQ(status.code(), Code::out_of_range);
   EXPECT_EQ(x, (std::vector<int64_t>{1, 2, 7, 4}));
+}
+
+TEST(WrittenInputsOfACall, LeaveWhatLiesBetweenTheElementsOfTwoThatAreGivenOneValue) {
+  const GraphPtr graph = test::graph_of(R"({"kiln":1,"inputs":[
+      {"name":"x","type":{"dtype":"i64","shape":[2,2],"strides":[3,1]}},
+      {"name":"y","type":{"dtype":"i64","shape":[2,2],"strides":[3,1]}},{"name":"r","type":{"dtype":"i64","shape":[2,1]}}],
+      "nodes":[{"name":"v","op":"slice_scatter","inputs":["y","r"],"attrs":{"dim":1,"start":0,"end":1}},
+               {"name":"w","op":"copy_","inputs":["x","v"]},{"name":"u","op":"copy_","inputs":["y","v"]}],"outputs":[]})");
+  const Result<Compiled> compiled = compile_alone(graph, {});
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const Result<std::unique_ptr<Call>> call = Call::create(compiled->executable);
+  std::vector<int64_t> x = {1, 2, -7, 3, 4}, y = {5, 6, -9, 7, 8}, r = {50, 70};
+  const std::array<int64_t, 2> shape = {2, 2}, strides = {3, 1}, column = {2, 1};
+  const Status status = (*call)->run(std::vector<ArrayRef>{{x.data(), DType::i64, 2, shape.data(), strides.data()},
+                                                           {y.data(), DType::i64, 2, shape.data(), strides.data()},
+                                                           {r.data(), DType::i64, 2, column.data(), nullptr}});
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(x, (std::vector<int64_t>{50, 6, -7, 70, 8}));
+  EXPECT_EQ(y, (std::vector<int64_t>{50, 6, -9, 70, 8}));
 }
 
 }  // namespace

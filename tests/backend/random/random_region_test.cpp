@@ -103,7 +103,7 @@ NamedRegionOptions some_options(const Graph &graph, Dice &dice) {
 // piece.
 std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
   Dice dice(~seed);
-  const auto mode = [&] { return static_cast<Mode>(1 + dice.below(3)); };
+  const auto mode = [&] { return static_cast<Mode>(dice.below(4)); };
   std::vector<Variant> made;
   for (int k = 0; k < (test::soak() ? 4 : 2); ++k) {
     Variant variant;
@@ -112,7 +112,7 @@ std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
     if (k == 1) variant.options.fallback = Fallback::reference;
     variant.options.fuse = dice.chance(0.8);
     if (dice.chance(0.5)) variant.options.split_at = some_ops(graph, dice);
-    variant.options.of_regions = some_options(graph, dice);
+    if (variant.options.modes().cut()) variant.options.of_regions = some_options(graph, dice);
     variant.passes = dice.chance(0.3);
     variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
                            name_of(variant.options.mode_backward.value_or(variant.options.mode)),
