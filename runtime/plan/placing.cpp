@@ -1,6 +1,7 @@
 #include "runtime/plan/placing.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -90,9 +91,36 @@ class Placing {
                                  [&](uint32_t tensor) { return tensors_[tensor].lies_in != none; });
     });
     if (overwrites.empty()) return;
+    const std::vector<uint32_t> order = put_off(uses, overwrites);
+    if (!keeps_writes_in_place(uses, order)) return;
     std::vector<Item> items;
-    for (const uint32_t i : put_off(uses, overwrites)) items.push_back(std::move(items_[i]));
+    for (const uint32_t i : order) items.push_back(std::move(items_[i]));
     items_ = std::move(items);
+  }
+
+  // Steps of a piece write inputs and what others of it have written, which an order of tensors that are made once does
+  // not know of: whether in `order`, too, each of these writes comes behind what came before it, and before the rest.
+  static bool keeps_writes_in_place(std::span<const StepUse> uses, std::span<const uint32_t> order) {
+    struct Accesses {
+      uint32_t last_write = none, last = 0;  // by their places in `order`
+    };
+    std::vector<uint32_t> place(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    std::map<uint32_t, Accesses> tensors;
+    for (uint32_t i = 0; i < uses.size(); ++i) {
+      for (const uint32_t tensor : uses[i].reads) {
+        Accesses &a = tensors.try_emplace(tensor).first->second;
+        if (a.last_write != none && place[i] < a.last_write) return false;
+        a.last = std::max(a.last, place[i]);
+      }
+      for (const uint32_t tensor : uses[i].writes) {
+        const auto [known, is_first] = tensors.try_emplace(tensor);
+        Accesses &a = known->second;
+        if (!is_first && place[i] < a.last) return false;
+        a.last_write = a.last = place[i];
+      }
+    }
+    return true;
   }
 
   // The tensor that `tensor` is but for what item `made_by` writes, or none.
