@@ -60,7 +60,10 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
           : why == "mode"        ? ", by the mode"
           : why == "unsupported" ? ""
                                  : ", in no region") +
-         (by == "function" ? "" : refused ? ", for the backend does not take it: " + text("reason") : "") + "\n";
+         (by == "function" ? ""
+          : refused        ? ", for the backend does not take it: " + text("reason")
+                           : "") +
+         "\n";
 }
 
 std::string quoted(const std::string &text) {

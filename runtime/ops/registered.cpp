@@ -12,8 +12,7 @@ Status infer_by_function(InferContext &c) { return of(c.op).functions->infer(c);
 Status decompose_by_function(DecomposeContext &c) {
   KILN_TRY(of(c.op).functions->decompose(c));
   for (size_t k = 0; k < c.results.size(); ++k)
-    if (c.results[k] == ValueId())
-      return error(Code::plugin_failed, "its decomposition yields no result ", k);
+    if (c.results[k] == ValueId()) return error(Code::plugin_failed, "its decomposition yields no result ", k);
   return {};
 }
 

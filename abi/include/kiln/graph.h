@@ -141,8 +141,9 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * KILN_ATTR_NONE is taken away, and not inherited. Names under "kiln." are Kiln's, closed and typed: KILN_UNKNOWN_NAME
  * for one that there is not, KILN_TYPE_MISMATCH for another kind, KILN_INVALID_ARGUMENT for a value that it does not
  * take. There are:
- * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-'; "": none, whatever a
- *   scope around says. The compile's option "mode" says whether regions are compiled by themselves.
+ * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-', but not "forward" or
+ *   "backward"; "": none, whatever a scope around says. The compile's option "mode" says whether regions are compiled
+ *   by themselves.
  * - kiln.region.fuse bool, kiln.region.rounding text: the compile's options "fuse" and "rounding" for the node's region
  *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its

@@ -133,10 +133,11 @@ KILN_EXPORT uint64_t kiln_op_count(kiln_context *context);
 KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out);
 /* The schema: {"name", "family" ("pointwise", "shape", ...), "doc", "version", "args": [{"name", "doc", "dtypes",
  * "same_dtype" (as the others of which this is true), "arity"}], "results", "attrs": [{"name", "doc", "kind", "list",
- * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite" | "function" (its own, of one that was registered), "gradient": {"kind" ("rule": its own;
- * "decomposition": that of the ops it is made of; "zero": results change in jumps alone; "none"), "operands" (those
- * that get one), "ties" (of equal elements those that share it: "even", "first", "last", or "none": there are none),
- * "why" (of zero and none)}, which nothing uses yet, "samples": [{"name", "inputs": [{"type":
+ * "required", "default"}], "flags", "kind": "view" | "kernel" | "composite" | "function" (its own, of one that was
+ * registered), "gradient": {"kind" ("rule": its own; "decomposition": that of the ops it is made of; "zero": results
+ * change in jumps alone; "none"), "operands" (those that get one), "ties" (of equal elements those that share it:
+ * "even", "first", "last", or "none": there are none), "why" (of zero and none)}, which nothing uses yet, "samples":
+ * [{"name", "inputs": [{"type":
  * {"dtype", "shape"}, and "data", or the "stream" from which random elements are drawn}], "attrs" (those that are not
  * their defaults, as in a graph's JSON, but nested graphs in place), "sizes" (what the symbols were for which these
  * shapes and attributes stand), "range" and "integer_range" ([low, high) of random elements), "tolerance" (0: that of
@@ -253,10 +254,11 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
  * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
  * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
- * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own), "steps"), "why" ("marked",
- * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
- * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
- * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
+ * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own),
+ * "steps"), "why" ("marked", "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend
+ * does not take)}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces":
+ * [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that
+ * made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */
