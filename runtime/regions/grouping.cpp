@@ -23,7 +23,7 @@ Lists users_of(const Lists &uses) {
 class Run {
  public:
   Run(const Lists &uses, std::span<const uint32_t> colors)
-      : uses_(uses), colors_(colors), users_(users_of(uses)), missing_(uses.size()) {
+      : colors_(colors), users_(users_of(uses)), missing_(uses.size()) {
     const uint32_t color_count = colors.empty() ? 1 : *std::ranges::max_element(colors) + 1;
     ready_.resize(color_count);
     awaited_.resize(color_count);
@@ -72,7 +72,6 @@ class Run {
     }
   }
 
-  const Lists &uses_;
   const std::span<const uint32_t> colors_;
   const Lists users_;
   std::vector<uint32_t> missing_;             // by node: uses that have not run
