@@ -1,8 +1,14 @@
 // For whom this thread acts: a call that needs a deep stack is done by another thread while the caller waits, and the
-// handles of a pass are for the thread that it runs on.
+// handles that a callback is given are for the thread that it runs on.
 #pragma once
+#include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <thread>
+
+namespace kiln {
+struct PassContext;
+}
 
 namespace kiln::abi {
 
@@ -32,6 +38,19 @@ class ActingFor {
 
  private:
   const Acting before_;
+};
+
+// A callback that runs, of a pass or an op. What it is given refers to it.
+struct Callback {
+  std::string_view what;        // for messages: "pass", "function"
+  PassContext *pass = nullptr;  // of a pass's run
+  bool only_adds = false;       // a decomposition: the rest of the graph is not its own
+  const std::thread::id thread = Acting::id();
+  mutable std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now();  // whether the host cancels
+
+  bool is_here() const { return Acting::id() == thread; }
+  // Now and then asks the host whether it cancels; a pass that it cancelled gets no more answers.
+  bool is_cancelled() const;
 };
 
 }  // namespace kiln::abi

@@ -112,6 +112,16 @@ Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_att
   return map;
 }
 
+Status give_attr(const Checks &check, const AttrMap &attrs, const kiln_text &name, std::string_view where_none,
+                 Views &views, const std::shared_ptr<Context> &context, kiln_attr *out) {
+  KILN_ASSIGN(const std::string_view wanted, check.text(name, "name"));
+  KILN_TRY(check.pointer(out, "out"));
+  const auto attr = attrs.find(wanted);
+  if (attr == attrs.end()) return error(Code::unknown_name, where_none, " '", wanted, "'");
+  *out = views.attr(context, attr->first, attr->second);
+  return {};
+}
+
 namespace {
 
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type &in) {

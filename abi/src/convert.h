@@ -27,6 +27,10 @@ Result<NamedAttr> read_attr(const Checks &check, Context *context, const kiln_at
 Result<AttrMap> read_attrs(const Checks &check, Context &context, const kiln_attr *attrs, uint64_t count,
                            NoDType no_dtype = NoDType::refused);
 
+// The value of that name in C form, a view of `views`, or unknown_name: "WHERE_NONE 'name'".
+Status give_attr(const Checks &check, const AttrMap &attrs, const kiln_text &name, std::string_view where_none,
+                 Views &views, const std::shared_ptr<Context> &context, kiln_attr *out);
+
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type *type);
 Result<std::pair<TensorType, OutputLayout>> read_output_type(const Checks &check, Context &context,
                                                              const kiln_type *type);
@@ -39,7 +43,6 @@ Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name);
 DLDataType dlpack_type(DType dtype);
 
 // A kiln_op is a number of its context (context_ops.h).
-kiln_op number_of(const OpSchema &op);
 Result<const Op *> op_numbered(const Context &context, kiln_op op);
 
 }  // namespace kiln::abi

@@ -1,6 +1,5 @@
 // Edits: building graphs and rewriting them.
 #include <algorithm>
-
 #include <utility>
 
 #include "abi/src/convert.h"
@@ -32,9 +31,10 @@ enum class By : uint8_t { adding, changing };
 // Before a change: views of the graph as it stood become invalid.
 Result<Change> begin_change(const Checks &check, kiln_edit *edit, By by = By::changing) {
   KILN_TRY(check.handle(edit, "edit"));
-  if (edit->of_decomposition && by == By::changing)
+  const Callback *callback = edit->callback;
+  if (callback && callback->only_adds && by == By::changing)
     return check.fail("edit is of a decomposition, which adds nodes and constants and changes nothing else");
-  if (edit->call && edit->call->pass->done)
+  if (callback && callback->pass && callback->pass->done)
     return check.fail("the pass has said that it is done (kiln_pass_done), and changes nothing more");
   if (edit->changing.exchange(true)) return error(Code::busy, check.function(), ": edit is in use on another thread");
   Change change(edit);
@@ -92,7 +92,7 @@ kiln_error *kiln_edit_begin(kiln_context *context, const kiln_graph *from, kiln_
 }
 
 const kiln_graph *kiln_edit_view(const kiln_edit *edit) {
-  return edit && edit->magic.ok() && (!edit->call || edit->call->is_here()) ? &edit->view : nullptr;
+  return edit && edit->magic.ok() && (!edit->callback || edit->callback->is_here()) ? &edit->view : nullptr;
 }
 
 kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_symbol *symbol) {

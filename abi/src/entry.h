@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "abi/src/error.h"
@@ -36,17 +35,15 @@ class Checks {
   Status handle(const Handle *handle, const char *name) const {
     if (!handle) return fail(name, " is NULL");
     if (!handle->magic.ok()) return fail(name, " is a handle of another type, or was destroyed");
-    if constexpr (std::is_same_v<Handle, kiln_pass_call>) return running(const_cast<kiln_pass_call *>(handle), name);
-    if constexpr (std::is_same_v<Handle, kiln_op_call>)
-      return handle->is_here() ? Status() : fail(name, " is of a function that runs on another thread");
-    if constexpr (requires { handle->call->is_here(); }) return running(handle->call, name);
+    if constexpr (requires { handle->callback.what; }) return running(&handle->callback, name);
+    if constexpr (requires { handle->callback->what; }) return running(handle->callback, name);
     return {};
   }
-  // Whether the pass that a handle is of, if it is of one, runs on this thread, and was not cancelled.
-  Status running(kiln_pass_call *call, const char *name) const {
-    if (!call) return {};
-    if (!call->is_here()) return fail(name, " is of a pass that runs on another thread");
-    return call->is_cancelled() ? error(Code::cancelled, function_, ": the host cancelled the compile") : Status();
+  // Whether the callback that a handle was given to, if it was to one, runs on this thread, and was not cancelled.
+  Status running(const Callback *callback, const char *name) const {
+    if (!callback) return {};
+    if (!callback->is_here()) return fail(name, " is of a ", callback->what, " that runs on another thread");
+    return callback->is_cancelled() ? error(Code::cancelled, function_, ": the host cancelled the compile") : Status();
   }
   template <class Handle>
   Status optional_handle(const Handle *given, const char *name) const {

@@ -177,7 +177,7 @@ kiln_error *kiln_node_name(const kiln_graph *graph, kiln_node node, kiln_text *o
 kiln_op kiln_node_op(const kiln_graph *graph, kiln_node node) {
   return answer(kiln_op{0}, [&]() -> kiln_op {
     const Node *found = node_or_null(graph, node);
-    return found && found->op ? number_of(*found->op) : 0;
+    return found && found->op ? ContextOps::number_of(*found->op) : 0;
   });
 }
 
@@ -206,13 +206,8 @@ kiln_error *kiln_node_attr(const kiln_graph *graph, kiln_node node, const char *
                            kiln_attr *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_ASSIGN(const Node *found, find_node(check, graph, node));
-    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
-    KILN_TRY(check.pointer(out, "out"));
-    const auto attr = found->attrs.find(wanted);
-    if (attr == found->attrs.end())
-      return error(Code::unknown_name, "node '", found->name, "' has no attribute '", wanted, "'");
-    *out = graph->views.attr(graph->context, attr->first, attr->second);
-    return {};
+    return give_attr(check, found->attrs, {name, name_size}, str_cat("node '", found->name, "' has no attribute"),
+                     graph->views, graph->context, out);
   });
 }
 

@@ -5,7 +5,6 @@
 #include <kiln/plugin.h>
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -104,7 +103,7 @@ struct kiln_context {
   kiln::abi::PluginInContext *setting_up = nullptr;  // set while the plugin's setup runs
 
   const kiln::OpTable *recorded = nullptr;  // in a running pass's: keeps what the pass asks for
-  kiln_pass_call *call = nullptr;           // in a running pass's
+  kiln::abi::Callback *callback = nullptr;  // which it is given to
 
   explicit kiln_context(kiln::Context &viewed) : context(viewed) {}
   explicit kiln_context(std::shared_ptr<kiln::Context> owned) : context(*owned), owner(std::move(owned)) {}
@@ -116,9 +115,9 @@ struct kiln_graph {
   std::shared_ptr<kiln::Context> context;
   kiln::GraphPtr graph;  // null: the view of `edit`
   const kiln::Edit *edit = nullptr;
-  bool is_part = false;                   // the view of a pass's edit of a part of a graph (graph/verify_part.h)
-  kiln_pass_call *call = nullptr;         // the view of a pass's edit
-  std::unique_ptr<kiln::abi::Live> live;  // none in views
+  bool is_part = false;                     // the view of a pass's edit of a part of a graph (graph/verify_part.h)
+  kiln::abi::Callback *callback = nullptr;  // whose edit it is the view of
+  std::unique_ptr<kiln::abi::Live> live;    // none in views
   mutable kiln::abi::Views views;
 
   kiln_graph(std::shared_ptr<kiln::Context> in, kiln::GraphPtr of) : context(std::move(in)), graph(std::move(of)) {}
@@ -133,9 +132,8 @@ struct kiln_edit {
   kiln::Edit &edit;
   std::unique_ptr<kiln::abi::Live> live;
   kiln_graph view;
-  bool is_part = false;            // begun from such a view
-  kiln_pass_call *call = nullptr;  // of a pass's
-  bool of_decomposition = false;   // an op's
+  bool is_part = false;                     // begun from such a view
+  kiln::abi::Callback *callback = nullptr;  // whose it is
   std::atomic<bool> changing = false;
 
   kiln_edit(std::shared_ptr<kiln::Context> in, std::unique_ptr<kiln::Edit> own)
@@ -144,9 +142,9 @@ struct kiln_edit {
         edit(*owned),
         live(std::make_unique<kiln::abi::Live>(context, &kiln::LiveCounts::edits)),
         view(context, &edit) {}
-  kiln_edit(std::shared_ptr<kiln::Context> in, kiln::Edit &of_pass, kiln_pass_call *of)
-      : context(std::move(in)), edit(of_pass), view(context, &edit), call(of) {
-    view.call = of;
+  kiln_edit(std::shared_ptr<kiln::Context> in, kiln::Edit &host_owned, kiln::abi::Callback *of)
+      : context(std::move(in)), edit(host_owned), view(context, &edit), callback(of) {
+    view.callback = of;
   }
 };
 
@@ -166,39 +164,33 @@ struct kiln_call {
 
 struct kiln_pass_call {
   kiln::abi::Magic<kiln::abi::word("kilnpas1")> magic;
+  kiln::abi::Callback callback;
   kiln_context context;
   const kiln::AttrMap &options;
-  const std::thread::id thread = kiln::abi::Acting::id();
   kiln::PassContext *pass = nullptr;        // null inside fingerprint
   std::optional<kiln_edit> edit;            // of pass
   kiln::ByteWriter *fingerprint = nullptr;  // null inside run
   kiln::abi::Views views;
-  std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now();  // whether the host cancels
 
   kiln_pass_call(kiln::Context &in, kiln::PassContext &running)
-      : context(in), options(running.options), pass(&running) {
+      : callback{.what = "pass", .pass = &running}, context(in), options(running.options), pass(&running) {
     context.recorded = &running.ops;
-    context.call = this;
-    edit.emplace(in.shared_from_this(), running.edit, this);
+    context.callback = &callback;
+    edit.emplace(in.shared_from_this(), running.edit, &callback);
     edit->view.is_part = running.is_part;
   }
   kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
-      : context(in), options(given), fingerprint(&key) {
-    context.call = this;
+      : callback{.what = "pass"}, context(in), options(given), fingerprint(&key) {
+    context.callback = &callback;
   }
-
-  // Whether this thread may use the call's handles: not one beside that which runs the pass. Now and then asks the host
-  // whether it cancels; a pass that it cancelled gets no more answers.
-  bool is_here() const { return kiln::abi::Acting::id() == thread; }
-  bool is_cancelled();
 };
 
 // What a function of a registered op asks its host by.
 struct kiln_op_call {
   kiln::abi::Magic<kiln::abi::word("kilnopc1")> magic;
+  kiln::abi::Callback callback{.what = "function"};
   kiln_context context;
   const kiln::RegisteredOp &op;
-  const std::thread::id thread = kiln::abi::Acting::id();
   // What there is depends on the function; `attrs` always.
   const kiln::AttrMap &attrs;
   kiln::InferContext *infer = nullptr;
@@ -208,25 +200,29 @@ struct kiln_op_call {
   kiln::abi::Views views = {};
 
   kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, kiln::InferContext &c)
-      : context(in), op(of), attrs(c.attrs), infer(&c), operands(c.inputs.begin(), c.inputs.end()) {}
-  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, kiln::DecomposeContext &c)
-      : context(in), op(of), attrs(c.node.attrs), decompose(&c) {
-    for (const kiln::ValueId input : c.node.inputs) operands.push_back(c.type(input));
-    edit.emplace(in.shared_from_this(), c.edit, nullptr);
-    edit->of_decomposition = true;
+      : kiln_op_call(in, of, c.attrs, {c.inputs.begin(), c.inputs.end()}) {
+    infer = &c;
   }
-  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, const kiln::Node &node,
+  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, kiln::DecomposeContext &c)
+      : kiln_op_call(in, of, c.node.attrs, {}) {
+    decompose = &c;
+    callback.only_adds = true;
+    for (const kiln::ValueId input : c.node.inputs) operands.push_back(c.type(input));
+    edit.emplace(in.shared_from_this(), c.edit, &callback);
+  }
+  kiln_op_call(kiln::Context &in, const kiln::RegisteredOp &of, const kiln::AttrMap &given,
                std::vector<kiln::TensorType> types)
-      : context(in), op(of), attrs(node.attrs), operands(std::move(types)) {}
-
-  bool is_here() const { return kiln::abi::Acting::id() == thread; }
+      : context(in), op(of), attrs(given), operands(std::move(types)) {
+    context.callback = &callback;
+  }
 };
 
 namespace kiln::abi {
 
 // For the accessors that answer without an error: whether the graph may be read, here and now.
 inline bool is_usable(const kiln_graph *graph) {
-  return graph && graph->magic.ok() && (!graph->call || (graph->call->is_here() && !graph->call->is_cancelled()));
+  return graph && graph->magic.ok() &&
+         (!graph->callback || (graph->callback->is_here() && !graph->callback->is_cancelled()));
 }
 
 // New handles; each result is the caller's. `json` is well-formed: Kiln wrote it.

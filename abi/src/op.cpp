@@ -9,8 +9,6 @@ using namespace kiln::abi;
 
 namespace kiln::abi {
 
-kiln_op number_of(const OpSchema &op) { return ContextOps::number_of(op); }
-
 Result<const Op *> op_numbered(const Context &context, kiln_op op) {
   if (const Op *found = context.ops().at(op)) return found;
   return error(Code::out_of_range, "no op has number ", op, "; there are ", context.ops().count());
@@ -25,7 +23,7 @@ kiln_error *kiln_op_find(kiln_context *context, const char *name, uint64_t name_
     KILN_TRY(check.pointer(out, "out"));
     const OpSchema *op = context->ops().find(wanted);
     if (!op) return error(Code::unknown_name, "no op is named '", wanted, "'", context->ops().suggest(wanted));
-    *out = number_of(*op);
+    *out = ContextOps::number_of(*op);
     return {};
   });
 }

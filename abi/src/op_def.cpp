@@ -93,7 +93,7 @@ class Functions final : public OpFunctions {
   Result<std::unique_ptr<OpRun>> open(const Node &node, std::vector<TensorType> operands) const override {
     void *state = nullptr;
     if (def_.open) {
-      const Call call(context_, op_, node, std::move(operands));
+      const Call call(context_, op_, node.attrs, std::move(operands));
       KILN_TRY(named(call_back([&] { return def_.open(def_.user, call.get(), &state); })));
     }
     return std::unique_ptr<OpRun>(std::make_unique<Run>(def_, op_.name, state));
@@ -189,7 +189,7 @@ Status find_result(const Checks &check, const kiln_op_call *call, uint32_t index
   return index < count ? Status() : error(Code::out_of_range, check.function(), ": result ", index, " of ", count);
 }
 
-bool is_usable(const kiln_op_call *call) { return call && call->magic.ok() && call->is_here(); }
+bool is_usable(const kiln_op_call *call) { return call && call->magic.ok() && call->callback.is_here(); }
 
 }  // namespace
 
@@ -236,13 +236,8 @@ kiln_error *kiln_op_call_dims(kiln_op_call *call, uint32_t operand, kiln_dim *bu
 kiln_error *kiln_op_call_attr(kiln_op_call *call, const char *name, uint64_t name_size, kiln_attr *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
-    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
-    KILN_TRY(check.pointer(out, "out"));
-    const auto attr = call->attrs.find(wanted);
-    if (attr == call->attrs.end())
-      return error(Code::unknown_name, "op '", call->op.name, "' has no attribute '", wanted, "'");
-    *out = call->views.attr(share(&call->context), attr->first, attr->second);
-    return {};
+    return give_attr(check, call->attrs, {name, name_size}, str_cat("op '", call->op.name, "' has no attribute"),
+                     call->views, share(&call->context), out);
   });
 }
 

@@ -131,6 +131,15 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   return pass;
 }
 
+bool Callback::is_cancelled() const {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  if (!pass || !pass->events || !pass->events->progress || pass->cancelled) return pass && pass->cancelled;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked < pause) return false;
+  asked = now;
+  return pass->cancelled = pass->events->progress(str_cat("inside ", described(*pass->pass)));
+}
+
 void own_user(const Pass &pass) { static_cast<Callbacks *>(pass.keep.get())->owned = true; }
 
 }  // namespace kiln::abi
@@ -161,11 +170,11 @@ kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id) {
 }
 
 kiln_edit *kiln_pass_edit(kiln_pass_call *call) {
-  return call && call->magic.ok() && call->is_here() && call->edit ? &*call->edit : nullptr;
+  return call && call->magic.ok() && call->callback.is_here() && call->edit ? &*call->edit : nullptr;
 }
 
 kiln_context *kiln_pass_context(kiln_pass_call *call) {
-  return call && call->magic.ok() && call->is_here() ? &call->context : nullptr;
+  return call && call->magic.ok() && call->callback.is_here() ? &call->context : nullptr;
 }
 
 kiln_error *kiln_pass_note(kiln_pass_call *call, const char *text, uint64_t text_size) {
@@ -176,24 +185,11 @@ kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, uint64_t text
   return tell(__func__, call, true, text, text_size);
 }
 
-bool kiln_pass_call::is_cancelled() {
-  constexpr auto pause = std::chrono::milliseconds(20);
-  if (!pass || !pass->events || !pass->events->progress || pass->cancelled) return pass && pass->cancelled;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - asked < pause) return false;
-  asked = now;
-  return pass->cancelled = pass->events->progress(str_cat("inside ", described(*pass->pass)));
-}
-
 kiln_error *kiln_pass_option(kiln_pass_call *call, const char *name, uint64_t name_size, kiln_attr *out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
-    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
-    KILN_TRY(check.pointer(out, "out"));
-    const auto option = call->options.find(wanted);
-    if (option == call->options.end()) return error(Code::unknown_name, "the pass declared no option '", wanted, "'");
-    *out = call->views.attr(share(&call->context), option->first, option->second);
-    return {};
+    return give_attr(check, call->options, {name, name_size}, "the pass declared no option", call->views,
+                     share(&call->context), out);
   });
 }
 
