@@ -4,7 +4,6 @@
 #include "jit/base/build_id.h"
 #include "jit/base/cpuid.h"
 #include "jit/base/json_writer.h"
-#include "jit/base/utf8.h"
 
 using namespace kiln;
 using namespace kiln::abi;
@@ -19,26 +18,18 @@ struct Sink {
   Sink(const Sink &) = delete;
   Sink &operator=(const Sink &) = delete;
   ~Sink() {
-    if (!owned || !sink.destroy) return;
-    const HostFloats floats;
-    try {
-      sink.destroy(sink.user);
-    } catch (...) {  // the context closes, and nobody is left to be told
-    }
+    // The context closes, and nobody is left to be told what this throws.
+    if (owned && sink.destroy) (void)thrown_by([&] { sink.destroy(sink.user); }, "");
   }
   bool operator()(Event event, std::string_view text) const {
     const uint32_t kind = static_cast<uint32_t>(event);
     if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
-    const HostFloats floats;
     const InCallback in_callback;
-    try {
-      return sink.event(sink.user, kind, text.data(), text.size()) != 0;
-    } catch (const std::exception &exception) {
-      note_sink_failure(str_cat("sink->event of the host threw an exception: ", printable(exception.what())));
-    } catch (...) {
-      note_sink_failure("sink->event of the host threw an exception");
-    }
-    return true;
+    bool ends = true;
+    std::string thrown = thrown_by([&] { ends = sink.event(sink.user, kind, text.data(), text.size()) != 0; },
+                                   "sink->event of the host");
+    if (!thrown.empty()) note_sink_failure(std::move(thrown));
+    return ends;
   }
 };
 

@@ -53,6 +53,18 @@ Status sink_failure_or(Status status) {
   return kiln::error(Code::plugin_failed, std::exchange(sink_failure, {}));
 }
 
+std::string thrown_by(const std::function<void()> &callback, std::string_view of) {
+  try {
+    const HostFloats floats;
+    callback();
+    return "";
+  } catch (const std::exception &exception) {
+    return str_cat(of, " threw an exception: ", printable(exception.what()));
+  } catch (...) {
+    return str_cat(of, " threw an exception");
+  }
+}
+
 Status call_back(const std::function<kiln_error *()> &callback) {
   try {
     const HostFloats floats;

@@ -16,6 +16,9 @@ Status take_status(kiln_error *error);
 // The host's sink has thrown, on this thread: what it is called in ends as if the host had cancelled, but with this.
 void note_sink_failure(std::string text);
 Status sink_failure_or(Status status);
+// Runs a callback that returns no error, in the host's floating-point environment. What it threw, as "OF threw an
+// exception: text"; empty: nothing.
+std::string thrown_by(const std::function<void()> &callback, std::string_view of);
 // Runs a callback of a host's or plugin's, in the host's floating-point environment: what it returns or throws becomes
 // the Status.
 Status call_back(const std::function<kiln_error *()> &callback);

@@ -15,17 +15,28 @@ namespace {
 
 using Call = Passing<kiln_op_call>;
 
+// An op as messages name it.
+struct Name {
+  std::string_view op, plugin;
+  Status of_plugin(Status status) const {
+    if (!status.ok() && status.info()->plugin.empty()) status.info()->plugin = plugin;
+    return status;
+  }
+  // With the op's name before it, too.
+  Status blame(Status status) const {
+    return status.ok() ? status : of_plugin(std::move(status)).with_prefix(str_cat("[", op, "] "));
+  }
+};
+
 // One node's state of one call object, and its arrays in C form.
 class Run final : public OpRun {
  public:
-  Run(const kiln_op_def &def, std::string_view name, void *state) : def_(def), name_(name), state_(state) {}
+  Run(const kiln_op_def &def, Name name, Context &context, void *state)
+      : def_(def), name_(name), context_(context), state_(state) {}
   ~Run() override {
     if (!state_ || !def_.close) return;
-    const HostFloats floats;
-    try {
-      def_.close(def_.user, state_);
-    } catch (...) {  // the call object goes, and nobody is left to be told
-    }
+    std::string thrown = thrown_by([&] { def_.close(def_.user, state_); }, str_cat("close of op '", name_.op, "'"));
+    if (!thrown.empty()) context_.add_end_failure(std::move(thrown));
   }
 
   void resize(std::span<const RunArray> arrays) override {
@@ -44,16 +55,16 @@ class Run final : public OpRun {
 
   Status run(std::span<void *const> data) override {
     for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].data = data[i];
-    Status status = call_back([this] {
+    return name_.blame(call_back([this] {
       static constexpr kiln_run_options options{.struct_size = sizeof options, .flags = 0, .stream = 0};
       return def_.run(def_.user, state_, pointers_.data(), pointers_.size(), &options);
-    });
-    return status.ok() ? status : std::move(status).with_prefix(str_cat("[", name_, "] "));
+    }));
   }
 
  private:
   const kiln_op_def &def_;
-  const std::string_view name_;
+  const Name name_;
+  Context &context_;
   void *const state_;
   std::vector<RunArray> arrays_;
   std::vector<DLTensor> tensors_;
@@ -65,12 +76,8 @@ class Functions final : public OpFunctions {
   Functions(const kiln_op_def &def, const RegisteredOp &op, Context &context, std::shared_ptr<PluginInContext> plugin)
       : def_(def), op_(op), context_(context), plugin_(std::move(plugin)) {}
   ~Functions() override {
-    if (!owned || !def_.destroy) return;
-    const HostFloats floats;
-    try {
-      def_.destroy(def_.user);
-    } catch (...) {  // the context is gone, and nobody is left to be told
-    }
+    // The context is gone, and nobody is left to be told what this throws.
+    if (owned && def_.destroy) (void)thrown_by([&] { def_.destroy(def_.user); }, "");
   }
 
   Status infer(InferContext &c) const override {
@@ -78,33 +85,31 @@ class Functions final : public OpFunctions {
     untold.dtype = DType::none;
     c.results.assign(op_.result_names.size(), untold);
     const Call call(context_, op_, c);
-    KILN_TRY(named(call_back([&] { return def_.infer(def_.user, call.get()); })));
+    KILN_TRY(name().blame(call_back([&] { return def_.infer(def_.user, call.get()); })));
     for (size_t k = 0; k < c.results.size(); ++k)
       if (c.results[k].dtype == DType::none)
-        return error(Code::plugin_failed, "[", op_.name, "] infer told no type of result ", k, ", '",
-                     op_.result_names[k], "' (kiln_op_call_result)");
+        return name().blame(error(Code::plugin_failed, "infer told no type of result ", k, ", '", op_.result_names[k],
+                                  "' (kiln_op_call_result)"));
     return {};
   }
   Status decompose(DecomposeContext &c) const override {
     c.results.assign(op_.result_names.size(), ValueId());
     const Call call(context_, op_, c);
-    return call_back([&] { return def_.decompose(def_.user, call.get()); });
+    return name().of_plugin(call_back([&] { return def_.decompose(def_.user, call.get()); }));
   }
   Result<std::unique_ptr<OpRun>> open(const Node &node, std::vector<TensorType> operands) const override {
     void *state = nullptr;
     if (def_.open) {
       const Call call(context_, op_, node.attrs, std::move(operands));
-      KILN_TRY(named(call_back([&] { return def_.open(def_.user, call.get(), &state); })));
+      KILN_TRY(name().blame(call_back([&] { return def_.open(def_.user, call.get(), &state); })));
     }
-    return std::unique_ptr<OpRun>(std::make_unique<Run>(def_, op_.name, state));
+    return std::unique_ptr<OpRun>(std::make_unique<Run>(def_, name(), context_, state));
   }
 
   mutable bool owned = false;
 
  private:
-  Status named(Status status) const {
-    return status.ok() ? status : std::move(status).with_prefix(str_cat("[", op_.name, "] "));
-  }
+  Name name() const { return {op_.name, op_.plugin}; }
 
   const kiln_op_def def_;
   const RegisteredOp &op_;

@@ -23,14 +23,8 @@ struct Callbacks {
   Callbacks &operator=(const Callbacks &) = delete;
   ~Callbacks() {
     if (!owned || !pass.destroy) return;
-    const HostFloats floats;
-    try {
-      pass.destroy(pass.user);
-    } catch (const std::exception &exception) {
-      context.add_end_failure(str_cat("destroy of ", described, " threw an exception: ", printable(exception.what())));
-    } catch (...) {
-      context.add_end_failure(str_cat("destroy of ", described, " threw an exception"));
-    }
+    std::string thrown = thrown_by([&] { pass.destroy(pass.user); }, str_cat("destroy of ", described));
+    if (!thrown.empty()) context.add_end_failure(std::move(thrown));
   }
 };
 

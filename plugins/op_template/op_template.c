@@ -54,15 +54,19 @@ static kiln_error *infer(void *user, kiln_op_call *call) {
   return error;
 }
 
-/* arrays: the operand, then the result; row-major, of as many elements. */
+/* arrays: the operand, then the result; row-major, of as many elements. An error ends the run and names the node. */
 static kiln_error *run_logit(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
                              const kiln_run_options *options) {
-  (void)user, (void)state, (void)count, (void)options;
+  (void)state, (void)count, (void)options;
   const float *const x = arrays[0]->data;
   float *const y = arrays[1]->data;
   int64_t elements = 1;
   for (int32_t d = 0; d < arrays[0]->ndim; d++) elements *= arrays[0]->shape[d];
-  for (int64_t i = 0; i < elements; i++) y[i] = logf(x[i] / (1 - x[i]));
+  for (int64_t i = 0; i < elements; i++) {
+    if (!(x[i] >= 0 && x[i] <= 1))
+      return host_of(user)->error->create(KILN_OUT_OF_RANGE, "an element is not between 0 and 1", 33, NULL);
+    y[i] = logf(x[i] / (1 - x[i]));
+  }
   return NULL;
 }
 

@@ -22,9 +22,6 @@ struct RunArray {
 // What runs one node of one call object. One thread at a time.
 class OpRun {
  public:
-  OpRun() = default;
-  OpRun(const OpRun &) = delete;
-  OpRun &operator=(const OpRun &) = delete;
   virtual ~OpRun() = default;
   // Before the first run, and when dims change. Operands, then results.
   virtual void resize(std::span<const RunArray> arrays) = 0;
@@ -35,9 +32,6 @@ class OpRun {
 // What an op was registered with (abi/src/op_def.cpp makes it). Threads: any.
 class OpFunctions {
  public:
-  OpFunctions() = default;
-  OpFunctions(const OpFunctions &) = delete;
-  OpFunctions &operator=(const OpFunctions &) = delete;
   virtual ~OpFunctions() = default;
   virtual Status infer(InferContext &context) const = 0;
   virtual Status decompose(DecomposeContext &context) const = 0;  // of one that decomposes

@@ -1,6 +1,7 @@
 // Ops of the host's own: they are used as built-in ops are, run by their function or by their decomposition.
 #include <algorithm>
 
+#include "rows.h"
 #include "test_op.h"
 #include "tests/temporary_folder.h"
 
@@ -187,9 +188,42 @@ TEST(Op, AFailureStopsTheRunAndNamesTheNodeAndALaterCallWorks) {
   EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_INVALID_ARGUMENT, "node 'b': [host.scale] it is singular");
   scale.on_run = []() -> kiln_error * { throw std::runtime_error("thrown"); };
   EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_PLUGIN_FAILED, "it threw an exception: thrown");
+  scale.on_run = [] { return kiln_error_create(KILN_OUT_OF_RANGE, "it ends the run", 15, nullptr); };
+  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_OUT_OF_RANGE, "node 'b': [host.scale] it ends the run");
   scale.on_run = {};
   ASSERT_OK(run(call.get(), {1, -2}, y));
   EXPECT_EQ(y, (std::vector<float>{3, 6}));
+}
+
+TEST(Op, ACloseThatThrowsIsToldByTheNextCompile) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  std::vector<std::string> warnings;
+  const kiln_event_sink sink = host::warnings_into(warnings);
+  const host::Context context = host::make_context("off", &sink);
+  scale.register_in(context.get());
+  scale.on_close = [] { throw std::runtime_error("late"); };
+  expect_chain(compile(context.get(), chain()));
+  expect_chain(compile(context.get(), chain()));
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_EQ(warnings[0], "close of op 'host.scale' threw an exception: late");
+}
+
+TEST(Op, AMisspeltNameIsAnswered) {
+  TestOp scale(TestOp::runs);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  kiln_op op = 0;
+  EXPECT_FAILS(kiln_op_find(context.get(), "host.scal", 9, &op), KILN_UNKNOWN_NAME, "did you mean 'host.scale'?");
+}
+
+TEST(Op, TheContextsReportTellsIt) {
+  TestOp scale(TestOp::runs | TestOp::is_identified);
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Report report = host::context_report(context.get());
+  EXPECT_EQ(host::text(report, "ops.0.name"), "host.scale");
+  EXPECT_EQ(host::text(report, "ops.0.plugin"), "");
+  EXPECT_EQ(host::text(report, "ops.0.identity"), "version 1, uuid 01020304-0506-0708-090a-0b0c0d0e0f10");
 }
 
 TEST(Op, EachCallObjectHasAStateOfItsOwn) {
@@ -257,6 +291,24 @@ TEST(Op, AnArtifactNeedsTheOpThatItWasMadeWith) {
   EXPECT_EQ(same.ran, 2);
 }
 
+TEST(Op, AnArtifactInWhichItWasDecomposedDoesNotNeedIt) {
+  std::string bytes;
+  {
+    TestOp scale(TestOp::decomposes);
+    const host::Context context = host::make_context();
+    scale.register_in(context.get());
+    kiln_blob *blob = nullptr;
+    ASSERT_OK(kiln_executable_bytes(compile(context.get(), chain()).executable.get(), nullptr, &blob));
+    bytes = host::bytes_of(blob);
+  }
+  const host::Context without = host::make_context();
+  kiln_executable *made = nullptr;
+  ASSERT_OK(kiln_executable_open_bytes(without.get(), bytes.data(), bytes.size(), nullptr, &made));
+  host::Compiled opened;
+  opened.executable.reset(made);
+  expect_chain(opened);
+}
+
 TEST(Op, ItRunsInWhatNodesCarry) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();
@@ -308,13 +360,11 @@ TEST(Op, AClosedContextTakesNone) {
   EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), KILN_INVALID_ARGUMENT, "the context is closed");
 }
 
-struct Definition {
-  const char *what;
+struct Definition : host::Row {
   const char *words;
   std::function<void(kiln_op_def &)> spoil;
   uint32_t code = KILN_INVALID_ARGUMENT;
 };
-void PrintTo(const Definition &row, std::ostream *out) { *out << row.what; }
 
 void take_schema(kiln_op_def &def, std::string_view schema) {
   def.schema = schema.data(), def.schema_size = schema.size();
@@ -381,16 +431,13 @@ TEST_P(OpDefinition, IsRefusedAndUserStaysTheCallers) {
   }
   EXPECT_EQ(scale.destroyed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(definitions),
-                         [](const testing::TestParamInfo<Definition> &at) { return std::string(at.param.what); });
+INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(definitions), host::name_of_row);
 
-struct Misuse {
-  const char *what;
+struct Misuse : host::Row {
   uint32_t code;
   const char *words;
   std::function<kiln_error *(kiln_op_call *)> does;
 };
-void PrintTo(const Misuse &row, std::ostream *out) { *out << row.what; }
 
 const kiln_dim two{2, 0}, three{3, 0};
 const Misuse misuses[] = {
@@ -420,6 +467,16 @@ const Misuse misuses[] = {
        std::thread([&] { error = kiln_op_call_yield(call, 0, 1); }).join();
        return error;
      }},
+    {"AsksItsContextOnAnotherThread", KILN_INVALID_ARGUMENT, "context is of a function that runs on another thread",
+     [](kiln_op_call *call) {
+       kiln_context *context = kiln_op_call_context(call);
+       kiln_error *error = nullptr;
+       std::thread([&] {
+         kiln_op op = 0;
+         error = kiln_op_find(context, "neg", 3, &op);
+       }).join();
+       return error;
+     }},
     {"HasNoEdit", KILN_INVALID_ARGUMENT, "edit is NULL",
      [](kiln_op_call *call) {
        EXPECT_EQ(kiln_op_call_operand(call, 0), 0u);
@@ -443,8 +500,7 @@ TEST_P(OpMisuse, IsToldWhereTheNodeIsAdded) {
   ASSERT_OK(kiln_graph_parse(context.get(), json.data(), json.size(), &graph));
   kiln_graph_destroy(graph);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, OpMisuse, testing::ValuesIn(misuses),
-                         [](const testing::TestParamInfo<Misuse> &at) { return std::string(at.param.what); });
+INSTANTIATE_TEST_SUITE_P(Abi, OpMisuse, testing::ValuesIn(misuses), host::name_of_row);
 
 const Misuse bad_decompositions[] = {
     {"YieldsNothing", KILN_PLUGIN_FAILED, "its decomposition yields no result 0",
@@ -463,6 +519,19 @@ const Misuse bad_decompositions[] = {
      [](kiln_op_call *call) {
        const kiln_value x = kiln_op_call_operand(call, 0);
        return kiln_edit_replace(kiln_op_call_edit(call), x, x);
+     }},
+    {"AddsOnAnotherThread", KILN_INVALID_ARGUMENT, "edit is of a function that runs on another thread",
+     [](kiln_op_call *call) {
+       kiln_edit *edit = kiln_op_call_edit(call);
+       const kiln_value x = kiln_op_call_operand(call, 0);
+       kiln_op neg = 0;
+       EXPECT_OK(kiln_op_find(kiln_op_call_context(call), "neg", 3, &neg));
+       kiln_error *error = nullptr;
+       std::thread([&] {
+         kiln_node node = 0;
+         error = kiln_edit_add(edit, neg, nullptr, 0, &x, 1, nullptr, 0, &node);
+       }).join();
+       return error;
      }},
     {"SetsOutputs", KILN_INVALID_ARGUMENT, "changes nothing else",
      [](kiln_op_call *call) {
@@ -490,8 +559,7 @@ TEST_P(OpDecomposition, FailsTheCompileAndTheNextOneWorks) {
   scale.on_decompose = {};
   expect_chain(compile(context.get(), chain()));
 }
-INSTANTIATE_TEST_SUITE_P(Abi, OpDecomposition, testing::ValuesIn(bad_decompositions),
-                         [](const testing::TestParamInfo<Misuse> &at) { return std::string(at.param.what); });
+INSTANTIATE_TEST_SUITE_P(Abi, OpDecomposition, testing::ValuesIn(bad_decompositions), host::name_of_row);
 
 TEST(Op, AHandleThatIsKeptIsRefused) {
   TestOp scale(TestOp::runs);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host.h"
+#include "rows.h"
 #include "test_pass.h"
 
 namespace {
@@ -49,13 +50,11 @@ kiln_error *on_another_thread(const std::function<kiln_error *()> &what) {
   return error;
 }
 
-struct Row {
-  const char *what;
+struct Row : host::Row {
   uint32_t code;
   const char *words;
   std::function<kiln_error *(const Frame &)> misuse;
 };
-void PrintTo(const Row &row, std::ostream *out) { *out << row.what; }
 
 const int64_t one = 1;
 const uint8_t two = 2;
@@ -349,17 +348,14 @@ TEST_P(PassMisuse, IsRefusedAndTheCompileGoesOn) {
   EXPECT_NE(error.message.find(row.words), std::string::npos) << error.message;
   EXPECT_EQ(pass.destroyed, 1);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, PassMisuse, testing::ValuesIn(rows()),
-                         [](const testing::TestParamInfo<Row> &at) { return std::string(at.param.what); });
+INSTANTIATE_TEST_SUITE_P(Abi, PassMisuse, testing::ValuesIn(rows()), host::name_of_row);
 
 // ---- registering
 
-struct Registration {
-  const char *what;
+struct Registration : host::Row {
   const char *words;
   std::function<void(kiln_pass &)> spoil;
 };
-void PrintTo(const Registration &row, std::ostream *out) { *out << row.what; }
 
 const kiln_dim some_dim{3, 0};
 const std::vector<Registration> &registrations() {
@@ -410,7 +406,6 @@ TEST_P(PassRegistration, IsRefusedAndUserStaysTheCallers) {
   EXPECT_OK(kiln_context_close(context.get()));
   EXPECT_EQ(pass.destroyed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, PassRegistration, testing::ValuesIn(registrations()),
-                         [](const testing::TestParamInfo<Registration> &at) { return std::string(at.param.what); });
+INSTANTIATE_TEST_SUITE_P(Abi, PassRegistration, testing::ValuesIn(registrations()), host::name_of_row);
 
 }  // namespace

@@ -17,6 +17,7 @@ struct TestOp {
   std::function<kiln_error *(kiln_op_call *)> on_infer = {};
   std::function<kiln_error *(kiln_op_call *)> on_decompose = {};
   std::function<kiln_error *()> on_run = {};
+  std::function<void()> on_close = {};
   kiln_op_def def{};
 
   explicit TestOp(uint32_t has, std::string_view name = "host.scale", int version = 1)
@@ -95,6 +96,7 @@ struct TestOp {
   static void close(void *user, void *state) {
     of(user).closed++;
     delete static_cast<double *>(state);
+    if (of(user).on_close) of(user).on_close();
   }
   static kiln_error *run(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
                          const kiln_run_options *) {

@@ -64,6 +64,15 @@ class OpTemplateTest(Case):
         self.assertIn("template.logit, registered, version 1, function\n",
                       self.kiln("ops", "--plugin", PLUGIN, "template.logit"))
 
+    def test_what_its_function_fails_with_names_the_node(self):
+        write_npy(self.file("x.npy"), [2], [0.5, 3.0])
+        told = self.kiln("run", self.write_graph(SQUARE), "--plugin", PLUGIN, "--input", "x=" + self.file("x.npy"), code=1)
+        self.assertIn("node 'l': [template.logit] an element is not between 0 and 1", told)
+
+    def test_inspect_lists_its_ops(self):
+        told = self.kiln("plugin", "inspect", PLUGIN)
+        self.assertRegex(told, r"\nop template.logit  version 1 of plugin op_template, uuid 3b7e510c-\S+, file [0-9a-f]+\n")
+
     def test_without_the_plugin_the_op_is_not_known(self):
         told = self.kiln("run", self.write_graph(SQUARE), "--random", 1, "--size", "n=3", code=1)
         self.assertIn("nodes[1].op: unknown op 'template.logit'", told)
