@@ -15,7 +15,22 @@ const OpSchema *ContextOps::find(std::string_view name) const {
   return find_added(name);
 }
 
-std::string ContextOps::suggest(std::string_view name) const { return builtin_ops().suggest(name); }
+std::string ContextOps::suggest(std::string_view name) const {
+  std::vector<const Op *> ops(all_ops().begin(), all_ops().end());
+  const std::shared_lock lock(mutex_);
+  for (const auto &op : added_) ops.push_back(op.get());
+  return suggest_among(name, ops);
+}
+
+void ContextOps::write_report(JsonWriter &json) const {
+  json.begin_list();
+  const std::shared_lock lock(mutex_);
+  for (const auto &op : added_) {
+    json.begin_object().member("name", op->name).member("plugin", op->plugin).member("version", op->version);
+    json.member("identity", op->identity).end_object();
+  }
+  json.end_list();
+}
 
 std::string ContextOps::identity(std::string_view name) const {
   if (find_op(name)) return builtin_ops().identity(name);

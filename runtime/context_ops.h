@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/base/json_writer.h"
 #include "runtime/ops/registered.h"
 
 namespace kiln {
@@ -25,6 +26,8 @@ class ContextOps final : public OpTable {
   uint32_t count() const;
   const Op *at(uint32_t number) const;
   static uint32_t number_of(const OpSchema &op);
+  // Those that were added, as kiln_context_report tells them.
+  void write_report(JsonWriter &json) const;
 
  private:
   const RegisteredOp *find_added(std::string_view name) const;  // the mutex is held

@@ -103,7 +103,9 @@ kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_repor
     const PassList passes = context->passes();
     for (const auto &pass : passes.all())
       if (!pass->built_in()) write_report(*pass, json);
-    json.end_list().end_object();
+    json.end_list().key("ops");
+    context->ops().write_report(json);
+    json.end_object();
     *out = make_report(json.text()).release();
     return {};
   });

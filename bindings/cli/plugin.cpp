@@ -28,6 +28,8 @@ int run(const Args &args) {
     print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +
           "  priority " + shown("priority") + identity_of(report, i) + "\n");
   }
+  for (size_t i = 0; i < report.count("ops"); ++i)
+    print("op " + report.shown(path_of("ops", i, "name")) + "  " + report.shown(path_of("ops", i, "identity")) + "\n");
   return 0;
 }
 

@@ -143,6 +143,7 @@ struct Op : OpSchema, OpMeaning {};
 // The built-in ops, sorted by name.
 std::span<const Op *const> all_ops();
 const Op *find_op(std::string_view name);
+std::string suggest_among(std::string_view name, std::span<const Op *const> ops);  // as OpTable::suggest
 const OpTable &builtin_ops();
 inline const Op &op_of(const Node &node) { return static_cast<const Op &>(*node.op); }
 

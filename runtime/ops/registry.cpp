@@ -108,19 +108,21 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 class BuiltinOps final : public OpTable {
  public:
   const OpSchema *find(std::string_view name) const override { return find_op(name); }
-  std::string suggest(std::string_view name) const override {
-    const Op *nearest = nullptr;
-    size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // what is further away is no misspelling
-    for (const Op *op : all_ops())
-      if (const size_t distance = edit_distance(name, op->name); distance < least) {
-        nearest = op;
-        least = distance;
-      }
-    return nearest ? str_cat("; did you mean '", nearest->name, "'?") : "";
-  }
+  std::string suggest(std::string_view name) const override { return suggest_among(name, all_ops()); }
 };
 
 }  // namespace
+
+std::string suggest_among(std::string_view name, std::span<const Op *const> ops) {
+  const Op *nearest = nullptr;
+  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // what is further away is no misspelling
+  for (const Op *op : ops)
+    if (const size_t distance = edit_distance(name, op->name); distance < least) {
+      nearest = op;
+      least = distance;
+    }
+  return nearest ? str_cat("; did you mean '", nearest->name, "'?") : "";
+}
 
 std::string_view family_of(const Op &op) {
   for (const Table &table : tables())

@@ -16,7 +16,9 @@ std::string Context::report() const {
   }
   json.key("passes").begin_list();
   for (const auto &pass : passes_.all()) write_report(*pass, json);
-  json.end_list().key("plugins").begin_list();
+  json.end_list().key("ops");
+  ops_.write_report(json);
+  json.key("plugins").begin_list();
   for (const LoadedPlugin &plugin : plugins_) {
     json.begin_object().member("name", plugin.name).member("path", plugin.path);
     json.member("digest", plugin.digest.hex()).end_object();

@@ -120,9 +120,10 @@ KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
 /* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin" (""
  * when built in), "stage", "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in,
- * "none", "uuid", "uuid and file"), "options", "option_kinds": [{"name", "kind"}]}], "plugins": [{"name", "path",
- * "digest"}], "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from
- * this context and not destroyed yet. */
+ * "none", "uuid", "uuid and file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("":
+ * the host's), "version", "identity"}] (those that were registered), "plugins": [{"name", "path", "digest"}],
+ * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context
+ * and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -159,8 +160,8 @@ KILN_EXPORT kiln_error *kiln_op_register(kiln_context *context, const kiln_op_de
  * passes. */
 KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
                                          const kiln_options *options);
-/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes"},
- * as in kiln_context_report. */
+/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes",
+ * "ops"}, as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
@@ -204,10 +205,11 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
  * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the graph that it
  * made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see kiln_edit_replace),
- * "notes", "warnings"}], "warnings" (of the compile, if any), "stages": [{"stage", "digest"}] (of the graph behind
- * each stage of passes; of lower, once it is decomposed), "kernels_compiled", "kernels_from_cache", "kernels_distinct",
- * "launches" (of all kernels in a call and its preparation), "materialised" (tensors that are in memory only because
- * kernels would have grown too large without: copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases":
+ * "notes", "warnings"}], "warnings" (of the compile, if any; each is an event, too), "stages": [{"stage", "digest"}]
+ * (of the graph behind each stage of passes; of lower, once it is decomposed), "kernels_compiled",
+ * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
+ * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
+ * 0 on a HIT), "llvm_loaded", "phases":
  * {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
  * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
