@@ -7,6 +7,7 @@
 #include "runtime/plan/source.h"
 #include "runtime/plan/view_output.h"
 #include "runtime/regions/lower_graphs.h"
+#include "runtime/regions/region_options.h"
 #include "runtime/regions/summary.h"
 
 namespace kiln {
@@ -49,7 +50,10 @@ void fill(Artifact &artifact, const Work &work, const Graph &given, const Graph 
 }
 
 Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact) {
-  if (work.fixed.sizes.empty()) KILN_TRY(check_regions_named(given, *whole, work.options.of_regions));
+  if (work.fixed.sizes.empty()) {
+    KILN_TRY(check_regions_named(given, *whole, work.options.of_regions));
+    if (work.options.modes().wants_marks() && !has_regions(*whole)) KILN_TRY(warn(work, std::string(nothing_marked)));
+  }
 
   // 5 to 7: code and plan, of the whole or of each piece by itself
   KILN_ASSIGN(const Cuts cuts, cuts_of(work));

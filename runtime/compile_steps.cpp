@@ -73,6 +73,12 @@ Status check_of_regions(const Work &work) {
 
 }  // namespace
 
+Status warn(Work &work, std::string text) {
+  const bool ends = work.env.warning && work.env.warning(text);
+  work.report.warnings.push_back(std::move(text));
+  return ends ? error(Code::cancelled, "the host cancelled the compile") : Status();
+}
+
 Result<Target> choose_target(const Work &work) {
   work.report.backend = work.options.backend;
   KILN_ASSIGN(const BackendInfo *backend, find_backend(work.options.backend));
@@ -106,11 +112,8 @@ Status warn_of_passes_left_out(Work &work, const PassPtrs &selected) {
   PassPtrs registered;
   std::ranges::copy_if(selected, std::back_inserter(registered), [](const auto &pass) { return !pass->built_in(); });
   if (registered.empty()) return {};
-  std::string text = str_cat("backend reference runs the graph as given, without ",
-                             join(registered, ", ", [](const auto &pass) { return described(*pass); }));
-  const bool ends = work.env.warning && work.env.warning(text);
-  work.report.warnings.push_back(std::move(text));
-  return ends ? error(Code::cancelled, "the host cancelled the compile") : Status();
+  return warn(work, str_cat("backend reference runs the graph as given, without ",
+                            join(registered, ", ", [](const auto &pass) { return described(*pass); })));
 }
 
 }  // namespace
@@ -256,7 +259,7 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
   made.uses = work.ops.uses(made.backend);
   const std::string unsaved = work.ops.without_identity();  // that a pass brought in
   if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
-    work.report.warnings.push_back(str_cat("not saved: op '", unsaved, "' has no identity"));
+    KILN_TRY(warn(work, str_cat("not saved: op '", unsaved, "' has no identity")));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {

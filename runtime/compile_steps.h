@@ -39,6 +39,9 @@ struct Work {
   }
 };
 
+// Tells the report and the host what is likely not meant. Code cancelled: the host ends the compile there.
+Status warn(Work &work, std::string text);
+
 struct Passes {
   PassPtrs early, late;  // early: run before the key is made, on every compile
   PassPtrs lower;        // those of `late` that run on regions

@@ -28,6 +28,7 @@ struct Modes {
   Fallback fallback = Fallback::kernel;
 
   bool cut() const { return forward != Mode::all || backward != Mode::all; }
+  bool wants_marks() const { return forward == Mode::marked || backward == Mode::marked; }
 };
 std::string described(const Modes &modes);  // "marked", or "all, backward none"
 

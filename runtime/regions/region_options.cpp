@@ -90,6 +90,13 @@ Status check_region_option(std::string_view name, const AttrValue &value) {
   return status.ok() ? Status() : std::move(status).with_prefix(str_cat("option '", name, "' "));
 }
 
+bool has_regions(const Graph &graph) {
+  std::set<const Graph *> seen;
+  std::set<std::string, std::less<>> names;
+  collect_regions(graph, seen, names);
+  return !names.empty();
+}
+
 Status check_regions_named(const Graph &before, const Graph &after, const NamedRegionOptions &named) {
   if (named.empty()) return {};
   std::set<const Graph *> seen;

@@ -34,6 +34,8 @@ bool is_of_regions(std::string_view option);
 // "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
 // take the value.
 Status check_region_option(std::string_view name, const AttrValue &value);
+// Whether a node of the graph, or of one nested in it, is marked for a region.
+bool has_regions(const Graph &graph);
 // All name a region that a node is marked for: of the graph before or after passes, which may take nodes away and mark
 // others, or of one nested in it. Else unknown_name, with the regions that there are.
 Status check_regions_named(const Graph &before, const Graph &after, const NamedRegionOptions &named);

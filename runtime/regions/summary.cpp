@@ -25,9 +25,8 @@ class Summarizer {
   PartitionSummary run() {
     out_.mode = described(modes_);
     add(0, "");
-    const bool wants_marks = modes_.forward == Mode::marked || modes_.backward == Mode::marked;
-    if (wants_marks && out_.parts.empty())
-      out_.warnings.push_back("no node is marked for a region (kiln.region), so that nothing is compiled together");
+    if (modes_.wants_marks() && out_.parts.empty())
+      out_.warnings.emplace_back(has_marks_ ? "all nodes that are marked for a region fall back" : nothing_marked);
     return std::move(out_);
   }
 
@@ -90,6 +89,7 @@ class Summarizer {
   void add_fallback(const Graph &graph, const Region &region, const Node &node, const std::string &prefix) {
     const bool is_wanted = !region.refused.empty() && region_of(node, modes_).has_value();
     const bool marked = node.annotations.contains("kiln.fallback");
+    has_marks_ |= node.annotations.contains("kiln.region");
     const bool of_backward = node.annotations.contains("kiln.phase");
     const bool none = (of_backward ? modes_.backward : modes_.forward) == Mode::none;
     out_.fallbacks.push_back({.node = prefix + node.name,
@@ -173,6 +173,7 @@ class Summarizer {
   const LoweredGraphs &graphs_;
   const Modes &modes_;
   PartitionSummary out_;
+  bool has_marks_ = false;             // a node that falls back is marked for a region
   std::set<size_t> seen_;              // graphs
   std::map<size_t, size_t> first_of_;  // the first part of each graph
 };

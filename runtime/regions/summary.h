@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/regions/lower_graphs.h"
 #include "runtime/regions/modes.h"
 
 namespace kiln {
+
+inline constexpr std::string_view nothing_marked =
+    "no node is marked for a region (kiln.region), so that nothing is compiled together";
 
 struct PartitionSummary {
   // Nodes by the names that they had when the graph was cut; those of a graph that a node carries have the name of the
@@ -32,8 +36,8 @@ struct PartitionSummary {
   struct Fallback {
     std::string node, op;
     std::vector<std::string> inputs;
-    std::string
-        by;  // "kernel", "reference", "function" (its op's own), "steps": control flow, whose graphs are cut, too
+    // "kernel", "reference", "function" (its op's own), "steps": control flow, whose graphs are cut, too.
+    std::string by;
     std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
     std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be
   };

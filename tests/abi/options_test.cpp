@@ -46,6 +46,27 @@ TEST_F(OptionsTest, GraphsAreNoOptions) {
   EXPECT_FAILS(kiln_options_set(options.get(), &graph), KILN_INVALID_ARGUMENT, "an option's kind is");
 }
 
+TEST_F(OptionsTest, ModeMarkedWithoutAMarkIsAWarning) {
+  std::vector<std::string> told;
+  const kiln_event_sink sink = host::warnings_into(told);
+  const host::Context owned = host::make_context("off", &sink);
+  const auto compile_marked = [&](const host::Graph &graph) {
+    return host::compile(owned.get(), graph.get(),
+                         [](kiln_options *with) { EXPECT_OK(kiln_options_set_text(with, "mode", 4, "marked", 6)); });
+  };
+  const host::Graph bare = host::parse(owned.get(), host::small_graph);
+  const host::Compiled compiled = compile_marked(bare);
+  ASSERT_EQ(compiled.error, host::Error());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0], "no node is marked for a region (kiln.region), so that nothing is compiled together");
+  EXPECT_EQ(host::text(compiled.report, "warnings.0"), told[0]);
+  std::string json(host::small_graph);
+  json.insert(json.find("\"inputs\": [\"once\"]"), "\"annotations\": {\"kiln.region\": {\"text\": \"r\"}}, ");
+  const host::Graph marked = host::parse(owned.get(), json);
+  EXPECT_EQ(compile_marked(marked).error, host::Error());
+  EXPECT_EQ(told.size(), 1u) << "one is marked";
+}
+
 TEST_F(OptionsTest, UnknownPassToRunIsAnError) {
   const host::Context owned = host::make_context();
   const host::Graph graph = host::parse(owned.get(), host::small_graph);

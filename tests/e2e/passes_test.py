@@ -18,7 +18,7 @@ class PassesTest(Case):
         return self.stats(self.write_graph(CHAIN), "--random", 1, "--size", "n=2", *words)
 
     def test_the_stages_are_the_phases_of_a_compile(self):
-        for words in ([], ["--mode", "marked"], ["--backend", "reference"], ["--option", "split_at=silu"],
+        for words in ([], ["--mode", "except_fallback"], ["--backend", "reference"], ["--option", "split_at=silu"],
                       ["--specialize", "n=2", "--mode", "none"]):
             ran = self.compiled(*words)
             self.assertEqual(ran["lookup"], "MISS")
