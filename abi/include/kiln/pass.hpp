@@ -259,13 +259,7 @@ class Rewriter {
   }
   // Whether both have the same value in every run of the graph; false where Kiln cannot tell.
   static bool same(const kiln_dim &a, const kiln_dim &b) { return a.value == b.value && a.expr == b.expr; }
-  bool same_dims(kiln_value a, kiln_value b) const {
-    const std::vector<kiln_dim> of_a = dims(a), of_b = dims(b);
-    if (of_a.size() != of_b.size()) return false;
-    for (size_t i = 0; i < of_a.size(); i++)
-      if (!same(of_a[i], of_b[i])) return false;
-    return true;
-  }
+  bool same_dims(kiln_value a, kiln_value b) const { return all_are(dims(a), dims(b), same); }
   std::vector<int64_t> integers(kiln_node node, std::string_view attr) const {
     return read<int64_t>(node, attr, KILN_ATTR_I64);
   }
@@ -302,13 +296,7 @@ class Rewriter {
     return std::nullopt;
   }
   // Whether two nodes carry the same annotations; debug.* are for people and do not count.
-  bool same_annotations(kiln_node a, kiln_node b) const {
-    const std::vector<kiln_attr> of_a = annotations(a), of_b = annotations(b);
-    if (of_a.size() != of_b.size()) return false;
-    for (size_t i = 0; i < of_a.size(); i++)
-      if (!equal(of_a[i], of_b[i])) return false;
-    return true;
-  }
+  bool same_annotations(kiln_node a, kiln_node b) const { return all_are(annotations(a), annotations(b), equal); }
 
   // ---- options that the pass declared, with what the host set
 
@@ -390,6 +378,14 @@ class Rewriter {
     if (!error) return true;
     host_.error->destroy(error);
     return false;
+  }
+  // Whether both have as many items, and those at one place are `alike`.
+  template <class T, class Alike>
+  static bool all_are(const std::vector<T> &a, const std::vector<T> &b, Alike alike) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); i++)
+      if (!alike(a[i], b[i])) return false;
+    return true;
   }
   std::vector<kiln_value> signature(uint32_t side) const {
     return list<kiln_value>([&](kiln_value *buffer, uint64_t capacity, uint64_t *count) {
