@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "abi/src/convert.h"
+#include "runtime/graph/annotations.h"
 #include "runtime/graph/verify_part.h"
 
 using namespace kiln;
@@ -180,6 +181,7 @@ kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint6
     KILN_ASSIGN(const Change changed, begin_change(check, edit));
     if (count == 0) return changed->pop_scope();
     KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, annotations, count));
+    KILN_TRY(check_op_annotations(checked));
     changed->push_scope(std::move(checked));
     return {};
   });

@@ -24,8 +24,8 @@ Result<AttrMap> check_options(std::string_view what, const AttrMap &schema, cons
   for (const auto &[name, value] : given) {
     const auto known = complete.find(name);
     if (known == complete.end())
-      return error(Code::unknown_name, what, " has no option '", name,
-                   "'; it has: ", join(schema, ", ", [](const auto &option) { return option.first; }));
+      return error(Code::unknown_name, what, " has no option '", name, "'; it has", schema.empty() ? " none" : ": ",
+                   join(schema, ", ", [](const auto &option) { return option.first; }));
     if (value.kind() != known->second.kind() || value.is_list != known->second.is_list)
       return error(Code::type_mismatch, "option '", name, "' of ", what, " is of kind ", kind_text(known->second),
                    ", not ", kind_text(value));

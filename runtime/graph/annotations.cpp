@@ -100,6 +100,14 @@ bool is_for_inputs(std::string_view name) {
   return known && known->on_inputs;
 }
 
+Status check_op_annotations(const AttrMap &annotations) {
+  for (const auto &[key, value] : annotations) {
+    KILN_TRY(check_annotation(key, value));
+    if (is_for_inputs(key)) return invalid("annotation '", key, "' is for inputs, not for op nodes");
+  }
+  return {};
+}
+
 bool unmarks(std::string_view name, const AttrValue &value) {
   if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
   if (name == "kiln.decompose") return value.kind() == AttrKind::text && value.text_value() == "backend";

@@ -17,6 +17,8 @@ Status check_annotation(std::string_view name, const AttrValue &value);
 
 // Whether it is for inputs, and no other nodes; else for op nodes alone.
 bool is_for_inputs(std::string_view name);
+// Whether op nodes may have all of them.
+Status check_op_annotations(const AttrMap &annotations);
 
 // Whether the value takes back what an outer scope, or a replaced node, would give: such a one is not kept.
 bool unmarks(std::string_view name, const AttrValue &value);

@@ -10,10 +10,7 @@ Result<AttrMap> Edit::in_scopes(AttrMap own) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
     for (const auto &[key, value] : scope->annotations)
       if (may_pass_on(key, scope->annotations, own)) own.emplace(key, value);
-  for (const auto &[key, value] : own) {
-    KILN_TRY(check_annotation(key, value));
-    if (is_for_inputs(key)) return invalid("annotation '", key, "' is for inputs, not for op nodes");
-  }
+  KILN_TRY(check_op_annotations(own));
   return own;
 }
 

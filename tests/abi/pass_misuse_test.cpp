@@ -264,6 +264,22 @@ const std::vector<Row> &rows() {
        }},
       {"AnnotatesNodeZero", KILN_INVALID_ARGUMENT, "no node has number 0",
        [](const Frame &f) { return kiln_edit_annotate(f.edit, 0, nullptr, 0); }},
+      {"OpensAScopeOfAnUnknownNameOfKilns", KILN_UNKNOWN_NAME, "kiln.regoin",
+       [](const Frame &f) {
+         const kiln_attr attr = host::attr("kiln.regoin", KILN_ATTR_TEXT, 1, &some_text);
+         return kiln_edit_scope(f.edit, &attr, 1);
+       }},
+      {"OpensAScopeOfAnotherKind", KILN_TYPE_MISMATCH, "kiln.region",
+       [](const Frame &f) {
+         const kiln_attr attr = host::attr("kiln.region", KILN_ATTR_I64, 1, &one);
+         return kiln_edit_scope(f.edit, &attr, 1);
+       }},
+      {"OpensAScopeOfWhatInputsHave", KILN_INVALID_ARGUMENT, "'kiln.donate' is for inputs",
+       [](const Frame &f) {
+         const uint8_t truth = 1;
+         const kiln_attr attr = host::attr("kiln.donate", KILN_ATTR_BOOL, 1, &truth);
+         return kiln_edit_scope(f.edit, &attr, 1);
+       }},
       {"ClosesNoScope", KILN_INVALID_ARGUMENT, "no scope is open",
        [](const Frame &f) { return kiln_edit_scope(f.edit, nullptr, 0); }},
       // ---- questions

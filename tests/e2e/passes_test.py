@@ -43,6 +43,11 @@ class PassesTest(Case):
         self.assertRegex(self.kiln("passes", self.write_graph(CHAIN), *plugins),
                          r"\n  pass fuse_rms_norm +of fuse_rms_norm, version \S+, late, priority 0, uuid and file 6d1f8a52")
 
+    def test_an_option_that_its_pass_has_not_is_told_with_those_that_it_has(self):
+        told = self.kiln("run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--plugin", FUSE,
+                         "--plugin-option", "fuse_rms_norm.depth=1", code=1)
+        self.assertIn("pass 'fuse_rms_norm' has no option 'depth'; it has none", told)
+
     def test_compare_runs_the_reference_beside_what_the_passes_made(self):
         words = ["run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--compare", "reference"]
         told = self.call(KILN, *words, "--plugin", FUSE)

@@ -160,8 +160,9 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * Names under "debug." are for people: in no key. All others are the host's own: in the key, otherwise inert. */
 KILN_EXPORT kiln_error *kiln_edit_annotate(kiln_edit *edit, kiln_node node, const kiln_attr *annotations,
                                            uint64_t count);
-/* Opens a scope: nodes that are added inside it get these annotations (inner scopes win). count 0 closes the innermost
- * scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends with one open has failed. */
+/* Opens a scope: nodes that are added inside it get these annotations (inner scopes win), which are checked here as by
+ * kiln_edit_annotate. count 0 closes the innermost scope; KILN_INVALID_ARGUMENT when none is open. A pass that ends
+ * with one open has failed. */
 KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annotations, uint64_t count);
 /* Makes every use of `from` a use of `to`. Dtype and dims must be the same, and no cycle may close. `to` may be what
  * `from` was made of: where an output of a pass's graph would then share storage with an input, a parameter, a constant
