@@ -4,8 +4,9 @@
 
 namespace kiln::abi {
 
-kiln_error *add_pass(kiln_context *context, const kiln_pass *pass);  // plugin.cpp
-kiln_error *add_op(kiln_context *context, const kiln_op_def *op);    // op_def.cpp
+kiln_error *add_pass(kiln_context *context, const kiln_pass *pass);                 // plugin.cpp
+kiln_error *add_op(kiln_context *context, const kiln_op_def *op);                   // op_def.cpp
+kiln_error *add_file(kiln_context *context, const char *path, uint64_t path_size);  // plugin.cpp
 
 namespace {
 
@@ -102,6 +103,7 @@ constexpr kiln_host_context context_table = {
     .reserved0 = 0,
     .add_pass = add_pass,
     .add_op = add_op,
+    .add_file = add_file,
 };
 constexpr kiln_host_op_call op_call_table = {
     .struct_size = sizeof op_call_table,

@@ -126,7 +126,7 @@ std::string identity_of(const RegisteredOp &op, const kiln_op_def &def, const Pl
   std::copy_n(def.uuid, uuid.size(), uuid.begin());
   str_append(text, str_cat(", uuid ", text_of(uuid)));
   if (plugin && !(def.flags & KILN_OP_UUID_SUFFICES))
-    str_append(text, str_cat(", file ", plugin->library.digest.hex()));
+    str_append(text, str_cat(", file ", plugin->library.identity().hex()));
   return text;
 }
 

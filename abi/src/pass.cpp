@@ -103,7 +103,7 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
         return check.fail("pass '", pass->name,
                           "' has a UUID but no file to hash: set KILN_PASS_UUID_SUFFICES, or "
                           "give no UUID");
-      pass->file = plugin->library.digest;
+      pass->file = plugin->library.identity();
     }
   }
   KILN_ASSIGN(const AttrMap schema, read_attrs(check, context, in.options, in.option_count));

@@ -1,6 +1,7 @@
 // Loading plugins into contexts.
 #include "abi/src/options.h"
 #include "abi/src/pass.h"
+#include "jit/base/file.h"
 #include "jit/base/json_writer.h"
 #include "runtime/report/pass_report.h"
 
@@ -73,6 +74,18 @@ kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
   });
 }
 
+kiln_error *add_file(kiln_context *context, const char *path, uint64_t path_size) {
+  return entry("add_file", [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    PluginInContext *plugin = context->setting_up;
+    if (!plugin) return check.fail("only a plugin's setup adds files");
+    KILN_ASSIGN(std::string file, check.path(path, path_size, "path"));
+    KILN_ASSIGN(const Bytes bytes, read_file(file));
+    plugin->library.files.push_back({std::move(file), digest_of(bytes)});
+    return {};
+  });
+}
+
 }  // namespace kiln::abi
 
 using namespace kiln;
@@ -93,13 +106,24 @@ kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_repor
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.pointer(out, "out"));
     const AttrMap no_values;
-    const auto context = std::make_shared<Context>(ContextOptions{.threads = 1, .cache = "off"}, nullptr);
+    const auto context = std::make_shared<Context>(ContextOptions{.threads = 1, .cache = "off"}, std::nullopt);
     KILN_ASSIGN(const std::shared_ptr<PluginInContext> loaded, load(*context, file, no_values));
     const PluginLibrary &library = loaded->library;
     JsonWriter json;
     json.begin_object().member("path", library.path).member("name", library.name);
     json.member("abi_major", library.table->abi_major).member("host_minor_needed", library.host_minor_needed);
-    json.member("digest", library.digest.hex()).key("passes").begin_list();
+    json.member("digest", library.digest.hex()).member("identity", library.identity().hex());
+    json.key("links").begin_list();
+    for (const LinkedLibrary &link : library.links)
+      json.begin_object()
+          .member("name", link.name)
+          .member("path", link.path)
+          .member("identity", link.identity)
+          .end_object();
+    json.end_list().key("files").begin_list();
+    for (const PluginLibrary::File &used : library.files)
+      json.begin_object().member("path", used.path).member("digest", used.digest.hex()).end_object();
+    json.end_list().key("passes").begin_list();
     const PassList passes = context->passes();
     for (const auto &pass : passes.all())
       if (!pass->built_in()) write_report(*pass, json);

@@ -23,6 +23,10 @@ int run(const Args &args) {
   }
   print(report.text("name") + "  ABI " + report.shown("abi_major") + ", needs minor " +
         report.shown("host_minor_needed") + " of the host\n");
+  for (size_t i = 0; i < report.count("links"); ++i)
+    print("links " + report.shown(path_of("links", i, "name")) + "  " + report.shown(path_of("links", i, "identity")) +
+          "\n");
+  for (size_t i = 0; i < report.count("files"); ++i) print("uses " + report.shown(path_of("files", i, "path")) + "\n");
   for (size_t i = 0; i < report.count("passes"); ++i) {
     const auto shown = [&](std::string_view member) { return report.shown(path_of("passes", i, member)); };
     print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +

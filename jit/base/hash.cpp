@@ -3,18 +3,11 @@
 #include <sodium.h>
 #include <xxhash.h>
 
+#include "jit/base/hex.h"
+
 namespace kiln {
 
-std::string Digest::hex() const {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (uint8_t byte : bytes) {
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
-}
+std::string Digest::hex() const { return hex_of(bytes); }
 
 Digest digest_of(ByteSpan bytes) {
   Digest digest;

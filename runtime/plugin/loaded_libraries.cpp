@@ -26,19 +26,19 @@ LoadedLibraries &LoadedLibraries::of_process() {
   return libraries;
 }
 
-Result<DynamicLibrary> LoadedLibraries::open(const std::string &path, FileDescriptor file, ByteSpan bytes,
-                                             const Digest &digest) {
+Result<LoadedLibraries::Open> LoadedLibraries::open(const std::string &path, FileDescriptor file, ByteSpan bytes,
+                                                    const Digest &digest) {
   const std::lock_guard lock(mutex_);
   if (const Loaded *same = known(path, digest)) return same->opened;
   KILN_ASSIGN(DynamicLibrary library, load(path, file, bytes));
-  loaded_.push_back({library, digest, std::move(file)});
-  return library;
+  std::vector<LinkedLibrary> links = linked_with(library);
+  return loaded_.emplace_back(Loaded{{std::move(library), std::move(links)}, digest, std::move(file)}).opened;
 }
 
 const LoadedLibraries::Loaded *LoadedLibraries::known(const std::string &path, const Digest &digest) const {
   const std::optional<DynamicLibrary> by_loader = DynamicLibrary::find(path);  // also under another name of its inode
   for (const Loaded &loaded : loaded_) {
-    const DynamicLibrary &opened = loaded.opened;
+    const DynamicLibrary &opened = loaded.opened.library;
     const bool same_place = opened.path() == path || (by_loader && by_loader->handle() == opened.handle());
     if (same_place && loaded.digest == digest) return &loaded;
   }

@@ -9,6 +9,7 @@
 #include "jit/base/dynamic_library.h"
 #include "jit/base/file_descriptor.h"
 #include "jit/base/hash.h"
+#include "jit/base/linked_libraries.h"
 
 namespace kiln {
 
@@ -17,14 +18,18 @@ class LoadedLibraries {
   // The one of this process, as the loader's own list is: contexts share libraries.
   static LoadedLibraries &of_process();
 
+  struct Open {
+    DynamicLibrary library;
+    std::vector<LinkedLibrary> links;  // as they were when it was loaded: they stay mapped, too
+  };
   // A library whose code is `bytes`, of digest `digest`, which were read from `file`, open at `path` (absolute):
   // whatever has become of either since. The same library whenever a path has the same bytes; one with code and data of
   // its own when it has others. code io.
-  Result<DynamicLibrary> open(const std::string &path, FileDescriptor file, ByteSpan bytes, const Digest &digest);
+  Result<Open> open(const std::string &path, FileDescriptor file, ByteSpan bytes, const Digest &digest);
 
  private:
   struct Loaded {
-    DynamicLibrary opened;
+    Open opened;
     Digest digest;
     FileDescriptor file;  // the loader knows a library by its file's inode, which must not come again
   };

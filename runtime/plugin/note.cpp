@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/base/elf_note.h"
 #include "jit/base/utf8.h"
 
 namespace kiln {
@@ -22,21 +23,6 @@ namespace {
 ByteSpan part_of(ByteSpan file, uint64_t offset, uint64_t size) {
   if (offset > file.size()) return {};
   return file.subspan(offset, std::min<uint64_t>(size, file.size() - offset));
-}
-
-uint64_t padded(uint32_t size) { return (uint64_t{size} + 3) / 4 * 4; }
-
-// Walks the notes of one segment for Kiln's.
-std::optional<kiln_plugin_note> find_note(ByteSpan notes) {
-  while (std::optional<Elf64_Nhdr> header = read_at<Elf64_Nhdr>(notes, 0)) {
-    const uint64_t size = sizeof *header + padded(header->n_namesz) + padded(header->n_descsz);
-    if (size > notes.size()) return std::nullopt;
-    const bool ours = header->n_type == KILN_NOTE_TYPE && header->n_namesz == sizeof "Kiln" &&
-                      std::memcmp(notes.data() + sizeof *header, "Kiln", sizeof "Kiln") == 0;
-    if (ours && header->n_descsz >= KILN_NOTE_PAYLOAD_SIZE) return read_at<kiln_plugin_note>(notes, 0);
-    notes = notes.subspan(size);
-  }
-  return std::nullopt;
 }
 
 // "ops, bit 63"
@@ -69,7 +55,10 @@ Result<PluginNote> read_plugin_note(ByteSpan file) {
     // e_phoff may be anything: a sum that overflows lies outside the file either way.
     if (header->e_phoff > file.size()) break;
     const auto segment = read_at<Elf64_Phdr>(file, header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (segment && segment->p_type == PT_NOTE) note = find_note(part_of(file, segment->p_offset, segment->p_filesz));
+    if (!segment || segment->p_type != PT_NOTE) continue;
+    const ByteSpan notes = part_of(file, segment->p_offset, segment->p_filesz);
+    if (const auto found = find_elf_note(notes, segment->p_align, KILN_NOTE_TYPE, "Kiln", KILN_NOTE_PAYLOAD_SIZE))
+      note = read_at<kiln_plugin_note>(*found, 0);
   }
   if (!note) return not_a_plugin("a library without the note (KILN_PLUGIN_NOTE of kiln/plugin.h)");
   if ((uint64_t{note->magic_high} << 32 | note->magic_low) != KILN_PLUGIN_MAGIC)

@@ -71,11 +71,18 @@ Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_feature
   if (Status status = check_plugin_note(*note, host_features); !status.ok())
     return failed(path, status.code(), status.message());
   const Digest digest = digest_of(bytes);
-  KILN_ASSIGN(const DynamicLibrary library,
-              LoadedLibraries::of_process().open(absolute, std::move(file), bytes, digest));
-  KILN_ASSIGN(const kiln_plugin *table, table_of(absolute, library));
+  KILN_ASSIGN(LoadedLibraries::Open open, LoadedLibraries::of_process().open(absolute, std::move(file), bytes, digest));
+  KILN_ASSIGN(const kiln_plugin *table, table_of(absolute, open.library));
   if (Status status = check_table(*table, *note); !status.ok()) return failed(path, status.code(), status.message());
-  return PluginLibrary{absolute, note->name, digest, note->host_minor_needed, table};
+  return PluginLibrary{absolute, note->name, digest, std::move(open.links), note->host_minor_needed, table};
+}
+
+Digest PluginLibrary::identity() const {
+  if (links.empty() && files.empty()) return digest;
+  std::string all = digest.hex();
+  for (const LinkedLibrary &link : links) str_append(all, str_cat("\nlinks ", link.name, " ", link.identity));
+  for (const File &file : files) str_append(all, str_cat("\nuses ", std::filesystem::path(file.path).filename().string(), " ", file.digest.hex()));
+  return digest_of(all);
 }
 
 Result<std::shared_ptr<Plugin>> Plugin::set_up(PluginLibrary library, const kiln_host &host, kiln_context *context,

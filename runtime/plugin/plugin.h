@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "jit/base/hash.h"
+#include "jit/base/linked_libraries.h"
 #include "jit/base/status.h"
 
 namespace kiln {
@@ -16,9 +18,18 @@ namespace kiln {
 struct PluginLibrary {
   std::string path;  // absolute
   std::string name;
-  Digest digest;  // of what runs
+  Digest digest;                     // of what runs
+  std::vector<LinkedLibrary> links;  // which run with it
   uint32_t host_minor_needed = 0;
   const kiln_plugin *table = nullptr;
+  struct File {
+    std::string path;
+    Digest digest;
+  };
+  std::vector<File> files = {};  // that its setup says it uses, too
+
+  // Of digest, links and files, wherever these lie; the digest where there are no others.
+  Digest identity() const;
 };
 // codes io, out_of_memory, incompatible, plugin_failed; every message starts with the path.
 Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_features);

@@ -8,7 +8,7 @@ import sys
 import headers
 
 # What plugins alone may call: a slot without an export.
-PLUGIN_ONLY = {"context": {"add_pass", "add_op"}}
+PLUGIN_ONLY = {"context": {"add_pass", "add_op", "add_file"}}
 
 
 def main(root, library):

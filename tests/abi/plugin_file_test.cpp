@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "host.h"
@@ -163,6 +165,68 @@ TEST_P(ReplacedPlugin, WhatRunsIsWhatTheKeySays) {
   expect(compile_and_run(first), "HIT", {1, 2});
 }
 INSTANTIATE_TEST_SUITE_P(By, ReplacedPlugin, testing::ValuesIn(ways), [](const auto &at) { return at.param.name; });
+
+// What a process of its own sees.
+Seen seen_by_another_process(const fs::path &plugin, const fs::path &cache) {
+  return AnotherProcess(plugin, cache).look();
+}
+
+// A plugin whose pass asks what it links: "abs" and "relu" are builds of that library, of one name.
+class LinkingPlugin : public ReplacedPlugin {
+ protected:
+  void run(const std::string &kind) {
+    const fs::path library = folder_.file("libkiln_test_link.so");
+    copy_in_place(build_of("linking.so"), plugin_);
+    copy_in_place(build_of(("link_abs" + kind + "/libkiln_test_link.so").c_str()), library);
+    expect(seen_by_another_process(plugin_, cache_), "MISS", {1, 2});
+    expect(seen_by_another_process(plugin_, cache_), "HIT", {1, 2});
+    GetParam().put(build_of(("link_relu" + kind + "/libkiln_test_link.so").c_str()), library);
+    expect(seen_by_another_process(plugin_, cache_), "MISS", {1, 0});
+    expect(seen_by_another_process(plugin_, cache_), "HIT", {1, 0});
+  }
+};
+TEST_P(LinkingPlugin, ALinkedLibraryThatChangesIsAMiss) { run(""); }
+TEST_P(LinkingPlugin, SoIsOneWithoutABuildId) { run("_without_id"); }
+INSTANTIATE_TEST_SUITE_P(By, LinkingPlugin, testing::ValuesIn(ways), [](const auto &at) { return at.param.name; });
+
+TEST(PluginIdentity, TellsWhatIsLinkedAndWhatSetupAdded) {
+  const kiln::test::TemporaryFolder folder;
+  const fs::path plugin = folder.file("plugin.so"), data = folder.file("plugin.so.data");
+  copy_in_place(build_of("linking.so"), plugin);
+  std::vector<std::string> identities;
+  for (const std::string kind : {"", "_without_id"}) {
+    copy_in_place(build_of(("link_abs" + kind + "/libkiln_test_link.so").c_str()), folder.file("libkiln_test_link.so"));
+    for (const char *content : {"one", "two"}) {
+      std::ofstream(data) << content;
+      // In a process of its own: this one keeps what it has linked.
+      int ends[2];
+      ASSERT_EQ(pipe(ends), 0);
+      const pid_t child = fork();
+      if (child == 0) {
+        kiln_report *report = nullptr;
+        kiln_error *error = kiln_plugin_inspect(plugin.c_str(), plugin.string().size(), &report);
+        const host::Report owned(report);
+        const std::string told = error ? host::take(error).message
+                                       : host::text(owned, "links.0.name") + " " +
+                                             host::text(owned, "links.0.identity") + " " +
+                                             host::text(owned, "files.0.digest") + "\n" + host::text(owned, "identity");
+        _exit(write(ends[1], told.data(), told.size()) == static_cast<ssize_t>(told.size()) ? 0 : 1);
+      }
+      close(ends[1]);
+      char buffer[1000];
+      const ssize_t size = read(ends[0], buffer, sizeof buffer);
+      close(ends[0]);
+      waitpid(child, nullptr, 0);
+      const std::string told(buffer, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+      EXPECT_EQ(told.find(kind.empty() ? "libkiln_test_link.so build id " : "libkiln_test_link.so digest "), 0u)
+          << told;
+      identities.push_back(told.substr(told.find('\n') + 1));
+      EXPECT_EQ(identities.back().size(), 64u) << told;
+    }
+  }
+  std::sort(identities.begin(), identities.end());
+  EXPECT_EQ(std::unique(identities.begin(), identities.end()), identities.end());
+}
 
 using PluginFile = ReplacedPlugin;
 TEST_P(PluginFile, ContextsShareTheLibraryThatHasItsBytes) {

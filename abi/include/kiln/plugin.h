@@ -131,6 +131,10 @@ typedef struct kiln_host_context {
   kiln_error *(*add_pass)(kiln_context *context, const kiln_pass *pass);
   /* Registers an op, likewise. It has a number (op->find) once the plugin is loaded. */
   kiln_error *(*add_op)(kiln_context *context, const kiln_op_def *op);
+  /* Says that what the plugin does follows from this file, too, which it opens or reads: its content and its name, not
+   * its folder, join the identity of the passes and ops that are added after it. Of the libraries that a plugin links
+   * Kiln knows by itself. KILN_IO. */
+  kiln_error *(*add_file)(kiln_context *context, const char *path, uint64_t path_size);
 } kiln_host_context;
 
 typedef struct kiln_host_op_call {
