@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-Context::Context(const ContextOptions &options, EventSink sink)
+Context::Context(const ContextOptions &options, std::optional<EventSink> sink)
     : pool_(std::make_shared<ThreadPool>(options.threads)),
       cache_(options.cache == "off" ? nullptr : std::make_unique<Cache>(options.cache, options.cache_max_bytes)),
-      sink_(sink ? std::make_shared<const EventSink>(std::move(sink)) : nullptr) {
+      sink_(sink ? std::make_shared<const EventSink>(*std::move(sink)) : nullptr) {
   if (!cache_) return;
   refusal_ = cache_->refusal();
   // The environment turns it off, or names no folder, or one whose records others may have written.
@@ -87,7 +87,33 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   env.later = [weak = weak_from_this()](LaterEntry entry) {
     if (const auto self = weak.lock()) self->make_later(std::move(entry));
   };
-  return kiln::compile(env, std::move(graph), options, report);
+  Result<Compiled> compiled = kiln::compile(env, std::move(graph), options, report);
+  std::lock_guard lock(mutex_);
+  if (compiled.ok()) {
+    compiles_.add(report);
+  } else {
+    ++compiles_.failed;
+  }
+  return compiled;
+}
+
+void CompileCounts::add(const CompileReport &report) {
+  switch (report.lookup) {
+    case Outcome::hit:
+      ++hits;
+      break;
+    case Outcome::miss:
+      ++misses;
+      break;
+    case Outcome::bypass:
+      ++bypasses;
+      break;
+    case Outcome::reject:
+      ++rejects;
+      break;
+  }
+  kernels_compiled += report.kernels_compiled;
+  kernels_from_cache += report.kernels_from_cache;
 }
 
 CompileEnvironment Context::environment(const PassList &passes) {
@@ -153,13 +179,18 @@ void Context::add_end_failure(std::string text) {
   end_failures_.push_back(std::move(text));
 }
 
-bool Context::ends_run(std::string_view loop, int64_t turn) const {
-  std::shared_ptr<const EventSink> receiver;
-  {
-    std::lock_guard lock(mutex_);
-    receiver = sink_;
-  }
-  return receiver && (*receiver)(Event::loop, str_cat(loop, ", turn ", turn));
+TellHost Context::tell_of_runs() {
+  constexpr uint32_t of_runs = 1u << static_cast<uint32_t>(Event::loop) | 1u << static_cast<uint32_t>(Event::entry);
+  std::lock_guard lock(mutex_);
+  if (!sink_ || !(sink_->kinds & of_runs)) return {};
+  return [self = shared_from_this()](Event event, std::string_view text) {
+    std::shared_ptr<const EventSink> receiver;
+    {
+      std::lock_guard own(self->mutex_);
+      receiver = self->sink_;
+    }
+    return receiver && (*receiver)(event, text);
+  };
 }
 
 std::string Context::failed_saves() const {

@@ -18,15 +18,21 @@
 #include "runtime/context_ops.h"
 #include "runtime/context_options.h"
 #include "runtime/dim_table.h"
+#include "runtime/exec/tell_host.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/passes/pipeline.h"
 
 namespace kiln {
 
-// Numbers are KILN_EVENT_*.
-enum class Event : uint32_t { progress = 1, warning = 2, loop = 3 };
-// Returns true to cancel. Destroyed when the context is closed.
-using EventSink = std::function<bool(Event, std::string_view text)>;
+// Destroyed when the context is closed.
+struct EventSink {
+  TellHost tell;
+  uint32_t kinds = all_events;  // those that it wants
+
+  bool operator()(Event event, std::string_view text) const {
+    return kinds >> static_cast<uint32_t>(event) & 1 && tell(event, text);
+  }
+};
 
 // What was made from a context and still lives; kept by the handles, told by the report.
 struct LiveCounts {
@@ -41,9 +47,17 @@ struct LoadedPlugin {
   std::shared_ptr<void> keep;
 };
 
+// Of a context's compiles, as kiln_context_report tells them.
+struct CompileCounts {
+  uint64_t hits = 0, misses = 0, bypasses = 0, rejects = 0;  // by how their lookups ended
+  uint64_t failed = 0;                                       // those that made no executable; counted nowhere else
+  uint64_t kernels_compiled = 0, kernels_from_cache = 0;
+  void add(const CompileReport &report);
+};
+
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  Context(const ContextOptions &options, EventSink sink);
+  Context(const ContextOptions &options, std::optional<EventSink> sink);
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
   ~Context() { (void)let_go(); }
@@ -68,8 +82,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Status remove_pass(uint64_t id);
   PassList passes() const;  // a snapshot
 
-  // Whether the host ends a run that is in this turn of a loop. A closed context asks nobody.
-  bool ends_run(std::string_view loop, int64_t turn) const;
+  // What runs tell the host by; empty: it wants to hear nothing of them. A closed context tells nobody.
+  TellHost tell_of_runs();
 
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
   // What it would run, in order; JSON, kiln_compile_passes documents it.
@@ -111,6 +125,7 @@ class Context : public std::enable_shared_from_this<Context> {
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
   std::vector<std::string> entry_failures_, end_failures_;  // not told yet
+  CompileCounts compiles_;
   std::shared_ptr<const EventSink> sink_;
   ContextOps ops_;  // the last member: what ends with it may tell of a failure
 };

@@ -40,8 +40,7 @@ kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out) {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_TRY(check.pointer(out, "out"));
     const std::shared_ptr<Context> &context = executable->live.context();
-    const auto ask = [context](std::string_view loop, int64_t turn) { return context->ends_run(loop, turn); };
-    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, ask));
+    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, context->tell_of_runs()));
     *out = make_call(context, std::move(call));
     return {};
   });

@@ -22,12 +22,11 @@ struct Sink {
     if (owned && sink.destroy) (void)thrown_by([&] { sink.destroy(sink.user); }, "");
   }
   bool operator()(Event event, std::string_view text) const {
-    const uint32_t kind = static_cast<uint32_t>(event);
-    if (sink.kinds && !(sink.kinds >> kind & 1)) return false;
     const InCallback in_callback;
     bool ends = true;
-    std::string thrown = thrown_by([&] { ends = sink.event(sink.user, kind, text.data(), text.size()) != 0; },
-                                   "sink->event of the host");
+    std::string thrown =
+        thrown_by([&] { ends = sink.event(sink.user, static_cast<uint32_t>(event), text.data(), text.size()) != 0; },
+                  "sink->event of the host");
     if (!thrown.empty()) note_sink_failure(std::move(thrown));
     return ends;
   }
@@ -73,12 +72,14 @@ kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_si
     if (sink) {
       KILN_ASSIGN(const kiln_event_sink given, check.request(sink, "sink"));
       KILN_TRY(check.pointer(reinterpret_cast<const void *>(given.event), "sink->event"));
-      if (given.kinds & ~(1u << KILN_EVENT_PROGRESS | 1u << KILN_EVENT_WARNING | 1u << KILN_EVENT_LOOP))
-        return check.fail("sink->kinds has bits of no kind of event: ", given.kinds);
+      if (given.kinds & ~all_events) return check.fail("sink->kinds has bits of no kind of event: ", given.kinds);
       receiver = std::make_shared<Sink>(given);
     }
-    EventSink forward;
-    if (receiver) forward = [receiver](Event event, std::string_view text) { return (*receiver)(event, text); };
+    std::optional<EventSink> forward;
+    if (receiver) {
+      forward.emplace([receiver](Event event, std::string_view text) { return (*receiver)(event, text); });
+      if (receiver->sink.kinds) forward->kinds = receiver->sink.kinds;
+    }
     auto context = std::make_shared<Context>(checked, std::move(forward));
     *out = new kiln_context(context);
     if (receiver) receiver->owned = true;

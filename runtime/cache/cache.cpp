@@ -135,6 +135,7 @@ Status Cache::publish(const Artifact &artifact) {
 
 std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {
   if (dir_.empty()) return std::nullopt;
+  if (std::optional<Image> unwritten = in_flight_.find_kernel(kernel_key)) return unwritten;
   const std::string path = kernel_path(kernel_key);
   const RecordFile file = open_record(path);
   if (file.state == RecordFile::State::none) return std::nullopt;
@@ -212,7 +213,10 @@ Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
   return note([&]() -> Status {
     KILN_ASSIGN(Ledger ledger, begin_writing());
     KILN_ASSIGN(const bool is_free, prepare_place(ledger, path, bytes.size()));
-    return is_free ? link_new_file(path, bytes) : Status();
+    if (!is_free) return {};
+    KILN_TRY(link_new_file(path, bytes));
+    ++saves_;
+    return {};
   }());
 }
 

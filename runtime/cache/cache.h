@@ -45,14 +45,14 @@ class Cache {
   // that what is compiled instead can be published.
   Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
               std::string_view target);
-  // What compiles with this cache are making: they look here before they look for a record.
+  // What compiles with this cache are making or have to write: they look here before they look for a record.
   InFlight &in_flight() { return in_flight_; }
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
   void reject(const Digest &graph_key, const Lookup &found);
   // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
   Status publish(const Artifact &artifact);
 
-  std::optional<Image> find_kernel(const Digest &kernel_key);
+  std::optional<Image> find_kernel(const Digest &kernel_key);  // also one that waits to be written
   // Images that share their code share a file, which is there under each one's kernel_key.
   Status publish_kernels(std::span<const Image> images);
 
@@ -74,6 +74,7 @@ class Cache {
   std::string refusal() const;
   const std::string &dir() const { return dir_; }
   uint64_t max_bytes() const { return max_bytes_; }
+  uint64_t saves() const { return saves_; }  // records that were written; of kernels, too
   uint64_t io_errors() const { return io_errors_; }
   std::string last_io_error() const;  // its reason; empty: there was none
 
@@ -92,7 +93,7 @@ class Cache {
 
   std::string dir_;
   uint64_t max_bytes_;
-  std::atomic<uint64_t> io_errors_{0};
+  std::atomic<uint64_t> saves_{0}, io_errors_{0};
   std::atomic<bool> is_locked_out_{false};  // the last one who waited for a turn to write got none
   mutable std::mutex error_mutex_;
   std::string last_io_error_;

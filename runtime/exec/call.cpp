@@ -16,9 +16,9 @@ Call::Program::Program(const Executable &exe)
     presented.emplace_back(exe.plan(), signature, exe.sizes(), sizes, i);
 }
 
-Call::State::State(const Executable &exe, AskHost ask)
+Call::State::State(const Executable &exe, TellHost tell)
     : executable(exe),
-      watch(std::move(ask)),
+      watch(std::move(tell)),
       programs(1 + exe.entries().count()),
       parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
       unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())) {
@@ -46,13 +46,13 @@ Parameters &Call::State::own_parameters() {
   return *parameters;
 }
 
-Call::Call(std::shared_ptr<const Executable> executable, AskHost ask)
-    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(ask))) {}
+Call::Call(std::shared_ptr<const Executable> executable, TellHost tell)
+    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(tell))) {}
 Call::~Call() = default;
 
-Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, AskHost ask) {
+Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, TellHost tell) {
   KILN_TRY(executable->check_callable());
-  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(ask)));
+  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(tell)));
   KILN_TRY(call->state_->add_program(0));
   return call;
 }
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> exe
 Result<std::unique_ptr<Call>> Call::clone() const {
   const Use use(*this);
   if (!use.held()) return use.status();
-  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.ask()));
+  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.tell()));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
   copy->state_->parameters_shared = state_->parameters_shared = true;
@@ -241,12 +241,8 @@ uint64_t Call::arena_bytes() const {
 }
 
 std::string_view Call::ran() const {
-  const State &s = *state_;
   const Use use(*this);
-  if (!use.held() || !s.completed) return "";
-  for (size_t i = 1; i < s.programs.size(); ++i)
-    if (s.programs[i].get() == s.now) return s.executable.entries()[i - 1].name();
-  return "general";
+  return use.held() && state_->completed ? state_->entry() : "";
 }
 
 }  // namespace kiln

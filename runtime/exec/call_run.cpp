@@ -32,8 +32,13 @@ Status Call::State::run() {
   return status;
 }
 
-// Switching to a program that was at these sizes last costs a look at the guards, and at the shapes.
 Status Call::State::choose() {
+  KILN_TRY(pick());
+  return tell_entry();
+}
+
+// Switching to a program that was at these sizes last costs a look at the guards, and at the shapes.
+Status Call::State::pick() {
   seen = executable.entries().made_count();
   const size_t entry = executable.entries().pick({current.data(), programs[0]->signature.inputs().end});
   if (entry != Entries::none && (programs[entry + 1] || add_program(entry + 1).ok())) {
@@ -43,6 +48,21 @@ Status Call::State::choose() {
   // Which also tells, of sizes that do not fit, by which symbols.
   now = programs[0].get();
   return resolve(*now);
+}
+
+std::string_view Call::State::entry() const {
+  const auto at = std::ranges::find(programs, now, &std::unique_ptr<Program>::get);
+  if (at == programs.begin()) return "general";
+  return executable.entries()[at - programs.begin() - 1].name();
+}
+
+Status Call::State::tell_entry() {
+  if (programs.size() == 1 || told == now || !watch.tell()) return {};
+  told = now;
+  if (!watch.tell()(Event::entry, str_cat("entry '", entry(), "'"))) return {};
+  told = nullptr;
+  now->resolved = false;  // so that the next run of these sizes chooses, and tells, again
+  return error(Code::cancelled, "the host cancelled the run of entry '", entry(), "'");
 }
 
 Status Call::State::add_program(size_t number) {

@@ -42,7 +42,7 @@ struct Call::Program {
 };
 
 struct Call::State {
-  State(const Executable &executable, AskHost ask);
+  State(const Executable &executable, TellHost tell);
 
   // ---- one run of what is in `current`, in this order
   Status choose();           // the program, with sizes and memory for them; only when shapes or entries differ
@@ -54,6 +54,9 @@ struct Call::State {
   // Whether the program is the one for the inputs in `current`, at their sizes.
   bool is_chosen() const { return now->resolved && seen == executable.entries().made_count() && now->matches(current); }
   Status add_program(size_t number);
+  Status pick();                   // sets the program
+  Status tell_entry();             // the host, which program it is, if that is another one than it knows
+  std::string_view entry() const;  // the program's name
   Status resolve(Program &program);
   Status provide_output(uint32_t slot);
   void *place_of(uint32_t slot) const;  // where steps find it
@@ -71,9 +74,10 @@ struct Call::State {
   LoopWatch watch;
   // The general one, then those of the entries, by number; null: not met yet.
   std::vector<std::unique_ptr<Program>> programs;
-  Program *now;            // that the last run ran, or tried to
-  uint32_t seen = 0;       // how many entries there were when it was chosen
-  bool completed = false;  // the last run came to its end: what outputs hold is its, late sizes too
+  Program *now;                   // that the last run ran, or tried to
+  const Program *told = nullptr;  // of which the host knows
+  uint32_t seen = 0;              // how many entries there were when it was chosen
+  bool completed = false;         // the last run came to its end: what outputs hold is its, late sizes too
 
   std::vector<Binding> bindings;     // by slot; of inputs and outputs
   std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run

@@ -75,8 +75,9 @@ struct ArrayRef {
 class Call {
  public:
   // Errors: the kernels were not compiled; the device cannot be opened (no_device) or takes no such kernels.
-  // `ask` is asked in loops whether a run is to end (cancelled; what outputs hold is not defined then).
-  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, AskHost ask = {});
+  // `tell` is told of loops, and which entry a run takes; it may end the run (cancelled; what outputs hold is not
+  // defined then).
+  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, TellHost tell = {});
   // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
   // later, on either side, is that side's alone.
   Result<std::unique_ptr<Call>> clone() const;
@@ -135,7 +136,7 @@ class Call {
  private:
   struct Program;  // call_state.h
   struct State;
-  Call(std::shared_ptr<const Executable> executable, AskHost ask);
+  Call(std::shared_ptr<const Executable> executable, TellHost tell);
   Status check_output(uint32_t slot) const;
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

@@ -2,26 +2,23 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "jit/base/status.h"
+#include "runtime/exec/tell_host.h"
 
 namespace kiln {
 
-// Told which loop a run is in ("loop 'w'"), and how many turns that has made. True: the run is to end.
-using AskHost = std::function<bool(std::string_view loop, int64_t turns)>;
-
-// Asks about every 50 ms of a run's loops, however long their turns are. One run at a time.
+// Tells about every 50 ms of a run's loops, however long their turns are. One run at a time.
 class LoopWatch {
  public:
-  explicit LoopWatch(AskHost ask) : ask_(std::move(ask)) {}
+  explicit LoopWatch(TellHost tell) : tell_(std::move(tell)) {}
 
-  const AskHost &ask() const { return ask_; }
+  const TellHost &tell() const { return tell_; }
   void begin_run() {
-    looked_ = asked_ = {};
+    looked_ = told_ = {};
     unlooked_ = 1;
     stopped_ = false;
   }
@@ -38,20 +35,20 @@ class LoopWatch {
   using Clock = std::chrono::steady_clock;
   Status look(std::string_view node, int64_t turns) {
     const Clock::time_point now = Clock::now();
-    if (asked_ == Clock::time_point()) looked_ = asked_ = now;
+    if (told_ == Clock::time_point()) looked_ = told_ = now;
     // Of short turns the clock is looked at after a few: it may take as long as one of them.
     unlooked_ = now - looked_ < std::chrono::milliseconds(1) ? 16 : 1;
     looked_ = now;
-    if (now - asked_ < std::chrono::milliseconds(50)) return {};
-    asked_ = now;
-    if (!ask_) return {};
+    if (now - told_ < std::chrono::milliseconds(50)) return {};
+    told_ = now;
+    if (!tell_) return {};
     const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
-    if (!ask_(loop, turns)) return {};
+    if (!tell_(Event::loop, str_cat(loop, ", turn ", turns))) return {};
     return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
   }
 
-  const AskHost ask_;
-  Clock::time_point looked_, asked_;  // when; at first a run has done neither
+  const TellHost tell_;
+  Clock::time_point looked_, told_;  // when; at first a run has done neither
   bool stopped_ = false;
   int unlooked_ = 1;  // turns until the clock is looked at
 };

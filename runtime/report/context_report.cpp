@@ -10,10 +10,15 @@ std::string Context::report() const {
   json.key("cache");
   if (cache_) {
     json.begin_object().member("dir", cache_->dir()).member("max_bytes", cache_->max_bytes());
-    json.member("io_errors", cache_->io_errors()).member("failed_saves", background_.failures()).end_object();
+    json.member("io_errors", cache_->io_errors()).member("saves", cache_->saves());
+    json.member("failed_saves", background_.failures()).end_object();
   } else {
     json.value("off");
   }
+  json.key("compiles").begin_object().member("hits", compiles_.hits).member("misses", compiles_.misses);
+  json.member("bypasses", compiles_.bypasses).member("rejects", compiles_.rejects).member("failed", compiles_.failed);
+  json.member("kernels_compiled", compiles_.kernels_compiled);
+  json.member("kernels_from_cache", compiles_.kernels_from_cache).end_object();
   json.key("passes").begin_list();
   for (const auto &pass : passes_.all()) write_report(*pass, json);
   json.end_list().key("ops");

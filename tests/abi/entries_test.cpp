@@ -56,6 +56,45 @@ class Sums {
   host::Call call_;
 };
 
+TEST(Entries, AnEventTellsWhenARunTakesAnotherProgramAndMayEndIt) {
+  struct Told {
+    std::vector<std::string> entries;
+    bool ends = false;
+  } told;
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << KILN_EVENT_ENTRY;
+  sink.user = &told;
+  sink.event = [](void *user, uint32_t kind, const char *text, uint64_t size) -> int32_t {
+    EXPECT_EQ(kind, KILN_EVENT_ENTRY);
+    auto &self = *static_cast<Told *>(user);
+    self.entries.emplace_back(text, size);
+    return self.ends;
+  };
+  const host::Context context = host::make_context("off", &sink);
+  const host::Compiled compiled = compile(context.get(), {"n=4", "n=8"});
+  ASSERT_EQ(compiled.error, host::Error());
+  Sums call(compiled.executable.get());
+  for (const auto &[n, m] : {std::pair(4, 1), {4, 1}, {4, 2}, {2, 2}, {6, 2}, {8, 2}, {4, 2}}) call.run(n, m);
+  EXPECT_EQ(told.entries, (std::vector<std::string>{"entry 'n=4'", "entry 'general'", "entry 'n=8'", "entry 'n=4'"}));
+
+  told.ends = true;
+  const host::Array x({8, 1}, std::vector<float>(8, 1)), y({8}, std::vector<float>(8));
+  const DLTensor *args[] = {&x.tensor, &y.tensor};
+  for (int i = 0; i < 2; i++)
+    EXPECT_FAILS(kiln_call_run(call.get(), args, 2, nullptr), KILN_CANCELLED, "cancelled the run of entry 'n=8'");
+  EXPECT_EQ(y.values, std::vector<float>(8));
+  told.ends = false;
+  EXPECT_EQ(call.run(8, 1), "n=8");
+  EXPECT_EQ(told.entries.size(), 7u);
+
+  // Of what has no entries nothing is told.
+  told.entries.clear();
+  const host::Compiled plain = compile(context.get(), {});
+  EXPECT_EQ(Sums(plain.executable.get()).run(4, 1), "general");
+  EXPECT_TRUE(told.entries.empty());
+}
+
 TEST(Entries, TheReportTellsWhatWasMadeAndTheCallWhatRan) {
   const kiln::test::TemporaryFolder folder;
   const host::Context context = host::make_context(folder.path());

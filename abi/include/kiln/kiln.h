@@ -118,12 +118,13 @@ KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const k
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
-/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "failed_saves"} or "off", "passes": [{"name", "plugin" (""
- * when built in), "stage", "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in,
- * "none", "uuid", "uuid and file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("":
- * the host's), "version", "identity"}] (those that were registered), "plugins": [{"name", "path", "digest"}],
- * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context
- * and not destroyed yet. */
+/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "saves" (records written), "failed_saves"} or "off",
+ * "compiles" (how many): {"hits", "misses", "bypasses", "rejects" (by the lookup of the graph), "failed" (in none of
+ * these), "kernels_compiled", "kernels_from_cache"}, "passes": [{"name", "plugin" ("" when built in), "stage",
+ * "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in, "none", "uuid", "uuid and
+ * file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("": the host's), "version",
+ * "identity"}] (those that were registered), "plugins": [{"name", "path", "digest"}], "handles": {"live", "graphs",
+ * "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -160,8 +161,10 @@ KILN_EXPORT kiln_error *kiln_op_register(kiln_context *context, const kiln_op_de
  * passes. */
 KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
                                          const kiln_options *options);
-/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "passes",
- * "ops"}, as in kiln_context_report. */
+/* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "identity"
+ * (of the file, of what it links and of the files that it added: what passes and ops with a UUID are keyed by), "links"
+ * (in turn, too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest
+ * ..." where a library has none)}], "files": [{"path", "digest"}], "passes", "ops"}, as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
@@ -294,9 +297,9 @@ KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLM
  * KILN_OUT_OF_RANGE names the nodes that may have divided an integer by zero, or used an index that is not there: what
  * kernels made of it is 0, the rest is as it should be. A reference kernel ends the run there: the reference backend
  * leaves the outputs as they were, else what they hold is not defined; none can be taken. Of elements that no output
- * needs, only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended a loop (KILN_EVENT_LOOP);
- * what outputs and inputs that a copy_ writes hold is not defined, and the call can be run again. KILN_BUSY: another
- * thread is inside a run of this call. */
+ * needs, only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended it (KILN_EVENT_LOOP,
+ * KILN_EVENT_ENTRY); what outputs and inputs that a copy_ writes hold is not defined, and the call can be run again.
+ * KILN_BUSY: another thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment

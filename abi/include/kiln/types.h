@@ -137,6 +137,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
  * hosts that end it. A scan that is compiled into one kernel is not interrupted. */
 #define KILN_EVENT_LOOP 3u
+/* A run takes another program than its call's last one, or its first: "entry 'batch=1'", "entry 'general'" for the one
+ * for all sizes. Of executables with entries alone (option "specialize"), by the thread that runs, before it begins. */
+#define KILN_EVENT_ENTRY 4u
 
 /* ---- frozen structs */
 typedef struct kiln_text {
@@ -283,13 +286,14 @@ typedef struct kiln_op_def {
   kiln_destroy_fn destroy;                /* may be NULL; runs when the context and all that was made in it are gone */
 } kiln_op_def;
 
-/* Receives progress, warnings and loops of runs, on the thread that is inside the call that they belong to. */
+/* Receives progress, warnings, and loops and entries of runs, on the thread that is inside the call that they belong
+ * to. */
 typedef struct kiln_event_sink {
   uint32_t struct_size;
   uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */
   void *user;
-  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary, or of a loop the run
-   * (KILN_CANCELLED). */
+  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary, or, of a loop or an
+   * entry, the run (KILN_CANCELLED). */
   int32_t (*event)(void *user, uint32_t kind, const char *text, uint64_t size);
   kiln_destroy_fn destroy; /* may be NULL; runs when the context is closed */
 } kiln_event_sink;
