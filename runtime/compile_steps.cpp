@@ -66,9 +66,16 @@ Status check_fallback(const Work &work) {
 
 Status check_of_regions(const Work &work) {
   const NamedRegionOptions &named = work.options.of_regions;
-  if (named.empty() || work.options.modes().cut()) return {};
-  return invalid("option '", named.begin()->first,
-                 "': under mode 'all' there are no regions; expected mode 'marked' or 'except_fallback'");
+  const Modes modes = work.options.modes();
+  for (const auto &[option, value] : named) {
+    const std::string_view phase = phase_named_by(option);
+    const bool has_regions =
+        phase.empty() ? modes.cut() : (phase == "forward" ? modes.forward : modes.backward) != Mode::all;
+    if (!has_regions)
+      return invalid("option '", option, "': under mode 'all' there are no regions",
+                     phase.empty() ? "" : " of that phase", "; expected mode 'marked' or 'except_fallback'");
+  }
+  return {};
 }
 
 }  // namespace
@@ -202,6 +209,7 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (report.lookup == Outcome::bypass) return ArtifactPtr();
   KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, [&] {
     if (!work.env.progress || !work.env.progress("in flight")) return Status();
+    report.reason = "in flight";
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
   }));
   if (entered.artifact) {
@@ -272,7 +280,10 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
     }
     std::vector<Image> images;
     for (uint32_t i : fresh) images.push_back(artifact->images[i]);
-    if (!images.empty()) publish(work.env, [=] { return cache->publish_kernels(images); });
+    if (images.empty()) return artifact;
+    cache->in_flight().add_kernels(images);
+    const std::shared_ptr<void> written(nullptr, [=](void *) { cache->in_flight().kernels_written(images); });
+    publish(work.env, [=] { return (void)written, cache->publish_kernels(images); });
   }
   return artifact;
 }

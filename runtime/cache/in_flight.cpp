@@ -56,7 +56,25 @@ void InFlight::written(const Digest &key) {
   if (const auto at = entries_.find(key); at != entries_.end() && at->second->over) entries_.erase(at);
 }
 
+void InFlight::add_kernels(std::span<const Image> images) {
+  const std::lock_guard lock(mutex_);
+  for (const Image &image : images) kernels_.emplace(image.kernel_key, image);
+}
+
+std::optional<Image> InFlight::find_kernel(const Digest &key) {
+  const std::lock_guard lock(mutex_);
+  const auto at = kernels_.find(key);
+  return at == kernels_.end() ? std::nullopt : std::optional(at->second);
+}
+
+// Of two compiles that made the same kernel at once the first to write it takes it off: it is on disk then.
+void InFlight::kernels_written(std::span<const Image> images) {
+  const std::lock_guard lock(mutex_);
+  for (const Image &image : images) kernels_.erase(image.kernel_key);
+}
+
 void InFlight::in_forked_child() {
+  kernels_.clear();
   entries_.clear();                      // their makers, and who writes what they made, are not here
   new (&wake_) std::condition_variable;  // whoever waits on the old one is not here: its destructor would wait for it
   mutex_.unlock();

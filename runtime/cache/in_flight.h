@@ -1,5 +1,5 @@
-// Artifacts that compiles with one Cache are making, or that wait to be written: a compile of the same key takes what
-// comes of it instead of making it again. Others, in this process or not, find a record once it is on disk.
+// Artifacts that compiles with one Cache are making, and what waits to be written: artifacts, kernels. A compile of the
+// same key takes it instead of making it again. Others, in this process or not, find a record once it is on disk.
 // Threads: all methods from any thread; no lock is held while `ask` runs.
 #pragma once
 #include <condition_variable>
@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 
 #include "jit/base/process.h"
 #include "jit/base/status.h"
@@ -57,10 +59,16 @@ class InFlight {
   // A record of the key can be read, or never will be.
   void written(const Digest &key);
 
+  // Images that are to be written; whoever asks for one of their keys gets it, until they are.
+  void add_kernels(std::span<const Image> images);
+  std::optional<Image> find_kernel(const Digest &key);
+  void kernels_written(std::span<const Image> images);
+
  private:
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::map<Digest, std::shared_ptr<Entry>> entries_;
+  std::map<Digest, Image> kernels_;
 
   void in_forked_child();
   const AtFork at_fork_{{.before = [this] { mutex_.lock(); },

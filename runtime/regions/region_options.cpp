@@ -39,14 +39,15 @@ bool is_backward(const Node &node) { return node.annotations.contains("kiln.phas
 
 // "region.NAME.OPTION", "region.NAME.PHASE.OPTION": a name has no dots.
 struct Parsed {
-  std::string_view region, option;
+  std::string_view region, option, phase = {};
 };
 Parsed parse(std::string_view name) {
   name.remove_prefix(of_regions.size());
   const std::string_view region = name.substr(0, name.find('.'));
   name.remove_prefix(std::min(name.size(), region.size() + 1));
   for (const std::string_view phase : phases)
-    if (name.starts_with(phase) && name.substr(phase.size()).starts_with('.')) name.remove_prefix(phase.size() + 1);
+    if (name.starts_with(phase) && name.substr(phase.size()).starts_with('.'))
+      return {region, name.substr(phase.size() + 1), phase};
   return {region, name};
 }
 
@@ -73,6 +74,8 @@ std::vector<std::string> differences(const RegionOptions &options, const RegionO
 }
 
 bool is_of_regions(std::string_view option) { return std::ranges::find(rows, option, &Row::name) != rows.end(); }
+
+std::string_view phase_named_by(std::string_view option) { return parse(option).phase; }
 
 Status check_region_option(std::string_view name, const AttrValue &value) {
   const Parsed parsed = parse(name);

@@ -31,6 +31,8 @@ using NamedRegionOptions = std::map<std::string, AttrValue, std::less<>>;
 inline bool names_a_region(std::string_view option) { return option.starts_with("region."); }
 // Whether the option of a compile is one that regions have, too.
 bool is_of_regions(std::string_view option);
+// The PHASE that the option of a region names; "": none.
+std::string_view phase_named_by(std::string_view option);
 // "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
 // take the value.
 Status check_region_option(std::string_view name, const AttrValue &value);

@@ -62,6 +62,22 @@ TEST_F(InFlight, ASecondCompileRightAfterTheFirstHits) {
   }
 }
 
+TEST_F(InFlight, AKernelThatWaitsToBeWrittenIsNotMadeAgainForAnotherGraph) {
+  for (int factor = 1; factor <= 50; factor++) {
+    std::string text = host::scaled(factor);
+    const host::Graph scaled = host::parse(context.get(), text);
+    const std::string_view op = R"("op": "mul",)";
+    text.insert(text.find(op), R"("annotations": {"of": {"text": "another"}}, )");
+    const host::Graph other = host::parse(context.get(), text);
+    EXPECT_EQ(host::i64(host::compile(context.get(), scaled.get()).report, "kernels_compiled"), 1);
+    const host::Compiled second = host::compile(context.get(), other.get());
+    ASSERT_EQ(host::text(second.report, "lookup"), "MISS");
+    ASSERT_EQ(host::i64(second.report, "kernels_compiled"), 0) << factor;
+    EXPECT_EQ(host::i64(second.report, "kernels_from_cache"), 1);
+    if (factor == 50) host::expect_scaled(second.executable.get(), factor);
+  }
+}
+
 TEST_F(InFlight, OfTwoThreadsOneCompilesAndTheOtherHits) {
   host::TestPass pass([&](kiln_pass_call *call) {
     runs = true;
@@ -112,6 +128,7 @@ TEST_F(InFlight, WhoWaitsCanBeCancelled) {
   add(pass);
   EXPECT_EQ(compile().error, host::Error());
   EXPECT_EQ(second.error.code, KILN_CANCELLED) << second.error;
+  EXPECT_EQ(second.error.reason, "in flight");
   context = nullptr;
 }
 

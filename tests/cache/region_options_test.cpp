@@ -88,6 +88,12 @@ TEST_F(RegionOptionsTest, ARegionThatThereIsNotIsAnErrorThatNamesThoseThereAre) 
   EXPECT_EQ(
       regions(chain(), all),
       "option 'region.r.fuse': under mode 'all' there are no regions; expected mode 'marked' or 'except_fallback'");
+  CompileOptions forward_whole = options({{"region.r.forward.fuse", false}});
+  forward_whole.mode_forward = Mode::all;
+  EXPECT_EQ(
+      regions(chain(), forward_whole),
+      "option 'region.r.forward.fuse': under mode 'all' there are no regions of that phase; expected mode 'marked' "
+      "or 'except_fallback'");
 }
 
 TEST_F(RegionOptionsTest, AreInTheKey) {
