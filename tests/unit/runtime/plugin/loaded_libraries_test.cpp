@@ -24,7 +24,11 @@ class LoadedLibrary : public testing::TestWithParam<Change> {
   Result<DynamicLibrary> open() {
     KILN_ASSIGN(FileDescriptor file, open_file(path_));
     KILN_ASSIGN(const Bytes bytes, read_file(file, path_));
-    return libraries_.open(path_, std::move(file), bytes, digest_of(bytes));
+    return open(std::move(file), bytes);
+  }
+  Result<DynamicLibrary> open(FileDescriptor file, const Bytes &bytes) {
+    KILN_ASSIGN(LoadedLibraries::Open opened, libraries_.open(path_, std::move(file), bytes, digest_of(bytes)));
+    return opened.library;
   }
   LoadedLibraries libraries_;
   const test::TemporaryFolder folder_;
@@ -37,7 +41,7 @@ TEST_P(LoadedLibrary, IsWhatWasReadWhereTheFileHasChangedSince) {
   Result<FileDescriptor> file = open_file(path_);
   ASSERT_TRUE(file.ok());
   GetParam().put(path_, after_);
-  const Result<DynamicLibrary> library = libraries_.open(path_, std::move(*file), before_, digest_of(before_));
+  const Result<DynamicLibrary> library = open(std::move(*file), before_);
   ASSERT_TRUE(library.ok()) << library.status().message();
   EXPECT_EQ(marks_of(*library), "00");
 }
