@@ -61,7 +61,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   KILN_ASSIGN(const Cuts cuts, cuts_of(work));
   // Sizes that a run tells have names in the whole graph, in which each call's get their own.
   const auto stays = [&](const Node &call) {
-    const Graph &graph = *call.attrs.find("graph")->second.graph();
+    const Graph &graph = called_graph(call);
     return !cuts.any_in(graph) && !resolves_sizes(graph);
   };
   KILN_ASSIGN(const GraphPtr without, without_views(whole));

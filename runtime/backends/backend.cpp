@@ -56,9 +56,11 @@ std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
   if (!backend_.refuses || !node.op) return {};
   if (runs_itself(node)) return "a function of its own runs it";
   if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
-  for (const auto &[attr, nested] : nested_graphs(node))
+  for (const auto &[attr, nested] : nested_graphs(node)) {
+    if (is_call(node) && attr != called_attr(node)) continue;
     if (const auto &why = first_in(*nested, is_call(node) ? handed_down(node.annotations) : ""))
       return str_cat("in its ", attr, ", ", *why);
+  }
   return {};
 }
 

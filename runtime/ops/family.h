@@ -71,6 +71,7 @@ std::span<const Op> detection_ops();
 std::span<const Op> determinant_ops();
 std::span<const Op> grouped_matmul_ops();
 std::span<const Op> nested_ops();
+std::span<const Op> custom_function_ops();
 std::span<const Op> scan_ops();
 std::span<const Op> associative_scan_ops();
 std::span<const Op> recurrent_ops();

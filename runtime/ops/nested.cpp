@@ -310,7 +310,9 @@ std::optional<uint32_t> operand_given(const Node &node, std::string_view attr, u
   } else if (op == "attention") {
     const uint32_t made = ops::made_inputs(attr);
     return input < made ? std::nullopt : std::optional(input - made + ops::first_captured);
-  } else if (op != "call" && op != "cond") {
+  } else if (op == "custom_function" && attr == "backward_graph") {
+    return std::nullopt;
+  } else if (!is_call(node) && op != "cond") {
     return std::nullopt;
   }
   if (input < changing) return std::nullopt;
@@ -330,7 +332,7 @@ namespace {
 bool resolves(const Graph &graph, std::set<const Graph *> &seen) {
   if (!seen.insert(&graph).second) return false;
   return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
-    return !node.symbols.empty() || (is_call(node) && resolves(*node.attrs.find("graph")->second.graph(), seen));
+    return !node.symbols.empty() || (is_call(node) && resolves(called_graph(node), seen));
   });
 }
 

@@ -76,6 +76,7 @@ std::vector<Table> tables() {
           {"signal", ops::fourier_ops()},
           {"detection", ops::detection_ops()},
           {"control", ops::nested_ops()},
+          {"control", ops::custom_function_ops()},
           {"control", ops::scan_ops()},
           {"control", ops::associative_scan_ops()},
           {"control", ops::resolving_ops()}};

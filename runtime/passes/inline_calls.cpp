@@ -19,7 +19,7 @@ uint64_t nodes_of_calls(const Graph &graph, std::map<const Graph *, uint64_t> &k
   uint64_t count = 0;
   for (const Node &node : graph.nodes()) {
     if (!is_call(node)) continue;
-    const Graph &body = *node.attrs.find("graph")->second.graph();
+    const Graph &body = called_graph(node);
     count = std::min(count + body.nodes().size() + nodes_of_calls(body, known), far_too_many);
   }
   return known[&graph] = count;
@@ -54,7 +54,7 @@ class Inliner {
   // Adds the nodes that `call` stands for; `inputs` are its operands, one for each input of its graph (inference saw to
   // that; a nested graph has no parameters). Returns its results.
   Result<std::vector<ValueId>> splice(const Node &call, std::span<const ValueId> inputs, const std::string &name) {
-    const Graph &body = *call.attrs.find("graph")->second.graph();
+    const Graph &body = called_graph(call);
     std::map<ValueId, ValueId> values;
     Symbols symbols;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -69,7 +69,7 @@ class Inliner {
     KILN_TRY(edit_.pop_scope());
 
     std::vector<ValueId> results;
-    for (const GraphOutput &output : body.outputs()) results.push_back(values.at(output.value));
+    for (size_t i = 0; i < call.results.size(); ++i) results.push_back(values.at(body.outputs()[i].value));
     return results;
   }
 

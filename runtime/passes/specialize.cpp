@@ -83,7 +83,7 @@ class Specializer {
       AttrMap attrs = node.attrs;
       for (auto &[name, value] : attrs) {
         if (value.kind() == AttrKind::dim) KILN_TRY(specialize_dims(value, node, name, sizes));
-        if (value.kind() == AttrKind::graph && (is_call(node) || is_control(node)))
+        if (value.kind() == AttrKind::graph && (is_control(node) || (is_call(node) && name == called_attr(node))))
           KILN_TRY(specialize_attr(value, graph, node, sizes));
       }
       Result<uint32_t> id = edit.add(node.op, operands, std::move(attrs), node.name, node.annotations);

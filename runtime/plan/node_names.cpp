@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 // The graph of `node` that `rest`, what follows the node's name and a dot, speaks of, with its number; what of `rest`
-// is left is the name of a node in it. What may have several graphs says by attribute which one: "then_graph.y".
+// is left is the name of a node in it. But for the graph of a call it says by attribute which one: "then_graph.y".
 struct Inner {
   const Graph *graph;
   uint32_t number;
@@ -17,9 +17,9 @@ struct Inner {
 };
 std::optional<Inner> inner_of(const Node &node, std::string_view rest) {
   const auto graphs = nested_graphs(node);
-  if (is_call(node)) return Inner{graphs[0].second.get(), 0, rest};
   for (uint32_t i = 0; i < graphs.size(); ++i) {
     const std::string_view attr = graphs[i].first;
+    if (is_call(node) && attr == called_attr(node)) return Inner{graphs[i].second.get(), i, rest};
     if (rest.starts_with(attr) && rest.substr(attr.size()).starts_with("."))
       return Inner{graphs[i].second.get(), i, rest.substr(attr.size() + 1)};
   }
@@ -65,7 +65,7 @@ Named node_at(const Graph &keyed, std::span<const uint32_t> path) {
     const auto graphs = nested_graphs(node);
     if (path[i + 1] >= graphs.size()) return {};
     const auto &[attr, inner] = graphs[path[i + 1]];
-    str_append(name, is_call(node) ? "." : str_cat(".", attr, "."));
+    str_append(name, is_call(node) && attr == called_attr(node) ? "." : str_cat(".", attr, "."));
     graph = inner.get();
   }
   return {};

@@ -16,7 +16,7 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   LoweredGraph out{.given = graph, .options = options.region};
   // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
   const auto is_part = [&](const Node &call) {
-    const Graph &called = *call.attrs.find("graph")->second.graph();
+    const Graph &called = called_graph(call);
     return region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) &&
            refusals.takes_called(called, call.annotations);
   };

@@ -14,7 +14,7 @@ bool any_in(const Graph &graph, const Cuts &cuts, std::set<const Graph *> &seen)
   if (!seen.insert(&graph).second) return false;
   return std::ranges::any_of(graph.nodes(), [&](const Node &node) {
     if (node.kind != Node::Kind::op) return false;
-    return cuts.has(node) || (is_call(node) && any_in(*node.attrs.find("graph")->second.graph(), cuts, seen));
+    return cuts.has(node) || (is_call(node) && any_in(called_graph(node), cuts, seen));
   });
 }
 

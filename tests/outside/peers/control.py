@@ -10,6 +10,11 @@ def call(c):
     return c.run(c.graph, c.x)
 
 
+@peer("custom_function", "the peers of the nodes of forward_graph")
+def custom_function(c):
+    return c.run(c.forward_graph, c.x)[:c.results]
+
+
 @peer("cond", "the peers of the graphs' nodes")
 def cond(c):
     return c.run(c.then_graph if c.x[0] else c.else_graph, c.x[1:])
