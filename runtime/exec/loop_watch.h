@@ -1,8 +1,11 @@
-// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it.
+// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it. The host is asked on
+// its own threads alone: what a loop tells on another thread waits for one that waits for the run.
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,10 +23,28 @@ class LoopWatch {
   explicit LoopWatch(AskHost ask) : ask_(std::move(ask)) {}
 
   const AskHost &ask() const { return ask_; }
-  void begin_run() {
+  void begin_run(bool on_callers_thread = true) {
     looked_ = asked_ = {};
     unlooked_ = 1;
     stopped_ = false;
+    is_here_ = on_callers_thread;
+    if (on_callers_thread) return;
+    const std::lock_guard lock(mutex_);
+    told_.clear();
+    ends_ = false;
+  }
+  // By a thread of the host's that waits for a run on another one: asks about what that has told since.
+  void pass_on() noexcept {
+    try {
+      std::unique_lock lock(mutex_);
+      const std::string loop = std::exchange(told_, std::string());
+      const int64_t turns = told_turns_;
+      lock.unlock();
+      if (loop.empty() || !ask_ || !ask_(loop, turns)) return;
+      lock.lock();
+      ends_ = true;
+    } catch (const std::exception &) {  // no memory: it is told the next time
+    }
   }
   // What a step reports and nothing comes after, unlike what kernels report and the run goes on.
   Status stop(Status status) {
@@ -46,14 +67,28 @@ class LoopWatch {
     asked_ = now;
     if (!ask_) return {};
     const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
-    if (!ask_(loop, turns)) return {};
+    if (is_here_ ? !ask_(loop, turns) : !tell(loop, turns)) return {};
     return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
+  }
+
+  // To who waits. True: the host has answered that the run is to end.
+  bool tell(const std::string &loop, int64_t turns) {
+    const std::lock_guard lock(mutex_);
+    told_ = loop;
+    told_turns_ = turns;
+    return ends_;
   }
 
   const AskHost ask_;
   Clock::time_point looked_, asked_;  // when; at first a run has done neither
   bool stopped_ = false;
   int unlooked_ = 1;  // turns until the clock is looked at
+  bool is_here_ = true;
+
+  std::mutex mutex_;  // of what follows
+  std::string told_;  // the loop; empty: nothing since it was passed on
+  int64_t told_turns_ = 0;
+  bool ends_ = false;
 };
 
 }  // namespace kiln
