@@ -70,7 +70,7 @@ inline Status compile_together(std::span<const Case> cases, Cache &cache, bool f
   for (size_t i = 0; i < outputs.size(); ++i) {
     images.push_back(std::move(outputs[i].image));
     images.back().kernel_key =
-        kernel_key(kernels[i], options.backend, Target::device(options.arch), build_id());
+        kernel_key(kernels[i], options.backend, Target::device(options.arch), build_id(), images.back().compiler);
   }
   return cache.publish_kernels(images);
 }
