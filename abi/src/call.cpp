@@ -113,6 +113,24 @@ kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensor
   });
 }
 
+kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type, const kiln_source *source) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(type, "type"));
+    KILN_ASSIGN(const kiln_source in, check.request(source, "source"));
+    if (in.reserved0) return check.fail("source->reserved0 is not 0");
+    KILN_ASSIGN(const std::string path, check.path(in.path, in.path_size, "source->path"));
+    if (type->data || type->byte_offset) return check.fail("type->data is not NULL, or its byte_offset is not 0");
+    DLTensor there = *type;
+    there.data = call;  // any: what the file has is not known yet
+    KILN_ASSIGN(ArrayRef array, read_array(there, "type"));
+    if (!array.place.is_host())
+      return check.fail("type is on ", text_of(array.place), ", expected ", text_of(ArrayPlace()));
+    array.data = nullptr;
+    return call->call->bind_source(slot, array, path, in.offset);
+  });
+}
+
 kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                           const kiln_run_options *options) {
   return entry(__func__, [&](const Checks &check) -> Status {

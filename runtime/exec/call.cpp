@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <optional>
 
+#include "jit/base/file.h"
 #include "runtime/exec/call_state.h"
 
 namespace kiln {
@@ -118,6 +120,46 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   s.current[slot] = s.bindings[slot].array();
   s.list_open_slot(slot);
   return {};
+}
+
+namespace {
+
+// Of an array: how many it spans, and how many of them lie below its first element. None: that overflows.
+std::optional<std::pair<uint64_t, uint64_t>> bytes_of(const ArrayRef &type) {
+  const std::span<const int64_t> dims(type.shape, type.rank);
+  const std::optional<uint64_t> dense = dense_bytes(type.dtype, dims);
+  if (!dense) return std::nullopt;
+  if (!type.strides || *dense == 0) return std::pair(*dense, uint64_t{0});
+  const std::optional<ArraySpan> span = span_of(dims, {type.strides, type.rank});
+  uint64_t bytes = 0;
+  if (!span || __builtin_mul_overflow(static_cast<uint64_t>(span->elements), size_of(type.dtype), &bytes))
+    return std::nullopt;
+  return std::pair(bytes, static_cast<uint64_t>(span->below) * size_of(type.dtype));
+}
+
+}  // namespace
+
+Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset) {
+  const Signature &signature = state_->now->signature;
+  if (slot < signature.count() && !signature.parameters().contains(slot))
+    return invalid(signature.describe(slot), ": a source is for parameters");
+  if (slot >= signature.count()) return bind(slot, type, nullptr);  // which tells it
+  const std::string name = signature.describe(slot);
+  const std::optional<std::pair<uint64_t, uint64_t>> extent = bytes_of(type);
+  if (!extent) return error(Code::type_mismatch, name, ": its size overflows");
+  const auto [bytes, below] = *extent;
+  const uint32_t element = size_of(type.dtype);
+  if (offset % element != 0)
+    return invalid(name, ": source->offset is ", offset, ", expected a multiple of its element's ", element, " bytes");
+  if (below > offset)
+    return invalid(name, ": source->offset is ", offset, ", and its strides reach ", below, " bytes below that");
+  Result<MappedFile> mapped = MappedFile::open(path, offset - below, bytes);
+  if (!mapped.ok()) return mapped.take_status().with_prefix(name + ": ");
+  const auto keep = std::make_shared<MappedFile>(std::move(mapped).value());
+  static const uint64_t no_elements = 0;  // an address for arrays that need none
+  type.data = bytes ? const_cast<uint8_t *>(keep->bytes().data()) + below
+                    : reinterpret_cast<uint8_t *>(const_cast<uint64_t *>(&no_elements));
+  return bind(slot, type, keep);
 }
 
 Status Call::Use::status() const {

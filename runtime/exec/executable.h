@@ -104,6 +104,8 @@ class Call {
   // again makes the next run prepare again. An array with data null unbinds. Dtype and rank are checked here, the rest
   // by run.
   Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep);
+  // A parameter to a part of a file. `type`: its data is null. Errors: io; as bind.
+  Status bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset);
   // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
   // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);

@@ -295,6 +295,12 @@ KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, 
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
+/* Binds a parameter to a part of a file, which Kiln maps for as long as something uses it. `type` has its dtype, shape
+ * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
+ * until then; it may be renamed or unlinked. KILN_IO: it cannot be opened or mapped, or ends before the parameter does
+ * (with offset and sizes). */
+KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
+                                              const kiln_source *source);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
  * An output that is NULL, or left out at the end, is allocated by Kiln, in the host's memory, and stays with the call
  * until the next run or kiln_call_take. `options` may be NULL; of a run that they have return early, see

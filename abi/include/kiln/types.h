@@ -207,6 +207,15 @@ typedef struct kiln_run_options {
   uint64_t stream;
 } kiln_run_options;
 
+/* Where the elements of a parameter lie in a file. */
+typedef struct kiln_source {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  const char *path; /* of a regular file */
+  uint64_t path_size;
+  uint64_t offset; /* in bytes, of element 0, 0, ...; a multiple of the element's size */
+} kiln_source;
+
 /* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
  * unregistered. It does not run when registering failed: the caller still owns `user` then. */
 typedef void (*kiln_destroy_fn)(void *user);
