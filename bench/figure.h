@@ -56,6 +56,12 @@ class Program {
   void run(std::span<const DLTensor *const> args = {}) {
     cli::check(kiln_call_run(call_.get(), args.data(), args.size(), nullptr));
   }
+  // The same in flight, then waited for.
+  void run_and_wait() {
+    constexpr kiln_run_options async{.struct_size = sizeof async, .flags = KILN_RUN_ASYNC, .stream = 0};
+    cli::check(kiln_call_run(call_.get(), nullptr, 0, &async));
+    cli::check(kiln_call_wait(call_.get()));
+  }
 
   std::string ran() const { return cli::report_of(kiln_call_report, call_.get()).text("entry"); }  // in the last run
   const cli::Report &compile_report() const { return report_; }

@@ -109,6 +109,13 @@ Result<const kiln_device_table *> CodegenModule::device_table() {
   return error(Code::unimplemented, path_, " runs nothing on a device");
 }
 
+Result<std::string> CodegenModule::compiler() {
+  KILN_ASSIGN(const kiln_codegen_table *table, open());
+  char name[64] = "";
+  if (table->compiler) (void)table->compiler(name, sizeof name);
+  return std::string(name);
+}
+
 bool CodegenModule::in_memory() const { return DynamicLibrary::find(path_).has_value(); }
 
 }  // namespace kiln

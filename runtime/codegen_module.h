@@ -37,6 +37,10 @@ class CodegenModule {
   // Of a module that runs what it compiles. It lives as long as the process.
   Result<const kiln_device_table *> device_table();
 
+  // What compiles kernels outside of Kiln's own build: "NVRTC 13.0". Empty: nothing does, or it cannot be opened, which
+  // compile() tells. Errors: as compile's of the module.
+  Result<std::string> compiler();
+
   // Whether it is in this process's memory, opened by this object or by another.
   bool in_memory() const;
 

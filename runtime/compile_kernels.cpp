@@ -16,8 +16,15 @@ void for_each_launch(const LoweredGraphs &graphs, Visit visit) {
       for (const kernel::Launch &launch : region.fused.launches) visit(launch, region.lowered.program);
 }
 
+// Part of the kernels' keys: one artifact holds the code of one compiler. Where that is not there, compiling tells it.
+Result<std::string> outside_compiler(const Work &work) {
+  if (!work.options.code || !work.backend().compiles_outside) return std::string();
+  return work.env.modules->of(work.backend()).compiler();
+}
+
 // The distinct kernels, and which one each launch runs. Their images get their keys, and no code yet.
-Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Target &target) {
+Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Target &target,
+                         std::string_view compiler) {
   Kernels kernels;
   std::map<Digest, uint32_t> by_key;  // regions are fused apart: equal kernels of two are two objects
   std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
@@ -25,7 +32,7 @@ Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Ta
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
       Bytes bytes = kernel::serialize(*launch.kernel);
-      const Digest key = kernel_key(bytes, work.options.backend, target, build_id());
+      const Digest key = kernel_key(bytes, work.options.backend, target, build_id(), compiler);
       const auto [known, is_distinct] = by_key.try_emplace(key, number->second);
       number->second = known->second;
       if (is_distinct) {
@@ -102,7 +109,8 @@ void share_equal_code(std::vector<Image> &images) {
 
 Result<Kernels> compile_kernels(Work &work, const LoweredGraphs &graphs, const Target &target) {
   KILN_TRY(work.phases.begin("kernels"));
-  Kernels kernels = distinct_kernels(work, graphs, target);
+  KILN_ASSIGN(const std::string compiler, outside_compiler(work));
+  Kernels kernels = distinct_kernels(work, graphs, target, compiler);
   if (!work.options.code) return kernels;
   find_kernels(work, kernels);
   if (Status status = compile_fresh(work, target, kernels); !status.ok())

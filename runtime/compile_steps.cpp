@@ -21,8 +21,9 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   work.report.device_kernels = device_kernels(*artifact);
   work.report.made = artifact->report_json;
   const BackendInfo &backend = work.backend();
-  return Executable::load(std::move(artifact), work.env.ops, work.env.pool, build_id(),
-                          [modules = work.env.modules, &backend] { return modules->device(backend); });
+  return Executable::load(
+      std::move(artifact), work.env.ops, work.env.pool, build_id(),
+      [modules = work.env.modules, &backend](uint32_t index) { return modules->device(backend, index); });
 }
 
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
@@ -92,7 +93,7 @@ Result<Target> choose_target(const Work &work) {
   KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
   if (!target.on_device() || !target.arch.empty()) return target;
   if (!work.options.code) return Target::device("native");  // whichever that is
-  Result<std::shared_ptr<Device>> device = work.env.modules->device(*backend);
+  Result<std::shared_ptr<Device>> device = work.env.modules->device(*backend, 0);
   if (!device.ok()) return device.take_status().with_prefix(str_cat("arch 'native' of backend ", backend->name, ": "));
   return Target::device((*device)->arch());
 }

@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "abi/src/convert.h"
+#include "abi/src/options.h"
 #include "jit/base/json_writer.h"
 
 namespace kiln::abi {
@@ -17,16 +18,33 @@ struct TakenTensor {
 
 void delete_taken(DLManagedTensorVersioned *tensor) { delete static_cast<TakenTensor *>(tensor->manager_ctx); }
 
-Status check_run_options(const Checks &check, const kiln_run_options *options) {
-  if (!options) return {};
+Result<RunRequest> read_run_options(const Checks &check, const kiln_run_options *options) {
+  if (!options) return RunRequest();
   KILN_ASSIGN(const kiln_run_options in, check.request(options, "options"));
-  if (in.flags) return check.fail("options->flags has unknown bits: ", in.flags);
-  if (in.stream) return check.fail("options->stream is not 0: no backend takes a stream");
-  return {};
+  if (in.flags & ~KILN_RUN_ASYNC) return check.fail("options->flags has unknown bits: ", in.flags);
+  return RunRequest{.async = (in.flags & KILN_RUN_ASYNC) != 0, .stream = in.stream};
 }
+
+DLDevice dlpack_device(const ArrayPlace &place) { return {static_cast<DLDeviceType>(place.device_type), place.index}; }
 
 kiln_call *make_call(const std::shared_ptr<Context> &context, std::unique_ptr<Call> call) {
   return new kiln_call{.magic = {}, .live = {context, &LiveCounts::calls}, .call = std::move(call), .args = {}};
+}
+
+kiln_error *open_call(const char *function, kiln_executable *executable, const kiln_options *options, kiln_call **out) {
+  return deep_entry(function, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(executable, "executable"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(check.pointer(out, "out"));
+    KILN_ASSIGN(const AttrMap given, check_options("call", {{"device", int64_t{0}}}, values_of(options)));
+    uint32_t device = 0;
+    if (Status status = from_attr(given.find("device")->second, device); !status.ok())
+      return std::move(status).with_prefix("option 'device' ");
+    const std::shared_ptr<Context> &context = executable->live.context();
+    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, context->tell_of_runs(), device));
+    *out = make_call(context, std::move(call));
+    return {};
+  });
 }
 
 }  // namespace
@@ -36,14 +54,11 @@ using namespace kiln;
 using namespace kiln::abi;
 
 kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out) {
-  return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(executable, "executable"));
-    KILN_TRY(check.pointer(out, "out"));
-    const std::shared_ptr<Context> &context = executable->live.context();
-    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, context->tell_of_runs()));
-    *out = make_call(context, std::move(call));
-    return {};
-  });
+  return open_call(__func__, executable, nullptr, out);
+}
+
+kiln_error *kiln_call_open(kiln_executable *executable, const kiln_options *options, kiln_call **out) {
+  return open_call(__func__, executable, options, out);
 }
 
 kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out) {
@@ -97,12 +112,30 @@ kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensor
   });
 }
 
+kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type, const kiln_source *source) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(type, "type"));
+    KILN_ASSIGN(const kiln_source in, check.request(source, "source"));
+    if (in.reserved0) return check.fail("source->reserved0 is not 0");
+    KILN_ASSIGN(const std::string path, check.path(in.path, in.path_size, "source->path"));
+    if (type->data || type->byte_offset) return check.fail("type->data is not NULL, or its byte_offset is not 0");
+    DLTensor there = *type;
+    there.data = call;  // any: what the file has is not known yet
+    KILN_ASSIGN(ArrayRef array, read_array(there, "type"));
+    if (!array.place.is_host())
+      return check.fail("type is on ", text_of(array.place), ", expected ", text_of(ArrayPlace()));
+    array.data = nullptr;
+    return call->call->bind_source(slot, array, path, in.offset);
+  });
+}
+
 kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                           const kiln_run_options *options) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     KILN_ASSIGN(const std::span<const DLTensor *const> given, check.array(args, count, "args"));
-    KILN_TRY(check_run_options(check, options));
+    KILN_ASSIGN(const RunRequest how, read_run_options(check, options));
     const Call::Use use(*call->call);
     if (!use.held()) return use.status();
     call->args.clear();
@@ -116,7 +149,7 @@ kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t
         return array.take_status().with_prefix(str_cat(call->call->describe_argument(call->args.size()), ": "));
       call->args.push_back(*array);
     }
-    return call->call->run(use, call->args);
+    return call->call->run(use, call->args, how);
   });
 }
 
@@ -124,8 +157,25 @@ kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t coun
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     KILN_ASSIGN(const std::span<void *const> given, check.array(data, count, "data"));
-    KILN_TRY(check_run_options(check, options));
-    return call->call->run_data(given);
+    KILN_ASSIGN(const RunRequest how, read_run_options(check, options));
+    return call->call->run_data(given, how);
+  });
+}
+
+kiln_error *kiln_call_wait(kiln_call *call) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    return call->call->wait();
+  });
+}
+
+kiln_error *kiln_call_poll(kiln_call *call, uint32_t *out_done) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_TRY(check.pointer(out_done, "out_done"));
+    KILN_ASSIGN(const bool done, call->call->poll());
+    *out_done = done;
+    return {};
   });
 }
 
@@ -147,7 +197,7 @@ kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, const DLTenso
     DLTensor &tensor = call->outputs[slot];
     tensor = {};
     tensor.data = array.data;
-    tensor.device = {kDLCPU, 0};
+    tensor.device = dlpack_device(array.place);
     tensor.ndim = static_cast<int32_t>(array.rank);
     tensor.dtype = dlpack_type(array.dtype);
     tensor.shape = const_cast<int64_t *>(array.shape);  // the struct is for reading alone
@@ -171,7 +221,7 @@ kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersio
     made->managed.deleter = delete_taken;
     DLTensor &tensor = made->managed.dl_tensor;
     tensor.data = taken.data;
-    tensor.device = {kDLCPU, 0};
+    tensor.device = dlpack_device(taken.place);
     tensor.ndim = static_cast<int32_t>(made->shape.size());
     tensor.dtype = dlpack_type(taken.dtype);
     tensor.shape = made->shape.data();
@@ -185,6 +235,7 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(call, "call"));
     KILN_TRY(check.pointer(out, "out"));
+    KILN_TRY(call->call->check_landed());
     JsonWriter json;
     json.begin_object().member("memory_bytes", call->call->arena_bytes());
     json.member("entry", call->call->ran()).end_object();
@@ -194,5 +245,11 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
 }
 
 void kiln_call_destroy(kiln_call *call) {
-  if (call && call->magic.ok()) delete call;
+  if (!call || !call->magic.ok()) return;
+  answer(0, [&] {
+    const DefaultFloats floats;
+    (void)call->call->wait();
+    return 0;
+  });
+  delete call;
 }

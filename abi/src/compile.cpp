@@ -56,7 +56,9 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
               Executable::load(artifact, context->ops(), context->pool(), build_id(),
-                               [modules = context->modules(), backend] { return modules->device(*backend); }));
+                               [modules = context->modules(), backend](uint32_t index) {
+                                 return modules->device(*backend, index);
+                               }));
   return make_executable(context, std::move(loaded));
 }
 

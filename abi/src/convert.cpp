@@ -171,9 +171,6 @@ Result<std::pair<TensorType, OutputLayout>> read_output_type(const Checks &check
 }
 
 Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name) {
-  if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
-    return error(Code::no_device, name, ": its device type is ", static_cast<int32_t>(tensor.device.device_type),
-                 "; the CPU's is ", static_cast<int32_t>(kDLCPU));
   if (tensor.ndim < 0 || tensor.ndim > max_rank) return invalid(name, ": ndim is ", tensor.ndim);
   if (tensor.ndim && !tensor.shape) return invalid(name, ": shape is NULL, ndim is ", tensor.ndim);
   const std::optional<DType> dtype = dtype_from_dlpack(tensor.dtype.code, tensor.dtype.bits);
@@ -196,11 +193,16 @@ Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name) {
   array.rank = static_cast<uint32_t>(tensor.ndim);
   array.shape = tensor.shape;
   array.strides = tensor.strides;
+  // What is pinned for a GPU is the host's memory all the same; the CPU has no index that matters.
+  if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
+    array.place = {static_cast<int32_t>(tensor.device.device_type), tensor.device.device_id};
   return array;
 }
 
 Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name) {
   KILN_ASSIGN(const ArrayRef array, read_array(tensor, name));
+  if (!array.place.is_host())
+    return error(Code::no_device, name, " is on ", text_of(array.place), ", expected ", text_of(ArrayPlace()));
   TensorData data;
   data.dtype = array.dtype;
   data.shape.assign(array.shape, array.shape + array.rank);

@@ -35,10 +35,10 @@ Result<TensorType> read_type(const Checks &check, Context &context, const kiln_t
 Result<std::pair<TensorType, OutputLayout>> read_output_type(const Checks &check, Context &context,
                                                              const kiln_type *type);
 
-// A tensor on the CPU as an array that calls take, with an address even where it has no elements; borrows data, shape
-// and strides. The error starts with `name`.
+// A tensor as an array that calls take, wherever its memory is, with an address even where it has no elements; borrows
+// data, shape and strides. The error starts with `name`.
 Result<ArrayRef> read_array(const DLTensor &tensor, std::string_view name);
-// A copy, dense and row-major.
+// A copy, dense and row-major, of a tensor in the host's memory.
 Result<TensorData> copy_tensor(const DLTensor &tensor, std::string_view name);
 DLDataType dlpack_type(DType dtype);
 

@@ -131,7 +131,7 @@ std::string identity_of(const RegisteredOp &op, const kiln_op_def &def, const Pl
 }
 
 Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
-  if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM))
+  if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM | KILN_OP_ANY_THREAD))
     return check.fail("op->flags has unknown bits: ", def.flags);
   if (def.flags & KILN_OP_UUID_SUFFICES && !def.uuid)
     return check.fail("op->flags: KILN_OP_UUID_SUFFICES has no effect without op->uuid");
@@ -141,6 +141,8 @@ Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
     return check.fail("op->uuid is given, and there is no file to hash: set KILN_OP_UUID_SUFFICES, or give no UUID");
   KILN_TRY(check.pointer(reinterpret_cast<const void *>(def.infer), "op->infer"));
   if (!def.run && !def.decompose) return check.fail("op->run and op->decompose are NULL; one of them is needed");
+  if (def.flags & KILN_OP_ANY_THREAD && !def.run)
+    return check.fail("op->flags: KILN_OP_ANY_THREAD has no effect without op->run");
   if (def.open && !def.run) return check.fail("op->open has no effect without op->run");
   if (def.close && !def.open) return check.fail("op->close has no effect without op->open");
   return {};
@@ -160,6 +162,7 @@ Result<std::unique_ptr<RegisteredOp>> make_op(const Checks &check, Context &cont
   op->has_uuid = in.uuid != nullptr;
   op->runs = in.run != nullptr;
   op->decomposes = in.decompose != nullptr;
+  op->any_thread = in.flags & KILN_OP_ANY_THREAD;
   if (in.flags & KILN_OP_RANDOM) op->flags |= op_flags::random;
   if (plugin) op->plugin = plugin->library.name;
   complete(*op);

@@ -68,6 +68,10 @@ typedef struct kiln_codegen_table {
   int32_t (*compile)(const kiln_codegen_request *request, void (*deliver)(void *user, const kiln_codegen_result *),
                      void *deliver_user);
   const struct kiln_device_table *device; /* device_table.h; null: the executor calls the kernels */
+  /* Its name and version, as results tell it ("NVRTC 13.0"), at most `capacity` bytes with the 0 at their end: what
+   * compiles the kernels outside of Kiln's own build. Opens it; 1: it cannot be opened, and *out is empty. Null: there
+   * is none. */
+  uint32_t (*compiler)(char *out, uint64_t capacity);
 } kiln_codegen_table;
 
 /* The one symbol that such a module exports. */

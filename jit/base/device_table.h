@@ -62,6 +62,13 @@ typedef struct kiln_device_table {
   /* What is given to `queue` from here on waits for what was given to `first` so far, which several queues may follow
    * at once. */
   uint32_t (*follow)(kiln_device_queue *queue, kiln_device_queue *first, kiln_device_error *error);
+  /* Of a stream of the driver's that another has made (its handle as a number; or one of the driver's numbers for the
+   * default ones): what is given to `queue` from here on waits for what the stream was given so far (enter), or what
+   * the stream is given for what the queue was (leave). Nothing waits here. */
+  uint32_t (*enter)(kiln_device_queue *queue, uint64_t stream, kiln_device_error *error);
+  uint32_t (*leave)(kiln_device_queue *queue, uint64_t stream, kiln_device_error *error);
+  /* *out: 1: all work is over. Does not wait. */
+  uint32_t (*is_over)(kiln_device_queue *queue, uint32_t *out, kiln_device_error *error);
   /* Waits for all work; *out: KILN_ERROR_* bits (kernel_args.h) that kernels have set since the last finish. */
   uint32_t (*finish)(kiln_device_queue *queue, uint32_t *out, kiln_device_error *error);
 } kiln_device_table;

@@ -104,29 +104,49 @@ Status write_file(const std::string &path, ByteSpan bytes) {
   return special ? write_into(path, bytes) : replace_file(path, bytes);
 }
 
+Status MappedFile::map(const FileDescriptor &file, const std::string &path, uint64_t offset, uint64_t size) {
+  if (size == 0) return {};  // mmap refuses a length of 0
+  const uint64_t before = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  void *begin = mmap(nullptr, before + size, PROT_READ, MAP_PRIVATE, file.get(), static_cast<off_t>(offset - before));
+  if (begin == MAP_FAILED) return failed("map", path);
+  data_ = static_cast<const uint8_t *>(begin) + before;
+  size_ = size;
+  before_ = before;
+  return {};
+}
+
 Result<MappedFile> MappedFile::open(const std::string &path) {
   KILN_ASSIGN(const FileDescriptor file, open_file(path));
   KILN_ASSIGN(const size_t size, size_of(file, path));
-  MappedFile map;
-  if (size == 0) return map;  // mmap refuses a length of 0
-  void *data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (data == MAP_FAILED) return failed("map", path);
-  map.data_ = static_cast<const uint8_t *>(data);
-  map.size_ = size;
-  return map;
+  MappedFile mapped;
+  KILN_TRY(mapped.map(file, path, 0, size));
+  return mapped;
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path, uint64_t offset, uint64_t size) {
+  KILN_ASSIGN(const FileDescriptor file, open_file(path));
+  KILN_ASSIGN(const size_t all, size_of(file, path));
+  if (offset > all || size > all - offset)
+    return error(Code::io, "'", path, "' has ", all, " bytes, and not ", size, " from byte ", offset, " on");
+  MappedFile mapped;
+  KILN_TRY(mapped.map(file, path, offset, size));
+  return mapped;
 }
 
 MappedFile::MappedFile(MappedFile &&other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      before_(std::exchange(other.before_, 0)) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(before_, other.before_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (data_) munmap(const_cast<uint8_t *>(data_), size_);
+  if (data_) munmap(const_cast<uint8_t *>(data_) - before_, before_ + size_);
 }
 
 }  // namespace kiln

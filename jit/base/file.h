@@ -1,6 +1,7 @@
 // Files: whole ones in and out, and read-only maps. Errors have code io and say what was done to which file, and why it
 // failed.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "jit/base/bytes.h"
@@ -27,11 +28,13 @@ bool is_file_at(const FileDescriptor &file, const std::string &path);
 // others.
 Status write_file(const std::string &path, ByteSpan bytes);
 
-// A regular file mapped read-only and private; an empty file has no bytes. The bytes stay valid for the object's life.
+// A regular file, or a part of one, mapped read-only and private; an empty file has no bytes. The bytes stay valid for the object's life.
 // A file that another process cuts short while it is mapped faults on access, as with every map.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string &path);
+  // A part of it. code io: the file ends before that does.
+  static Result<MappedFile> open(const std::string &path, uint64_t offset, uint64_t size);
   MappedFile() = default;
   MappedFile(MappedFile &&other) noexcept;
   MappedFile &operator=(MappedFile &&other) noexcept;
@@ -39,8 +42,11 @@ class MappedFile {
   ByteSpan bytes() const { return {data_, size_}; }
 
  private:
+  Status map(const FileDescriptor &file, const std::string &path, uint64_t offset, uint64_t size);
+
   const uint8_t *data_ = nullptr;
   size_t size_ = 0;
+  size_t before_ = 0;  // bytes of the map before data_: it begins at a page
 };
 
 }  // namespace kiln

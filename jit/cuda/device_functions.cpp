@@ -178,11 +178,37 @@ uint32_t launch(kiln_device_queue *queue, const kiln_device_launch *launch, kiln
   });
 }
 
+// What `later` is given from here on waits for what `first` was given so far.
+Status order(const Driver &driver, StreamHandle first, StreamHandle later) {
+  KILN_ASSIGN(const Event event, Event::create(driver));
+  KILN_TRY(event.record(first));
+  return event.hold_back(later);
+}
+
 uint32_t follow(kiln_device_queue *queue, kiln_device_queue *first, kiln_device_error *error) {
+  return inside(*queue->context, error,
+                [&](const Driver &driver) { return order(driver, first->stream.handle(), queue->stream.handle()); });
+}
+
+// The driver's numbers for the default streams are DLPack's.
+StreamHandle stream_numbered(uint64_t number) { return reinterpret_cast<StreamHandle>(static_cast<uintptr_t>(number)); }
+
+uint32_t enter(kiln_device_queue *queue, uint64_t stream, kiln_device_error *error) {
+  return inside(*queue->context, error, [&](const Driver &driver) {
+    return order(driver, stream_numbered(stream), queue->stream.handle()).with_prefix(str_cat("stream ", stream, ": "));
+  });
+}
+
+uint32_t leave(kiln_device_queue *queue, uint64_t stream, kiln_device_error *error) {
+  return inside(*queue->context, error,
+                [&](const Driver &driver) { return order(driver, queue->stream.handle(), stream_numbered(stream)); });
+}
+
+uint32_t is_over(kiln_device_queue *queue, uint32_t *out, kiln_device_error *error) {
   return inside(*queue->context, error, [&](const Driver &driver) -> Status {
-    KILN_ASSIGN(const Event event, Event::create(driver));
-    KILN_TRY(event.record(first->stream));
-    return event.hold_back(queue->stream);
+    const int result = driver.stream_query(queue->stream.handle());
+    *out = result != number::not_ready;
+    return *out ? driver.check(result, "cuStreamQuery") : Status();
   });
 }
 
@@ -226,6 +252,9 @@ const kiln_device_table device_table = {
     .copy = copy,
     .launch = launch,
     .follow = follow,
+    .enter = enter,
+    .leave = leave,
+    .is_over = is_over,
     .finish = finish,
 };
 

@@ -24,6 +24,8 @@ Code code_of(int result) {
     case number::driver_mismatch:
     case number::compatibility_not_supported:
       return Code::no_device;
+    case number::invalid_handle:  // a stream of the host's: all others are Kiln's own
+      return Code::invalid_argument;
     case number::invalid_image:
     case number::no_binary_for_device:
       return Code::incompatible;

@@ -22,11 +22,11 @@ class Event {
   }
 
   // The point after all that `stream` was given so far.
-  Status record(const Stream &stream) const {
-    return driver_->check(driver_->event_record(handle_, stream.handle()), "cuEventRecord");
+  Status record(StreamHandle stream) const {
+    return driver_->check(driver_->event_record(handle_, stream), "cuEventRecord");
   }
-  Status hold_back(const Stream &stream) const {
-    return driver_->check(driver_->stream_wait_event(stream.handle(), handle_, 0), "cuStreamWaitEvent");
+  Status hold_back(StreamHandle stream) const {
+    return driver_->check(driver_->stream_wait_event(stream, handle_, 0), "cuStreamWaitEvent");
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "jit/base/build_id.h"
 #include "jit/base/process.h"
 #include "jit/cuda/device_functions.h"
+#include "jit/cuda/nvrtc.h"
 #include "jit/cuda/program.h"
 #include "jit/cuda/source.h"
 
@@ -142,10 +143,22 @@ int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user
   return 0;
 }
 
+uint32_t compiler(char *out, uint64_t capacity) {
+  std::string name;
+  try {
+    if (const Result<Nvrtc> nvrtc = Nvrtc::open(); nvrtc.ok()) name = nvrtc->name();
+  } catch (const std::exception &) {  // no memory
+  }
+  if (name.size() >= capacity) name.clear();
+  std::copy_n(name.c_str(), name.size() + 1, out);
+  return name.empty();
+}
+
 }  // namespace
 }  // namespace kiln::cuda
 
 extern "C" __attribute__((visibility("default"))) const kiln_codegen_table *kiln_codegen_entry(void) {
-  static const kiln_codegen_table table{kiln::build_id_text, kiln::cuda::compile, &kiln::cuda::device_table};
+  static const kiln_codegen_table table{kiln::build_id_text, kiln::cuda::compile, &kiln::cuda::device_table,
+                                        kiln::cuda::compiler};
   return &table;
 }

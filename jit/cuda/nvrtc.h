@@ -30,6 +30,7 @@ class Nvrtc {
   static Result<Nvrtc> open();
   int major() const { return major_; }
   int minor() const { return minor_; }
+  std::string name() const { return str_cat("NVRTC ", major_, ".", minor_); }
   // `arch`: "sm_80", "sm_90a", "sm_100". A failure's report has "log", "options" and "source".
   Result<Cubin> compile(const std::string &source, std::string_view arch) const;
 

@@ -58,7 +58,7 @@ Program compile_program(std::span<Entry> entries, std::string_view arch) {
     entry->use.spill_bytes = use.spill_store_bytes;
   }
   program.code = std::move(cubin->code);
-  program.compiler = str_cat("NVRTC ", nvrtc->major(), ".", nvrtc->minor());
+  program.compiler = nvrtc->name();
   return program;
 }
 

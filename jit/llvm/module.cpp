@@ -190,6 +190,6 @@ int32_t compile(const kiln_codegen_request *request, Deliver deliver, void *user
 }  // namespace kiln::codegen
 
 extern "C" __attribute__((visibility("default"))) const kiln_codegen_table *kiln_codegen_entry(void) {
-  static const kiln_codegen_table table{kiln::build_id_text, kiln::codegen::compile, nullptr};
+  static const kiln_codegen_table table{kiln::build_id_text, kiln::codegen::compile, nullptr, nullptr};
   return &table;
 }

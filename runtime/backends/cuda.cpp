@@ -18,6 +18,7 @@ constexpr BackendInfo cuda_backend{.name = "cuda",
                                    .module = "libkiln_cuda.so",
                                    .archs = archs,
                                    .listings = listings,
+                                   .compiles_outside = true,
                                    .refuses = refuse_kept_composites};
 
 }  // namespace kiln

@@ -84,12 +84,14 @@ Digest graph_key(std::span<const KeyComponent> components) {
   return digest_of(bytes.bytes());
 }
 
-Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id) {
+Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id,
+                  std::string_view compiler) {
   ByteWriter bytes;
   bytes.blob(kernel);
   bytes.text(backend);
   bytes.text(target.name());
   bytes.text(build_id);
+  bytes.text(compiler);
   return digest_of(bytes.bytes());
 }
 

@@ -33,7 +33,8 @@ std::map<std::string, const OpSchema *> ops_of(const Graph &graph);
 Digest graph_key(std::span<const KeyComponent> components);
 
 // The key of a kernel's image hashes all that decides the image: the serialised kernel, the backend whose emitter reads
-// it, the name of the target and the build id.
-Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id);
+// it, the name of the target, the build id, and which compiler outside of that makes the code (CodegenModule::compiler).
+Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id,
+                  std::string_view compiler = {});
 
 }  // namespace kiln

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <optional>
 
+#include "jit/base/file.h"
 #include "runtime/exec/call_state.h"
 
 namespace kiln {
@@ -9,15 +11,17 @@ Call::Program::Program(const Executable &exe)
       signature(exe.plan()),
       written(exe.plan().written_inputs),
       sizes(exe.plan(), signature, exe.sizes()),
-      addresses(signature.count()) {
+      addresses(signature.count()),
+      on_device(signature.count()) {
   written.insert(written.end(), exe.plan().donated_inputs.begin(), exe.plan().donated_inputs.end());
   for (uint32_t slot = signature.outputs().begin; slot < signature.outputs().end; ++slot) written.push_back(slot);
   for (size_t i = 0; i < exe.plan().presented.size(); ++i)
     presented.emplace_back(exe.plan(), signature, exe.sizes(), sizes, i);
 }
 
-Call::State::State(const Executable &exe, TellHost tell)
+Call::State::State(const Executable &exe, TellHost tell, uint32_t of_device)
     : executable(exe),
+      device(of_device),
       watch(std::move(tell)),
       programs(1 + exe.entries().count()),
       parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
@@ -46,13 +50,14 @@ Parameters &Call::State::own_parameters() {
   return *parameters;
 }
 
-Call::Call(std::shared_ptr<const Executable> executable, TellHost tell)
-    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(tell))) {}
+Call::Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device)
+    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(tell), device)) {}
 Call::~Call() = default;
 
-Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, TellHost tell) {
+Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, TellHost tell,
+                                           uint32_t device) {
   KILN_TRY(executable->check_callable());
-  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(tell)));
+  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(tell), device));
   KILN_TRY(call->state_->add_program(0));
   return call;
 }
@@ -60,7 +65,7 @@ Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> exe
 Result<std::unique_ptr<Call>> Call::clone() const {
   const Use use(*this);
   if (!use.held()) return use.status();
-  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.tell()));
+  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.tell(), state_->device));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
   copy->state_->parameters_shared = state_->parameters_shared = true;
@@ -81,6 +86,7 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
+  KILN_TRY(check_landed());
   if (slot >= s.now->signature.count())
     return invalid("there is no slot ", slot, "; the signature has ", s.now->signature.count());
   if (!s.now->sizes.argument(slot).made)
@@ -95,6 +101,7 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
       return fail("dtype is ", name_of(array.dtype), ", expected ", name_of(declared.dtype));
     if (array.rank != declared.dims.size() || (array.rank && !array.shape))
       return fail("rank is ", array.rank, ", expected ", declared.dims.size());
+    KILN_TRY(s.check_place(slot, array.place));
     binding = Binding(array, std::move(keep));
   }
   if (s.now->signature.parameters().contains(slot)) {
@@ -116,15 +123,56 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   return {};
 }
 
+namespace {
+
+// Of an array: how many it spans, and how many of them lie below its first element. None: that overflows.
+std::optional<std::pair<uint64_t, uint64_t>> bytes_of(const ArrayRef &type) {
+  const std::span<const int64_t> dims(type.shape, type.rank);
+  const std::optional<uint64_t> dense = dense_bytes(type.dtype, dims);
+  if (!dense) return std::nullopt;
+  if (!type.strides || *dense == 0) return std::pair(*dense, uint64_t{0});
+  const std::optional<ArraySpan> span = span_of(dims, {type.strides, type.rank});
+  uint64_t bytes = 0;
+  if (!span || __builtin_mul_overflow(static_cast<uint64_t>(span->elements), size_of(type.dtype), &bytes))
+    return std::nullopt;
+  return std::pair(bytes, static_cast<uint64_t>(span->below) * size_of(type.dtype));
+}
+
+}  // namespace
+
+Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset) {
+  const Signature &signature = state_->now->signature;
+  if (slot < signature.count() && !signature.parameters().contains(slot))
+    return invalid(signature.describe(slot), ": a source is for parameters");
+  if (slot >= signature.count()) return bind(slot, type, nullptr);  // which tells it
+  const std::string name = signature.describe(slot);
+  const std::optional<std::pair<uint64_t, uint64_t>> extent = bytes_of(type);
+  if (!extent) return error(Code::type_mismatch, name, ": its size overflows");
+  const auto [bytes, below] = *extent;
+  const uint32_t element = size_of(type.dtype);
+  if (offset % element != 0)
+    return invalid(name, ": source->offset is ", offset, ", expected a multiple of its element's ", element, " bytes");
+  if (below > offset)
+    return invalid(name, ": source->offset is ", offset, ", and its strides reach ", below, " bytes below that");
+  Result<MappedFile> mapped = MappedFile::open(path, offset - below, bytes);
+  if (!mapped.ok()) return mapped.take_status().with_prefix(name + ": ");
+  const auto keep = std::make_shared<MappedFile>(std::move(mapped).value());
+  static const uint64_t no_elements = 0;  // an address for arrays that need none
+  type.data = bytes ? const_cast<uint8_t *>(keep->bytes().data()) + below
+                    : reinterpret_cast<uint8_t *>(const_cast<uint64_t *>(&no_elements));
+  return bind(slot, type, keep);
+}
+
 Status Call::Use::status() const {
   return held_ ? Status() : error(Code::busy, "the call is in use on another thread; clone it to run on several");
 }
 
 Status Call::run(std::span<const ArrayRef> args) { return run(Use(*this), args); }
 
-Status Call::run(const Use &use, std::span<const ArrayRef> args) {
+Status Call::run(const Use &use, std::span<const ArrayRef> args, const RunRequest &how) {
   State &s = *state_;
   if (!use.held()) return use.status();
+  KILN_TRY(s.make_way(how));
   if (args.size() > s.open_slots.size())
     return invalid("run: ", args.size(), " arrays given, expected at most ", s.open_slots.size(),
                    ": the inputs and outputs that are not bound");
@@ -136,7 +184,7 @@ Status Call::run(const Use &use, std::span<const ArrayRef> args) {
       return invalid("run: ", s.now->signature.describe(slot), " is neither bound nor given");
   }
   if (!s.is_chosen()) KILN_TRY(s.choose());
-  return s.run();
+  return s.run(how);
 }
 
 std::string Call::describe_argument(size_t index) const {
@@ -144,10 +192,37 @@ std::string Call::describe_argument(size_t index) const {
   return index < s.open_slots.size() ? s.now->signature.describe(s.open_slots[index]) : str_cat("argument ", index);
 }
 
-Status Call::run_data(std::span<void *const> data) {
+Status Call::wait() {
+  const Use use(*this);
+  return use.held() ? state_->land() : use.status();
+}
+
+Result<bool> Call::poll() {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
+  if (s.in_flight) {
+    s.watch.pass_on();
+    Result<bool> is_over = s.now->runner->is_over();
+    if (is_over.ok() && !*is_over) return false;
+    if (!is_over.ok()) {
+      s.touch_down();  // an error means that nothing is in flight
+      return is_over.take_status();
+    }
+  }
+  KILN_TRY(s.land());
+  return true;
+}
+
+Status Call::check_landed() const {
+  return state_->in_flight ? error(Code::busy, "a run of the call is in flight; wait for it first") : Status();
+}
+
+Status Call::run_data(std::span<void *const> data, const RunRequest &how) {
+  State &s = *state_;
+  const Use use(*this);
+  if (!use.held()) return use.status();
+  KILN_TRY(s.make_way(how));
   if (!s.now->resolved) return invalid("run_data: there was no run since the call was made or a parameter bound");
   if (data.size() != s.open_slots.size())
     return invalid("run_data: ", data.size(), " addresses given, expected ", s.open_slots.size(),
@@ -158,19 +233,21 @@ Status Call::run_data(std::span<void *const> data) {
     const ResolvedArgument &a = s.now->sizes.argument(slot);
     const PresentedOutput *const as = s.now->presented_as(slot);
     const std::vector<int64_t> &strides = as ? as->strides() : a.strides;
-    s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), strides.data()};
+    const ArrayPlace place = data[i] ? s.current[slot].place : ArrayPlace();
+    s.current[slot] = {data[i], a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(), strides.data(), place};
   }
   // What was bound since the last run may be of other shapes.
   for (uint32_t slot = 0; slot < s.now->signature.inputs().end; ++slot)
     KILN_TRY(s.now->sizes.check(slot, s.current[slot]));
   if (!s.is_chosen()) KILN_TRY(s.choose());
-  return s.run();
+  return s.run(how);
 }
 
 Result<std::span<const int64_t>> Call::dims(uint32_t slot) const {
   const State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
+  KILN_TRY(check_landed());
   if (slot >= s.now->signature.count())
     return invalid("there is no slot ", slot, "; the signature has ", s.now->signature.count());
   if (s.now->signature.parameters().contains(slot)) {
@@ -196,6 +273,7 @@ Status Call::check_output(uint32_t slot) const {
 Result<ArrayRef> Call::output(const Use &use, uint32_t slot) const {
   State &s = *state_;
   if (!use.held()) return use.status();
+  KILN_TRY(check_landed());
   KILN_TRY(check_output(slot));
   const PresentedOutput *const as = s.now->presented_as(slot);
   void *const data = as ? as->data() : s.current[slot].data;
@@ -203,14 +281,19 @@ Result<ArrayRef> Call::output(const Use &use, uint32_t slot) const {
     return invalid(s.now->signature.describe(slot),
                    " holds nothing: it was taken, or not computed, or what it is a view of was bound anew");
   const ResolvedArgument &a = s.now->sizes.argument(slot);
-  return ArrayRef{data, a.dtype, static_cast<uint32_t>(a.dims.size()), a.dims.data(),
-                  as ? as->strides().data() : a.strides.data()};
+  return ArrayRef{data,
+                  a.dtype,
+                  static_cast<uint32_t>(a.dims.size()),
+                  a.dims.data(),
+                  as ? as->strides().data() : a.strides.data(),
+                  s.current[as && as->is_view() ? as->input() : slot].place};
 }
 
 Result<Call::Taken> Call::take(uint32_t slot) {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
+  KILN_TRY(check_landed());
   KILN_TRY(check_output(slot));
   const ResolvedArgument &a = s.now->sizes.argument(slot);
   const PresentedOutput *const as = s.now->presented_as(slot);
@@ -218,12 +301,12 @@ Result<Call::Taken> Call::take(uint32_t slot) {
     KILN_ASSIGN(const ArrayRef array, output(use, slot));
     const Binding &root = s.bindings[as->input()];
     if (!root.keep) return invalid(as->describe(), ", which is not bound as an owned tensor that could be kept for it");
-    return Taken{array.data, a.dtype, a.dims, as->strides(), root.keep};
+    return Taken{array.data, a.dtype, a.dims, as->strides(), root.keep, array.place};
   }
   if (!s.owned[slot] || !s.completed)
     return invalid(s.now->signature.describe(slot),
                    " holds nothing that Kiln allocated: it was given, taken, or not computed");
-  Taken taken{s.current[slot].data, a.dtype, a.dims, as ? as->strides() : a.strides, s.owned[slot]};
+  Taken taken{s.current[slot].data, a.dtype, a.dims, as ? as->strides() : a.strides, s.owned[slot], {}};
   s.owned[slot].reset();
   s.current[slot] = {};
   s.now->addresses[slot] = nullptr;
@@ -242,7 +325,7 @@ uint64_t Call::arena_bytes() const {
 
 std::string_view Call::ran() const {
   const Use use(*this);
-  return use.held() && state_->completed ? state_->entry() : "";
+  return use.held() && !state_->in_flight && state_->completed ? state_->entry() : "";
 }
 
 }  // namespace kiln

@@ -18,13 +18,57 @@ bool Call::Program::matches(std::span<const ArrayRef> arrays) const {
   return true;
 }
 
-Status Call::State::run() {
+// Runs in flight share sizes and working memory, which a device uses in their order; what the host does when a run has
+// ended is done for one alone.
+Status Call::State::make_way(const RunRequest &how) {
+  if (!in_flight) return {};
+  if (how.stream != stream) {
+    const auto name = [](uint64_t of) { return of ? str_cat("stream ", of) : "Kiln's own stream"; };
+    return error(Code::busy, "run: a run of the call is in flight on ", name(stream), ", and this one is for ",
+                 name(how.stream), "; wait for it first");
+  }
+  const auto is_owned = [](const std::shared_ptr<OutputBuffer> &output) { return output != nullptr; };
+  if (how.returns_early() && now->runner->queues() && now->presented.empty() && std::ranges::none_of(owned, is_owned))
+    return {};
+  touch_down();
+  return {};
+}
+
+void Call::State::touch_down() {
+  if (!std::exchange(in_flight, false)) return;
+  Status status = end_run(now->runner->finish());
+  if (untold.ok()) untold = std::move(status);
+}
+
+Status Call::State::land() {
+  touch_down();
+  return std::exchange(untold, Status());
+}
+
+Call::State::~State() {
+  try {
+    touch_down();
+  } catch (...) {  // no memory for its errors, which nobody asks for
+  }
+}
+
+Status Call::State::run(const RunRequest &how) {
   completed = false;
   KILN_TRY(provide_outputs());
   KILN_TRY(place_arrays());
   KILN_TRY(place_prepared());
-  watch.begin_run();
-  Status status = now->runner->run(now->addresses);
+  if (!how.returns_early()) return end_run(now->runner->run(now->addresses));
+  Status started = now->runner->start(now->addresses, how.stream);
+  if (started.ok()) {
+    in_flight = true;
+    stream = how.stream;
+  } else if (!in_flight) {
+    (void)now->runner->finish();  // what a part of a run came to is nobody's
+  }
+  return started;
+}
+
+Status Call::State::end_run(Status status) {
   // What a kernel made by an index out of range is 0; all else is as it should be.
   completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete() && !watch.stopped());
   if (completed)
@@ -33,6 +77,7 @@ Status Call::State::run() {
 }
 
 Status Call::State::choose() {
+  touch_down();
   KILN_TRY(pick());
   return tell_entry();
 }
@@ -69,7 +114,8 @@ Status Call::State::add_program(size_t number) {
   const Executable &exe = number == 0 ? executable : *executable.entries()[number - 1].executable();
   if (number != 0) programs[number] = std::make_unique<Program>(exe);
   Program &program = *programs[number];
-  Result<std::unique_ptr<Runner>> runner = exe.place().make_runner(exe, program.signature, program.sizes, watch);
+  Result<std::unique_ptr<Runner>> runner =
+      exe.place().make_runner(exe, program.signature, program.sizes, watch, device);
   if (!runner.ok() && number != 0) programs[number] = nullptr;
   KILN_ASSIGN(program.runner, std::move(runner));
   return {};
@@ -117,7 +163,11 @@ inline Status Call::State::provide_output(uint32_t slot) {
   }
   if (!as) return {};
   if (as->move_to(array.data)) p.addresses_checked = false;
-  return as->make_room(executable.outputs());
+  KILN_TRY(as->make_room(executable.outputs()));
+  if (as->is_apart() && !array.place.is_host())
+    return error(Code::unimplemented, p.signature.describe(slot), " is on ", text_of(array.place),
+                 ", where outputs are row-major; it has other strides");
+  return {};
 }
 
 Status Call::State::provide_outputs() {
@@ -136,20 +186,46 @@ inline void *Call::State::place_of(uint32_t slot) const {
   return first ? static_cast<uint8_t *>(first) - p.sizes.argument(slot).below_bytes : nullptr;
 }
 
+// Of the array of an input or output, as steps take it.
+inline ArrayPlace Call::State::array_place_of(uint32_t slot) const {
+  const PresentedOutput *const as = now->presented_as(slot);
+  return as && as->is_apart() ? ArrayPlace() : current[slot].place;
+}
+
+Status Call::State::check_place(uint32_t slot, const ArrayPlace &place) const {
+  if (place.is_host()) return {};
+  const ArrayPlace own = now->runner->own_place();
+  if (place == own) return {};
+  return error(Code::no_device, now->signature.describe(slot), " is on ", text_of(place), ", expected ",
+               own.is_host() ? str_cat(text_of(own), ", for backend ", executable.artifact().backend)
+                             : str_cat(text_of(own), ", or ", text_of(ArrayPlace())));
+}
+
 Status Call::State::place_arrays() {
   Program &p = *now;
   const SlotRange parameter_slots = p.signature.parameters();
   bool changed = !p.addresses_checked;
-  for (uint32_t slot = 0; slot < p.signature.count() && !changed; ++slot)
-    changed = !parameter_slots.contains(slot) && place_of(slot) != p.addresses[slot];
+  for (uint32_t slot = 0; slot < p.signature.count() && !changed; ++slot) {
+    if (parameter_slots.contains(slot)) continue;
+    const bool on_device = !array_place_of(slot).is_host();
+    changed = place_of(slot) != p.addresses[slot] || on_device != p.on_device[slot] ||
+              (on_device && !check_place(slot, current[slot].place).ok());
+  }
   if (!changed) return {};
 
   p.addresses_checked = false;
   for (uint32_t slot = 0; slot < p.signature.count(); ++slot) {
     void *const address = place_of(slot);
-    if (address == p.addresses[slot]) continue;
+    if (parameter_slots.contains(slot)) {
+      p.addresses[slot] = address;
+      continue;
+    }
+    KILN_TRY(check_place(slot, current[slot].place));
+    const bool on_device = !array_place_of(slot).is_host();
+    if (address == p.addresses[slot] && on_device == p.on_device[slot]) continue;
     p.addresses[slot] = address;
-    if (!parameter_slots.contains(slot)) p.runner->set_array(slot, address);
+    p.on_device[slot] = on_device;
+    p.runner->set_array(slot, address, on_device);
   }
   for (uint32_t slot = 0; slot < p.signature.count(); ++slot) KILN_TRY(check_address(slot));
   for (uint32_t slot : p.written) KILN_TRY(check_overlap(slot));
@@ -196,7 +272,7 @@ Status Call::State::check_overlap(uint32_t slot) const {
 Status Call::State::place_prepared() {
   Program &p = *now;
   if (p.prepared_placed) return {};
-  KILN_ASSIGN(const Prepared *prepared, parameters->prepare(p.executable, p.signature, p.sizes));
+  KILN_ASSIGN(const Prepared *prepared, parameters->prepare(p.executable, p.signature, p.sizes, device));
   p.runner->set_prepared(*prepared);
   p.prepared_placed = true;
   return {};

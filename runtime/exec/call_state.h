@@ -38,18 +38,27 @@ struct Call::Program {
   bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
   bool prepared_placed = false;
   std::vector<void *> addresses;   // by slot; the runner has them
+  std::vector<bool> on_device;     // by slot, likewise: the address is of its own place
   bool addresses_checked = false;  // at the current sizes
 };
 
 struct Call::State {
-  State(const Executable &executable, TellHost tell);
+  State(const Executable &executable, TellHost tell, uint32_t device);
+  ~State();  // lands what is in flight
 
   // ---- one run of what is in `current`, in this order
-  Status choose();           // the program, with sizes and memory for them; only when shapes or entries differ
-  Status run();              // the following, then the steps
-  Status provide_outputs();  // Kiln's memory for outputs that have none; the others' descriptors are checked
-  Status place_arrays();     // their addresses, when one has changed: null, alignment, overlap
+  Status make_way(const RunRequest &how);  // for it: what is in flight lands, unless the run can come after it
+  Status choose();                    // the program, with sizes and memory for them; only when shapes or entries differ
+  Status run(const RunRequest &how);  // the following, then the steps
+  Status provide_outputs();           // Kiln's memory for outputs that have none; the others' descriptors are checked
+  Status place_arrays();              // their addresses, when one has changed: null, alignment, overlap
   Status place_prepared();
+  Status end_run(Status status);  // which the steps came to: outputs are there, or not
+
+  // Waits for what is in flight, and keeps what it came to for land().
+  void touch_down();
+  // The same; tells what runs in flight came to that was not told yet.
+  Status land();
 
   // Whether the program is the one for the inputs in `current`, at their sizes.
   bool is_chosen() const { return now->resolved && seen == executable.entries().made_count() && now->matches(current); }
@@ -60,6 +69,8 @@ struct Call::State {
   Status resolve(Program &program);
   Status provide_output(uint32_t slot);
   void *place_of(uint32_t slot) const;  // where steps find it
+  ArrayPlace array_place_of(uint32_t slot) const;
+  Status check_place(uint32_t slot, const ArrayPlace &place) const;
   Status check_address(uint32_t slot) const;
   struct Memory {
     uintptr_t begin, end;
@@ -71,6 +82,7 @@ struct Call::State {
   void list_open_slot(uint32_t slot);  // or takes it off the list, as it is bound now
 
   const Executable &executable;
+  const uint32_t device;
   LoopWatch watch;
   // The general one, then those of the entries, by number; null: not met yet.
   std::vector<std::unique_ptr<Program>> programs;
@@ -78,6 +90,9 @@ struct Call::State {
   const Program *told = nullptr;  // of which the host knows
   uint32_t seen = 0;              // how many entries there were when it was chosen
   bool completed = false;         // the last run came to its end: what outputs hold is its, late sizes too
+  bool in_flight = false;         // a run of `now`'s runner
+  uint64_t stream = 0;            // that it is on
+  Status untold;                  // what a run in flight came to
 
   std::vector<Binding> bindings;     // by slot; of inputs and outputs
   std::vector<uint32_t> open_slots;  // inputs, then outputs, that are not bound: filled by run

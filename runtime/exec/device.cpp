@@ -15,10 +15,10 @@ Status call(Function function, Arguments... arguments) {
 
 }  // namespace
 
-Result<std::shared_ptr<Device>> Device::open(const kiln_device_table &table) {
+Result<std::shared_ptr<Device>> Device::open(const kiln_device_table &table, uint32_t index) {
   kiln_device *device = nullptr;
-  KILN_TRY(call(table.open, 0u, &device));
-  return std::shared_ptr<Device>(new Device(table, device));
+  KILN_TRY(call(table.open, index, &device));
+  return std::shared_ptr<Device>(new Device(table, device, index));
 }
 
 Result<std::shared_ptr<DeviceQueue>> DeviceQueue::open(std::shared_ptr<Device> device) {
@@ -38,6 +38,13 @@ Status DeviceQueue::copy(uint64_t to, uint64_t from, uint64_t bytes) {
 }
 Status DeviceQueue::launch(const kiln_device_launch &launch) { return call(device_->table().launch, queue_, &launch); }
 Status DeviceQueue::follow(const DeviceQueue &first) { return call(device_->table().follow, queue_, first.queue_); }
+Status DeviceQueue::enter(uint64_t stream) { return call(device_->table().enter, queue_, stream); }
+Status DeviceQueue::leave(uint64_t stream) { return call(device_->table().leave, queue_, stream); }
+Result<bool> DeviceQueue::is_over() {
+  uint32_t over = 0;
+  KILN_TRY(call(device_->table().is_over, queue_, &over));
+  return over != 0;
+}
 Result<uint32_t> DeviceQueue::finish() {
   uint32_t bits = 0;
   KILN_TRY(call(device_->table().finish, queue_, &bits));

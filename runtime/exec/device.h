@@ -18,7 +18,7 @@ namespace kiln {
 // Threads: any.
 class Device {
  public:
-  static Result<std::shared_ptr<Device>> open(const kiln_device_table &table);
+  static Result<std::shared_ptr<Device>> open(const kiln_device_table &table, uint32_t index);
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
   ~Device() { table_.close(device_); }
@@ -26,14 +26,17 @@ class Device {
   std::string arch() const { return table_.arch(device_); }
   const kiln_device_table &table() const { return table_; }
   kiln_device *handle() const { return device_; }
+  uint32_t index() const { return index_; }
 
  private:
-  Device(const kiln_device_table &table, kiln_device *device) : table_(table), device_(device) {}
+  Device(const kiln_device_table &table, kiln_device *device, uint32_t index)
+      : table_(table), device_(device), index_(index) {}
   const kiln_device_table &table_;
   kiln_device *device_;
+  const uint32_t index_;
 };
-// How an executable gets its device: when it is first called, not when it is loaded.
-using OpenDevice = std::function<Result<std::shared_ptr<Device>>()>;
+// How an executable gets its device, by the index among the backend's: when it is first called, not when it is loaded.
+using OpenDevice = std::function<Result<std::shared_ptr<Device>>(uint32_t index)>;
 
 // Work in order. One thread at a time.
 class DeviceQueue {
@@ -48,6 +51,10 @@ class DeviceQueue {
   Status copy(uint64_t to, uint64_t from, uint64_t bytes);
   Status launch(const kiln_device_launch &launch);
   Status follow(const DeviceQueue &first);
+  // Of a stream of the host's: what is given from here on waits for what that was given, or the other way round.
+  Status enter(uint64_t stream);
+  Status leave(uint64_t stream);
+  Result<bool> is_over();     // whether all work is; does not wait
   Result<uint32_t> finish();  // waits; KILN_ERROR_* bits of the kernels since the last finish
 
   const Device &device() const { return *device_; }

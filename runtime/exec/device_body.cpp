@@ -46,6 +46,10 @@ Status DeviceBody::finish() {
   return all == 0 ? Status() : error(Code::out_of_range, steps_.error_text(all));
 }
 
+void DeviceBody::drain() {
+  if (const Result<uint32_t> bits = shared_.queue->finish(); bits.ok()) shared_.error_bits |= *bits;
+}
+
 Status DeviceBody::copy(void *to, const void *from, uint64_t bytes) {
   return shared_.queue->copy(device_address(to), device_address(from), bytes);
 }

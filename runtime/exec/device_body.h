@@ -30,6 +30,8 @@ class DeviceBody final : public Body {
   Status run() override;
   // Waits, and tells what kernels of this plan or of nested ones found.
   Status finish();
+  // Waits; what kernels found is told by the next finish.
+  void drain();
 
  private:
   std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) override;

@@ -1,6 +1,7 @@
-// A device as a place. The host's arrays stay where they are: inputs are copied in at each run, outputs copied out,
-// parameters uploaded once per binding.
+// A device as a place. Arrays in its memory are used where they are. The host's stay where they are: inputs are copied
+// in at each run, outputs copied out, parameters uploaded once per binding.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -16,17 +17,17 @@ class DevicePlace final : public Place {
   DevicePlace(const Artifact &artifact, OpenDevice open) : artifact_(artifact), open_(std::move(open)) {}
 
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                              ResolvedSizes &sizes, LoopWatch &watch) const override;
+                                              ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                           std::span<void *const> parameters) const override;
+                           std::span<const ParameterArray> parameters, uint32_t device) const override;
 
  private:
-  Result<std::shared_ptr<const DeviceProgram>> program() const;
+  Result<std::shared_ptr<const DeviceProgram>> program(uint32_t device) const;
 
   const Artifact &artifact_;
   const OpenDevice open_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const DeviceProgram> program_;  // null: not loaded yet
+  mutable std::map<uint32_t, std::shared_ptr<const DeviceProgram>> programs_;  // that are loaded, by device
 };
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/backends/backend.h"
+#include "runtime/cache/key.h"
 #include "runtime/exec/device_place.h"
 #include "runtime/exec/host_place.h"
 #include "runtime/exec/memory.h"
@@ -123,6 +124,12 @@ Status Executable::check_callable() const {
   return invalid("the graph was compiled without code, to be looked at; compile it with code to call it");
 }
 
+Status Executable::check_any_thread() const {
+  if (on_hosts_threads_.empty()) return {};
+  return invalid("run: op '", on_hosts_threads_,
+                 "' is not registered for any thread (KILN_OP_ANY_THREAD): its runs must be waited for");
+}
+
 Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                            std::shared_ptr<ThreadPool> pool, std::string_view build_id,
                                                            OpenDevice open_device) {
@@ -137,6 +144,10 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   }
   KILN_ASSIGN(executable->graphs_, read_graphs(*artifact, ops));
   KILN_TRY(check_reference_steps(artifact->plan, executable->graphs_));
+  for (const GraphPtr &graph : executable->graphs_)
+    for (const auto &[name, op] : ops_of(*graph))
+      if (const RegisteredOp *own = registered(*op); own && own->runs && !own->any_thread)
+        executable->on_hosts_threads_ = name;
   executable->sizes_ = std::make_shared<const PlanSizes>(artifact->plan);
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/base/status.h"
+#include "runtime/exec/array_place.h"
 #include "runtime/exec/device.h"
 #include "runtime/exec/entries.h"
 #include "runtime/exec/loop_watch.h"
@@ -43,6 +44,8 @@ class Executable {
   std::vector<Artifact::Entry> made_entries() const;                              // those that there are by now
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
+  // An error that names an op whose own function runs, on the host's threads alone.
+  Status check_any_thread() const;
 
  private:
   Status load_entries(const OpTable &ops, const OpenDevice &open_device) const;
@@ -51,6 +54,7 @@ class Executable {
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
   std::vector<GraphPtr> graphs_;  // the artifact's
+  std::string on_hosts_threads_;  // an op whose function is called on these alone; empty: none
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
   const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
@@ -62,11 +66,23 @@ struct ArrayRef {
   DType dtype = DType::f32;
   uint32_t rank = 0;
   const int64_t *shape = nullptr, *strides = nullptr;
+  ArrayPlace place = {};
+};
+
+// How a run is made.
+struct RunRequest {
+  bool async = false;   // it is in flight when run returns
+  uint64_t stream = 0;  // of the device's driver: the run comes after what it was given, and what follows comes after
+                        // the run, which is in flight when run returns; 0: none
+  bool returns_early() const { return async || stream != 0; }
 };
 
 // Bound slots, resolved shapes, arena. One thread at a time (a second one gets BUSY). Slots number the signature:
 // inputs, then parameters, then outputs. Parameters must be bound before run; inputs and outputs may be bound or given
 // to run.
+//
+// A run that returns early is in flight until it is waited for. Until then its arrays stay, and all but runs like it
+// (which come after it), clones and names gets BUSY.
 //
 // An array must have the dtype, dims and strides of its slot at the sizes of this call, and be aligned to its element.
 // No output and no input that the graph writes may overlap another array. Errors: type_mismatch for what contradicts
@@ -76,8 +92,9 @@ class Call {
  public:
   // Errors: the kernels were not compiled; the device cannot be opened (no_device) or takes no such kernels.
   // `tell` is told of loops, and which entry a run takes; it may end the run (cancelled; what outputs hold is not
-  // defined then).
-  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, TellHost tell = {});
+  // defined then). `device`: which of the backend's; of the processor 0.
+  static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, TellHost tell = {},
+                                              uint32_t device = 0);
   // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
   // later, on either side, is that side's alone.
   Result<std::unique_ptr<Call>> clone() const;
@@ -87,6 +104,8 @@ class Call {
   // again makes the next run prepare again. An array with data null unbinds. Dtype and rank are checked here, the rest
   // by run.
   Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep);
+  // A parameter to a part of a file. `type`: its data is null. Errors: io; as bind.
+  Status bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset);
   // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
   // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);
@@ -108,12 +127,16 @@ class Call {
     const bool held_;
   };
   // The same inside a use that is held: for who prepares `args` in memory that belongs to the call.
-  Status run(const Use &use, std::span<const ArrayRef> args);
+  Status run(const Use &use, std::span<const ArrayRef> args, const RunRequest &how = {});
   // The slot that run's argument `index` is for, for messages: "input 'x'".
   std::string describe_argument(size_t index) const;
   // Same shapes as the last run, other addresses, one for each slot that is not bound (null: an output that Kiln
   // allocates).
-  Status run_data(std::span<void *const> data);
+  Status run_data(std::span<void *const> data, const RunRequest &how = {});
+  // Until no run is in flight. What kernels of those since the last wait have found, or what else they came to.
+  Status wait();
+  // The same, if none is in flight any more; else false, at once.
+  Result<bool> poll();
   // The shape that a slot had in the last run (inputs, outputs), or of a bound parameter. Valid until the next run or
   // bind.
   Result<std::span<const int64_t>> dims(uint32_t slot) const;
@@ -122,6 +145,7 @@ class Call {
     DType dtype;
     std::vector<int64_t> shape, strides;  // strides in elements
     std::shared_ptr<void> owner;          // memory is recycled when the last owner lets go
+    ArrayPlace place;
   };
   // An output of the last run, inside a use that is held: wherever it lies. Valid until the next run, or bind.
   Result<ArrayRef> output(const Use &use, uint32_t slot) const;
@@ -131,12 +155,13 @@ class Call {
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
   // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
   std::string_view ran() const;
+  Status check_landed() const;  // busy: a run is in flight
   ~Call();
 
  private:
   struct Program;  // call_state.h
   struct State;
-  Call(std::shared_ptr<const Executable> executable, TellHost tell);
+  Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device);
   Status check_output(uint32_t slot) const;
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

@@ -1,5 +1,8 @@
 #include "runtime/exec/host_place.h"
 
+#include <exception>
+#include <utility>
+
 #include "jit/base/target.h"
 #include "runtime/exec/host_body.h"
 #include "runtime/exec/host_steps.h"
@@ -9,21 +12,57 @@
 namespace kiln {
 namespace {
 
-// The kernels work on the host's arrays where they are.
-class HostRunner final : public Runner {
+// The kernels work on the host's arrays where they are. A run in flight is a job of the pool's thread for such.
+class HostRunner final : public Runner, private RunThread::Job {
  public:
   HostRunner(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Signature &signature,
              ResolvedSizes &sizes, LoopWatch &watch)
-      : body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes, watch) {}
+      : executable_(executable),
+        watch_(watch),
+        body_(executable, kernels, {executable.plan(), executable.sizes()}, signature, sizes, watch) {}
 
   Status place() override { return body_.place(); }
-  void set_array(uint32_t slot, void *data) override { body_.set_array(slot, data); }
+  ArrayPlace own_place() const override { return {}; }
+  void set_array(uint32_t slot, void *data, bool) override { body_.set_array(slot, data); }
   void set_prepared(const Prepared &prepared) override { body_.set_prepared(prepared); }
-  Status run(std::span<void *const>) override { return body_.run(); }
+  Status run(std::span<void *const>) override {
+    watch_.begin_run();
+    return body_.run();
+  }
+  Status start(std::span<void *const>, uint64_t stream) override {
+    if (stream != 0)
+      return invalid("run: stream is ", stream, ", and backend ", executable_.artifact().backend,
+                     " has no streams; KILN_RUN_ASYNC has a run return early");
+    KILN_TRY(executable_.check_any_thread());
+    thread().give(*this);
+    return {};
+  }
+  bool queues() const override { return false; }
+  Result<bool> is_over() override { return Job::is_over(); }
+  Status finish() override {
+    thread().finish(*this);
+    if (const std::exception_ptr thrown = std::exchange(thrown_, nullptr)) std::rethrow_exception(thrown);
+    return std::exchange(came_to_, Status());
+  }
   uint64_t size_bytes() const override { return body_.size_bytes(); }
 
  private:
+  RunThread &thread() const { return executable_.pool().run_thread(); }
+  void run(bool on_callers_thread) noexcept override {
+    try {
+      watch_.begin_run(on_callers_thread);
+      came_to_ = body_.run();
+    } catch (...) {  // no memory: nothing may leave a thread
+      thrown_ = std::current_exception();
+    }
+  }
+  void while_waiting() noexcept override { watch_.pass_on(); }
+
+  const Executable &executable_;
+  LoopWatch &watch_;
   HostBody body_;
+  Status came_to_;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace
@@ -49,18 +88,18 @@ Status HostPlace::map(const Artifact &artifact) {
 }
 
 Result<std::unique_ptr<Runner>> HostPlace::make_runner(const Executable &executable, const Signature &signature,
-                                                       ResolvedSizes &sizes, LoopWatch &watch) const {
+                                                       ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const {
+  if (device != 0) return invalid("device is ", device, ", and backend ", executable.artifact().backend, " has none");
   return std::unique_ptr<Runner>(std::make_unique<HostRunner>(executable, kernels_, signature, sizes, watch));
 }
 
 Result<Prepared> HostPlace::prepare(const Executable &executable, const Signature &, const ResolvedSizes &sizes,
-                                    std::span<void *const> parameters) const {
+                                    std::span<const ParameterArray> parameters, uint32_t) const {
   const auto memory = std::make_shared<Areas>();
   KILN_TRY(memory->resize(sizes.bytes(executable.sizes().prepared), "prepared parameters"));
-  const Prepared prepared{.parameters = {parameters.begin(), parameters.end()},
-                          .storages = memory->addresses(),
-                          .size_bytes = memory->size_bytes(),
-                          .memory = memory};
+  Prepared prepared{
+      .parameters = {}, .storages = memory->addresses(), .size_bytes = memory->size_bytes(), .memory = memory};
+  for (const ParameterArray &parameter : parameters) prepared.parameters.push_back(parameter.data);
 
   const Plan &plan = executable.plan();
   HostSteps steps(executable, kernels_, plan, executable.sizes(), plan.prepare, executable.sizes().prepare);

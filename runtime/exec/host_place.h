@@ -16,9 +16,9 @@ class HostPlace final : public Place {
   static Result<std::unique_ptr<const Place>> load(const Artifact &artifact);
 
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                              ResolvedSizes &sizes, LoopWatch &watch) const override;
+                                              ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                           std::span<void *const> parameters) const override;
+                           std::span<const ParameterArray> parameters, uint32_t device) const override;
 
  private:
   Status map(const Artifact &artifact);

@@ -1,7 +1,10 @@
-// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it.
+// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it. The host is asked on
+// its own threads alone: what a loop tells on another thread waits for one that waits for the run.
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,10 +20,27 @@ class LoopWatch {
   explicit LoopWatch(TellHost tell) : tell_(std::move(tell)) {}
 
   const TellHost &tell() const { return tell_; }
-  void begin_run() {
+  void begin_run(bool on_callers_thread = true) {
     looked_ = told_ = {};
     unlooked_ = 1;
     stopped_ = false;
+    is_here_ = on_callers_thread;
+    if (on_callers_thread) return;
+    const std::lock_guard lock(mutex_);
+    untold_.clear();
+    ends_ = false;
+  }
+  // By a thread of the host's that waits for a run on another one: tells the host what that has left for it since.
+  void pass_on() noexcept {
+    try {
+      std::unique_lock lock(mutex_);
+      const std::string text = std::exchange(untold_, std::string());
+      lock.unlock();
+      if (text.empty() || !tell_(Event::loop, text)) return;
+      lock.lock();
+      ends_ = true;
+    } catch (const std::exception &) {  // no memory: it is told the next time
+    }
   }
   // What a step reports and nothing comes after, unlike what kernels report and the run goes on.
   Status stop(Status status) {
@@ -43,14 +63,27 @@ class LoopWatch {
     told_ = now;
     if (!tell_) return {};
     const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
-    if (!tell_(Event::loop, str_cat(loop, ", turn ", turns))) return {};
+    std::string text = str_cat(loop, ", turn ", turns);
+    if (is_here_ ? !tell_(Event::loop, text) : !leave(std::move(text))) return {};
     return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
+  }
+
+  // For who waits. True: the host has answered that the run is to end.
+  bool leave(std::string text) {
+    const std::lock_guard lock(mutex_);
+    untold_ = std::move(text);
+    return ends_;
   }
 
   const TellHost tell_;
   Clock::time_point looked_, told_;  // when; at first a run has done neither
   bool stopped_ = false;
   int unlooked_ = 1;  // turns until the clock is looked at
+  bool is_here_ = true;
+
+  std::mutex mutex_;    // of what follows
+  std::string untold_;  // empty: nothing since it was passed on
+  bool ends_ = false;
 };
 
 }  // namespace kiln

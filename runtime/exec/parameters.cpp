@@ -3,13 +3,18 @@
 namespace kiln {
 
 Binding::Binding(const ArrayRef &array, std::shared_ptr<void> owner)
-    : data(array.data), dtype(array.dtype), has_strides(array.strides != nullptr), keep(std::move(owner)) {
+    : data(array.data),
+      dtype(array.dtype),
+      has_strides(array.strides != nullptr),
+      place(array.place),
+      keep(std::move(owner)) {
   if (array.shape) shape.assign(array.shape, array.shape + array.rank);
   if (array.strides) strides.assign(array.strides, array.strides + array.rank);
 }
 
 ArrayRef Binding::array() const {
-  return {data, dtype, static_cast<uint32_t>(shape.size()), shape.data(), has_strides ? strides.data() : nullptr};
+  return {data, dtype, static_cast<uint32_t>(shape.size()), shape.data(), has_strides ? strides.data() : nullptr,
+          place};
 }
 
 void Parameters::bind(uint32_t parameter, Binding binding) {
@@ -18,16 +23,16 @@ void Parameters::bind(uint32_t parameter, Binding binding) {
 }
 
 Result<const Prepared *> Parameters::prepare(const Executable &executable, const Signature &signature,
-                                             const ResolvedSizes &sizes) {
+                                             const ResolvedSizes &sizes, uint32_t device) {
   const std::lock_guard lock(mutex_);
   if (const auto known = prepared_.find(&executable); known != prepared_.end()) return &known->second;
-  std::vector<void *> addresses;
+  std::vector<ParameterArray> arrays;
   for (const Binding &binding : bindings_) {
     const uint64_t below =
-        sizes.argument(signature.parameters().begin + static_cast<uint32_t>(addresses.size())).below_bytes;
-    addresses.push_back(below ? static_cast<uint8_t *>(binding.data) - below : binding.data);
+        sizes.argument(signature.parameters().begin + static_cast<uint32_t>(arrays.size())).below_bytes;
+    arrays.push_back({below ? static_cast<uint8_t *>(binding.data) - below : binding.data, binding.place});
   }
-  Result<Prepared> made = executable.place().prepare(executable, signature, sizes, addresses);
+  Result<Prepared> made = executable.place().prepare(executable, signature, sizes, arrays, device);
   if (!made.ok()) return made.take_status().with_prefix("prepare: ");
   return &prepared_.emplace(&executable, std::move(made).value()).first->second;
 }

@@ -17,6 +17,7 @@ struct Binding {
   DType dtype = DType::f32;
   std::vector<int64_t> shape, strides;
   bool has_strides = false;
+  ArrayPlace place;
   std::shared_ptr<void> keep;
 
   Binding() = default;
@@ -36,9 +37,9 @@ class Parameters {
   const std::vector<Binding> &bindings() const { return bindings_; }
   void bind(uint32_t parameter, Binding binding);
   // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol. What is
-  // returned stays until a parameter is bound.
-  Result<const Prepared *> prepare(const Executable &executable, const Signature &signature,
-                                   const ResolvedSizes &sizes);
+  // returned stays until a parameter is bound. `device`: that of all calls that share this.
+  Result<const Prepared *> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+                                   uint32_t device);
   uint64_t prepared_bytes() const;
 
  private:

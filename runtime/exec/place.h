@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/base/status.h"
+#include "runtime/exec/array_place.h"
 
 namespace kiln {
 
@@ -15,6 +16,12 @@ class Executable;
 class LoopWatch;
 class ResolvedSizes;
 class Signature;
+
+// A parameter's array, as it was bound.
+struct ParameterArray {
+  void *data = nullptr;
+  ArrayPlace place;
+};
 
 // The parameters of one binding where the kernels read them, and what the plan's prepare steps made of them. Addresses
 // are the place's; calls only read what is there.
@@ -34,12 +41,24 @@ class Runner {
 
   // Memory for a run at the call's sizes, when they have changed. Errors: out_of_memory; internal for a damaged plan.
   virtual Status place() = 0;
-  // From now on the host's array of an input or output is at `data`.
-  virtual void set_array(uint32_t slot, void *data) = 0;
+  // The only memory beside the host's that arrays may be in: then the steps use them where they are. The host's: none.
+  virtual ArrayPlace own_place() const = 0;
+  // From now on the array of an input or output is at `data`, in the host's memory or in own_place().
+  virtual void set_array(uint32_t slot, void *data, bool in_own_place) = 0;
   virtual void set_prepared(const Prepared &prepared) = 0;
-  // Runs all steps, after the three above. `arrays` has the host's address of each slot of the signature. Returns when
-  // the outputs are there, also when a kernel found an error (out_of_range).
+  // Runs all steps, after the four above. `arrays` has the address of each slot of the signature. Returns when the
+  // outputs are there, also when a kernel found an error (out_of_range). No run is in flight.
   virtual Status run(std::span<void *const> arrays) = 0;
+
+  // The same, but returns early, with a run in flight, unless it failed: `arrays` stay until finish. `stream`: as in
+  // RunRequest; refused where there are none.
+  virtual Status start(std::span<void *const> arrays, uint64_t stream) = 0;
+  // Whether a run may be started while another one is in flight, and comes after it.
+  virtual bool queues() const = 0;
+  // Whether finish would return at once.
+  virtual Result<bool> is_over() = 0;
+  // Until no run is in flight. As run.
+  virtual Status finish() = 0;
   virtual uint64_t size_bytes() const = 0;  // of the memory that it holds
 };
 
@@ -52,11 +71,14 @@ class Place {
   virtual ~Place() = default;
 
   // For a call; what it refers to outlives it. The sizes need not be resolved yet. Loops tell `watch` of their turns.
+  // `device`: which one of the backend's.
   virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
-                                                      ResolvedSizes &sizes, LoopWatch &watch) const = 0;
-  // Runs the plan's prepare steps. `parameters`: the host's addresses, which must stay as long as the result.
+                                                      ResolvedSizes &sizes, LoopWatch &watch,
+                                                      uint32_t device) const = 0;
+  // Runs the plan's prepare steps. `parameters` must stay as long as the result, and be in the host's memory or where
+  // the runners of the device have theirs.
   virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                                   std::span<void *const> parameters) const = 0;
+                                   std::span<const ParameterArray> parameters, uint32_t device) const = 0;
 };
 
 }  // namespace kiln

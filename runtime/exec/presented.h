@@ -37,6 +37,7 @@ class PresentedOutput {
   // Of a view: the input's memory is about to be another's.
   void let_go() { data_ = nullptr; }
 
+  bool is_apart() const { return made_ != nullptr; }  // steps make it in memory of its own
   void *room() const { return made_ ? made_->memory.data() : is_view() ? nullptr : data_; }  // where steps make it
   void *data() const { return data_; }                                                       // of the first element
   const std::vector<int64_t> &strides() const { return strides_; }

@@ -2,40 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <vector>
 
 #include "jit/base/cores.h"
 #include "jit/base/process.h"
+#include "runtime/exec/spin.h"
 
 namespace kiln {
 namespace {
 
-// How long a thread polls before it sleeps. Waking a sleeper costs about 30 us, so that polling for as long as that at
-// most doubles the price of the worst case, and the calls of a running model follow each other much faster.
-constexpr auto spin_time = std::chrono::microseconds(40);
-
 // More chunks than threads, so that a thread that was late or is slow leaves its share to the others.
 constexpr int64_t chunks_per_thread = 8;
-
-inline void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-// Polls `done` for up to spin_time. The clock is read once in 64 polls.
-template <class Condition>
-bool spin_until(Condition done) {
-  const auto end = std::chrono::steady_clock::now() + spin_time;
-  do {
-    for (int i = 0; i < 64; ++i) {
-      if (done()) return true;
-      pause_cpu();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
-}
 
 }  // namespace
 
@@ -108,9 +85,11 @@ void ThreadPool::State::forget_workers() {
   taken.clear();
 }
 
-ThreadPool::ThreadPool(uint32_t threads) : state_(std::make_unique<State>(threads ? threads : usable_cores())) {}
+ThreadPool::ThreadPool(uint32_t threads)
+    : state_(std::make_unique<State>(threads ? threads : usable_cores())), run_thread_(std::make_unique<RunThread>()) {}
 
 ThreadPool::~ThreadPool() {
+  run_thread_ = nullptr;  // which may still look for work
   state_->stop.store(true, std::memory_order_release);
   state_->epoch.fetch_add(1, std::memory_order_acq_rel);
   state_->epoch.notify_all();
@@ -118,6 +97,7 @@ ThreadPool::~ThreadPool() {
 }
 
 uint32_t ThreadPool::threads() const { return state_->threads; }
+RunThread &ThreadPool::run_thread() { return *run_thread_; }
 
 void ThreadPool::run(int64_t tasks, Fn fn, void *user) {
   State &s = *state_;

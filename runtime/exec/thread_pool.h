@@ -3,8 +3,9 @@
 // workers anew.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
+
+#include "runtime/exec/run_thread.h"
 
 namespace kiln {
 
@@ -18,10 +19,13 @@ class ThreadPool {
   // tells scratch apart. fn must not call run.
   using Fn = void (*)(void *user, uint32_t worker, int64_t begin, int64_t end);
   void run(int64_t tasks, Fn fn, void *user);
+  // What makes runs that nobody waits for yet: it calls run() as other callers do.
+  RunThread &run_thread();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::unique_ptr<RunThread> run_thread_;
 };
 
 }  // namespace kiln

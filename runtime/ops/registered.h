@@ -43,6 +43,7 @@ struct RegisteredOp : Op {
   std::string identity;                   // with its version; also of one without a UUID
   bool has_uuid = false;                  // without, what is made with it cannot be cached
   bool runs = false, decomposes = false;  // which functions there are; one at least
+  bool any_thread = false;                // what runs it may be called on threads of Kiln's
   std::string plugin;                     // "": the host's
   uint32_t number = 0;                    // of the context
   const OpTable *table = nullptr;         // in which it is

@@ -69,7 +69,8 @@ inline Status compile_together(std::span<const Case> cases, Cache &cache, bool f
   std::vector<Image> images;
   for (size_t i = 0; i < outputs.size(); ++i) {
     images.push_back(std::move(outputs[i].image));
-    images.back().kernel_key = kernel_key(kernels[i], options.backend, Target::device(options.arch), build_id());
+    images.back().kernel_key =
+        kernel_key(kernels[i], options.backend, Target::device(options.arch), build_id(), images.back().compiler);
   }
   return cache.publish_kernels(images);
 }
@@ -89,7 +90,7 @@ inline Backend cuda_on_standins(bool fuse = true) {
 inline std::string no_gpu() {
   unsetenv("KILN_NVRTC");
   unsetenv("KILN_LIBCUDA");
-  const Status device = modules()->device(**find_backend("cuda")).take_status();
+  const Status device = modules()->device(**find_backend("cuda"), 0).take_status();
   if (device.code() == Code::no_device) return "SKIP: " + device.message();
   const Status nvrtc = cuda::Nvrtc::open().take_status();
   return nvrtc.ok() ? "" : "SKIP: " + nvrtc.message();

@@ -47,7 +47,7 @@ class CudaDevice : public ::testing::Test {
   Result<std::shared_ptr<const Executable>> load() {
     static const auto pool = std::make_shared<ThreadPool>(1);
     return Executable::load(artifact_, builtin_ops(), pool, build_id(),
-                            [] { return modules()->device(**find_backend("cuda")); });
+                            [](uint32_t index) { return modules()->device(**find_backend("cuda"), index); });
   }
   std::vector<Record> records_of(std::string_view function) { return standin::records_of(*control_, function); }
   void expect_all_given_back() {

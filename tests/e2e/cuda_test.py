@@ -182,6 +182,23 @@ class StandinTest(Case):
             stats = self.stats(path, "--random", 1, "--size", "n=2", "--backend", "cuda", "--arch", arch)
             self.assertEqual((stats["lookup"], stats["kernels_from_cache"]), ("MISS", 0))
 
+    def test_kernels_of_another_nvrtc_are_compiled_anew(self):
+        def compiled(note, version):
+            """Of a graph with a key of its own, and the kernels that all of these have."""
+            noted = json.loads(json.dumps(CHAIN))
+            noted["nodes"][0]["annotations"] = {"my.note": {"text": note}}
+            self.environment = {**STANDIN, "KILN_STANDIN_NVRTC": version}
+            stats = self.stats(self.write_graph(noted), "--random", 1, "--size", "n=2", *CUDA)
+            self.assertEqual(stats["lookup"], "MISS")
+            self.assertEqual(stats["device_kernels"][0]["compiler"], "NVRTC " + version)
+            return stats["kernels_compiled"], stats["kernels_from_cache"]
+
+        self.assertEqual(compiled("a", "12.4"), (1, 0))
+        self.assertEqual(compiled("b", "12.4"), (0, 1))
+        self.assertEqual(compiled("c", "12.5"), (1, 0))
+        self.assertEqual(compiled("d", "12.4"), (0, 1))
+        self.assertEqual(compiled("e", "12.5"), (0, 1))
+
     def test_the_native_architecture_is_the_device_s(self):
         self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"), "--backend", "cuda")
         self.assertIn("target sm_90", self.kiln("inspect", self.file("a.kiln")))

@@ -12,7 +12,7 @@ namespace kiln::standin {
 namespace {
 
 constexpr int ok = 0, invalid_value = 1, no_device = 100, no_binary = 209, invalid_handle = 400, not_found = 500,
-              launch_failed = 719;
+              not_ready = 600, launch_failed = 719;
 
 }  // namespace
 
@@ -103,16 +103,16 @@ STANDIN int cuDeviceGetAttribute(int *value, int attribute, int) {
     return ok;
   });
 }
-STANDIN int cuDevicePrimaryCtxRetain(void **context, int) {
+STANDIN int cuDevicePrimaryCtxRetain(void **context, int device) {
   return driver().call({.function = "cuDevicePrimaryCtxRetain"}, [&](Record &record) {
-    record.object = driver().retain_context();
+    record.object = driver().retain_context(device);
     *context = handle<void *>(record.object);
     return ok;
   });
 }
-STANDIN int cuDevicePrimaryCtxRelease_v2(int) {
+STANDIN int cuDevicePrimaryCtxRelease_v2(int device) {
   return driver().release({.function = "cuDevicePrimaryCtxRelease_v2"},
-                          [](Record &) { return driver().release_context() ? ok : invalid_value; });
+                          [&](Record &) { return driver().release_context(device) ? ok : invalid_value; });
 }
 STANDIN int cuCtxPushCurrent_v2(void *context) {
   return driver().release({.function = "cuCtxPushCurrent_v2"}, [&](Record &) {
@@ -213,6 +213,14 @@ STANDIN int cuStreamDestroy_v2(void *stream) {
 STANDIN int cuStreamSynchronize(void *stream) {
   return driver().call({.function = "cuStreamSynchronize", .stream = number(stream)}, [&](Record &record) {
     return driver().is(record.stream, "stream", "cuStreamSynchronize") ? ok : invalid_handle;
+  });
+}
+STANDIN int cuStreamQuery(void *stream) {
+  return driver().call({.function = "cuStreamQuery", .stream = number(stream)}, [&](Record &record) {
+    if (!driver().is(record.stream, "stream", "cuStreamQuery")) return invalid_handle;
+    if (driver().settings.busy == 0) return ok;
+    --driver().settings.busy;
+    return not_ready;
   });
 }
 STANDIN int cuStreamWaitEvent(void *stream, void *event, unsigned) {

@@ -9,7 +9,7 @@ namespace kiln::standin {
 
 struct Record {
   std::string function;  // "cuLaunchKernel"
-  uint64_t stream = 0;   // the handle, if the call has one
+  uint64_t stream = 0;   // the handle, if the call has one; 1 and 2 are the default streams
   uint64_t object = 0;   // what it made or destroyed; the destination of a copy; the event
   uint64_t bytes = 0;
   std::string name;  // of a kernel
@@ -24,6 +24,7 @@ class DriverControl {
     int max_threads = 8;  // of a block: few, since each is a coroutine
     bool memory_pools = true;
     int push_error = 0;  // of every cuCtxPushCurrent
+    int busy = 0;        // so many cuStreamQuery answer that there is still work
   };
   virtual ~DriverControl() = default;
   // Forgets records, misuse and failures to come, and takes `settings`. Nothing may be live.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/guarded_bytes.h"
@@ -84,6 +85,7 @@ class StandinDriver final : public DriverControl {
     return last_handle_;
   }
   bool is(uint64_t handle, const char *kind, const char *function) {
+    if (handle != 0 && handle <= default_streams && std::string_view(kind) == "stream") return true;
     const auto found = handles_.find(handle);
     if (found != handles_.end() && found->second == kind) return true;
     misuse_.push_back(std::string(function) + " of " + kind + " " + std::to_string(handle) + ", which is not live");
@@ -92,14 +94,16 @@ class StandinDriver final : public DriverControl {
   bool drop(uint64_t handle, const char *kind, const char *function) {
     return is(handle, kind, function) && handles_.erase(handle) == 1;
   }
-  // The primary context is one, however often it is retained.
-  uint64_t retain_context() {
-    if (retained_++ == 0) context_ = make("context");
-    return context_;
+  // The primary context of a device is one, however often it is retained.
+  uint64_t retain_context(int device) {
+    Primary &primary = primaries_[device];
+    if (primary.retained++ == 0) primary.context = make("context");
+    return primary.context;
   }
-  bool release_context() {
-    if (!is(context_, "context", "cuDevicePrimaryCtxRelease_v2")) return false;
-    if (--retained_ == 0) handles_.erase(context_);
+  bool release_context(int device) {
+    Primary &primary = primaries_[device];
+    if (!is(primary.context, "context", "cuDevicePrimaryCtxRelease_v2")) return false;
+    if (--primary.retained == 0) handles_.erase(primary.context);
     return true;
   }
   bool in_context(const char *function) {
@@ -143,7 +147,12 @@ class StandinDriver final : public DriverControl {
   std::vector<std::string> misuse_;
   std::optional<uint64_t> until_failure_;
   int failure_ = 0;
-  uint64_t last_handle_ = 0, context_ = 0, retained_ = 0;
+  static constexpr uint64_t default_streams = 2;
+  uint64_t last_handle_ = 100;
+  struct Primary {
+    uint64_t context = 0, retained = 0;
+  };
+  std::map<int, Primary> primaries_;  // by device
   std::map<uint64_t, std::string> handles_;
   static constexpr size_t alignment = 256;
   struct DeviceMemory {

@@ -5,8 +5,8 @@
  * types.h states the rules that every function here keeps: ownership, errors, strings, structs.
  *
  * What Kiln does to the process that it lives in:
- * - Threads: started when they are first needed, to run kernels, to compile and to save to the cache. All signals are
- *   blocked on them. Where the system gives none, the calling thread does their work.
+ * - Threads: started when they are first needed, to run kernels, to make runs that return early, to compile and to save
+ *   to the cache. All signals are blocked on them. Where the system gives none, the calling thread does their work.
  * - Stacks: 64 KiB are enough. A thread that has less than 512 KiB left when it enters a function that reads, changes
  *   or compiles graphs waits there while a thread of Kiln's own does the work, callbacks included. A stack that the
  *   host made itself (of a coroutine) must have 512 KiB.
@@ -19,11 +19,12 @@
  * - Floating point: every function computes in the default environment (to nearest, subnormal numbers kept, no traps),
  *   whatever the host's, so that results and code are the same; callbacks get the host's, and what they change is
  *   undone; at return it is the host's again. Of the flags that tell of exceptions, none is cleared.
- * - Forks: after a fork() that came while no thread was inside a function of Kiln's, parent and child may go on with
- *   all their handles: each compiles, runs, saves and destroys on threads of its own. The fork waits for a save that
- *   is under way, or an entry that is being made; what waits behind it is the parent's to do. If another thread was
- *   inside a function of Kiln's, or the fork came from a callback, the child may only exec or _exit. What is on a GPU
- *   stays the parent's. All this is told by pthread_atfork: a child of clone() or vfork() may only exec or _exit.
+ * - Forks: after a fork() that came while no thread was inside a function of Kiln's and no run in flight, parent and
+ *   child may go on with all their handles: each compiles, runs, saves and destroys on threads of its own. The fork
+ *   waits for a save that is under way, or an entry that is being made; what waits behind it is the parent's to do. If
+ *   another thread was inside a function of Kiln's, or a run in flight, or the fork came from a callback, the child may
+ *   only exec or _exit. What is on a GPU stays the parent's. All this is told by pthread_atfork: a child of clone() or
+ *   vfork() may only exec or _exit.
  * - Cancelling: a thread must not be cancelled (pthread_cancel) or leave (pthread_exit, longjmp) inside a function of
  *   Kiln's: the process ends.
  * - Exit: any time. Saves that have not ended are lost, never half done; kiln_context_close waits for them.
@@ -275,25 +276,38 @@ KILN_EXPORT void kiln_executable_destroy(kiln_executable *executable);
 /* ---- calls: bound slots, resolved shapes and working memory. One thread at a time. Slots number the signature:
  * inputs, then parameters, then outputs. Parameters must be bound before a run; inputs and outputs may be. */
 
-/* A call of which nothing is bound yet; the caller owns it. Any thread. KILN_NO_DEVICE: the kernels are for a GPU, and
- * none can be opened (the message names what was looked for). */
+/* A call of which nothing is bound yet; the caller owns it. Any thread. Options (may be NULL): "device" (i64 = 0: which
+ * of the GPUs that the driver lists). KILN_NO_DEVICE: the kernels are for a GPU, and it cannot be opened (the message
+ * names what was looked for). */
+KILN_EXPORT kiln_error *kiln_call_open(kiln_executable *executable, const kiln_options *options, kiln_call **out);
+/* The same without options. */
 KILN_EXPORT kiln_error *kiln_call_create(kiln_executable *executable, kiln_call **out);
-/* A call for another thread: shares bound parameters and what was prepared from them; has working memory of its own. */
+/* A call for another thread, on the same device: shares bound parameters and what was prepared from them; has working
+ * memory of its own. */
 KILN_EXPORT kiln_error *kiln_call_clone(const kiln_call *call, kiln_call **out);
 /* The first slot of that name among inputs, parameters, outputs. An output may be named like an input; its number then
  * follows from its place in the signature. KILN_UNKNOWN_NAME. */
 KILN_EXPORT kiln_error *kiln_call_slot(const kiln_call *call, const char *name, uint64_t name_size, uint32_t *out);
 /* Binds a slot to the caller's memory, without a copy: it must stay valid and unmoved, and a parameter's values
  * unchanged, until the slot is bound again or the call is destroyed. Its data is where element 0, 0, ... is; of a
- * stride below 0 memory goes on before that. The memory of an input that a copy_ writes must be writable. The
+ * stride below 0 memory goes on before that. It is the host's memory, or, of backend "cuda", that of the call's device
+ * (kDLCUDA), whose arrays the kernels use where they are: what a parameter holds must then be there already. Another
+ * place is KILN_NO_DEVICE, with what was expected. The memory of an input that a copy_ writes must be writable. The
  * descriptor is copied; its data may be NULL when it has no elements. A NULL tensor unbinds. Dtype and rank are checked
  * here (KILN_TYPE_MISMATCH), sizes and strides by the next run. */
 KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLTensor *tensor);
 /* The same, taking over the tensor on success: its deleter runs, on any thread, once nothing uses the memory. */
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
+/* Binds a parameter to a part of a file, which Kiln maps for as long as something uses it. `type` has its dtype, shape
+ * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
+ * until then; it may be renamed or unlinked. KILN_IO: it cannot be opened or mapped, or ends before the parameter does
+ * (with offset and sizes). */
+KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
+                                              const kiln_source *source);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
- * An output that is NULL, or left out at the end, is allocated by Kiln and stays with the call until the next run or
- * kiln_call_take. `options` may be NULL. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit.
+ * An output that is NULL, or left out at the end, is allocated by Kiln, in the host's memory, and stays with the call
+ * until the next run or kiln_call_take. `options` may be NULL; of a run that they have return early, see
+ * kiln_call_wait. KILN_TYPE_MISMATCH names the slot, or the node whose sizes do not fit.
  * KILN_OUT_OF_RANGE names the nodes that may have divided an integer by zero, or used an index that is not there: what
  * kernels made of it is 0, the rest is as it should be. A reference kernel ends the run there: the reference backend
  * leaves the outputs as they were, else what they hold is not defined; none can be taken. Of elements that no output
@@ -306,6 +320,19 @@ KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *ar
  * and overlap. */
 KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, uint64_t count,
                                            const kiln_run_options *options);
+/* Waits until no run of the call is in flight. A run is, when KILN_RUN_ASYNC or a stream is asked for
+ * (kiln_run_options) and kiln_call_run answered NULL: its arguments were right. What its kernels find, or runs of ops
+ * come to, is told here, once: the first of all runs since the last wait. NULL at once when there is none. Until then
+ * the memory of its arrays must stay as it is, outputs must not be read, and only these functions may be used: another
+ * run on the same stream, which comes after it (on the CPU, with other sizes or outputs that are Kiln's kiln_call_run
+ * first waits for the one before); kiln_call_slot; kiln_call_clone; kiln_call_destroy, which waits. All others, and a
+ * run on another stream, are KILN_BUSY. On the CPU one thread of the context makes runs in flight, one by one; who
+ * waits for one that it has not begun makes it. Preparing parameters, and on a GPU what the host must know to go on
+ * (conditions, loops, sizes that a run tells), is done before kiln_call_run returns. docs/streams.md. */
+KILN_EXPORT kiln_error *kiln_call_wait(kiln_call *call);
+/* The same without waiting: *out_done is 1 when no run is in flight any more, and what they came to is told (an error
+ * means that they have ended, too), else 0. */
+KILN_EXPORT kiln_error *kiln_call_poll(kiln_call *call, uint32_t *out_done);
 /* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. KILN_INVALID_ARGUMENT before the
  * first run, and for an output whose size a run resolves after a run that failed before it did. */
 KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
@@ -324,7 +351,8 @@ KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManaged
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
  * is inside one}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
-/* Unbinds all; outputs that were taken live on. Not while a run is inside it. */
+/* Unbinds all; outputs that were taken live on. Waits for runs in flight, whose errors are lost. Not while a run is
+ * inside it. */
 KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 
 /* ---- cache */

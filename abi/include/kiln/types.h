@@ -59,7 +59,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_NOT_CACHED 6u /* require_hit, and no hit; the error's report has the lookup's reason */
 #define KILN_CANCELLED 7u  /* an event callback returned non-zero */
 #define KILN_OUT_OF_MEMORY 8u
-#define KILN_BUSY 9u           /* a call is in use by another thread */
+#define KILN_BUSY 9u           /* a call is in use by another thread, or a run of it is in flight */
 #define KILN_PLUGIN_FAILED 10u /* a plugin's pass or set-up failed; kiln_error_plugin names it */
 #define KILN_IO 11u
 #define KILN_CORRUPT 12u      /* damaged file */
@@ -127,6 +127,10 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- ops */
 #define KILN_OP_UUID_SUFFICES 16u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
 #define KILN_OP_RANDOM 1u         /* equal nodes are not the same, though their operands are */
+#define KILN_OP_ANY_THREAD 8u     /* open and run may be called on threads of Kiln's; see kiln_op_def */
+
+/* ---- flags of kiln_run_options */
+#define KILN_RUN_ASYNC 1u /* the run is in flight when kiln_call_run returns */
 
 /* ---- events */
 /* The compile enters the named phase, or a pass ("post_grad: pass 'fuse' of costs"), is inside one that calls the host
@@ -135,7 +139,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_EVENT_PROGRESS 1u
 #define KILN_EVENT_WARNING 2u /* something went wrong, or is likely not meant, that did not fail the call */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
- * hosts that end it. A scan that is compiled into one kernel is not interrupted. */
+ * hosts that end it, or of a run in flight by the one that waits for it. A scan that is compiled into one kernel is not
+ * interrupted. */
 #define KILN_EVENT_LOOP 3u
 /* A run takes another program than its call's last one, or its first: "entry 'batch=1'", "entry 'general'" for the one
  * for all sizes. Of executables with entries alone (option "specialize"), by the thread that runs, before it begins. */
@@ -198,9 +203,21 @@ typedef struct kiln_symbol {
 
 typedef struct kiln_run_options {
   uint32_t struct_size;
-  uint32_t flags;  /* 0 */
-  uint64_t stream; /* 0: no backend takes another yet */
+  uint32_t flags; /* KILN_RUN_* */
+  /* Of backend "cuda": a CUstream of the call's device, or 1 or 2, the driver's default streams, as in DLPack. The run
+   * comes after what the stream was given before, what it is given next comes after the run, and the run is in flight
+   * when kiln_call_run returns. 0: a stream of Kiln's own. Where there are no streams, others than 0 are refused. */
+  uint64_t stream;
 } kiln_run_options;
+
+/* Where the elements of a parameter lie in a file. */
+typedef struct kiln_source {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  const char *path; /* of a regular file */
+  uint64_t path_size;
+  uint64_t offset; /* in bytes, of element 0, 0, ...; a multiple of the element's size */
+} kiln_source;
 
 /* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
  * unregistered. It does not run when registering failed: the caller still owns `user` then. */
@@ -246,8 +263,9 @@ typedef struct kiln_pass {
 } kiln_pass;
 
 /* An op of a host's or a plugin's (kiln_op_register, and host->context->add_op). It is used as built-in ops are: in
- * JSON, in edits, in every mode. Callbacks may run on any thread, several at once, with no lock held, and must not
- * throw.
+ * JSON, in edits, in every mode. `infer` and `decompose` may run on any thread; `open` and `run` run on the thread that
+ * is inside the call's run, with KILN_OP_ANY_THREAD also on threads of Kiln's: without it, a run that is to return
+ * early (KILN_RUN_ASYNC) is refused. Several may run at once, with no lock held. They must not throw.
  *
  * `schema` is JSON: {"name": "lapack.solve" (letters, digits and _ . -; one of its own), "doc", "version" (from 1; 1),
  * "args": [{"name", "doc", "dtypes": ["f32", ...], "same_dtype" (true: as the first of which this is true), "arity"
@@ -287,7 +305,7 @@ typedef struct kiln_op_def {
 } kiln_op_def;
 
 /* Receives progress, warnings, and loops and entries of runs, on the thread that is inside the call that they belong
- * to. */
+ * to. Loops of a run in flight are told inside kiln_call_wait, kiln_call_poll and kiln_call_destroy. */
 typedef struct kiln_event_sink {
   uint32_t struct_size;
   uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */

@@ -18,6 +18,13 @@ TEST(Handles, FlagsWithoutEffect) {
   EXPECT_REFUSED(host::take(kiln_pass_register(context.get(), &pass, nullptr, nullptr)), "INVALID_ARGUMENT",
                  "kiln_pass_register: pass->flags: KILN_PASS_UUID_SUFFICES has no effect without pass->uuid");
 
+  kiln_op_def op{};
+  op.struct_size = sizeof op;
+  op.flags = KILN_OP_ANY_THREAD;
+  op.infer = op.decompose = [](void *, kiln_op_call *) -> kiln_error * { return nullptr; };
+  EXPECT_REFUSED(host::take(kiln_op_register(context.get(), &op, nullptr)), "INVALID_ARGUMENT",
+                 "kiln_op_register: op->flags: KILN_OP_ANY_THREAD has no effect without op->run");
+
   kiln_event_sink sink{};
   sink.struct_size = sizeof sink;
   sink.kinds = 1u << KILN_EVENT_WARNING | 1u << 9;

@@ -37,6 +37,9 @@ TEST(Handles, NullHandles) {
           "kiln_executable_open_bytes: context is NULL");
   refused(kiln_executable_open(nullptr, "f", 1, nullptr, &executable), "kiln_executable_open: context is NULL");
   refused(kiln_call_create(nullptr, &call), "kiln_call_create: executable is NULL");
+  refused(kiln_call_open(nullptr, nullptr, &call), "kiln_call_open: executable is NULL");
+  refused(kiln_call_wait(nullptr), "kiln_call_wait: call is NULL");
+  refused(kiln_call_poll(nullptr, nullptr), "kiln_call_poll: call is NULL");
   refused(kiln_call_clone(nullptr, &call), "kiln_call_clone: call is NULL");
   refused(kiln_call_bind(nullptr, 0, nullptr), "kiln_call_bind: call is NULL");
   refused(kiln_call_run(nullptr, nullptr, 0, nullptr), "kiln_call_run: call is NULL");

@@ -22,6 +22,7 @@ TEST(Handles, NullResults) {
   refused(kiln_edit_begin(context.get(), nullptr, nullptr), "kiln_edit_begin: out is NULL");
   refused(kiln_compile(context.get(), graph.get(), nullptr, nullptr, nullptr), "kiln_compile: out is NULL");
   refused(kiln_call_create(compiled.executable.get(), nullptr), "kiln_call_create: out is NULL");
+  refused(kiln_call_open(compiled.executable.get(), nullptr, nullptr), "kiln_call_open: out is NULL");
   refused(kiln_tensors_open("f.npy", 5, nullptr), "kiln_tensors_open: out is NULL");
   refused(kiln_report_json(compiled.report.get(), nullptr), "kiln_report_json: out is NULL");
   EXPECT_EQ(host::i64(host::context_report(context.get()), "handles.live"), 2) << "the graph and the executable";

@@ -138,6 +138,7 @@ TEST(KernelKey, CoversKernelTargetLevelAndBuild) {
   EXPECT_NE(key, kernel_key(kernel, "cpu", v4, "b"));
   EXPECT_NE(key, kernel_key(kernel, "cpu", v3, "c"));
   EXPECT_NE(key, kernel_key(kernel, "cuda", v3, "b"));
+  EXPECT_NE(key, kernel_key(kernel, "cpu", v3, "b", "NVRTC 13.0"));
 }
 
 }  // namespace

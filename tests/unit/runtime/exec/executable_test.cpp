@@ -62,17 +62,17 @@ TEST(Executable, OfADeviceLoadsWithoutOneAndNeedsItForACall) {
   a.backend = "cuda";
   a.target = "sm_90";
   uint32_t asked = 0;
-  const auto loaded =
-      Executable::load(std::make_shared<const Artifact>(std::move(a)), example::NoOps(),
-                       std::make_shared<ThreadPool>(1), example::build, [&]() -> Result<std::shared_ptr<Device>> {
-                         ++asked;
-                         return error(Code::no_device, "none here");
-                       });
+  const auto loaded = Executable::load(std::make_shared<const Artifact>(std::move(a)), example::NoOps(),
+                                       std::make_shared<ThreadPool>(1), example::build,
+                                       [&](uint32_t index) -> Result<std::shared_ptr<Device>> {
+                                         ++asked;
+                                         return error(Code::no_device, "none here, of number ", index);
+                                       });
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ(asked, 0u);
-  const auto call = Call::create(*loaded);
+  const auto call = Call::create(*loaded, {}, 2);
   EXPECT_EQ(call.status().code(), Code::no_device);
-  EXPECT_EQ(call.status().message(), "none here");
+  EXPECT_EQ(call.status().message(), "none here, of number 2");
   EXPECT_EQ(asked, 1u);
 }
 
