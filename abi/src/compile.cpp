@@ -54,9 +54,11 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
     return error(Code::incompatible, "the artifact has ", key.empty() ? "no key" : str_cat("key ", key),
                  ", and option 'expect_key' is ", expected);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
-  KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
-              Executable::load(artifact, context->ops(), context->pool(), build_id(),
-                               [modules = context->modules(), backend] { return modules->device(*backend); }));
+  KILN_ASSIGN(
+      std::shared_ptr<const Executable> loaded,
+      Executable::load(
+          artifact, context->ops(), context->pool(), build_id(),
+          [modules = context->modules(), backend] { return modules->device(*backend); }, *context->functions()));
   return make_executable(context, std::move(loaded));
 }
 

@@ -65,7 +65,7 @@ Status Body::place_nested() {
       for (const uint32_t number : part_.numbers.steps[step].nested[k]) symbols.push_back(sizes_[number]);
       Nested &n = *nested_[step][k];
       if (n.placed && n.symbols == symbols) continue;
-      n.failed = place(n, symbols);
+      n.failed = named(step, place(n, symbols));
       n.placed = n.failed.ok();
       // Before steps have told all sizes it is placed for the largest, which need not hold its checks.
       if (!n.placed && sizes_.is_complete()) return n.failed;
@@ -130,10 +130,11 @@ Status Body::resolve(size_t step) {
   return place_nested();
 }
 
-Status Body::call(size_t step) {
-  Status status = nested_[step][0]->run(ready().operands_of(step));
+Status Body::call(size_t step) { return named(step, nested_[step][0]->run(ready().operands_of(step))); }
+
+Status Body::named(size_t step, Status status) const {
   const std::string &node = part_.plan.steps[step].node.name;
-  if (status.ok() || node.empty()) return status;
+  if (status.ok() || node.empty() || part_.plan.steps[step].kind != Plan::Step::Kind::call) return status;
   return std::move(status).with_prefix(str_cat("node '", node, "': "));
 }
 

@@ -64,6 +64,7 @@ class Body {
   static Status place(Nested &n, const std::vector<int64_t> &symbols);
   Status resolve(size_t step);
   Status call(size_t step);
+  Status named(size_t step, Status status) const;  // of a call, with its node's name
   Status branch(size_t step);
   Status loop(size_t step);
   Status scan(size_t step);

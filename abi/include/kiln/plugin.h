@@ -7,6 +7,7 @@
  * perhaps on several threads at once. What a pass's result may depend on is told at kiln_pass (types.h). */
 #ifndef KILN_PLUGIN_H
 #define KILN_PLUGIN_H
+#include "kiln/function.h"
 #include "kiln/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -15,8 +16,9 @@ extern "C" {
 #define KILN_PLUGIN_MAGIC 0x316e676c706e6c6bULL /* "klnplgn1" */
 
 /* Names of what a host can do; none is needed for passes. */
-#define KILN_FEATURE_OPS 1u      /* context->add_op, op_call */
-#define KILN_FEATURE_BACKENDS 2u /* context->add_backend; not in this version */
+#define KILN_FEATURE_OPS 1u       /* context->add_op, op_call */
+#define KILN_FEATURE_BACKENDS 2u  /* context->add_backend; not in this version */
+#define KILN_FEATURE_FUNCTIONS 4u /* context->add_function */
 
 typedef struct kiln_host_error {
   uint32_t struct_size;
@@ -131,6 +133,8 @@ typedef struct kiln_host_context {
   kiln_error *(*add_pass)(kiln_context *context, const kiln_pass *pass);
   /* Registers an op, likewise. It has a number (op->find) once the plugin is loaded. */
   kiln_error *(*add_op)(kiln_context *context, const kiln_op_def *op);
+  /* Registers a function, likewise. Of one by pointer, the plugin's file is the one whose digest is in the key. */
+  kiln_error *(*add_function)(kiln_context *context, const kiln_function *function);
 } kiln_host_context;
 
 typedef struct kiln_host_op_call {
