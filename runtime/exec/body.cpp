@@ -13,12 +13,7 @@ struct Body::Nested {
   void set_outputs(std::span<void *const> data) const {
     for (uint32_t i = 0; i < data.size(); ++i) body->set_array(signature.outputs().begin + i, data[i]);
   }
-  // Runs on operands that are inputs, then outputs.
-  Status run(std::span<void *const> operands) const {
-    set_inputs(operands.first(signature.inputs().end));
-    set_outputs(operands.subspan(signature.inputs().end));
-    return body->run();
-  }
+  Status run(std::span<void *const> operands) const { return body->run_on(operands); }
 
   const Signature signature;
   ResolvedSizes sizes;
@@ -80,6 +75,11 @@ Status Body::place(Nested &n, const std::vector<int64_t> &symbols) {
   KILN_TRY(n.body->place());
   n.symbols = symbols;
   return {};
+}
+
+Status Body::run_on(std::span<void *const> operands) {
+  for (uint32_t slot = 0; slot < operands.size(); ++slot) set_array(slot, operands[slot]);
+  return run();
 }
 
 void Body::set_array(uint32_t slot, void *data) {

@@ -33,7 +33,7 @@ uint64_t bits_of(double value, DType type) {
 }  // namespace
 
 FunctionStep::FunctionStep(const Function &function, const FunctionBinding &binding, const Node &node)
-    : function_(function), binding_(binding), node_(node) {
+    : function_(function), binding_(binding), node_(node), call_([this] { return call(); }) {
   const size_t count = binding_.arguments.size();
   words_.resize(count);
   tensors_.resize(count);
@@ -124,6 +124,12 @@ Status FunctionStep::resize(const kiln::Signature &signature, const ResolvedSize
   return {};
 }
 
+void *FunctionStep::call() {
+  returned_ = function_.native.call(function_.pointer, values_.data());
+  const bool is_error = function_.signature.returns == FunctionSignature::Return::error;
+  return is_error ? reinterpret_cast<void *>(returned_) : nullptr;
+}
+
 Status FunctionStep::run(std::span<void *const> data) {
   for (const Placed &at : placed_) {
     if (at.kind == Kind::tensor) {
@@ -136,13 +142,8 @@ Status FunctionStep::run(std::span<void *const> data) {
   }
   for (const uint32_t i : pointers_)
     std::memcpy(pointees_[i].data(), originals_[i].data(), originals_[i].size() * sizeof(uint64_t));
-  uint64_t returned = 0;
-  Status status = function_.owner->run([this, &returned] {
-    returned = function_.native.call(function_.pointer, values_.data());
-    return function_.signature.returns == FunctionSignature::Return::error ? reinterpret_cast<void *>(returned)
-                                                                           : nullptr;
-  });
-  const auto code = static_cast<int32_t>(returned);
+  Status status = function_.owner->run(call_);
+  const auto code = static_cast<int32_t>(returned_);
   if (status.ok() && function_.signature.returns == FunctionSignature::Return::code && code != 0)
     status = error(Code::plugin_failed, "it returned ", code);
   if (status.ok()) return {};

@@ -3,6 +3,7 @@
 #include <kiln/dlpack.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class FunctionStep final : public NodeStep {
   Status set_scalar(size_t argument, const std::vector<std::vector<int64_t>> &dims);
   Status check_sizes(const std::vector<std::vector<int64_t>> &dims) const;
   std::string of_function() const;
+  void *call();
 
   const Function &function_;
   const FunctionBinding &binding_;
@@ -46,6 +48,8 @@ class FunctionStep final : public NodeStep {
   std::vector<std::vector<uint64_t>> pointees_, originals_;
   std::vector<uint32_t> pointers_;  // arguments that have some
   Areas scratch_;
+  uint64_t returned_ = 0;
+  const std::function<void *()> call_;  // made once, for what each run gives to the function's owner
 };
 
 }  // namespace kiln

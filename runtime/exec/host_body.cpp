@@ -44,6 +44,13 @@ Status HostBody::run() {
   });
 }
 
+Status HostBody::run_on(std::span<void *const> operands) {
+  if (node_steps_.size() != 1 || !node_steps_[0]) return Body::run_on(operands);
+  // One node, which other code runs: its step's slots are those of the signature.
+  Status status = node_steps_[0]->run(operands);
+  return status.ok() ? Status() : watch_.stop(std::move(status));
+}
+
 Status HostBody::run_graph(size_t step) {
   const std::span<void *const> data = steps_.ready().operands_of(step);
   Status status = node_steps_[step]

@@ -19,6 +19,7 @@ class HostBody final : public Body {
 
   void set_prepared(const Prepared &prepared) { steps_.ready().set(prepared); }
   Status run() override;
+  Status run_on(std::span<void *const> operands) override;
 
  private:
   std::unique_ptr<Body> make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) override;
