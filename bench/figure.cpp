@@ -20,14 +20,14 @@ void report(benchmark::State &state, double value, const std::string &unit, doub
 }
 
 Program::Program(const std::string &graph_json, int64_t threads, const std::string &mode,
-                 const std::vector<std::string> &specialize, const kiln_op_def *op) {
+                 const std::vector<std::string> &specialize, const std::function<void(kiln_context *)> &prepare) {
   Options settings, options;
   options.set("mode", mode);
   options.set("specialize", specialize);
   settings.set("threads", threads);
   settings.set("cache", "off");
   context_ = make<Context>(kiln_context_create, settings.get(), nullptr);
-  if (op) check(kiln_op_register(context_.get(), op, nullptr));
+  if (prepare) prepare(context_.get());
   const Graph graph = make<Graph>(kiln_graph_parse, context_.get(), graph_json.data(), graph_json.size());
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;

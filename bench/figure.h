@@ -3,6 +3,7 @@
 #pragma once
 #include <benchmark/benchmark.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,10 +45,10 @@ void guarded(benchmark::State &state) {
 // A graph compiled in a context of its own, with its arrays.
 class Program {
  public:
-  // `threads` 0: one per core. `mode` and `specialize` are the compile's options. The cache is not asked. `op` is known
-  // to the graph.
+  // `threads` 0: one per core. `mode` and `specialize` are the compile's options. The cache is not asked. `prepare`
+  // gets the context before the graph is read.
   Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all",
-          const std::vector<std::string> &specialize = {}, const kiln_op_def *op = nullptr);
+          const std::vector<std::string> &specialize = {}, const std::function<void(kiln_context *)> &prepare = {});
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
   void bind_file(const std::string &path);           // each tensor of a .safetensors file to the slot of its name

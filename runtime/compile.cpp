@@ -23,9 +23,11 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   const LowerOptions how{.backend = work.backend(),
                          .region = options.region_options(),
                          .modes = options.modes(),
-                         .of_regions = options.of_regions};
+                         .of_regions = options.of_regions,
+                         .functions = &work.functions};
   KILN_ASSIGN(const GraphPtr made, without_views(whole));
   KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, made, how));
+  KILN_TRY(bind_functions(work, lowered));
   KILN_TRY(work.phases.begin("fuse"));
   KILN_ASSIGN(work.report.materialised, fuse(lowered, target));
   work.report.partition = summarize(lowered, how.modes);
@@ -52,6 +54,7 @@ void fill(Artifact &artifact, const Work &work, const Graph &given, const Graph 
 Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, const Target &target, Artifact artifact) {
   if (work.fixed.sizes.empty()) {
     KILN_TRY(check_regions_named(given, *whole, work.options.of_regions));
+    KILN_TRY(check_function_marks(*whole));
     if (work.options.modes().wants_marks() && !has_regions(*whole)) KILN_TRY(warn(work, std::string(nothing_marked)));
   }
 
@@ -98,7 +101,8 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
 
   // 9 programs for some sizes, beside it
   KILN_TRY(phases.begin("entries"));
-  const auto maker = std::make_shared<const EntryMaker>(EntryMaker{options, target, graph, whole, passes.lower});
+  const auto maker = std::make_shared<const EntryMaker>(EntryMaker{
+      options, target, graph, whole, passes.lower, functions_of(compiled.executable->artifact().uses, *env.functions)});
   KILN_TRY(make_entries(env, maker, entries, compiled.executable, report));
   return compiled;
 }

@@ -12,6 +12,7 @@
 #include "runtime/cache/cache.h"
 #include "runtime/compile_options.h"
 #include "runtime/exec/executable.h"
+#include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/modules.h"
 #include "runtime/passes/pipeline.h"
@@ -41,6 +42,7 @@ struct CompileEnvironment {
   std::function<void(std::function<Status()>)> in_background = {};  // publishing; empty: here and now
   std::function<void(LaterEntry)> later = {};  // may be called long after the compile; empty: entries are made at once
   std::shared_ptr<Modules> modules = std::make_shared<Modules>();
+  std::shared_ptr<const FunctionTable> functions = std::make_shared<const HostFunctions>();  // nobody changes them
 };
 
 struct Compiled {

@@ -93,6 +93,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   KILN_ASSIGN(Linked linked, link(given, flat, pieces, work.fixed));
   for (const MadePiece &piece : made) {
     work.ops.add(piece.program->uses);
+    work.functions.add(piece.program->uses);
     const std::vector<uint32_t> &numbers = linked.parts.add(piece.program).images;
     for (size_t i = 0; i < piece.texts.size(); ++i) {
       kernels.texts.resize(linked.parts.images.size());

@@ -2,6 +2,8 @@
 
 #include "runtime/backends/rows.h"
 #include "runtime/cache/key.h"
+#include "runtime/functions/binding.h"
+#include "runtime/functions/function.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/registered.h"
 #include "runtime/plan/node_names.h"
@@ -23,7 +25,8 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   const BackendInfo &backend = work.backend();
   return Executable::load(
       std::move(artifact), work.env.ops, work.env.pool, build_id(),
-      [modules = work.env.modules, &backend](uint32_t index) { return modules->device(backend, index); });
+      [modules = work.env.modules, &backend](uint32_t index) { return modules->device(backend, index); },
+      *work.env.functions);
 }
 
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
@@ -65,6 +68,22 @@ Status check_fallback(const Work &work) {
                  " takes kernel or error");
 }
 
+// The functions that a graph speaks of: those that nodes name, and, where nodes may fall back, what ops fall back to.
+// By "function 'f'" and "fallback of 'matmul'"; null: there is none.
+std::map<std::string, FunctionPtr> functions_of(const Work &work, const Graph &graph) {
+  std::map<std::string, FunctionPtr> functions;
+  if (work.oracle()) return functions;  // which runs what ops mean
+  const FunctionTable &table = *work.env.functions;
+  for (const std::string &name : functions_named(graph))
+    functions.emplace(str_cat("function '", name, "'"), table.find(name));
+  if (work.backend().on_device() || !(work.options.modes().cut() || !Refusals(work.backend()).takes(graph)))
+    return functions;
+  for (const auto &[name, op] : ops_of(graph))
+    if (FunctionPtr function = table.fallback(name))
+      functions.emplace(str_cat("fallback of '", name, "'"), std::move(function));
+  return functions;
+}
+
 Status check_of_regions(const Work &work) {
   const NamedRegionOptions &named = work.options.of_regions;
   const Modes modes = work.options.modes();
@@ -102,7 +121,29 @@ Status check_request(const Work &work, const Graph &graph) {
   KILN_TRY(check_devices(work, graph));
   KILN_TRY(check_fallback(work));
   KILN_TRY(check_of_regions(work));
+  if (!work.oracle()) KILN_TRY(check_function_marks(graph));
   return cuts_of(work).status();
+}
+
+Status bind_functions(const Work &work, LoweredGraphs &graphs) {
+  for (LoweredGraph &lowered : graphs.graphs)
+    for (LoweredRegion &lowered_region : lowered.regions) {
+      Region &region = lowered_region.region;
+      if (region.function.empty()) continue;
+      const Node &node = *lowered.graph->find(region.node);
+      const FunctionPtr function = work.functions.find(region.function);
+      const std::string where = str_cat("node '", node.name, "' [", node.op->name, "]: ");
+      if (!function)
+        return error(Code::unknown_name, where, "no function is named '", region.function, "'", work.functions.known());
+      Result<FunctionBinding> binding = bind_function(function->signature, *lowered.graph, node);
+      if (!binding.ok())
+        return binding.take_status().with_prefix(str_cat(
+            where, "function '", function->name, "' does not fit: signature '", function->signature.text, "', "));
+      for (const FunctionBinding::Argument &argument : binding->arguments)
+        if (argument.kind == FunctionSignature::Argument::Kind::inout)
+          region.in_place[argument.array - node.inputs.size()] = argument.operand;
+    }
+  return {};
 }
 
 Result<Cuts> cuts_of(const Work &work) {
@@ -176,6 +217,11 @@ Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
       const std::string reason = str_cat("op '", name, "' has no identity");
       return {reason, str_cat(reason, ", which strict mode needs of every op: give it a UUID")};
     }
+  for (const auto &[what, function] : functions_of(work, graph))
+    if (function && !function->has_uuid) {
+      const std::string reason = str_cat("function '", function->name, "' has no identity");
+      return {reason, str_cat(reason, ", which strict mode needs of every function: give it a UUID")};
+    }
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
@@ -199,7 +245,11 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
     return artifact;
   }
   const std::string options = keyed_text(work.options);
-  KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id}));
+  std::map<std::string, std::string> functions;
+  for (const auto &[what, function] : functions_of(work, graph))
+    functions[what] = function ? str_cat(function->name, ", ", function->identity) : "";
+  KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id,
+                                                   std::move(functions)}));
   artifact.graph_key = work.report.key = graph_key(artifact.components);
   work.report.stages.push_back({"early passes", artifact.components.front().digest});  // that of the graph
   return artifact;
@@ -214,7 +264,7 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
   }));
   if (entered.artifact) {
-    if (std::string other = differing_use(entered.artifact->uses, work.env.ops); !other.empty()) {
+    if (std::string other = differing_use(entered.artifact->uses, work.env.ops, *work.env.functions); !other.empty()) {
       report.lookup = Outcome::miss;  // what is made instead is this compile's alone
       report.reason = str_cat("in flight: ", other);
       return ArtifactPtr();
@@ -232,7 +282,7 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (found.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
   if (found.outcome != Outcome::hit) return ArtifactPtr();
-  if (std::string other = differing_use(found.artifact->uses, work.env.ops); !other.empty()) {
+  if (std::string other = differing_use(found.artifact->uses, work.env.ops, *work.env.functions); !other.empty()) {
     work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
     report.lookup = Outcome::miss;
     report.reason = std::move(other);
@@ -266,9 +316,13 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
   made.uses = work.ops.uses(made.backend);
-  const std::string unsaved = work.ops.without_identity();  // that a pass brought in
+  work.functions.add_to(made.uses);
+  std::string unsaved;  // what a pass brought in
+  if (const std::string op = work.ops.without_identity(); !op.empty()) unsaved = str_cat("op '", op, "'");
+  if (const std::string function = work.functions.without_identity(); !function.empty())
+    unsaved = str_cat("function '", function, "'");
   if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
-    KILN_TRY(warn(work, str_cat("not saved: op '", unsaved, "' has no identity")));
+    KILN_TRY(warn(work, str_cat("not saved: ", unsaved, " has no identity")));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {

@@ -25,6 +25,7 @@ struct Work {
   const CompileOptions &options;
   CompileReport &report;
   RecordedOps ops{env.ops};  // what passes and lowering look names up in
+  RecordedFunctions functions{*env.functions};
   Phases phases{env, report};
   InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
   std::optional<Lookup> record = {};  // of a hit that a record was read for
@@ -38,6 +39,10 @@ struct Work {
     return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
   }
 };
+
+// Finds the functions that are to run nodes. Errors name node, function and place in its signature: it is not there, or
+// does not fit.
+Status bind_functions(const Work &work, LoweredGraphs &graphs);
 
 // Tells the report and the host what is likely not meant. Code cancelled: the host ends the compile there.
 Status warn(Work &work, std::string text);

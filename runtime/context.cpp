@@ -10,6 +10,7 @@ namespace kiln {
 Context::Context(const ContextOptions &options, std::optional<EventSink> sink)
     : pool_(std::make_shared<ThreadPool>(options.threads)),
       cache_(options.cache == "off" ? nullptr : std::make_unique<Cache>(options.cache, options.cache_max_bytes)),
+      load_symbols_(options.load_symbols),
       sink_(sink ? std::make_shared<const EventSink>(*std::move(sink)) : nullptr) {
   if (!cache_) return;
   refusal_ = cache_->refusal();
@@ -23,7 +24,7 @@ Status Context::add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std
 }
 
 Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
-                           std::vector<std::unique_ptr<RegisteredOp>> ops) {
+                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions) {
   if (closed_) return invalid("the context is closed");
   PassList next = passes_;
   uint64_t id = next_pass_id_;
@@ -33,17 +34,24 @@ Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std
   }
   if (ids)
     for (uint64_t i = next_pass_id_; i < id; i++) ids->push_back(i);
+  std::shared_ptr<const HostFunctions> next_functions = functions_;
+  if (!functions.empty()) {
+    auto more = std::make_shared<HostFunctions>(*functions_);
+    for (const FunctionPtr &function : functions) KILN_TRY(more->add(next_function_id_++, function));
+    next_functions = std::move(more);
+  }
   KILN_TRY(ops_.add(std::move(ops)));
+  functions_ = std::move(next_functions);  // a copy, in which all are that were there
   passes_ = std::move(next);
   next_pass_id_ = id;
   return {};
 }
 
 Status Context::add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
-                           std::vector<std::unique_ptr<RegisteredOp>> ops) {
+                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions) {
   std::lock_guard lock(mutex_);
   plugins_.reserve(plugins_.size() + 1);  // so that nothing can fail after the passes are in
-  KILN_TRY(add_locked(passes, nullptr, std::move(ops)));
+  KILN_TRY(add_locked(passes, nullptr, std::move(ops), functions));
   plugins_.push_back(std::move(plugin));
   return {};
 }
@@ -60,6 +68,51 @@ Status Context::remove_pass(uint64_t id) {
   std::lock_guard lock(mutex_);
   removed_from = passes_;
   return passes_.remove(id);
+}
+
+Status Context::change_functions(const std::function<Status(HostFunctions &)> &change) {
+  std::shared_ptr<const HostFunctions> before;  // as in remove_pass: the last copy of a function runs its destroy
+  std::lock_guard lock(mutex_);
+  if (closed_) return invalid("the context is closed");
+  auto next = std::make_shared<HostFunctions>(*functions_);
+  KILN_TRY(change(*next));
+  before = std::exchange(functions_, std::move(next));
+  return {};
+}
+
+Result<uint64_t> Context::add_function(FunctionPtr function) {
+  uint64_t id = 0;
+  KILN_TRY(change_functions([&](HostFunctions &functions) {
+    id = next_function_id_++;
+    return functions.add(id, std::move(function));
+  }));
+  return id;
+}
+
+Status Context::remove_function(uint64_t id) {
+  return change_functions([id](HostFunctions &functions) { return functions.remove(id); });
+}
+
+Result<uint64_t> Context::add_fallback(std::string_view op, std::string_view function) {
+  uint64_t id = 0;
+  KILN_TRY(change_functions([&](HostFunctions &functions) {
+    id = next_function_id_++;
+    return functions.add_fallback(id, op, function);
+  }));
+  return id;
+}
+
+Status Context::remove_fallback(uint64_t id) {
+  return change_functions([id](HostFunctions &functions) { return functions.remove_fallback(id); });
+}
+
+std::shared_ptr<const HostFunctions> Context::functions() const {
+  std::lock_guard lock(mutex_);
+  return functions_;
+}
+
+bool Context::lets_load(std::string_view library) const {
+  return std::ranges::find(load_symbols_, library) != load_symbols_.end();
 }
 
 PassList Context::passes() const {
@@ -125,6 +178,7 @@ CompileEnvironment Context::environment(const PassList &passes) {
       .pool = pool_,
       .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },
       .modules = modules_,
+      .functions = functions(),
   };
 }
 
@@ -206,14 +260,17 @@ bool Context::let_go() noexcept {
   // Destroyed after the lock is given up, the last one first: they run callbacks of host and plugins.
   PassList passes;
   std::shared_ptr<const EventSink> sink;
+  std::shared_ptr<const HostFunctions> functions;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
     closed_ = true;
+    functions = std::exchange(functions_, no_functions_);
     passes = std::exchange(passes_, PassList());
     sink = std::exchange(sink_, nullptr);
   }
   sink = nullptr;
+  functions = nullptr;
   passes = PassList();
   for (LoadedPlugin &plugin : plugins_) plugin.keep = nullptr;  // a closed context changes its plugins no more
   return true;

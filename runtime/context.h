@@ -20,6 +20,7 @@
 #include "runtime/dim_table.h"
 #include "runtime/exec/tell_host.h"
 #include "runtime/exec/thread_pool.h"
+#include "runtime/functions/function.h"
 #include "runtime/passes/pipeline.h"
 
 namespace kiln {
@@ -75,9 +76,19 @@ class Context : public std::enable_shared_from_this<Context> {
   Status add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids = nullptr);
   // What a plugin registered, and the plugin into the list that the report tells: all or nothing.
   Status add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
-                    std::vector<std::unique_ptr<RegisteredOp>> ops);
+                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {});
   // Ops of the host's. They stay as long as the context and all that was made in it.
   Status add_op(std::unique_ptr<RegisteredOp> op);
+  // Functions of the host, and ops that fall back to them (HostFunctions says what is refused); each gets its id.
+  // Compiles that have begun, and executables, keep what they use.
+  Result<uint64_t> add_function(FunctionPtr function);
+  Status remove_function(uint64_t id);
+  Result<uint64_t> add_fallback(std::string_view op, std::string_view function);
+  Status remove_fallback(uint64_t id);
+  std::shared_ptr<const HostFunctions> functions() const;  // a snapshot
+  // Whether the option load_symbols lets functions be taken of this file.
+  bool lets_load(std::string_view library) const;
+
   // Compiles that have begun keep the pass.
   Status remove_pass(uint64_t id);
   PassList passes() const;  // a snapshot
@@ -100,17 +111,20 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
-                    std::vector<std::unique_ptr<RegisteredOp>> ops);
+                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {});
   std::string failed_saves() const;
   std::vector<std::string> take_warnings_locked();  // each is given once
   // What compiles and entries made later share. `passes` outlives it.
   CompileEnvironment environment(const PassList &passes);
   void make_later(LaterEntry entry);
+  // Makes the table anew, by what `change` does to a copy.
+  Status change_functions(const std::function<Status(HostFunctions &)> &change);
 
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::unique_ptr<Cache> cache_;  // made before background_, whose tasks use it: see AtFork
-  std::string refusal_;           // why there is none, although one was asked for; empty: there is, or none was
+  const std::vector<std::string> load_symbols_;
+  std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
   Background background_;
@@ -118,12 +132,14 @@ class Context : public std::enable_shared_from_this<Context> {
   mutable std::mutex mutex_;  // of all below
   bool closing_ = false;      // what is asked for now is not made
   bool closed_ = false;
-  uint64_t next_pass_id_ = 1;
+  uint64_t next_pass_id_ = 1, next_function_id_ = 1;
   uint64_t told_failures_ = 0;     // how many failed saves the last warning counted
   bool told_refusal_ = false;      // of the cache: the warning was sent
   uint64_t next_untold_pass_ = 0;  // passes from here on were not looked at for warnings
   PassList passes_ = PassList::built_in();
   std::vector<LoadedPlugin> plugins_;
+  const std::shared_ptr<const HostFunctions> no_functions_ = std::make_shared<const HostFunctions>();
+  std::shared_ptr<const HostFunctions> functions_ = no_functions_;
   std::vector<std::string> entry_failures_, end_failures_;  // not told yet
   CompileCounts compiles_;
   std::shared_ptr<const EventSink> sink_;

@@ -15,6 +15,8 @@ const std::array rows = {
                           "the cache's folder; empty: KILN_CACHE, else the user's cache folder; \"off\""),
     option_row<&O::cache_max_bytes>("cache_max_bytes", "it says how many records are kept",
                                     "beyond it, the oldest records are evicted; 0: 1 GiB"),
+    option_row<&O::load_symbols>("load_symbols", "the identity of each function is in the key",
+                                 "files, by absolute paths, of which functions may be registered by symbol"),
 };
 
 }  // namespace

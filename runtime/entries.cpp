@@ -58,8 +58,10 @@ Result<std::vector<FixedSizes>> wanted_entries(const CompileOptions &options, co
   return wanted;
 }
 
-Status make_entry(const CompileEnvironment &env, const EntryMaker &maker, const Executable &general, size_t number,
+Status make_entry(const CompileEnvironment &given, const EntryMaker &maker, const Executable &general, size_t number,
                   CompileReport &report) {
+  CompileEnvironment env = given;
+  env.functions = maker.functions;
   const Entries::Entry &entry = general.entries()[number];
   Work work{env, maker.options, report};
   work.lower = maker.lower;

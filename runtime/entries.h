@@ -19,6 +19,7 @@ struct EntryMaker {
   GraphPtr given;  // what the key is of
   GraphPtr whole;  // after passes; null: none ran, and the executable's artifact keeps it
   std::vector<std::shared_ptr<const Pass>> lower;  // passes that run on its regions
+  std::shared_ptr<const FunctionTable> functions;  // those that the program for all sizes was made with
 };
 
 // Makes one entry of the executable, or takes it from the cache. Of passes, runs those of stage lower. Errors are a

@@ -7,13 +7,22 @@
 namespace kiln {
 namespace {
 
-constexpr std::string_view op_kind = "op", backend_kind = "backend";
+constexpr std::string_view op_kind = "op", backend_kind = "backend", function_kind = "function",
+                           fallback_kind = "fallback";
 
 // Backends are built in, and the build says which they are.
 std::string identity_of_backend(std::string_view name) { return find_backend(name).ok() ? "built in" : ""; }
 
-std::string identity_of(std::string_view kind, std::string_view name, const OpTable &ops) {
+std::string identity_of(const FunctionPtr &function) { return function ? function->identity : ""; }
+std::string identity_of_fallback(const FunctionPtr &function) {
+  return function ? str_cat("'", function->name, "', ", function->identity) : "";
+}
+
+std::string identity_of(std::string_view kind, std::string_view name, const OpTable &ops,
+                        const FunctionTable &functions) {
   if (kind == op_kind) return ops.identity(name);
+  if (kind == function_kind) return identity_of(functions.find(name));
+  if (kind == fallback_kind) return identity_of_fallback(functions.fallback(name));
   return kind == backend_kind ? identity_of_backend(name) : "";
 }
 
@@ -47,11 +56,55 @@ std::string RecordedOps::without_identity() const {
   return "";
 }
 
-std::string differing_use(std::span<const Use> uses, const OpTable &ops) {
+FunctionPtr RecordedFunctions::find(std::string_view name) const {
+  asked_.emplace(name);
+  return functions_.find(name);
+}
+
+FunctionPtr RecordedFunctions::fallback(std::string_view op) const {
+  asked_ops_.emplace(op);
+  const FunctionPtr function = functions_.fallback(op);
+  if (function) asked_.insert(function->name);
+  return function;
+}
+
+void RecordedFunctions::add(std::span<const Use> uses) {
   for (const Use &use : uses) {
-    const std::string now = identity_of(use.kind, use.name, ops);
+    if (use.kind == function_kind) asked_.insert(use.name);
+    if (use.kind == fallback_kind) asked_ops_.insert(use.name);
+  }
+}
+
+void RecordedFunctions::add_to(std::vector<Use> &uses) const {
+  for (const std::string &name : asked_)
+    uses.push_back({std::string(function_kind), name, identity_of(functions_.find(name))});
+  for (const std::string &op : asked_ops_)
+    uses.push_back({std::string(fallback_kind), op, identity_of_fallback(functions_.fallback(op))});
+}
+
+std::string RecordedFunctions::without_identity() const {
+  for (const std::string &name : asked_)
+    if (const FunctionPtr function = functions_.find(name); function && !function->has_uuid) return name;
+  return "";
+}
+
+std::shared_ptr<const FunctionTable> functions_of(std::span<const Use> uses, const FunctionTable &functions) {
+  auto table = std::make_shared<HostFunctions>();
+  uint64_t id = 0;
+  for (const Use &use : uses)
+    if (FunctionPtr function = use.kind == function_kind ? functions.find(use.name) : nullptr)
+      (void)table->add(++id, std::move(function));
+  for (const Use &use : uses)
+    if (const FunctionPtr function = use.kind == fallback_kind ? functions.fallback(use.name) : nullptr)
+      (void)table->add_fallback(++id, use.name, function->name);
+  return table;
+}
+
+std::string differing_use(std::span<const Use> uses, const OpTable &ops, const FunctionTable &functions) {
+  for (const Use &use : uses) {
+    const std::string now = identity_of(use.kind, use.name, ops, functions);
     if (now == use.identity) continue;
-    const std::string what = str_cat(use.kind, " '", use.name, "' ");
+    const std::string what = str_cat(use.kind, use.kind == fallback_kind ? " of '" : " '", use.name, "' ");
     if (use.identity.empty()) return str_cat(what, "(", now, ") is there, and the record was made without one");
     if (now.empty()) return str_cat(what, "(", use.identity, "), which the record was made with, is not there");
     return str_cat(what, "is ", now, ", and the record was made with ", use.identity);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/artifact.h"
 
@@ -30,7 +31,27 @@ class RecordedOps final : public OpTable {
   mutable std::set<std::string, std::less<>> asked_;
 };
 
+// The same of the functions of the host.
+class RecordedFunctions final : public FunctionTable {
+ public:
+  explicit RecordedFunctions(const FunctionTable &functions) : functions_(functions) {}
+  FunctionPtr find(std::string_view name) const override;
+  FunctionPtr fallback(std::string_view op) const override;
+  std::string known() const override { return functions_.known(); }
+
+  void add(std::span<const Use> uses);  // of a part that was made by itself
+  void add_to(std::vector<Use> &uses) const;
+  std::string without_identity() const;
+
+ private:
+  const FunctionTable &functions_;
+  mutable std::set<std::string, std::less<>> asked_, asked_ops_;
+};
+// Those of them that an artifact was made with, and no others, which live on without it.
+std::shared_ptr<const FunctionTable> functions_of(std::span<const Use> uses, const FunctionTable &functions);
+
 // The first of `uses` that is another one now, told as the reason of a miss; empty: none is.
-std::string differing_use(std::span<const Use> uses, const OpTable &ops);
+std::string differing_use(std::span<const Use> uses, const OpTable &ops,
+                          const FunctionTable &functions = no_functions());
 
 }  // namespace kiln

@@ -55,10 +55,10 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
                  ", and option 'expect_key' is ", expected);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
-              Executable::load(artifact, context->ops(), context->pool(), build_id(),
-                               [modules = context->modules(), backend](uint32_t index) {
-                                 return modules->device(*backend, index);
-                               }));
+              Executable::load(
+                  artifact, context->ops(), context->pool(), build_id(),
+                  [modules = context->modules(), backend](uint32_t index) { return modules->device(*backend, index); },
+                  *context->functions()));
   return make_executable(context, std::move(loaded));
 }
 

@@ -7,6 +7,7 @@ namespace kiln::abi {
 kiln_error *add_pass(kiln_context *context, const kiln_pass *pass);                 // plugin.cpp
 kiln_error *add_op(kiln_context *context, const kiln_op_def *op);                   // op_def.cpp
 kiln_error *add_file(kiln_context *context, const char *path, uint64_t path_size);  // plugin.cpp
+kiln_error *add_function(kiln_context *context, const kiln_function *function);     // function.cpp
 
 namespace {
 
@@ -104,6 +105,7 @@ constexpr kiln_host_context context_table = {
     .add_pass = add_pass,
     .add_op = add_op,
     .add_file = add_file,
+    .add_function = add_function,
 };
 constexpr kiln_host_op_call op_call_table = {
     .struct_size = sizeof op_call_table,
@@ -125,7 +127,7 @@ constexpr kiln_host_op_call op_call_table = {
 constinit const kiln_host host_table = {
     .struct_size = sizeof host_table,
     .abi_minor = KILN_ABI_MINOR,
-    .features = KILN_FEATURE_OPS,
+    .features = KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS,
     .error = &error_table,
     .op = &op_table,
     .dim = &dim_table,

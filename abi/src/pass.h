@@ -15,6 +15,7 @@ struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
   const AttrMap &options;                          // PASS.OPTION; while setup runs
   std::vector<std::shared_ptr<Pass>> registered;   // while setup runs
   std::vector<std::unique_ptr<RegisteredOp>> ops;  // likewise
+  std::vector<FunctionPtr> functions;              // likewise
   std::shared_ptr<Plugin> plugin;                  // the last member: teardown comes first at the end
 
   PluginInContext(PluginLibrary of, Context &context, const AttrMap &given)

@@ -47,12 +47,14 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
   // The passes hold the plugin: they must not stay in it, or neither would ever go.
   const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);
   std::vector<std::unique_ptr<RegisteredOp>> ops = std::move(loading->ops);
+  const std::vector<FunctionPtr> functions = std::move(loading->functions);
   if (!plugin.ok()) return plugin.take_status();
   loading->plugin = std::move(plugin).value();
   const PluginLibrary &opened = loading->library;
   Status status = check_pass_names(opened.name, options, registered);
   if (status.ok())
-    status = context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered, std::move(ops));
+    status =
+        context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered, std::move(ops), functions);
   if (!status.ok()) return blame(status, opened.name);
   return loading;
 }
@@ -129,6 +131,7 @@ kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_repor
       if (!pass->built_in()) write_report(*pass, json);
     json.end_list().key("ops");
     context->ops().write_report(json);
+    context->functions()->write_report(json);
     json.end_object();
     *out = make_report(json.text()).release();
     return {};

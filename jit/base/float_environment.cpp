@@ -23,7 +23,7 @@ void DefaultFloats::leave() const {
 }
 
 HostFloats::HostFloats() : inside_(FloatEnvironment::current()), border_(std::exchange(entered, nullptr)) {
-  if (border_) border_->host_.set();
+  if (border_ && !border_->host_.has_controls_of(inside_)) border_->host_.set();
 }
 
 HostFloats::~HostFloats() {

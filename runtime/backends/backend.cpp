@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/backends/rows.h"
+#include "runtime/functions/function.h"
 #include "runtime/ops/nested.h"
 #include "runtime/ops/registered.h"
 
@@ -54,6 +55,7 @@ std::string Refusals::handed_down(const AttrMap &annotations) {
 
 std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
   if (!backend_.refuses || !node.op) return {};
+  if (const std::string_view function = function_of(node); !function.empty()) return runs_it(function);
   if (runs_itself(node)) return "a function of its own runs it";
   if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
   for (const auto &[attr, nested] : nested_graphs(node)) {

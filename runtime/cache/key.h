@@ -23,17 +23,21 @@ struct KeyInputs {
   std::span<const std::shared_ptr<const Pass>> late;
   const Target &target;
   std::string_view backend, build_id;
+  // Functions that the graph's nodes name, and those that its ops fall back to, where some may: "function 'f'" and
+  // "fallback of 'matmul'" with their identities.
+  std::map<std::string, std::string> functions = {};
 };
 
 // The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
-// late pass, "target", "backend", "build". Fails when a pass's fingerprint does.
+// late pass, those of its functions, "target", "backend", "build". Fails when a pass's fingerprint does.
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
 // The ops that a graph and the graphs nested in it use, by name.
 std::map<std::string, const OpSchema *> ops_of(const Graph &graph);
 Digest graph_key(std::span<const KeyComponent> components);
 
 // The key of a kernel's image hashes all that decides the image: the serialised kernel, the backend whose emitter reads
-// it, the name of the target, the build id, and which compiler outside of that makes the code (CodegenModule::compiler).
+// it, the name of the target, the build id, and which compiler outside of that makes the code
+// (CodegenModule::compiler).
 Digest kernel_key(ByteSpan kernel, std::string_view backend, const Target &target, std::string_view build_id,
                   std::string_view compiler = {});
 

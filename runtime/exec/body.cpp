@@ -13,12 +13,7 @@ struct Body::Nested {
   void set_outputs(std::span<void *const> data) const {
     for (uint32_t i = 0; i < data.size(); ++i) body->set_array(signature.outputs().begin + i, data[i]);
   }
-  // Runs on operands that are inputs, then outputs.
-  Status run(std::span<void *const> operands) const {
-    set_inputs(operands.first(signature.inputs().end));
-    set_outputs(operands.subspan(signature.inputs().end));
-    return body->run();
-  }
+  Status run(std::span<void *const> operands) const { return body->run_on(operands); }
 
   const Signature signature;
   ResolvedSizes sizes;
@@ -65,7 +60,7 @@ Status Body::place_nested() {
       for (const uint32_t number : part_.numbers.steps[step].nested[k]) symbols.push_back(sizes_[number]);
       Nested &n = *nested_[step][k];
       if (n.placed && n.symbols == symbols) continue;
-      n.failed = place(n, symbols);
+      n.failed = named(step, place(n, symbols));
       n.placed = n.failed.ok();
       // Before steps have told all sizes it is placed for the largest, which need not hold its checks.
       if (!n.placed && sizes_.is_complete()) return n.failed;
@@ -80,6 +75,11 @@ Status Body::place(Nested &n, const std::vector<int64_t> &symbols) {
   KILN_TRY(n.body->place());
   n.symbols = symbols;
   return {};
+}
+
+Status Body::run_on(std::span<void *const> operands) {
+  for (uint32_t slot = 0; slot < operands.size(); ++slot) set_array(slot, operands[slot]);
+  return run();
 }
 
 void Body::set_array(uint32_t slot, void *data) {
@@ -130,10 +130,11 @@ Status Body::resolve(size_t step) {
   return place_nested();
 }
 
-Status Body::call(size_t step) {
-  Status status = nested_[step][0]->run(ready().operands_of(step));
+Status Body::call(size_t step) { return named(step, nested_[step][0]->run(ready().operands_of(step))); }
+
+Status Body::named(size_t step, Status status) const {
   const std::string &node = part_.plan.steps[step].node.name;
-  if (status.ok() || node.empty()) return status;
+  if (status.ok() || node.empty() || part_.plan.steps[step].kind != Plan::Step::Kind::call) return status;
   return std::move(status).with_prefix(str_cat("node '", node, "': "));
 }
 

@@ -35,6 +35,8 @@ class Body {
   // Runs all steps. out_of_range: what a kernel found, told after the last step; outputs are defined even then. A
   // device tells it when it is waited for. cancelled: the host ended a loop; what outputs hold is not defined.
   virtual Status run() = 0;
+  // The same of a nested plan, on operands: its inputs, then its outputs.
+  virtual Status run_on(std::span<void *const> operands);
   uint64_t size_bytes() const;  // of memory that it holds, with nested ones
 
  protected:
@@ -64,6 +66,7 @@ class Body {
   static Status place(Nested &n, const std::vector<int64_t> &symbols);
   Status resolve(size_t step);
   Status call(size_t step);
+  Status named(size_t step, Status status) const;  // of a call, with its node's name
   Status branch(size_t step);
   Status loop(size_t step);
   Status scan(size_t step);

@@ -7,6 +7,7 @@
 #include "runtime/exec/device_place.h"
 #include "runtime/exec/host_place.h"
 #include "runtime/exec/memory.h"
+#include "runtime/exec/node_step.h"
 #include "runtime/exec/sizes.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/registered.h"
@@ -42,6 +43,28 @@ Status check_ops(const Graph &graph, const Artifact &artifact) {
                  use == artifact.uses.end() ? "none" : use->identity);
   }
   return {};
+}
+
+// The one that runs a step's graph is that which it was made with; it fits the node, whatever the artifact says.
+Result<BoundFunction> find_function(const Graph &graph, const Artifact &artifact, const FunctionTable &functions) {
+  const Node *node = node_of(graph);
+  const std::string_view name = node ? function_of(*node) : "";
+  if (name.empty()) return BoundFunction();
+  const auto use =
+      std::ranges::find_if(artifact.uses, [&](const Use &u) { return u.kind == "function" && u.name == name; });
+  const std::string made_with = use == artifact.uses.end() ? "none" : use->identity;
+  BoundFunction found{.function = functions.find(name)};
+  if (!found.function)
+    return error(Code::incompatible, "its steps run function '", name, "', which is not there", functions.known(),
+                 "; it was made with ", made_with);
+  if (made_with != found.function->identity)
+    return error(Code::incompatible, "function '", name, "' is ", found.function->identity,
+                 ", and the artifact was made with ", made_with);
+  Result<FunctionBinding> binding = bind_function(found.function->signature, graph, *node);
+  if (!binding.ok())
+    return error(Code::corrupt, "function '", name, "' does not fit its step: ", binding.status().message());
+  found.binding = std::move(binding).value();
+  return found;
 }
 
 Result<std::vector<GraphPtr>> read_graphs(const Artifact &artifact, const OpTable &ops) {
@@ -93,7 +116,8 @@ Result<FixedSizes> read_sizes(const std::string &text, const Plan &plan) {
 
 }  // namespace
 
-Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_device) const {
+Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_device,
+                                const FunctionTable &functions) const {
   std::vector<FixedSizes> sizes;
   for (const Artifact::Entry &entry : artifact_->entries) {
     Result<FixedSizes> read = read_sizes(entry.sizes, plan());
@@ -103,7 +127,7 @@ Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_devic
   entries_->begin(sizes, plan());
   for (size_t i = 0; i < sizes.size(); ++i) {
     Result<std::shared_ptr<const Executable>> entry =
-        load(artifact_->entries[i].artifact, ops, pool_, artifact_->build_id, open_device);
+        load(artifact_->entries[i].artifact, ops, pool_, artifact_->build_id, open_device, functions);
     if (!entry.ok()) return entry.take_status().with_prefix(str_cat("entry '", artifact_->entries[i].sizes, "': "));
     KILN_TRY(entries_->put(i, std::move(entry).value(), plan()));
   }
@@ -126,13 +150,12 @@ Status Executable::check_callable() const {
 
 Status Executable::check_any_thread() const {
   if (on_hosts_threads_.empty()) return {};
-  return invalid("run: op '", on_hosts_threads_,
-                 "' is not registered for any thread (KILN_OP_ANY_THREAD): its runs must be waited for");
+  return invalid("run: ", on_hosts_threads_, " is not registered for any thread: its runs must be waited for");
 }
 
 Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                            std::shared_ptr<ThreadPool> pool, std::string_view build_id,
-                                                           OpenDevice open_device) {
+                                                           OpenDevice open_device, const FunctionTable &functions) {
   if (artifact->build_id != build_id)
     return error(Code::incompatible, "the artifact is of build ", artifact->build_id, ", this is build ", build_id);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
@@ -143,16 +166,23 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
     KILN_ASSIGN(executable->place_, HostPlace::load(*artifact));
   }
   KILN_ASSIGN(executable->graphs_, read_graphs(*artifact, ops));
+  for (const GraphPtr &graph : executable->graphs_) {
+    BoundFunction &found = executable->functions_.emplace_back();
+    if (!backend->makes_code()) continue;  // the oracle runs what ops mean
+    KILN_ASSIGN(found, find_function(*graph, *artifact, functions));
+    if (found.function && !found.function->any_thread)
+      executable->on_hosts_threads_ = str_cat("function '", found.function->name, "'");
+  }
   KILN_TRY(check_reference_steps(artifact->plan, executable->graphs_));
   for (const GraphPtr &graph : executable->graphs_)
     for (const auto &[name, op] : ops_of(*graph))
       if (const RegisteredOp *own = registered(*op); own && own->runs && !own->any_thread)
-        executable->on_hosts_threads_ = name;
+        executable->on_hosts_threads_ = str_cat("op '", name, "'");
   executable->sizes_ = std::make_shared<const PlanSizes>(artifact->plan);
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);
   executable->pool_ = std::move(pool);
-  KILN_TRY(executable->load_entries(ops, open_device));
+  KILN_TRY(executable->load_entries(ops, open_device, functions));
   return std::shared_ptr<const Executable>(std::move(executable));
 }
 

@@ -15,6 +15,8 @@
 #include "runtime/exec/loop_watch.h"
 #include "runtime/exec/place.h"
 #include "runtime/exec/thread_pool.h"
+#include "runtime/functions/binding.h"
+#include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/artifact.h"
 
@@ -23,38 +25,48 @@ namespace kiln {
 class BufferRecycler;
 struct PlanSizes;
 
+// A function that runs the node of a reference step's graph; null: none does.
+struct BoundFunction {
+  FunctionPtr function;
+  FunctionBinding binding = {};
+};
+
 // Immutable, but for entries that are made later; any number of threads.
 class Executable {
  public:
   // Refuses (incompatible) an artifact of another build or for a feature level that this machine lacks. `ops` reads the
-  // graph of reference steps. The pool is shared by all calls. An artifact for a device loads without one, so that it
-  // can be looked at and saved: `open_device` is asked when the first call is made. With the artifact's entries.
+  // graph of reference steps, and `functions` has those that run them. The pool is shared by all calls. An artifact for
+  // a device loads without one, so that it can be looked at and saved: `open_device` is asked when the first call is
+  // made. With the artifact's entries.
   static Result<std::shared_ptr<const Executable>> load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                         std::shared_ptr<ThreadPool> pool, std::string_view build_id,
-                                                        OpenDevice open_device = {});
+                                                        OpenDevice open_device = {},
+                                                        const FunctionTable &functions = no_functions());
   const Artifact &artifact() const { return *artifact_; }
   const std::shared_ptr<const Artifact> &shared_artifact() const { return artifact_; }
   const Plan &plan() const { return artifact_->plan; }
   ThreadPool &pool() const { return *pool_; }
-  const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }  // of a step of kind reference
-  const PlanSizes &sizes() const { return *sizes_; }                              // sizes.h
-  BufferRecycler &outputs() const { return *outputs_; }                           // memory.h
-  const Place &place() const { return *place_; }                                  // where its kernels run
-  Entries &entries() const { return *entries_; }                                  // programs for some sizes
-  std::vector<Artifact::Entry> made_entries() const;                              // those that there are by now
+  const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }        // of a step of kind reference
+  const BoundFunction &function_of(uint32_t index) const { return functions_[index]; }  // of that graph
+  const PlanSizes &sizes() const { return *sizes_; }                                    // sizes.h
+  BufferRecycler &outputs() const { return *outputs_; }                                 // memory.h
+  const Place &place() const { return *place_; }                                        // where its kernels run
+  Entries &entries() const { return *entries_; }                                        // programs for some sizes
+  std::vector<Artifact::Entry> made_entries() const;                                    // those that there are by now
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
   // An error that names an op whose own function runs, on the host's threads alone.
   Status check_any_thread() const;
 
  private:
-  Status load_entries(const OpTable &ops, const OpenDevice &open_device) const;
+  Status load_entries(const OpTable &ops, const OpenDevice &open_device, const FunctionTable &functions) const;
 
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
-  std::vector<GraphPtr> graphs_;  // the artifact's
-  std::string on_hosts_threads_;  // an op whose function is called on these alone; empty: none
+  std::vector<GraphPtr> graphs_;          // the artifact's
+  std::vector<BoundFunction> functions_;  // by graph
+  std::string on_hosts_threads_;          // an op or function that is called on these alone; empty: none
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
   const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();

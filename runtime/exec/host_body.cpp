@@ -1,5 +1,7 @@
 #include "runtime/exec/host_body.h"
 
+#include "runtime/exec/function_step.h"
+#include "runtime/exec/op_step.h"
 #include "runtime/exec/reference_step.h"
 
 namespace kiln {
@@ -11,9 +13,15 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
       kernels_(kernels),
       steps_(executable, kernels, part.plan, part.numbers, part.plan.steps, part.numbers.steps) {
   for (const Plan::Step &step : part.plan.steps)
-    op_steps_.push_back(step.kind == Plan::Step::Kind::reference ? OpStep::of(executable.reference_graph(step.graph))
-                                                                 : nullptr);
+    node_steps_.push_back(step.kind == Plan::Step::Kind::reference ? node_step_of(step.graph) : nullptr);
   make_all_nested();
+}
+
+std::unique_ptr<NodeStep> HostBody::node_step_of(uint32_t graph) const {
+  const BoundFunction &function = executable_.function_of(graph);
+  const Graph &whole = executable_.reference_graph(graph);
+  if (function.function) return std::make_unique<FunctionStep>(*function.function, function.binding, *node_of(whole));
+  return OpStep::of(whole);
 }
 
 std::unique_ptr<Body> HostBody::make_nested(PlanPart part, const Signature &signature, ResolvedSizes &sizes) {
@@ -24,8 +32,8 @@ Status HostBody::place_memory() {
   KILN_TRY(steps_.place_scratch());
   KILN_TRY(arena_.resize(sizes_.bytes(part_.numbers.arena), "arena"));
   steps_.ready().set(Plan::Slot::Kind::arena, arena_.addresses());
-  for (const std::unique_ptr<OpStep> &step : op_steps_)
-    if (step) step->resize(signature_, sizes_);
+  for (const std::unique_ptr<NodeStep> &step : node_steps_)
+    if (step) KILN_TRY(step->resize(signature_, sizes_));
   return {};
 }
 
@@ -36,10 +44,17 @@ Status HostBody::run() {
   });
 }
 
+Status HostBody::run_on(std::span<void *const> operands) {
+  if (node_steps_.size() != 1 || !node_steps_[0]) return Body::run_on(operands);
+  // One node, which other code runs: its step's slots are those of the signature.
+  Status status = node_steps_[0]->run(operands);
+  return status.ok() ? Status() : watch_.stop(std::move(status));
+}
+
 Status HostBody::run_graph(size_t step) {
   const std::span<void *const> data = steps_.ready().operands_of(step);
-  Status status = op_steps_[step]
-                      ? op_steps_[step]->run(data)
+  Status status = node_steps_[step]
+                      ? node_steps_[step]->run(data)
                       : run_reference_step(executable_.reference_graph(part_.plan.steps[step].graph), part_.plan,
                                            signature_, sizes_, data, watch_, executable_.pool());
   return status.ok() ? Status() : watch_.stop(std::move(status));

@@ -4,22 +4,21 @@
 #include <span>
 #include <vector>
 
-#include "runtime/exec/signature.h"
+#include "runtime/exec/node_step.h"
 #include "runtime/ops/registered.h"
 
 namespace kiln {
 
 // Of one call object. One thread at a time.
-class OpStep {
+class OpStep final : public NodeStep {
  public:
   // For a reference step's graph: null, if it is more than one node that such a function runs.
   static std::unique_ptr<OpStep> of(const Graph &graph);
   OpStep(const Graph &graph, const Node &node) : graph_(graph), node_(node) {}
 
-  // Takes the sizes over of a plan whose signature is the node's: operands, then results.
-  void resize(const Signature &signature, const ResolvedSizes &sizes);
-  // `data` as for the reference step. Opens what runs the op when it is first run.
-  Status run(std::span<void *const> data);
+  Status resize(const Signature &signature, const ResolvedSizes &sizes) override;
+  // Opens what runs the op when it is first run.
+  Status run(std::span<void *const> data) override;
 
  private:
   const Graph &graph_;

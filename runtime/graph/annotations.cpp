@@ -51,6 +51,8 @@ constexpr std::array definitions = {
     Definition{"kiln.donate", AttrKind::boolean, nullptr, true},
     // Not to be compiled with others, nor with what is around it; of a call: nothing of its graph. Beats a region.
     Definition{"kiln.fallback", AttrKind::boolean},
+    // A function of the host's runs the node, under every mode; "": none does. Beats a region.
+    Definition{function_annotation, AttrKind::text},
     // Of a graph that was differentiated: what the node is for.
     Definition{"kiln.phase", AttrKind::text, check_phase},
     // The region that a node is marked for; "": none, whatever an outer scope says.
@@ -77,8 +79,6 @@ bool is_annotation_kind(AttrKind kind) {
 Status check_annotation_name(std::string_view name) {
   if (name.empty() || !is_utf8(name)) return invalid("an annotation's key is empty or not UTF-8");
   if (!name.starts_with("kiln.") || find(name)) return {};
-  if (name == "kiln.fallback.function")
-    return error(Code::unimplemented, "annotation '", name, "': functions of the host cannot run nodes yet");
   return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
                join(definitions, ", ", [](const Definition &d) { return d.name; }));
 }
@@ -109,7 +109,8 @@ Status check_op_annotations(const AttrMap &annotations) {
 }
 
 bool unmarks(std::string_view name, const AttrValue &value) {
-  if (name == "kiln.region") return value.kind() == AttrKind::text && value.text_value().empty();
+  if (name == "kiln.region" || name == function_annotation)
+    return value.kind() == AttrKind::text && value.text_value().empty();
   if (name == "kiln.decompose") return value.kind() == AttrKind::text && value.text_value() == "backend";
   return (name == "kiln.fallback" || name == "kiln.cut" || name == "kiln.donate") &&
          value.kind() == AttrKind::boolean && !value.boolean();

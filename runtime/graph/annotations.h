@@ -9,6 +9,9 @@
 
 namespace kiln {
 
+// The function of the host's that runs a node, in place of what Kiln makes of its op.
+inline constexpr std::string_view function_annotation = "kiln.fallback.function";
+
 // unknown_name, invalid_argument: it is no annotation's.
 Status check_annotation_name(std::string_view name);
 // unknown_name: a name under `kiln.` that there is not; type_mismatch: another kind of value than it has;
@@ -29,6 +32,9 @@ bool may_pass_on(std::string_view name, const AttrMap &from, const AttrMap &to);
 
 // Whether it says what comes after a node: of several that take a node's place, the last alone inherits it.
 bool marks_an_end(std::string_view name);
+
+// Whether it is of a node's own op: what takes the node's place does not inherit it.
+inline bool is_of_one_node(std::string_view name) { return name == function_annotation; }
 
 inline bool is_for_people(std::string_view name) { return name.starts_with("debug."); }
 

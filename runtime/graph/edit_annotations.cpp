@@ -52,7 +52,7 @@ Status Edit::remove_annotation(uint32_t id, std::string_view key) {
 bool Edit::inherits(const AttrMap &from, std::string_view key, const Node &to) const {
   const bool is_option = key.starts_with("kiln.region.");
   return !unmarked_.contains({to.id, std::string(key)}) && may_pass_on(key, from, to.annotations) &&
-         !(is_option && unmarked_.contains({to.id, "kiln.region"}));
+         !is_of_one_node(key) && !(is_option && unmarked_.contains({to.id, "kiln.region"}));
 }
 
 Status Edit::inherit_annotations(const Replaced &from, Node &to) {

@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-// The graphs that a node carries, by name of attribute: of a call or scan one, of cond, while and custom_function two, of
-// attention up to two. Empty: it carries none.
+// The graphs that a node carries, by name of attribute: of a call or scan one, of cond, while and custom_function two,
+// of attention up to two. Empty: it carries none.
 std::vector<std::pair<std::string_view, GraphPtr>> nested_graphs(const Node &node);
 
 // How the operands of a scan divide; the rest stay the same in all turns.
@@ -39,9 +39,8 @@ Dim dim_of_input(const Graph &graph, const Node &node, uint32_t input, uint32_t 
 bool resolves_sizes(const Graph &graph);
 
 // call and custom_function: the node stands for the nodes of a graph, whose first outputs are its results.
-inline bool is_call(const Node &node) {
-  return node.op && (node.op->name == "call" || node.op->name == "custom_function");
-}
+inline bool is_call(const OpSchema &op) { return op.name == "call" || op.name == "custom_function"; }
+inline bool is_call(const Node &node) { return node.op && is_call(*node.op); }
 // The attribute that is this graph, and the graph, of a call.
 inline std::string_view called_attr(const Node &call) { return call.op->name == "call" ? "graph" : "forward_graph"; }
 inline const Graph &called_graph(const Node &call) { return *call.attrs.find(called_attr(call))->second.graph(); }

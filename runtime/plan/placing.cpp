@@ -235,7 +235,11 @@ class Placing {
     const auto k = static_cast<size_t>(std::ranges::find(item.tensors, made) - item.tensors.begin());
     for (uint32_t j = 0; j < item.tensors.size(); ++j) {
       if (item.tensors[j] != old || item.step.kind == StepKind::copy) continue;
-      if (item.step.kind != StepKind::launch) return false;
+      if (item.step.kind != StepKind::launch) {
+        const auto place = item.in_place.find(k);
+        if (place == item.in_place.end() || place->second != j) return false;
+        continue;
+      }
       const std::vector<uint32_t> &in_place = contract_of_(item.step.kernel).buffers[k].in_place;
       if (std::ranges::find(in_place, j) == in_place.end()) return false;
     }

@@ -30,6 +30,8 @@ struct StepsToPlace {
     bool prepared = false;
     // Of which tensors those are that the step writes in part: by slot. Their memory holds that before.
     std::map<size_t, uint32_t> bases = {};
+    // Of a node that a function runs: where a result (by slot) may lie where an operand lies.
+    std::map<size_t, size_t> in_place = {};
   };
   // In the end an input is what `source` is.
   struct WriteBack {

@@ -354,6 +354,7 @@ class Planner {
     for (const ValueId operand : region.inputs) item.tensors.push_back(scope.tensor_of(operand));
     item.written.resize(region.inputs.size());
     add_results(scope, region, node, item);
+    for (const auto &[result, operand] : region.in_place) item.in_place[region.inputs.size() + result] = operand;
     const uint32_t graph = shared_.reference_graph(*region.graph);
     const auto [number, is_new] = references_.try_emplace(graph, static_cast<uint32_t>(plan_.nested.size()));
     if (is_new) {

@@ -31,9 +31,10 @@ std::string features_text(uint64_t features) {
   for (uint32_t bit = 0; bit < 64; bit++) {
     const uint64_t feature = features & uint64_t{1} << bit;
     if (feature)
-      names.push_back(feature == KILN_FEATURE_OPS        ? "ops"
-                      : feature == KILN_FEATURE_BACKENDS ? "backends"
-                                                         : str_cat("bit ", bit));
+      names.push_back(feature == KILN_FEATURE_OPS         ? "ops"
+                      : feature == KILN_FEATURE_BACKENDS  ? "backends"
+                      : feature == KILN_FEATURE_FUNCTIONS ? "functions"
+                                                          : str_cat("bit ", bit));
   }
   return join(names, ", ", [](const std::string &name) { return name; });
 }

@@ -23,9 +23,10 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(const RegionChoices choices,
               RegionChoices::of(*out.graph, options.modes, options.region, options.of_regions));
-  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, refusals, options.modes, choices));
+  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, refusals, options.modes, choices, *options.functions));
   for (Region &region : regions) {
-    if (region.kind == Region::Kind::reference && is_decomposed_always(*out.graph->find(region.node))) {
+    if (region.kind == Region::Kind::reference && region.function.empty() &&
+        is_decomposed_always(*out.graph->find(region.node))) {
       KILN_ASSIGN(region.graph, flatten(std::move(region.graph), ops, options));
     }
     out.regions.push_back(LoweredRegion{.region = std::move(region)});

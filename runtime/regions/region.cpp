@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "runtime/graph/annotations.h"
 #include "runtime/graph/edit.h"
 #include "runtime/ops/nested.h"
 #include "runtime/ops/registered.h"
@@ -28,7 +29,7 @@ struct Cut {
   Region::Kind kind = Region::Kind::code;
   std::optional<std::string> name = {};
   RegionOptions options = {};
-  std::string refused = {};
+  std::string function = {}, refused = {};
 };
 
 class Partitioner {
@@ -192,15 +193,16 @@ class Partitioner {
     const Node &node = *members_of(group)[0];
     Region region{.kind = group_cuts_[group]->kind, .backend = backend_, .node = node.id, .inputs = node.inputs};
     region.refused = group_cuts_[group]->refused;
+    region.function = group_cuts_[group]->function;
     for (uint32_t k = 0; k < node.results.size(); ++k) region.outputs.push_back({node.id, k});
     if (region.kind == Region::Kind::reference) {
-      KILN_ASSIGN(region.graph, by_itself(node));
+      KILN_ASSIGN(region.graph, by_itself(node, region.function));
     }
     return region;
   }
 
-  // A graph of the node alone, of which neither names nor layout tell where it stood.
-  Result<GraphPtr> by_itself(const Node &node) const {
+  // A graph of the node alone, of which neither names nor layout tell where it stood. It names what runs it.
+  Result<GraphPtr> by_itself(const Node &node, const std::string &function) const {
     Edit edit;
     std::set<std::string> used;
     std::vector<ValueId> inputs;
@@ -213,6 +215,7 @@ class Partitioner {
       if (const auto known = graph_.symbols().find(symbol); known != graph_.symbols().end())
         KILN_TRY(edit.declare_symbol(symbol, known->second));
     KILN_ASSIGN(const uint32_t id, edit.add(node.op, inputs, node.attrs, node.op->name));
+    if (!function.empty()) KILN_TRY(edit.annotate(id, function_annotation, function));
     std::vector<GraphOutput> outputs;
     for (uint32_t k = 0; k < node.results.size(); ++k) outputs.push_back({str_cat("y", k), {id, k}});
     KILN_TRY(edit.set_outputs(std::move(outputs)));
@@ -435,20 +438,30 @@ std::vector<const Node *> ops_of(const Graph &graph) {
 
 bool keeps_all(std::string_view) { return true; }
 bool keeps_users(std::string_view annotation) { return !annotation.starts_with("kiln."); }
-bool keeps_decompose(std::string_view annotation) { return annotation == "kiln.decompose" || keeps_users(annotation); }
+bool keeps_own(std::string_view annotation) {  // what a node says of itself, whatever is cut
+  return annotation == "kiln.decompose" || annotation == function_annotation || keeps_users(annotation);
+}
 bool keeps_marks(std::string_view annotation) { return annotation != "kiln.cut"; }
 
 // What a node becomes that no region has.
-Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback) {
+Region::Kind fallback_of(const Graph &graph, const Node &node, Fallback fallback, bool by_function) {
   if (is_control(node)) return Region::Kind::control;
-  const bool by_reference = fallback == Fallback::reference && runs_as_reference(graph, node);
+  const bool by_reference = (fallback == Fallback::reference || by_function) && runs_as_reference(graph, node);
   return by_reference ? Region::Kind::reference : Region::Kind::part;
+}
+
+// The function that a node is run by which falls back; empty: none is.
+std::string function_for(const Node &node, const BackendInfo &backend, const FunctionTable &functions) {
+  if (const std::string_view named = function_of(node); !named.empty()) return std::string(named);
+  if (backend.on_device() || is_control(node)) return "";  // functions run on the host, one node each
+  const FunctionPtr fallback = functions.fallback(node.op->name);
+  return fallback ? fallback->name : "";
 }
 
 // The same of a node that the backend refuses, of which it makes no kernel either.
 Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const BackendInfo &backend,
                                   const std::string &why, bool may_fall_back) {
-  may_fall_back |= runs_itself(node);  // which is no fallback
+  may_fall_back |= runs_itself(node) || !function_of(node).empty();  // which is no fallback
   if (may_fall_back && is_control(node)) return Region::Kind::control;
   const bool runs = runs_as_reference(graph, node);
   if (may_fall_back && runs && !backend.on_device()) return Region::Kind::reference;
@@ -481,7 +494,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &
 }
 
 Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
-                                      const RegionChoices &choices) {
+                                      const RegionChoices &choices, const FunctionTable &functions) {
   const std::vector<const Node *> nodes = ops_of(*graph);
   std::vector<Cut> cuts;
   cuts.reserve(nodes.size());
@@ -494,6 +507,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
       cut.name.reset();
       cut.refused = *why;
     }
+    if (!cut.name && !is_call(*node)) cut.function = function_for(*node, refusals.backend(), functions);
     cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
     if (cut.name) colors.try_emplace({*cut.name, cut.options});
   }
@@ -503,7 +517,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
     Cut &cut = cuts[i];
     if (!cut.refused.empty()) continue;
     if (!cut.name)
-      cut.kind = fallback_of(*graph, *nodes[i], modes.fallback);
+      cut.kind = fallback_of(*graph, *nodes[i], modes.fallback, !cut.function.empty());
     else if (!is_call(*nodes[i]))
       cut.color = colors.at({*cut.name, cut.options});
   }
@@ -514,7 +528,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &
                                       std::span<const uint32_t> piece_of) {
   std::vector<Cut> cuts;
   for (const uint32_t piece : piece_of) cuts.push_back({.color = piece + 1, .kind = Region::Kind::piece});
-  const auto keeps = modes.cut() ? keeps_marks : keeps_decompose;
+  const auto keeps = modes.cut() ? keeps_marks : keeps_own;
   return Partitioner(*graph, backend.name, std::move(cuts), Region::Kind::piece, keeps).run();
 }
 

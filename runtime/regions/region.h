@@ -1,12 +1,14 @@
 // Regions: the parts that a graph is cut into, each compiled or run as a whole.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/backends/backend.h"
+#include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/regions/region_options.h"
 
@@ -14,8 +16,8 @@ namespace kiln {
 
 struct Region {
   // code: a graph that the backend compiles as a whole. control: one node, whose graphs are plans of their own.
-  // reference: one node, which its reference kernel runs. part: a graph that is cut on into regions of its own. piece:
-  // a graph that is looked up and compiled by itself.
+  // reference: one node, which its reference kernel runs, or a function. part: a graph that is cut on into regions of
+  // its own. piece: a graph that is looked up and compiled by itself.
   enum class Kind : uint8_t { code, control, reference, part, piece };
   Kind kind = Kind::code;
   std::string backend = {};
@@ -33,7 +35,9 @@ struct Region {
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
   RegionOptions options = {};            // of a part
   std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back
-  std::string refused = {};              // of a node that falls back: why the backend does not take it; empty: it does
+  std::string function = {};             // reference: of the host's, which runs the node; empty: none does
+  std::map<size_t, size_t> in_place = {};  // reference: results that the function makes in place of operands
+  std::string refused = {};  // of a node that falls back: why the backend does not take it; empty: it does
 };
 
 // The regions of `graph`, whose calls are inlined, in an order in which they can run. All but control flow is compiled
@@ -45,9 +49,12 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &
 // (grouping.h), each other node alone. A call that is marked is a part of its own, which has the graph that it calls;
 // no other calls are left. In a part nodes have no annotations of Kiln's. Nodes of a region whose options differ, as
 // those of two phases may, go into different parts. A node that the backend refuses is in none: its reference kernel
-// runs it; an error, if none can, or if it is marked for a region and such a node is to be one (Fallback::error).
+// runs it; an error, if none can, or if it is marked for a region and such a node is to be one (Fallback::error). A
+// node that names a function is in none either, and a node that falls back is run by the function that its op falls
+// back to.
 Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
-                                      const RegionChoices &choices = {});
+                                      const RegionChoices &choices = {},
+                                      const FunctionTable &functions = no_functions());
 
 // Whether the node can be a graph of its own that reference kernels run: it writes no input and tells no size, and its
 // operands tell all sizes that it speaks of.

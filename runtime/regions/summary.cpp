@@ -96,6 +96,7 @@ class Summarizer {
                               .op = std::string(node.op->name),
                               .inputs = values(graph, node.inputs, prefix),
                               .by = region.kind == Region::Kind::control     ? "steps"
+                                    : !region.function.empty()               ? region.function
                                     : runs_itself(node)                      ? "function"
                                     : region.kind == Region::Kind::reference ? "reference"
                                                                              : "kernel",

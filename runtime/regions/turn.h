@@ -5,6 +5,7 @@
 
 #include "jit/kernel/fuse.h"
 #include "runtime/backends/backend.h"
+#include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
 #include "runtime/regions/lower.h"
@@ -17,6 +18,7 @@ struct LowerOptions {
   RegionOptions region = {};  // of the whole graph, or of a region of it
   Modes modes = {};           // of the whole graph
   NamedRegionOptions of_regions = {};
+  const FunctionTable *functions = &no_functions();  // of the host
 };
 
 // Inlines calls, widens and decomposes: what regions are cut from.

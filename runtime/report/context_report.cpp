@@ -23,6 +23,7 @@ std::string Context::report() const {
   for (const auto &pass : passes_.all()) write_report(*pass, json);
   json.end_list().key("ops");
   ops_.write_report(json);
+  functions_->write_report(json);
   json.key("plugins").begin_list();
   for (const LoadedPlugin &plugin : plugins_) {
     json.begin_object().member("name", plugin.name).member("path", plugin.path);

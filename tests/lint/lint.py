@@ -16,7 +16,7 @@ PARTS = {
     "runtime/ops": ["jit/base", "jit/kernel", "runtime/graph", "runtime/io"],
 }
 # From here on each part may include all that come before it.
-UPPER = ["passes", "backends", "regions", "plan", "cache", "exec", "plugin"]
+UPPER = ["functions", "passes", "backends", "regions", "plan", "cache", "exec", "plugin"]
 below = ["jit/base", "jit/kernel", "runtime/graph", "runtime/io", "runtime/ops"]
 for upper in UPPER:
     PARTS[f"runtime/{upper}"] = list(below)
@@ -28,7 +28,8 @@ PARTS["abi/src"] = below + ["runtime"]
 CLIENTS = ["plugins", "bindings"]
 
 # Headers of a dependency that only one folder may know.
-EXCLUSIVE = {"llvm/": ["jit/llvm"], "llvm-c/": ["jit/llvm"], "cuda": [], "nvrtc": []}
+EXCLUSIVE = {"llvm/": ["jit/llvm"], "llvm-c/": ["jit/llvm"], "cuda": [], "nvrtc": [],
+             "ffi.h": ["runtime/functions"]}
 
 SOURCE = {".h", ".hpp", ".c", ".cpp", ".def"}
 TEXT = SOURCE | {".py", ".md", ".txt", ".cmake", ".json", ".sh", ".map", ".in", ""}

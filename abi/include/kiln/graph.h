@@ -148,6 +148,8 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.
+ * - kiln.fallback.function text: the function of the host's that runs the node, under every mode, whatever region it is
+ *   marked for (function.h); what takes the node's place does not inherit it. "": takes it back.
  * - kiln.decompose text: "keep": a composite op is computed whole, by its reference kernel where the backend has code
  *   for its decomposition alone; "always": it is decomposed where it falls back, too; "backend" (default): takes either
  *   back.

@@ -31,6 +31,7 @@
  * - Unloading: dlclose leaves the library in memory. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
+#include "kiln/function.h"
 #include "kiln/graph.h"
 #include "kiln/types.h"
 #ifdef __cplusplus
@@ -58,6 +59,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - cache text = "": a folder; "": the standard one; "off". One that others may write, or that is another user's, is
  *   not used: compiles say BYPASS and why, and the sink gets a warning
  * - cache_max_bytes i64 = 0: 0: 1 GiB. It holds for all processes together that use the folder
+ * - load_symbols text[]: the files, by absolute paths, of which kiln_function_register takes functions by symbol; not
+ *   given: none. No variable of the environment, cache or artifact adds one
  *
  * Of a compile:
  * - backend text = "cpu": or "cuda", "reference"
@@ -124,8 +127,10 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * these), "kernels_compiled", "kernels_from_cache"}, "passes": [{"name", "plugin" ("" when built in), "stage",
  * "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in, "none", "uuid", "uuid and
  * file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("": the host's), "version",
- * "identity"}] (those that were registered), "plugins": [{"name", "path", "digest"}], "handles": {"live", "graphs",
- * "edits", "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
+ * "identity"}] (those that were registered), "functions": [{"name", "plugin", "version", "signature", "library" ("": a
+ * pointer), "identity"}], "fallbacks": [{"op", "function"}], "plugins": [{"name", "path", "digest"}], "handles":
+ * {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not
+ * destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -163,9 +168,10 @@ KILN_EXPORT kiln_error *kiln_op_register(kiln_context *context, const kiln_op_de
 KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path, uint64_t path_size,
                                          const kiln_options *options);
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "identity"
- * (of the file, of what it links and of the files that it added: what passes and ops with a UUID are keyed by), "links"
- * (in turn, too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest
- * ..." where a library has none)}], "files": [{"path", "digest"}], "passes", "ops"}, as in kiln_context_report. */
+ * (of the file, of what it links and of the files that it added: what all with a UUID is keyed by), "links" (in turn,
+ * too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest ..." where a
+ * library has none)}], "files": [{"path", "digest"}], "passes", "ops", "functions", "fallbacks" (none)}, as in
+ * kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id

@@ -7,6 +7,7 @@
  * perhaps on several threads at once. What a pass's result may depend on is told at kiln_pass (types.h). */
 #ifndef KILN_PLUGIN_H
 #define KILN_PLUGIN_H
+#include "kiln/function.h"
 #include "kiln/types.h"
 #ifdef __cplusplus
 extern "C" {
@@ -15,8 +16,9 @@ extern "C" {
 #define KILN_PLUGIN_MAGIC 0x316e676c706e6c6bULL /* "klnplgn1" */
 
 /* Names of what a host can do; none is needed for passes. */
-#define KILN_FEATURE_OPS 1u      /* context->add_op, op_call */
-#define KILN_FEATURE_BACKENDS 2u /* context->add_backend; not in this version */
+#define KILN_FEATURE_OPS 1u       /* context->add_op, op_call */
+#define KILN_FEATURE_BACKENDS 2u  /* context->add_backend; not in this version */
+#define KILN_FEATURE_FUNCTIONS 4u /* context->add_function */
 
 typedef struct kiln_host_error {
   uint32_t struct_size;
@@ -132,9 +134,11 @@ typedef struct kiln_host_context {
   /* Registers an op, likewise. It has a number (op->find) once the plugin is loaded. */
   kiln_error *(*add_op)(kiln_context *context, const kiln_op_def *op);
   /* Says that what the plugin does follows from this file, too, which it opens or reads: its content and its name, not
-   * its folder, join the identity of the passes and ops that are added after it. Of the libraries that a plugin links
-   * Kiln knows by itself. KILN_IO. */
+   * its folder, join the identity of what is added after it. Of the libraries that a plugin links Kiln knows by itself.
+   * KILN_IO. */
   kiln_error *(*add_file)(kiln_context *context, const char *path, uint64_t path_size);
+  /* Registers a function, likewise. Of one by pointer, the plugin's identity is in the key. */
+  kiln_error *(*add_function)(kiln_context *context, const kiln_function *function);
 } kiln_host_context;
 
 typedef struct kiln_host_op_call {

@@ -2,7 +2,7 @@
 # is the path of libkiln.so. Arrays of Julia's are column-major: Kiln, which is row-major, sees their dimensions reversed.
 module Kiln
 
-export BFloat16, Call, Context, F8E4M3FN, F8E5M2, KilnError, Listener, Pass, Rewriter
+export BFloat16, Call, Context, F8E4M3FN, F8E5M2, KilnError, Listener, Map, Pass, Rewriter
 export add, bind!, compile, constant, describe, destroy!, input, is_op, load, load_plugin, member_count, nodes,
        parse_graph, integer, register, substitute!, report, run!, save, text, unregister
 
@@ -11,7 +11,7 @@ const lib = ENV["KILN_LIBRARY"]
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
 const INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
-const STAGE_POST_GRAD, PASS_UUID_SUFFICES = 3, 1
+const STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES = 3, 1, 1
 
 const Raw = Ptr{Cvoid}     # any handle
 const Chars = Ptr{UInt8}   # a string is passed as this and its size
@@ -52,6 +52,25 @@ struct PassRequest
     user::Ptr{Cvoid}
     run::Ptr{Cvoid}
     fingerprint::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+
+struct FunctionRequest
+    struct_size::UInt32
+    flags::UInt32
+    name::Chars
+    name_size::UInt64
+    version::Chars
+    version_size::UInt64
+    signature::Chars
+    signature_size::UInt64
+    uuid::Chars
+    pointer::Ptr{Cvoid}
+    library::Chars
+    library_size::UInt64
+    symbol::Chars
+    symbol_size::UInt64
+    user::Ptr{Cvoid}
     destroy::Ptr{Cvoid}
 end
 
@@ -265,6 +284,18 @@ mutable struct Pass <: Held
 end
 Pass(name, rewrite, uuid = nothing) = Pass(name, rewrite, uuid, 0, 0)
 
+# A function in Julia that runs nodes: `map!` gets an operand's elements and those of a result to fill. `arrays` are both in
+# a signature: ("0[n]", "2[n]").
+mutable struct Map <: Held
+    name::String
+    arrays::Tuple{String, String}
+    map!::Function
+    uuid::Union{Vector{UInt8}, Nothing}
+    runs::Int
+    destroyed::Int
+end
+Map(name, arrays, map!, uuid = nothing) = Map(name, arrays, map!, uuid, 0, 0)
+
 # Receives a context's events: `event` takes the text and returns whether to cancel.
 mutable struct Listener <: Held
     event::Function
@@ -279,8 +310,23 @@ function run_pass(user::Ptr{Cvoid}, call::Raw)::Raw
         rewrites = pass.rewrite(Rewriter(call))
         return @ccall lib.kiln_pass_done(call::Raw, rewrites::UInt64)::Raw
     catch problem   # must not unwind through C
-        words = sprint(showerror, problem)
-        return @ccall lib.kiln_error_create(PLUGIN_FAILED::UInt32, words::Chars, sizeof(words)::UInt64, C_NULL::Raw)::Raw
+        return error_of(problem)
+    end
+end
+
+function error_of(problem)::Raw
+    words = sprint(showerror, problem)
+    return @ccall lib.kiln_error_create(PLUGIN_FAILED::UInt32, words::Chars, sizeof(words)::UInt64, C_NULL::Raw)::Raw
+end
+
+function run_map(from::Ptr{Float32}, to::Ptr{Float32}, count::Int64, user::Ptr{Cvoid})::Raw
+    try
+        map = unsafe_pointer_to_objref(user)::Map
+        map.runs += 1
+        map.map!(unsafe_wrap(Array, from, count), unsafe_wrap(Array, to, count))
+        return C_NULL
+    catch problem
+        return error_of(problem)
     end
 end
 
@@ -321,6 +367,21 @@ function register(context::Context, pass::Pass)
                                   uuid === nothing ? Chars(C_NULL) : pointer(uuid), C_NULL, 0, user, run, C_NULL, destroy))
         out(UInt64) do id
             @ccall lib.kiln_pass_register(context::Raw, request::Ptr{PassRequest}, C_NULL::Raw, id::Ptr{UInt64})::Raw
+        end
+    end
+end
+
+function register(context::Context, map::Map)
+    name, uuid = map.name, map.uuid
+    signature = "error (f32 data $(map.arrays[1]), f32 data $(map.arrays[2]), i64 n, user)"
+    run = @cfunction(run_map, Raw, (Ptr{Float32}, Ptr{Float32}, Int64, Ptr{Cvoid}))
+    GC.@preserve name uuid signature handing_over(map) do user, destroy
+        request = Ref(FunctionRequest(sizeof(FunctionRequest), uuid === nothing ? 0 : FUNCTION_UUID_SUFFICES, pointer(name),
+                                      sizeof(name), C_NULL, 0, pointer(signature), sizeof(signature),
+                                      uuid === nothing ? Chars(C_NULL) : pointer(uuid), run, C_NULL, 0, C_NULL, 0, user,
+                                      destroy))
+        out(UInt64) do id
+            @ccall lib.kiln_function_register(context::Raw, request::Ptr{FunctionRequest}, id::Ptr{UInt64})::Raw
         end
     end
 end

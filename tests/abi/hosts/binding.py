@@ -12,7 +12,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_int64, c_uint
 
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
-STAGE_POST_GRAD, PASS_UUID_SUFFICES = 3, 1
+STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES = 3, 1, 1
 INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
 
 
@@ -47,7 +47,14 @@ class EventSink(Structure):
                 ("destroy", DESTROY)]
 
 
-# ---- functions: kiln/kiln.h, kiln/graph.h
+class FunctionStruct(Structure):
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("name", c_char_p), ("name_size", c_uint64),
+                ("version", c_char_p), ("version_size", c_uint64), ("signature", c_char_p), ("signature_size", c_uint64),
+                ("uuid", c_char_p), ("pointer", c_void_p), ("library", c_char_p), ("library_size", c_uint64),
+                ("symbol", c_char_p), ("symbol_size", c_uint64), ("user", c_void_p), ("destroy", DESTROY)]
+
+
+# ---- functions: kiln/kiln.h, kiln/graph.h, kiln/function.h
 
 lib = ctypes.CDLL(os.environ["KILN_LIBRARY"])
 TEXT = (c_char_p, c_uint64)  # how a string is passed: pointer and bytes
@@ -107,6 +114,7 @@ fallible("context_report graph_describe call_create", c_void_p, c_void_p)
 fallible("plugin_load", *PATH)
 fallible("pass_register", c_void_p, c_void_p, c_void_p, c_void_p)
 fallible("pass_unregister", c_void_p, c_uint64)
+fallible("function_register", c_void_p, c_void_p, c_void_p)
 fallible("graph_parse graph_write op_find executable_save executable_text call_slot "
          "report_get_i64 report_get_text report_count", *PATH)
 fallible("executable_open", *PATH, c_void_p)
@@ -213,6 +221,16 @@ class Context(Handle):
         with lent(each):
             return out(lib.kiln_pass_register, self, byref(request), None, result=c_uint64)
 
+    def register_function(self, each):
+        """The id to unregister the function by."""
+        (name, size), (signature, signature_size) = utf8(each.name), utf8(each.signature)
+        request = FunctionStruct(struct_size=ctypes.sizeof(FunctionStruct), name=name, name_size=size,
+                                 flags=FUNCTION_UUID_SUFFICES if each.uuid else 0, uuid=each.uuid, signature=signature,
+                                 signature_size=signature_size, pointer=ctypes.cast(each.pointer, c_void_p),
+                                 user=id(each), destroy=let_go)
+        with lent(each):
+            return out(lib.kiln_function_register, self, byref(request), result=c_uint64)
+
     def unregister(self, number):
         lib.kiln_pass_unregister(self, number)
 
@@ -318,6 +336,22 @@ class Pass:
     def run(self, graph):
         self.runs += 1
         return self.rewrite(graph)
+
+
+class Function:
+    """Runs nodes: `call` gets what `signature` says, as ctypes of `types`, and returns nothing or raises."""
+
+    def __init__(self, name, signature, types, call, uuid=None):
+        self.name, self.signature, self.call, self.uuid, self.runs, self.destroyed = name, signature, call, uuid, 0, 0
+        self.pointer = ctypes.CFUNCTYPE(c_void_p, *types)(self.run)
+
+    def run(self, *arguments):
+        try:
+            self.runs += 1
+            self.call(*arguments)
+            return None
+        except BaseException as error:  # as in run_pass
+            return lib.kiln_error_create(PLUGIN_FAILED, *utf8(f"{type(error).__name__}: {error}"), None)
 
 
 class Rewriter:

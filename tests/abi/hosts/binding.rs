@@ -1,6 +1,7 @@
 //! A thin binding of Kiln, std only: errors are `Result`s, handles drop themselves, passes are closures.
 
 use crate::ffi::*;
+use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{fmt, mem, ptr, slice, str};
@@ -58,7 +59,7 @@ fn check(error: Raw) -> Result<()> {
             code: kiln_error_code(error),
             message: text(|out| kiln_error_message(error, out)),
             plugin: text(|out| kiln_error_plugin(error, out)),
-            reason: report_text(report, "reason").unwrap_or_default(),
+            reason: if report.is_null() { String::new() } else { report_text(report, "reason").unwrap_or_default() },
         };
         kiln_error_destroy(error);
         Err(taken)
@@ -206,6 +207,32 @@ impl Context {
             out(0, |out| unsafe { kiln_pass_register(self.0, &request, ptr::null_mut(), out) })
         })
     }
+    /// Registers a function that makes each element of a result of those of an operand; the result serves to
+    /// unregister it. Both are `shape`s in a signature: "0[n]".
+    pub fn register_function(&self, name: &str, arrays: [&str; 2], uuid: Option<&[u8; 16]>, map: Map) -> Result<u64> {
+        let signature = format!("error (f32 data {}, f32 data {}, i64 n, user)", arrays[0], arrays[1]);
+        lend(map, |user| {
+            let request = FunctionRequest {
+                struct_size: mem::size_of::<FunctionRequest>() as u32,
+                flags: if uuid.is_some() { FUNCTION_UUID_SUFFICES } else { 0 },
+                name: name.as_ptr(),
+                name_size: name.len() as u64,
+                version: ptr::null(),
+                version_size: 0,
+                signature: signature.as_ptr(),
+                signature_size: signature.len() as u64,
+                uuid: uuid.map_or(ptr::null(), |bytes| bytes.as_ptr()),
+                pointer: run_map as *const _,
+                library: ptr::null(),
+                library_size: 0,
+                symbol: ptr::null(),
+                symbol_size: 0,
+                user,
+                destroy: let_go::<Map>,
+            };
+            out(0, |out| unsafe { kiln_function_register(self.0, &request, out) })
+        })
+    }
     pub fn unregister(&self, id: u64) -> Result<()> {
         check(unsafe { kiln_pass_unregister(self.0, id) })
     }
@@ -314,6 +341,7 @@ impl<'bound> Call<'bound> {
 // several threads, so closures are shared; none lets a panic cross into C.
 
 pub type Rewrite = Box<dyn Fn(&Rewriter) -> Result<u64> + Send + Sync>;
+pub type Map = Box<dyn Fn(&[f32], &mut [f32]) + Send + Sync>;
 pub type Listener = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Boxes `owner` for `take`; when Kiln refuses it, it is ours still.
@@ -330,20 +358,28 @@ extern "C" fn let_go<Owner>(user: Raw) {
     let _ = catch_unwind(|| drop(unsafe { Box::from_raw(user.cast::<Owner>()) }));
 }
 
+fn failed(code: u32, message: &str) -> Raw {
+    unsafe { kiln_error_create(code, message.as_ptr(), message.len() as u64, ptr::null_mut()) }
+}
+fn panicked(panic: Box<dyn Any + Send>) -> Raw {
+    let words = panic.downcast_ref::<&str>().copied();
+    let said = words.or_else(|| panic.downcast_ref::<String>().map(|text| text.as_str()));
+    failed(PLUGIN_FAILED, &format!("panicked: {}", said.unwrap_or("for no reason that it tells")))
+}
+
 extern "C" fn run_pass(user: Raw, call: Raw) -> Raw {
     let rewrite = unsafe { &*user.cast::<Rewrite>() };
-    let failed = |code, message: &str| unsafe {
-        kiln_error_create(code, message.as_ptr(), message.len() as u64, ptr::null_mut())
-    };
     match catch_unwind(AssertUnwindSafe(|| rewrite(&Rewriter::new(call)))) {
         Ok(Ok(rewrites)) => unsafe { kiln_pass_done(call, rewrites) },
         Ok(Err(error)) => failed(error.code, &error.message),
-        Err(panic) => {
-            let words = panic.downcast_ref::<&str>().copied();
-            let said = words.or_else(|| panic.downcast_ref::<String>().map(|text| text.as_str()));
-            failed(PLUGIN_FAILED, &format!("panicked: {}", said.unwrap_or("for no reason that it tells")))
-        }
+        Err(panic) => panicked(panic),
     }
+}
+
+extern "C" fn run_map(from: *const f32, to: *mut f32, count: i64, user: Raw) -> Raw {
+    let map = unsafe { &*user.cast::<Map>() };
+    let (from, to) = unsafe { (slice::from_raw_parts(from, count as usize), slice::from_raw_parts_mut(to, count as usize)) };
+    catch_unwind(AssertUnwindSafe(|| map(from, to))).map_or_else(panicked, |_| ptr::null_mut())
 }
 
 extern "C" fn send_event(user: Raw, _kind: u32, text: *const u8, size: u64) -> i32 {

@@ -10,6 +10,7 @@ pub const CANCELLED: u32 = 7;
 pub const PLUGIN_FAILED: u32 = 10;
 pub const STAGE_POST_GRAD: u32 = 3;
 pub const PASS_UUID_SUFFICES: u32 = 1;
+pub const FUNCTION_UUID_SUFFICES: u32 = 1;
 
 pub type Raw = *mut c_void; // any handle
 pub type Destroy = extern "C" fn(Raw);
@@ -63,7 +64,27 @@ pub struct EventSink {
     pub destroy: Destroy,
 }
 
-// ---- functions: kiln/kiln.h, kiln/graph.h. A string is passed as a pointer and its size.
+#[repr(C)]
+pub struct FunctionRequest {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub name: *const u8,
+    pub name_size: u64,
+    pub version: *const u8,
+    pub version_size: u64,
+    pub signature: *const u8,
+    pub signature_size: u64,
+    pub uuid: *const u8,
+    pub pointer: *const c_void, // of any signature
+    pub library: *const u8,
+    pub library_size: u64,
+    pub symbol: *const u8,
+    pub symbol_size: u64,
+    pub user: Raw,
+    pub destroy: Destroy,
+}
+
+// ---- functions: kiln/kiln.h, kiln/graph.h, kiln/function.h. A string is passed as a pointer and its size.
 
 #[link(name = "kiln")]
 extern "C" {
@@ -85,6 +106,7 @@ extern "C" {
     pub fn kiln_plugin_load(context: Raw, path: *const u8, size: u64, options: Raw) -> Raw;
     pub fn kiln_pass_register(context: Raw, pass: *const PassRequest, options: Raw, out: *mut u64) -> Raw;
     pub fn kiln_pass_unregister(context: Raw, id: u64) -> Raw;
+    pub fn kiln_function_register(context: Raw, function: *const FunctionRequest, out: *mut u64) -> Raw;
     pub fn kiln_pass_edit(call: Raw) -> Raw;
     pub fn kiln_pass_context(call: Raw) -> Raw;
     pub fn kiln_pass_done(call: Raw, rewrites: u64) -> Raw;

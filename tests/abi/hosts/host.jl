@@ -1,13 +1,13 @@
 # A host of Kiln in Julia: what the ABI promises, seen from a language that only has a C interface to it.
 #
-#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER ELEMENT_TYPE
+#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
 
 include("binding.jl")
 using .Kiln
 using .Kiln: INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED
 
 const PLUGIN, FOLDER = ARGS[1], ARGS[3]
-const GRAPH, ELEMENT_TYPE = read(ARGS[2], String), read(ARGS[4], String)
+const GRAPH, ELEMENT_TYPE, FUNCTION = [read(ARGS[i], String) for i in (2, 4, 5)]
 const UUID = Vector{UInt8}("kiln.hosts.julia")
 const WEIGHT = Float32[1, -2, 0.5, 3]
 
@@ -208,6 +208,32 @@ function survives_an_exception()
     finish(context, graph, call, executable; lent = [own])
 end
 
+function calls_a_function()
+    function triple!(x, y)
+        length(x) == 1 && throw(ArgumentError("no such luck"))
+        y .= 3 .* x
+    end
+    for lookup in ("MISS", "HIT")
+        own = Map("triple", ("0[n]", "2[n]"), triple!, UUID)
+        context = Context(; cache = joinpath(FOLDER, "function"))
+        register(context, own)
+        graph = parse_graph(context, FUNCTION)
+        executable, made = compile(context, graph)
+        expect((text(made, "lookup"), text(made, "made.partition.fallbacks.0.by")), (lookup, "triple"))
+        call = Call(executable)
+        for size in (2, 3)
+            y = fill(NaN32, size)
+            run!(call, fill(0.5f0, size), y)
+            expect(y, fill(1.5f0, size))
+            problem = fails(() -> run!(call, Float32[1], Float32[0]), PLUGIN_FAILED)
+            expect(problem.message, "node 'tripled': [mul] function 'triple': ArgumentError: no such luck")
+        end
+        expect(own.runs, 4)
+        finish(context, graph, executable, call; lent = [own])
+    end
+    passed("runs a node by a function of its own: a miss, then a hit; what it throws ends that run alone")
+end
+
 function cancels_from_an_event()
     phases = String[]
     listener = Listener() do phase
@@ -240,7 +266,7 @@ function outlives_its_context()
     passed("frees everything in any order: no handle lives, each destroy ran once")
 end
 
-for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity, bypasses_without_identity,
-              survives_an_exception, cancels_from_an_event, outlives_its_context)
+for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
+              bypasses_without_identity, survives_an_exception, calls_a_function, cancels_from_an_event, outlives_its_context)
     check()
 end

@@ -1,17 +1,18 @@
 """A host of Kiln in Python: what the ABI promises, seen from a language that only has a C interface to it.
 
-    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE
+    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
 """
 
+import ctypes
 import math
 import pathlib
 import sys
 
-from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, KilnError,
+from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, Function, KilnError,
                      Listener, Pass, held, lib)
 
 PLUGIN, GRAPH, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(), pathlib.Path(sys.argv[3])
-ELEMENT_TYPE = pathlib.Path(sys.argv[4]).read_text()
+ELEMENT_TYPE, FUNCTION = pathlib.Path(sys.argv[4]).read_text(), pathlib.Path(sys.argv[5]).read_text()
 UUID = bytes.fromhex("7b1e0c6a52d94f0e8f3a64c1d2b7a905")
 WEIGHT = Array([4], [1.0, -2.0, 0.5, 3.0])
 
@@ -214,6 +215,34 @@ def survives_an_exception():
     end(context, graph, call, executable, lent=[own])
 
 
+def calls_a_function():
+    def triple(x, y, size):
+        if size == 1:
+            raise ValueError("no such luck")
+        for i in range(size):
+            y[i] = 3 * x[i]
+
+    floats = ctypes.POINTER(ctypes.c_float)
+    for lookup in ("MISS", "HIT"):
+        own = Function("triple", "error (f32 data 0[n], f32 data 2[n], i64 n)", [floats, floats, ctypes.c_int64], triple,
+                       UUID)
+        context = Context(cache=FOLDER / "function")
+        context.register_function(own)
+        graph = context.parse(FUNCTION)
+        executable, report = context.compile(graph)
+        expect((report.text("lookup"), report.text("made.partition.fallbacks.0.by")), (lookup, "triple"))
+        call = Call(executable)
+        for size in (2, 3):
+            x, y = Array([size], [0.5] * size), Array([size])
+            call.run(x, y)
+            expect(list(y.values), [1.5] * size)
+            error = fails(PLUGIN_FAILED, call.run, Array([1]), Array([1]))
+            expect(str(error), "node 'tripled': [mul] function 'triple': ValueError: no such luck")
+        expect(own.runs, 4)
+        end(context, graph, executable, call, lent=[own])
+    passed("runs a node by a function of its own: a miss, then a hit; what it raises ends that run alone")
+
+
 def cancels_from_an_event():
     phases = []
     listener = Listener(lambda text: phases.append(text) or len(phases) == 3)
@@ -243,6 +272,6 @@ def outlives_its_context():
     passed("frees everything in any order: no handle lives, each destroy ran once")
 
 
-for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity, bypasses_without_identity,
-              survives_an_exception, cancels_from_an_event, outlives_its_context):
+for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
+              bypasses_without_identity, survives_an_exception, calls_a_function, cancels_from_an_event, outlives_its_context):
     check()

@@ -1,6 +1,6 @@
 //! A host of Kiln in Rust: what the ABI promises, seen from a language that only has a C interface to it.
 //!
-//!     host PLUGIN GRAPH FOLDER ELEMENT_TYPE
+//!     host PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
 
 mod binding;
 mod ffi;
@@ -68,6 +68,7 @@ struct Session {
     plugin: String,
     graph: String,
     element_type: String,
+    function: String,
     folder: String,
 }
 
@@ -275,6 +276,40 @@ fn survives_a_panic(session: &Session) -> Result<()> {
     end(context, &[&counts])
 }
 
+fn calls_a_function(session: &Session) -> Result<()> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| ())); // those that come are meant
+    for lookup in ["MISS", "HIT"] {
+        let counts = Arc::new(Counts::default());
+        let owned = Owned(counts.clone());
+        let triple: Map = Box::new(move |x, y| {
+            owned.0.runs.fetch_add(1, SeqCst);
+            assert!(x.len() != 1, "no such luck");
+            y.iter_mut().zip(x).for_each(|(to, from)| *to = 3.0 * from);
+        });
+        let context = Context::new(&session.options("function")?)?;
+        context.register_function("triple", ["0[n]", "2[n]"], Some(&UUID), triple)?;
+        let graph = context.parse(&session.function)?;
+        let (executable, report) = context.compile(&graph, &Options::new()?)?;
+        assert_eq!((report.text("lookup")?.as_str(), report.text("made.partition.fallbacks.0.by")?.as_str()), (lookup, "triple"));
+        let mut call = Call::new(&executable)?;
+        for size in [2, 3] {
+            let mut y = Array::new(&[size], vec![f32::NAN; size as usize]);
+            call.run(&[&Array::new(&[size], vec![0.5f32; size as usize])], &mut [&mut y])?;
+            assert_eq!(y.values, vec![1.5; size as usize]);
+            let (one, mut to) = (Array::new(&[1], vec![1.0f32]), Array::new(&[1], vec![0.0f32]));
+            let error = fails(call.run(&[&one], &mut [&mut to]), PLUGIN_FAILED);
+            assert_eq!(error.message, "node 'tripled': [mul] function 'triple': panicked: no such luck");
+        }
+        assert_eq!(counts.runs.load(SeqCst), 4);
+        drop((call, graph, executable));
+        end(context, &[&counts])?;
+    }
+    panic::set_hook(hook);
+    passed("runs a node by a function of its own: a miss, then a hit; a panic ends that run alone");
+    Ok(())
+}
+
 fn cancels_from_an_event(session: &Session) -> Result<()> {
     let counts = Arc::new(Counts::default());
     let owned = Owned(counts.clone());
@@ -312,13 +347,15 @@ fn outlives_its_context(session: &Session) -> Result<()> {
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = env::args().collect();
     let (graph, element_type) = (fs::read_to_string(&args[2])?, fs::read_to_string(&args[4])?);
-    let session = Session { plugin: args[1].clone(), graph, element_type, folder: args[3].clone() };
+    let function = fs::read_to_string(&args[5])?;
+    let session = Session { plugin: args[1].clone(), graph, element_type, function, folder: args[3].clone() };
     parses_and_loads(&session)?;
     compiles_and_runs(&session)?;
     reads_and_writes_every_type(&session)?;
     caches_with_identity(&session)?;
     bypasses_without_identity(&session)?;
     survives_a_panic(&session)?;
+    calls_a_function(&session)?;
     cancels_from_an_event(&session)?;
     outlives_its_context(&session)?;
     Ok(())

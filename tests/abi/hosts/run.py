@@ -63,7 +63,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kiln-host-") as folder:
         folder = pathlib.Path(folder)
         command = {"python": python, "rust": rust, "julia": julia}[language](folder)
-        done = subprocess.run([*command, PLUGIN, HOSTS / "graph.json", folder, HOSTS / "element_type.json"],
+        done = subprocess.run([*command, PLUGIN, HOSTS / "graph.json", folder, HOSTS / "element_type.json",
+                               HOSTS / "function.json"],
                               env={**os.environ, **environment(language)}, check=False)
     sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 

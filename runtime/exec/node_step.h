@@ -1,0 +1,23 @@
+// A step that runs one node by code that Kiln did not make.
+#pragma once
+#include <span>
+
+#include "runtime/exec/signature.h"
+#include "runtime/graph/graph.h"
+
+namespace kiln {
+
+// Of one call object. One thread at a time.
+class NodeStep {
+ public:
+  virtual ~NodeStep() = default;
+  // Takes the sizes over of a plan whose signature is the node's: operands, then results.
+  virtual Status resize(const Signature &signature, const ResolvedSizes &sizes) = 0;
+  // `data` as for the reference step.
+  virtual Status run(std::span<void *const> data) = 0;
+};
+
+// The only node of a reference step's graph, which takes its inputs and gives its outputs; null: it is more than that.
+const Node *node_of(const Graph &graph);
+
+}  // namespace kiln
