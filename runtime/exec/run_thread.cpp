@@ -6,11 +6,24 @@
 #include "runtime/exec/spin.h"
 
 namespace kiln {
+namespace {
+
+// The lowest bit of given_: the thread sleeps, and nobody has woken it yet. The others count.
+constexpr uint32_t asleep = 1, once = 2;
+
+// Wakes the thread once for each sleep: while it waits for a core, further calls to the system would be for nothing.
+void raise(std::atomic<uint32_t> &given) {
+  uint32_t before = given.load(std::memory_order_relaxed);
+  while (!given.compare_exchange_weak(before, (before & ~asleep) + once, std::memory_order_acq_rel)) {
+  }
+  if (before & asleep) given.notify_one();
+}
+
+}  // namespace
 
 RunThread::~RunThread() {
   stop_ = true;
-  given_.fetch_add(1, std::memory_order_acq_rel);
-  given_.notify_all();
+  raise(given_);
   thread_.join();
 }
 
@@ -43,8 +56,7 @@ void RunThread::give(Job &job) {
     job.over_.store(true, std::memory_order_relaxed);
     return;
   }
-  given_.fetch_add(1, std::memory_order_acq_rel);
-  given_.notify_one();
+  raise(given_);
 }
 
 RunThread::Job *RunThread::take_first() {
@@ -81,8 +93,10 @@ void RunThread::work() {
       end(*job);
       continue;
     }
-    const auto changed = [&] { return given_.load(std::memory_order_acquire) != seen; };
-    if (!spin_until(changed)) given_.wait(seen, std::memory_order_acquire);
+    if (spin_until([&] { return given_.load(std::memory_order_acquire) != seen; })) continue;
+    uint32_t unchanged = seen;
+    if (given_.compare_exchange_strong(unchanged, seen | asleep, std::memory_order_acq_rel))
+      given_.wait(seen | asleep, std::memory_order_acquire);
   }
 }
 

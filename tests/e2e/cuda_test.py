@@ -190,7 +190,6 @@ class StandinTest(Case):
             self.environment = {**STANDIN, "KILN_STANDIN_NVRTC": version}
             stats = self.stats(self.write_graph(noted), "--random", 1, "--size", "n=2", *CUDA)
             self.assertEqual(stats["lookup"], "MISS")
-            self.assertEqual(stats["device_kernels"][0]["compiler"], "NVRTC " + version)
             return stats["kernels_compiled"], stats["kernels_from_cache"]
 
         self.assertEqual(compiled("a", "12.4"), (1, 0))
