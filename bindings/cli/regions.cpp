@@ -50,19 +50,21 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
     return report.text(path_of(at(root, "fallbacks"), number, member));
   };
   const std::string by = text("by"), why = text("why");
+  const bool is_function = by != "kernel" && by != "reference" && by != "steps";  // of its op or of the host
   const bool refused = report.has(path_of(at(root, "fallbacks"), number, "reason"));
   return "fallback '" + text("node") + "' [" + text("op") + "]: " +
          (by == "kernel"      ? "a kernel of its own"
           : by == "reference" ? "its reference kernel"
           : by == "function"  ? "a function of its op"
-                              : "steps of the plan") +
+          : by == "steps"     ? "steps of the plan"
+                              : "function '" + by + "'") +
          (why == "marked"        ? ", marked"
           : why == "mode"        ? ", by the mode"
           : why == "unsupported" ? ""
                                  : ", in no region") +
-         (by == "function" ? ""
-          : refused        ? ", for the backend does not take it: " + text("reason")
-                           : "") +
+         (is_function ? ""
+          : refused   ? ", for the backend does not take it: " + text("reason")
+                      : "") +
          "\n";
 }
 

@@ -87,8 +87,9 @@ class Summarizer {
   }
 
   void add_fallback(const Graph &graph, const Region &region, const Node &node, const std::string &prefix) {
-    const bool is_wanted = !region.refused.empty() && region_of(node, modes_).has_value();
-    const bool marked = node.annotations.contains("kiln.fallback");
+    const bool is_named = !function_of(node).empty();
+    const bool is_wanted = !is_named && !region.refused.empty() && region_of(node, modes_).has_value();
+    const bool marked = is_named || node.annotations.contains("kiln.fallback");
     has_marks_ |= node.annotations.contains("kiln.region");
     const bool of_backward = node.annotations.contains("kiln.phase");
     const bool none = (of_backward ? modes_.backward : modes_.forward) == Mode::none;

@@ -36,7 +36,8 @@ struct PartitionSummary {
   struct Fallback {
     std::string node, op;
     std::vector<std::string> inputs;
-    // "kernel", "reference", "function" (its op's own), "steps": control flow, whose graphs are cut, too.
+    // "kernel", "reference", "function" (its op's own), a function of the host's by its name, "steps": control flow,
+    // whose graphs are cut, too.
     std::string by;
     std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
     std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be

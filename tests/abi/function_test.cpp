@@ -68,6 +68,7 @@ TEST(Function, IsToldInReportsAndSplitsWhatIsCompiled) {
   EXPECT_EQ(host::i64(compiled.report, "kernels_compiled"), 2);
   EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.node"), "b");
   EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.by"), "triple");
+  EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.why"), "marked");
   EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.reason"), "function 'triple' runs it");
   const host::Report report = host::context_report(context.get());
   EXPECT_EQ(host::text(report, "functions.0.name"), "triple");

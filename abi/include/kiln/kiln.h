@@ -247,8 +247,9 @@ KILN_EXPORT kiln_error *kiln_executable_bytes(const kiln_executable *executable,
                                               kiln_blob **out);
 /* An executable of an artifact in a file. Opening one is running its code: open what you trust. Nothing is published to
  * the cache. Options (may be NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be
- * this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, or a
- * CPU that this is not). The caller owns *out. Any thread. */
+ * this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, a CPU
+ * that this is not, or an op or function of the host's that its steps run is another here, or none). The caller owns
+ * *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
                                              const kiln_options *options, kiln_executable **out);
 /* The same of an artifact in memory, which is read during the call alone. */
@@ -267,8 +268,9 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
  * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
  * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own),
- * "steps"), "why" ("marked", "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend
- * does not take)}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces":
+ * "steps", or the name of a function of the host's), "why" ("marked", "unmarked", "mode", "unsupported": a region was
+ * to have it), "reason" (of what the backend does not take)}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one
+ * that was cut into pieces "pieces":
  * [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that
  * made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
