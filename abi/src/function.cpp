@@ -4,6 +4,7 @@
 #include "abi/src/convert.h"
 #include "abi/src/pass.h"
 #include "jit/base/utf8.h"
+#include "runtime/ops/nested.h"
 #include "runtime/plugin/function_library.h"
 #include "runtime/report/pass_report.h"
 
@@ -70,11 +71,11 @@ Result<std::string> name_of_function(const Checks &check, const kiln_function &i
   return std::string(name);
 }
 
-// Where it is, and the digest of its library, if it is of one.
+// Where it is, and what its library is, if it is of one.
 struct Found {
   void (*pointer)();
   std::string library = {};
-  std::optional<Digest> digest = {};
+  std::optional<Digest> identity = {};
 };
 Result<Found> find_code(const Checks &check, const Context &context, const kiln_function &in,
                         const PluginInContext *plugin) {
@@ -89,7 +90,7 @@ Result<Found> find_code(const Checks &check, const Context &context, const kiln_
     return check.fail("function->library '", printable(library),
                       "' is not among the files that the context's option 'load_symbols' lists");
   KILN_ASSIGN(const LibraryFunction found, open_function(library, std::string(symbol)));
-  return Found{found.pointer, std::move(library), found.digest};
+  return Found{found.pointer, std::move(library), found.identity};
 }
 
 std::string identity_of(const Function &function, const kiln_function &in, const Found &found) {
@@ -98,8 +99,8 @@ std::string identity_of(const Function &function, const kiln_function &in, const
   Uuid uuid;
   std::copy_n(in.uuid, uuid.size(), uuid.begin());
   str_append(text, str_cat(", uuid ", text_of(uuid)));
-  if (!(in.flags & KILN_FUNCTION_UUID_SUFFICES) && found.digest)
-    str_append(text, str_cat(", file ", found.digest->hex()));
+  if (!(in.flags & KILN_FUNCTION_UUID_SUFFICES) && found.identity)
+    str_append(text, str_cat(", file ", found.identity->hex()));
   return text;
 }
 

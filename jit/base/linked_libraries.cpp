@@ -126,4 +126,11 @@ std::vector<LinkedLibrary> linked_with(const DynamicLibrary &library) {
   return linked;
 }
 
+Digest identity_of(const Digest &file, std::span<const LinkedLibrary> links) {
+  if (links.empty()) return file;
+  std::string all = file.hex();
+  for (const LinkedLibrary &link : links) str_append(all, str_cat("\n", link.name, " ", link.identity));
+  return digest_of(all);
+}
+
 }  // namespace kiln

@@ -9,7 +9,7 @@ namespace kiln {
 
 struct LibraryFunction {
   void (*pointer)() = nullptr;
-  Digest digest;  // of the library, as it runs
+  Digest identity;  // of the library, as it runs, and of what it links
 };
 // `path` is absolute. codes io, out_of_memory; unknown_name: it has no such symbol.
 Result<LibraryFunction> open_function(const std::string &path, const std::string &symbol);

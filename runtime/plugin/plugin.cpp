@@ -78,10 +78,11 @@ Result<PluginLibrary> open_plugin(const std::string &path, uint64_t host_feature
 }
 
 Digest PluginLibrary::identity() const {
-  if (links.empty() && files.empty()) return digest;
-  std::string all = digest.hex();
-  for (const LinkedLibrary &link : links) str_append(all, str_cat("\nlinks ", link.name, " ", link.identity));
-  for (const File &file : files) str_append(all, str_cat("\nuses ", std::filesystem::path(file.path).filename().string(), " ", file.digest.hex()));
+  const Digest code = identity_of(digest, links);
+  if (files.empty()) return code;
+  std::string all = code.hex();
+  for (const File &file : files)
+    str_append(all, str_cat("\n", std::filesystem::path(file.path).filename().string(), " ", file.digest.hex()));
   return digest_of(all);
 }
 
