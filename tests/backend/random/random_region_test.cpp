@@ -86,16 +86,17 @@ std::vector<std::string> some_ops(const Graph &graph, Dice &dice) {
 }
 
 // A region that some node is marked for is fused, or is not, whatever the rest is.
-NamedRegionOptions some_options(const Graph &graph, Dice &dice) {
+NamedRegionOptions some_options(const Graph &graph, const Modes &modes, Dice &dice) {
   std::set<std::string> names;
   for (const Node &node : graph.nodes())
     if (const auto mark = node.annotations.find("kiln.region"); mark != node.annotations.end())
       names.insert(mark->second.text_value());
   NamedRegionOptions options;
-  constexpr std::array phases = {"", ".forward", ".backward"};
+  std::vector<const char *> phases = {""};
+  if (modes.forward != Mode::all) phases.push_back(".forward");  // which has regions, then
+  if (modes.backward != Mode::all) phases.push_back(".backward");
   for (const std::string &name : names)
-    if (dice.chance(0.3))
-      options.emplace(str_cat("region.", name, phases[static_cast<size_t>(dice.below(3))], ".fuse"), dice.chance(0.3));
+    if (dice.chance(0.3)) options.emplace(str_cat("region.", name, dice.pick(phases), ".fuse"), dice.chance(0.3));
   return options;
 }
 
@@ -112,7 +113,8 @@ std::vector<Variant> variants_of(const Graph &graph, uint64_t seed) {
     if (k == 1) variant.options.fallback = Fallback::reference;
     variant.options.fuse = dice.chance(0.8);
     if (dice.chance(0.5)) variant.options.split_at = some_ops(graph, dice);
-    if (variant.options.modes().cut()) variant.options.of_regions = some_options(graph, dice);
+    if (const Modes modes = variant.options.modes(); modes.cut())
+      variant.options.of_regions = some_options(graph, modes, dice);
     variant.passes = dice.chance(0.3);
     variant.name = str_cat("mode ", name_of(variant.options.mode), ", backward ",
                            name_of(variant.options.mode_backward.value_or(variant.options.mode)),
