@@ -25,6 +25,7 @@ struct BackendInfo {
   std::string_view name;
   std::string_view module = {};  // the library beside libkiln that makes its code and, for a device, runs it
   std::span<const std::string_view> archs = {};  // of a device: what it can be compiled for
+  int32_t device_type = 1;                       // of the memory that its kernels work on, in DLPack's numbers
   std::span<const Listing> listings = {};
   bool compiles_outside = false;  // the module's code is made by a compiler that is no part of Kiln's build
   // Why its code cannot do what a node does, with the types that it has: "it ...". Nothing: it can. Pure; null: it can

@@ -17,6 +17,7 @@ constexpr BackendInfo::Listing listings[] = {{"cuda", KILN_CODEGEN_SOURCE | KILN
 constexpr BackendInfo cuda_backend{.name = "cuda",
                                    .module = "libkiln_cuda.so",
                                    .archs = archs,
+                                   .device_type = 2,
                                    .listings = listings,
                                    .compiles_outside = true,
                                    .refuses = refuse_kept_composites};

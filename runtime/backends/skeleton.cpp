@@ -22,7 +22,8 @@ std::optional<std::string> refuses(const Graph &graph, const Node &node) {
 }  // namespace
 
 // `module` makes code that this processor runs (jit/base/codegen.h). One that makes code for a device names in `archs`
-// the kinds of it that users choose from (`--arch`), and runs the code, too (jit/base/device_table.h).
+// the kinds of it that users choose from (`--arch`), in `device_type` whose arrays its kernels take where they are, and
+// runs the code, too (jit/base/device_table.h).
 constexpr BackendInfo skeleton_backend{
     .name = "skeleton", .module = "libkiln_skeleton.so", .listings = listings, .refuses = refuses};
 

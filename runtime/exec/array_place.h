@@ -12,7 +12,6 @@ struct ArrayPlace {
   bool is_host() const { return *this == ArrayPlace(); }
 };
 
-constexpr int32_t cuda_memory = 2;  // a device type
 // "cuda:1", "device type 17:0"; of the host's memory: "the host's memory".
 std::string text_of(const ArrayPlace &place);
 

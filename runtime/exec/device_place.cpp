@@ -12,8 +12,10 @@ namespace {
 class DeviceRunner final : public Runner {
  public:
   DeviceRunner(const Executable &executable, std::shared_ptr<const DeviceProgram> program,
-               std::shared_ptr<DeviceQueue> queue, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch)
+               std::shared_ptr<DeviceQueue> queue, const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch,
+               int32_t device_type)
       : executable_(executable),
+        device_type_(device_type),
         signature_(signature),
         sizes_(sizes),
         watch_(watch),
@@ -27,7 +29,7 @@ class DeviceRunner final : public Runner {
     return body_.place();
   }
   ArrayPlace own_place() const override {
-    return {cuda_memory, static_cast<int32_t>(shared_.program->device()->index())};
+    return {device_type_, static_cast<int32_t>(shared_.program->device()->index())};
   }
   void set_array(uint32_t slot, void *data, bool in_own_place) override {
     void *const given = in_own_place ? data : nullptr;
@@ -96,6 +98,7 @@ class DeviceRunner final : public Runner {
   }
 
   const Executable &executable_;
+  const int32_t device_type_;
   const Signature &signature_;
   ResolvedSizes &sizes_;
   LoopWatch &watch_;
@@ -128,8 +131,8 @@ Result<std::unique_ptr<Runner>> DevicePlace::make_runner(const Executable &execu
   KILN_ASSIGN(std::shared_ptr<const DeviceProgram> loaded, program(device));
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   KILN_TRY(queue->follow(loaded->uploads()));
-  return std::unique_ptr<Runner>(
-      std::make_unique<DeviceRunner>(executable, std::move(loaded), std::move(queue), signature, sizes, watch));
+  return std::unique_ptr<Runner>(std::make_unique<DeviceRunner>(executable, std::move(loaded), std::move(queue),
+                                                                signature, sizes, watch, device_type_));
 }
 
 Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signature &signature,

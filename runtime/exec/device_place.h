@@ -14,7 +14,9 @@ namespace kiln {
 class DevicePlace final : public Place {
  public:
   // Opens nothing: kernels and constants are loaded by the first who makes a runner. The artifact outlives this.
-  DevicePlace(const Artifact &artifact, OpenDevice open) : artifact_(artifact), open_(std::move(open)) {}
+  // `device_type`: DLPack's, of its memory.
+  DevicePlace(const Artifact &artifact, int32_t device_type, OpenDevice open)
+      : artifact_(artifact), device_type_(device_type), open_(std::move(open)) {}
 
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                               ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
@@ -25,6 +27,7 @@ class DevicePlace final : public Place {
   Result<std::shared_ptr<const DeviceProgram>> program(uint32_t device) const;
 
   const Artifact &artifact_;
+  const int32_t device_type_;
   const OpenDevice open_;
   mutable std::mutex mutex_;
   mutable std::map<uint32_t, std::shared_ptr<const DeviceProgram>> programs_;  // that are loaded, by device

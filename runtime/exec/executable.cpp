@@ -161,7 +161,7 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   auto executable = std::make_shared<Executable>();
   if (backend->on_device()) {
-    executable->place_ = std::make_unique<DevicePlace>(*artifact, open_device);
+    executable->place_ = std::make_unique<DevicePlace>(*artifact, backend->device_type, open_device);
   } else {
     KILN_ASSIGN(executable->place_, HostPlace::load(*artifact));
   }

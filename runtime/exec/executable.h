@@ -55,7 +55,7 @@ class Executable {
   std::vector<Artifact::Entry> made_entries() const;                                    // those that there are by now
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
-  // An error that names an op whose own function runs, on the host's threads alone.
+  // An error that names an op whose own function runs, or a function of the host's, on the host's threads alone.
   Status check_any_thread() const;
 
  private:
