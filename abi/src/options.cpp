@@ -2,6 +2,7 @@
 
 #include "abi/src/convert.h"
 #include "jit/base/env.h"
+#include "jit/base/utf8.h"
 #include "runtime/report/describe.h"
 
 namespace kiln::abi {
@@ -58,6 +59,9 @@ Result<Options> read_options(std::string_view what, std::span<const OptionRow<Op
 
 Result<ContextOptions> context_options(const kiln_options *options) {
   KILN_ASSIGN(ContextOptions out, read_options("context", context_option_rows(), values_of(options)));
+  for (const std::string &file : out.load_symbols)
+    if (!file.starts_with('/'))
+      return invalid("option 'load_symbols' has '", printable(file), "', which is no absolute path");
   KILN_TRY(check_env());
   if (out.threads == 0) {
     KILN_ASSIGN(const std::optional<uint32_t> threads, env_count(Env::KILN_THREADS));

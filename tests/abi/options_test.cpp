@@ -41,6 +41,14 @@ TEST_F(OptionsTest, SettingAgainReplaces) {
   EXPECT_EQ(host::text(host::context_report(context), "cache"), "off");
 }
 
+TEST_F(OptionsTest, LibrariesAreListedByAbsolutePaths) {
+  const kiln_text file{"libm.so.6", 9};
+  const kiln_attr attr = host::attr("load_symbols", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &file);
+  EXPECT_OK(kiln_options_set(options.get(), &attr));
+  EXPECT_FAILS(kiln_context_create(options.get(), nullptr, &context), KILN_INVALID_ARGUMENT,
+               "option 'load_symbols' has 'libm.so.6', which is no absolute path");
+}
+
 TEST_F(OptionsTest, GraphsAreNoOptions) {
   const kiln_attr graph = host::attr("g", KILN_ATTR_GRAPH, 0, nullptr);
   EXPECT_FAILS(kiln_options_set(options.get(), &graph), KILN_INVALID_ARGUMENT, "an option's kind is");
