@@ -2,11 +2,12 @@
 #include <algorithm>
 
 #include "abi/src/convert.h"
+#include "abi/src/identity.h"
 #include "abi/src/pass.h"
 #include "jit/base/utf8.h"
 #include "runtime/ops/nested.h"
+#include "runtime/ops/registered.h"
 #include "runtime/plugin/function_library.h"
-#include "runtime/report/pass_report.h"
 
 namespace kiln::abi {
 namespace {
@@ -39,17 +40,14 @@ class Owner final : public FunctionOwner {
   const std::shared_ptr<PluginInContext> plugin_;  // whose code runs; null: the host's
 };
 
+GivenIdentity given_identity(const kiln_function &in) {
+  return {"function", "KILN_FUNCTION_UUID_SUFFICES", in.uuid, (in.flags & KILN_FUNCTION_UUID_SUFFICES) != 0};
+}
+
 Status check_struct(const Checks &check, const kiln_function &in, bool of_plugin) {
   if (in.flags & ~(KILN_FUNCTION_UUID_SUFFICES | KILN_FUNCTION_ANY_THREAD))
     return check.fail("function->flags has unknown bits: ", in.flags);
-  if (in.flags & KILN_FUNCTION_UUID_SUFFICES && !in.uuid)
-    return check.fail("function->flags: KILN_FUNCTION_UUID_SUFFICES has no effect without function->uuid");
-  if (in.uuid && std::all_of(in.uuid, in.uuid + sizeof(Uuid), [](uint8_t byte) { return byte == 0; }))
-    return check.fail("function->uuid is all zero");
-  if (in.uuid && in.pointer && !of_plugin && !(in.flags & KILN_FUNCTION_UUID_SUFFICES))
-    return check.fail(
-        "function->uuid is given, and of function->pointer there is no file to hash: set "
-        "KILN_FUNCTION_UUID_SUFFICES, or give no UUID");
+  KILN_TRY(check_identity(check, given_identity(in), of_plugin || !in.pointer));
   if (in.pointer && (in.library_size || in.symbol_size))
     return check.fail("function->pointer is given, and function->library or symbol, too");
   return {};
@@ -57,14 +55,7 @@ Status check_struct(const Checks &check, const kiln_function &in, bool of_plugin
 
 Result<std::string> name_of_function(const Checks &check, const kiln_function &in) {
   KILN_ASSIGN(const std::string_view name, check.text(in.name, in.name_size, "function->name"));
-  constexpr size_t longest = 100;
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '-';
-  };
-  if (name.empty() || name.size() > longest || !std::ranges::all_of(name, is_letter))
-    return check.fail("function->name '", printable(name), "' is no name: 1 to ", longest,
-                      " letters, digits and _ . -");
+  if (const std::string wrong = wrong_with_name(name); !wrong.empty()) return check.fail("function->name ", wrong);
   constexpr std::string_view others[] = {"kernel", "reference", "function", "steps"};  // that reports tell in its place
   if (std::ranges::find(others, name) != std::end(others))
     return check.fail("function->name '", name, "' is taken: reports call so what is no function of the host's");
@@ -94,14 +85,8 @@ Result<Found> find_code(const Checks &check, const Context &context, const kiln_
 }
 
 std::string identity_of(const Function &function, const kiln_function &in, const Found &found) {
-  std::string text = str_cat("version '", function.version, "', signature '", function.signature.text, "'");
-  if (!in.uuid) return text + ", without a UUID";
-  Uuid uuid;
-  std::copy_n(in.uuid, uuid.size(), uuid.begin());
-  str_append(text, str_cat(", uuid ", text_of(uuid)));
-  if (!(in.flags & KILN_FUNCTION_UUID_SUFFICES) && found.identity)
-    str_append(text, str_cat(", file ", found.identity->hex()));
-  return text;
+  return str_cat("version '", function.version, "', signature '", function.signature.text, "'",
+                 identity_text(given_identity(in), found.identity));
 }
 
 Result<std::shared_ptr<Function>> make_function(const Checks &check, Context &context, const kiln_function *given,
@@ -139,9 +124,7 @@ Result<std::shared_ptr<Function>> make_function(const Checks &check, Context &co
 
 kiln_error *add_function(kiln_context *context, const kiln_function *function) {
   return entry("add_function", [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    PluginInContext *plugin = context->setting_up;
-    if (!plugin) return check.fail("only a plugin's setup adds functions");
+    KILN_ASSIGN(PluginInContext * plugin, plugin_in_setup(check, context, "functions"));
     const Owner *owner = nullptr;
     KILN_ASSIGN(std::shared_ptr<Function> made,
                 make_function(check, context->context, function, plugin->shared_from_this(), owner));

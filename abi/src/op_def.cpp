@@ -1,13 +1,10 @@
 // Ops of hosts and plugins: a kiln_op_def as a RegisteredOp, and what its functions call.
 #include "abi/src/op_def.h"
 
-#include <algorithm>
-
 #include "abi/src/convert.h"
+#include "abi/src/identity.h"
 #include "abi/src/passing.h"
-#include "jit/base/utf8.h"
 #include "runtime/ops/read_schema.h"
-#include "runtime/report/pass_report.h"
 
 namespace kiln::abi {
 
@@ -117,28 +114,22 @@ class Functions final : public OpFunctions {
   const std::shared_ptr<PluginInContext> plugin_;  // whose code runs
 };
 
+GivenIdentity given_identity(const kiln_op_def &def) {
+  return {"op", "KILN_OP_UUID_SUFFICES", def.uuid, (def.flags & KILN_OP_UUID_SUFFICES) != 0};
+}
+
 // "version 1, uuid 5c01…" and, of a plugin's, its name and file.
 std::string identity_of(const RegisteredOp &op, const kiln_op_def &def, const PluginInContext *plugin) {
-  std::string text = str_cat("version ", op.version);
-  if (plugin) str_append(text, str_cat(" of plugin ", plugin->library.name));
-  if (!def.uuid) return text + ", without a UUID";
-  Uuid uuid;
-  std::copy_n(def.uuid, uuid.size(), uuid.begin());
-  str_append(text, str_cat(", uuid ", text_of(uuid)));
-  if (plugin && !(def.flags & KILN_OP_UUID_SUFFICES))
-    str_append(text, str_cat(", file ", plugin->library.identity().hex()));
-  return text;
+  const std::string version = str_cat("version ", op.version);
+  if (!plugin) return version + identity_text(given_identity(def), {});
+  return str_cat(version, " of plugin ", plugin->library.name,
+                 identity_text(given_identity(def), plugin->library.identity()));
 }
 
 Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
   if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM | KILN_OP_ANY_THREAD))
     return check.fail("op->flags has unknown bits: ", def.flags);
-  if (def.flags & KILN_OP_UUID_SUFFICES && !def.uuid)
-    return check.fail("op->flags: KILN_OP_UUID_SUFFICES has no effect without op->uuid");
-  if (def.uuid && std::all_of(def.uuid, def.uuid + sizeof(Uuid), [](uint8_t byte) { return byte == 0; }))
-    return check.fail("op->uuid is all zero");
-  if (def.uuid && !of_plugin && !(def.flags & KILN_OP_UUID_SUFFICES))
-    return check.fail("op->uuid is given, and there is no file to hash: set KILN_OP_UUID_SUFFICES, or give no UUID");
+  KILN_TRY(check_identity(check, given_identity(def), of_plugin));
   KILN_TRY(check.pointer(reinterpret_cast<const void *>(def.infer), "op->infer"));
   if (!def.run && !def.decompose) return check.fail("op->run and op->decompose are NULL; one of them is needed");
   if (def.flags & KILN_OP_ANY_THREAD && !def.run)
@@ -174,9 +165,7 @@ void own_user(const RegisteredOp &op) { static_cast<const Functions &>(*op.funct
 
 kiln_error *add_op(kiln_context *context, const kiln_op_def *op) {
   return deep_entry("add_op", [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    PluginInContext *plugin = context->setting_up;
-    if (!plugin) return check.fail("only a plugin's setup adds ops");
+    KILN_ASSIGN(PluginInContext * plugin, plugin_in_setup(check, context, "ops"));
     KILN_ASSIGN(std::unique_ptr<RegisteredOp> made, make_op(check, context->context, op, plugin->shared_from_this()));
     own_user(*made);
     plugin->ops.push_back(std::move(made));

@@ -28,6 +28,9 @@ struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
   }
 };
 
+// The plugin whose setup this is called in; outside of one nothing of a plugin's, `what`, is added.
+Result<PluginInContext *> plugin_in_setup(const Checks &check, kiln_context *context, std::string_view what);
+
 // `options` over the defaults that the pass declares. `plugin` null: a pass of the host's. Its `user` stays the
 // caller's until own_user().
 Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, const kiln_pass *given,

@@ -61,11 +61,15 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
 
 }  // namespace
 
+Result<PluginInContext *> plugin_in_setup(const Checks &check, kiln_context *context, std::string_view what) {
+  KILN_TRY(check.handle(context, "context"));
+  if (context->setting_up) return context->setting_up;
+  return check.fail("only a plugin's setup adds ", what);
+}
+
 kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
   return entry("add_pass", [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    PluginInContext *plugin = context->setting_up;
-    if (!plugin) return check.fail("only a plugin's setup adds passes");
+    KILN_ASSIGN(PluginInContext * plugin, plugin_in_setup(check, context, "passes"));
     KILN_ASSIGN(const kiln_pass in, check.request(pass, "pass"));
     KILN_ASSIGN(const std::string_view name, check.line(in.name, in.name_size, "pass->name"));
     KILN_ASSIGN(std::shared_ptr<Pass> made, make_pass(check, context->context, pass, options_of(plugin->options, name),
@@ -78,9 +82,7 @@ kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
 
 kiln_error *add_file(kiln_context *context, const char *path, uint64_t path_size) {
   return entry("add_file", [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(context, "context"));
-    PluginInContext *plugin = context->setting_up;
-    if (!plugin) return check.fail("only a plugin's setup adds files");
+    KILN_ASSIGN(PluginInContext * plugin, plugin_in_setup(check, context, "files"));
     KILN_ASSIGN(std::string file, check.path(path, path_size, "path"));
     KILN_ASSIGN(const Bytes bytes, read_file(file));
     plugin->library.files.push_back({std::move(file), digest_of(bytes)});

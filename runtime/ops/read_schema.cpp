@@ -1,9 +1,7 @@
 #include "runtime/ops/read_schema.h"
 
-#include <algorithm>
 #include <limits>
 
-#include "jit/base/utf8.h"
 #include "runtime/graph/json_scan.h"
 #include "runtime/graph/json_values.h"
 #include "runtime/ops/samples.h"
@@ -12,8 +10,6 @@ namespace kiln {
 namespace {
 
 using json::View;
-
-constexpr size_t longest_name = 100;
 
 class Reader {
  public:
@@ -46,15 +42,10 @@ class Reader {
 
   std::string_view keep(std::string_view text) { return op_.texts.emplace_back(text); }
 
-  // Letters, digits and "_.-", as names of ops, arguments, results and attributes are written in graphs and options.
+  // Also of arguments, results and attributes.
   Result<std::string_view> as_name(const View &v) {
     KILN_ASSIGN(const std::string_view name, v.as_text());
-    const auto is_letter = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-             c == '-';
-    };
-    if (name.empty() || name.size() > longest_name || !std::ranges::all_of(name, is_letter))
-      return v.fail("'", printable(name), "' is no name: 1 to ", longest_name, " letters, digits and _ . -");
+    if (const std::string wrong = wrong_with_name(name); !wrong.empty()) return v.fail(wrong);
     return keep(name);
   }
   Result<std::string_view> name_in(const View &v) {

@@ -1,5 +1,8 @@
 #include "runtime/ops/registered.h"
 
+#include <algorithm>
+
+#include "jit/base/utf8.h"
 #include "runtime/ops/reference.h"
 
 namespace kiln {
@@ -84,6 +87,16 @@ void complete(RegisteredOp &op) {
   if (op.decomposes) op.decompose = decompose_by_function;
   op.gradient = op.decomposes ? through_decomposition() : no_gradient("it was registered without one");
   op.reference = op.runs ? reference_by_function : reference_by_decomposition;
+}
+
+std::string wrong_with_name(std::string_view name) {
+  constexpr size_t longest = 100;
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+  };
+  if (!name.empty() && name.size() <= longest && std::ranges::all_of(name, is_letter)) return "";
+  return str_cat("'", printable(name), "' is no name: 1 to ", longest, " letters, digits and _ . -");
 }
 
 std::vector<Sample> samples_of(const Op &op) {

@@ -61,6 +61,10 @@ bool runs_itself(const Node &node);
 // Has the record's functions ask those that it was registered with.
 void complete(RegisteredOp &op);
 
+// What is wrong with the name of an op, or of what else hosts name as ops are; empty: nothing. Letters, digits and
+// "_.-", as they are written in graphs and options.
+std::string wrong_with_name(std::string_view name);
+
 // Those of a record of either kind.
 std::vector<Sample> samples_of(const Op &op);
 
