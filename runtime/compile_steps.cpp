@@ -76,8 +76,9 @@ std::map<std::string, FunctionPtr> functions_of(const Work &work, const Graph &g
   const FunctionTable &table = *work.env.functions;
   for (const std::string &name : functions_named(graph))
     functions.emplace(str_cat("function '", name, "'"), table.find(name));
-  if (work.backend().on_device() || !(work.options.modes().cut() || !Refusals(work.backend()).takes(graph)))
-    return functions;
+  const bool falls_back = table.has_fallbacks() && !work.backend().on_device() &&
+                          (work.options.modes().cut() || !Refusals(work.backend()).takes(graph));
+  if (!falls_back) return functions;
   for (const auto &[name, op] : ops_of(graph))
     if (FunctionPtr function = table.fallback(name))
       functions.emplace(str_cat("fallback of '", name, "'"), std::move(function));

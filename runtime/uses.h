@@ -37,6 +37,7 @@ class RecordedFunctions final : public FunctionTable {
   explicit RecordedFunctions(const FunctionTable &functions) : functions_(functions) {}
   FunctionPtr find(std::string_view name) const override;
   FunctionPtr fallback(std::string_view op) const override;
+  bool has_fallbacks() const override { return functions_.has_fallbacks(); }
   std::string known() const override { return functions_.known(); }
 
   void add(std::span<const Use> uses);  // of a part that was made by itself

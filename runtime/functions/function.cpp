@@ -6,19 +6,9 @@
 #include "runtime/ops/nested.h"
 
 namespace kiln {
-namespace {
-
-class NoFunctions final : public FunctionTable {
- public:
-  FunctionPtr find(std::string_view) const override { return nullptr; }
-  FunctionPtr fallback(std::string_view) const override { return nullptr; }
-  std::string known() const override { return "; none is registered"; }
-};
-
-}  // namespace
 
 const FunctionTable &no_functions() {
-  static const NoFunctions none;
+  static const HostFunctions none;
   return none;
 }
 

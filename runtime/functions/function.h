@@ -45,6 +45,7 @@ class FunctionTable {
   virtual ~FunctionTable() = default;
   virtual FunctionPtr find(std::string_view name) const = 0;    // null: there is none
   virtual FunctionPtr fallback(std::string_view op) const = 0;  // what runs its nodes that fall back; null: Kiln
+  virtual bool has_fallbacks() const = 0;                       // whether any op has one
   virtual std::string known() const = 0;                        // "; there are a, b", or that there are none
 };
 const FunctionTable &no_functions();
@@ -54,6 +55,7 @@ class HostFunctions final : public FunctionTable {
  public:
   FunctionPtr find(std::string_view name) const override;
   FunctionPtr fallback(std::string_view op) const override;
+  bool has_fallbacks() const override { return !fallbacks_.empty(); }
   std::string known() const override;
 
   // Ids are the caller's, and tell both kinds apart. invalid_argument: the name, or the op, has one already.

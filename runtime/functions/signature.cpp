@@ -21,12 +21,15 @@ bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_keyword(std::string_view word) { return std::ranges::find(keywords, word) != keywords.end(); }
 
-// signature := ("void" | "i32" | "error") "(" [argument ("," argument)*] ")"
-// argument  := "user" | "tensor" place | [TYPE] "data" place | [TYPE] "inout" place "=" operand | "scratch" sum
-//            | TYPE ["*"] (NUMBER | NAME | sum)
-// place     := operand ["[" [extent ("," extent)*] "]"]      operand := NAME | INTEGER      extent := NAME | INTEGER |
-// "_" sum       := product (("+" | "-") product)*                product := factor (("*" | "/" | "%") factor)* factor
-// := INTEGER | CHARACTER | NAME | ("size" | "stride") operand INTEGER | "-" factor | "(" sum ")"
+// - signature: ("void" | "i32" | "error") "(" [argument ("," argument)*] ")"
+// - argument: "user" | "tensor" place | [TYPE] "data" place | [TYPE] "inout" place "=" operand | "scratch" sum
+//   | TYPE ["*"] (NUMBER | NAME | sum)
+// - place: operand ["[" [extent ("," extent)*] "]"]
+// - operand: NAME | INTEGER
+// - extent: NAME | INTEGER | "_"
+// - sum: product (("+" | "-") product)*
+// - product: factor (("*" | "/" | "%") factor)*
+// - factor: INTEGER | CHARACTER | NAME | ("size" | "stride") operand INTEGER | "-" factor | "(" sum ")"
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) { signature_.text = text; }
