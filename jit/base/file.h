@@ -28,8 +28,8 @@ bool is_file_at(const FileDescriptor &file, const std::string &path);
 // others.
 Status write_file(const std::string &path, ByteSpan bytes);
 
-// A regular file, or a part of one, mapped read-only and private; an empty file has no bytes. The bytes stay valid for the object's life.
-// A file that another process cuts short while it is mapped faults on access, as with every map.
+// A regular file, or a part of one, mapped read-only and private; an empty file has no bytes. The bytes stay valid for
+// the object's life. A file that another process cuts short while it is mapped faults on access, as with every map.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::string &path);

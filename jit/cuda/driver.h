@@ -39,7 +39,8 @@ class Driver : public DriverFunctions {
 // Numbers of the API that are passed or returned.
 namespace number {
 inline constexpr int out_of_memory = 2, stub_library = 34, no_device = 100, invalid_device = 101, invalid_image = 200,
-                     no_binary_for_device = 209, invalid_handle = 400, not_ready = 600, driver_mismatch = 803, compatibility_not_supported = 804;
+                     no_binary_for_device = 209, invalid_handle = 400, not_ready = 600, driver_mismatch = 803,
+                     compatibility_not_supported = 804;
 inline constexpr int multiprocessors = 16, compute_major = 75, compute_minor = 76, memory_pools = 115;  // of a device
 inline constexpr int max_threads_per_block = 0;                                                         // of a function
 inline constexpr unsigned stream_non_blocking = 1, event_disable_timing = 2;

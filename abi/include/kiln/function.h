@@ -8,7 +8,7 @@ extern "C" {
 #endif
 
 /* ---- flags of kiln_function */
-#define KILN_FUNCTION_UUID_SUFFICES 1u /* leaves the digest of the library out of the key; needs `uuid` */
+#define KILN_FUNCTION_UUID_SUFFICES 1u /* leaves out of the key what its library or plugin is; needs `uuid` */
 #define KILN_FUNCTION_ANY_THREAD 2u    /* may be called on threads of Kiln's: by runs in flight (KILN_RUN_ASYNC) */
 
 /* A function, of any signature, that computes what an op means: it runs the nodes that are annotated
@@ -26,9 +26,9 @@ extern "C" {
  * - "user": kiln_function.user.
  * - VALUE: a number; 'c', that character's; a name; or, of integers, a SUM of these: + - * / % and parentheses, "size
  *   ARRAY D" and "stride ARRAY D" (in elements) of its dim D.
- * - ARRAY: an operand or a result, by its name in the op's schema (kiln_op_describe) or by number: operands from 0,
- * then results. "a[m, 4, _]": it has three dims, of which the first is called m (where m stands again, the size must be
- * the same), and the second is 4.
+ * - ARRAY: an operand or a result, by its name in the op's schema (kiln_op_describe) or by its number, in which results
+ *   follow operands. "a[m, 4, _]": it has three dims; the first is called m, and where m stands again the size must be
+ *   the same; the second is 4.
  * - A name is a size that brackets name, else an attribute of the op, else a symbol that is a dim of an operand.
  * Operands must not be written. Each result is given to one argument at least; but for inout, it is not initialised,
  * and overlaps no other array. Sizes that do not fit their TYPE are an error of the run.
@@ -40,7 +40,8 @@ extern "C" {
  * defined, and the call object can run again.
  *
  * What a compile makes of a graph that it runs nodes of is cached if the function has a UUID: then name, version,
- * signature, UUID and the digest of its library say what it computes. */
+ * signature, UUID and, unless KILN_FUNCTION_UUID_SUFFICES is set, what its library or plugin is, and what that links,
+ * say what it computes. Texts are copied. */
 typedef struct kiln_function { /* growable */
   uint32_t struct_size;
   uint32_t flags;   /* KILN_FUNCTION_* */
@@ -50,16 +51,17 @@ typedef struct kiln_function { /* growable */
   uint64_t version_size;
   const char *signature;
   uint64_t signature_size;
-  const uint8_t
-      *uuid; /* 16 bytes, not all zero; or NULL: graphs that it runs nodes of bypass the cache, with its name */
-  void (*pointer)(void); /* or NULL: it is `symbol` of `library`. With a UUID it needs KILN_FUNCTION_UUID_SUFFICES */
+  /* 16 bytes, not all zero; or NULL: graphs that it runs nodes of bypass the cache, with its name. Of a `pointer` of
+   * the host's it needs KILN_FUNCTION_UUID_SUFFICES. */
+  const uint8_t *uuid;
+  void (*pointer)(void); /* or NULL: it is `symbol` of `library` */
   const char *library;   /* an absolute path that the context's option load_symbols lists, as it is listed */
   uint64_t library_size;
   const char *symbol;
   uint64_t symbol_size;
-  void *user;
-  kiln_destroy_fn
-      destroy; /* may be NULL. Runs on the thread that drops the last of: the registration, executables that use it */
+  void *user; /* the function's argument "user" */
+  /* May be NULL. Runs on the thread that drops the last of these: the registration, executables that use it. */
+  kiln_destroy_fn destroy;
 } kiln_function;
 
 /* Registers a function; nodes and fallbacks find it by its name. KILN_INVALID_ARGUMENT: the name is taken, or the
@@ -68,13 +70,16 @@ typedef struct kiln_function { /* growable */
  * context owns `user`. *out_id (may be NULL) serves to unregister. Any thread. */
 KILN_EXPORT kiln_error *kiln_function_register(kiln_context *context, const kiln_function *function, uint64_t *out_id);
 /* Nothing finds it any more. Executables that use it, and compiles that have begun, keep it. KILN_INVALID_ARGUMENT
- * while an op falls back to it; KILN_OUT_OF_RANGE: no function has the id. */
+ * while an op falls back to it; KILN_OUT_OF_RANGE: no function has the id. Any thread. */
 KILN_EXPORT kiln_error *kiln_function_unregister(kiln_context *context, uint64_t id);
 /* From now on the function runs nodes of `op` that fall back (docs/regions.md), on backends that run on the host; what
  * does not fit its signature is an error of the compile. One for an op. KILN_UNKNOWN_NAME: no function has the name.
- * KILN_INVALID_ARGUMENT: the op has a fallback, or its nodes are not single steps (call, cond, ...). */
+ * KILN_INVALID_ARGUMENT: the op has a fallback, or its nodes are not single steps (call, cond, ...). *out_id (may be
+ * NULL) serves to unregister. Any thread. */
 KILN_EXPORT kiln_error *kiln_fallback_register(kiln_context *context, kiln_op op, const char *function,
                                                uint64_t function_size, uint64_t *out_id);
+/* From now on nodes of the op fall back to what Kiln makes of it; executables and compiles that have begun do as they
+ * did. KILN_OUT_OF_RANGE: no fallback has the id. Any thread. */
 KILN_EXPORT kiln_error *kiln_fallback_unregister(kiln_context *context, uint64_t id);
 
 #ifdef __cplusplus

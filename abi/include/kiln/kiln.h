@@ -308,8 +308,9 @@ KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLT
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
 /* Binds a parameter to a part of a file, which Kiln maps for as long as something uses it. `type` has its dtype, shape
  * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
- * until then; it may be renamed or unlinked. KILN_IO: it cannot be opened or mapped, or ends before the parameter does
- * (with offset and sizes). */
+ * until then; it may be renamed or unlinked. `type` and `source` are copied. KILN_IO: it cannot be opened or mapped, or
+ * ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
+ * offset does not fit the elements. KILN_TYPE_MISMATCH, KILN_BUSY: as kiln_call_bind. */
 KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
                                               const kiln_source *source);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
