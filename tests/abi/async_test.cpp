@@ -19,18 +19,6 @@ constexpr std::string_view gathers = R"({"kiln": 1,
   "nodes": [{"name": "picked", "op": "gather", "inputs": ["table", "i"], "attrs": {"dim": 0}}],
   "outputs": [{"name": "y", "value": "picked"}]})";
 
-// While x <= 1, x doubled: for ever from 0 on.
-constexpr std::string_view doubles = R"({"kiln": 1,
-  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-  "nodes": [{"name": "w", "op": "while", "inputs": ["x"], "attrs": {"cond_graph": "small", "body_graph": "doubled"}}],
-  "outputs": [{"name": "y", "value": "w"}],
-  "graphs": {
-    "small": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-              "constants": [{"name": "one", "type": {"dtype": "f32", "shape": []}, "data": [1]}],
-              "nodes": [{"name": "s", "op": "le", "inputs": ["x", "one"]}], "outputs": [{"name": "s", "value": "s"}]},
-    "doubled": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-                "nodes": [{"name": "d", "op": "add", "inputs": ["x", "x"]}], "outputs": [{"name": "d", "value": "d"}]}}})";
-
 struct Integers {
   std::vector<int64_t> values;
   int64_t shape = static_cast<int64_t>(values.size());
@@ -265,7 +253,7 @@ class AsyncLoop : public testing::TestWithParam<const char *> {
       return all.loops.size() >= all.ends_at;
     };
     context = host::make_context("off", &sink);
-    call = make_call(compile(context.get(), doubles, GetParam()));
+    call = make_call(compile(context.get(), host::doubles, GetParam()));
   }
   void expect_told_here() const {
     ASSERT_GE(seen.loops.size(), 2u);

@@ -172,32 +172,24 @@ TEST(FunctionCache, AnArtifactNeedsTheOneThatItWasMadeWith) {
     triple.register_in(context.get());
     const host::Compiled compiled = compile(context.get(), chain(by("triple")));
     ASSERT_EQ(compiled.error, host::Error());
-    kiln_blob *blob = nullptr;
-    ASSERT_OK(kiln_executable_bytes(compiled.executable.get(), nullptr, &blob));
-    bytes = host::bytes_of(blob);
+    bytes = host::bytes_of(compiled.executable);
   }
-  const auto open = [&](kiln_context *context, host::Executable &out) {
-    kiln_executable *made = nullptr;
-    host::Error error = host::take(kiln_executable_open_bytes(context, bytes.data(), bytes.size(), nullptr, &made));
-    out.reset(made);
-    return error;
-  };
   TestFunction same("triple", host::triple_signature, host::triple, true),
       other("triple", host::triple_signature, host::triple, true, "2");
   const host::Context without = host::make_context(), with_other = host::make_context(), with = host::make_context();
   host::Compiled opened;
-  host::Error error = open(without.get(), opened.executable);
+  host::Error error = host::open_bytes(without.get(), bytes, opened.executable);
   EXPECT_EQ(error.code, KILN_INCOMPATIBLE);
   EXPECT_NE(
       error.message.find("function 'triple', which is not there; none is registered; it was made with version '1'"),
       std::string::npos)
       << error;
   other.register_in(with_other.get());
-  error = open(with_other.get(), opened.executable);
+  error = host::open_bytes(with_other.get(), bytes, opened.executable);
   EXPECT_EQ(error.code, KILN_INCOMPATIBLE);
   EXPECT_NE(error.message.find("function 'triple' is version '2'"), std::string::npos) << error;
   same.register_in(with.get());
-  ASSERT_EQ(open(with.get(), opened.executable), host::Error());
+  ASSERT_EQ(host::open_bytes(with.get(), bytes, opened.executable), host::Error());
   expect_chain(opened, 3);
 }
 

@@ -14,10 +14,15 @@ using host::compile;
 using host::expect_chain;
 using host::TestFunction;
 
-TEST(Function, RunsTheNodeThatNamesItInEveryModeButNotOnTheOracle) {
-  TestFunction triple("triple", host::triple_signature, host::triple);
+// y = |-3 x| of a chain, where "triple" runs its middle node.
+class AFunction : public testing::Test {
+ protected:
+  AFunction() { triple.register_in(context.get()); }
+  TestFunction triple{"triple", host::triple_signature, host::triple};
   const host::Context context = host::make_context();
-  triple.register_in(context.get());
+};
+
+TEST_F(AFunction, RunsTheNodeThatNamesItInEveryModeButNotOnTheOracle) {
   for (const char *mode : {"all", "marked", "except_fallback", "none"}) {
     const int before = triple.called;
     expect_chain(compile(context.get(), chain(by("triple")), mode), 3);
@@ -79,10 +84,7 @@ TEST(Function, IsToldInReportsAndSplitsWhatIsCompiled) {
                                                             "', uuid 01020304-0506-0708-090a-0b0c0d0e0f10");
 }
 
-TEST(Function, IsNoFallbackThatFallbackErrorRefuses) {
-  TestFunction triple("triple", host::triple_signature, host::triple);
-  const host::Context context = host::make_context();
-  triple.register_in(context.get());
+TEST_F(AFunction, IsNoFallbackThatFallbackErrorRefuses) {
   const host::Graph graph = host::parse(context.get(), chain(by("triple")));
   expect_chain(host::compile(
                    context.get(), graph.get(),
@@ -90,10 +92,7 @@ TEST(Function, IsNoFallbackThatFallbackErrorRefuses) {
                3);
 }
 
-TEST(Function, OfAnOpRunsNodesOfItThatFallBackAndNoOthers) {
-  TestFunction triple("triple", host::triple_signature, host::triple);
-  const host::Context context = host::make_context();
-  triple.register_in(context.get());
+TEST_F(AFunction, OfAnOpRunsNodesOfItThatFallBackAndNoOthers) {
   kiln_op neg = 0;
   ASSERT_OK(kiln_op_find(context.get(), "neg", 3, &neg));
   uint64_t id = 0;
@@ -110,10 +109,7 @@ TEST(Function, OfAnOpRunsNodesOfItThatFallBackAndNoOthers) {
   expect_chain(marked, 3);
 }
 
-TEST(Function, RunsInEachPieceAndInWhatNodesCarry) {
-  TestFunction triple("triple", host::triple_signature, host::triple);
-  const host::Context context = host::make_context();
-  triple.register_in(context.get());
+TEST_F(AFunction, RunsInEachPieceAndInWhatNodesCarry) {
   const host::Compiled pieces = compile(context.get(), chain(by("triple") + R"(, "kiln.cut": {"bool": true})"));
   expect_chain(pieces, 3);
   EXPECT_EQ(host::i64(pieces.report, "pieces_compiled"), 2);
@@ -131,13 +127,10 @@ TEST(Function, RunsInEachPieceAndInWhatNodesCarry) {
   const host::Compiled compiled = compile(context.get(), graph);
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = host::make_call(compiled.executable);
-  for (uint8_t p : {1, 0}) {
-    DLTensor predicate{};
-    predicate.data = &p;
-    predicate.device = {kDLCPU, 0};
-    predicate.dtype = {kDLBool, 8, 1};
+  for (const uint8_t p : {1, 0}) {
+    host::Bool predicate{p};
     const host::Array x({2}, {1, 2}), y({2}, {0, 0});
-    const DLTensor *args[] = {&predicate, &x.tensor, &y.tensor};
+    const DLTensor *args[] = {&predicate.tensor, &x.tensor, &y.tensor};
     ASSERT_OK(kiln_call_run(call.get(), args, 3, nullptr));
     EXPECT_EQ(y.values, p ? (std::vector<float>{3, 6}) : (std::vector<float>{-1, -2}));
   }
@@ -317,10 +310,7 @@ TEST(Function, ACodeStopsTheRunAndNamesTheNodeAndALaterCallWorks) {
   EXPECT_EQ(y.values, std::vector<float>{2});
 }
 
-TEST(Function, AnErrorOrAnExceptionStopsTheRunWithItsText) {
-  TestFunction triple("triple", host::triple_signature, host::triple);
-  const host::Context context = host::make_context();
-  triple.register_in(context.get());
+TEST_F(AFunction, AnErrorOrAnExceptionStopsTheRunWithItsText) {
   const host::Compiled compiled = compile(context.get(), chain(by("triple")));
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = host::make_call(compiled.executable);

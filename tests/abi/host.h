@@ -186,6 +186,18 @@ inline constexpr std::string_view small_graph = R"({"kiln": 1,
             {"name": "sum", "op": "add", "inputs": ["twice", "w"]}],
   "outputs": [{"name": "y", "value": "sum"}]})";
 
+// While x <= 1, x doubled: for ever from 0 on.
+inline constexpr std::string_view doubles = R"({"kiln": 1,
+  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+  "nodes": [{"name": "w", "op": "while", "inputs": ["x"], "attrs": {"cond_graph": "small", "body_graph": "doubled"}}],
+  "outputs": [{"name": "y", "value": "w"}],
+  "graphs": {
+    "small": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+              "constants": [{"name": "one", "type": {"dtype": "f32", "shape": []}, "data": [1]}],
+              "nodes": [{"name": "s", "op": "le", "inputs": ["x", "one"]}], "outputs": [{"name": "s", "value": "s"}]},
+    "doubled": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
+                "nodes": [{"name": "d", "op": "add", "inputs": ["x", "x"]}], "outputs": [{"name": "d", "value": "d"}]}}})";
+
 // y = x * factor: a graph for each factor.
 inline std::string scaled(int factor) {
   return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
@@ -217,6 +229,25 @@ Compiled compile(kiln_context *context, const kiln_graph *graph, Set set) {
 inline Compiled compile(kiln_context *context, const kiln_graph *graph) {
   return compile(context, graph, [](kiln_options *) {});
 }
+
+// An artifact as bytes, and what becomes of them in a context.
+inline std::string bytes_of(const Executable &executable) {
+  kiln_blob *blob = nullptr;
+  EXPECT_OK(kiln_executable_bytes(executable.get(), nullptr, &blob));
+  return blob ? bytes_of(blob) : "";
+}
+inline Error open_bytes(kiln_context *context, std::string_view bytes, Executable &out) {
+  kiln_executable *made = nullptr;
+  Error error = take(kiln_executable_open_bytes(context, bytes.data(), bytes.size(), nullptr, &made));
+  out.reset(made);
+  return error;
+}
+
+// A predicate, as a call takes it.
+struct Bool {
+  uint8_t value;
+  DLTensor tensor{&value, {kDLCPU, 0}, 0, {kDLBool, 8, 1}, nullptr, nullptr, 0};
+};
 
 // Runs what scaled(factor) became, a few times, on so many elements that all threads of its context take part.
 inline void expect_scaled(kiln_executable *executable, int factor) {

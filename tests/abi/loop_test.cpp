@@ -5,18 +5,6 @@
 
 namespace {
 
-// While x <= 1, x doubled: for ever from 0 on.
-constexpr std::string_view doubles = R"({"kiln": 1,
-  "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-  "nodes": [{"name": "w", "op": "while", "inputs": ["x"], "attrs": {"cond_graph": "small", "body_graph": "doubled"}}],
-  "outputs": [{"name": "y", "value": "w"}],
-  "graphs": {
-    "small": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-              "constants": [{"name": "one", "type": {"dtype": "f32", "shape": []}, "data": [1]}],
-              "nodes": [{"name": "s", "op": "le", "inputs": ["x", "one"]}], "outputs": [{"name": "s", "value": "s"}]},
-    "doubled": {"inputs": [{"name": "x", "type": {"dtype": "f32", "shape": []}}],
-                "nodes": [{"name": "d", "op": "add", "inputs": ["x", "x"]}], "outputs": [{"name": "d", "value": "d"}]}}})";
-
 struct Seen {
   std::vector<std::string> loops;
   size_t ends_at = 2;  // the event that is answered with another number than 0
@@ -41,7 +29,7 @@ TEST_P(LoopTest, EventsTellOfItAndEndIt) {
   sink.user = &seen;
   sink.event = answer;
   const host::Context context = host::make_context("off", &sink);
-  const host::Graph graph = host::parse(context.get(), doubles);
+  const host::Graph graph = host::parse(context.get(), host::doubles);
   const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
     const std::string_view backend = GetParam();
     EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));

@@ -265,28 +265,20 @@ TEST(Op, AnArtifactNeedsTheOpThatItWasMadeWith) {
     scale.register_in(context.get());
     const host::Compiled compiled = compile(context.get(), chain());
     ASSERT_EQ(compiled.error, host::Error());
-    kiln_blob *blob = nullptr;
-    ASSERT_OK(kiln_executable_bytes(compiled.executable.get(), nullptr, &blob));
-    bytes = host::bytes_of(blob);
+    bytes = host::bytes_of(compiled.executable);
   }
-  const auto open = [&](kiln_context *context, host::Executable &out) {
-    kiln_executable *made = nullptr;
-    host::Error error = host::take(kiln_executable_open_bytes(context, bytes.data(), bytes.size(), nullptr, &made));
-    out.reset(made);
-    return error;
-  };
   host::Compiled opened;
   TestOp same(has), other(has, "host.scale", 2);
   const host::Context without = host::make_context(), with_other = host::make_context(), with = host::make_context();
-  host::Error error = open(without.get(), opened.executable);
+  host::Error error = host::open_bytes(without.get(), bytes, opened.executable);
   EXPECT_EQ(error.code, KILN_INCOMPATIBLE) << error;
   EXPECT_NE(error.message.find("it was made with op 'host.scale', version 1, uuid "), std::string::npos) << error;
   other.register_in(with_other.get());
-  error = open(with_other.get(), opened.executable);
+  error = host::open_bytes(with_other.get(), bytes, opened.executable);
   EXPECT_EQ(error.code, KILN_INCOMPATIBLE) << error;
   EXPECT_NE(error.message.find("op 'host.scale' is version 2, uuid "), std::string::npos) << error;
   same.register_in(with.get());
-  ASSERT_EQ(open(with.get(), opened.executable), host::Error());
+  ASSERT_EQ(host::open_bytes(with.get(), bytes, opened.executable), host::Error());
   expect_chain(opened);
   EXPECT_EQ(same.ran, 2);
 }
@@ -325,13 +317,10 @@ TEST(Op, ItRunsInWhatNodesCarry) {
   const host::Compiled compiled = host::compile(context.get(), graph.get());
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = make_call(compiled.executable);
-  for (uint8_t p : {1, 0}) {
-    DLTensor predicate{};
-    predicate.data = &p;
-    predicate.device = {kDLCPU, 0};
-    predicate.dtype = {kDLBool, 8, 1};
+  for (const uint8_t p : {1, 0}) {
+    host::Bool predicate{p};
     const host::Array x({2}, {1, 2}), y({2}, {0, 0});
-    const DLTensor *args[] = {&predicate, &x.tensor, &y.tensor};
+    const DLTensor *args[] = {&predicate.tensor, &x.tensor, &y.tensor};
     ASSERT_OK(kiln_call_run(call.get(), args, 3, nullptr));
     EXPECT_EQ(y.values, p ? (std::vector<float>{5, 10}) : (std::vector<float>{7, 14}));
   }
