@@ -105,6 +105,21 @@ bool has(const Body &body, Core op) {
   return std::ranges::any_of(body.values, [&](const Value &v) { return v.op == op; });
 }
 
+bool has_symbols(const Body &body) {
+  return std::ranges::any_of(body.values, [](const Value &v) {
+    return (has_expr(v.op) && v.expr.depends_on_symbol()) ||
+           (reads_memory(v.op) && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
+  });
+}
+
+bool has_symbols(const Compute &compute) {
+  return std::ranges::any_of(compute.dims, &Dim::depends_on_symbol) ||
+         std::ranges::any_of(compute.reduce, &Expr::depends_on_symbol) || has_symbols(compute.body) ||
+         (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b))) ||
+         (compute.scatter && (has_symbols(compute.scatter->begin) ||
+                              std::ranges::any_of(compute.scatter->index, &Expr::depends_on_symbol)));
+}
+
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
   for (Value &v : body.values) {
     if (has_expr(v.op)) fn(v.expr);

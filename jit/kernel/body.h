@@ -25,6 +25,9 @@ void prune(Body &body);
 // An estimate in units of one arithmetic instruction.
 int cost_of(const Body &body);
 bool has(const Body &body, Core op);
+// Whether what it computes, or how often, changes from call to call with the sizes.
+bool has_symbols(const Body &body);
+bool has_symbols(const Compute &compute);
 // Calls `fn` with every expression (index maps and `index` values) so that it can be replaced.
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn);
 

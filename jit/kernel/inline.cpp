@@ -270,21 +270,6 @@ class Inliner {
     return maker_[tensor] == UINT32_MAX ? program_.tensors[tensor].prepared : items_[maker_[tensor]].prepared;
   }
 
-  static bool has_symbols(const Body &body) {
-    return std::ranges::any_of(body.values, [](const Value &v) {
-      const bool counts = has_expr(v.op);
-      return (counts && v.expr.depends_on_symbol()) ||
-             (reads_memory(v.op) && std::ranges::any_of(v.access.index, &Expr::depends_on_symbol));
-    });
-  }
-  static bool has_symbols(const Compute &compute) {
-    return std::ranges::any_of(compute.dims, &Dim::depends_on_symbol) ||
-           std::ranges::any_of(compute.reduce, &Expr::depends_on_symbol) || has_symbols(compute.body) ||
-           (compute.contract && (has_symbols(compute.contract->a) || has_symbols(compute.contract->b))) ||
-           (compute.scatter && (has_symbols(compute.scatter->begin) ||
-                                std::ranges::any_of(compute.scatter->index, &Expr::depends_on_symbol)));
-  }
-
   // Whether result `tensor` of a map whose own producers are in its body by now is to be computed by its readers.
   bool decide(const Item &item, uint32_t tensor) const {
     if (!item.is_map() || program_.tensors[tensor].is_output || uses_[tensor].empty()) return false;

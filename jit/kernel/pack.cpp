@@ -31,6 +31,18 @@ bool reads_axis(const Body &body, uint32_t axis) {
   return found;
 }
 
+// Whether what operand b of the contraction is packed into, or what is put there, is another at other sizes.
+bool changes_with_sizes(const Item &item, const Body &b) {
+  const Compute &c = item.compute;
+  const auto has_symbolic = [&](ContractRole role) {
+    return std::ranges::any_of(axes_of_role(item, role), [&](uint32_t axis) {
+      return c.dims[axis].depends_on_symbol() && (role == ContractRole::n || reads_axis(b, axis));
+    });
+  };
+  return has_symbolic(ContractRole::n) || has_symbolic(ContractRole::batch) || c.reduce[0].depends_on_symbol() ||
+         has_symbols(b);
+}
+
 // Whether lanes along n find what the body reads side by side, as it is.
 bool has_columns(const Item &item, const Body &body, const std::vector<Tensor> &tensors) {
   const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
@@ -141,9 +153,7 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
       const Body &b = item.compute.contract->b;
       bool packable = has(b, Core::load);
       for (const Value &v : b.values) packable &= v.op != Core::load || prepared[item.operands[v.access.buffer]];
-      const std::vector<uint32_t> n_axes = axes_of_role(item, ContractRole::n);
-      const bool symbolic = extent_of(item, n_axes).depends_on_symbol() || item.compute.reduce[0].depends_on_symbol();
-      if (packable && !symbolic) {
+      if (packable && !changes_with_sizes(item, b)) {
         const Microkernel micro = choose_microkernel(extent_of(item, axes_of_role(item, ContractRole::m)),
                                                      item.compute.contract->accumulator, target);
         all.push_back(pack(item, tensors, micro.nr, choose_factors(*item.compute.contract, target)));
@@ -183,8 +193,9 @@ std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &t
     const Expr n = extent_of(item, axes_of_role(item, ContractRole::n));
     Item &made = columns.emplace_back(pack(item, tensors, static_cast<uint32_t>(n.integer()), {}));
     contract.panel = 0;
-    made.prepared = tensors.back().prepared = std::ranges::all_of(
-        made.operands, [&](uint32_t t) { return std::ranges::find(turns.prepared, t) != turns.prepared.end(); });
+    const auto is_prepared = [&](uint32_t t) { return std::ranges::find(turns.prepared, t) != turns.prepared.end(); };
+    made.prepared = tensors.back().prepared =
+        std::ranges::all_of(made.operands, is_prepared) && !has_symbols(made.compute);
   }
   return columns;
 }
