@@ -21,8 +21,12 @@ void delete_taken(DLManagedTensorVersioned *tensor) { delete static_cast<TakenTe
 Result<RunRequest> read_run_options(const Checks &check, const kiln_run_options *options) {
   if (!options) return RunRequest();
   KILN_ASSIGN(const kiln_run_options in, check.request(options, "options"));
-  if (in.flags & ~KILN_RUN_ASYNC) return check.fail("options->flags has unknown bits: ", in.flags);
-  return RunRequest{.async = (in.flags & KILN_RUN_ASYNC) != 0, .stream = in.stream};
+  if (in.flags & ~(KILN_RUN_ASYNC | KILN_RUN_STEPS)) return check.fail("options->flags has unknown bits: ", in.flags);
+  const RunRequest how{
+      .async = (in.flags & KILN_RUN_ASYNC) != 0, .stream = in.stream, .steps = (in.flags & KILN_RUN_STEPS) != 0};
+  if (how.steps && how.returns_early())
+    return check.fail("options->flags: KILN_RUN_STEPS waits for each step, KILN_RUN_ASYNC or a stream for none");
+  return how;
 }
 
 DLDevice dlpack_device(const ArrayPlace &place) { return {static_cast<DLDeviceType>(place.device_type), place.index}; }
@@ -238,7 +242,16 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
     KILN_TRY(call->call->check_landed());
     JsonWriter json;
     json.begin_object().member("memory_bytes", call->call->arena_bytes());
-    json.member("entry", call->call->ran()).end_object();
+    json.member("entry", call->call->ran());
+    if (const std::vector<StepTimes::Row> rows = call->call->step_times(); !rows.empty()) {
+      json.key("steps").begin_list();
+      for (const StepTimes::Row &row : rows) {
+        json.begin_object().member("plan", row.plan).member("step", row.step).member("what", row.what);
+        json.member("runs", row.runs).member("ns", row.ns).end_object();
+      }
+      json.end_list();
+    }
+    json.end_object();
     *out = make_report(json.text()).release();
     return {};
   });

@@ -40,7 +40,8 @@ static_assert(is(KILN_ATTR_I64, AttrKind::i64) && is(KILN_ATTR_F64, AttrKind::f6
 static_assert(is(KILN_STAGE_PRE_GRAD, Stage::pre_grad) && is(KILN_STAGE_POST_GRAD, Stage::post_grad));
 static_assert(is(0, Timing::by_identity) && is(KILN_TIMING_LATE, Timing::late) && is(KILN_TIMING_EARLY, Timing::early));
 static_assert(is(KILN_EVENT_PROGRESS, Event::progress) && is(KILN_EVENT_WARNING, Event::warning) &&
-              is(KILN_EVENT_LOOP, Event::loop) && is(KILN_EVENT_ENTRY, Event::entry));
+              is(KILN_EVENT_LOOP, Event::loop) && is(KILN_EVENT_ENTRY, Event::entry) &&
+              is(KILN_EVENT_STEP, Event::step));
 
 // kiln_node_kind counts from 1.
 static_assert(is(KILN_NODE_INPUT - 1, Node::Kind::input) && is(KILN_NODE_PARAMETER - 1, Node::Kind::parameter) &&

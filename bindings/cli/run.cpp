@@ -20,6 +20,7 @@ constexpr Flag flags[] = {
     {"--random", "SEED", "generate the inputs and weights that are not given"},
     {"--size", "SYMBOL=N", "the size of a symbolic dimension, for --random", true},
     {"--output", "NAME=F", "write an output, as F.npy or F.safetensors", true},
+    {"--times", "", "print how long each step of the plan took, in a second run"},
     {"--compare", "reference", "run the reference backend, too, and print how far apart the outputs are"},
     plugin_flag,
     plugin_option_flag,
@@ -223,6 +224,26 @@ void show_outputs(const std::vector<Array> &outputs, const Args &args, const Sig
   }
 }
 
+// Of a run that is warm. What a run writes to its inputs is written again.
+void show_times(kiln_call *call) {
+  kiln_run_options options{};
+  options.struct_size = sizeof options;
+  options.flags = KILN_RUN_STEPS;
+  check(kiln_call_run(call, nullptr, 0, &options));
+  const Report report = report_of(kiln_call_report, call);
+  const uint64_t count = report.count("steps");
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string at = "steps." + std::to_string(i) + ".";
+    char time[80];
+    std::snprintf(time, sizeof time, "%10.1f us %6lld x  ", static_cast<double>(report.i64(at + "ns")) / 1000,
+                  static_cast<long long>(report.i64(at + "runs")));
+    const std::string plan = report.text(at + "plan");
+    print(printable(time + (plan.empty() ? "" : "plan " + plan + " ") + "step " +
+                    std::to_string(report.i64(at + "step")) + ": " + report.text(at + "what")) +
+          "\n");
+  }
+}
+
 int run(const Args &args) {
   Stopwatch watch;
   Stats stats;
@@ -262,6 +283,7 @@ int run(const Args &args) {
   show_outputs(outputs, args, signature);
   stats.total_ms = watch.total();
   if (const auto file = args.get(stats_flag.name)) write_file(*file, json_of(stats));
+  if (args.has("--times") && args.get(stats_flag.name) != "-") show_times(call.get());
   return args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph) ? 1 : 0;
 }
 

@@ -328,4 +328,10 @@ std::string_view Call::ran() const {
   return use.held() && !state_->in_flight && state_->completed ? state_->entry() : "";
 }
 
+std::vector<StepTimes::Row> Call::step_times() const {
+  const Use use(*this);
+  if (!use.held() || !state_->watch.times_steps()) return {};
+  return state_->watch.times().rows();
+}
+
 }  // namespace kiln

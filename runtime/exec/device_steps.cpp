@@ -5,7 +5,7 @@
 namespace kiln {
 
 Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &program,
-            const std::function<Status(size_t step)> &run_other) {
+            const std::function<Status(size_t step)> &run_other, const std::function<Status(size_t step)> &given) {
   const std::span<const ReadySteps::Step> steps = ready.steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     const ReadySteps::Step &step = steps[i];
@@ -40,6 +40,7 @@ Status give(const ReadySteps &ready, DeviceQueue &queue, const DeviceProgram &pr
         break;
     }
     if (!status.ok()) return std::move(status).with_prefix(str_cat("step ", i, ": "));
+    if (given) KILN_TRY(given(i));
   }
   return {};
 }

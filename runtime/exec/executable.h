@@ -86,6 +86,7 @@ struct RunRequest {
   bool async = false;   // it is in flight when run returns
   uint64_t stream = 0;  // of the device's driver: the run comes after what it was given, and what follows comes after
                         // the run, which is in flight when run returns; 0: none
+  bool steps = false;   // each is timed, told, and a place to end the run; not of one that returns early
   bool returns_early() const { return async || stream != 0; }
 };
 
@@ -167,7 +168,8 @@ class Call {
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
   // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
   std::string_view ran() const;
-  Status check_landed() const;  // busy: a run is in flight
+  std::vector<StepTimes::Row> step_times() const;  // of the last run, if it was to time them
+  Status check_landed() const;                     // busy: a run is in flight
   ~Call();
 
  private:

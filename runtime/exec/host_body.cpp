@@ -39,9 +39,12 @@ Status HostBody::place_memory() {
 
 Status HostBody::run() {
   sizes_.begin_run();
-  return steps_.run([this](size_t step) {
+  const auto run_other = [this](size_t step) {
     return part_.plan.steps[step].kind == Plan::Step::Kind::reference ? run_graph(step) : run_control(step);
-  });
+  };
+  if (!watch_.times_steps()) return steps_.run(run_other);
+  StepClock clock(watch_, part_.plan);
+  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); });
 }
 
 Status HostBody::run_on(std::span<void *const> operands) {

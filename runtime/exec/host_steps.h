@@ -22,9 +22,14 @@ class HostSteps {
   // Scratch for every worker, once the steps are resolved. code out_of_memory.
   Status place_scratch();
   // Runs all steps: launches and copies here, of the others it calls run_other with the step's number. An error of a
-  // kernel (an index out of range) is told after the last step, what else fails at once.
+  // kernel (an index out of range) is told after the last step, what else fails at once. After each step it calls ended
+  // with its number, whose error ends the run.
+  template <class RunOther, class Ended>
+  Status run(RunOther run_other, Ended ended);
   template <class RunOther>
-  Status run(RunOther run_other);
+  Status run(RunOther run_other) {
+    return run(run_other, [](size_t) { return Status(); });
+  }
   // Of bytes that do not overlap; of many on all threads.
   void copy(void *to, const void *from, uint64_t bytes);
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
@@ -40,8 +45,8 @@ class HostSteps {
   uint32_t error_word_ = 0;              // or-ed by kernels
 };
 
-template <class RunOther>
-Status HostSteps::run(RunOther run_other) {
+template <class RunOther, class Ended>
+Status HostSteps::run(RunOther run_other, Ended ended) {
   Status failed;
   const std::span<const ReadySteps::Step> steps = ready_.steps();
   error_word_ = 0;
@@ -64,6 +69,7 @@ Status HostSteps::run(RunOther run_other) {
         break;
     }
     if (error_word_ && failed.ok()) failed = error_of(i);
+    KILN_TRY(ended(i));
   }
   return failed;
 }

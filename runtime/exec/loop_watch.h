@@ -1,5 +1,6 @@
-// Watches a run: lets the host end one that sits in a loop, and knows whether a step has ended it. The host is asked on
-// its own threads alone: what a loop tells on another thread waits for one that waits for the run.
+// Watches a run: lets the host end one that sits in a loop, or after a step; times steps; and knows whether a step has
+// ended it. The host is asked on its own threads alone: what a loop tells on another thread waits for one that waits
+// for the run.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "jit/base/status.h"
+#include "runtime/exec/step_times.h"
 #include "runtime/exec/tell_host.h"
 
 namespace kiln {
@@ -48,6 +50,20 @@ class LoopWatch {
     return status;
   }
   bool stopped() const { return stopped_; }
+  // Of the next runs: whether their steps are timed and told. `root`: the plan that they run.
+  void time_steps(bool wanted, const Plan &root) {
+    if (wanted || times_steps_) times_.clear(root);  // also what an earlier run left
+    times_steps_ = wanted;
+  }
+  bool times_steps() const { return times_steps_; }
+  const StepTimes &times() const { return times_; }
+  // Code cancelled when the host says so.
+  Status ended(const Plan &plan, size_t step, StepTimes::Clock::duration time) {
+    times_.add(plan, step, time);
+    if (!tell_) return {};
+    const std::string text = times_.text_of_last();
+    return tell_(Event::step, text) ? error(Code::cancelled, "the host cancelled the run after ", text) : Status();
+  }
   // After each turn of each loop. Code cancelled when the host says so.
   Status turned(std::string_view node, int64_t turns) { return --unlooked_ > 0 ? Status() : look(node, turns); }
 
@@ -80,10 +96,28 @@ class LoopWatch {
   bool stopped_ = false;
   int unlooked_ = 1;  // turns until the clock is looked at
   bool is_here_ = true;
+  bool times_steps_ = false;
+  StepTimes times_;
 
   std::mutex mutex_;    // of what follows
   std::string untold_;  // empty: nothing since it was passed on
   bool ends_ = false;
+};
+
+// The steps of one body, as they end one after the other. What the host does with what it is told is not theirs.
+class StepClock {
+ public:
+  StepClock(LoopWatch &watch, const Plan &plan) : watch_(watch), plan_(plan), begun_(StepTimes::Clock::now()) {}
+  Status ended(size_t step) {
+    Status status = watch_.ended(plan_, step, StepTimes::Clock::now() - begun_);
+    begun_ = StepTimes::Clock::now();
+    return status;
+  }
+
+ private:
+  LoopWatch &watch_;
+  const Plan &plan_;
+  StepTimes::Clock::time_point begun_;
 };
 
 }  // namespace kiln

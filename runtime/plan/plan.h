@@ -152,6 +152,7 @@ struct Plan {
 void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out);
 // Of the signature, all that its readers rely on is checked. Slots and steps are verify_plan()'s.
 Result<Plan> parse_plan(ByteReader &in, std::span<const Expr> known);
+std::string text_of(const Plan &plan, const Plan::Step &step);  // "kernel 2(x, arena 0)"
 std::string print(const Plan &plan);
 
 }  // namespace kiln

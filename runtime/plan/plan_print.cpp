@@ -73,42 +73,43 @@ std::string nested_text(const Plan &plan, const Plan::Step &s) {
   return str_cat(what, "; (", operands, ") -> (", made, ")");
 }
 
+// What it comes to besides.
+std::string details_of(const Plan &plan, const Plan::Step &s) {
+  if (s.kind == Plan::Step::Kind::copy) return str_cat(", ", plan.slots[s.slots[0]].size_bytes.text(), " bytes");
+  if (s.kind != Plan::Step::Kind::launch) return "";
+  const auto symbol = [&](uint32_t n) { return plan.symbols[n].name; };
+  std::string text = s.symbols.empty() ? "" : str_cat(" sizes [", join(s.symbols, ", ", symbol), "]");
+  str_append(text, str_cat(" tasks ", s.tasks.text()));
+  if (!s.scratch_bytes.is(0)) str_append(text, str_cat(" scratch ", s.scratch_bytes.text(), " bytes"));
+  return text;
+}
+
 void print_steps(std::string_view what, const Plan &plan, const std::vector<Plan::Step> &steps, std::string &out) {
-  const auto name = [&](uint32_t slot) { return slot_text(plan, slot); };
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const Plan::Step &s = steps[i];
-    str_append(out, str_cat(what, " ", i, ": "));
-    switch (s.kind) {
-      case Plan::Step::Kind::launch:
-        str_append(out, str_cat("kernel ", s.kernel, "(", join(s.slots, ", ", name), ")"));
-        if (!s.symbols.empty())
-          str_append(out,
-                     str_cat(" sizes [", join(s.symbols, ", ", [&](uint32_t n) { return plan.symbols[n].name; }), "]"));
-        str_append(out, str_cat(" tasks ", s.tasks.text()));
-        if (!s.scratch_bytes.is(0)) str_append(out, str_cat(" scratch ", s.scratch_bytes.text(), " bytes"));
-        break;
-      case Plan::Step::Kind::copy:
-        str_append(out, str_cat("copy ", name(s.slots[0]), " -> ", name(s.slots[1]), ", ",
-                                plan.slots[s.slots[0]].size_bytes.text(), " bytes"));
-        break;
-      case Plan::Step::Kind::reference:
-        str_append(out, "reference");
-        break;
-      case Plan::Step::Kind::call:
-      case Plan::Step::Kind::branch:
-      case Plan::Step::Kind::loop:
-      case Plan::Step::Kind::scan:
-        str_append(out, nested_text(plan, s));
-        break;
-      case Plan::Step::Kind::resolve:
-        str_append(out, str_cat(plan.symbols[s.symbols[0]].name, " = ", name(s.slots[0])));
-        break;
-    }
-    str_append(out, "\n");
-  }
+  for (size_t i = 0; i < steps.size(); ++i)
+    str_append(out, str_cat(what, " ", i, ": ", text_of(plan, steps[i]), details_of(plan, steps[i]), "\n"));
 }
 
 }  // namespace
+
+std::string text_of(const Plan &plan, const Plan::Step &s) {
+  const auto name = [&](uint32_t slot) { return slot_text(plan, slot); };
+  switch (s.kind) {
+    case Plan::Step::Kind::launch:
+      return str_cat("kernel ", s.kernel, "(", join(s.slots, ", ", name), ")");
+    case Plan::Step::Kind::copy:
+      return str_cat("copy ", name(s.slots[0]), " -> ", name(s.slots[1]));
+    case Plan::Step::Kind::reference:
+      return "reference";
+    case Plan::Step::Kind::call:
+    case Plan::Step::Kind::branch:
+    case Plan::Step::Kind::loop:
+    case Plan::Step::Kind::scan:
+      return nested_text(plan, s);
+    case Plan::Step::Kind::resolve:
+      return str_cat(plan.symbols[s.symbols[0]].name, " = ", name(s.slots[0]));
+  }
+  return "?";
+}
 
 const Plan::Presented *Plan::presented_as(size_t output) const {
   const auto found = std::ranges::find(presented, output, &Presented::output);

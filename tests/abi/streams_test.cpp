@@ -188,6 +188,25 @@ TEST_F(Streams, NothingIsWaitedForUntilWait) {
   }
 }
 
+TEST_F(Streams, ARunThatTimesItsStepsWaitsForEach) {
+  const host::Call call = make_call(&w.tensor);
+  const host::Array x({2, 2}, ones_to_four), y({2, 2}, zeros);
+  ASSERT_OK(run(call, {&x.tensor, &y.tensor}, on(0)));
+  const size_t waits = calls_of("cuStreamSynchronize");
+  ASSERT_OK(run(call, {&x.tensor, &y.tensor}, on(0)));
+  const size_t untimed = calls_of("cuStreamSynchronize") - waits;
+  ASSERT_OK(run(call, {&x.tensor, &y.tensor}, on(0, KILN_RUN_STEPS)));
+  EXPECT_EQ(y.values, sum);
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_call_report(call.get(), &made));
+  const host::Report report(made);
+  uint64_t steps = 0;
+  ASSERT_OK(kiln_report_count(report.get(), "steps", 5, &steps));
+  EXPECT_EQ(steps, 1u);
+  EXPECT_EQ(host::text(report, "steps.0.what").rfind("kernel 0(x", 0), 0u);
+  EXPECT_EQ(calls_of("cuStreamSynchronize") - waits, 2 * untimed + steps);
+}
+
 TEST_F(Streams, PollAsksTheDriverAndDoesNotWait) {
   {
     const host::Call call = make_call(&w.tensor);

@@ -56,6 +56,14 @@ class RunTest(Case):
         failed = self.kiln("run", path, "--input", "x=" + self.file("x.npy"), code=1)
         self.assertEqual(failed, "'x': elements differ that its strides place on each other")
 
+    def test_times_are_those_of_the_steps_of_the_plan(self):
+        path = self.write_graph({"kiln": 1, "inputs": [typed("f32", "x", 2, 3)],
+            "nodes": [node("y", "neg", ["x"]), node("z", "exp", ["y"])], "outputs": [{"name": "z", "value": "z"}]})
+        printed = self.kiln("run", path, "--random", "1", "--times", "--option", "fuse=false").splitlines()
+        self.assertEqual(len(printed), 3, "the output, then two steps")
+        for step, line in enumerate(printed[1:]):
+            self.assertRegex(line, rf"^ +[0-9.]+ us +1 x  step {step}: kernel \d+\(")
+
     def test_one_graph_serves_no_row_and_one_row(self):
         self.assertEqual(self.run_chain([]), [])
         self.assert_close(self.run_chain([1.0, 2.0, 3.0]), [silu_plus_one(v) for v in (1.0, 2.0, 3.0)])

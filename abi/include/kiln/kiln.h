@@ -321,8 +321,8 @@ KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, co
  * kernels made of it is 0, the rest is as it should be. A reference kernel ends the run there: the reference backend
  * leaves the outputs as they were, else what they hold is not defined; none can be taken. Of elements that no output
  * needs, only what is computed anyway is told. KILN_CANCELLED: the context's event sink ended it (KILN_EVENT_LOOP,
- * KILN_EVENT_ENTRY); what outputs and inputs that a copy_ writes hold is not defined, and the call can be run again.
- * KILN_BUSY: another thread is inside a run of this call. */
+ * KILN_EVENT_ENTRY, KILN_EVENT_STEP); what outputs and inputs that a copy_ writes hold is not defined, and the call can
+ * be run again. KILN_BUSY: another thread is inside a run of this call. */
 KILN_EXPORT kiln_error *kiln_call_run(kiln_call *call, const DLTensor *const *args, uint64_t count,
                                       const kiln_run_options *options);
 /* The same descriptors as in the last run at other addresses, in the same order. Checks for NULL, alignment
@@ -358,7 +358,9 @@ KILN_EXPORT kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, c
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
- * is inside one}. */
+ * is inside one; and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
+ * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
+ * took)}], in the order in which they first ended}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
 /* Unbinds all; outputs that were taken live on. Waits for runs in flight, whose errors are lost. Not while a run is
  * inside it. */

@@ -131,6 +131,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 
 /* ---- flags of kiln_run_options */
 #define KILN_RUN_ASYNC 1u /* the run is in flight when kiln_call_run returns */
+/* Each step of the plan is timed, told (KILN_EVENT_STEP), and a place where the host can end the run. The times are in
+ * kiln_call_report until the next run. On a GPU each step is waited for. Not of runs in flight. */
+#define KILN_RUN_STEPS 2u
 
 /* ---- events */
 /* The compile enters the named phase, or a pass ("post_grad: pass 'fuse' of costs"), is inside one that calls the host
@@ -145,6 +148,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* A run takes another program than its call's last one, or its first: "entry 'batch=1'", "entry 'general'" for the one
  * for all sizes. Of executables with entries alone (option "specialize"), by the thread that runs, before it begins. */
 #define KILN_EVENT_ENTRY 4u
+/* A step of a run has ended: "step 3, 4711 ns: kernel 2(x, arena 0)", as in the listing "plan"; of a nested plan
+ * "plan 1.0 step 3, ...". Of runs with KILN_RUN_STEPS alone, by the thread that runs. */
+#define KILN_EVENT_STEP 5u
 
 /* ---- frozen structs */
 typedef struct kiln_text {
@@ -304,14 +310,14 @@ typedef struct kiln_op_def {
   kiln_destroy_fn destroy;                /* may be NULL; runs when the context and all that was made in it are gone */
 } kiln_op_def;
 
-/* Receives progress, warnings, and loops and entries of runs, on the thread that is inside the call that they belong
- * to. Loops of a run in flight are told inside kiln_call_wait, kiln_call_poll and kiln_call_destroy. */
+/* Receives progress, warnings, and loops, entries and steps of runs, on the thread that is inside the call that they
+ * belong to. Loops of a run in flight are told inside kiln_call_wait, kiln_call_poll and kiln_call_destroy. */
 typedef struct kiln_event_sink {
   uint32_t struct_size;
   uint32_t kinds; /* those wanted: bits 1 << KILN_EVENT_*; 0: all. A bit of no kind is refused */
   void *user;
-  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary, or, of a loop or an
-   * entry, the run (KILN_CANCELLED). */
+  /* `text` is valid during the call. Non-zero cancels the compile at its next boundary, or, of a loop, an
+   * entry or a step, the run (KILN_CANCELLED). */
   int32_t (*event)(void *user, uint32_t kind, const char *text, uint64_t size);
   kiln_destroy_fn destroy; /* may be NULL; runs when the context is closed */
 } kiln_event_sink;
