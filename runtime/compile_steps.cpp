@@ -133,13 +133,16 @@ Status bind_functions(const Work &work, LoweredGraphs &graphs) {
       if (region.function.empty()) continue;
       const Node &node = *lowered.graph->find(region.node);
       const FunctionPtr function = work.functions.find(region.function);
-      const std::string where = str_cat("node '", node.name, "' [", node.op->name, "]: ");
+      const std::string op = str_cat(" [", node.op->name, "]: ");
       if (!function)
-        return error(Code::unknown_name, where, "no function is named '", region.function, "'", work.functions.known());
+        return error(Code::unknown_name, "no function is named '", region.function, "'", work.functions.known())
+            .at_node(node.name, op);
       Result<FunctionBinding> binding = bind_function(function->signature, *lowered.graph, node);
       if (!binding.ok())
-        return binding.take_status().with_prefix(str_cat(
-            where, "function '", function->name, "' does not fit: signature '", function->signature.text, "', "));
+        return binding.take_status()
+            .with_prefix(
+                str_cat("function '", function->name, "' does not fit: signature '", function->signature.text, "', "))
+            .at_node(node.name, op);
       for (const FunctionBinding::Argument &argument : binding->arguments)
         if (argument.kind == FunctionSignature::Argument::Kind::inout)
           region.in_place[argument.array - node.inputs.size()] = argument.operand;

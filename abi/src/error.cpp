@@ -113,6 +113,12 @@ void kiln_error_plugin(const kiln_error *error, kiln_text *out) {
   if (error && error->magic.ok() && error->info) *out = text_view(error->info->plugin);
 }
 
+void kiln_error_node(const kiln_error *error, kiln_text *out) {
+  if (!out) return;
+  *out = text_view("");
+  if (error && error->magic.ok() && error->info) *out = text_view(error->info->node);
+}
+
 const kiln_error *kiln_error_cause(const kiln_error *error) {
   return error && error->magic.ok() ? error->cause.get() : nullptr;
 }

@@ -34,12 +34,14 @@ enum class Code : uint32_t {
   internal = 16,
 };
 
-// The error's content. `plugin` names the plugin at fault, if one is; `cause` is the error below; `report` is a JSON
+// The error's content. `plugin` names the plugin at fault, if one is; `node` the node, as its graph calls it, behind
+// those in whose graphs it is ("loop.y"); `cause` is the error below; `report` is a JSON
 // object with what explains the failure (a lookup's outcome, say), or empty.
 struct ErrorInfo {
   Code code = Code::internal;
   std::string message;
   std::string plugin;
+  std::string node;
   std::string report;
   std::shared_ptr<const ErrorInfo> cause;
 };
@@ -61,10 +63,19 @@ class [[nodiscard]] Status {
   }
   const std::shared_ptr<ErrorInfo> &info() const { return info_; }
 
-  // The same error with words before its message ("node 'y': ...").
+  // The same error with words before its message ("input 'x': ...").
   Status with_prefix(std::string_view prefix) && {
     if (info_) info_->message.insert(0, prefix);
     return std::move(*this);
+  }
+  // The same error at a node, or in a graph of that node's; at_node has its message say so: "node 'y': ...".
+  Status with_node(std::string_view name) && {
+    if (info_) info_->node = info_->node.empty() ? std::string(name) : str_cat(name, ".", info_->node);
+    return std::move(*this);
+  }
+  Status at_node(std::string_view name, std::string_view more = ": ") && {
+    if (info_) info_->message = str_cat("node '", name, "'", more, info_->message);
+    return std::move(*this).with_node(name);
   }
 
  private:

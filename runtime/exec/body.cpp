@@ -135,7 +135,7 @@ Status Body::call(size_t step) { return named(step, nested_[step][0]->run(ready(
 Status Body::named(size_t step, Status status) const {
   const std::string &node = part_.plan.steps[step].node.name;
   if (status.ok() || node.empty() || part_.plan.steps[step].kind != Plan::Step::Kind::call) return status;
-  return std::move(status).with_prefix(str_cat("node '", node, "': "));
+  return std::move(status).at_node(node);
 }
 
 Status Body::branch(size_t step) {

@@ -49,7 +49,7 @@ Status DeviceBody::run() {
 Status DeviceBody::finish() {
   KILN_ASSIGN(const uint32_t bits, shared_.queue->finish());
   const uint32_t all = std::exchange(shared_.error_bits, 0) | bits;
-  return all == 0 ? Status() : error(Code::out_of_range, steps_.error_text(all));
+  return all == 0 ? Status() : steps_.error_of(all);
 }
 
 void DeviceBody::drain() {

@@ -167,7 +167,7 @@ Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signat
   KILN_TRY(queue->follow(loaded->uploads()));
   KILN_TRY(give(steps, *queue, *loaded, [](size_t) { return error(Code::internal, "prepare runs kernels alone"); }));
   KILN_ASSIGN(const uint32_t error_bits, queue->finish());
-  if (error_bits) return error(Code::out_of_range, steps.error_text(error_bits));
+  if (error_bits) return steps.error_of(error_bits);
   return prepared;
 }
 

@@ -79,8 +79,7 @@ void HostSteps::copy(void *to, const void *from, uint64_t bytes) {
 }
 
 Status HostSteps::error_of(size_t step) const {
-  return error(Code::out_of_range, ready_.error_text(error_word_), " (first in step ", step, ", kernel ",
-               ready_.planned(step).kernel, ")");
+  return ready_.error_of(error_word_, str_cat(" (first in step ", step, ", kernel ", ready_.planned(step).kernel, ")"));
 }
 
 }  // namespace kiln

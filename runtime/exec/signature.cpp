@@ -137,9 +137,10 @@ bool ResolvedSizes::is_complete() const {
 Status ResolvedSizes::set(uint32_t symbol, int64_t size) {
   const Plan::Symbol &s = plan_.symbols[symbol];
   const int64_t least = std::max<int64_t>(s.min, 0), largest = std::min(s.max, values_[sizes_.symbol_bounds[symbol]]);
-  if (size < least || size > largest || size % s.divisor != 0)
-    return error(Code::type_mismatch, s.node.path.empty() ? std::string() : str_cat("node '", s.node.name, "': "),
-                 resolved_size_error(s.name, size, least, largest, s.divisor));
+  if (size < least || size > largest || size % s.divisor != 0) {
+    Status wrong = error(Code::type_mismatch, resolved_size_error(s.name, size, least, largest, s.divisor));
+    return s.node.path.empty() ? wrong : std::move(wrong).at_node(s.node.name);
+  }
   symbols_[symbol] = size;
   known_[symbol] = true;
   sizes_.sizes.evaluate(symbols_, values_);
@@ -172,7 +173,8 @@ Status ResolvedSizes::check_equal(size_t number) const {
   std::string sizes;
   for (const auto &[size, value] : {std::pair(&c.left, left), std::pair(&c.right, right)})
     if (!size->is_integer()) str_append(sizes, str_cat(sizes.empty() ? "" : ", ", size->text(), " is ", value));
-  return error(Code::type_mismatch, c.text(), "; ", sizes, " (", origins({c.left, c.right}), ")");
+  Status unequal = error(Code::type_mismatch, c.text(), "; ", sizes, " (", origins({c.left, c.right}), ")");
+  return c.node.path.empty() ? unequal : std::move(unequal).with_node(c.node.name);
 }
 
 std::vector<uint64_t> ResolvedSizes::bytes(std::span<const uint32_t> numbers) const {

@@ -8,11 +8,13 @@ namespace kiln {
 namespace {
 
 // Of the plan and of those nested in it, each once: a decomposition's nodes have one name.
-void name_risks(const Plan &plan, uint32_t bit, std::vector<std::string> &nodes) {
+void find_risks(const Plan &plan, uint32_t bit, std::vector<const Plan::Risk *> &risks) {
+  const auto is_same = [&](const Plan::Risk &risk) {
+    return [&](const Plan::Risk *other) { return other->text() == risk.text(); };
+  };
   for (const Plan::Risk &risk : plan.risks)
-    if (std::string node = risk.text(); risk.bits & bit && std::ranges::find(nodes, node) == nodes.end())
-      nodes.push_back(std::move(node));
-  for (const Plan &nested : plan.nested) name_risks(nested, bit, nodes);
+    if (risk.bits & bit && std::ranges::none_of(risks, is_same(risk))) risks.push_back(&risk);
+  for (const Plan &nested : plan.nested) find_risks(nested, bit, risks);
 }
 
 }  // namespace
@@ -59,18 +61,22 @@ void ReadySteps::set(const Prepared &prepared) {
   set(Plan::Slot::Kind::prepared, prepared.storages);
 }
 
-std::string ReadySteps::error_text(uint32_t bits) const {
+Status ReadySteps::error_of(uint32_t bits, std::string_view where) const {
   // A kernel does not say which of its nodes it was: all that there may be are named.
+  std::vector<const Plan::Risk *> all;
   const auto explain = [&](uint32_t bit, std::string_view what) -> std::string {
     if (!(bits & bit)) return "";
-    std::vector<std::string> nodes;
-    name_risks(plan_, bit, nodes);
-    const std::string_view where = nodes.empty() ? "" : nodes.size() == 1 ? " in " : " in one of ";
-    return str_cat(what, where, join(nodes, ", ", [](const std::string &node) { return node; }));
+    std::vector<const Plan::Risk *> risks;
+    find_risks(plan_, bit, risks);
+    all.insert(all.end(), risks.begin(), risks.end());
+    const std::string_view in = risks.empty() ? "" : risks.size() == 1 ? " in " : " in one of ";
+    return str_cat(what, in, join(risks, ", ", [](const Plan::Risk *risk) { return risk->text(); }));
   };
   const std::string index = explain(KILN_ERROR_INDEX_OUT_OF_RANGE, "an index is out of range");
   const std::string division = explain(KILN_ERROR_DIVISION_BY_ZERO, "an integer is divided by zero");
-  return str_cat(index, index.empty() || division.empty() ? "" : "; ", division);
+  Status status = error(Code::out_of_range, index, index.empty() || division.empty() ? "" : "; ", division, where);
+  const bool is_known = all.size() == 1 && !all[0]->node.path.empty();
+  return is_known ? std::move(status).with_node(all[0]->node.name) : status;
 }
 
 }  // namespace kiln

@@ -43,8 +43,8 @@ class ReadySteps {
     return {operands(steps_[step]), plan_steps_[step].slots.size()};
   }
   const int64_t *kernel_sizes(const Step &step) const { return kernel_sizes_.data() + step.first_size; }
-  // What the KILN_ERROR_* bits of kernels mean in this plan.
-  std::string error_text(uint32_t bits) const;
+  // What the KILN_ERROR_* bits of kernels mean in this plan. `where`: of the message, its end.
+  Status error_of(uint32_t bits, std::string_view where = "") const;
 
  private:
   const Plan &plan_;

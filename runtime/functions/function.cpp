@@ -91,8 +91,9 @@ Status check_function_marks(const Graph &graph) {
   return for_each_marked(graph, seen, [](const Node &node) {
     const bool mutates = node.op->flags & op_flags::mutates;
     if (!is_call(node) && !is_control(node) && !mutates) return Status();
-    return invalid("node '", node.name, "' [", node.op->name, "] is marked to be run by function '", function_of(node),
-                   "', and it ", mutates ? "writes an input" : "is not one step");
+    return invalid("is marked to be run by function '", function_of(node), "', and it ",
+                   mutates ? "writes an input" : "is not one step")
+        .at_node(node.name, str_cat(" [", node.op->name, "] "));
   });
 }
 

@@ -193,7 +193,7 @@ class Reader {
       KILN_ASSIGN(annotations, read_annotations(*object));
     }
     Result<uint32_t> node = edit_.add(op, inputs, std::move(attrs), actual(name), std::move(annotations));
-    return node.ok() ? Status() : v.fail(node.take_status().with_prefix(str_cat("node '", name, "': ")));
+    return node.ok() ? Status() : v.fail(node.take_status().at_node(name));
   }
 
   Result<AttrMap> read_attrs(const View &v, const OpSchema &op) {

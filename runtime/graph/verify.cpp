@@ -16,7 +16,7 @@ Status broken(std::string_view invariant, const Parts &...parts) {
 }
 template <class... Parts>
 Status broken_at(const Node &node, std::string_view invariant, const Parts &...parts) {
-  return broken(invariant, "at node '", node.name, "': ", parts...);
+  return broken(invariant, "at node '", node.name, "': ", parts...).with_node(node.name);
 }
 
 Status check_names(const Graph &g) {

@@ -143,7 +143,7 @@ class Run {
     for (const Node &node : graph_.nodes()) {
       if (node.kind == Node::Kind::constant) values_[{node.id, 0}] = constant(*node.constant);
       if (node.kind != Node::Kind::op) continue;
-      KILN_TRY(run_node(node).with_prefix(str_cat("node '", node.name, "' (", node.op->name, "): ")));
+      KILN_TRY(run_node(node).at_node(node.name, str_cat(" (", node.op->name, "): ")));
       if (copied && node.op->flags & op_flags::mutates) note_copy(node, *copied);
     }
     return {};

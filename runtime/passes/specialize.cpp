@@ -87,7 +87,7 @@ class Specializer {
           KILN_TRY(specialize_attr(value, graph, node, sizes));
       }
       Result<uint32_t> id = edit.add(node.op, operands, std::move(attrs), node.name, node.annotations);
-      if (!id.ok()) return id.take_status().with_prefix(str_cat("node '", node.name, "': "));
+      if (!id.ok()) return id.take_status().at_node(node.name);
       return id;
     }
     ValueId value;
@@ -110,7 +110,7 @@ class Specializer {
     const Shape before = value.dim_list();
     std::get<Shape>(value.items) = at_sizes(before, sizes);
     if (value.dim_list() != before && def && !def->required && value == default_of(*def) && !value.is_list)
-      return invalid("node '", node.name, "': [", node.op->name, "] ", name, " would be ", value.text());
+      return invalid("[", node.op->name, "] ", name, " would be ", value.text()).at_node(node.name);
     return {};
   }
 
@@ -129,7 +129,7 @@ class Specializer {
       const auto [known, is_new] = nested_.try_emplace({nested.get(), inner});
       if (is_new) {
         Result<GraphPtr> at = run(*nested, inner, true);
-        if (!at.ok()) return at.take_status().with_prefix(str_cat("node '", node.name, "': "));
+        if (!at.ok()) return at.take_status().at_node(node.name);
         nested_[{nested.get(), inner}] = *at ? *at : nested;  // the recursion may have added others
       }
       nested = nested_.at({nested.get(), inner});
@@ -144,8 +144,8 @@ class Specializer {
       const Dim a = at_sizes(left, sizes), b = at_sizes(right, sizes);
       if (a == b) continue;
       if (a.is_integer() && b.is_integer())
-        return error(Code::type_mismatch, "node '", node.name, "': [", node.op->name, "] ", what, "; they are ",
-                     a.text(), " and ", b.text());
+        return error(Code::type_mismatch, "[", node.op->name, "] ", what, "; they are ", a.text(), " and ", b.text())
+            .at_node(node.name);
       says_all &= std::ranges::any_of(fixed.equalities, [&](const Equality &e) { return e.left == a && e.right == b; });
     }
     return says_all;

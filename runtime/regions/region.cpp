@@ -465,11 +465,11 @@ Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const Ba
   if (may_fall_back && is_control(node)) return Region::Kind::control;
   const bool runs = runs_as_reference(graph, node);
   if (may_fall_back && runs && !backend.on_device()) return Region::Kind::reference;
-  return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", backend.name,
-               " does not take it: ", why,
+  return error(Code::unimplemented, "backend ", backend.name, " does not take it: ", why,
                !may_fall_back ? "; option 'fallback' is 'error'"
                : runs         ? "; what runs it does so on the host"
-                              : "; nothing runs it by itself: its operands do not tell all sizes");
+                              : "; nothing runs it by itself: its operands do not tell all sizes")
+      .at_node(node.name, str_cat(" [", node.op->name, "]: "));
 }
 
 }  // namespace
