@@ -34,8 +34,8 @@ enum class Code : uint32_t {
   internal = 16,
 };
 
-// The error's content. `plugin` names the plugin at fault, if one is; `node` the node, as its graph calls it, behind
-// those in whose graphs it is ("loop.y"); `cause` is the error below; `report` is a JSON
+// The error's content. `plugin` names the plugin at fault, if one is; `node` the node at
+// fault, as its graph calls it, behind those in whose graphs it is ("loop.body_graph.y"); `cause` is the error below; `report` is a JSON
 // object with what explains the failure (a lookup's outcome, say), or empty.
 struct ErrorInfo {
   Code code = Code::internal;

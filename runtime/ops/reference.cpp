@@ -197,8 +197,9 @@ class Run {
                              results,
                              attrs,
                              [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
-                               return run_reference(graph, arguments, nullptr, on_results_, nullptr,
-                                                    on_turn_ ? turns_in(node, graph) : on_turn_, how_);
+                               return in_graph_of(node, graph,
+                                                  run_reference(graph, arguments, nullptr, on_results_, nullptr,
+                                                                on_turn_ ? turns_in(node, graph) : on_turn_, how_));
                              },
                              [&](int64_t turn) { return on_turn_ ? on_turn_(node.name, turn) : Status(); },
                              how_.threads};
@@ -227,6 +228,17 @@ class Run {
       return error(Code::type_mismatch, resolved_size_error(symbol.name, size, info.min, most, info.divisor));
     sizes_[symbol.name] = size;
     return {};
+  }
+
+  // What a graph of the node's came to: an error at one of its nodes tells which of the graphs it is in, unless that is
+  // the one which the node calls.
+  static Result<std::vector<RefTensor>> in_graph_of(const Node &node, const Graph &graph,
+                                                    Result<std::vector<RefTensor>> made) {
+    if (made.ok() || made.status().info()->node.empty()) return made;
+    for (const auto &[attr, nested] : nested_graphs(node))
+      if (nested.get() == &graph && !(is_call(node) && attr == called_attr(node)))
+        return made.take_status().with_node(attr);
+    return made;
   }
 
   // Of a graph that the node carries.

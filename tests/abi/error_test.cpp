@@ -21,9 +21,72 @@ TEST(Error, NullIsNoError) {
   EXPECT_EQ(kiln_error_code(nullptr), KILN_OK);
   kiln_error_message(nullptr, &text);
   EXPECT_EQ(text.size, 0u);
+  text = {"untouched", 9};
+  kiln_error_node(nullptr, &text);
+  EXPECT_EQ(text.size, 0u);
   EXPECT_EQ(kiln_error_cause(nullptr), nullptr);
   EXPECT_EQ(kiln_error_report(nullptr), nullptr);
   kiln_error_destroy(nullptr);
+}
+
+// What x[i] is, in a graph of a call, of a branch, and by itself.
+std::string picks(std::string_view node, std::string_view graphs = "") {
+  return R"({"kiln": 1, "inputs": [{"name": "p", "type": {"dtype": "bool", "shape": []}},
+      {"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}, {"name": "i", "type": {"dtype": "i64", "shape": [1]}}],
+    "nodes": [)" +
+         std::string(node) + R"(], "outputs": [{"name": "y", "value": "a"}])" + std::string(graphs) + "}";
+}
+constexpr std::string_view pick = R"(, "graphs": {"pick": {
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}, {"name": "i", "type": {"dtype": "i64", "shape": [1]}}],
+    "nodes": [{"name": "g", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 0}}],
+    "outputs": [{"name": "y", "value": "g"}]}})";
+const std::string itself = picks(R"({"name": "a", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 0}})"),
+                  called =
+                      picks(R"({"name": "a", "op": "call", "inputs": ["x", "i"], "attrs": {"graph": "pick"}})", pick),
+                  branch = picks(R"({"name": "a", "op": "cond", "inputs": ["p", "x", "i"],
+                                     "attrs": {"then_graph": "pick", "else_graph": "pick"}})",
+                                 pick);
+
+class NodeOfAnError : public testing::TestWithParam<std::string> {
+ protected:
+  // Of a run of the graph with an index that is not there.
+  host::Error run(std::string_view json) {
+    const host::Context context = host::make_context();
+    const host::Compiled compiled =
+        host::compile(context.get(), host::parse(context.get(), json).get(), [](kiln_options *options) {
+          EXPECT_OK(kiln_options_set_text(options, "backend", 7, GetParam().data(), GetParam().size()));
+        });
+    EXPECT_EQ(compiled.error, host::Error());
+    kiln_call *call = nullptr;
+    EXPECT_OK(kiln_call_create(compiled.executable.get(), &call));
+    const host::Call owned(call);
+    const host::Array x({2}, {1, 2}), y({1}, {0});
+    host::Bool yes{1};
+    int64_t index = 5, one = 1;
+    const DLTensor i{&index, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &one, nullptr, 0};
+    const DLTensor *args[] = {&yes.tensor, &x.tensor, &i, &y.tensor};
+    return host::take(kiln_call_run(call, args, 4, nullptr));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Backends, NodeOfAnError, testing::Values("cpu", "reference"),
+                         [](const auto &instance) { return instance.param; });
+
+TEST_P(NodeOfAnError, IsTheOneThatARunFailedAt) {
+  EXPECT_EQ(run(itself).node, "a");
+  EXPECT_EQ(run(called).node, "a.g");
+  const std::string in_branch = run(branch).node;
+  // The kernels of both branches are known to the plan alike: it is either of the two, and none is told.
+  EXPECT_EQ(in_branch, GetParam() == "reference" ? "a.then_graph.g" : "");
+}
+
+TEST(NodeOfAnError, IsTheOneThatAGraphIsWrongAt) {
+  const host::Context context = host::make_context();
+  const std::string wrong = picks(R"({"name": "a", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 3}})");
+  kiln_graph *graph = nullptr;
+  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), wrong.data(), wrong.size(), &graph)).node, "a");
+  const std::string unknown = picks(R"({"name": "a", "op": "gahter", "inputs": ["x", "i"]})");
+  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), unknown.data(), unknown.size(), &graph)).node, "")
+      << "which a JSON path tells";
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ inline std::string text_of(kiln_text text) { return {text.data, static_cast<size
 // What a call returned; KILN_OK when it was NULL. Of the report, the lookup and its reason, if there is one.
 struct Error {
   uint32_t code = KILN_OK;
-  std::string message, plugin, cause, lookup, reason;
+  std::string message, node, plugin, cause, lookup, reason;
   bool operator==(const Error &) const = default;
 };
 inline std::ostream &operator<<(std::ostream &out, const Error &error) {
@@ -47,6 +47,8 @@ inline Error take(kiln_error *error) {
   taken.code = kiln_error_code(error);
   kiln_error_message(error, &text);
   taken.message = text_of(text);
+  kiln_error_node(error, &text);
+  taken.node = text_of(text);
   kiln_error_plugin(error, &text);
   taken.plugin = text_of(text);
   if (const kiln_error *cause = kiln_error_cause(error)) {

@@ -190,6 +190,7 @@ TEST(Op, AFailureStopsTheRunAndNamesTheNodeAndALaterCallWorks) {
   EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_PLUGIN_FAILED, "it threw an exception: thrown");
   scale.on_run = [] { return kiln_error_create(KILN_OUT_OF_RANGE, "it ends the run", 15, nullptr); };
   EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_OUT_OF_RANGE, "node 'b': [host.scale] it ends the run");
+  EXPECT_EQ(host::take(run(call.get(), {1, 2}, y)).node, "b");
   scale.on_run = {};
   ASSERT_OK(run(call.get(), {1, -2}, y));
   EXPECT_EQ(y, (std::vector<float>{3, 6}));

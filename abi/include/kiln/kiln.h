@@ -379,8 +379,9 @@ KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *ve
  * "passes_run.fuse_rms_norm", "inputs.0.shape.1"; "" is the whole. A member whose name holds a dot is found by it.
  * KILN_UNKNOWN_NAME when nothing is there, KILN_TYPE_MISMATCH when it is of another type. */
 
-/* The node at fault, where it is known which one is: its name, behind those of nodes in whose graphs it is ("loop.y").
- * View of `error`; else, and for NULL, empty. An error that led to this one may tell it (kiln_error_cause). */
+/* The node at fault, where it is known which one is: its name, of one in a graph of a node behind that node's and the
+ * graph's ("loop.body_graph.y", or "call.y"). View of `error`; else, and for NULL, empty. An error that led to this one
+ * may tell it (kiln_error_cause). */
 KILN_EXPORT void kiln_error_node(const kiln_error *error, kiln_text *out);
 /* What explains a failure (a compile's report as far as it came), or NULL. View of `error`. */
 KILN_EXPORT const kiln_report *kiln_error_report(const kiln_error *error);
