@@ -79,7 +79,7 @@ TEST_P(NodeOfAnError, IsTheOneThatARunFailedAt) {
   EXPECT_EQ(in_branch, GetParam() == "reference" ? "a.then_graph.g" : "");
 }
 
-TEST(NodeOfAnError, IsTheOneThatAGraphIsWrongAt) {
+TEST(Error, TellsTheNodeThatAGraphIsWrongAt) {
   const host::Context context = host::make_context();
   const std::string wrong = picks(R"({"name": "a", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 3}})");
   kiln_graph *graph = nullptr;

@@ -6,9 +6,15 @@ import re
 HEADERS = ("types.h", "graph.h", "function.h", "kiln.h", "plugin.h", "dlpack.h")
 
 
+def include(root):
+    """The folder that a compiler is given: of Kiln's sources, or the root itself, where that has headers."""
+    own = pathlib.Path(root, "abi/include")
+    return own if own.exists() else pathlib.Path(root)
+
+
 def source(root, name):
     """A header without comments, white space collapsed."""
-    text = (pathlib.Path(root) / "abi/include/kiln" / name).read_text()
+    text = (include(root) / "kiln" / name).read_text()
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"[ \t\n]+", " ", re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*(\\\n.*)*$", "", text)))
 
