@@ -1,7 +1,6 @@
 // Compiling, and executables.
+#include "abi/src/artifacts.h"
 #include "abi/src/options.h"
-#include "jit/base/file.h"
-#include "runtime/cache/artifact_bytes.h"
 #include "runtime/report/describe.h"
 #include "runtime/report/list_text.h"
 
@@ -10,12 +9,6 @@ namespace kiln::abi {
 namespace {
 
 constexpr uint32_t most_compiles = 8;  // in one another
-
-kiln_executable *make_executable(const std::shared_ptr<Context> &context,
-                                 std::shared_ptr<const Executable> executable) {
-  return new kiln_executable{
-      .magic = {}, .live = {context, &LiveCounts::executables}, .executable = std::move(executable)};
-}
 
 // The options of a compile, once all that it is given is checked.
 Result<CompileOptions> compile_request(const Checks &check, kiln_context *context, const kiln_graph *graph,
@@ -33,33 +26,6 @@ Status with_report(const Status &status, const CompileReport &report) {
   auto info = std::make_shared<ErrorInfo>(*status.info());
   if (info->report.empty()) info->report = to_json(report);
   return Status(std::move(info));
-}
-
-Bytes bytes_of(const Executable &general) { return write_artifact(general.artifact(), general.made_entries()); }
-
-Status check_open(const Checks &check, const kiln_context *context, const kiln_options *options, const void *out) {
-  KILN_TRY(check.handle(context, "context"));
-  KILN_TRY(check.optional_handle(options, "options"));
-  return check.pointer(out, "out");
-}
-
-Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context, std::span<const uint8_t> bytes,
-                                        const kiln_options *options) {
-  KILN_ASSIGN(const AttrMap given, check_options("open", {{"expect_key", std::string()}}, values_of(options)));
-  KILN_ASSIGN(Artifact read, read_artifact(bytes));
-  const auto artifact = std::make_shared<const Artifact>(std::move(read));
-  const std::string &expected = given.find("expect_key")->second.text_value();
-  const std::string key = artifact->components.empty() ? "" : artifact->graph_key.hex();
-  if (!expected.empty() && expected != key)
-    return error(Code::incompatible, "the artifact has ", key.empty() ? "no key" : str_cat("key ", key),
-                 ", and option 'expect_key' is ", expected);
-  KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
-  KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
-              Executable::load(
-                  artifact, context->ops(), context->pool(), build_id(),
-                  [modules = context->modules(), backend](uint32_t index) { return modules->device(*backend, index); },
-                  *context->functions()));
-  return make_executable(context, std::move(loaded));
 }
 
 }  // namespace
@@ -97,57 +63,11 @@ kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, 
   });
 }
 
-kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
-                                 const kiln_options *options) {
-  return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(executable, "executable"));
-    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
-    KILN_TRY(check.optional_handle(options, "options"));
-    KILN_TRY(no_options("save", options));
-    return write_file(file, bytes_of(*executable->executable));
-  });
-}
-
-kiln_error *kiln_executable_bytes(const kiln_executable *executable, const kiln_options *options, kiln_blob **out) {
-  return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check.handle(executable, "executable"));
-    KILN_TRY(check.optional_handle(options, "options"));
-    KILN_TRY(check.pointer(out, "out"));
-    KILN_TRY(no_options("bytes", options));
-    const Bytes bytes = bytes_of(*executable->executable);
-    *out = make_blob(std::string(bytes.begin(), bytes.end()));
-    return {};
-  });
-}
-
-kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
-                                 const kiln_options *options, kiln_executable **out) {
-  return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check_open(check, context, options, out));
-    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
-    KILN_ASSIGN(const MappedFile mapped, MappedFile::open(file));
-    Result<kiln_executable *> opened = open_artifact(share(context), mapped.bytes(), options);
-    if (!opened.ok()) return opened.take_status().with_prefix(str_cat(file, ": "));
-    *out = *opened;
-    return {};
-  });
-}
-
-kiln_error *kiln_executable_open_bytes(kiln_context *context, const void *bytes, uint64_t size,
-                                       const kiln_options *options, kiln_executable **out) {
-  return deep_entry(__func__, [&](const Checks &check) -> Status {
-    KILN_TRY(check_open(check, context, options, out));
-    KILN_TRY(check.pointer(bytes, "bytes"));
-    KILN_ASSIGN(*out, open_artifact(share(context), {static_cast<const uint8_t *>(bytes), size}, options));
-    return {};
-  });
-}
-
 kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));
     KILN_TRY(check.pointer(out, "out"));
-    *out = make_report(describe(*executable->executable)).release();
+    *out = make_report(describe(*executable->executable, executable->targets)).release();
     return {};
   });
 }

@@ -152,6 +152,8 @@ struct kiln_executable {
   kiln::abi::Magic<kiln::abi::word("kilnexe1")> magic;
   kiln::abi::Live live;
   std::shared_ptr<const kiln::Executable> executable;
+  std::vector<std::shared_ptr<const kiln::Executable>> joined;  // it, and those for other targets; empty: it alone
+  std::vector<std::string> targets;                             // of all that it was joined or opened with; likewise
 };
 
 struct kiln_call {

@@ -15,8 +15,9 @@ constexpr Flag flags[] = {
     plugin_flag,
     plugin_option_flag,
     backend_flag,
-    cpu_flag,
-    arch_flag,
+    {"--cpu", "NAME[,NAME…]",
+     "generate code for x86-64, v3, v4 or these and more (native); what opens it picks of several"},
+    {"--arch", "NAME[,NAME…]", "of --backend cuda: generate code for sm_80, sm_90, … (native); likewise"},
     rounding_flag,
     mode_flag,
     fallback_flag,
@@ -28,6 +29,12 @@ constexpr Flag flags[] = {
     stats_flag,
 };
 
+Executable join(const std::vector<Executable> &executables) {
+  std::vector<const kiln_executable *> all;
+  for (const Executable &executable : executables) all.push_back(executable.get());
+  return make<Executable>(kiln_executable_join, all.data(), all.size());
+}
+
 int run(const Args &args) {
   const auto output = args.get("--output");
   if (!output) throw Usage("give the artifact to write: -o ARTIFACT");
@@ -37,12 +44,19 @@ int run(const Args &args) {
   const Subject subject = load(session, args.operands()[0]);
   if (!subject.graph) throw Usage(args.operands()[0] + " is an artifact, compiled already");
   stats.phases.emplace_back("read_ms", watch.lap());
-  Options options = compile_options(args);
-  options.set("cache", false);
-  Compiled compiled = compile(session, subject.graph, options);
-  stats.compile = std::move(compiled.report);
+  std::vector<Options> targets = options_of_targets(args);
+  std::vector<Executable> made;
+  long long kernels = 0;
+  for (Options &options : targets) {
+    options.set("cache", false);
+    Compiled compiled = compile(session, subject.graph, options);
+    stats.compile = std::move(compiled.report);  // of several targets the last one's
+    kernels += stats.compile.i64("kernels_compiled");
+    made.push_back(std::move(compiled.executable));
+  }
+  const Executable joined = made.size() > 1 ? join(made) : std::move(made[0]);
   watch.lap();
-  check(kiln_executable_save(compiled.executable.get(), output->data(), output->size(), nullptr));
+  check(kiln_executable_save(joined.get(), output->data(), output->size(), nullptr));
   stats.phases.emplace_back("write_ms", watch.lap());
   stats.total_ms = watch.total();
 
@@ -50,7 +64,7 @@ int run(const Args &args) {
   stat(output->c_str(), &file);
   char line[256];
   std::snprintf(line, sizeof line, ": %lld bytes, %lld kernels, %.1f ms\n", static_cast<long long>(file.st_size),
-                static_cast<long long>(stats.compile.i64("kernels_compiled")), stats.total_ms);
+                kernels, stats.total_ms);
   const auto where = args.get(stats_flag.name);
   if (where != "-") print(printable(*output) + line);
   if (where) write_file(*where, json_of(stats));

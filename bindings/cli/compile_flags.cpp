@@ -112,6 +112,23 @@ Options compile_options(const Args &args, std::optional<std::string_view> implie
   return options;
 }
 
+std::vector<Options> options_of_targets(const Args &args) {
+  const Texts texts = texts_of(args);
+  for (const std::string_view option : {"cpu", "arch"}) {
+    const auto given = texts.find(std::string(option));
+    if (given == texts.end() || given->second.find(',') == std::string::npos) continue;
+    std::vector<Options> all;
+    for (const std::string &target : split(given->second)) {
+      all.push_back(compile_options(args));
+      all.back().set(option, target);
+    }
+    return all;
+  }
+  std::vector<Options> one;
+  one.push_back(compile_options(args));
+  return one;
+}
+
 std::string_view given_compile_flag(const Args &args) {
   for (const Flag *flag : {&option_flag, &specialize_flag})
     if (args.has(flag->name)) return flag->name;

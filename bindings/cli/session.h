@@ -64,6 +64,9 @@ class Session {
 // --option to be of its kind: the compile refuses a backend, CPU, architecture or pass that it does not know.
 Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
 
+// The same for each of the targets that --cpu or --arch lists, "v3,v4".
+std::vector<Options> options_of_targets(const Args &args);
+
 // Either a graph (its file holds JSON) or an executable (of an artifact).
 struct Subject {
   Graph graph;

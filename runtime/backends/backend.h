@@ -25,6 +25,8 @@ struct BackendInfo {
   std::string_view name;
   std::string_view module = {};  // the library beside libkiln that makes its code and, for a device, runs it
   std::span<const std::string_view> archs = {};  // of a device: what it can be compiled for
+  // Whether a device of one arch runs code for another. Null: its own alone.
+  bool (*runs_on)(std::string_view code, std::string_view device) = nullptr;
   int32_t device_type = 1;                       // of the memory that its kernels work on, in DLPack's numbers
   std::span<const Listing> listings = {};
   bool compiles_outside = false;  // the module's code is made by a compiler that is no part of Kiln's build
@@ -33,6 +35,9 @@ struct BackendInfo {
   std::optional<std::string> (*refuses)(const Graph &graph, const Node &node) = nullptr;
 
   bool on_device() const { return !archs.empty(); }    // else this processor runs it
+  bool runs(std::string_view code, std::string_view device) const {
+    return runs_on ? runs_on(code, device) : code == device;
+  }
   bool makes_code() const { return !module.empty(); }  // else it runs graphs as they were given
 };
 

@@ -42,6 +42,8 @@ std::string_view name_of(SectionKind kind) {
       return "graph";
     case SectionKind::report:
       return "report";
+    case SectionKind::targets:
+      return "targets";
     case SectionKind::contracts:
       return "contracts";
     case SectionKind::source:

@@ -35,6 +35,7 @@ enum class SectionKind : uint32_t {
   contracts,
   source,
   entries,
+  targets,
 };
 std::string_view name_of(SectionKind kind);
 

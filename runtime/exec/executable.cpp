@@ -144,7 +144,7 @@ std::vector<Artifact::Entry> Executable::made_entries() const {
 }
 
 Status Executable::check_callable() const {
-  if (has_code(*artifact_)) return {};
+  if (has_code(*artifact_)) return place_->check();
   return invalid("the graph was compiled without code, to be looked at; compile it with code to call it");
 }
 

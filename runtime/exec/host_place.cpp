@@ -76,8 +76,8 @@ Result<std::unique_ptr<const Place>> HostPlace::load(const Artifact &artifact) {
 Status HostPlace::map(const Artifact &artifact) {
   const Result<Target> target = Target::by_name(artifact.target);
   if (!target.ok()) return error(Code::incompatible, "the artifact's target: ", target.status().message());
-  KILN_TRY(target->check_host());
-  if (!has_code(artifact)) return {};
+  fits_ = target->check_host();
+  if (!fits_.ok() || !has_code(artifact)) return {};
   const std::string name = str_cat("kiln-", artifact.graph_key.hex().substr(0, 16));
   KILN_ASSIGN(const bool for_perf, perf_map_wanted());
   KILN_ASSIGN(memory_, ImageMemory::load(artifact.images, name, for_perf));

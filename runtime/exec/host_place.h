@@ -12,8 +12,9 @@ namespace kiln {
 
 class HostPlace final : public Place {
  public:
-  // Maps the artifact's images, where they hold code. code incompatible: they are for a processor that this one is not.
+  // Maps the artifact's images, where they hold code that this processor runs. code incompatible: the target is none.
   static Result<std::unique_ptr<const Place>> load(const Artifact &artifact);
+  Status check() const override { return fits_; }
 
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                               ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
@@ -23,6 +24,7 @@ class HostPlace final : public Place {
  private:
   Status map(const Artifact &artifact);
 
+  Status fits_;
   ImageMemory memory_;
   std::vector<kiln_kernel_fn> kernels_;
 };

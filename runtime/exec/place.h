@@ -70,6 +70,8 @@ class Place {
   Place &operator=(const Place &) = delete;
   virtual ~Place() = default;
 
+  // Whether it can run what it has. code incompatible: that is for a processor that this one is not.
+  virtual Status check() const { return {}; }
   // For a call; what it refers to outlives it. The sizes need not be resolved yet. Loops tell `watch` of their turns.
   // `device`: which one of the backend's.
   virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,

@@ -296,11 +296,16 @@ void write_entries(const Executable &executable, JsonWriter &json) {
 
 }  // namespace
 
-std::string describe(const Executable &executable) {
+std::string describe(const Executable &executable, std::span<const std::string> targets) {
   const Artifact &artifact = executable.artifact();
   const Plan &plan = executable.plan();
   JsonWriter json;
   json.begin_object().member("backend", artifact.backend).member("target", artifact.target);
+  if (!targets.empty()) {
+    json.key("targets").begin_list();
+    for (const std::string &target : targets) json.value(target);
+    json.end_list();
+  }
   json.member("build_id", artifact.build_id)
       .member("key", artifact.graph_key == Digest() ? "" : artifact.graph_key.hex());
   json.key("symbols").begin_object();

@@ -11,7 +11,8 @@ namespace kiln {
 
 std::string describe(const Op &op);
 std::string describe(const Graph &graph);
-std::string describe(const Executable &executable);
+// `targets`: those that its file has code for, where they are several.
+std::string describe(const Executable &executable, std::span<const std::string> targets = {});
 // How a part that was cut out of `whole` meets it: kiln_graph_extract documents it.
 std::string describe_part(const Graph &whole, const Region &part);
 std::string describe_options();  // of contexts and compiles

@@ -35,6 +35,23 @@ TEST(Backend, RefusesTheOptionOfAnotherKind) {
   EXPECT_THAT(unknown.message(), HasSubstr("arch 'sm_1' of backend cuda is not known; there are native, sm_75, sm_80"));
 }
 
+TEST(Backend, KnowsWhichDevicesRunItsCode) {
+  const BackendInfo &cuda = *find_backend("cuda").value();
+  for (const auto &[code, device] : {std::pair("sm_80", "sm_80"),
+                                     {"sm_80", "sm_89"},
+                                     {"sm_90a", "sm_90"},
+                                     {"sm_100f", "sm_103"},
+                                     {"sm_120", "sm_121"}})
+    EXPECT_TRUE(cuda.runs(code, device)) << code << " on " << device;
+  for (const auto &[code, device] : {std::pair("sm_86", "sm_80"),
+                                     {"sm_80", "sm_90"},
+                                     {"sm_100a", "sm_103"},
+                                     {"sm_90", "sm_100"},
+                                     {"", "sm_90"},
+                                     {"v3", "sm_90"}})
+    EXPECT_FALSE(cuda.runs(code, device)) << code << " on " << device;
+}
+
 TEST(Target, OfADeviceKnowsNothingOfThisProcessor) {
   const Target device = Target::device("sm_90");
   EXPECT_EQ(device.name(), "sm_90");
