@@ -28,6 +28,18 @@ class CompileTest(Case):
         self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3]))
         self.assertEqual(self.stats(artifact, "--random", 1, "--size", "n=2")["entry"], "general")
 
+    def test_an_artifact_for_several_targets_runs_by_what_fits(self):
+        artifact = self.compiled(CHAIN, "--cpu", "v3,x86-64")
+        write_npy(self.file("x.npy"), [1, 3], [1, 2, 3])
+        stats = self.stats(artifact, "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"))
+        self.assertFalse(stats["llvm_loaded"])
+        self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3], "--cpu", "v3"))
+        self.assertRegex(self.kiln("inspect", artifact), r"target v3\ntargets v3, x86-64\n")
+        self.assertIn("as one before it is", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
+                                                       "--cpu", "v3,v3", code=1))
+        self.assertIn("cpu 'v9' is unknown", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
+                                                       "--cpu", "v3,v9", code=1))
+
     def test_a_damaged_program_for_some_sizes_is_refused(self):
         artifact = pathlib.Path(self.compiled(CHAIN, "--specialize", "n=1"))
         whole = bytearray(artifact.read_bytes())

@@ -6,6 +6,7 @@
 
 #include "runtime/cache/artifact_bytes.h"
 #include "runtime/cache/artifact_sections.h"
+#include "runtime/cache/targets.h"
 
 namespace {
 
@@ -38,6 +39,7 @@ void repair(Bytes &file) {
 
 void read(ByteSpan bytes) {
   (void)kiln::read_identity(bytes, bytes.size());
+  (void)kiln::read_targets(bytes);
   (void)kiln::read_kernel_images(bytes);
   const kiln::Result<kiln::Artifact> artifact = kiln::read_artifact(bytes);
   if (!artifact.ok()) return;
