@@ -109,6 +109,24 @@ inline kiln_event_sink warnings_into(std::vector<std::string> &texts) {
   return sink;
 }
 
+// What a sink was told; one of them it answers with another number than 0.
+struct Told {
+  std::vector<std::string> texts;
+  size_t ends_at = 0;  // which, counted from 1; 0: none
+};
+inline kiln_event_sink told_into(Told &told, uint32_t kind) {
+  kiln_event_sink sink{};
+  sink.struct_size = sizeof sink;
+  sink.kinds = 1u << kind;
+  sink.user = &told;
+  sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
+    Told &to = *static_cast<Told *>(user);
+    to.texts.emplace_back(text, size);
+    return to.texts.size() == to.ends_at;
+  };
+  return sink;
+}
+
 // A context with its own settings; the cache is off unless a folder is given.
 inline Context make_context(std::string_view cache = "off", const kiln_event_sink *sink = nullptr,
                             int64_t threads = 1) {

@@ -1,33 +1,15 @@
 // A run that sits in a loop: events tell of it, and end it.
-#include <algorithm>
-
 #include "host.h"
 
 namespace {
-
-struct Seen {
-  std::vector<std::string> loops;
-  size_t ends_at = 2;  // the event that is answered with another number than 0
-};
-
-int32_t answer(void *user, uint32_t kind, const char *text, uint64_t size) {
-  EXPECT_EQ(kind, KILN_EVENT_LOOP);
-  Seen &seen = *static_cast<Seen *>(user);
-  seen.loops.emplace_back(text, size);
-  return seen.loops.size() == seen.ends_at;
-}
 
 class LoopTest : public ::testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Backends, LoopTest, ::testing::Values("cpu", "reference"),
                          [](const auto &instance) { return std::string(instance.param); });
 
 TEST_P(LoopTest, EventsTellOfItAndEndIt) {
-  Seen seen;
-  kiln_event_sink sink{};
-  sink.struct_size = sizeof sink;
-  sink.kinds = 1u << KILN_EVENT_LOOP;
-  sink.user = &seen;
-  sink.event = answer;
+  host::Told seen{.texts = {}, .ends_at = 2};
+  const kiln_event_sink sink = host::told_into(seen, KILN_EVENT_LOOP);
   const host::Context context = host::make_context("off", &sink);
   const host::Graph graph = host::parse(context.get(), host::doubles);
   const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
@@ -42,13 +24,13 @@ TEST_P(LoopTest, EventsTellOfItAndEndIt) {
   host::Array x({}, {0}), y({}, {0});
   const DLTensor *args[] = {&x.tensor, &y.tensor};
   EXPECT_FAILS(kiln_call_run(call.get(), args, 2, nullptr), KILN_CANCELLED, "of loop 'w'");
-  ASSERT_EQ(seen.loops.size(), 2u);
-  for (const std::string &text : seen.loops) EXPECT_EQ(text.rfind("loop 'w', turn ", 0), 0u) << text;
+  ASSERT_EQ(seen.texts.size(), 2u);
+  for (const std::string &text : seen.texts) EXPECT_EQ(text.rfind("loop 'w', turn ", 0), 0u) << text;
 
   x.values[0] = 0.375f;
   ASSERT_OK(kiln_call_run(call.get(), args, 2, nullptr));
   EXPECT_EQ(y.values[0], 1.5f);
-  EXPECT_EQ(seen.loops.size(), 2u) << "a loop of two turns tells nobody";
+  EXPECT_EQ(seen.texts.size(), 2u) << "a loop of two turns tells nobody";
 
   // Clones and further runs ask likewise.
   ASSERT_OK(kiln_call_clone(call.get(), &made));

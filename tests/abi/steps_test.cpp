@@ -1,30 +1,12 @@
 // Runs whose steps are timed and told (KILN_RUN_STEPS), and ended between them.
-#include <algorithm>
-
 #include "host.h"
 
 namespace {
 
-struct Seen {
-  std::vector<std::string> steps;
-  size_t ends_at = 0;  // the event that is answered with another number than 0
-};
-
-int32_t answer(void *user, uint32_t kind, const char *text, uint64_t size) {
-  EXPECT_EQ(kind, KILN_EVENT_STEP);
-  Seen &seen = *static_cast<Seen *>(user);
-  seen.steps.emplace_back(text, size);
-  return seen.steps.size() == seen.ends_at;
-}
-
 class StepsTest : public testing::Test {
  protected:
   host::Call open(std::string_view json) {
-    kiln_event_sink sink{};
-    sink.struct_size = sizeof sink;
-    sink.kinds = 1u << KILN_EVENT_STEP;
-    sink.user = &seen;
-    sink.event = answer;
+    const kiln_event_sink sink = host::told_into(seen, KILN_EVENT_STEP);
     context = host::make_context("off", &sink);
     const host::Compiled compiled =
         host::compile(context.get(), host::parse(context.get(), json).get(),
@@ -44,7 +26,7 @@ class StepsTest : public testing::Test {
     return host::take(kiln_report_count(report.get(), "steps", 5, &count)).code == KILN_OK ? count : 0;
   }
 
-  Seen seen;
+  host::Told seen;
   host::Context context;
   const kiln_run_options timed{.struct_size = sizeof(kiln_run_options), .flags = KILN_RUN_STEPS, .stream = 0};
 };
@@ -70,7 +52,7 @@ class StepsOfThree : public StepsTest {
 TEST_F(StepsOfThree, AreToldAsTheyEndAndTimedInTheReport) {
   ASSERT_OK(run(&timed));
   EXPECT_EQ(y.values, sum);
-  ASSERT_EQ(seen.steps.size(), 3u);
+  ASSERT_EQ(seen.texts.size(), 3u);
   const host::Report report = report_of(call);
   ASSERT_EQ(count_of(report), 3u) << "a time for each";
   for (size_t i = 0; i < 3; ++i) {
@@ -78,7 +60,7 @@ TEST_F(StepsOfThree, AreToldAsTheyEndAndTimedInTheReport) {
     EXPECT_EQ(host::text(report, at + "plan"), "");
     EXPECT_EQ(host::i64(report, at + "step"), static_cast<int64_t>(i));
     EXPECT_EQ(host::i64(report, at + "runs"), 1);
-    EXPECT_EQ(seen.steps[i], "step " + number + ", " + std::to_string(host::i64(report, at + "ns")) +
+    EXPECT_EQ(seen.texts[i], "step " + number + ", " + std::to_string(host::i64(report, at + "ns")) +
                                  " ns: " + host::text(report, at + "what"));
     EXPECT_EQ(host::text(report, at + "what").rfind("kernel ", 0), 0u);
   }
@@ -88,14 +70,14 @@ TEST_F(StepsOfThree, AreNotToldWhereARunDoesNotAsk) {
   ASSERT_OK(run(&timed));
   ASSERT_OK(run(nullptr));
   EXPECT_EQ(y.values, sum);
-  EXPECT_EQ(seen.steps.size(), 3u) << "of the first run";
+  EXPECT_EQ(seen.texts.size(), 3u) << "of the first run";
   EXPECT_EQ(count_of(report_of(call)), 0u) << "the times are the last run's";
 }
 
 TEST_F(StepsOfThree, AreWhereTheHostEndsARun) {
   seen.ends_at = 2;
   EXPECT_FAILS(run(&timed), KILN_CANCELLED, "the host cancelled the run after step 1, ");
-  EXPECT_EQ(seen.steps.size(), 2u);
+  EXPECT_EQ(seen.texts.size(), 2u);
   EXPECT_EQ(y.values, std::vector<float>(2)) << "what comes after it is not run";
   const DLTensor *out = nullptr;
   EXPECT_FAILS(kiln_call_output(call.get(), 2, &out), KILN_INVALID_ARGUMENT, "not computed");
@@ -111,7 +93,7 @@ TEST_F(StepsOfThree, AreNotOfARunInFlight) {
   early.flags = KILN_RUN_STEPS;
   early.stream = 1;
   EXPECT_FAILS(run(&early), KILN_INVALID_ARGUMENT, "KILN_RUN_STEPS waits for each step");
-  EXPECT_EQ(seen.steps.size(), 0u);
+  EXPECT_EQ(seen.texts.size(), 0u);
 }
 
 TEST_F(StepsTest, OfNestedPlansAreCountedOverAllTurns) {
@@ -129,8 +111,8 @@ TEST_F(StepsTest, OfNestedPlansAreCountedOverAllTurns) {
   EXPECT_EQ(host::text(report, "steps.2.plan"), "");
   EXPECT_EQ(host::text(report, "steps.2.what").rfind("while plan 0: plan 1", 0), 0u);
   EXPECT_GE(host::i64(report, "steps.2.ns"), host::i64(report, "steps.0.ns")) << "it has what is in it";
-  ASSERT_EQ(seen.steps.size(), 8u);
-  EXPECT_EQ(seen.steps[0].rfind("plan 0 step 0, ", 0), 0u) << seen.steps[0];
+  ASSERT_EQ(seen.texts.size(), 8u);
+  EXPECT_EQ(seen.texts[0].rfind("plan 0 step 0, ", 0), 0u) << seen.texts[0];
 }
 
 }  // namespace
