@@ -234,7 +234,8 @@ void Context::add_end_failure(std::string text) {
 }
 
 TellHost Context::tell_of_runs() {
-  constexpr uint32_t of_runs = 1u << static_cast<uint32_t>(Event::loop) | 1u << static_cast<uint32_t>(Event::entry);
+  constexpr uint32_t of_runs = 1u << static_cast<uint32_t>(Event::loop) | 1u << static_cast<uint32_t>(Event::entry) |
+                               1u << static_cast<uint32_t>(Event::step);
   std::lock_guard lock(mutex_);
   if (!sink_ || !(sink_->kinds & of_runs)) return {};
   return [self = shared_from_this()](Event event, std::string_view text) {

@@ -231,14 +231,15 @@ class Run {
   }
 
   // What a graph of the node's came to: an error at one of its nodes tells which of the graphs it is in, unless that is
-  // the one which the node calls.
+  // the one which the node calls, or stands for several attributes.
   static Result<std::vector<RefTensor>> in_graph_of(const Node &node, const Graph &graph,
                                                     Result<std::vector<RefTensor>> made) {
     if (made.ok() || made.status().info()->node.empty()) return made;
+    std::vector<std::string_view> attrs;
     for (const auto &[attr, nested] : nested_graphs(node))
-      if (nested.get() == &graph && !(is_call(node) && attr == called_attr(node)))
-        return made.take_status().with_node(attr);
-    return made;
+      if (nested.get() == &graph) attrs.push_back(attr);
+    if (attrs.size() != 1 || (is_call(node) && attrs[0] == called_attr(node))) return made;
+    return made.take_status().with_node(attrs[0]);
   }
 
   // Of a graph that the node carries.

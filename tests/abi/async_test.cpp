@@ -351,7 +351,7 @@ struct Row : host::Row {
 };
 
 const kiln_run_options streams{.struct_size = sizeof streams, .flags = 0, .stream = 7},
-    unknown{.struct_size = sizeof unknown, .flags = 2, .stream = 0};
+    unknown{.struct_size = sizeof unknown, .flags = 4, .stream = 0};
 
 const std::vector<Row> &rows() {
   static const std::vector<Row> table = {
@@ -390,7 +390,7 @@ const std::vector<Row> &rows() {
        [](kiln_call *c) { return kiln_call_run(c, nullptr, 0, &streams); }},
       {"AnotherStreamByAddress", KILN_BUSY, "for stream 7",
        [](kiln_call *c) { return kiln_call_run_data(c, nullptr, 0, &streams); }},
-      {"UnknownFlag", KILN_INVALID_ARGUMENT, "options->flags has unknown bits: 2",
+      {"UnknownFlag", KILN_INVALID_ARGUMENT, "options->flags has unknown bits: 4",
        [](kiln_call *c) { return kiln_call_run(c, nullptr, 0, &unknown); }},
       {"PollWithoutPlace", KILN_INVALID_ARGUMENT, "out_done is NULL",
        [](kiln_call *c) { return kiln_call_poll(c, nullptr); }},

@@ -5,12 +5,12 @@ namespace {
 
 class StepsTest : public testing::Test {
  protected:
-  host::Call open(std::string_view json) {
+  host::Call open(std::string_view json, bool fuse) {
     const kiln_event_sink sink = host::told_into(seen, KILN_EVENT_STEP);
     context = host::make_context("off", &sink);
     const host::Compiled compiled =
         host::compile(context.get(), host::parse(context.get(), json).get(),
-                      [](kiln_options *options) { EXPECT_OK(kiln_options_set_bool(options, "fuse", 4, 0)); });
+                      [&](kiln_options *options) { EXPECT_OK(kiln_options_set_bool(options, "fuse", 4, fuse)); });
     EXPECT_EQ(compiled.error, host::Error());
     kiln_call *call = nullptr;
     EXPECT_OK(kiln_call_create(compiled.executable.get(), &call));
@@ -35,7 +35,7 @@ class StepsTest : public testing::Test {
 class StepsOfThree : public StepsTest {
  protected:
   void SetUp() override {
-    call = open(host::small_graph);
+    call = open(host::small_graph, false);
     ASSERT_OK(kiln_call_bind(call.get(), 1, &w.tensor));
   }
   kiln_error *run(const kiln_run_options *options) {
@@ -97,7 +97,7 @@ TEST_F(StepsOfThree, AreNotOfARunInFlight) {
 }
 
 TEST_F(StepsTest, OfNestedPlansAreCountedOverAllTurns) {
-  const host::Call call = open(host::doubles);
+  const host::Call call = open(host::doubles, true);
   host::Array x({}, {0.25f}), y({}, {0});
   const DLTensor *args[] = {&x.tensor, &y.tensor};
   ASSERT_OK(kiln_call_run(call.get(), args, 2, &timed));
