@@ -1,6 +1,6 @@
 """A host of Kiln in Python: what the ABI promises, seen from a language that only has a C interface to it.
 
-    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
+    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION OP
 """
 
 import ctypes
@@ -9,10 +9,10 @@ import pathlib
 import sys
 
 from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, Function, KilnError,
-                     Listener, Pass, held, lib)
+                     Listener, Op, Pass, held, lib)
 
 PLUGIN, GRAPH, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(), pathlib.Path(sys.argv[3])
-ELEMENT_TYPE, FUNCTION = pathlib.Path(sys.argv[4]).read_text(), pathlib.Path(sys.argv[5]).read_text()
+ELEMENT_TYPE, FUNCTION, OP = (pathlib.Path(name).read_text() for name in sys.argv[4:7])
 UUID = bytes.fromhex("7b1e0c6a52d94f0e8f3a64c1d2b7a905")
 WEIGHT = Array([4], [1.0, -2.0, 0.5, 3.0])
 
@@ -243,6 +243,40 @@ def calls_a_function():
     passed("runs a node by a function of its own: a miss, then a hit; what it raises ends that run alone")
 
 
+def brings_an_op():
+    def infer(call):
+        if len(call.dims(0)) != 1:
+            raise TypeError("x is no vector")
+        call.result(0, call.dtype(0), call.dims(0))
+
+    def triple(x, y):
+        if len(x) == 1:
+            raise ValueError("no such luck")
+        for i, value in enumerate(x):
+            y[i] = 3 * value
+
+    schema = '{"name": "host.triple", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"]}'
+    for lookup in ("MISS", "HIT"):
+        own = Op(schema, infer, triple, UUID)
+        context = Context(cache=FOLDER / "op")
+        context.register_op(own)
+        graph = context.parse(OP)
+        executable, report = context.compile(graph)
+        expect((report.text("lookup"), report.text("made.partition.fallbacks.0.by")), (lookup, "function"))
+        call = Call(executable)
+        for size in (2, 3):
+            x, y = Array([size], [0.5] * size), Array([size])
+            call.run(x, y)
+            expect(list(y.values), [1.5] * size)
+            error = fails(PLUGIN_FAILED, call.run, Array([1]), Array([1]))
+            expect(str(error), "node 'tripled': [host.triple] ValueError: no such luck")
+        expect(own.runs, 4)
+        refused = fails(PLUGIN_FAILED, context.parse, OP.replace('["n"]', '["n", 2]'))
+        expect_in("node 'tripled': [host.triple] TypeError: x is no vector", str(refused))
+        end(context, graph, executable, call, lent=[own])
+    passed("brings an op: a miss, then a hit; what it raises refuses the node, or ends that run alone")
+
+
 def cancels_from_an_event():
     phases = []
     listener = Listener(lambda text: phases.append(text) or len(phases) == 3)
@@ -273,5 +307,6 @@ def outlives_its_context():
 
 
 for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
-              bypasses_without_identity, survives_an_exception, calls_a_function, cancels_from_an_event, outlives_its_context):
+              bypasses_without_identity, survives_an_exception, calls_a_function, brings_an_op, cancels_from_an_event,
+              outlives_its_context):
     check()
