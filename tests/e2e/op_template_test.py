@@ -42,6 +42,17 @@ class OpTemplateTest(OpCase):
         self.kiln("run", *words, "--output", "y=" + self.file("y.npy"))
         self.assert_close(read_npy(self.file("y.npy"))[1], [-1.7080502, -0.0986123, 1.2513144])
 
+    def test_what_its_pass_leaves_decomposes_with_what_it_puts_there(self):
+        value = graph([f32("x", "n")],
+                      [node("p", "mul", ["x", "x"]), node("s", "silu", ["p"]), node("y", "mul", ["s", "x"])], ["y"])
+        write_npy(self.file("x.npy"), [3], [-1.0, 0.5, 2.0])
+        words = [self.write_graph(value), "--plugin", PLUGIN, "--input", "x=" + self.file("x.npy")]
+        stats = self.stats(*words)
+        self.assertEqual((stats["passes_run"]["use_square"], stats["kernels_compiled"]), (1, 1))
+        self.kiln("run", *words, "--output", "y=" + self.file("y.npy"))
+        self.assert_close(read_npy(self.file("y.npy"))[1],
+                          [x ** 3 / (1 + math.exp(-x * x)) for x in (-1.0, 0.5, 2.0)])
+
     def test_it_is_told_as_run_by_its_function(self):
         told = self.kiln("inspect", self.write_graph(SQUARE), "--plugin", PLUGIN, "--regions")
         self.assertIn("fallback 'l' [template.logit]: a function of its op\n", told)
