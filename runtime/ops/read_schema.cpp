@@ -67,7 +67,7 @@ class Reader {
 
   Status read_arg(const View &v) {
     KILN_TRY(v.allow_members({"name", "doc", "dtypes", "same_dtype", "arity"}));
-    ArgDef arg;
+    ArgDef arg{};
     KILN_ASSIGN(arg.name, name_in(v));
     KILN_ASSIGN(arg.doc, text_in(v, "doc"));
     KILN_ASSIGN(const View types, v.required("dtypes"));

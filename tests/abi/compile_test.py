@@ -11,6 +11,7 @@ import headers
 
 C = {"gcc": "gcc", "clang": "clang-19"}
 CXX = {"g++": "g++", "clang++": "clang++-19"}
+CXX_HEADERS = ("pass.hpp", "op.hpp")  # of C++17
 WARNINGS = ["-Wall", "-Wextra", "-Wpadded", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
 
@@ -39,15 +40,15 @@ def main(root):
             jobs += [(compiler, language, standard, header, text) for standard in standards for header in headers.HEADERS
                      for text in sources(header)]
             if language == "c++":  # templates and implicit types of the standard library are padded
-                jobs += [(compiler, language, standard, "pass.hpp", text) for standard in ("c++17", "c++20")
-                         for text in sources("pass.hpp")]
+                jobs += [(compiler, language, standard, header, text) for standard in ("c++17", "c++20")
+                         for header in CXX_HEADERS for text in sources(header)]
     for name in missing:
         print(f"SKIP {name}: not installed")
     if not jobs:
         return 77
     failures = 0
     for compiler, language, standard, header, text in jobs:
-        warnings = [flag for flag in WARNINGS if not (header == "pass.hpp" and flag == "-Wpadded")]
+        warnings = [flag for flag in WARNINGS if not (header in CXX_HEADERS and flag == "-Wpadded")]
         command = [compiler, f"-std={standard}", f"-I{root}/abi/include", *warnings, "-x", language, "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True)
         if done.returncode:

@@ -145,6 +145,25 @@ TEST(Op, ItsNumberComesBehindTheBuiltInOnesAndItIsDescribed) {
   EXPECT_EQ(kiln_op_count(host::make_context().get()), built_in) << "of another context";
 }
 
+TEST(Op, OperandsOfTypesThatItsSchemaDoesNotListAreRefused) {
+  TestOp scale(TestOp::runs);
+  const host::Context context = host::make_context();
+  const kiln_op op = scale.register_in(context.get());
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_op_describe(context.get(), op, &made));
+  const host::Report report(made);
+  uint64_t types = 0;
+  ASSERT_OK(kiln_report_count(report.get(), "args.0.dtypes", 13, &types));
+  EXPECT_EQ(types, 1u);
+  for (const char *dtype : {"f64", "f16", "i64", "i32", "i8", "u8", "u64", "bool", "f8_e4m3fn"}) {
+    const std::string json = std::string(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": ")") + dtype +
+                             R"(", "shape": [2]}}], "nodes": [{"name": "y", "op": "host.scale", "inputs": ["x"]}],
+        "outputs": [{"name": "y", "value": "y"}]})";
+    kiln_graph *graph = nullptr;
+    EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), KILN_TYPE_MISMATCH, "expected f32");
+  }
+}
+
 TEST(Op, WithAUuidWhatIsMadeIsCachedUnderItsIdentity) {
   const kiln::test::TemporaryFolder folder;
   const auto lookup = [&](uint32_t has, int version, std::string &reason) {
@@ -449,7 +468,7 @@ const Misuse misuses[] = {
      }},
     {"YieldsInsideInfer", KILN_INVALID_ARGUMENT, "results are yielded inside decompose",
      [](kiln_op_call *call) { return kiln_op_call_yield(call, 0, 1); }},
-    {"SizesThatDiffer", KILN_TYPE_MISMATCH, "[host.scale] ",
+    {"SizesThatDiffer", KILN_TYPE_MISMATCH, "node 'b': [host.scale] a and b must be equal; they are 2 and 3",
      [](kiln_op_call *call) { return kiln_op_call_require_equal(call, &two, &three, "a and b", 7); }},
     {"AsksOnAnotherThread", KILN_INVALID_ARGUMENT, "of a function that runs on another thread",
      [](kiln_op_call *call) {

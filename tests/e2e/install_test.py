@@ -50,15 +50,16 @@ class InstallTest(Case):
         self.call("cmake", "--build", project / "build")
         self.assertEqual(self.call(project / "build" / "example").stdout, EXPECTED)
 
-    def test_the_docs_are_installed_and_the_pass_in_them_builds_and_runs(self):
+    def test_the_docs_are_installed_and_the_pass_and_the_op_in_them_build_and_load(self):
         docs = self.prefix / "share" / "doc" / "kiln"
         self.assertIn('"kiln": 1', (docs / "graph-json.md").read_text())
-        code = re.search(r"```cpp\n(.*?)```", (docs / "write-a-pass.md").read_text(), re.DOTALL)[1]
-        (self.folder / "drop_neg.cpp").write_text(code)
-        plugin = self.folder / "drop_neg.so"
-        self.call("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
-                  *self.flags("--cflags"), self.folder / "drop_neg.cpp", "-o", plugin)
-        self.assertIn("pass drop_neg", self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
+        for page, name, brings in ("write-a-pass.md", "drop_neg", "pass drop_neg"), ("write-an-op.md", "mine", "op mine.cube"):
+            code = re.search(r"```cpp\n(.*?)```", (docs / page).read_text(), re.DOTALL)[1]
+            source, plugin = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
+            source.write_text(code)
+            self.call("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
+                      *self.flags("--cflags"), source, "-o", plugin)
+            self.assertIn(brings, self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
         for installed in self.libdir.rglob("plugins/*.so"):
             self.assertNotIn("RUNPATH", self.call("readelf", "-d", installed).stdout)
 

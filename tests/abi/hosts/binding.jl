@@ -2,16 +2,16 @@
 # is the path of libkiln.so. Arrays of Julia's are column-major: Kiln, which is row-major, sees their dimensions reversed.
 module Kiln
 
-export BFloat16, Call, Context, F8E4M3FN, F8E5M2, KilnError, Listener, Map, Pass, Rewriter
-export add, bind!, compile, constant, describe, destroy!, input, is_op, load, load_plugin, member_count, nodes,
-       parse_graph, integer, register, substitute!, report, run!, save, text, unregister
+export BFloat16, Call, Context, F8E4M3FN, F8E5M2, KilnError, Listener, Map, Op, OpCall, Pass, Rewriter
+export add, bind!, compile, constant, describe, destroy!, dims, dtype, input, is_op, load, load_plugin, member_count, nodes,
+       parse_graph, integer, register, substitute!, report, run!, save, text, tell_result, unregister
 
 const lib = ENV["KILN_LIBRARY"]
 
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
 const INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
-const STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES = 3, 1, 1
+const STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES, OP_UUID_SUFFICES = 3, 1, 1, 16
 
 const Raw = Ptr{Cvoid}     # any handle
 const Chars = Ptr{UInt8}   # a string is passed as this and its size
@@ -72,6 +72,35 @@ struct FunctionRequest
     symbol_size::UInt64
     user::Ptr{Cvoid}
     destroy::Ptr{Cvoid}
+end
+
+struct OpRequest
+    struct_size::UInt32
+    flags::UInt32
+    schema::Chars
+    schema_size::UInt64
+    uuid::Chars
+    user::Ptr{Cvoid}
+    infer::Ptr{Cvoid}
+    decompose::Ptr{Cvoid}
+    open::Ptr{Cvoid}
+    run::Ptr{Cvoid}
+    close::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+
+struct Dim
+    value::Int64
+    expr::UInt64   # 0: the dimension is `value`
+end
+
+struct ResultType
+    struct_size::UInt32
+    dtype::UInt32
+    rank::UInt32
+    layout::UInt32
+    dims::Ptr{Dim}
+    strides::Ptr{Dim}
 end
 
 struct EventSink
@@ -296,6 +325,17 @@ mutable struct Map <: Held
 end
 Map(name, arrays, map!, uuid = nothing) = Map(name, arrays, map!, uuid, 0, 0)
 
+# An op in Julia, of f32, with one operand and one result: `infer` takes an OpCall, `map!` is as a Map's.
+mutable struct Op <: Held
+    schema::String
+    infer::Function
+    map!::Function
+    uuid::Union{Vector{UInt8}, Nothing}
+    runs::Int
+    destroyed::Int
+end
+Op(schema, infer, map!, uuid = nothing) = Op(schema, infer, map!, uuid, 0, 0)
+
 # Receives a context's events: `event` takes the text and returns whether to cancel.
 mutable struct Listener <: Held
     event::Function
@@ -329,6 +369,31 @@ function run_map(from::Ptr{Float32}, to::Ptr{Float32}, count::Int64, user::Ptr{C
         return error_of(problem)
     end
 end
+
+function infer_op(user::Ptr{Cvoid}, call::Raw)::Raw
+    try
+        op = unsafe_pointer_to_objref(user)::Op
+        op.infer(OpCall(call))
+        return C_NULL
+    catch problem
+        return error_of(problem)
+    end
+end
+
+function run_op(user::Ptr{Cvoid}, state::Raw, arrays::Ptr{Ptr{DLTensor}}, count::UInt64, options::Raw)::Raw
+    try
+        op = unsafe_pointer_to_objref(user)::Op
+        op.runs += 1
+        op.map!([floats_of(unsafe_load(unsafe_load(arrays, i))) for i in 1:count]...)
+        return C_NULL
+    catch problem
+        return error_of(problem)
+    end
+end
+
+# An array in Kiln's memory: its dimensions in reverse.
+floats_of(tensor::DLTensor) =
+    unsafe_wrap(Array, Ptr{Float32}(tensor.data), Tuple(reverse(unsafe_wrap(Array, tensor.shape, tensor.ndim))))
 
 function send_event(user::Ptr{Cvoid}, kind::UInt32, words::Chars, size::UInt64)::Int32
     try
@@ -386,6 +451,21 @@ function register(context::Context, map::Map)
     end
 end
 
+# The op's number, which is the context's for good.
+function register(context::Context, op::Op)
+    schema, uuid = op.schema, op.uuid
+    infer = @cfunction(infer_op, Raw, (Ptr{Cvoid}, Raw))
+    run = @cfunction(run_op, Raw, (Ptr{Cvoid}, Raw, Ptr{Ptr{DLTensor}}, UInt64, Raw))
+    GC.@preserve schema uuid handing_over(op) do user, destroy
+        request = Ref(OpRequest(sizeof(OpRequest), uuid === nothing ? 0 : OP_UUID_SUFFICES, pointer(schema), sizeof(schema),
+                                uuid === nothing ? Chars(C_NULL) : pointer(uuid), user, infer, C_NULL, C_NULL, run, C_NULL,
+                                destroy))
+        out(UInt32) do number
+            @ccall lib.kiln_op_register(context::Raw, request::Ptr{OpRequest}, number::Ptr{UInt32})::Raw
+        end
+    end
+end
+
 function Context(listener::Union{Listener, Nothing} = nothing; values...)
     options = Options(; values...)
     create(sink) = Context(out(Raw) do result
@@ -396,6 +476,30 @@ function Context(listener::Union{Listener, Nothing} = nothing; values...)
     return handing_over(listener) do user, destroy
         create(Ref(EventSink(sizeof(EventSink), 0, user, event, destroy)))
     end
+end
+
+# What infer knows of a node: types of operands. It tells those of results.
+struct OpCall
+    raw::Raw
+end
+
+dtype(call::OpCall, operand) = out(UInt32) do result
+    @ccall lib.kiln_op_call_dtype(call.raw::Raw, operand::UInt32, result::Ptr{UInt32})::Raw
+end
+
+function dims(call::OpCall, operand)
+    read(found) = out(UInt64) do rank
+        @ccall lib.kiln_op_call_dims(call.raw::Raw, operand::UInt32, found::Ptr{Dim}, length(found)::UInt64,
+                                     rank::Ptr{UInt64})::Raw
+    end
+    found = Vector{Dim}(undef, read(Dim[]))
+    read(found)
+    return found
+end
+
+tell_result(call::OpCall, index, dtype, dims) = GC.@preserve dims begin
+    told = Ref(ResultType(sizeof(ResultType), dtype, length(dims), 0, pointer(dims), C_NULL))
+    check(@ccall lib.kiln_op_call_result(call.raw::Raw, index::UInt32, told::Ptr{ResultType})::Raw)
 end
 
 # The edit of a pass's graph. A node is a number, a value is node << 32 | output.

@@ -12,7 +12,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_int64, c_uint
 
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
-STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES = 3, 1, 1
+STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES, OP_UUID_SUFFICES = 3, 1, 1, 16
 INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
 
 
@@ -29,7 +29,17 @@ class DLTensor(Structure):
                 ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
 
 
+class Dim(Structure):
+    _fields_ = [("value", c_int64), ("expr", c_uint64)]
+
+
+class Type(Structure):
+    _fields_ = [("struct_size", c_uint32), ("dtype", c_uint32), ("rank", c_uint32), ("layout", c_uint32),
+                ("dims", POINTER(Dim)), ("strides", POINTER(Dim))]
+
+
 RUN = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p)
+RUN_OP = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, POINTER(POINTER(DLTensor)), c_uint64, c_void_p)
 DESTROY = ctypes.CFUNCTYPE(None, c_void_p)
 EVENT = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint32, c_void_p, c_uint64)
 
@@ -52,6 +62,12 @@ class FunctionStruct(Structure):
                 ("version", c_char_p), ("version_size", c_uint64), ("signature", c_char_p), ("signature_size", c_uint64),
                 ("uuid", c_char_p), ("pointer", c_void_p), ("library", c_char_p), ("library_size", c_uint64),
                 ("symbol", c_char_p), ("symbol_size", c_uint64), ("user", c_void_p), ("destroy", DESTROY)]
+
+
+class OpStruct(Structure):
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("schema", c_char_p), ("schema_size", c_uint64),
+                ("uuid", c_char_p), ("user", c_void_p), ("infer", RUN), ("decompose", c_void_p), ("open", c_void_p),
+                ("run", RUN_OP), ("close", c_void_p), ("destroy", DESTROY)]
 
 
 # ---- functions: kiln/kiln.h, kiln/graph.h, kiln/function.h
@@ -114,7 +130,10 @@ fallible("context_report graph_describe call_create", c_void_p, c_void_p)
 fallible("plugin_load", *PATH)
 fallible("pass_register", c_void_p, c_void_p, c_void_p, c_void_p)
 fallible("pass_unregister", c_void_p, c_uint64)
-fallible("function_register", c_void_p, c_void_p, c_void_p)
+fallible("function_register op_register", c_void_p, c_void_p, c_void_p)
+fallible("op_call_dtype", c_void_p, c_uint32, c_void_p)
+fallible("op_call_dims", c_void_p, c_uint32, c_void_p, c_uint64, c_void_p)
+fallible("op_call_result", c_void_p, c_uint32, c_void_p)
 fallible("graph_parse graph_write op_find executable_save executable_text call_slot "
          "report_get_i64 report_get_text report_count", *PATH)
 fallible("executable_open", *PATH, c_void_p)
@@ -231,6 +250,14 @@ class Context(Handle):
         with lent(each):
             return out(lib.kiln_function_register, self, byref(request), result=c_uint64)
 
+    def register_op(self, each):
+        """The op's number, which is the context's for good."""
+        schema, size = utf8(each.schema)
+        request = OpStruct(struct_size=ctypes.sizeof(OpStruct), flags=OP_UUID_SUFFICES if each.uuid else 0, schema=schema,
+                           schema_size=size, uuid=each.uuid, user=id(each), infer=infer_op, run=run_op, destroy=let_go)
+        with lent(each):
+            return out(lib.kiln_op_register, self, byref(request), result=c_uint32)
+
     def unregister(self, number):
         lib.kiln_pass_unregister(self, number)
 
@@ -298,13 +325,41 @@ def lent(owner):
         raise
 
 
+def error_of(error):
+    """What must not cross C: ctypes would print it, and Kiln take a wild pointer for an error."""
+    return lib.kiln_error_create(PLUGIN_FAILED, *utf8(f"{type(error).__name__}: {error}"), None)
+
+
 @RUN
 def run_pass(user, call):
     try:
         lib.kiln_pass_done(call, held[user].run(Rewriter(call)))
         return None
-    except BaseException as error:  # must not cross C: ctypes would print it, and Kiln take a wild pointer for an error
-        return lib.kiln_error_create(PLUGIN_FAILED, *utf8(f"{type(error).__name__}: {error}"), None)
+    except BaseException as error:
+        return error_of(error)
+
+
+@RUN
+def infer_op(user, call):
+    try:
+        held[user].infer(OpCall(call))
+        return None
+    except BaseException as error:
+        return error_of(error)
+
+
+@RUN_OP
+def run_op(user, _state, arrays, count, _options):
+    try:
+        held[user].run(*(floats_of(arrays[i].contents) for i in range(count)))
+        return None
+    except BaseException as error:
+        return error_of(error)
+
+
+def floats_of(tensor):
+    """An array of f32 in Kiln's memory, row-major."""
+    return (ctypes.c_float * math.prod(tensor.shape[:tensor.ndim])).from_address(tensor.data)
 
 
 @EVENT
@@ -350,8 +405,39 @@ class Function:
             self.runs += 1
             self.call(*arguments)
             return None
-        except BaseException as error:  # as in run_pass
-            return lib.kiln_error_create(PLUGIN_FAILED, *utf8(f"{type(error).__name__}: {error}"), None)
+        except BaseException as error:
+            return error_of(error)
+
+
+class Op:
+    """An op in Python, of f32: `infer` takes an OpCall, `map` the elements of each operand and of each result to fill."""
+
+    def __init__(self, schema, infer, map, uuid=None):
+        self.schema, self.infer, self.map, self.uuid, self.runs, self.destroyed = schema, infer, map, uuid, 0, 0
+
+    def run(self, *arrays):
+        self.runs += 1
+        self.map(*arrays)
+
+
+class OpCall:
+    """What infer knows of a node: types of operands. It tells those of results."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def dtype(self, operand):
+        return out(lib.kiln_op_call_dtype, self.call, operand, result=c_uint32)
+
+    def dims(self, operand):
+        rank = out(lib.kiln_op_call_dims, self.call, operand, None, 0, result=c_uint64)
+        dims = (Dim * rank)()
+        out(lib.kiln_op_call_dims, self.call, operand, dims, rank, result=c_uint64)
+        return dims
+
+    def result(self, index, dtype, dims):
+        told = Type(ctypes.sizeof(Type), dtype, len(dims), 0, dims, None)
+        lib.kiln_op_call_result(self.call, index, byref(told))
 
 
 class Rewriter:

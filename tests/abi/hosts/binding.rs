@@ -2,6 +2,7 @@
 
 use crate::ffi::*;
 use std::any::Any;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{fmt, mem, ptr, slice, str};
@@ -233,6 +234,26 @@ impl Context {
             out(0, |out| unsafe { kiln_function_register(self.0, &request, out) })
         })
     }
+    /// Registers an op; the result is its number, which is the context's for good.
+    pub fn register_op(&self, schema: &str, uuid: Option<&[u8; 16]>, op: Op) -> Result<u32> {
+        lend(op, |user| {
+            let request = OpRequest {
+                struct_size: mem::size_of::<OpRequest>() as u32,
+                flags: if uuid.is_some() { OP_UUID_SUFFICES } else { 0 },
+                schema: schema.as_ptr(),
+                schema_size: schema.len() as u64,
+                uuid: uuid.map_or(ptr::null(), |bytes| bytes.as_ptr()),
+                user,
+                infer: infer_op,
+                decompose: None,
+                open: None,
+                run: run_op,
+                close: None,
+                destroy: let_go::<Op>,
+            };
+            out(0, |out| unsafe { kiln_op_register(self.0, &request, out) })
+        })
+    }
     pub fn unregister(&self, id: u64) -> Result<()> {
         check(unsafe { kiln_pass_unregister(self.0, id) })
     }
@@ -342,6 +363,12 @@ impl<'bound> Call<'bound> {
 
 pub type Rewrite = Box<dyn Fn(&Rewriter) -> Result<u64> + Send + Sync>;
 pub type Map = Box<dyn Fn(&[f32], &mut [f32]) + Send + Sync>;
+pub type Infer = Box<dyn Fn(&OpCall) -> Result<()> + Send + Sync>;
+/// An op of f32 with one operand and one result.
+pub struct Op {
+    pub infer: Infer,
+    pub map: Map,
+}
 pub type Listener = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Boxes `owner` for `take`; when Kiln refuses it, it is ours still.
@@ -382,10 +409,48 @@ extern "C" fn run_map(from: *const f32, to: *mut f32, count: i64, user: Raw) -> 
     catch_unwind(AssertUnwindSafe(|| map(from, to))).map_or_else(panicked, |_| ptr::null_mut())
 }
 
+extern "C" fn infer_op(user: Raw, call: Raw) -> Raw {
+    let op = unsafe { &*user.cast::<Op>() };
+    match catch_unwind(AssertUnwindSafe(|| (op.infer)(&OpCall(call)))) {
+        Ok(Ok(())) => ptr::null_mut(),
+        Ok(Err(error)) => failed(error.code, &error.message),
+        Err(panic) => panicked(panic),
+    }
+}
+
+extern "C" fn run_op(user: Raw, _state: Raw, arrays: *const *const DLTensor, _count: u64, _options: *const c_void) -> Raw {
+    let (op, x, y) = unsafe { (&*user.cast::<Op>(), &**arrays, &**arrays.add(1)) };
+    let shape = unsafe { slice::from_raw_parts(x.shape, x.ndim as usize) };
+    let count = shape.iter().product::<i64>() as usize;
+    let from = unsafe { slice::from_raw_parts(x.data.cast::<f32>(), count) };
+    let to = unsafe { slice::from_raw_parts_mut(y.data.cast::<f32>(), count) };
+    catch_unwind(AssertUnwindSafe(|| (op.map)(from, to))).map_or_else(panicked, |_| ptr::null_mut())
+}
+
 extern "C" fn send_event(user: Raw, _kind: u32, text: *const u8, size: u64) -> i32 {
     let listener = unsafe { &*user.cast::<Listener>() };
     let words = unsafe { str::from_utf8_unchecked(slice::from_raw_parts(text, size as usize)) };
     catch_unwind(AssertUnwindSafe(|| listener(words))).unwrap_or(true) as i32 // a panic cancels
+}
+
+/// What infer knows of a node: types of operands. It tells those of results.
+pub struct OpCall(Raw);
+
+impl OpCall {
+    pub fn dtype(&self, operand: u32) -> Result<u32> {
+        out(0, |out| unsafe { kiln_op_call_dtype(self.0, operand, out) })
+    }
+    pub fn dims(&self, operand: u32) -> Result<Vec<Dim>> {
+        let rank = out(0, |out| unsafe { kiln_op_call_dims(self.0, operand, ptr::null_mut(), 0, out) })?;
+        let mut dims = vec![Dim { value: 0, expr: 0 }; rank as usize];
+        out(0, |out| unsafe { kiln_op_call_dims(self.0, operand, dims.as_mut_ptr(), rank, out) })?;
+        Ok(dims)
+    }
+    pub fn result(&self, index: u32, dtype: u32, dims: &[Dim]) -> Result<()> {
+        let struct_size = mem::size_of::<Type>() as u32;
+        let (rank, dims) = (dims.len() as u32, dims.as_ptr());
+        check(unsafe { kiln_op_call_result(self.0, index, &Type { struct_size, dtype, rank, layout: 0, dims, strides: ptr::null() }) })
+    }
 }
 
 /// The edit of a pass's graph. A node is a number, a value is node << 32 | output.

@@ -11,6 +11,7 @@ pub const PLUGIN_FAILED: u32 = 10;
 pub const STAGE_POST_GRAD: u32 = 3;
 pub const PASS_UUID_SUFFICES: u32 = 1;
 pub const FUNCTION_UUID_SUFFICES: u32 = 1;
+pub const OP_UUID_SUFFICES: u32 = 16;
 
 pub type Raw = *mut c_void; // any handle
 pub type Destroy = extern "C" fn(Raw);
@@ -84,6 +85,39 @@ pub struct FunctionRequest {
     pub destroy: Destroy,
 }
 
+#[repr(C)]
+pub struct OpRequest {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub schema: *const u8,
+    pub schema_size: u64,
+    pub uuid: *const u8,
+    pub user: Raw,
+    pub infer: extern "C" fn(Raw, Raw) -> Raw,
+    pub decompose: Option<extern "C" fn(Raw, Raw) -> Raw>,
+    pub open: Option<extern "C" fn(Raw, Raw, *mut Raw) -> Raw>,
+    pub run: extern "C" fn(Raw, Raw, *const *const DLTensor, u64, *const c_void) -> Raw,
+    pub close: Option<extern "C" fn(Raw, Raw)>,
+    pub destroy: Destroy,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Dim {
+    pub value: i64,
+    pub expr: u64, // 0: the dimension is `value`
+}
+
+#[repr(C)]
+pub struct Type {
+    pub struct_size: u32,
+    pub dtype: u32,
+    pub rank: u32,
+    pub layout: u32,
+    pub dims: *const Dim,
+    pub strides: *const Dim,
+}
+
 // ---- functions: kiln/kiln.h, kiln/graph.h, kiln/function.h. A string is passed as a pointer and its size.
 
 #[link(name = "kiln")]
@@ -107,6 +141,10 @@ extern "C" {
     pub fn kiln_pass_register(context: Raw, pass: *const PassRequest, options: Raw, out: *mut u64) -> Raw;
     pub fn kiln_pass_unregister(context: Raw, id: u64) -> Raw;
     pub fn kiln_function_register(context: Raw, function: *const FunctionRequest, out: *mut u64) -> Raw;
+    pub fn kiln_op_register(context: Raw, op: *const OpRequest, out: *mut u32) -> Raw;
+    pub fn kiln_op_call_dtype(call: Raw, operand: u32, out: *mut u32) -> Raw;
+    pub fn kiln_op_call_dims(call: Raw, operand: u32, buffer: *mut Dim, capacity: u64, out: *mut u64) -> Raw;
+    pub fn kiln_op_call_result(call: Raw, index: u32, told: *const Type) -> Raw;
     pub fn kiln_pass_edit(call: Raw) -> Raw;
     pub fn kiln_pass_context(call: Raw) -> Raw;
     pub fn kiln_pass_done(call: Raw, rewrites: u64) -> Raw;

@@ -1,13 +1,13 @@
 # A host of Kiln in Julia: what the ABI promises, seen from a language that only has a C interface to it.
 #
-#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
+#     KILN_LIBRARY=…/libkiln.so julia host.jl PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION OP
 
 include("binding.jl")
 using .Kiln
 using .Kiln: INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED
 
 const PLUGIN, FOLDER = ARGS[1], ARGS[3]
-const GRAPH, ELEMENT_TYPE, FUNCTION = [read(ARGS[i], String) for i in (2, 4, 5)]
+const GRAPH, ELEMENT_TYPE, FUNCTION, OP = [read(ARGS[i], String) for i in (2, 4, 5, 6)]
 const UUID = Vector{UInt8}("kiln.hosts.julia")
 const WEIGHT = Float32[1, -2, 0.5, 3]
 
@@ -208,30 +208,54 @@ function survives_an_exception()
     finish(context, graph, call, executable; lent = [own])
 end
 
-function calls_a_function()
+# What `make` gives of a function runs a node of the graph: a miss, then a hit; what it throws ends the run with `message`.
+function triples(make, cache, json, by, message)
     function triple!(x, y)
         length(x) == 1 && throw(ArgumentError("no such luck"))
         y .= 3 .* x
     end
     for lookup in ("MISS", "HIT")
-        own = Map("triple", ("0[n]", "2[n]"), triple!, UUID)
-        context = Context(; cache = joinpath(FOLDER, "function"))
+        own = make(triple!)
+        context = Context(; cache = joinpath(FOLDER, cache))
         register(context, own)
-        graph = parse_graph(context, FUNCTION)
+        graph = parse_graph(context, json)
         executable, made = compile(context, graph)
-        expect((text(made, "lookup"), text(made, "made.partition.fallbacks.0.by")), (lookup, "triple"))
+        expect((text(made, "lookup"), text(made, "made.partition.fallbacks.0.by")), (lookup, by))
         call = Call(executable)
         for size in (2, 3)
             y = fill(NaN32, size)
             run!(call, fill(0.5f0, size), y)
             expect(y, fill(1.5f0, size))
-            problem = fails(() -> run!(call, Float32[1], Float32[0]), PLUGIN_FAILED)
-            expect(problem.message, "node 'tripled': [mul] function 'triple': ArgumentError: no such luck")
+            expect(fails(() -> run!(call, Float32[1], Float32[0]), PLUGIN_FAILED).message, message)
         end
         expect(own.runs, 4)
         finish(context, graph, executable, call; lent = [own])
     end
+end
+
+function calls_a_function()
+    triples("function", FUNCTION, "triple", "node 'tripled': [mul] function 'triple': ArgumentError: no such luck") do triple!
+        Map("triple", ("0[n]", "2[n]"), triple!, UUID)
+    end
     passed("runs a node by a function of its own: a miss, then a hit; what it throws ends that run alone")
+end
+
+function brings_an_op()
+    schema = """{"name": "host.triple", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"]}"""
+    function infer(call)
+        length(dims(call, 0)) == 1 || throw(ArgumentError("x is no vector"))
+        tell_result(call, 0, dtype(call, 0), dims(call, 0))
+    end
+    triples("op", OP, "function", "node 'tripled': [host.triple] ArgumentError: no such luck") do triple!
+        Op(schema, infer, triple!, UUID)
+    end
+    own = Op(schema, infer, identity)
+    context = Context(; cache = "off")
+    register(context, own)
+    refused = fails(() -> parse_graph(context, replace(OP, "[\"n\"]" => "[\"n\", 2]")), PLUGIN_FAILED)
+    expect_in("node 'tripled': [host.triple] ArgumentError: x is no vector", refused.message)
+    finish(context; lent = [own])
+    passed("brings an op: a miss, then a hit; what it throws refuses the node, or ends that run alone")
 end
 
 function cancels_from_an_event()
@@ -267,6 +291,7 @@ function outlives_its_context()
 end
 
 for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
-              bypasses_without_identity, survives_an_exception, calls_a_function, cancels_from_an_event, outlives_its_context)
+              bypasses_without_identity, survives_an_exception, calls_a_function, brings_an_op, cancels_from_an_event,
+              outlives_its_context)
     check()
 end

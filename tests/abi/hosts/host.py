@@ -1,6 +1,6 @@
 """A host of Kiln in Python: what the ABI promises, seen from a language that only has a C interface to it.
 
-    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
+    KILN_LIBRARY=…/libkiln.so python3 host.py PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION OP
 """
 
 import ctypes
@@ -9,10 +9,10 @@ import pathlib
 import sys
 
 from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, Function, KilnError,
-                     Listener, Pass, held, lib)
+                     Listener, Op, Pass, held, lib)
 
 PLUGIN, GRAPH, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(), pathlib.Path(sys.argv[3])
-ELEMENT_TYPE, FUNCTION = pathlib.Path(sys.argv[4]).read_text(), pathlib.Path(sys.argv[5]).read_text()
+ELEMENT_TYPE, FUNCTION, OP = (pathlib.Path(name).read_text() for name in sys.argv[4:7])
 UUID = bytes.fromhex("7b1e0c6a52d94f0e8f3a64c1d2b7a905")
 WEIGHT = Array([4], [1.0, -2.0, 0.5, 3.0])
 
@@ -215,32 +215,61 @@ def survives_an_exception():
     end(context, graph, call, executable, lent=[own])
 
 
-def calls_a_function():
-    def triple(x, y, size):
-        if size == 1:
-            raise ValueError("no such luck")
-        for i in range(size):
-            y[i] = 3 * x[i]
+def triple(x, y, size):
+    if size == 1:
+        raise ValueError("no such luck")
+    for i in range(size):
+        y[i] = 3 * x[i]
 
-    floats = ctypes.POINTER(ctypes.c_float)
+
+def triples(cache, json, own, register, by, message):
+    """What `own` makes runs a node of the graph: a miss, then a hit; what it raises ends the run with the message."""
     for lookup in ("MISS", "HIT"):
-        own = Function("triple", "error (f32 data 0[n], f32 data 2[n], i64 n)", [floats, floats, ctypes.c_int64], triple,
-                       UUID)
-        context = Context(cache=FOLDER / "function")
-        context.register_function(own)
-        graph = context.parse(FUNCTION)
+        owner = own()
+        context = Context(cache=FOLDER / cache)
+        register(context, owner)
+        graph = context.parse(json)
         executable, report = context.compile(graph)
-        expect((report.text("lookup"), report.text("made.partition.fallbacks.0.by")), (lookup, "triple"))
+        expect((report.text("lookup"), report.text("made.partition.fallbacks.0.by")), (lookup, by))
         call = Call(executable)
         for size in (2, 3):
             x, y = Array([size], [0.5] * size), Array([size])
             call.run(x, y)
             expect(list(y.values), [1.5] * size)
-            error = fails(PLUGIN_FAILED, call.run, Array([1]), Array([1]))
-            expect(str(error), "node 'tripled': [mul] function 'triple': ValueError: no such luck")
-        expect(own.runs, 4)
-        end(context, graph, executable, call, lent=[own])
+            expect(str(fails(PLUGIN_FAILED, call.run, Array([1]), Array([1]))), message)
+        expect(owner.runs, 4)
+        end(context, graph, executable, call, lent=[owner])
+
+
+def calls_a_function():
+    floats = ctypes.POINTER(ctypes.c_float)
+
+    def own():
+        return Function("triple", "error (f32 data 0[n], f32 data 2[n], i64 n)", [floats, floats, ctypes.c_int64], triple,
+                        UUID)
+
+    triples("function", FUNCTION, own, Context.register_function, "triple",
+            "node 'tripled': [mul] function 'triple': ValueError: no such luck")
     passed("runs a node by a function of its own: a miss, then a hit; what it raises ends that run alone")
+
+
+def brings_an_op():
+    def infer(call):
+        if len(call.dims(0)) != 1:
+            raise TypeError("x is no vector")
+        call.result(0, call.dtype(0), call.dims(0))
+
+    def own():
+        schema = '{"name": "host.triple", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"]}'
+        return Op(schema, infer, lambda x, y: triple(x, y, len(x)), UUID)
+
+    triples("op", OP, own, Context.register_op, "function", "node 'tripled': [host.triple] ValueError: no such luck")
+    context, op = Context(cache="off"), own()
+    context.register_op(op)
+    refused = fails(PLUGIN_FAILED, context.parse, OP.replace('["n"]', '["n", 2]'))
+    expect_in("node 'tripled': [host.triple] TypeError: x is no vector", str(refused))
+    end(context, lent=[op])
+    passed("brings an op: a miss, then a hit; what it raises refuses the node, or ends that run alone")
 
 
 def cancels_from_an_event():
@@ -273,5 +302,6 @@ def outlives_its_context():
 
 
 for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
-              bypasses_without_identity, survives_an_exception, calls_a_function, cancels_from_an_event, outlives_its_context):
+              bypasses_without_identity, survives_an_exception, calls_a_function, brings_an_op, cancels_from_an_event,
+              outlives_its_context):
     check()

@@ -1,6 +1,6 @@
 //! A host of Kiln in Rust: what the ABI promises, seen from a language that only has a C interface to it.
 //!
-//!     host PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION
+//!     host PLUGIN GRAPH FOLDER ELEMENT_TYPE FUNCTION OP
 
 mod binding;
 mod ffi;
@@ -69,6 +69,7 @@ struct Session {
     graph: String,
     element_type: String,
     function: String,
+    op: String,
     folder: String,
 }
 
@@ -276,7 +277,15 @@ fn survives_a_panic(session: &Session) -> Result<()> {
     end(context, &[&counts])
 }
 
-fn calls_a_function(session: &Session) -> Result<()> {
+/// What triples runs a node of the graph: a miss, then a hit; its panic ends the run with `message`.
+fn triples(
+    session: &Session,
+    cache: &str,
+    json: &str,
+    register: impl Fn(&Context, Map) -> Result<()>,
+    by: &str,
+    message: &str,
+) -> Result<()> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ())); // those that come are meant
     for lookup in ["MISS", "HIT"] {
@@ -287,26 +296,51 @@ fn calls_a_function(session: &Session) -> Result<()> {
             assert!(x.len() != 1, "no such luck");
             y.iter_mut().zip(x).for_each(|(to, from)| *to = 3.0 * from);
         });
-        let context = Context::new(&session.options("function")?)?;
-        context.register_function("triple", ["0[n]", "2[n]"], Some(&UUID), triple)?;
-        let graph = context.parse(&session.function)?;
+        let context = Context::new(&session.options(cache)?)?;
+        register(&context, triple)?;
+        let graph = context.parse(json)?;
         let (executable, report) = context.compile(&graph, &Options::new()?)?;
-        assert_eq!((report.text("lookup")?.as_str(), report.text("made.partition.fallbacks.0.by")?.as_str()), (lookup, "triple"));
+        assert_eq!((report.text("lookup")?.as_str(), report.text("made.partition.fallbacks.0.by")?.as_str()), (lookup, by));
         let mut call = Call::new(&executable)?;
         for size in [2, 3] {
             let mut y = Array::new(&[size], vec![f32::NAN; size as usize]);
             call.run(&[&Array::new(&[size], vec![0.5f32; size as usize])], &mut [&mut y])?;
             assert_eq!(y.values, vec![1.5; size as usize]);
             let (one, mut to) = (Array::new(&[1], vec![1.0f32]), Array::new(&[1], vec![0.0f32]));
-            let error = fails(call.run(&[&one], &mut [&mut to]), PLUGIN_FAILED);
-            assert_eq!(error.message, "node 'tripled': [mul] function 'triple': panicked: no such luck");
+            assert_eq!(fails(call.run(&[&one], &mut [&mut to]), PLUGIN_FAILED).message, message);
         }
         assert_eq!(counts.runs.load(SeqCst), 4);
         drop((call, graph, executable));
         end(context, &[&counts])?;
     }
     panic::set_hook(hook);
+    Ok(())
+}
+
+fn calls_a_function(session: &Session) -> Result<()> {
+    let register = |context: &Context, triple| context.register_function("triple", ["0[n]", "2[n]"], Some(&UUID), triple).map(|_| ());
+    let message = "node 'tripled': [mul] function 'triple': panicked: no such luck";
+    triples(session, "function", &session.function, register, "triple", message)?;
     passed("runs a node by a function of its own: a miss, then a hit; a panic ends that run alone");
+    Ok(())
+}
+
+fn brings_an_op(session: &Session) -> Result<()> {
+    let schema = r#"{"name": "host.triple", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"]}"#;
+    let register = |context: &Context, map| {
+        let infer: Infer = Box::new(|call| {
+            let dims = call.dims(0)?;
+            assert!(dims.len() == 1, "x is no vector");
+            call.result(0, call.dtype(0)?, &dims)
+        });
+        context.register_op(schema, Some(&UUID), Op { infer, map })?;
+        let refused = fails(context.parse(&session.op.replace(r#"["n"]"#, r#"["n", 2]"#)), PLUGIN_FAILED);
+        contains(&refused.message, "node 'tripled': [host.triple] panicked: x is no vector");
+        Ok(())
+    };
+    let message = "node 'tripled': [host.triple] panicked: no such luck";
+    triples(session, "op", &session.op, register, "function", message)?;
+    passed("brings an op: a miss, then a hit; a panic refuses the node, or ends that run alone");
     Ok(())
 }
 
@@ -348,7 +382,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = env::args().collect();
     let (graph, element_type) = (fs::read_to_string(&args[2])?, fs::read_to_string(&args[4])?);
     let function = fs::read_to_string(&args[5])?;
-    let session = Session { plugin: args[1].clone(), graph, element_type, function, folder: args[3].clone() };
+    let op = fs::read_to_string(&args[6])?;
+    let session = Session { plugin: args[1].clone(), graph, element_type, function, op, folder: args[3].clone() };
     parses_and_loads(&session)?;
     compiles_and_runs(&session)?;
     reads_and_writes_every_type(&session)?;
@@ -356,6 +391,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     bypasses_without_identity(&session)?;
     survives_a_panic(&session)?;
     calls_a_function(&session)?;
+    brings_an_op(&session)?;
     cancels_from_an_event(&session)?;
     outlives_its_context(&session)?;
     Ok(())

@@ -64,7 +64,7 @@ def main():
         folder = pathlib.Path(folder)
         command = {"python": python, "rust": rust, "julia": julia}[language](folder)
         done = subprocess.run([*command, PLUGIN, HOSTS / "graph.json", folder, HOSTS / "element_type.json",
-                               HOSTS / "function.json"],
+                               HOSTS / "function.json", HOSTS / "op.json"],
                               env={**os.environ, **environment(language)}, check=False)
     sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 

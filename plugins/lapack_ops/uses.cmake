@@ -1,0 +1,6 @@
+pkg_check_modules(LAPACKE QUIET IMPORTED_TARGET lapacke)
+if(LAPACKE_FOUND)
+  set(uses PkgConfig::LAPACKE)
+else()
+  set(missing liblapacke-dev)
+endif()
