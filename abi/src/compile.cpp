@@ -58,7 +58,7 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
               Executable::load(
                   artifact, context->ops(), context->pool(), build_id(),
                   [modules = context->modules(), backend](uint32_t index) { return modules->device(*backend, index); },
-                  *context->functions()));
+                  *context->functions(), *context->backends()));
   return make_executable(context, std::move(loaded));
 }
 

@@ -31,6 +31,7 @@
  * - Unloading: dlclose leaves the library in memory. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
+#include "kiln/backend.h"
 #include "kiln/function.h"
 #include "kiln/graph.h"
 #include "kiln/types.h"
