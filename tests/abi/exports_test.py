@@ -33,12 +33,14 @@ def main(root, library):
             problems.append(f"exports: {name} has no version KILN_1.0")
 
     shared = headers.exports(root, "graph.h")
+    shared.update((name, signature) for name, signature in headers.exports(root, "backend.h").items()
+                  if not name.endswith("register"))
     slots = {}
     for group, table in headers.host_tables(root).items():
         for slot, signature in table.items():
             if slot not in PLUGIN_ONLY.get(group, ()):
                 slots[f"kiln_{group}_{slot}"] = signature
-    same("tables", set(shared), set(slots), "graph.h", "the tables of plugin.h")
+    same("tables", set(shared), set(slots), "graph.h and backend.h", "the tables of plugin.h")
     for name in sorted(set(shared) & set(slots)):
         if shared[name] != slots[name]:
             problems.append(f"tables: {name} is {shared[name]} in graph.h, its slot is {slots[name]}")
