@@ -9,37 +9,33 @@
 #define NAME "backend_template"
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_BACKENDS, NAME);
 
-/* 2. Its identity: 16 random bytes of your own (uuidgen). Raise the version when the bytes that compile makes change.
- */
+/* 2. Its identity: 16 random bytes of your own (uuidgen). Raise the version when what compile makes changes. */
 static const uint8_t uuid[16] = {0x4e, 0x90, 0x17, 0xcb, 0x62, 0xa8, 0x4d, 0x35,
                                  0x8f, 0x0b, 0xd1, 0x7c, 0x29, 0xe6, 0x53, 0xba};
 
 /* 3. What a region becomes: steps over slots, which are the arrays of run, then what steps leave to others. */
 enum { ADD, MUL, RELU, OPS, MOST = 256 };
 typedef struct {
-  uint32_t op, a, b, out;
-  int64_t elements;
-} step;
-typedef struct {
   uint64_t arrays, count;
-  step steps[MOST];
+  int64_t most; /* elements of a step */
+  struct step {
+    uint32_t op, a, b, out;
+    int64_t elements;
+  } steps[MOST];
 } program;
-
-typedef struct { /* the backend's user */
+typedef struct {
   const kiln_host *host;
   kiln_op ops[OPS];
-} backend;
+} backend; /* its user */
 
 static kiln_error *fail(const backend *b, uint32_t code, const char *text) {
   return b->host->error->create(code, text, strlen(text), NULL);
 }
-
 static uint32_t number_of(const backend *b, kiln_op op) {
   uint32_t number = 0;
   while (number < OPS && b->ops[number] != op) number++;
   return number;
 }
-
 /* How many elements a value has, if it is f32; else 0. Its sizes are known: no flag KILN_BACKEND_SYMBOLIC. */
 static kiln_error *measure(const backend *b, const kiln_graph *graph, kiln_value value, int64_t *elements) {
   kiln_dim dims[8];
@@ -56,6 +52,7 @@ static kiln_error *measure(const backend *b, const kiln_graph *graph, kiln_value
 static kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
   const backend *const b = user;
   int64_t elements = 0, operands = 0;
+  (void)call; /* by it, what options the compile gives: host->backend->option */
   kiln_error *error = measure(b, graph, node << 32, &elements);
   *out = number_of(b, b->host->node->op(graph, node)) < OPS && elements > 0;
   for (uint32_t i = 0; !error && *out && i < b->host->node->input_count(graph, node); i++) {
@@ -72,7 +69,6 @@ static uint32_t slot_of(kiln_value *slots, uint64_t *count, kiln_value value) {
   slots[*count] = value;
   return (uint32_t)(*count)++;
 }
-
 /* 5. What it makes of a region. The arrays of run are its inputs, parameters and outputs. */
 static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph *region) {
   const backend *const b = user;
@@ -87,13 +83,14 @@ static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph
   slot_count = made.arrays;
   for (uint64_t n = 0; !error && n < count; n++) {
     if (b->host->node->kind(region, nodes[n]) != KILN_NODE_OP) continue;
-    step *const to = &made.steps[made.count++];
+    struct step *const to = &made.steps[made.count++];
     const uint32_t last = b->host->node->input_count(region, nodes[n]) - 1; /* of relu its only one */
     to->op = number_of(b, b->host->node->op(region, nodes[n]));
     to->a = slot_of(slots, &slot_count, b->host->node->input(region, nodes[n], 0));
     to->b = slot_of(slots, &slot_count, b->host->node->input(region, nodes[n], last));
     to->out = slot_of(slots, &slot_count, nodes[n] << 32);
     error = measure(b, region, nodes[n] << 32, &to->elements);
+    if (to->elements > made.most) made.most = to->elements;
   }
   return error ? error : b->host->backend->blob(call, &made, sizeof made);
 }
@@ -114,17 +111,14 @@ static kiln_error *run(void *user, void *of, void *prepared, void *state, const 
   float left[2 * MOST];
   (void)prepared, (void)state, (void)options;
   if (count != p->arrays) return fail(user, KILN_CORRUPT, "the program is of another region");
-  for (int64_t i = 0, more = 1; more; i++) {
-    more = 0;
-    for (const step *s = p->steps; s < p->steps + p->count; s++) {
+  for (int64_t i = 0; i < p->most; i++)
+    for (const struct step *s = p->steps; s < p->steps + p->count; s++) {
       if (i >= s->elements) continue;
       const float a = s->a < count ? ((float *)args[s->a]->data)[i] : left[s->a];
       const float b = s->b < count ? ((float *)args[s->b]->data)[i] : left[s->b];
       float *const out = s->out < count ? (float *)args[s->out]->data + i : &left[s->out];
       *out = s->op == ADD ? a + b : s->op == MUL ? a * b : a < 0 ? 0 : a;
-      more = 1;
     }
-  }
   return NULL;
 }
 
@@ -133,24 +127,23 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   backend *const b = calloc(1, sizeof *b);
   if (!b) return host->error->create(KILN_OUT_OF_MEMORY, NULL, 0, NULL);
   kiln_error *error = NULL;
-  kiln_backend made = {
-      .struct_size = sizeof made, .name = "template", .name_size = 8, .version = "1", .version_size = 1};
-  made.uuid = uuid, made.device_type = kDLCPU, made.user = b, made.destroy = free;
+  kiln_backend made = {.struct_size = sizeof made, .name = "template", .name_size = 8, .uuid = uuid, .user = b};
+  made.version = "1", made.version_size = 1, made.device_type = kDLCPU, made.destroy = free;
   made.takes = takes, made.compile = compile, made.load = load, made.run = run;
   b->host = host;
   for (int i = 0; !error && i < OPS; i++) error = host->op->find(context, names[i], strlen(names[i]), &b->ops[i]);
   if (!error) error = host->context->add_backend(context, &made);
   if (error) free(b);
-  (void)out_state;
-  return error;
+  return (void)out_state, error;
 }
 
-static const kiln_plugin plugin = {.struct_size = sizeof plugin,
-                                   .abi_major = KILN_ABI_MAJOR,
-                                   .magic = KILN_PLUGIN_MAGIC,
-                                   .features_needed = KILN_FEATURE_BACKENDS,
-                                   .name = NAME,
-                                   .name_size = sizeof NAME - 1,
-                                   .setup = setup};
-
-const kiln_plugin *kiln_plugin_entry_v1(void) { return &plugin; }
+const kiln_plugin *kiln_plugin_entry_v1(void) {
+  static const kiln_plugin plugin = {.struct_size = sizeof plugin,
+                                     .abi_major = KILN_ABI_MAJOR,
+                                     .magic = KILN_PLUGIN_MAGIC,
+                                     .features_needed = KILN_FEATURE_BACKENDS,
+                                     .name = NAME,
+                                     .name_size = sizeof NAME - 1,
+                                     .setup = setup};
+  return &plugin;
+}
