@@ -131,8 +131,8 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * "identity"}] (those that were registered), "functions": [{"name", "plugin", "version", "signature", "library" ("": a
  * pointer), "identity"}], "fallbacks": [{"op", "function"}], "backends" (that were registered): [{"name", "plugin",
  * "version", "identity", "options": [{"name", "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}],
- * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not
- * destroyed yet. */
+ * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context
+ * and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -265,16 +265,15 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
  * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
  * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":
- * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is), "nodes",
- * "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
- * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
- * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
- * others; "backend": `with` is another one's), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own),
- * "steps", or the name of a function of the host's), "why" ("marked", "unmarked", "mode", "unsupported": a region was
- * to have it), "reason" (of what the backend does not take)}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one
- * that was cut into pieces "pieces":
- * [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that
- * made it}. */
+ * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
+ * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
+ * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another
+ * region, or refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options":
+ * it has others; "backend": `with` is another one's), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel",
+ * "reference", "function" (its op's own), "steps", or the name of a function of the host's), "why" ("marked",
+ * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
+ * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
+ * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */
