@@ -224,6 +224,87 @@ TEST(Backend, PreparesParametersOncePerBinding) {
   EXPECT_EQ(ten.released, 2);
 }
 
+TEST(Backend, IsOfferedWhatACompositeIsMadeOf) {
+  constexpr std::string_view soft = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2, 3]}}],
+    "nodes": [{"name": "s", "op": "softmax", "inputs": ["x"], "attrs": {"dim": 1}}],
+    "outputs": [{"name": "y", "value": "s"}]})";
+  for (const bool takes_parts : {true, false}) {
+    TestBackend ten;
+    ten.takes_all_but = takes_parts;
+    ten.takes_op = "softmax";
+    if (!takes_parts) ten.takes_op = "exp";
+    const host::Context context = host::make_context();
+    ten.register_in(context.get());
+    const host::Compiled compiled = compile(context.get(), soft, "ten");
+    ASSERT_EQ(compiled.error, host::Error());
+    EXPECT_EQ(ten.compiled, takes_parts ? 1 : 0) << "all of it, or nothing";
+    EXPECT_EQ(host::text(host::describe(compiled.executable.get()), "compile.partition.regions.0.backend"),
+              takes_parts ? "ten" : "cpu");
+  }
+}
+
+TEST(Backend, CompilesEqualRegionsOnce) {
+  TestBackend ten;
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
+    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]},
+              {"name": "c", "op": "neg", "inputs": ["b"]}, {"name": "d", "op": "abs", "inputs": ["c"]}],
+    "outputs": [{"name": "y", "value": "d"}]})",
+                                          "ten");
+  ASSERT_EQ(compiled.error, host::Error());
+  expect_runs(compiled.executable, 100);
+  EXPECT_EQ(ten.compiled, 1);
+  EXPECT_EQ(ten.loaded, 1);
+  EXPECT_EQ(ten.ran, 2);
+}
+
+TEST(Backend, HasOptionsThatACompileSets) {
+  const Folder folder;
+  const int64_t fallback = 3;
+  const kiln_attr option = host::attr("limit", KILN_ATTR_I64, 1, &fallback);
+  static int64_t seen = 0;
+  TestBackend ten;
+  ten.backend.options = &option, ten.backend.option_count = 1;
+  ten.backend.compile = [](void *, kiln_backend_call *call, const kiln_graph *) -> kiln_error * {
+    kiln_attr out{};
+    if (kiln_error *error = kiln_backend_option(call, "limit", 5, &out)) return error;
+    seen = *static_cast<const int64_t *>(out.data);
+    return kiln_backend_blob(call, "neg", 3);
+  };
+  const host::Context context = host::make_context(folder.path);
+  ten.register_in(context.get());
+  ASSERT_EQ(compile(context.get(), plain, "ten").error, host::Error());
+  EXPECT_EQ(seen, 3);
+  const auto set = [](const char *name) {
+    return [name](kiln_options *options) { EXPECT_OK(kiln_options_set_i64(options, name, strlen(name), 5)); };
+  };
+  const host::Compiled other = compile(context.get(), plain, "ten", set("backend.ten.limit"));
+  EXPECT_EQ(host::text(other.report, "lookup"), "MISS");
+  EXPECT_EQ(seen, 5);
+  EXPECT_EQ(compile(context.get(), plain, "ten", set("backend.ten.x")).error.message,
+            "option 'backend.ten.x': backend 'ten' has no option 'x'; it has limit");
+  EXPECT_EQ(compile(context.get(), plain, "cpu", set("backend.two.x")).error.code, KILN_UNKNOWN_NAME);
+}
+
+TEST(Backend, GetsAStridedInputDense) {
+  TestBackend ten;
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2, 2], "strides": [1, 2]}}],
+    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}], "outputs": [{"name": "y", "value": "a"}]})",
+                                          "ten");
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = host::make_call(compiled.executable);
+  const int64_t strides[] = {1, 2};
+  host::Array x({2, 2}, {1, 3, 2, 4}), y({2, 2}, {0, 0, 0, 0});
+  x.tensor.strides = const_cast<int64_t *>(strides);
+  ASSERT_OK(host::run(call.get(), {&x, &y}));
+  EXPECT_EQ(y.values, (std::vector<float>{-10, -20, -30, -40}));
+}
+
 TEST(Backend, TakesNoSymbolsUnlessItSaysSo) {
   for (const bool symbolic : {false, true}) {
     TestBackend ten;

@@ -14,6 +14,7 @@ struct TestBackend {
   std::atomic<int> targets = 0, asked = 0, compiled = 0, loaded = 0, unloaded = 0, prepared = 0, released = 0,
                    opened = 0, closed = 0, ran = 0, destroyed = 0;
   std::string takes_op = "neg", told = "here";
+  bool takes_all_but = false;  // takes_op is what it does not take
   std::function<kiln_error *(std::string_view where)> fails = [](std::string_view) { return nullptr; };
   kiln_backend backend{};
 
@@ -56,7 +57,7 @@ struct TestBackend {
     kiln_op op = 0;
     const std::string &wanted = of(user).takes_op;
     if (kiln_error *error = kiln_op_find(kiln_backend_context(call), wanted.data(), wanted.size(), &op)) return error;
-    *out = kiln_node_op(graph, node) == op;
+    *out = (kiln_node_op(graph, node) == op) != of(user).takes_all_but;
     return nullptr;
   }
   static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph *region) {
