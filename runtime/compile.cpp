@@ -20,14 +20,17 @@ Result<Kernels> make_code(Work &work, const Graph &given, const GraphPtr &whole,
   work.ops.add(*whole);
 
   // 5 regions; 6 each: decompositions, kernel IR, fusion, schedule, code
+  KILN_ASSIGN(ChosenBackends backends, chosen_backends(work, *whole));
   const LowerOptions how{.backend = work.backend(),
                          .region = options.region_options(),
                          .modes = options.modes(),
                          .of_regions = options.of_regions,
-                         .functions = &work.functions};
+                         .functions = &work.functions,
+                         .backends = std::move(backends)};
   KILN_ASSIGN(const GraphPtr made, without_views(whole));
   KILN_ASSIGN(LoweredGraphs lowered, run_lowering(work, made, how));
   KILN_TRY(bind_functions(work, lowered));
+  KILN_TRY(compile_programs(work, lowered, how.backends));
   KILN_TRY(work.phases.begin("fuse"));
   KILN_ASSIGN(work.report.materialised, fuse(lowered, target));
   work.report.partition = summarize(lowered, how.modes);
@@ -47,6 +50,7 @@ void fill(Artifact &artifact, const Work &work, const Graph &given, const Graph 
   artifact.contracts = std::move(planned.contracts);
   for (const TensorPtr &constant : planned.constants) artifact.constants.push_back(*constant);
   artifact.graphs = std::move(planned.graphs);
+  artifact.programs = std::move(planned.programs);
   artifact.images = std::move(images);
   artifact.kernels = std::move(kernels);
 }
@@ -102,7 +106,8 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   // 9 programs for some sizes, beside it
   KILN_TRY(phases.begin("entries"));
   const auto maker = std::make_shared<const EntryMaker>(EntryMaker{
-      options, target, graph, whole, passes.lower, functions_of(compiled.executable->artifact().uses, *env.functions)});
+      options, target, graph, whole, passes.lower, functions_of(compiled.executable->artifact().uses, *env.functions),
+      backends_of(compiled.executable->artifact().uses, *env.backends)});
   KILN_TRY(make_entries(env, maker, entries, compiled.executable, report));
   return compiled;
 }

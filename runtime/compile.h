@@ -9,6 +9,7 @@
 
 #include "jit/base/status.h"
 #include "jit/base/target.h"
+#include "runtime/backends/registered.h"
 #include "runtime/cache/cache.h"
 #include "runtime/compile_options.h"
 #include "runtime/exec/executable.h"
@@ -43,6 +44,7 @@ struct CompileEnvironment {
   std::function<void(LaterEntry)> later = {};  // may be called long after the compile; empty: entries are made at once
   std::shared_ptr<Modules> modules = std::make_shared<Modules>();
   std::shared_ptr<const FunctionTable> functions = std::make_shared<const HostFunctions>();  // nobody changes them
+  std::shared_ptr<const BackendTable> backends = std::make_shared<const BackendTable>();     // likewise
 };
 
 struct Compiled {

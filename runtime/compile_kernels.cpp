@@ -32,7 +32,7 @@ Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Ta
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
       Bytes bytes = kernel::serialize(*launch.kernel);
-      const Digest key = kernel_key(bytes, work.options.backend, target, build_id(), compiler);
+      const Digest key = kernel_key(bytes, work.backend().name, target, build_id(), compiler);
       const auto [known, is_distinct] = by_key.try_emplace(key, number->second);
       number->second = known->second;
       if (is_distinct) {

@@ -48,7 +48,9 @@ constexpr std::string_view of_lookup = "it says how to look up, not what to make
 
 using O = CompileOptions;
 const std::array rows = {
-    option_row<&O::backend>("backend", "it is a component of its own", "what runs the graph: cpu, cuda or reference"),
+    option_row<&O::backend>("backend", "it is a component of its own",
+                            "what runs the graph: cpu, cuda, reference, or a registered one by its name, "
+                            "before cpu"),
     option_row<&O::cpu>("cpu", in_target,
                         "of cpu and reference: the processor to make code for: native (all that this machine has), "
                         "x86-64, v3, v4, then +FEATURE and -FEATURE"),
@@ -103,7 +105,8 @@ std::string keyed_text(const CompileOptions &options) {
   for (const auto &row : rows)
     if (row.unkeyed.empty())
       str_append(text, str_cat(text.empty() ? "" : ", ", row.name, "=", row.get(options).text()));
-  for (const auto &[name, value] : options.of_regions) str_append(text, str_cat(", ", name, "=", value.text()));
+  for (const auto *named : {&options.of_regions, &options.of_backends})
+    for (const auto &[name, value] : *named) str_append(text, str_cat(", ", name, "=", value.text()));
   return text;
 }
 

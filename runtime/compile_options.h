@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/backends/backend.h"
 #include "runtime/options.h"
 #include "runtime/regions/modes.h"
 #include "runtime/regions/region_options.h"
@@ -30,7 +31,7 @@ AttrValue to_attr(SpecializeWhen when);
 Status from_attr(const AttrValue &value, SpecializeWhen &out);
 
 struct CompileOptions {
-  std::string backend = "cpu";  // runtime/backends/backend.h lists them
+  std::string backend = "cpu";  // one of Kiln's own (runtime/backends/backend.h), or a registered one
   std::string cpu = "native";   // Target::by_name
   std::string arch = "native";  // of a backend for a device; "native": the device's own, which must be there
   bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called
@@ -46,12 +47,15 @@ struct CompileOptions {
   std::vector<std::string> split_at = {};  // names of ops: a piece ends after each of their nodes
   Rounding rounding = Rounding::strict;
   NamedRegionOptions of_regions = {};        // "region.NAME.OPTION"; no rows: names are the graph's
+  AttrMap of_backends = {};                  // "backend.NAME.OPTION"; no rows: registered ones have their own
   std::vector<std::string> specialize = {};  // "batch=1,length=128", an entry each
   SpecializeWhen specialize_when = SpecializeWhen::ahead;
   uint32_t compile_threads = 0;            // 0: one per usable core
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
 
-  RegionOptions region_options() const { return {fuse, rounding}; }
+  // The registered backend that is asked before one of Kiln's own; empty: none is.
+  std::string registered_backend() const { return find_backend(backend).ok() ? "" : backend; }
+  RegionOptions region_options() const { return {fuse, rounding, registered_backend()}; }
   Modes modes() const { return {mode_forward.value_or(mode), mode_backward.value_or(mode), fallback}; }
 };
 

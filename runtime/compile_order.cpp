@@ -36,7 +36,8 @@ class Stages {
 
 // Whether graphs are cut into parts, as far as the graph at hand tells before its passes have run.
 bool is_cut(const Work &work, const Graph &graph) {
-  return work.options.modes().cut() || !Refusals(work.backend()).takes(graph);
+  const Result<ChosenBackends> chosen = chosen_backends(work, graph);
+  return work.options.modes().cut() || (chosen.ok() && !chosen->empty()) || !Refusals(work.backend()).takes(graph);
 }
 
 void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stages) {

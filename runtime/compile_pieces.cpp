@@ -94,6 +94,7 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   for (const MadePiece &piece : made) {
     work.ops.add(piece.program->uses);
     work.functions.add(piece.program->uses);
+    work.add_backends(piece.program->uses);
     const std::vector<uint32_t> &numbers = linked.parts.add(piece.program).images;
     for (size_t i = 0; i < piece.texts.size(); ++i) {
       kernels.texts.resize(linked.parts.images.size());
@@ -104,7 +105,8 @@ Result<Kernels> make_pieces(Work &work, const Graph &given, const GraphPtr &whol
   Planned planned{.plan = std::move(linked.plan),
                   .contracts = std::move(linked.parts.contracts),
                   .constants = std::move(linked.constants),
-                  .graphs = std::move(linked.parts.graphs)};
+                  .graphs = std::move(linked.parts.graphs),
+                  .programs = std::move(linked.parts.programs)};
   fill(artifact, work, given, *whole, std::move(planned), std::move(linked.parts.images),
        std::move(linked.parts.kernels));
   return kernels;

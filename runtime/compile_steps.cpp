@@ -26,7 +26,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
   return Executable::load(
       std::move(artifact), work.env.ops, work.env.pool, build_id(),
       [modules = work.env.modules, &backend](uint32_t index) { return modules->device(backend, index); },
-      *work.env.functions);
+      *work.env.functions, *work.env.backends);
 }
 
 // A record has the names of the graph that it was made of; what is loaded and saved has those of the graph at hand.
@@ -85,6 +85,24 @@ std::map<std::string, FunctionPtr> functions_of(const Work &work, const Graph &g
   return functions;
 }
 
+// The registered backends that a graph speaks of: "backend 'b'" with their identities.
+Result<std::map<std::string, std::string>> identities_of_backends(const Work &work, const Graph &graph) {
+  KILN_ASSIGN(const ChosenBackends chosen, chosen_backends(work, graph));
+  std::map<std::string, std::string> identities;
+  for (const auto &[name, backend] : chosen) {
+    KILN_ASSIGN(identities[str_cat("backend '", name, "'")], backend.backend->whole_identity());
+  }
+  return identities;
+}
+
+// What regions are marked for is a registered backend, or the compile's own.
+Status check_of_backends(const Work &work, const Graph &graph) {
+  KILN_ASSIGN(const ChosenBackends chosen, chosen_backends(work, graph));
+  if (chosen.empty() || !work.backend().on_device()) return {};
+  return invalid("backend '", chosen.begin()->first, "' works in the host's memory, and backend ", work.backend().name,
+                 ", which is to have what it does not take, on a device");
+}
+
 Status check_of_regions(const Work &work) {
   const NamedRegionOptions &named = work.options.of_regions;
   const Modes modes = work.options.modes();
@@ -109,7 +127,11 @@ Status warn(Work &work, std::string text) {
 
 Result<Target> choose_target(const Work &work) {
   work.report.backend = work.options.backend;
-  KILN_ASSIGN(const BackendInfo *backend, find_backend(work.options.backend));
+  if (const Result<const BackendInfo *> own = find_backend(work.options.backend); !own.ok())
+    if (!work.env.backends->find(work.options.backend))
+      return error(own.status().code(), own.status().message(), ", and of registered ones",
+                   work.env.backends->known().substr(1));
+  const BackendInfo *backend = &work.backend();
   KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
   if (!target.on_device() || !target.arch.empty()) return target;
   if (!work.options.code) return Target::device("native");  // whichever that is
@@ -123,6 +145,7 @@ Status check_request(const Work &work, const Graph &graph) {
   KILN_TRY(check_fallback(work));
   KILN_TRY(check_of_regions(work));
   if (!work.oracle()) KILN_TRY(check_function_marks(graph));
+  KILN_TRY(check_of_backends(work, graph));
   return cuts_of(work).status();
 }
 
@@ -146,6 +169,42 @@ Status bind_functions(const Work &work, LoweredGraphs &graphs) {
       for (const FunctionBinding::Argument &argument : binding->arguments)
         if (argument.kind == FunctionSignature::Argument::Kind::inout)
           region.in_place[argument.array - node.inputs.size()] = argument.operand;
+    }
+  return {};
+}
+
+Result<ChosenBackends> chosen_backends(const Work &work, const Graph &graph) {
+  std::set<std::string> names;
+  if (work.oracle()) return choose_backends(*work.env.backends, names, work.options.of_backends);
+  if (work.options.modes().cut()) names = backends_named(graph, work.options.of_regions);
+  const std::string_view own = work.backend().name;
+  for (const std::string &name : names)
+    if (find_backend(name).ok() && name != own)
+      return invalid("a region is marked for backend ", name, ", and the compile's is ", own,
+                     "; beside it there may be registered ones");
+  names.erase(std::string(own));
+  if (std::string registered = work.options.registered_backend(); !registered.empty())
+    names.insert(std::move(registered));
+  return choose_backends(*work.env.backends, names, work.options.of_backends);
+}
+
+Status compile_programs(Work &work, LoweredGraphs &graphs, const ChosenBackends &backends) {
+  for (const auto &[name, backend] : backends) work.backends.insert(name);
+  if (!work.options.code || backends.empty()) return {};
+  KILN_TRY(work.phases.begin("programs"));
+  std::map<const Graph *, std::shared_ptr<const Bytes>> made;  // a graph is one backend's
+  for (LoweredGraph &lowered : graphs.graphs)
+    for (LoweredRegion &lowered_region : lowered.regions) {
+      Region &region = lowered_region.region;
+      if (region.kind != Region::Kind::program) continue;
+      std::shared_ptr<const Bytes> &blob = made[region.graph.get()];
+      if (!blob) {
+        const ChosenBackend &chosen = backends.find(region.backend)->second;
+        Result<Bytes> bytes = chosen.backend->functions->compile(region.graph, chosen.options);
+        if (!bytes.ok()) return bytes.take_status().with_prefix(str_cat("region '", *region.name, "': "));
+        blob = std::make_shared<const Bytes>(std::move(bytes).value());
+      }
+      region.blob = blob;
     }
   return {};
 }
@@ -226,6 +285,12 @@ Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
       const std::string reason = str_cat("function '", function->name, "' has no identity");
       return {reason, str_cat(reason, ", which strict mode needs of every function: give it a UUID")};
     }
+  if (const Result<ChosenBackends> chosen = chosen_backends(work, graph); chosen.ok())
+    for (const auto &[name, backend] : *chosen)
+      if (!backend.backend->has_uuid) {
+        const std::string reason = str_cat("backend '", name, "' has no identity");
+        return {reason, str_cat(reason, ", which strict mode needs of every backend: give it a UUID")};
+      }
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
@@ -239,7 +304,7 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   KILN_TRY(work.phases.begin("key"));
   Artifact artifact;
   artifact.build_id = build_id();
-  artifact.backend = work.options.backend;
+  artifact.backend = work.backend().name;
   artifact.target = target.name();
   if (Bypass bypass = bypass_of(work, graph, late); !bypass.reason.empty()) {
     work.report.lookup = Outcome::bypass;
@@ -249,11 +314,11 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
     return artifact;
   }
   const std::string options = keyed_text(work.options);
-  std::map<std::string, std::string> functions;
+  KILN_ASSIGN(auto used, identities_of_backends(work, graph));
   for (const auto &[what, function] : functions_of(work, graph))
-    functions[what] = function ? str_cat(function->name, ", ", function->identity) : "";
-  KILN_ASSIGN(artifact.components, key_components({graph, options, late, target, artifact.backend, artifact.build_id,
-                                                   std::move(functions)}));
+    used[what] = function ? str_cat(function->name, ", ", function->identity) : "";
+  KILN_ASSIGN(artifact.components,
+              key_components({graph, options, late, target, work.options.backend, artifact.build_id, std::move(used)}));
   artifact.graph_key = work.report.key = graph_key(artifact.components);
   work.report.stages.push_back({"early passes", artifact.components.front().digest});  // that of the graph
   return artifact;
@@ -268,7 +333,9 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
   }));
   if (entered.artifact) {
-    if (std::string other = differing_use(entered.artifact->uses, work.env.ops, *work.env.functions); !other.empty()) {
+    if (std::string other =
+            differing_use(entered.artifact->uses, work.env.ops, *work.env.functions, *work.env.backends);
+        !other.empty()) {
       report.lookup = Outcome::miss;  // what is made instead is this compile's alone
       report.reason = str_cat("in flight: ", other);
       return ArtifactPtr();
@@ -286,7 +353,8 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (found.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
   if (found.outcome != Outcome::hit) return ArtifactPtr();
-  if (std::string other = differing_use(found.artifact->uses, work.env.ops, *work.env.functions); !other.empty()) {
+  if (std::string other = differing_use(found.artifact->uses, work.env.ops, *work.env.functions, *work.env.backends);
+      !other.empty()) {
     work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
     report.lookup = Outcome::miss;
     report.reason = std::move(other);
@@ -319,12 +387,16 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report);
-  made.uses = work.ops.uses(made.backend);
+  made.uses = uses_of_backends(made.backend, work.backends, *work.env.backends);
+  std::ranges::move(work.ops.uses(), std::back_inserter(made.uses));
   work.functions.add_to(made.uses);
   std::string unsaved;  // what a pass brought in
   if (const std::string op = work.ops.without_identity(); !op.empty()) unsaved = str_cat("op '", op, "'");
   if (const std::string function = work.functions.without_identity(); !function.empty())
     unsaved = str_cat("function '", function, "'");
+  for (const std::string &name : work.backends)
+    if (const BackendPtr backend = work.env.backends->find(name); backend && !backend->has_uuid)
+      unsaved = str_cat("backend '", name, "'");
   if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
     KILN_TRY(warn(work, str_cat("not saved: ", unsaved, " has no identity")));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));

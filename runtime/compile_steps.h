@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,14 +28,16 @@ struct Work {
   RecordedOps ops{env.ops};  // what passes and lowering look names up in
   RecordedFunctions functions{*env.functions};
   Phases phases{env, report};
-  InFlight::Lead lead = {};           // held from a lookup without a hit until there is an artifact
-  std::optional<Lookup> record = {};  // of a hit that a record was read for
-  FixedAs fixed = {};                 // of an entry
-  PassPtrs lower = {};                // Passes::lower, once they are selected
+  InFlight::Lead lead = {};             // held from a lookup without a hit until there is an artifact
+  std::optional<Lookup> record = {};    // of a hit that a record was read for
+  FixedAs fixed = {};                   // of an entry
+  PassPtrs lower = {};                  // Passes::lower, once they are selected
+  std::set<std::string> backends = {};  // registered ones that it was made with
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
-  const BackendInfo &backend() const { return *find_backend(options.backend).value(); }  // once it is checked
+  const BackendInfo &backend() const { return base_backend(options.backend); }  // Kiln's own
   bool oracle() const { return !backend().makes_code(); }
+  void add_backends(std::span<const Use> uses) { backends.merge(registered_backends(uses)); }
   uint32_t wanted_texts() const {
     return (options.want_ir ? KILN_CODEGEN_IR : 0) | (options.want_asm ? KILN_CODEGEN_ASM : 0);
   }
@@ -43,6 +46,12 @@ struct Work {
 // Finds the functions that are to run nodes. Errors name node, function and place in its signature: it is not there, or
 // does not fit.
 Status bind_functions(const Work &work, LoweredGraphs &graphs);
+
+// The registered backends that the graph and the options choose, with the options that they are given. Errors: one is
+// not there; an option is none of its.
+Result<ChosenBackends> chosen_backends(const Work &work, const Graph &graph);
+// Has registered backends compile the programs among the regions, equal ones once.
+Status compile_programs(Work &work, LoweredGraphs &graphs, const ChosenBackends &backends);
 
 // Tells the report and the host what is likely not meant. Code cancelled: the host ends the compile there.
 Status warn(Work &work, std::string text);

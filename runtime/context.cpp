@@ -24,7 +24,8 @@ Status Context::add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std
 }
 
 Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
-                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions) {
+                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions,
+                           const std::vector<BackendPtr> &backends) {
   if (closed_) return invalid("the context is closed");
   PassList next = passes_;
   uint64_t id = next_pass_id_;
@@ -40,7 +41,14 @@ Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std
     for (const FunctionPtr &function : functions) KILN_TRY(more->add(next_function_id_++, function));
     next_functions = std::move(more);
   }
+  std::shared_ptr<const BackendTable> next_backends = backends_;
+  if (!backends.empty()) {
+    auto more = std::make_shared<BackendTable>(*backends_);
+    for (const BackendPtr &backend : backends) KILN_TRY(more->add(next_backend_id_++, backend));
+    next_backends = std::move(more);
+  }
   KILN_TRY(ops_.add(std::move(ops)));
+  backends_ = std::move(next_backends);
   functions_ = std::move(next_functions);  // a copy, in which all are that were there
   passes_ = std::move(next);
   next_pass_id_ = id;
@@ -48,10 +56,11 @@ Status Context::add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std
 }
 
 Status Context::add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
-                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions) {
+                           std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions,
+                           const std::vector<BackendPtr> &backends) {
   std::lock_guard lock(mutex_);
   plugins_.reserve(plugins_.size() + 1);  // so that nothing can fail after the passes are in
-  KILN_TRY(add_locked(passes, nullptr, std::move(ops), functions));
+  KILN_TRY(add_locked(passes, nullptr, std::move(ops), functions, backends));
   plugins_.push_back(std::move(plugin));
   return {};
 }
@@ -70,19 +79,20 @@ Status Context::remove_pass(uint64_t id) {
   return passes_.remove(id);
 }
 
-Status Context::change_functions(const std::function<Status(HostFunctions &)> &change) {
-  std::shared_ptr<const HostFunctions> before;  // as in remove_pass: the last copy of a function runs its destroy
+template <class Table>
+Status Context::change(std::shared_ptr<const Table> &table, const std::function<Status(Table &)> &change) {
+  std::shared_ptr<const Table> before;  // as in remove_pass: the last copy of what is in it runs its destroy
   std::lock_guard lock(mutex_);
   if (closed_) return invalid("the context is closed");
-  auto next = std::make_shared<HostFunctions>(*functions_);
+  auto next = std::make_shared<Table>(*table);
   KILN_TRY(change(*next));
-  before = std::exchange(functions_, std::move(next));
+  before = std::exchange(table, std::move(next));
   return {};
 }
 
 Result<uint64_t> Context::add_function(FunctionPtr function) {
   uint64_t id = 0;
-  KILN_TRY(change_functions([&](HostFunctions &functions) {
+  KILN_TRY(change<HostFunctions>(functions_, [&](HostFunctions &functions) {
     id = next_function_id_++;
     return functions.add(id, std::move(function));
   }));
@@ -90,12 +100,12 @@ Result<uint64_t> Context::add_function(FunctionPtr function) {
 }
 
 Status Context::remove_function(uint64_t id) {
-  return change_functions([id](HostFunctions &functions) { return functions.remove(id); });
+  return change<HostFunctions>(functions_, [id](HostFunctions &functions) { return functions.remove(id); });
 }
 
 Result<uint64_t> Context::add_fallback(std::string_view op, std::string_view function) {
   uint64_t id = 0;
-  KILN_TRY(change_functions([&](HostFunctions &functions) {
+  KILN_TRY(change<HostFunctions>(functions_, [&](HostFunctions &functions) {
     id = next_function_id_++;
     return functions.add_fallback(id, op, function);
   }));
@@ -103,12 +113,30 @@ Result<uint64_t> Context::add_fallback(std::string_view op, std::string_view fun
 }
 
 Status Context::remove_fallback(uint64_t id) {
-  return change_functions([id](HostFunctions &functions) { return functions.remove_fallback(id); });
+  return change<HostFunctions>(functions_, [id](HostFunctions &functions) { return functions.remove_fallback(id); });
 }
 
 std::shared_ptr<const HostFunctions> Context::functions() const {
   std::lock_guard lock(mutex_);
   return functions_;
+}
+
+Result<uint64_t> Context::add_backend(BackendPtr backend) {
+  uint64_t id = 0;
+  KILN_TRY(change<BackendTable>(backends_, [&](BackendTable &backends) {
+    id = next_backend_id_++;
+    return backends.add(id, std::move(backend));
+  }));
+  return id;
+}
+
+Status Context::remove_backend(uint64_t id) {
+  return change<BackendTable>(backends_, [id](BackendTable &backends) { return backends.remove(id); });
+}
+
+std::shared_ptr<const BackendTable> Context::backends() const {
+  std::lock_guard lock(mutex_);
+  return backends_;
 }
 
 bool Context::lets_load(std::string_view library) const {
@@ -179,6 +207,7 @@ CompileEnvironment Context::environment(const PassList &passes) {
       .in_background = [this](std::function<Status()> task) { background_.submit(std::move(task)); },
       .modules = modules_,
       .functions = functions(),
+      .backends = backends(),
   };
 }
 
@@ -262,16 +291,19 @@ bool Context::let_go() noexcept {
   PassList passes;
   std::shared_ptr<const EventSink> sink;
   std::shared_ptr<const HostFunctions> functions;
+  std::shared_ptr<const BackendTable> backends;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
     closed_ = true;
+    backends = std::exchange(backends_, no_backends_);
     functions = std::exchange(functions_, no_functions_);
     passes = std::exchange(passes_, PassList());
     sink = std::exchange(sink_, nullptr);
   }
   sink = nullptr;
   functions = nullptr;
+  backends = nullptr;
   passes = PassList();
   for (LoadedPlugin &plugin : plugins_) plugin.keep = nullptr;  // a closed context changes its plugins no more
   return true;

@@ -76,7 +76,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Status add_passes(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids = nullptr);
   // What a plugin registered, and the plugin into the list that the report tells: all or nothing.
   Status add_plugin(LoadedPlugin plugin, const std::vector<std::shared_ptr<Pass>> &passes,
-                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {});
+                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {},
+                    const std::vector<BackendPtr> &backends = {});
   // Ops of the host's. They stay as long as the context and all that was made in it.
   Status add_op(std::unique_ptr<RegisteredOp> op);
   // Functions of the host, and ops that fall back to them (HostFunctions says what is refused); each gets its id.
@@ -86,6 +87,10 @@ class Context : public std::enable_shared_from_this<Context> {
   Result<uint64_t> add_fallback(std::string_view op, std::string_view function);
   Status remove_fallback(uint64_t id);
   std::shared_ptr<const HostFunctions> functions() const;  // a snapshot
+  // Backends of the host, likewise.
+  Result<uint64_t> add_backend(BackendPtr backend);
+  Status remove_backend(uint64_t id);
+  std::shared_ptr<const BackendTable> backends() const;  // a snapshot
   // Whether the option load_symbols lets functions be taken of this file.
   bool lets_load(std::string_view library) const;
 
@@ -111,14 +116,16 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
-                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {});
+                    std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {},
+                    const std::vector<BackendPtr> &backends = {});
   std::string failed_saves() const;
   std::vector<std::string> take_warnings_locked();  // each is given once
   // What compiles and entries made later share. `passes` outlives it.
   CompileEnvironment environment(const PassList &passes);
   void make_later(LaterEntry entry);
   // Makes the table anew, by what `change` does to a copy.
-  Status change_functions(const std::function<Status(HostFunctions &)> &change);
+  template <class Table>
+  Status change(std::shared_ptr<const Table> &table, const std::function<Status(Table &)> &change);
 
   const std::shared_ptr<ThreadPool> pool_;
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
@@ -132,7 +139,7 @@ class Context : public std::enable_shared_from_this<Context> {
   mutable std::mutex mutex_;  // of all below
   bool closing_ = false;      // what is asked for now is not made
   bool closed_ = false;
-  uint64_t next_pass_id_ = 1, next_function_id_ = 1;
+  uint64_t next_pass_id_ = 1, next_function_id_ = 1, next_backend_id_ = 1;
   uint64_t told_failures_ = 0;     // how many failed saves the last warning counted
   bool told_refusal_ = false;      // of the cache: the warning was sent
   uint64_t next_untold_pass_ = 0;  // passes from here on were not looked at for warnings
@@ -140,6 +147,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<LoadedPlugin> plugins_;
   const std::shared_ptr<const HostFunctions> no_functions_ = std::make_shared<const HostFunctions>();
   std::shared_ptr<const HostFunctions> functions_ = no_functions_;
+  const std::shared_ptr<const BackendTable> no_backends_ = std::make_shared<const BackendTable>();
+  std::shared_ptr<const BackendTable> backends_ = no_backends_;
   std::vector<std::string> entry_failures_, end_failures_;  // not told yet
   CompileCounts compiles_;
   std::shared_ptr<const EventSink> sink_;

@@ -51,7 +51,7 @@ Result<std::vector<FixedSizes>> wanted_entries(const CompileOptions &options, co
       return invalid(of_option(text), "the sizes are there already, as '", same->second, "'");
     wanted.push_back(std::move(sizes).value());
   }
-  const BackendInfo &backend = *find_backend(options.backend).value();  // it has been checked
+  const BackendInfo &backend = base_backend(options.backend);  // it has been checked
   if (!wanted.empty() && !backend.makes_code())
     return invalid("option 'specialize': backend ", backend.name,
                    " runs the graph as it is; there is nothing to specialize");
@@ -62,6 +62,7 @@ Status make_entry(const CompileEnvironment &given, const EntryMaker &maker, cons
                   CompileReport &report) {
   CompileEnvironment env = given;
   env.functions = maker.functions;
+  env.backends = maker.backends;
   const Entries::Entry &entry = general.entries()[number];
   Work work{env, maker.options, report};
   work.lower = maker.lower;
@@ -102,7 +103,8 @@ Status make_entries(const CompileEnvironment &env, const std::shared_ptr<const E
                     const std::vector<FixedSizes> &sizes, const std::shared_ptr<const Executable> &general,
                     CompileReport &report) {
   const SpecializeWhen when = maker->options.specialize_when;
-  const bool is_later = when != SpecializeWhen::ahead && env.later && maker->lower.empty();
+  const bool is_later =
+      when != SpecializeWhen::ahead && env.later && maker->lower.empty() && maker->backends->all_for_any_thread();
   Entries::Ask ask;
   if (is_later) {
     // Not the executable itself, which has the function: whoever asks holds it.

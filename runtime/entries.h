@@ -20,6 +20,7 @@ struct EntryMaker {
   GraphPtr whole;  // after passes; null: none ran, and the executable's artifact keeps it
   std::vector<std::shared_ptr<const Pass>> lower;  // passes that run on its regions
   std::shared_ptr<const FunctionTable> functions;  // those that the program for all sizes was made with
+  std::shared_ptr<const BackendTable> backends;    // likewise
 };
 
 // Makes one entry of the executable, or takes it from the cache. Of passes, runs those of stage lower. Errors are a
@@ -28,7 +29,8 @@ Status make_entry(const CompileEnvironment &env, const EntryMaker &maker, const 
                   CompileReport &report);
 
 // Of the sizes, entries of the executable that nobody else has yet: made here, or given to `env.later`. Passes run on
-// the thread of their compile alone: where there are some of stage lower, all is made here.
+// the thread of their compile alone: where there are some of stage lower, all is made here; so, too, where a backend is
+// called on the host's threads alone.
 Status make_entries(const CompileEnvironment &env, const std::shared_ptr<const EntryMaker> &maker,
                     const std::vector<FixedSizes> &sizes, const std::shared_ptr<const Executable> &general,
                     CompileReport &report);

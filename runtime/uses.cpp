@@ -1,5 +1,7 @@
 #include "runtime/uses.h"
 
+#include <algorithm>
+
 #include "runtime/backends/backend.h"
 #include "runtime/cache/key.h"
 #include "runtime/ops/registered.h"
@@ -10,8 +12,10 @@ namespace {
 constexpr std::string_view op_kind = "op", backend_kind = "backend", function_kind = "function",
                            fallback_kind = "fallback";
 
-// Backends are built in, and the build says which they are.
-std::string identity_of_backend(std::string_view name) { return find_backend(name).ok() ? "built in" : ""; }
+// Of Kiln's own the build says which they are.
+std::string identity_of_backend(std::string_view name, const BackendTable &backends) {
+  return find_backend(name).ok() ? "built in" : backends.identity(name);
+}
 
 std::string identity_of(const FunctionPtr &function) { return function ? function->identity : ""; }
 std::string identity_of_fallback(const FunctionPtr &function) {
@@ -19,11 +23,11 @@ std::string identity_of_fallback(const FunctionPtr &function) {
 }
 
 std::string identity_of(std::string_view kind, std::string_view name, const OpTable &ops,
-                        const FunctionTable &functions) {
+                        const FunctionTable &functions, const BackendTable &backends) {
   if (kind == op_kind) return ops.identity(name);
   if (kind == function_kind) return identity_of(functions.find(name));
   if (kind == fallback_kind) return identity_of_fallback(functions.fallback(name));
-  return kind == backend_kind ? identity_of_backend(name) : "";
+  return kind == backend_kind ? identity_of_backend(name, backends) : "";
 }
 
 }  // namespace
@@ -42,8 +46,8 @@ void RecordedOps::add(std::span<const Use> uses) {
     if (use.kind == op_kind) asked_.insert(use.name);
 }
 
-std::vector<Use> RecordedOps::uses(std::string_view backend) const {
-  std::vector<Use> uses = {{std::string(backend_kind), std::string(backend), identity_of_backend(backend)}};
+std::vector<Use> RecordedOps::uses() const {
+  std::vector<Use> uses;
   for (const std::string &name : asked_) uses.push_back({std::string(op_kind), name, ops_.identity(name)});
   return uses;
 }
@@ -100,9 +104,36 @@ std::shared_ptr<const FunctionTable> functions_of(std::span<const Use> uses, con
   return table;
 }
 
-std::string differing_use(std::span<const Use> uses, const OpTable &ops, const FunctionTable &functions) {
+std::vector<Use> uses_of_backends(std::string_view own, const std::set<std::string> &registered,
+                                  const BackendTable &backends) {
+  std::vector<Use> uses;
+  const auto add = [&](std::string_view name) {
+    uses.push_back({std::string(backend_kind), std::string(name), identity_of_backend(name, backends)});
+  };
+  add(own);
+  std::ranges::for_each(registered, add);
+  return uses;
+}
+
+std::set<std::string> registered_backends(std::span<const Use> uses) {
+  std::set<std::string> names;
+  for (const Use &use : uses)
+    if (use.kind == backend_kind && !find_backend(use.name).ok()) names.insert(use.name);
+  return names;
+}
+
+std::shared_ptr<const BackendTable> backends_of(std::span<const Use> uses, const BackendTable &backends) {
+  auto table = std::make_shared<BackendTable>();
+  uint64_t id = 0;
+  for (const std::string &name : registered_backends(uses))
+    if (BackendPtr backend = backends.find(name)) (void)table->add(++id, std::move(backend));
+  return table;
+}
+
+std::string differing_use(std::span<const Use> uses, const OpTable &ops, const FunctionTable &functions,
+                          const BackendTable &backends) {
   for (const Use &use : uses) {
-    const std::string now = identity_of(use.kind, use.name, ops, functions);
+    const std::string now = identity_of(use.kind, use.name, ops, functions, backends);
     if (now == use.identity) continue;
     const std::string what = str_cat(use.kind, use.kind == fallback_kind ? " of '" : " '", use.name, "' ");
     if (use.identity.empty()) return str_cat(what, "(", now, ") is there, and the record was made without one");

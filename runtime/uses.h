@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/backends/registered.h"
 #include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/artifact.h"
@@ -23,7 +24,7 @@ class RecordedOps final : public OpTable {
 
   void add(const Graph &graph);         // its ops, and those of the graphs nested in it
   void add(std::span<const Use> uses);  // ops among those of a part that was made by itself
-  std::vector<Use> uses(std::string_view backend) const;
+  std::vector<Use> uses() const;
   std::string without_identity() const;  // an op that was asked for and has no UUID; empty: there is none
 
  private:
@@ -51,8 +52,16 @@ class RecordedFunctions final : public FunctionTable {
 // Those of them that an artifact was made with, and no others, which live on without it.
 std::shared_ptr<const FunctionTable> functions_of(std::span<const Use> uses, const FunctionTable &functions);
 
+// Kiln's own backend, and registered ones, that an artifact was made with.
+std::vector<Use> uses_of_backends(std::string_view own, const std::set<std::string> &registered,
+                                  const BackendTable &backends);
+// The registered ones among them, and no others.
+std::set<std::string> registered_backends(std::span<const Use> uses);
+std::shared_ptr<const BackendTable> backends_of(std::span<const Use> uses, const BackendTable &backends);
+
 // The first of `uses` that is another one now, told as the reason of a miss; empty: none is.
 std::string differing_use(std::span<const Use> uses, const OpTable &ops,
-                          const FunctionTable &functions = no_functions());
+                          const FunctionTable &functions = no_functions(),
+                          const BackendTable &backends = no_backends());
 
 }  // namespace kiln

@@ -63,7 +63,7 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
               Executable::load(
                   artifact, context->ops(), context->pool(), build_id(),
                   [modules = context->modules(), backend](uint32_t index) { return modules->device(*backend, index); },
-                  *context->functions()));
+                  *context->functions(), *context->backends()));
   KILN_TRY(loaded->place().check());
   kiln_executable *opened = make_executable(context, std::move(loaded));
   if (all.size() > 1) opened->targets = names_of(targets);

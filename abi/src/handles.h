@@ -219,6 +219,24 @@ struct kiln_op_call {
   }
 };
 
+// What target, takes and compile of a registered backend ask their host by.
+struct kiln_backend_call {
+  kiln::abi::Magic<kiln::abi::word("kilnbac1")> magic;
+  kiln::abi::Callback callback{.what = "backend"};
+  kiln_context context;
+  kiln_graph graph;                  // without one, inside target
+  const kiln::AttrMap *options;      // null inside target
+  std::optional<kiln::Bytes> *blob;  // null outside of compile
+  kiln::Bytes *key = nullptr;        // null outside of target
+  kiln::abi::Views views = {};
+
+  kiln_backend_call(std::shared_ptr<kiln::Context> in, kiln::GraphPtr of, const kiln::AttrMap *given,
+                    std::optional<kiln::Bytes> *out)
+      : context(*in), graph(std::move(in), std::move(of)), options(given), blob(out) {
+    context.callback = graph.callback = &callback;
+  }
+};
+
 namespace kiln::abi {
 
 // For the accessors that answer without an error: whether the graph may be read, here and now.

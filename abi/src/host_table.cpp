@@ -8,6 +8,7 @@ kiln_error *add_pass(kiln_context *context, const kiln_pass *pass);             
 kiln_error *add_op(kiln_context *context, const kiln_op_def *op);                   // op_def.cpp
 kiln_error *add_file(kiln_context *context, const char *path, uint64_t path_size);  // plugin.cpp
 kiln_error *add_function(kiln_context *context, const kiln_function *function);     // function.cpp
+kiln_error *add_backend(kiln_context *context, const kiln_backend *backend);        // backend.cpp
 
 namespace {
 
@@ -106,6 +107,7 @@ constexpr kiln_host_context context_table = {
     .add_op = add_op,
     .add_file = add_file,
     .add_function = add_function,
+    .add_backend = add_backend,
 };
 constexpr kiln_host_op_call op_call_table = {
     .struct_size = sizeof op_call_table,
@@ -122,12 +124,21 @@ constexpr kiln_host_op_call op_call_table = {
     KILN_SLOT(op_call, yield),
 };
 
+constexpr kiln_host_backend backend_table = {
+    .struct_size = sizeof backend_table,
+    .reserved0 = 0,
+    KILN_SLOT(backend, context),
+    KILN_SLOT(backend, option),
+    KILN_SLOT(backend, key),
+    KILN_SLOT(backend, blob),
+};
+
 }  // namespace
 
 constinit const kiln_host host_table = {
     .struct_size = sizeof host_table,
     .abi_minor = KILN_ABI_MINOR,
-    .features = KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS,
+    .features = KILN_FEATURE_OPS | KILN_FEATURE_BACKENDS | KILN_FEATURE_FUNCTIONS,
     .error = &error_table,
     .op = &op_table,
     .dim = &dim_table,
@@ -138,6 +149,7 @@ constinit const kiln_host host_table = {
     .pass = &pass_table,
     .context = &context_table,
     .op_call = &op_call_table,
+    .backend = &backend_table,
 };
 
 }  // namespace kiln::abi

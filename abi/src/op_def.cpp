@@ -4,6 +4,7 @@
 #include "abi/src/convert.h"
 #include "abi/src/identity.h"
 #include "abi/src/passing.h"
+#include "abi/src/run_tensors.h"
 #include "runtime/ops/read_schema.h"
 
 namespace kiln::abi {
@@ -39,25 +40,12 @@ class Run final : public OpRun {
     if (!thrown.empty()) context_.add_end_failure(std::move(thrown));
   }
 
-  void resize(std::span<const RunArray> arrays) override {
-    arrays_.assign(arrays.begin(), arrays.end());
-    tensors_.assign(arrays_.size(), DLTensor{});
-    pointers_.clear();
-    for (size_t i = 0; i < arrays_.size(); ++i) {
-      DLTensor &tensor = tensors_[i];
-      tensor.device = {kDLCPU, 0};
-      tensor.ndim = static_cast<int32_t>(arrays_[i].dims.size());
-      tensor.dtype = dlpack_type(arrays_[i].dtype);
-      tensor.shape = arrays_[i].dims.data();
-      pointers_.push_back(&tensor);
-    }
-  }
-
+  void resize(std::span<const RunArray> arrays) override { tensors_.resize(arrays); }
   Status run(std::span<void *const> data) override {
-    for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].data = data[i];
+    tensors_.place(data);
     return name_.blame(call_back([this] {
       static constexpr kiln_run_options options{.struct_size = sizeof options, .flags = 0, .stream = 0};
-      return def_.run(def_.user, state_, pointers_.data(), pointers_.size(), &options);
+      return def_.run(def_.user, state_, tensors_.data(), tensors_.size(), &options);
     }));
   }
 
@@ -66,9 +54,7 @@ class Run final : public OpRun {
   const Name name_;
   Context &context_;
   void *const state_;
-  std::vector<RunArray> arrays_;
-  std::vector<DLTensor> tensors_;
-  std::vector<const DLTensor *> pointers_;
+  RunTensors tensors_;
 };
 
 class Functions final : public OpFunctions {

@@ -1,5 +1,7 @@
 #include "abi/src/options.h"
 
+#include <iterator>
+
 #include "abi/src/convert.h"
 #include "jit/base/env.h"
 #include "jit/base/utf8.h"
@@ -33,6 +35,20 @@ Result<AttrMap> check_options(std::string_view what, const AttrMap &schema, cons
     known->second = value;
   }
   return complete;
+}
+
+Result<AttrMap> read_option_schema(const Checks &check, Context &context, std::string_view what,
+                                   const kiln_attr *options, uint64_t count) {
+  KILN_ASSIGN(AttrMap schema, read_attrs(check, context, options, count));
+  for (const auto &[name, value] : schema) {
+    if (printable(name, SIZE_MAX) != name)
+      return check.fail(what, "->options: '", printable(name), "' has control characters");
+    const AttrKind kind = value.kind();
+    if (kind == AttrKind::dim || kind == AttrKind::graph || kind == AttrKind::tensor)
+      return check.fail(what, "->options: '", name, "' is of kind ", name_of(kind),
+                        ", which no host can set; options are of kind i64, f64, text, dtype or bool");
+  }
+  return schema;
 }
 
 AttrMap values_of(const kiln_options *options) { return options ? options->values : AttrMap(); }
@@ -78,9 +94,14 @@ Result<CompileOptions> compile_options(const kiln_options *options) {
     KILN_TRY(check_region_option(name, value));
     of_regions.emplace(name, value);
   }
-  std::erase_if(given, [](const auto &option) { return names_a_region(option.first); });
+  AttrMap of_backends;  // which each backend knows, and the compile checks
+  std::ranges::copy_if(given, std::inserter(of_backends, of_backends.end()),
+                       [](const auto &option) { return names_a_backend(option.first); });
+  std::erase_if(given,
+                [](const auto &option) { return names_a_region(option.first) || names_a_backend(option.first); });
   KILN_ASSIGN(CompileOptions out, read_options("compile", compile_option_rows(), given));
   out.of_regions = std::move(of_regions);
+  out.of_backends = std::move(of_backends);
   return out;
 }
 

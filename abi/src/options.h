@@ -10,6 +10,11 @@ namespace kiln::abi {
 // that names `what` ("compile") and what it knows.
 Result<AttrMap> check_options(std::string_view what, const AttrMap &schema, const AttrMap &given);
 
+// The options of a pass or a backend, which `what` says, with their defaults: values that a host can give
+// (kiln_options_set) and that are serialised alike everywhere.
+Result<AttrMap> read_option_schema(const Checks &check, Context &context, std::string_view what,
+                                   const kiln_attr *options, uint64_t count);
+
 // NULL: the defaults.
 Result<ContextOptions> context_options(const kiln_options *options);
 Result<CompileOptions> compile_options(const kiln_options *options);

@@ -49,19 +49,6 @@ kiln_error *tell(const char *function, kiln_pass_call *call, bool warns, const c
   });
 }
 
-// Values that a host can give (kiln_options_set) and that are serialised alike everywhere.
-Status check_option_kinds(const Checks &check, const AttrMap &schema) {
-  for (const auto &[name, value] : schema) {
-    if (printable(name, SIZE_MAX) != name)
-      return check.fail("pass->options: '", printable(name), "' has control characters");
-    const AttrKind kind = value.kind();
-    if (kind == AttrKind::dim || kind == AttrKind::graph || kind == AttrKind::tensor)
-      return check.fail("pass->options: '", name, "' is of kind ", name_of(kind),
-                        ", which no host can set; options are of kind i64, f64, text, dtype or bool");
-  }
-  return {};
-}
-
 Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.stage < KILN_STAGE_PRE_GRAD || pass.stage > KILN_STAGE_LOWER)
     return check.fail("pass->stage: no stage has number ", pass.stage);
@@ -106,8 +93,7 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
       pass->file = plugin->library.identity();
     }
   }
-  KILN_ASSIGN(const AttrMap schema, read_attrs(check, context, in.options, in.option_count));
-  KILN_TRY(check_option_kinds(check, schema));
+  KILN_ASSIGN(const AttrMap schema, read_option_schema(check, context, "pass", in.options, in.option_count));
   KILN_ASSIGN(pass->options, check_options(str_cat("pass '", pass->name, "'"), schema, options));
 
   auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin), context, described(*pass));

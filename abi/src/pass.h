@@ -16,6 +16,7 @@ struct PluginInContext : std::enable_shared_from_this<PluginInContext> {
   std::vector<std::shared_ptr<Pass>> registered;   // while setup runs
   std::vector<std::unique_ptr<RegisteredOp>> ops;  // likewise
   std::vector<FunctionPtr> functions;              // likewise
+  std::vector<BackendPtr> backends;                // likewise
   std::shared_ptr<Plugin> plugin;                  // the last member: teardown comes first at the end
 
   PluginInContext(PluginLibrary of, Context &context, const AttrMap &given)

@@ -48,13 +48,14 @@ Result<std::shared_ptr<PluginInContext>> load(Context &context, const std::strin
   const std::vector<std::shared_ptr<Pass>> registered = std::move(loading->registered);
   std::vector<std::unique_ptr<RegisteredOp>> ops = std::move(loading->ops);
   const std::vector<FunctionPtr> functions = std::move(loading->functions);
+  const std::vector<BackendPtr> backends = std::move(loading->backends);
   if (!plugin.ok()) return plugin.take_status();
   loading->plugin = std::move(plugin).value();
   const PluginLibrary &opened = loading->library;
   Status status = check_pass_names(opened.name, options, registered);
   if (status.ok())
-    status =
-        context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered, std::move(ops), functions);
+    status = context.add_plugin({opened.path, opened.name, opened.digest, loading}, registered, std::move(ops),
+                                functions, backends);
   if (!status.ok()) return blame(status, opened.name);
   return loading;
 }
@@ -134,6 +135,7 @@ kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_repor
     json.end_list().key("ops");
     context->ops().write_report(json);
     context->functions()->write_report(json);
+    context->backends()->write_report(json);
     json.end_object();
     *out = make_report(json.text()).release();
     return {};

@@ -23,6 +23,8 @@ std::string part_line(const Report &report, std::string_view root, size_t number
   const auto path = [&](std::string_view member) { return path_of(at(root, "regions"), number, member); };
   const std::string name = report.text(path("name"));
   std::string line = "region " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'");
+  const std::string backend = report.text(path("backend"));
+  if (backend != report.text("backend")) line += " on " + backend;
   if (report.has(path("options"))) line += " (" + list(report, path("options")) + ")";
   line += ": " + counted(static_cast<int64_t>(report.count(path("nodes"))), "node") + ", " +
           counted(static_cast<int64_t>(report.count(path("inputs"))), "input") + ", " +
@@ -40,6 +42,7 @@ std::string split_line(const Report &report, std::string_view root, size_t numbe
           : why == "name"        ? with + " lies between, in another region"
           : why == "unsupported" ? with + " lies between, which the backend does not take"
           : why == "call"        ? with + " is a call, which is a region by itself"
+          : why == "backend"     ? with + " is another backend's"
           : why == "options"     ? "it is compiled with other options than " + with
                                  : "together with that of " + with + " it would close a cycle with other regions") +
          "\n";

@@ -199,8 +199,8 @@ Subject load(const Session &session, const std::string &path) {
     first = bytes.find_first_not_of(" \t\r\n");
   }
   Subject subject;
+  session.load_plugins();
   if (first != std::string::npos && bytes[first] == '{') {
-    session.load_plugins();
     try {
       subject.graph = make<Graph>(kiln_graph_parse, session.context(), bytes.data(), bytes.size());
     } catch (const Failure &failure) {

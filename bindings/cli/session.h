@@ -14,7 +14,8 @@ namespace kiln::cli {
 inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
 inline constexpr Flag plugin_option_flag{"--plugin-option", "PASS.OPTION=V",
                                          "set an option of a pass of a plugin's; kiln plugin inspect lists them", true};
-inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference", "what runs the graph (cpu)"};
+inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference|NAME",
+                                   "what runs the graph, NAME of a plugin (cpu)"};
 inline constexpr Flag cpu_flag{
     "--cpu", "NAME", "generate code for x86-64, v3, v4 or these and more (v4+vnni-movbe; native: this machine)"};
 inline constexpr Flag arch_flag{"--arch", "NAME",

@@ -25,6 +25,11 @@ Result<const BackendInfo *> find_backend(std::string_view name) {
                join(table, ", ", [](const BackendInfo *b) { return b->name; }));
 }
 
+const BackendInfo &base_backend(std::string_view name) {
+  const Result<const BackendInfo *> own = find_backend(name);
+  return own.ok() ? **own : cpu_backend;
+}
+
 std::optional<std::string> refuse_kept_composites(const Graph &, const Node &node) {
   const auto mark = node.annotations.find(decompose_mark);
   if (mark == node.annotations.end() || mark->second.text_value() != "keep" || !op_of(node).decompose) return {};

@@ -44,6 +44,8 @@ struct BackendInfo {
 std::span<const BackendInfo *const> backends();
 // code unknown_name: names those that there are.
 Result<const BackendInfo *> find_backend(std::string_view name);
+// The one of that name; of a registered one, that which has what it does not take.
+const BackendInfo &base_backend(std::string_view name);
 
 // For rows: a node that is marked to be kept whole, of an op that has code by its decomposition alone.
 std::optional<std::string> refuse_kept_composites(const Graph &graph, const Node &node);

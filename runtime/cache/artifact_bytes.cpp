@@ -103,10 +103,18 @@ Bytes write_constants(std::span<const TensorData> constants) {
   return out.take();
 }
 
-Bytes write_graphs(std::span<const std::string> graphs) {
+// With the programs that run some of them.
+Bytes write_graphs(const Artifact &a) {
   ByteWriter out;
-  out.put<uint64_t>(graphs.size());
-  for (const std::string &graph : graphs) out.text(graph);
+  out.put<uint64_t>(a.graphs.size());
+  for (const std::string &graph : a.graphs) out.text(graph);
+  out.put<uint64_t>(a.programs.size());
+  for (const auto &[graph, program] : a.programs) {
+    out.put(graph);
+    out.put(program.parameters);
+    out.text(program.backend);
+    out.blob(*program.blob);
+  }
   return out.take();
 }
 
@@ -256,9 +264,20 @@ Status parse_entries(ByteReader &in, std::vector<Artifact::Entry> &out) {
   return {};
 }
 
-Status parse_graphs(ByteReader &in, std::vector<std::string> &out) {
+Status parse_graphs(ByteReader &in, Artifact &out) {
   const uint64_t count = in.count(8);
-  for (uint64_t i = 0; i < count && in.ok(); ++i) out.push_back(in.text());
+  for (uint64_t i = 0; i < count && in.ok(); ++i) out.graphs.push_back(in.text());
+  const uint64_t programs = in.count(24);
+  for (uint64_t i = 0; i < programs && in.ok(); ++i) {
+    const auto graph = in.get<uint32_t>(), parameters = in.get<uint32_t>();
+    std::string backend = in.text();
+    const ByteSpan blob = in.blob();
+    if (!in.ok()) break;
+    if (graph >= out.graphs.size())
+      return error(Code::corrupt, "program ", i, ": graph ", graph, ", expected below ", out.graphs.size());
+    out.programs.emplace(
+        graph, Program{std::move(backend), std::make_shared<const Bytes>(blob.begin(), blob.end()), parameters});
+  }
   return {};
 }
 
@@ -318,7 +337,7 @@ Result<Artifact> read_alone(const RecordReader &record) {
     a.plan.donated_inputs = std::move(contracts.donated_inputs);
     return verify_plan(a.plan, a.contracts, a.constants);
   }));
-  KILN_TRY(read_section(record, SectionKind::graph, [&](ByteReader &in) { return parse_graphs(in, a.graphs); }));
+  KILN_TRY(read_section(record, SectionKind::graph, [&](ByteReader &in) { return parse_graphs(in, a); }));
   KILN_TRY(read_text(record, SectionKind::report, a.report_json));
   // It is handed on as it is; whoever wants the graph parses it.
   if (!is_utf8(a.report_json))
@@ -349,7 +368,7 @@ Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> 
   record.add(SectionKind::contracts, std::move(contracts));
   record.add(SectionKind::kernels, write_kernels(artifact.kernels));
   record.add(SectionKind::constants, write_constants(artifact.constants));
-  record.add(SectionKind::graph, write_graphs(artifact.graphs));
+  record.add(SectionKind::graph, write_graphs(artifact));
   const ByteSpan report = bytes_of(artifact.report_json);
   record.add(SectionKind::report, Bytes(report.begin(), report.end()));
   record.add(SectionKind::source, write_source(artifact.source));

@@ -69,7 +69,7 @@ Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
     KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++));
     components.push_back(std::move(of_pass));
   }
-  for (const auto &[what, identity] : inputs.functions) components.push_back(component(what, identity));
+  for (const auto &[what, identity] : inputs.registered) components.push_back(component(what, identity));
   components.push_back(component("target", inputs.target.name()));
   components.push_back(component("backend", std::string(inputs.backend)));
   components.push_back(component("build", std::string(inputs.build_id)));

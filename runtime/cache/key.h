@@ -23,13 +23,13 @@ struct KeyInputs {
   std::span<const std::shared_ptr<const Pass>> late;
   const Target &target;
   std::string_view backend, build_id;
-  // Functions that the graph's nodes name, and those that its ops fall back to, where some may: "function 'f'" and
-  // "fallback of 'matmul'" with their identities.
-  std::map<std::string, std::string> functions = {};
+  // Functions that the graph's nodes name, those that its ops fall back to, where some may, and registered backends:
+  // "function 'f'", "fallback of 'matmul'" and "backend 'b'" with their identities.
+  std::map<std::string, std::string> registered = {};
 };
 
 // The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
-// late pass, those of its functions, "target", "backend", "build". Fails when a pass's fingerprint does.
+// late pass, those of what is registered, "target", "backend", "build". Fails when a pass's fingerprint does.
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
 // The ops that a graph and the graphs nested in it use, by name.
 std::map<std::string, const OpSchema *> ops_of(const Graph &graph);

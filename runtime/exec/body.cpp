@@ -46,6 +46,8 @@ void Body::make_all_nested() {
   }
 }
 
+Body &Body::nested_body(size_t step) { return *nested_[step][0]->body; }
+
 Status Body::place() {
   KILN_TRY(ready().resolve(sizes_));
   KILN_TRY(place_memory());

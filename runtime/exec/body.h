@@ -53,6 +53,7 @@ class Body {
   // Makes nested_: the last thing that a constructor of a derived class does.
   void make_all_nested();
   Status run_control(size_t step);  // a call, branch, loop, scan or resolve
+  Body &nested_body(size_t step);   // that a call runs
 
   const PlanPart part_;
   const Signature &signature_;

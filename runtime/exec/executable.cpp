@@ -116,8 +116,32 @@ Result<FixedSizes> read_sizes(const std::string &text, const Plan &plan) {
 
 }  // namespace
 
-Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_device,
-                                const FunctionTable &functions) const {
+// Each by the backend that it was made with.
+Status Executable::load_programs(const BackendTable &backends) {
+  for (const auto &[graph, made] : artifact_->programs) {
+    const auto use = std::ranges::find_if(
+        artifact_->uses, [&name = made.backend](const Use &u) { return u.kind == "backend" && u.name == name; });
+    const std::string made_with = use == artifact_->uses.end() ? "none" : use->identity;
+    const BackendPtr backend = backends.find(made.backend);
+    if (!backend)
+      return error(Code::incompatible, "its steps run on backend '", made.backend, "', which is not there",
+                   backends.known(), "; load or register what it was made with: ", made_with);
+    KILN_ASSIGN(const std::string now, backend->whole_identity());
+    if (now != made_with)
+      return error(Code::incompatible, "backend '", made.backend, "' is ", now, ", and the artifact was made with ",
+                   made_with);
+    if (made.parameters > graphs_[graph]->inputs().size())
+      return error(Code::corrupt, "a program of backend '", made.backend, "' has ", made.parameters,
+                   " parameters among ", graphs_[graph]->inputs().size(), " inputs");
+    if (made.blob->empty()) continue;  // not compiled: no call is made
+    KILN_ASSIGN(std::shared_ptr<const BackendProgram> program, backend->functions->load(made.blob));
+    programs_[graph] = {backend, std::move(program), made.parameters};
+  }
+  return {};
+}
+
+Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_device, const FunctionTable &functions,
+                                const BackendTable &backends) const {
   std::vector<FixedSizes> sizes;
   for (const Artifact::Entry &entry : artifact_->entries) {
     Result<FixedSizes> read = read_sizes(entry.sizes, plan());
@@ -127,7 +151,7 @@ Status Executable::load_entries(const OpTable &ops, const OpenDevice &open_devic
   entries_->begin(sizes, plan());
   for (size_t i = 0; i < sizes.size(); ++i) {
     Result<std::shared_ptr<const Executable>> entry =
-        load(artifact_->entries[i].artifact, ops, pool_, artifact_->build_id, open_device, functions);
+        load(artifact_->entries[i].artifact, ops, pool_, artifact_->build_id, open_device, functions, backends);
     if (!entry.ok()) return entry.take_status().with_prefix(str_cat("entry '", artifact_->entries[i].sizes, "': "));
     KILN_TRY(entries_->put(i, std::move(entry).value(), plan()));
   }
@@ -155,7 +179,8 @@ Status Executable::check_any_thread() const {
 
 Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                            std::shared_ptr<ThreadPool> pool, std::string_view build_id,
-                                                           OpenDevice open_device, const FunctionTable &functions) {
+                                                           OpenDevice open_device, const FunctionTable &functions,
+                                                           const BackendTable &backends) {
   if (artifact->build_id != build_id)
     return error(Code::incompatible, "the artifact is of build ", artifact->build_id, ", this is build ", build_id);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
@@ -182,7 +207,8 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   executable->outputs_ = std::make_shared<BufferRecycler>();
   executable->artifact_ = std::move(artifact);
   executable->pool_ = std::move(pool);
-  KILN_TRY(executable->load_entries(ops, open_device, functions));
+  KILN_TRY(executable->load_programs(backends));
+  KILN_TRY(executable->load_entries(ops, open_device, functions, backends));
   return std::shared_ptr<const Executable>(std::move(executable));
 }
 

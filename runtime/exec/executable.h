@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "jit/base/status.h"
+#include "runtime/backends/registered.h"
 #include "runtime/exec/array_place.h"
 #include "runtime/exec/device.h"
 #include "runtime/exec/entries.h"
@@ -25,6 +27,13 @@ namespace kiln {
 class BufferRecycler;
 struct PlanSizes;
 
+// What runs one of an artifact's graphs in place of reference kernels.
+struct LoadedProgram {
+  BackendPtr backend;
+  std::shared_ptr<const BackendProgram> program;
+  uint32_t parameters = 0;  // of the graph's inputs the last ones
+};
+
 // A function that runs the node of a reference step's graph; null: none does.
 struct BoundFunction {
   FunctionPtr function;
@@ -35,38 +44,47 @@ struct BoundFunction {
 class Executable {
  public:
   // Refuses (incompatible) an artifact of another build or for a feature level that this machine lacks. `ops` reads the
-  // graph of reference steps, and `functions` has those that run them. The pool is shared by all calls. An artifact for
-  // a device loads without one, so that it can be looked at and saved: `open_device` is asked when the first call is
-  // made. With the artifact's entries.
+  // graph of reference steps, and `functions` and `backends` have those that run them. The pool is shared by all calls.
+  // An artifact for a device loads without one, so that it can be looked at and saved: `open_device` is asked when the
+  // first call is made. With the artifact's entries.
   static Result<std::shared_ptr<const Executable>> load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                         std::shared_ptr<ThreadPool> pool, std::string_view build_id,
                                                         OpenDevice open_device = {},
-                                                        const FunctionTable &functions = no_functions());
+                                                        const FunctionTable &functions = no_functions(),
+                                                        const BackendTable &backends = no_backends());
   const Artifact &artifact() const { return *artifact_; }
   const std::shared_ptr<const Artifact> &shared_artifact() const { return artifact_; }
   const Plan &plan() const { return artifact_->plan; }
   ThreadPool &pool() const { return *pool_; }
   const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }        // of a step of kind reference
   const BoundFunction &function_of(uint32_t index) const { return functions_[index]; }  // of that graph
-  const PlanSizes &sizes() const { return *sizes_; }                                    // sizes.h
-  BufferRecycler &outputs() const { return *outputs_; }                                 // memory.h
-  const Place &place() const { return *place_; }                                        // where its kernels run
-  Entries &entries() const { return *entries_; }                                        // programs for some sizes
-  std::vector<Artifact::Entry> made_entries() const;                                    // those that there are by now
+  // What a registered backend runs it by; null: none does.
+  const LoadedProgram *program_of(uint32_t index) const {
+    const auto found = programs_.find(index);
+    return found == programs_.end() ? nullptr : &found->second;
+  }
+  const PlanSizes &sizes() const { return *sizes_; }     // sizes.h
+  BufferRecycler &outputs() const { return *outputs_; }  // memory.h
+  const Place &place() const { return *place_; }         // where its kernels run
+  Entries &entries() const { return *entries_; }         // programs for some sizes
+  std::vector<Artifact::Entry> made_entries() const;     // those that there are by now
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
   // An error that names an op whose own function runs, or a function of the host's, on the host's threads alone.
   Status check_any_thread() const;
 
  private:
-  Status load_entries(const OpTable &ops, const OpenDevice &open_device, const FunctionTable &functions) const;
+  Status load_entries(const OpTable &ops, const OpenDevice &open_device, const FunctionTable &functions,
+                      const BackendTable &backends) const;
+  Status load_programs(const BackendTable &backends);
 
   std::shared_ptr<const Artifact> artifact_;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
-  std::vector<GraphPtr> graphs_;          // the artifact's
-  std::vector<BoundFunction> functions_;  // by graph
-  std::string on_hosts_threads_;          // an op or function that is called on these alone; empty: none
+  std::vector<GraphPtr> graphs_;                // the artifact's
+  std::vector<BoundFunction> functions_;        // by graph
+  std::map<uint32_t, LoadedProgram> programs_;  // likewise
+  std::string on_hosts_threads_;                // an op or function that is called on these alone; empty: none
   std::shared_ptr<const PlanSizes> sizes_;
   std::shared_ptr<BufferRecycler> outputs_;
   const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();

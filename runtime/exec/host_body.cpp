@@ -1,5 +1,6 @@
 #include "runtime/exec/host_body.h"
 
+#include "runtime/exec/backend_step.h"
 #include "runtime/exec/function_step.h"
 #include "runtime/exec/op_step.h"
 #include "runtime/exec/reference_step.h"
@@ -17,7 +18,14 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
   make_all_nested();
 }
 
+void HostBody::set_prepared(const Prepared &prepared) {
+  steps_.ready().set(prepared);
+  for (const auto &[step, made] : prepared.programs)
+    static_cast<BackendStep &>(*static_cast<HostBody &>(nested_body(step)).node_steps_[0]).set_prepared(made);
+}
+
 std::unique_ptr<NodeStep> HostBody::node_step_of(uint32_t graph) const {
+  if (const LoadedProgram *program = executable_.program_of(graph)) return std::make_unique<BackendStep>(*program);
   const BoundFunction &function = executable_.function_of(graph);
   const Graph &whole = executable_.reference_graph(graph);
   if (function.function) return std::make_unique<FunctionStep>(*function.function, function.binding, *node_of(whole));

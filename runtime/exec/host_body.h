@@ -17,7 +17,7 @@ class HostBody final : public Body {
   HostBody(const Executable &executable, std::span<const kiln_kernel_fn> kernels, PlanPart part,
            const Signature &signature, ResolvedSizes &sizes, LoopWatch &watch);
 
-  void set_prepared(const Prepared &prepared) { steps_.ready().set(prepared); }
+  void set_prepared(const Prepared &prepared);
   Status run() override;
   Status run_on(std::span<void *const> operands) override;
 

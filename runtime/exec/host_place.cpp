@@ -65,6 +65,35 @@ class HostRunner final : public Runner, private RunThread::Job {
   std::exception_ptr thrown_;
 };
 
+// Has the backend of a step that runs a program of one make of its parameters what it wants.
+Status prepare_program(const Executable &executable, uint32_t number, Prepared &prepared) {
+  const Plan &plan = executable.plan();
+  const Plan::Step &step = plan.steps[number];
+  if (step.kind != Plan::Step::Kind::call) return {};
+  const Plan &nested = plan.nested[step.nested[0].plan];
+  const Plan::Step *const only = only_reference_step(nested);
+  const LoadedProgram *const loaded = only ? executable.program_of(only->graph) : nullptr;
+  if (!loaded || loaded->parameters == 0 || !loaded->program->prepares()) return {};
+  std::vector<RunArray> arrays;
+  std::vector<void *> data;
+  for (size_t i = nested.inputs.size() - loaded->parameters; i < nested.inputs.size(); ++i) {
+    const Plan::Slot &slot = plan.slots[step.slots[i]];
+    if (slot.kind == Plan::Slot::Kind::parameter)
+      data.push_back(prepared.parameters[slot.index]);
+    else if (slot.kind == Plan::Slot::Kind::prepared)
+      data.push_back(prepared.storages[slot.index]);
+    else
+      return {};  // made at each run
+    std::vector<int64_t> &dims = arrays.emplace_back(RunArray{nested.inputs[i].dtype, {}}).dims;
+    for (const Dim &dim : nested.inputs[i].dims) {
+      if (!dim.is_integer()) return {};
+      dims.push_back(dim.integer());
+    }
+  }
+  KILN_ASSIGN(prepared.programs[number], loaded->program->prepare(arrays, data));
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<const Place>> HostPlace::load(const Artifact &artifact) {
@@ -107,6 +136,7 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
   KILN_TRY(steps.place_scratch());
   steps.ready().set(prepared);
   KILN_TRY(steps.run([](size_t) { return error(Code::internal, "prepare runs kernels alone"); }));
+  for (uint32_t step = 0; step < plan.steps.size(); ++step) KILN_TRY(prepare_program(executable, step, prepared));
   return prepared;
 }
 

@@ -4,6 +4,15 @@
 
 namespace kiln {
 
+std::vector<RunArray> arrays_of(const Signature &signature, const ResolvedSizes &sizes) {
+  std::vector<RunArray> arrays;
+  for (uint32_t slot = 0; slot < signature.count(); ++slot) {
+    const ResolvedArgument &a = sizes.argument(slot);
+    arrays.push_back({a.dtype, {a.dims.begin(), a.dims.end()}});
+  }
+  return arrays;
+}
+
 const Node *node_of(const Graph &graph) {
   const Node *only = nullptr;
   for (const Node &node : graph.nodes()) {

@@ -1,9 +1,11 @@
-// A step that runs one node by code that Kiln did not make.
+// A step that runs one node, or one region, by code that Kiln did not make.
 #pragma once
 #include <span>
+#include <vector>
 
 #include "runtime/exec/signature.h"
 #include "runtime/graph/graph.h"
+#include "runtime/ops/registered.h"
 
 namespace kiln {
 
@@ -16,6 +18,9 @@ class NodeStep {
   // `data` as for the reference step.
   virtual Status run(std::span<void *const> data) = 0;
 };
+
+// The arrays of the signature at these sizes.
+std::vector<RunArray> arrays_of(const Signature &signature, const ResolvedSizes &sizes);
 
 // The only node of a reference step's graph, which takes its inputs and gives its outputs; null: it is more than that.
 const Node *node_of(const Graph &graph);

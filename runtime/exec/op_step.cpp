@@ -9,11 +9,7 @@ std::unique_ptr<OpStep> OpStep::of(const Graph &graph) {
 }
 
 Status OpStep::resize(const Signature &signature, const ResolvedSizes &sizes) {
-  arrays_.clear();
-  for (uint32_t slot = 0; slot < signature.count(); ++slot) {
-    const ResolvedArgument &a = sizes.argument(slot);
-    arrays_.push_back({a.dtype, {a.dims.begin(), a.dims.end()}});
-  }
+  arrays_ = arrays_of(signature, sizes);
   told_ = false;
   return {};
 }

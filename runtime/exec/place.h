@@ -3,6 +3,7 @@
 // parameters, to place what a run needs in memory, and to run.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,9 +27,10 @@ struct ParameterArray {
 // The parameters of one binding where the kernels read them, and what the plan's prepare steps made of them. Addresses
 // are the place's; calls only read what is there.
 struct Prepared {
-  std::vector<void *> parameters, storages;  // by the plan's numbers of parameters and prepared storages
-  uint64_t size_bytes = 0;                   // of the place's memory
-  std::shared_ptr<const void> memory;        // which holds them
+  std::vector<void *> parameters, storages;                 // by the plan's numbers of parameters and prepared storages
+  uint64_t size_bytes = 0;                                  // of the place's memory
+  std::shared_ptr<const void> memory;                       // which holds them
+  std::map<uint32_t, std::shared_ptr<void>> programs = {};  // by step: what its backend made of its parameters
 };
 
 // One call at its place: its steps, and the memory that they use. One thread at a time.

@@ -19,6 +19,10 @@ Status check_region(std::string_view region) {
                  "'; expected letters, digits, '_' and '-', other than forward and backward, or nothing: in no region");
 }
 
+Status check_backend(std::string_view backend) {
+  return backend.empty() ? invalid("annotation 'kiln.region.backend' is '', expected a backend's name") : Status();
+}
+
 Status check_phase(std::string_view phase) {
   if (phase == "backward" || phase == "recompute") return {};
   return invalid("annotation 'kiln.phase' is '", phase, "'; expected 'backward' or 'recompute', or none for forward");
@@ -58,6 +62,7 @@ constexpr std::array definitions = {
     // The region that a node is marked for; "": none, whatever an outer scope says.
     Definition{"kiln.region", AttrKind::text, check_region},
     // How the region is compiled (runtime/regions/region_options.h); its nodes have one value.
+    Definition{"kiln.region.backend", AttrKind::text, check_backend},
     Definition{"kiln.region.fuse", AttrKind::boolean},
     Definition{"kiln.region.rounding", AttrKind::text, check_rounding},
     // The stage of a host's own schedule that the node is of: nothing but a name to cut a part out by.

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +38,10 @@ struct KeyComponent {
   std::string text;
 };
 
-// An op or a backend that an artifact was made with, or that a pass asked for: another one would have made another.
+// An op, function or backend that an artifact was made with, or that a pass asked for: another one would have made
+// another.
 struct Use {
-  std::string kind, name;  // "op" or "backend"
+  std::string kind, name;  // "op", "backend", ...
   std::string identity;    // empty: there was none of that name
   bool operator==(const Use &) const = default;
 };
@@ -50,6 +52,18 @@ struct Source {
   std::string json, mark;             // see Apart in runtime/graph/json.h
   std::vector<Plan::NodeRef> names;   // a node's own
   std::vector<TensorData> constants;  // the tensors are the artifact's constants, then these
+};
+
+// What runs a graph of the artifact in place of reference kernels.
+struct Program {
+  std::string backend;  // a registered one
+  // What it made of the graph, of which so many inputs, the last ones, are parameters. Empty: nothing, it is here to be
+  // looked at.
+  std::shared_ptr<const Bytes> blob = std::make_shared<const Bytes>();
+  uint32_t parameters = 0;
+  bool operator==(const Program &other) const {
+    return backend == other.backend && parameters == other.parameters && *blob == *other.blob;
+  }
 };
 
 struct Artifact {
@@ -63,8 +77,9 @@ struct Artifact {
   std::vector<Contract> contracts;  // what each image relies on
   std::vector<Bytes> kernels;       // serialised kernel IR, one an image: for inspection
   std::vector<TensorData> constants;
-  std::vector<std::string> graphs;  // as JSON: what steps of kind reference run
-  Source source;                    // empty: of the reference backend, which runs no pass
+  std::vector<std::string> graphs;       // as JSON: what steps of kind reference run
+  std::map<uint32_t, Program> programs;  // by the number of their graph
+  Source source;                         // empty: of the reference backend, which runs no pass
   struct Entry {
     std::string sizes;  // "batch=1,length=128"
     std::shared_ptr<const Artifact> artifact;
@@ -73,9 +88,10 @@ struct Artifact {
   std::string report_json;     // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
 };
 
-// Whether its kernels were compiled, rather than made to be looked at.
+// Whether its kernels and programs were compiled, rather than made to be looked at.
 inline bool has_code(const Artifact &artifact) {
-  return std::ranges::none_of(artifact.images, [](const Image &image) { return image.code->empty(); });
+  return std::ranges::none_of(artifact.images, [](const Image &image) { return image.code->empty(); }) &&
+         std::ranges::none_of(artifact.programs, [](const auto &program) { return program.second.blob->empty(); });
 }
 
 }  // namespace kiln

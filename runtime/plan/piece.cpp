@@ -24,6 +24,11 @@ void renumber(Plan &plan, const PieceParts::Numbers &numbers, std::span<const ui
   for (Plan &nested : plan.nested) renumber(nested, numbers, constants, names);
 }
 
+const Program *find_program(const std::map<uint32_t, Program> &programs, uint32_t graph) {
+  const auto found = programs.find(graph);
+  return found == programs.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 const PieceParts::Numbers &PieceParts::add(const std::shared_ptr<const Artifact> &program) {
@@ -43,10 +48,18 @@ const PieceParts::Numbers &PieceParts::add(const std::shared_ptr<const Artifact>
     }
     numbers.images.push_back(static_cast<uint32_t>(number));
   }
-  for (const std::string &graph : program->graphs) {
-    const auto same = std::ranges::find(graphs, graph);
-    numbers.graphs.push_back(static_cast<uint32_t>(same - graphs.begin()));
-    if (same == graphs.end()) graphs.push_back(graph);
+  for (uint32_t i = 0; i < program->graphs.size(); ++i) {
+    const Program *const own = find_program(program->programs, i);
+    uint32_t number = 0;
+    const auto is_same = [&](uint32_t other) {
+      const Program *const of_other = find_program(programs, other);
+      return graphs[other] == program->graphs[i] && (own && of_other ? *own == *of_other : own == of_other);
+    };
+    while (number < graphs.size() && !is_same(number)) ++number;
+    numbers.graphs.push_back(number);
+    if (number < graphs.size()) continue;
+    graphs.push_back(program->graphs[i]);
+    if (own) programs.emplace(number, *own);
   }
   return numbers;
 }

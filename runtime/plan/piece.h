@@ -35,6 +35,7 @@ class PieceParts {
   std::vector<Contract> contracts = {};  // of the images
   std::vector<Bytes> kernels = {};       // likewise
   std::vector<std::string> graphs = {};
+  std::map<uint32_t, Program> programs = {};  // of the graphs
 
  private:
   std::map<const Artifact *, Numbers> known_;

@@ -148,6 +148,12 @@ struct Plan {
   std::vector<Plan> nested;
 };
 
+// The step of a plan that does nothing but run one graph; null: it does more.
+inline const Plan::Step *only_reference_step(const Plan &plan) {
+  const bool is_one = plan.prepare.empty() && plan.steps.size() == 1;
+  return is_one && plan.steps[0].kind == Plan::Step::Kind::reference ? plan.steps.data() : nullptr;
+}
+
 // `known`: the table of the contracts, which the plan's expressions go on from (contract_format.h).
 void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out);
 // Of the signature, all that its readers rely on is checked. Slots and steps are verify_plan()'s.

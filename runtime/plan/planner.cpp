@@ -36,11 +36,14 @@ struct Shared {
 
   // As JSON, each once: what steps of kind reference run.
   std::vector<std::string> reference_graphs = {};
-  std::map<Digest, uint32_t> reference_numbers = {};
+  std::map<std::pair<Digest, std::string>, uint32_t> reference_numbers = {};
 
-  uint32_t reference_graph(const Graph &graph) {
+  std::map<uint32_t, Program> programs = {};
+
+  // `backend`: which registered one runs it; empty: none.
+  uint32_t reference_graph(const Graph &graph, const std::string &backend = {}) {
     const auto number = static_cast<uint32_t>(reference_graphs.size());
-    const auto [known, is_new] = reference_numbers.try_emplace(digest_of(graph), number);
+    const auto [known, is_new] = reference_numbers.try_emplace(std::pair(digest_of(graph), backend), number);
     if (is_new) reference_graphs.push_back(write_json(graph));
     return known->second;
   }
@@ -142,6 +145,9 @@ class Planner {
           break;
         case Region::Kind::reference:
           KILN_TRY(add_reference(scope, region.region));
+          break;
+        case Region::Kind::program:
+          KILN_TRY(add_program(scope, region.region));
           break;
         case Region::Kind::piece:
           KILN_TRY(add_piece(scope, r));
@@ -356,15 +362,45 @@ class Planner {
     add_results(scope, region, node, item);
     for (const auto &[result, operand] : region.in_place) item.in_place[region.inputs.size() + result] = operand;
     const uint32_t graph = shared_.reference_graph(*region.graph);
-    const auto [number, is_new] = references_.try_emplace(graph, static_cast<uint32_t>(plan_.nested.size()));
+    return add_step_of(graph, *region.graph, scope, region.inputs, std::move(item));
+  }
+
+  // The region as its backend runs it: likewise.
+  Status add_program(Scope &scope, const Region &region) {
+    KILN_ASSIGN(const GraphPtr step, without_parameters(*region.graph));
+    const uint32_t number = shared_.reference_graph(*step, region.backend);
+    Program program{.backend = region.backend, .parameters = static_cast<uint32_t>(region.parameters.size())};
+    if (region.blob) program.blob = region.blob;
+    shared_.programs.emplace(number, std::move(program));
+    const Graph &whole = *scope.lowered.graph;
+    Item item{.step = {.kind = StepKind::call, .node = scope.names.find(whole.find(region.nodes[0])->name)}};
+    std::vector<ValueId> operands = region.inputs;
+    operands.insert(operands.end(), region.parameters.begin(), region.parameters.end());
+    for (const ValueId operand : operands) {
+      const TensorType &type = whole.type(operand);
+      const bool lies_dense = type.strides == row_major_strides(type.dims);
+      item.tensors.push_back(lies_dense ? scope.argument_or(operand) : scope.tensor_of(operand));
+    }
+    item.written.resize(operands.size());
+    for (const ValueId output : region.outputs) {
+      add_spare(whole.type(output), item);
+      scope.yielded[output] = item.tensors.back();
+    }
+    return add_step_of(number, *step, scope, operands, std::move(item));
+  }
+
+  // A call of the plan that runs the graph as one step.
+  Status add_step_of(uint32_t number, const Graph &graph, const Scope &scope, std::span<const ValueId> operands,
+                     Item item) {
+    const auto [known, is_new] = references_.try_emplace(number, static_cast<uint32_t>(plan_.nested.size()));
     if (is_new) {
-      KILN_ASSIGN(Plan plan, plan_reference(*region.graph));
-      plan.steps[0].graph = graph;
+      KILN_ASSIGN(Plan plan, plan_reference(graph));
+      plan.steps[0].graph = number;
       plan_.nested.push_back(std::move(plan));
     }
-    Plan::Nested nested{.plan = number->second};
+    Plan::Nested nested{.plan = known->second};
     for (const Plan::Symbol &s : plan_.nested[nested.plan].symbols)
-      nested.symbols.push_back(scope.lowered.graph->type(region.inputs[s.input]).dims[s.dim]);
+      nested.symbols.push_back(scope.lowered.graph->type(operands[s.input]).dims[s.dim]);
     item.step.nested.push_back(std::move(nested));
     items_.push_back(std::move(item));
     return {};
@@ -377,11 +413,11 @@ class Planner {
   }
   // Tensors of the types of the node's first results.
   void add_spare(const Node &node, size_t count, Item &item) {
-    for (size_t k = 0; k < count; ++k) {
-      const TensorType &type = node.results[k];
-      item.tensors.push_back(add_tensor(type.dtype, type.dims, row_major_strides(type.dims)));
-      item.written.push_back(true);
-    }
+    for (size_t k = 0; k < count; ++k) add_spare(node.results[k], item);
+  }
+  void add_spare(const TensorType &type, Item &item) {
+    item.tensors.push_back(add_tensor(type.dtype, type.dims, row_major_strides(type.dims)));
+    item.written.push_back(true);
   }
 
   // A nested plan, made once however many steps run it, and what its symbols are at `node`.
@@ -480,7 +516,7 @@ Result<Planned> plan(const Graph &given, const LoweredGraphs &graphs, std::span<
   }
   KILN_ASSIGN(Plan plan, plan_graph(shared, 0, {given, ""}));
   return Planned{std::move(plan), std::move(shared.contracts).finish(), std::move(shared.constants),
-                 std::move(shared.reference_graphs)};
+                 std::move(shared.reference_graphs), std::move(shared.programs)};
 }
 
 Result<Linked> link(const Graph &given, const GraphPtr &whole, std::span<const Piece> pieces, const FixedAs &fixed) {

@@ -1,12 +1,14 @@
 // The planner: from scheduled kernels to the plan that an executable runs.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "jit/kernel/fuse.h"
 #include "runtime/graph/graph.h"
 #include "runtime/passes/specialize.h"
+#include "runtime/plan/artifact.h"
 #include "runtime/plan/contract.h"
 #include "runtime/plan/piece.h"
 #include "runtime/plan/plan.h"
@@ -23,9 +25,10 @@ struct FixedAs {
 
 struct Planned {
   Plan plan;
-  std::vector<Contract> contracts;   // by image
-  std::vector<TensorPtr> constants;  // those that steps read, in the order that the plan's slots number them
-  std::vector<std::string> graphs;   // as JSON: what steps of kind reference run
+  std::vector<Contract> contracts;       // by image
+  std::vector<TensorPtr> constants;      // those that steps read, in the order that the plan's slots number them
+  std::vector<std::string> graphs;       // as JSON: what steps of kind reference run
+  std::map<uint32_t, Program> programs;  // what runs some of them
 };
 
 // `given` is the graph as the host gave it: its signature is the plan's, and what it requires of sizes is checked at

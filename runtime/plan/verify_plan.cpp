@@ -182,7 +182,9 @@ class PlanVerifier {
       KILN_TRY(give(s, names[i], plan.outputs, results));
     }
     if (is_loop) KILN_TRY(turns(s, names, results));
-    const bool is_one_step = s.kind == Plan::Step::Kind::call && runs_reference_alone(last);
+    // Code that Kiln did not make runs the node then, or reference kernels, which write results when they have read
+    // all: neither relies on where operands lie.
+    const bool is_one_step = s.kind == Plan::Step::Kind::call && only_reference_step(last);
     return distinct_results(s, results, is_one_step ? results : 0);
   }
 
@@ -273,12 +275,6 @@ class PlanVerifier {
   Status predicate(uint32_t slot) {
     KILN_TRY(same_dtype("the predicate", DType::boolean, slot));
     return fits(1, plan_.slots[slot].size_bytes, slot);
-  }
-
-  // Code that Kiln did not make runs the node then, or reference kernels, which write results when they have read all:
-  // neither relies on where operands lie.
-  static bool runs_reference_alone(const Plan &plan) {
-    return plan.prepare.empty() && plan.steps.size() == 1 && plan.steps[0].kind == Plan::Step::Kind::reference;
   }
 
   // What a step writes is writable, and no other operand of it but for the first `shared`.

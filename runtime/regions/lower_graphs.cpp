@@ -12,18 +12,27 @@ namespace kiln {
 namespace {
 
 // A graph that is cut into parts: neither its nodes nor its parts are lowered here.
-Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options, Refusals &refusals) {
+Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions &options, Refusals &refusals,
+                         const Offers &offers) {
   LoweredGraph out{.given = graph, .options = options.region};
-  // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own.
+  // Sizes have names in the whole graph: a call that tells some is inlined here, where each gets a name of its own. So
+  // are all, where nodes are offered to backends one by one.
   const auto is_part = [&](const Node &call) {
     const Graph &called = called_graph(call);
-    return region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) &&
+    return options.backends.empty() && region_of(call, options.modes).value_or("") != "" && !resolves_sizes(called) &&
            refusals.takes_called(called, call.annotations);
   };
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(const RegionChoices choices,
               RegionChoices::of(*out.graph, options.modes, options.region, options.of_regions));
-  KILN_ASSIGN(std::vector<Region> regions, partition(out.graph, refusals, options.modes, choices, *options.functions));
+  if (!options.backends.empty()) {
+    KILN_ASSIGN(out.graph, offers.decompose(std::move(out.graph), [&](const Node &node) {
+      const std::optional<std::string> name = region_of(node, options.modes);
+      return name ? choices.at(node, *name).backend : std::string();
+    }));
+  }
+  KILN_ASSIGN(std::vector<Region> regions,
+              partition(out.graph, refusals, options.modes, choices, *options.functions, offers));
   for (Region &region : regions) {
     if (region.kind == Region::Kind::reference && region.function.empty() &&
         is_decomposed_always(*out.graph->find(region.node))) {
@@ -74,13 +83,15 @@ class Lowering {
       : ops_(ops), options_(options), passes_(passes) {}
 
   Result<LoweredGraphs> run(const GraphPtr &graph) {
-    out_.cut = options_.modes.cut() || !refusals_.takes(*graph);
+    out_.cut = options_.modes.cut() || !options_.backends.empty() || !refusals_.takes(*graph);
     enter({.graph = graph, .is_region = !out_.cut, .options = options_.region});
     for (size_t i = 0; i < open_.size(); ++i) {
       const Open next = open_[i];
       KILN_ASSIGN(LoweredGraph lowered,
-                  out_.cut && !next.owned ? cut(next.graph, ops_, options_, refusals_) : lower(next));
+                  out_.cut && !next.owned ? cut(next.graph, ops_, options_, refusals_, offers_) : lower(next));
       lowered.owned = next.owned;
+      for (LoweredRegion &region : lowered.regions)
+        if (region.region.kind == Region::Kind::program) KILN_TRY(finish_program(region.region));
       for (const LoweredRegion &region : lowered.regions) enter_inner(*lowered.graph, region.region, next);
       out_.graphs.push_back(std::move(lowered));
     }
@@ -113,6 +124,24 @@ class Lowering {
     lowered.given = open.graph;
     lowered.options = open.options;
     return lowered;
+  }
+
+  // Runs passes of stage lower on it. Equal ones have one graph.
+  Status finish_program(Region &program) {
+    const auto [known, is_new] = programs_.try_emplace(std::pair(digest_of(*program.graph), program.backend));
+    if (is_new) {
+      const Where where{str_cat("in region '", *program.name, "': "), true};
+      KILN_ASSIGN(known->second, run_lower_passes(passes_, program.graph, ops_, where));
+      for (const Node &node : known->second->nodes()) {
+        if (!node.op || known->second == program.graph) continue;
+        KILN_ASSIGN(const std::optional<std::string> why, offers_.refusal(program.backend, known->second, node));
+        if (why)
+          return invalid(where.text, "a pass of stage lower made node '", node.name, "' [", node.op->name,
+                         "], which backend ", program.backend, " does not take: ", *why);
+      }
+    }
+    program.graph = known->second;
+    return {};
   }
 
   void enter_inner(const Graph &graph, const Region &region, const Open &outer) {
@@ -149,6 +178,9 @@ class Lowering {
   const LowerOptions &options_;
   const LowerPasses &passes_;
   Refusals refusals_{options_.backend};
+  const Offers offers_{options_.backends, ops_,
+                       [this](GraphPtr graph) { return flatten(std::move(graph), ops_, options_); }};
+  std::map<std::pair<Digest, std::string>, GraphPtr> programs_;  // by what they were before passes, and their backend
   LoweredGraphs out_;
   std::vector<Open> open_;
   // By graph, whether it is nested, whether it is a region on which passes run, and its options.

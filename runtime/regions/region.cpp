@@ -137,6 +137,13 @@ class Partitioner {
     return group_cuts_[group]->kind == Region::Kind::control || group_cuts_[group]->kind == Region::Kind::reference;
   }
   bool is_step(const Node &node) const { return node.kind == Node::Kind::op && is_step(groups_[node.id]); }
+  bool is_program(uint32_t group) const { return group != none && group_cuts_[group]->kind == Region::Kind::program; }
+  bool is_program(const Node &node) const { return node.kind == Node::Kind::op && is_program(groups_[node.id]); }
+  // Whether the node reads the value dense, as nothing but a copy of it is: the constants of a program are its own.
+  bool needs_copy(const Node &node, ValueId value) const {
+    if (is_made(value) || is_dense_argument(value)) return false;
+    return is_step(node) || (is_program(node) && graph_.find(value.node)->kind != Node::Kind::constant);
+  }
 
   // Arguments and constants are read where they are, in any region; the first copies those that must be dense.
   bool is_made(ValueId value) const { return groups_[value.node] != none; }
@@ -159,8 +166,8 @@ class Partitioner {
       return is_made(value) ? once_[node.id] : node.kind != Node::Kind::input && is_known_size(node);
     };
     for (const Node &node : graph_.nodes())
-      once_[node.id] = node.kind == Node::Kind::op && !is_step(node) && !mutates(node) && !node.inputs.empty() &&
-                       is_known_size(node) && std::ranges::all_of(node.inputs, is_known);
+      once_[node.id] = node.kind == Node::Kind::op && !is_step(node) && !is_program(node) && !mutates(node) &&
+                       !node.inputs.empty() && is_known_size(node) && std::ranges::all_of(node.inputs, is_known);
   }
   static bool is_known_size(const Node &node) {
     return std::ranges::none_of(
@@ -178,8 +185,7 @@ class Partitioner {
     crosses_.resize(results);
     for (const Node &node : graph_.nodes()) {
       for (ValueId input : node.inputs) {
-        if (is_made(input) ? groups_[input.node] != groups_[node.id] : is_step(node) && !is_dense_argument(input))
-          note_crossing(input);
+        if (is_made(input) ? groups_[input.node] != groups_[node.id] : needs_copy(node, input)) note_crossing(input);
       }
     }
     for (const GraphOutput &output : graph_.outputs()) note_crossing(output.value);
@@ -243,7 +249,7 @@ class Partitioner {
   // effect.
   Status add_code(uint32_t group, std::vector<Region> &regions) {
     const std::span<const Node *const> members = members_of(group);
-    Region region{.kind = rest_, .backend = backend_};
+    Region region{.kind = is_program(group) ? Region::Kind::program : rest_, .backend = backend_};
     if (group == front_) add_crossing(arguments(), region.outputs);
     add_crossing(members, region.outputs);
     const bool writes_inputs = std::ranges::any_of(members, [](const Node *node) { return mutates(*node); });
@@ -251,6 +257,7 @@ class Partitioner {
     if (group != none) {
       region.name = group_cuts_[group]->name;
       region.options = group_cuts_[group]->options;
+      if (is_program(group)) region.backend = region.options.backend;
     }
     find_border(members, region.outputs, group);
     for (const ValueId value : border_) {
@@ -330,12 +337,13 @@ class Partitioner {
     for (const ValueId value : border_) {
       const Node &node = *graph_.find(value.node);
       const std::string name = name_of(value, values.size());
+      const TensorType type = type_of(value, region.kind == Region::Kind::program);
       if (node.kind == Node::Kind::constant) {
         KILN_ASSIGN(values[value], edit.constant(node.constant, node.name));
       } else if (is_parameter(value)) {
-        KILN_ASSIGN(values[value], edit.parameter(name, type_of(value)));
+        KILN_ASSIGN(values[value], edit.parameter(name, type));
       } else {
-        KILN_ASSIGN(values[value], edit.input(name, type_of(value)));
+        KILN_ASSIGN(values[value], edit.input(name, type));
       }
     }
     for (const Node *node : members) {
@@ -403,10 +411,10 @@ class Partitioner {
   }
   bool crosses(ValueId value) const { return crosses_[first_result_[value.node] + value.output]; }
 
-  // An argument's as it is, of any other value row-major.
-  TensorType type_of(ValueId value) const {
+  // An argument's as it is, unless it is to be dense; of any other value row-major.
+  TensorType type_of(ValueId value, bool dense = false) const {
     const TensorType &type = graph_.type(value);
-    return is_made(value) ? exact_type(type.dtype, type.dims) : type;
+    return dense || is_made(value) ? exact_type(type.dtype, type.dims) : type;
   }
 
   const Graph &graph_;
@@ -472,6 +480,17 @@ Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const Ba
       .at_node(node.name, str_cat(" [", node.op->name, "]: "));
 }
 
+// Whether the registered backend that is chosen for a node of a region takes it: then it is in a program.
+Result<bool> offer(const Offers &offers, const GraphPtr &graph, const Node &node, Fallback fallback, Cut &cut) {
+  if (!cut.name || cut.options.backend.empty()) return false;
+  KILN_ASSIGN(const std::optional<std::string> why, offers.refusal(cut.options.backend, graph, node));
+  if (!why) cut.kind = Region::Kind::program;
+  if (why && fallback == Fallback::error)
+    return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", cut.options.backend,
+                 " does not take it: ", *why, "; option 'fallback' is 'error'");
+  return !why;
+}
+
 }  // namespace
 
 bool runs_as_reference(const Graph &graph, const Node &node) {
@@ -494,13 +513,20 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &
 }
 
 Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
-                                      const RegionChoices &choices, const FunctionTable &functions) {
+                                      const RegionChoices &choices, const FunctionTable &functions,
+                                      const Offers &offers) {
   const std::vector<const Node *> nodes = ops_of(*graph);
   std::vector<Cut> cuts;
   cuts.reserve(nodes.size());
   std::map<std::pair<std::string, RegionOptions>, uint32_t> colors;  // in an order that is not that of the nodes
   for (const Node *node : nodes) {
     Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});
+    cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
+    KILN_ASSIGN(const bool is_taken, offer(offers, graph, *node, modes.fallback, cut));
+    if (is_taken) {
+      colors.try_emplace({*cut.name, cut.options});
+      continue;
+    }
     if (const std::optional<std::string> why = refusals.of(*graph, *node)) {
       const bool may_fall_back = !cut.name || modes.fallback != Fallback::error;
       KILN_ASSIGN(cut.kind, refused_kind(*graph, *node, refusals.backend(), *why, may_fall_back));
@@ -508,7 +534,8 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
       cut.refused = *why;
     }
     if (!cut.name && !is_call(*node)) cut.function = function_for(*node, refusals.backend(), functions);
-    cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
+    if (!cut.name) cut.options = choices.base();
+    cut.options.backend.clear();
     if (cut.name) colors.try_emplace({*cut.name, cut.options});
   }
   uint32_t last = 0;

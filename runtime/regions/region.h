@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "runtime/backends/backend.h"
 #include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
+#include "runtime/regions/offers.h"
 #include "runtime/regions/region_options.h"
 
 namespace kiln {
@@ -17,26 +19,29 @@ namespace kiln {
 struct Region {
   // code: a graph that the backend compiles as a whole. control: one node, whose graphs are plans of their own.
   // reference: one node, which its reference kernel runs, or a function. part: a graph that is cut on into regions of
-  // its own. piece: a graph that is looked up and compiled by itself.
-  enum class Kind : uint8_t { code, control, reference, part, piece };
+  // its own. piece: a graph that is looked up and compiled by itself. program: a graph that a registered backend
+  // compiles and runs.
+  enum class Kind : uint8_t { code, control, reference, part, piece, program };
   Kind kind = Kind::code;
   std::string backend = {};
-  // Of code, a part and a piece, its inputs, parameters and outputs are what crosses the border; of code it is flat. Of
-  // a piece there are more inputs than `inputs`, which nothing reads, where no other tells a size that it speaks of. Of
+  // Of all but nodes, its inputs, parameters and outputs are what crosses the border; of code it is flat. Of a piece
+  // there are more inputs than `inputs`, which nothing reads, where no other tells a size that it speaks of. Of
   // reference the node by itself.
   GraphPtr graph = {};
   uint32_t node = 0;  // control, reference: its id in the whole graph
-  // Of a part and a piece the ids in the whole graph of what the op nodes of `graph` are, in their order there. Equal
-  // parts may have one graph, whose nodes have the names of one of them.
+  // Of a part, a piece and a program the ids in the whole graph of what the op nodes of `graph` are, in their order
+  // there. Equal parts may have one graph, whose nodes have the names of one of them.
   std::vector<uint32_t> nodes = {};
   // The values of the whole graph that the region's are: of a graph in the order of its signature, of a node its
   // operands and its results. What a region yields is dense. What follows from parameters and constants alone, and
   // another part may make once a binding, is a parameter of the part that reads it.
   std::vector<ValueId> inputs = {}, parameters = {}, outputs = {};
-  RegionOptions options = {};            // of a part
-  std::optional<std::string> name = {};  // part: what its nodes are marked for, or ""; nothing: a node that falls back
-  std::string function = {};             // reference: of the host's, which runs the node; empty: none does
+  RegionOptions options = {};  // of a part, a program
+  std::optional<std::string> name =
+      {};                     // likewise: what its nodes are marked for, or ""; nothing: a node that falls back
+  std::string function = {};  // reference: of the host's, which runs the node; empty: none does
   std::map<size_t, size_t> in_place = {};  // reference: results that the function makes in place of operands
+  std::shared_ptr<const Bytes> blob = {};  // program: what the backend made of the graph; null: nothing yet
   std::string refused = {};  // of a node that falls back: why the backend does not take it; empty: it does
 };
 
@@ -51,10 +56,12 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &
 // those of two phases may, go into different parts. A node that the backend refuses is in none: its reference kernel
 // runs it; an error, if none can, or if it is marked for a region and such a node is to be one (Fallback::error). A
 // node that names a function is in none either, and a node that falls back is run by the function that its op falls
-// back to.
+// back to. Nodes for which a registered backend is chosen are offered to it: what it takes are programs of it, the rest
+// is in a part of the same region; under Fallback::error a node that it does not take is an error.
 Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals, const Modes &modes,
                                       const RegionChoices &choices = {},
-                                      const FunctionTable &functions = no_functions());
+                                      const FunctionTable &functions = no_functions(),
+                                      const Offers &offers = Offers::none());
 
 // Whether the node can be a graph of its own that reference kernels run: it writes no input and tells no size, and its
 // operands tell all sizes that it speaks of.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/backends/backend.h"
 #include "runtime/ops/nested.h"
 
 namespace kiln {
@@ -20,7 +21,14 @@ Status set_rounding(RegionOptions &out, const AttrValue &value) {
   out.rounding = static_cast<Rounding>(which);
   return {};
 }
+// One of Kiln's own is the compile's: which it is, is checked where the compile begins.
+Status set_backend(RegionOptions &out, const AttrValue &value) {
+  out.backend = find_backend(value.text_value()).ok() ? "" : value.text_value();
+  return {};
+}
 constexpr std::array rows = {
+    Row{"backend", AttrKind::text, set_backend,
+        [](const RegionOptions &options) { return AttrValue(options.backend); }},
     Row{"fuse", AttrKind::boolean,
         [](RegionOptions &out, const AttrValue &value) {
           out.fuse = value.boolean();
@@ -51,13 +59,15 @@ Parsed parse(std::string_view name) {
   return {region, name};
 }
 
-void collect_regions(const Graph &graph, std::set<const Graph *> &seen, std::set<std::string, std::less<>> &names) {
+// The texts that nodes have as that annotation.
+using Names = std::set<std::string, std::less<>>;
+void collect(std::string_view annotation, const Graph &graph, std::set<const Graph *> &seen, Names &names) {
   if (!seen.insert(&graph).second) return;
   for (const Node &node : graph.nodes()) {
     if (node.kind != Node::Kind::op) continue;
-    const auto mark = node.annotations.find("kiln.region");
+    const auto mark = node.annotations.find(annotation);
     if (mark != node.annotations.end()) names.insert(mark->second.text_value());
-    for (const auto &[name, nested] : nested_graphs(node)) collect_regions(*nested, seen, names);
+    for (const auto &[name, nested] : nested_graphs(node)) collect(annotation, *nested, seen, names);
   }
 }
 
@@ -67,7 +77,7 @@ std::vector<std::string> differences(const RegionOptions &options, const RegionO
   std::vector<std::string> texts;
   for (const Row &row : rows) {
     const AttrValue value = row.get(options);
-    if (value == row.get(base)) continue;
+    if (value == row.get(base) || row.name == "backend") continue;
     texts.push_back(str_cat(row.name, "=", value.kind() == AttrKind::text ? value.text_value() : value.text()));
   }
   return texts;
@@ -95,16 +105,25 @@ Status check_region_option(std::string_view name, const AttrValue &value) {
 
 bool has_regions(const Graph &graph) {
   std::set<const Graph *> seen;
-  std::set<std::string, std::less<>> names;
-  collect_regions(graph, seen, names);
+  Names names;
+  collect("kiln.region", graph, seen, names);
   return !names.empty();
+}
+
+std::set<std::string> backends_named(const Graph &graph, const NamedRegionOptions &named) {
+  std::set<const Graph *> seen;
+  Names names;
+  collect("kiln.region.backend", graph, seen, names);
+  for (const auto &[name, value] : named)
+    if (parse(name).option == "backend") names.insert(value.text_value());
+  return {names.begin(), names.end()};
 }
 
 Status check_regions_named(const Graph &before, const Graph &after, const NamedRegionOptions &named) {
   if (named.empty()) return {};
   std::set<const Graph *> seen;
-  std::set<std::string, std::less<>> names;
-  for (const Graph *graph : {&before, &after}) collect_regions(*graph, seen, names);
+  Names names;
+  for (const Graph *graph : {&before, &after}) collect("kiln.region", *graph, seen, names);
   for (const auto &[name, value] : named) {
     const std::string_view region = parse(name).region;
     if (names.contains(region)) continue;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,12 +19,13 @@ namespace kiln {
 struct RegionOptions {
   bool fuse = true;
   Rounding rounding = Rounding::strict;
+  std::string backend = {};  // a registered one, which is asked first (runtime/backends/registered.h); "": none is
 
   bool ordered() const { return rounding == Rounding::strict; }
   auto operator<=>(const RegionOptions &) const = default;
 };
 
-// What differs: "fuse=false".
+// What differs, but for the backend: "fuse=false".
 std::vector<std::string> differences(const RegionOptions &options, const RegionOptions &base);
 
 // The options of a compile that name a region, by their full names ("region.block.backward.fuse").
@@ -36,6 +38,9 @@ std::string_view phase_named_by(std::string_view option);
 // "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
 // take the value.
 Status check_region_option(std::string_view name, const AttrValue &value);
+// The registered backends that regions of the graph, or of one nested in it, are marked for, and those that options
+// name.
+std::set<std::string> backends_named(const Graph &graph, const NamedRegionOptions &named);
 // Whether a node of the graph, or of one nested in it, is marked for a region.
 bool has_regions(const Graph &graph);
 // All name a region that a node is marked for: of the graph before or after passes, which may take nodes away and mark

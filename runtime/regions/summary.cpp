@@ -12,7 +12,7 @@ namespace {
 
 // The nodes of `graph`, which is cut, that are in that region.
 std::vector<const Node *> members(const Graph &graph, const Region &region) {
-  if (region.kind != Region::Kind::part) return {graph.find(region.node)};
+  if (region.kind != Region::Kind::part && region.kind != Region::Kind::program) return {graph.find(region.node)};
   std::vector<const Node *> nodes;
   for (const uint32_t id : region.nodes) nodes.push_back(graph.find(id));
   return nodes;
@@ -58,15 +58,19 @@ class Summarizer {
 
   void add_part(const LoweredGraph &whole, const Region &region, const std::vector<const Node *> &nodes,
                 const std::string &prefix) {
-    PartitionSummary::Part part{.region = *region.name, .options = differences(region.options, whole.options)};
+    PartitionSummary::Part part{
+        .region = *region.name, .backend = region.backend, .options = differences(region.options, whole.options)};
     for (const Node *node : nodes) part.nodes.push_back(prefix + node->name);
     part.inputs = values(*whole.graph, region.inputs, prefix);
     for (std::string &parameter : values(*whole.graph, region.parameters, prefix))
       part.inputs.push_back(std::move(parameter));
     part.outputs = values(*whole.graph, region.outputs, prefix);
-    const size_t number = graphs_.number_of(whole, region.graph);
-    part.kernels = kernels(number);
-    const auto [first, is_new] = first_of_.try_emplace(number, out_.parts.size());
+    std::pair<size_t, const Graph *> same(0, region.graph.get());
+    if (region.kind == Region::Kind::part) {
+      same = {graphs_.number_of(whole, region.graph), nullptr};
+      part.kernels = kernels(same.first);
+    }
+    const auto [first, is_new] = first_of_.try_emplace(same, out_.parts.size());
     if (!is_new) part.same_as = first->second;
     out_.parts.push_back(std::move(part));
   }
@@ -128,8 +132,10 @@ class Summarizer {
       return whole.regions[other].region.options == whole.regions[r].region.options;
     };
     if (std::ranges::none_of(before, is_like)) {
-      const std::vector<const Node *> there = members(graph, whole.regions[before.back()].region);
-      out_.splits.push_back({region, prefix + nodes[0]->name, "options", prefix + there[0]->name});
+      const Region &last = whole.regions[before.back()].region;
+      const bool same_backend = last.backend == whole.regions[r].region.backend;
+      out_.splits.push_back({region, prefix + nodes[0]->name, same_backend ? "options" : "backend",
+                             prefix + members(graph, last)[0]->name});
       return;
     }
     const auto is_before = [&](size_t other) { return std::ranges::find(before, other) != before.end(); };
@@ -140,7 +146,8 @@ class Summarizer {
           continue;
         if (!reaches(graph, region_of, between, is_before)) continue;
         const Region &there = whole.regions[region_of.at(between.id)].region;
-        out_.splits.push_back({region, prefix + node->name, there.name ? "name" : "unmarked", prefix + between.name});
+        const std::string_view why = !there.name ? "unmarked" : *there.name == region ? "backend" : "name";
+        out_.splits.push_back({region, prefix + node->name, std::string(why), prefix + between.name});
         if (!there.refused.empty()) {
           PartitionSummary::Split &split = out_.splits.back();
           split.why = "unsupported";
@@ -175,9 +182,10 @@ class Summarizer {
   const LoweredGraphs &graphs_;
   const Modes &modes_;
   PartitionSummary out_;
-  bool has_marks_ = false;             // a node that falls back is marked for a region
-  std::set<size_t> seen_;              // graphs
-  std::map<size_t, size_t> first_of_;  // the first part of each graph
+  bool has_marks_ = false;  // a node that falls back is marked for a region
+  std::set<size_t> seen_;   // graphs
+  // The first part of each graph: by its number, of a program itself.
+  std::map<std::pair<size_t, const Graph *>, size_t> first_of_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct PartitionSummary {
   // Nodes by the names that they had when the graph was cut; those of a graph that a node carries have the name of the
   // node and of the attribute before them: "loop.body_graph.y".
   struct Part {
-    std::string region;
+    std::string region, backend;
     std::vector<std::string> options = {};  // "fuse=false": what is not as the compile's own
     std::vector<std::string> nodes = {};
     std::vector<std::string> inputs = {}, outputs = {};  // values that cross its border, "y" or "y:1"
@@ -29,7 +29,8 @@ struct PartitionSummary {
   struct Split {
     std::string region, node;  // node: the first of the second part
     std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "unsupported": the
-                               // backend does not take it; "call"; "cycle"; "options": it is compiled in another way
+                               // backend does not take it; "call"; "cycle"; "options": it is compiled in another way;
+                               // "backend": of the region, `with` is another backend's
     std::string with;
     std::string op = {}, reason = {};  // unsupported: of `with`, and what the backend says of it
   };

@@ -5,6 +5,7 @@
 
 #include "jit/kernel/fuse.h"
 #include "runtime/backends/backend.h"
+#include "runtime/backends/registered.h"
 #include "runtime/functions/function.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/schema.h"
@@ -19,6 +20,7 @@ struct LowerOptions {
   Modes modes = {};           // of the whole graph
   NamedRegionOptions of_regions = {};
   const FunctionTable *functions = &no_functions();  // of the host
+  ChosenBackends backends = {};                      // registered ones, which regions name
 };
 
 // Inlines calls, widens and decomposes: what regions are cut from.

@@ -34,7 +34,7 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.key("partition").begin_object().member("mode", partition.mode);
   json.key("regions").begin_list();
   for (const PartitionSummary::Part &part : partition.parts) {
-    json.begin_object().member("name", part.region);
+    json.begin_object().member("name", part.region).member("backend", part.backend);
     if (!part.options.empty()) write_texts("options", part.options, json);
     write_texts("nodes", part.nodes, json);
     write_texts("inputs", part.inputs, json);

@@ -24,6 +24,7 @@ std::string Context::report() const {
   json.end_list().key("ops");
   ops_.write_report(json);
   functions_->write_report(json);
+  backends_->write_report(json);
   json.key("plugins").begin_list();
   for (const LoadedPlugin &plugin : plugins_) {
     json.begin_object().member("name", plugin.name).member("path", plugin.path);

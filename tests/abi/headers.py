@@ -3,7 +3,7 @@
 import pathlib
 import re
 
-HEADERS = ("types.h", "graph.h", "function.h", "kiln.h", "plugin.h", "dlpack.h")
+HEADERS = ("types.h", "graph.h", "function.h", "backend.h", "kiln.h", "plugin.h", "dlpack.h")
 
 
 def include(root):

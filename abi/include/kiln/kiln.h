@@ -31,6 +31,7 @@
  * - Unloading: dlclose leaves the library in memory. */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
+#include "kiln/backend.h"
 #include "kiln/function.h"
 #include "kiln/graph.h"
 #include "kiln/types.h"
@@ -128,9 +129,10 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * "timing", "priority", "version", "uuid" (if it has one), "identity" ("build" when built in, "none", "uuid", "uuid and
  * file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("": the host's), "version",
  * "identity"}] (those that were registered), "functions": [{"name", "plugin", "version", "signature", "library" ("": a
- * pointer), "identity"}], "fallbacks": [{"op", "function"}], "plugins": [{"name", "path", "digest"}], "handles":
- * {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not
- * destroyed yet. */
+ * pointer), "identity"}], "fallbacks": [{"op", "function"}], "backends" (that were registered): [{"name", "plugin",
+ * "version", "identity", "options": [{"name", "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}],
+ * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context
+ * and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* ---- ops */
@@ -170,8 +172,8 @@ KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "identity"
  * (of the file, of what it links and of the files that it added: what all with a UUID is keyed by), "links" (in turn,
  * too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest ..." where a
- * library has none)}], "files": [{"path", "digest"}], "passes", "ops", "functions", "fallbacks" (none)}, as in
- * kiln_context_report. */
+ * library has none)}], "files": [{"path", "digest"}], "passes", "ops", "functions", "fallbacks" (none),
+ * "backends"}, as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
@@ -271,16 +273,15 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
  * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
  * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":
- * {"mode", "regions": [{"name", "options" ("fuse=false": what is not as the compile's, if there is), "nodes", "inputs",
- * "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there is)}], "splits":
- * [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another region, or
- * refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options": it has
- * others), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own),
- * "steps", or the name of a function of the host's), "why" ("marked", "unmarked", "mode", "unsupported": a region was
- * to have it), "reason" (of what the backend does not take)}], "fallback_counts": {OP: n}, "warnings" (texts)}; of one
- * that was cut into pieces "pieces":
- * [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that
- * made it}. */
+ * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
+ * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
+ * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another
+ * region, or refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options":
+ * it has others; "backend": `with` is another one's), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel",
+ * "reference", "function" (its op's own), "steps", or the name of a function of the host's), "why" ("marked",
+ * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
+ * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
+ * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

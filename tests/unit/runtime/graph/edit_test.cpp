@@ -311,7 +311,8 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
   };
   refused("kiln.regoin", "a", Code::unknown_name,
           "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.decompose, kiln.donate, "
-          "kiln.fallback, kiln.fallback.function, kiln.phase, kiln.region, kiln.region.fuse, kiln.region.rounding, "
+          "kiln.fallback, kiln.fallback.function, kiln.phase, kiln.region, kiln.region.backend, kiln.region.fuse, "
+          "kiln.region.rounding, "
           "kiln.stage");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region.fuse", "no", Code::type_mismatch, "annotation 'kiln.region.fuse' is text; expected bool");

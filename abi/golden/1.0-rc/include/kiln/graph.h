@@ -144,7 +144,7 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * - kiln.region text: the region that the node is marked for, of letters, digits, '_' and '-', but not "forward" or
  *   "backward"; "": none, whatever a scope around says. The compile's option "mode" says whether regions are compiled
  *   by themselves.
- * - kiln.region.fuse bool, kiln.region.rounding text: the compile's options "fuse" and "rounding" for the node's region
+ * - kiln.region.backend, kiln.region.rounding text, kiln.region.fuse bool: a compile's options, for the node's region
  *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.

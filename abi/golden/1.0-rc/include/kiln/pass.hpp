@@ -477,19 +477,30 @@ struct Definition {
   int32_t priority = 0;
 };
 
+// What is being thrown, as an error: nothing may be thrown into the host.
+inline kiln_error *caught(const kiln_host &host) {
+  const auto failed = [&](uint32_t code, std::string_view text) {
+    return host.error->create(code, text.data(), text.size(), nullptr);
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    return failed(KILN_OUT_OF_MEMORY, {});
+  } catch (const std::exception &exception) {
+    return failed(KILN_INTERNAL, exception.what());
+  } catch (...) {
+    return failed(KILN_INTERNAL, "it threw what is no std::exception");
+  }
+}
+
 template <const Definition &definition>
 kiln_error *run(void *user, kiln_pass_call *call) {
   const kiln_host &host = *static_cast<const kiln_host *>(user);
   try {
     Rewriter graph(host, call);
     return graph.finish(definition.rewrite(graph));
-  } catch (const std::bad_alloc &) {  // nothing may be thrown into the host
-    return host.error->create(KILN_OUT_OF_MEMORY, nullptr, 0, nullptr);
-  } catch (const std::exception &exception) {
-    return host.error->create(KILN_INTERNAL, exception.what(), std::strlen(exception.what()), nullptr);
   } catch (...) {
-    static constexpr std::string_view text = "it threw what is no std::exception";
-    return host.error->create(KILN_INTERNAL, text.data(), text.size(), nullptr);
+    return caught(host);
   }
 }
 
@@ -519,8 +530,8 @@ kiln_error *set_up(const kiln_host *host, kiln_context *context, void **) {
   try {
     (void)((error = add_pass<definitions>(host, context)) || ...);
     return error;
-  } catch (const std::exception &exception) {
-    return host->error->create(KILN_INTERNAL, exception.what(), std::strlen(exception.what()), nullptr);
+  } catch (...) {
+    return caught(*host);
   }
 }
 

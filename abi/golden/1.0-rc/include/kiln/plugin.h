@@ -7,6 +7,7 @@
  * perhaps on several threads at once. What a pass's result may depend on is told at kiln_pass (types.h). */
 #ifndef KILN_PLUGIN_H
 #define KILN_PLUGIN_H
+#include "kiln/backend.h"
 #include "kiln/function.h"
 #include "kiln/types.h"
 #ifdef __cplusplus
@@ -17,7 +18,7 @@ extern "C" {
 
 /* Names of what a host can do; none is needed for passes. */
 #define KILN_FEATURE_OPS 1u       /* context->add_op, op_call */
-#define KILN_FEATURE_BACKENDS 2u  /* context->add_backend; not in this version */
+#define KILN_FEATURE_BACKENDS 2u  /* context->add_backend, backend */
 #define KILN_FEATURE_FUNCTIONS 4u /* context->add_function */
 
 typedef struct kiln_host_error {
@@ -139,6 +140,8 @@ typedef struct kiln_host_context {
   kiln_error *(*add_file)(kiln_context *context, const char *path, uint64_t path_size);
   /* Registers a function, likewise. Of one by pointer, the plugin's identity is in the key. */
   kiln_error *(*add_function)(kiln_context *context, const kiln_function *function);
+  /* Registers a backend, likewise. */
+  kiln_error *(*add_backend)(kiln_context *context, const kiln_backend *backend);
 } kiln_host_context;
 
 typedef struct kiln_host_op_call {
@@ -157,6 +160,15 @@ typedef struct kiln_host_op_call {
   kiln_error *(*yield)(kiln_op_call *call, uint32_t index, kiln_value value);
 } kiln_host_op_call;
 
+typedef struct kiln_host_backend {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  kiln_context *(*context)(kiln_backend_call *call);
+  kiln_error *(*option)(kiln_backend_call *call, const char *name, uint64_t name_size, kiln_attr *out);
+  kiln_error *(*key)(kiln_backend_call *call, const void *bytes, uint64_t size);
+  kiln_error *(*blob)(kiln_backend_call *call, const void *bytes, uint64_t size);
+} kiln_host_backend;
+
 typedef struct kiln_host { /* lives as long as the process */
   uint32_t struct_size;
   uint32_t abi_minor;
@@ -171,6 +183,7 @@ typedef struct kiln_host { /* lives as long as the process */
   const kiln_host_pass *pass;
   const kiln_host_context *context;
   const kiln_host_op_call *op_call;
+  const kiln_host_backend *backend;
 } kiln_host;
 
 typedef struct kiln_plugin { /* all of it in static storage of the plugin */
