@@ -66,7 +66,7 @@ bool multiplies(const kernel::Body &combine) {
 
 Rounding rounding_of(const Op &op) {
   Rounding all;
-  for (const Sample &sample : samples_of(op)) {
+  for (const Sample &sample : known_samples(op)) {
     AttrMap attrs = sample.attrs;
     if (!complete_attrs(op, attrs).ok()) continue;
     const Result<Inferred> inferred = infer(op, sample.inputs, attrs);

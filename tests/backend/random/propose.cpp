@@ -12,7 +12,7 @@ const ArgDef &arg_of(const Op &op, size_t operand) { return op.args[std::min(ope
 
 }  // namespace
 
-const std::vector<Sample> &samples_of(const Op &op) {
+const std::vector<Sample> &known_samples(const Op &op) {
   static std::map<const Op *, std::vector<Sample>> all;
   auto [at, is_new] = all.try_emplace(&op);
   if (is_new) op.samples(at->second);
@@ -114,7 +114,7 @@ std::optional<Proposal> Proposer::propose(const Op &op) {
 }
 
 std::optional<Proposal> Proposer::from_record(const Op &op) {
-  if (samples_of(op).empty()) return std::nullopt;
+  if (known_samples(op).empty()) return std::nullopt;
   const Sample sample = sample_of(op);
   const double how = dice_.unit();
   if (how < 0.6) return from_values(op, sample);
@@ -122,7 +122,7 @@ std::optional<Proposal> Proposer::from_record(const Op &op) {
 }
 
 Sample Proposer::sample_of(const Op &op) {
-  const Sample &sample = dice_.pick(samples_of(op));
+  const Sample &sample = dice_.pick(known_samples(op));
   for (const DType type : {palette_.type(dice_), palette_.types[0]}) {
     if (type == DType::f32) break;
     if (std::optional<Sample> other = is_of(sample, DType::f32) ? retyped(op, sample, type) : std::nullopt)
@@ -251,7 +251,7 @@ AttrValue Proposer::varied(const Op &op, const AttrDef &attr, const AttrValue &n
     case AttrKind::boolean:
       return !now.boolean();
     case AttrKind::text: {  // only the op knows what it may be: another sample's
-      const Sample &other = dice_.pick(samples_of(op));
+      const Sample &other = dice_.pick(known_samples(op));
       auto found = other.attrs.find(attr.name);
       return found == other.attrs.end() ? now : found->second;
     }

@@ -123,6 +123,6 @@ std::optional<size_t> Proposer::find_value(Accept accept, bool exact) {
   return dice_.pick(all);
 }
 
-const std::vector<Sample> &samples_of(const Op &op);
+const std::vector<Sample> &known_samples(const Op &op);
 
 }  // namespace kiln::testing
