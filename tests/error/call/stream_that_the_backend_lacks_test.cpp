@@ -13,9 +13,9 @@ TEST_P(OnEachBackend, StreamThatTheBackendLacks) {
                  std::string("run: stream is 5, and backend ") + GetParam() +
                      " has no streams; KILN_RUN_ASYNC has a run return early");
   options.stream = 0;
-  options.flags = 2;
+  options.flags = 4;
   EXPECT_REFUSED(host::take(kiln_call_run(call_.get(), &x, 1, &options)), "INVALID_ARGUMENT",
-                 "kiln_call_run: options->flags has unknown bits: 2");
+                 "kiln_call_run: options->flags has unknown bits: 4");
 }
 
 }  // namespace refused

@@ -1,3 +1,0 @@
-/* Needs a feature that a later host has. */
-#define NOTE_FEATURES KILN_FEATURE_BACKENDS
-#include "../frame.h"
