@@ -129,8 +129,7 @@ Result<Target> choose_target(const Work &work) {
   work.report.backend = work.options.backend;
   if (const Result<const BackendInfo *> own = find_backend(work.options.backend); !own.ok())
     if (!work.env.backends->find(work.options.backend))
-      return error(own.status().code(), own.status().message(), ", and of registered ones",
-                   work.env.backends->known().substr(1));
+      return error(own.status().code(), own.status().message(), work.env.backends->known());
   const BackendInfo *backend = &work.backend();
   KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
   if (!target.on_device() || !target.arch.empty()) return target;

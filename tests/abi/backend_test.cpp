@@ -146,8 +146,7 @@ TEST(Backend, IsOfItsContextAlone) {
   ten.register_in(one.get());
   const host::Compiled compiled = compile(two.get(), plain, "ten");
   EXPECT_EQ(compiled.error.code, KILN_UNKNOWN_NAME);
-  EXPECT_EQ(compiled.error.message,
-            "backend 'ten' is not known; there are cpu, cuda, reference, and of registered ones none is registered");
+  EXPECT_EQ(compiled.error.message, "backend 'ten' is not known; there are cpu, cuda, reference; none is registered");
 }
 
 TEST(Backend, LivesAsLongAsItsExecutables) {
