@@ -38,7 +38,7 @@ class CompileTest(Case):
         self.assertIn("as one before it is", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
                                                        "--cpu", "v3,v3", code=1))
         self.assertIn("cpu 'v9' is unknown", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
-                                                       "--cpu", "v3,v9", code=1))
+                                                       "--cpu", "v3,v9", code=2))
 
     def test_a_damaged_program_for_some_sizes_is_refused(self):
         artifact = pathlib.Path(self.compiled(CHAIN, "--specialize", "n=1"))
