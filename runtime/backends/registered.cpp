@@ -23,8 +23,8 @@ const BackendTable &no_backends() {
 }
 
 BackendPtr BackendTable::find(std::string_view name) const {
-  const auto found = backends_.find(name);
-  return found == backends_.end() ? nullptr : found->second.backend;
+  const BackendPtr *const found = backends_.find(name);
+  return found ? *found : nullptr;
 }
 
 std::string BackendTable::identity(std::string_view name) const {
@@ -34,31 +34,23 @@ std::string BackendTable::identity(std::string_view name) const {
   return whole.ok() ? *whole : str_cat(backend->identity, ", whose target failed: ", whole.status().message());
 }
 
-std::string BackendTable::known() const {
-  if (backends_.empty()) return "; none is registered";
-  return str_cat("; there are ", join(backends_, ", ", [](const auto &b) { return b.first; }));
-}
-
 bool BackendTable::all_for_any_thread() const {
-  return std::ranges::all_of(backends_, [](const auto &b) { return b.second.backend->any_thread; });
+  return std::ranges::all_of(backends_, [](const auto &b) { return b.second.value->any_thread; });
 }
 
 Status BackendTable::add(uint64_t id, BackendPtr backend) {
-  const auto [known, is_new] = backends_.try_emplace(backend->name, Named{id, backend});
-  return is_new ? Status() : invalid("backend '", backend->name, "': the name is taken by another backend already");
+  if (backends_.add(id, backend->name, backend)) return {};
+  return invalid("backend '", backend->name, "': the name is taken by another backend already");
 }
 
 Status BackendTable::remove(uint64_t id) {
-  const auto found = std::ranges::find(backends_, id, [](const auto &b) { return b.second.id; });
-  if (found == backends_.end()) return error(Code::out_of_range, "no backend has id ", id);
-  backends_.erase(found);
-  return {};
+  return backends_.remove(id) ? Status() : error(Code::out_of_range, "no backend has id ", id);
 }
 
 void BackendTable::write_report(JsonWriter &json) const {
   json.key("backends").begin_list();
   for (const auto &[name, known] : backends_) {
-    const Backend &backend = *known.backend;
+    const Backend &backend = *known.value;
     json.begin_object().member("name", name).member("plugin", backend.plugin).member("version", backend.version);
     json.member("identity", backend.identity).key("options").begin_list();
     for (const auto &[option, value] : backend.options) {

@@ -12,6 +12,7 @@
 
 #include "jit/base/bytes.h"
 #include "jit/base/json_writer.h"
+#include "jit/base/named_table.h"
 #include "jit/base/status.h"
 #include "runtime/graph/graph.h"
 #include "runtime/ops/registered.h"
@@ -74,7 +75,7 @@ class BackendTable {
   BackendPtr find(std::string_view name) const;  // null: there is none
   // What each is now, as an artifact keeps it; empty: there is none.
   std::string identity(std::string_view name) const;
-  std::string known() const;  // "; there are a, b", or that there are none
+  std::string known() const { return backends_.known(); }  // "; there are a, b", or that there are none
   bool all_for_any_thread() const;
 
   // Ids are the caller's. invalid_argument: the name has one already.
@@ -84,11 +85,7 @@ class BackendTable {
   void write_report(JsonWriter &json) const;
 
  private:
-  struct Named {
-    uint64_t id;
-    BackendPtr backend;
-  };
-  std::map<std::string, Named, std::less<>> backends_;
+  NamedTable<BackendPtr> backends_;
 };
 const BackendTable &no_backends();
 

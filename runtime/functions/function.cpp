@@ -13,60 +13,51 @@ const FunctionTable &no_functions() {
 }
 
 FunctionPtr HostFunctions::find(std::string_view name) const {
-  const auto found = functions_.find(name);
-  return found == functions_.end() ? nullptr : found->second.function;
+  const FunctionPtr *const found = functions_.find(name);
+  return found ? *found : nullptr;
 }
 
 FunctionPtr HostFunctions::fallback(std::string_view op) const {
-  const auto found = fallbacks_.find(op);
-  return found == fallbacks_.end() ? nullptr : find(found->second.function);
-}
-
-std::string HostFunctions::known() const {
-  if (functions_.empty()) return "; none is registered";
-  return str_cat("; there are ", join(functions_, ", ", [](const auto &f) { return f.first; }));
+  const std::string *const found = fallbacks_.find(op);
+  return found ? find(*found) : nullptr;
 }
 
 Status HostFunctions::add(uint64_t id, FunctionPtr function) {
-  const auto [known, is_new] = functions_.try_emplace(function->name, Named{id, function});
-  return is_new ? Status() : invalid("function '", function->name, "': the name is taken by another function already");
+  if (functions_.add(id, function->name, function)) return {};
+  return invalid("function '", function->name, "': the name is taken by another function already");
 }
 
 Status HostFunctions::add_fallback(uint64_t id, std::string_view op, std::string_view function) {
   if (!find(function)) return error(Code::unknown_name, "no function is named '", function, "'", known());
-  const auto [known, is_new] = fallbacks_.try_emplace(std::string(op), Fallback{id, std::string(function)});
-  if (is_new) return {};
-  return invalid("op '", op, "' falls back to function '", known->second.function, "' already");
+  if (fallbacks_.add(id, op, std::string(function))) return {};
+  return invalid("op '", op, "' falls back to function '", *fallbacks_.find(op), "' already");
 }
 
 Status HostFunctions::remove(uint64_t id) {
-  const auto found = std::ranges::find(functions_, id, [](const auto &f) { return f.second.id; });
-  if (found == functions_.end()) return error(Code::out_of_range, "no function has id ", id);
-  const auto user = std::ranges::find(fallbacks_, found->first, [](const auto &f) { return f.second.function; });
+  const std::string *const name = functions_.name_of(id);
+  if (!name) return error(Code::out_of_range, "no function has id ", id);
+  const auto user = std::ranges::find(fallbacks_, *name, [](const auto &f) { return f.second.value; });
   if (user != fallbacks_.end())
-    return invalid("op '", user->first, "' falls back to function '", found->first, "'; unregister that first");
-  functions_.erase(found);
+    return invalid("op '", user->first, "' falls back to function '", *name, "'; unregister that first");
+  functions_.remove(id);
   return {};
 }
 
 Status HostFunctions::remove_fallback(uint64_t id) {
-  const auto found = std::ranges::find(fallbacks_, id, [](const auto &f) { return f.second.id; });
-  if (found == fallbacks_.end()) return error(Code::out_of_range, "no fallback has id ", id);
-  fallbacks_.erase(found);
-  return {};
+  return fallbacks_.remove(id) ? Status() : error(Code::out_of_range, "no fallback has id ", id);
 }
 
 void HostFunctions::write_report(JsonWriter &json) const {
   json.key("functions").begin_list();
   for (const auto &[name, known] : functions_) {
-    const Function &function = *known.function;
+    const Function &function = *known.value;
     json.begin_object().member("name", name).member("plugin", function.plugin).member("version", function.version);
     json.member("signature", function.signature.text).member("library", function.library);
     json.member("identity", function.identity).end_object();
   }
   json.end_list().key("fallbacks").begin_list();
   for (const auto &[op, fallback] : fallbacks_)
-    json.begin_object().member("op", op).member("function", fallback.function).end_object();
+    json.begin_object().member("op", op).member("function", fallback.value).end_object();
   json.end_list();
 }
 

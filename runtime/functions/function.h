@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "jit/base/json_writer.h"
+#include "jit/base/named_table.h"
 #include "runtime/functions/native_call.h"
 #include "runtime/functions/signature.h"
 #include "runtime/graph/graph.h"
@@ -56,7 +56,7 @@ class HostFunctions final : public FunctionTable {
   FunctionPtr find(std::string_view name) const override;
   FunctionPtr fallback(std::string_view op) const override;
   bool has_fallbacks() const override { return !fallbacks_.empty(); }
-  std::string known() const override;
+  std::string known() const override { return functions_.known(); }
 
   // Ids are the caller's, and tell both kinds apart. invalid_argument: the name, or the op, has one already.
   Status add(uint64_t id, FunctionPtr function);
@@ -69,16 +69,8 @@ class HostFunctions final : public FunctionTable {
   void write_report(JsonWriter &json) const;
 
  private:
-  struct Named {
-    uint64_t id;
-    FunctionPtr function;
-  };
-  struct Fallback {
-    uint64_t id;
-    std::string function;
-  };
-  std::map<std::string, Named, std::less<>> functions_;
-  std::map<std::string, Fallback, std::less<>> fallbacks_;  // by op
+  NamedTable<FunctionPtr> functions_;
+  NamedTable<std::string> fallbacks_;  // by op, the function
 };
 
 // Errors name the node: one that is marked to be run by a function, and is a call, control flow, or writes an input.
