@@ -15,7 +15,8 @@ Status BackendStep::run(std::span<void *const> data) {
   }
   if (!told_) run_->resize(arrays_);
   told_ = true;
-  if (prepared_ || loaded_.parameters == 0 || !loaded_.program->prepares()) return run_->run(data, prepared_.get());
+  if (prepared_) return run_->run(data, prepared_->get());
+  if (loaded_.parameters == 0 || !loaded_.program->prepares()) return run_->run(data, nullptr);
   const uint32_t first = inputs_ - loaded_.parameters;
   KILN_ASSIGN(const std::shared_ptr<void> now,
               loaded_.program->prepare(std::span(arrays_).subspan(first, loaded_.parameters),

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,16 +15,15 @@ class BackendStep final : public NodeStep {
  public:
   explicit BackendStep(const LoadedProgram &loaded) : loaded_(loaded) {}
 
-  // What prepare() made of the parameters that are bound. Where there is none although it prepares, for other steps
-  // make its parameters at each run, each run does it.
-  void set_prepared(std::shared_ptr<void> prepared) { prepared_ = std::move(prepared); }
+  // Until there is any, for other steps make the parameters at each run, each run prepares them.
+  void set_prepared(std::shared_ptr<void> prepared) override { prepared_ = std::move(prepared); }
   Status resize(const Signature &signature, const ResolvedSizes &sizes) override;
   // Opens what runs the region when it is first run.
   Status run(std::span<void *const> data) override;
 
  private:
   const LoadedProgram &loaded_;
-  std::shared_ptr<void> prepared_;
+  std::optional<std::shared_ptr<void>> prepared_;  // null: the backend made nothing of them
   std::unique_ptr<BackendRun> run_;
   std::vector<RunArray> arrays_;
   uint32_t inputs_ = 0;

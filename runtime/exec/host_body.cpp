@@ -21,7 +21,7 @@ HostBody::HostBody(const Executable &executable, std::span<const kiln_kernel_fn>
 void HostBody::set_prepared(const Prepared &prepared) {
   steps_.ready().set(prepared);
   for (const auto &[step, made] : prepared.programs)
-    static_cast<BackendStep &>(*static_cast<HostBody &>(nested_body(step)).node_steps_[0]).set_prepared(made);
+    static_cast<HostBody &>(nested_body(step)).node_steps_[0]->set_prepared(made);
 }
 
 std::unique_ptr<NodeStep> HostBody::node_step_of(uint32_t graph) const {

@@ -1,5 +1,6 @@
 // A step that runs one node, or one region, by code that Kiln did not make.
 #pragma once
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ class NodeStep {
   virtual ~NodeStep() = default;
   // Takes the sizes over of a plan whose signature is the node's: operands, then results.
   virtual Status resize(const Signature &signature, const ResolvedSizes &sizes) = 0;
+  // What the place made, once a binding, of the node's parameters, for steps that it makes something for.
+  virtual void set_prepared(std::shared_ptr<void>) {}
   // `data` as for the reference step.
   virtual Status run(std::span<void *const> data) = 0;
 };

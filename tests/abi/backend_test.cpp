@@ -1,5 +1,6 @@
 // Backends of the host's own: what they are offered, what is cached of them, and when they end. y = |-x| in one graph.
 #include <filesystem>
+#include <thread>
 
 #include "rows.h"
 #include "test_backend.h"
@@ -107,14 +108,25 @@ constexpr std::string_view marked = R"({"kiln": 1, "inputs": [{"name": "x", "typ
             {"name": "c", "op": "neg", "inputs": ["b"], "annotations": {"kiln.region": {"text": "t"}}},
             {"name": "d", "op": "abs", "inputs": ["c"]}], "outputs": [{"name": "y", "value": "d"}]})";
 
-TEST(Backend, OfARegionIsOneOfSeveralInAGraph) {
-  TestBackend ten, other("other");
+class TwoBackends : public testing::Test {
+ protected:
+  TwoBackends() {
+    ten.register_in(context.get());
+    other.register_in(context.get());
+  }
+  host::Compiled compile_marked(const std::function<void(kiln_options *)> &more = {}) {
+    return compile(context.get(), marked, "cpu", [&](kiln_options *options) {
+      EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
+      if (more) more(options);
+    });
+  }
+
+  TestBackend ten, other{"other"};
   const host::Context context = host::make_context();
-  ten.register_in(context.get());
-  other.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), marked, "cpu", [](kiln_options *options) {
-    EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
-  });
+};
+
+TEST_F(TwoBackends, AreEachForARegionOfOneGraph) {
+  const host::Compiled compiled = compile_marked();
   ASSERT_EQ(compiled.error, host::Error());
   expect_runs(compiled.executable, 100);
   EXPECT_EQ(ten.ran, 1);
@@ -125,19 +137,52 @@ TEST(Backend, OfARegionIsOneOfSeveralInAGraph) {
   EXPECT_EQ(host::text(description, "compile.partition.regions.2.backend"), "cpu");
 }
 
-TEST(Backend, OfARegionIsWhatAnOptionSays) {
-  TestBackend ten, other("other");
-  const host::Context context = host::make_context();
-  ten.register_in(context.get());
-  other.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), marked, "cpu", [](kiln_options *options) {
-    EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
+TEST_F(TwoBackends, AreForTheRegionsThatOptionsSay) {
+  const host::Compiled compiled = compile_marked([](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "region.r.backend", 16, "cpu", 3));
     EXPECT_OK(kiln_options_set_text(options, "region.s.backend", 16, "ten", 3));
   });
   ASSERT_EQ(compiled.error, host::Error());
   expect_runs(compiled.executable, 10);
   EXPECT_EQ(other.ran, 0);
+}
+
+// Each program has calls of its own on every thread.
+TEST_F(TwoBackends, RunInCallsOfSeveralThreads) {
+  const host::Compiled compiled = compile_marked();
+  ASSERT_EQ(compiled.error, host::Error());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 20; ++k) expect_runs(compiled.executable, 100);
+    });
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(ten.ran, 80);
+  EXPECT_EQ(ten.loaded, 1);
+  EXPECT_EQ(ten.opened, ten.closed);
+}
+
+// What an artifact's bytes are is the backend's to say: bytes that it refuses are made anew.
+TEST(Backend, ThatRefusesItsBytesInTheCacheMakesThemAgain) {
+  const Folder folder;
+  for (const bool refuses : {false, true, false}) {
+    TestBackend ten;
+    ten.fails = [&](std::string_view where) -> kiln_error * {
+      if (!refuses || where != "load" || ten.loaded > 1) return nullptr;
+      return kiln_error_create(KILN_CORRUPT, "these are not mine", 18, nullptr);
+    };
+    const host::Context context = host::make_context(folder.path);
+    ten.register_in(context.get());
+    const host::Compiled compiled = compile(context.get(), plain, "ten");
+    ASSERT_EQ(compiled.error, host::Error());
+    const bool is_first = ten.compiled == 1 && !refuses;
+    EXPECT_EQ(host::text(compiled.report, "lookup"), refuses ? "REJECT" : is_first ? "MISS" : "HIT");
+    if (refuses) {
+      EXPECT_NE(host::text(compiled.report, "reason").find("these are not mine"), std::string::npos);
+      EXPECT_EQ(ten.compiled, 1);
+    }
+    expect_runs(compiled.executable, 10);
+  }
 }
 
 TEST(Backend, IsOfItsContextAlone) {
@@ -197,9 +242,14 @@ TEST(Backend, IsAskedForWhenAFileIsOpened) {
   std::filesystem::remove(file);
 }
 
-TEST(Backend, PreparesParametersOncePerBinding) {
+class BackendPrepares : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(What, BackendPrepares, testing::Bool(),
+                         [](const auto &instance) { return instance.param ? "Nothing" : "Something"; });
+
+TEST_P(BackendPrepares, ParametersOncePerBinding) {
   TestBackend ten;
   ten.takes_op = "add";
+  ten.prepares_nothing = GetParam();
   const host::Context context = host::make_context();
   ten.register_in(context.get());
   const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
@@ -220,7 +270,7 @@ TEST(Backend, PreparesParametersOncePerBinding) {
       EXPECT_EQ(y.values, (std::vector<float>{10, 20, 30}));
     }
   }
-  EXPECT_EQ(ten.released, 2);
+  EXPECT_EQ(ten.released, GetParam() ? 0 : 2);
 }
 
 TEST(Backend, IsOfferedWhatACompositeIsMadeOf) {

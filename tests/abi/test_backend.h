@@ -14,7 +14,8 @@ struct TestBackend {
   std::atomic<int> targets = 0, asked = 0, compiled = 0, loaded = 0, unloaded = 0, prepared = 0, released = 0,
                    opened = 0, closed = 0, ran = 0, destroyed = 0;
   std::string takes_op = "neg", told = "here";
-  bool takes_all_but = false;  // takes_op is what it does not take
+  bool prepares_nothing = false;  // *out_prepared stays NULL
+  bool takes_all_but = false;     // takes_op is what it does not take
   std::function<kiln_error *(std::string_view where)> fails = [](std::string_view) { return nullptr; };
   kiln_backend backend{};
 
@@ -77,7 +78,7 @@ struct TestBackend {
   static kiln_error *prepare(void *user, void *, const DLTensor *const *, uint64_t, void **out_prepared) {
     of(user).prepared++;
     if (kiln_error *error = of(user).fails("prepare")) return error;
-    *out_prepared = user;
+    if (!of(user).prepares_nothing) *out_prepared = user;
     return nullptr;
   }
   static kiln_error *open(void *user, void *, void **out_state) {
