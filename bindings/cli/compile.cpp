@@ -44,7 +44,7 @@ int run(const Args &args) {
   const Subject subject = load(session, args.operands()[0]);
   if (!subject.graph) throw Usage(args.operands()[0] + " is an artifact, compiled already");
   stats.phases.emplace_back("read_ms", watch.lap());
-  std::vector<Options> targets = options_of_targets(args);
+  std::vector<Options> targets = options_of_targets(args, session);
   std::vector<Executable> made;
   long long kernels = 0;
   for (Options &options : targets) {

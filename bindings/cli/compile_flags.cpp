@@ -17,11 +17,6 @@ std::vector<std::string> split(const std::string &list) {
   return parts;
 }
 
-bool to_bool(const std::string &text, const std::string &what) {
-  if (text != "true" && text != "false") throw Usage(what + ": '" + text + "' is neither true nor false");
-  return text == "true";
-}
-
 // Flags that are another way to say --option; a switch says true.
 struct Spelling {
   std::string_view option;  // of the library
@@ -69,63 +64,89 @@ std::optional<size_t> row_of(const Report &report, std::span<const std::string_v
   return row;
 }
 
+// An option of a registered backend's, "backend.NAME.OPTION"; one that there is not is left to the library to name.
+void set_of_backend(kiln_context *context, const std::string &name, const std::string &text, Options &options) {
+  const Report report = report_of(kiln_context_report, context);
+  for (size_t i = 0; i < report.count("backends"); ++i) {
+    const std::string prefix = "backend." + report.text(path_of("backends", i, "name")) + ".";
+    const std::string list = path_of("backends", i, "options");
+    for (size_t k = 0; k < report.count(list); ++k)
+      if (prefix + report.text(path_of(list, k, "name")) == name)
+        return set_option(options, name, report.text(path_of(list, k, "kind")),
+                          report.boolean(path_of(list, k, "list")), text, "--option " + name);
+  }
+  options.set(name, text);
+}
+
 // Sets options to what the texts say of their kinds.
-void set(const Texts &texts, Options &options) {
+void set(kiln_context *context, const Texts &texts, Options &options) {
   if (texts.empty()) return;
   const Report report = report_of(kiln_options_describe);
   std::vector<std::string> names;
   for (size_t i = 0; i < report.count("compile"); ++i) names.push_back(report.text(path_of("compile", i, "name")));
   const std::vector<std::string_view> known(names.begin(), names.end());
   for (const auto &[name, text] : texts) {
+    if (name.starts_with("backend.")) {
+      set_of_backend(context, name, text, options);
+      continue;
+    }
     const std::optional<size_t> row = row_of(report, known, name);
     if (!row)
       throw Usage("--option: a compile has no option '" + name + "'" + suggestion(name, known) +
                   "; kiln options lists them");
     const auto member = [&](std::string_view what) { return path_of("compile", *row, what); };
-    const std::string kind = report.text(member("kind")), what = "--option " + name;
-    if (report.boolean(member("list"))) {
-      options.set(name, split(text));
-    } else if (kind == "bool") {
-      options.set(name, to_bool(text, what));
-    } else if (kind == "i64") {
-      options.set(name, to_integer(text, INT64_MIN, INT64_MAX, what));
-    } else {
-      options.set(name, text);
-    }
+    set_option(options, name, report.text(member("kind")), report.boolean(member("list")), text, "--option " + name);
   }
 }
 
 }  // namespace
 
-Options compile_options(const Args &args, std::optional<std::string_view> implied_backend) {
+void set_option(Options &options, const std::string &name, const std::string &kind, bool is_list,
+                const std::string &text, const std::string &what) {
+  if (kind == "bool" && !is_list) {
+    if (text != "true" && text != "false") throw Usage(what + ": '" + text + "' is neither true nor false");
+    options.set(name, text == "true");
+  } else if (kind == "i64" && !is_list) {
+    options.set(name, to_integer(text, INT64_MIN, INT64_MAX, what));
+  } else if (kind == "text" && is_list) {
+    options.set(name, split(text));
+  } else if (kind == "text") {
+    options.set(name, text);
+  } else {
+    throw Usage(what + ": it is of kind " + kind + (is_list ? "[]" : "") +
+                "; on the command line bool, i64 and text can be set");
+  }
+}
+
+Options compile_options(const Args &args, const Session &session, std::optional<std::string_view> implied_backend) {
   Texts texts = texts_of(args);
   if (implied_backend) texts.emplace("backend", *implied_backend);
   const auto backend = texts.find("backend");
   const std::string runs = backend == texts.end() ? "cpu" : backend->second;
-  if (texts.contains("cpu") && runs != "cpu") throw Usage("--cpu is for --backend cpu");
+  if (texts.contains("cpu") && (runs == "cuda" || runs == "reference")) throw Usage("--cpu is for --backend cpu");
   if (texts.contains("arch") && runs != "cuda") throw Usage("--arch is for --backend cuda");
   if (texts.contains("specialize")) throw Usage("--option specialize: its texts have commas; give --specialize");
   Options options;
-  set(texts, options);
+  set(session.context(), texts, options);
   if (const auto texts_of_entries = args.all(specialize_flag.name); !texts_of_entries.empty())
     options.set("specialize", std::vector<std::string>(texts_of_entries.begin(), texts_of_entries.end()));
   return options;
 }
 
-std::vector<Options> options_of_targets(const Args &args) {
+std::vector<Options> options_of_targets(const Args &args, const Session &session) {
   const Texts texts = texts_of(args);
   for (const std::string_view option : {"cpu", "arch"}) {
     const auto given = texts.find(std::string(option));
     if (given == texts.end() || given->second.find(',') == std::string::npos) continue;
     std::vector<Options> all;
     for (const std::string &target : split(given->second)) {
-      all.push_back(compile_options(args));
+      all.push_back(compile_options(args, session));
       all.back().set(option, target);
     }
     return all;
   }
   std::vector<Options> one;
-  one.push_back(compile_options(args));
+  one.push_back(compile_options(args, session));
   return one;
 }
 

@@ -86,7 +86,7 @@ int run(const Args &args) {
     return 0;
   }
   if (subject.graph) {
-    Options options = compile_options(args, what == "cuda" ? std::optional(what) : std::nullopt);
+    Options options = compile_options(args, session, what == "cuda" ? std::optional(what) : std::nullopt);
     options.set("code", false);  // listings are made of the kernels
     options.set("cache", false);
     subject.executable = compile(session, subject.graph, options).executable;

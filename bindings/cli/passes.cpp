@@ -41,7 +41,7 @@ int run(const Args &args) {
   const Session session(args);
   const Subject subject = load(session, args.operands()[0]);
   if (!subject.graph) throw Usage("passes run on a graph; this is an artifact, whose report is in kiln inspect --json");
-  const Options options = compile_options(args);
+  const Options options = compile_options(args, session);
   Report report;
   try {
     report = report_of(kiln_compile_passes, session.context(), subject.graph.get(), options.get());

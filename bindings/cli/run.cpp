@@ -265,7 +265,7 @@ int run(const Args &args) {
   const Arrays arrays(args, session, signature, subject.graph);
   stats.phases.emplace_back("read_ms", watch.lap());
   if (subject.graph) {
-    Compiled compiled = compile(session, subject.graph, compile_options(args));
+    Compiled compiled = compile(session, subject.graph, compile_options(args, session));
     subject.executable = std::move(compiled.executable);
     stats.compile = std::move(compiled.report);
   }

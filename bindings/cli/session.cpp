@@ -101,7 +101,8 @@ class PluginFile {
       const std::string list = path_of("passes", i, "option_kinds");
       for (size_t k = 0; k < report_.count(list); ++k)
         if (report_.text(path_of(list, k, "name")) == option)
-          set(options, name, report_.text(path_of(list, k, "kind")), text.substr(equals + 1));
+          set_option(options, name, report_.text(path_of(list, k, "kind")), false, text.substr(equals + 1),
+                     "--plugin-option " + name);
       if (!known(list, option)) options.set(name, text.substr(equals + 1));  // the library names what there is
       return true;
     }
@@ -113,19 +114,6 @@ class PluginFile {
     for (size_t k = 0; k < report_.count(list); ++k)
       if (report_.text(path_of(list, k, "name")) == option) return true;
     return false;
-  }
-  static void set(Options &options, const std::string &name, const std::string &kind, const std::string &value) {
-    const std::string what = "--plugin-option " + name;
-    if (kind == "bool") {
-      if (value != "true" && value != "false") throw Usage(what + ": '" + value + "' is neither true nor false");
-      options.set(name, value == "true");
-    } else if (kind == "i64") {
-      options.set(name, to_integer(value, INT64_MIN, INT64_MAX, what));
-    } else if (kind == "text") {
-      options.set(name, value);
-    } else {
-      throw Usage(what + ": it is of kind " + kind + "; on the command line bool, i64 and text can be set");
-    }
   }
   const Report report_;
 };

@@ -63,10 +63,15 @@ class Session {
 
 // The options that the flags ask for; another flag may imply a backend. Values are not checked here, but for those of
 // --option to be of its kind: the compile refuses a backend, CPU, architecture or pass that it does not know.
-Options compile_options(const Args &args, std::optional<std::string_view> implied_backend = std::nullopt);
+Options compile_options(const Args &args, const Session &session,
+                        std::optional<std::string_view> implied_backend = std::nullopt);
 
 // The same for each of the targets that --cpu or --arch lists, "v3,v4".
-std::vector<Options> options_of_targets(const Args &args);
+std::vector<Options> options_of_targets(const Args &args, const Session &session);
+// Sets an option of that kind to what a text says, lists by commas. Throws Usage, with `what` before it, where the text
+// is none of it, or there is no way to say the kind.
+void set_option(Options &options, const std::string &name, const std::string &kind, bool is_list,
+                const std::string &text, const std::string &what);
 
 // Either a graph (its file holds JSON) or an executable (of an artifact).
 struct Subject {

@@ -2,7 +2,7 @@
 
 import json
 
-from harness import PLUGINS, Case, f32, graph, main, node
+from harness import BUILD, PLUGINS, Case, f32, graph, main, node, read_npy, write_npy
 
 PLUGIN = PLUGINS / "backend_template.so"
 CHOSEN = ["--plugin", PLUGIN, "--backend", "template"]
@@ -41,6 +41,32 @@ class BackendTemplateTest(Case):
         told = self.kiln("run", self.write_graph(PARTLY), *CHOSEN, "--fallback", "error", "--random", 1, code=1)
         self.assertIn("node 'e' [exp]: backend template does not take it: it says that it does not; option 'fallback' is "
                       "'error'", told)
+
+
+class OptionsTest(Case):
+    """Of a backend: tests/abi/plugins/tuned.c."""
+
+    def output(self, *words, code=0):
+        write_npy(self.file("x.npy"), [2], [1.0, 2.0])
+        told = self.kiln("run", self.write_graph(graph([f32("x", 2)], [node("y", "neg", ["x"])], ["y"])),
+                         "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
+                         "--plugin", BUILD / "test_plugins" / "tuned.so", "--backend", "tuned", *words, code=code)
+        return told if code else read_npy(self.file("y.npy"))[1]
+
+    def test_they_are_set_by_their_full_names(self):
+        self.assertEqual(self.output(), [2.0, 4.0])
+        self.assertEqual(self.output("--option", "backend.tuned.factor=5"), [5.0, 10.0])
+        self.assertEqual(self.output("--option", "backend.tuned.negative=true", "--cpu", "v3"), [-2.0, -4.0])
+        self.assertEqual(self.output("--option", "backend.tuned.only=neg"), [2.0, 4.0])
+        self.assertEqual(self.output("--option", "backend.tuned.only=neg,abs"), [-1.0, -2.0], "it takes no neg then")
+
+    def test_what_does_not_fit_is_refused_by_name(self):
+        for option, words, code in (
+                ("backend.tuned.factor=two", "--option backend.tuned.factor", 2),
+                ("backend.tuned.negative=1", "'1' is neither true nor false", 2),
+                ("backend.tuned.fcator=1", "backend 'tuned' has no option 'fcator'; it has factor, negative, only", 2),
+                ("backend.tnued.factor=1", "no backend is named 'tnued'; there are tuned", 2)):
+            self.assertIn(words, self.output("--option", option, code=code))
 
 
 main()
