@@ -1,4 +1,4 @@
-// What it costs to run a node by a function, of its op or of the host, beyond the function.
+// What it costs to run a node by a function, of its op or of the host, or by a registered backend, beyond that.
 #include <array>
 #include <string>
 
@@ -33,14 +33,26 @@ void add_one_to(const float *x, float *y, int64_t size) {
   for (int64_t i = 0; i < size; ++i) y[i] = x[i] + 1;
 }
 
+// What it is called on without Kiln.
+struct Bare {
+  std::array<float, elements> from = {}, to = {};
+  int64_t shape = elements;
+  DLTensor x{from.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, nullptr, 0};
+  DLTensor y{to.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, nullptr, 0};
+  const DLTensor *arrays[2] = {&x, &y};
+};
+
 constexpr int nodes = 32;
 
-// `count` nodes that add one, one after another; `node` is what each has besides name and inputs.
-std::string chain(int count, const std::string &node) {
+// `count` nodes that add one, one after another; `node` is what each has besides name and inputs, with # for its
+// number.
+std::string chain(int count, std::string_view node) {
   std::string list, value = "a";
   for (int i = 0; i < count; ++i) {
-    const std::string name = "s" + std::to_string(i);
-    list += (i ? ", " : "") + ("{\"name\": \"" + name) + "\", \"inputs\": [\"" + value + "\"], " + node + "}";
+    const std::string number = std::to_string(i), name = "s" + number;
+    list += (i ? ", " : "") + ("{\"name\": \"" + name) + "\", \"inputs\": [\"" + value + "\"], ";
+    for (const char c : node) list += c == '#' ? number : std::string(1, c);
+    list += "}";
     value = name;
   }
   return "{\"kiln\": 1, \"inputs\": [" + f32_json("a", "[16]") + "], \"nodes\": [" + list +
@@ -48,10 +60,10 @@ std::string chain(int count, const std::string &node) {
 }
 
 // A call of 32 such nodes beside 32 calls of `bare`, and a call of one node, which has what every call costs.
-template <class Bare>
-void report_step(benchmark::State &state, const std::string &node, const std::function<void(kiln_context *)> &prepare,
-                 double target, const Bare &bare) {
-  Program one(chain(1, node), 1, "all", {}, prepare), all(chain(nodes, node), 1, "all", {}, prepare);
+template <class Function>
+void report_step(benchmark::State &state, std::string_view node, const std::function<void(kiln_context *)> &prepare,
+                 double target, const Function &bare, const std::string &mode = "all") {
+  Program one(chain(1, node), 1, mode, {}, prepare), all(chain(nodes, node), 1, mode, {}, prepare);
   for (Program *program : {&one, &all})
     for (const char *name : {"a", "c"}) program->bind(name, {elements});
   const int calls = effort().size(10'000, 100);
@@ -80,18 +92,12 @@ void op_step_ns(benchmark::State &state) {
   op.schema_size = schema.size();
   op.infer = infer;
   op.run = add_one;
-  std::array<float, elements> from = {}, to = {};
-  DLTensor x = {}, y = {};
-  int64_t shape = elements;
-  x.data = from.data(), y.data = to.data();
-  x.shape = y.shape = &shape;
-  x.ndim = y.ndim = 1;
-  const DLTensor *arrays[] = {&x, &y};
+  Bare bare;
   auto *volatile function = add_one;  // called as Kiln calls it, by its address
   report_step(
       state, R"("op": "bench.add_one")",
       [&](kiln_context *context) { cli::check(kiln_op_register(context, &op, nullptr)); }, 100,
-      [&] { (void)function(nullptr, nullptr, arrays, 2, nullptr); });
+      [&] { (void)function(nullptr, nullptr, bare.arrays, 2, nullptr); });
 }
 
 void function_step_ns(benchmark::State &state) {
@@ -109,8 +115,35 @@ void function_step_ns(benchmark::State &state) {
       [&] { function(from.data(), to.data(), elements); });
 }
 
+// A backend that takes neg, and adds one; each node is a region of its own.
+kiln_error *take_neg(void *, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
+  kiln_op neg = 0;
+  kiln_error *error = kiln_op_find(kiln_backend_context(call), "neg", 3, &neg);
+  *out = !error && kiln_node_op(graph, node) == neg;
+  return error;
+}
+
+void backend_step_ns(benchmark::State &state) {
+  kiln_backend backend = {};
+  backend.struct_size = sizeof backend;
+  backend.name = "bench", backend.name_size = 5;
+  backend.device_type = kDLCPU;
+  backend.takes = take_neg;
+  backend.compile = [](void *, kiln_backend_call *call, const kiln_graph *) { return kiln_backend_blob(call, "1", 1); };
+  backend.load = [](void *, const void *, uint64_t, void **) -> kiln_error * { return nullptr; };
+  backend.run = [](void *, void *, void *, void *own, const DLTensor *const *arrays, uint64_t count,
+                   const kiln_run_options *options) { return add_one(nullptr, own, arrays, count, options); };
+  Bare bare;
+  auto *volatile function = add_one;
+  report_step(
+      state, R"("op": "neg", "annotations": {"kiln.region": {"text": "r#"}, "kiln.region.backend": {"text": "bench"}})",
+      [&](kiln_context *context) { cli::check(kiln_backend_register(context, &backend, nullptr)); }, 300,
+      [&] { (void)function(nullptr, nullptr, bare.arrays, 2, nullptr); }, "marked");
+}
+
 KILN_FIGURE(op_step_ns)
 KILN_FIGURE(function_step_ns)
+KILN_FIGURE(backend_step_ns)
 
 }  // namespace
 }  // namespace kiln::bench
