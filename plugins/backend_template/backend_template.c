@@ -19,7 +19,7 @@ typedef struct {
   uint64_t arrays, count;
   int64_t most; /* elements of a step */
   struct step {
-    uint32_t op, a, b, out;
+    uint32_t op, slots[3]; /* of two operands and the result */
     int64_t elements;
   } steps[MOST];
 } program;
@@ -84,11 +84,10 @@ static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph
   for (uint64_t n = 0; !error && n < count; n++) {
     if (b->host->node->kind(region, nodes[n]) != KILN_NODE_OP) continue;
     struct step *const to = &made.steps[made.count++];
-    const uint32_t last = b->host->node->input_count(region, nodes[n]) - 1; /* of relu its only one */
     to->op = number_of(b, b->host->node->op(region, nodes[n]));
-    to->a = slot_of(slots, &slot_count, b->host->node->input(region, nodes[n], 0));
-    to->b = slot_of(slots, &slot_count, b->host->node->input(region, nodes[n], last));
-    to->out = slot_of(slots, &slot_count, nodes[n] << 32);
+    for (uint32_t i = 0, operands = b->host->node->input_count(region, nodes[n]); i < 2; i++) /* of relu one, twice */
+      to->slots[i] = slot_of(slots, &slot_count, b->host->node->input(region, nodes[n], i % operands));
+    to->slots[2] = slot_of(slots, &slot_count, nodes[n] << 32);
     error = measure(b, region, nodes[n] << 32, &to->elements);
     if (to->elements > made.most) made.most = to->elements;
   }
@@ -98,26 +97,31 @@ static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph
 /* The bytes may come from a file that somebody changed. They stay until the program is unloaded. */
 static kiln_error *load(void *user, const void *blob, uint64_t size, void **out_program) {
   const program *const p = blob;
-  int good = size == sizeof *p && p->count <= MOST && p->arrays <= MOST;
-  for (uint64_t i = 0; good && i < p->count; i++)
-    good = p->steps[i].op < OPS && p->steps[i].a < 2 * MOST && p->steps[i].b < 2 * MOST && p->steps[i].out < 2 * MOST;
   *out_program = (void *)p;
-  return good ? NULL : fail(user, KILN_CORRUPT, "the bytes are no program");
+  return size == sizeof *p && p->count <= MOST ? NULL : fail(user, KILN_CORRUPT, "the bytes are no program");
 }
 
+static int64_t size_of(const DLTensor *array) {
+  int64_t size = 1;
+  for (int32_t d = 0; d < array->ndim; d++) size *= array->shape[d];
+  return size;
+}
 static kiln_error *run(void *user, void *of, void *prepared, void *state, const DLTensor *const *args, uint64_t count,
                        const kiln_run_options *options) {
   const program *const p = of;
-  float left[2 * MOST];
+  float left[2 * MOST], *at[3];
   (void)prepared, (void)state, (void)options;
-  if (count != p->arrays) return fail(user, KILN_CORRUPT, "the program is of another region");
+  for (uint64_t i = 0; i < 3 * p->count; i++) {
+    const uint32_t slot = p->steps[i / 3].slots[i % 3];
+    if (count != p->arrays || slot >= 2 * MOST || (slot < count && size_of(args[slot]) != p->steps[i / 3].elements))
+      return fail(user, KILN_CORRUPT, "the program is of another region");
+  }
   for (int64_t i = 0; i < p->most; i++)
     for (const struct step *s = p->steps; s < p->steps + p->count; s++) {
       if (i >= s->elements) continue;
-      const float a = s->a < count ? ((float *)args[s->a]->data)[i] : left[s->a];
-      const float b = s->b < count ? ((float *)args[s->b]->data)[i] : left[s->b];
-      float *const out = s->out < count ? (float *)args[s->out]->data + i : &left[s->out];
-      *out = s->op == ADD ? a + b : s->op == MUL ? a * b : a < 0 ? 0 : a;
+      for (int k = 0; k < 3; k++)
+        at[k] = s->slots[k] < count ? (float *)args[s->slots[k]]->data + i : &left[s->slots[k]];
+      *at[2] = s->op == ADD ? *at[0] + *at[1] : s->op == MUL ? *at[0] * *at[1] : *at[0] < 0 ? 0 : *at[0];
     }
   return NULL;
 }
@@ -138,12 +142,8 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
 }
 
 const kiln_plugin *kiln_plugin_entry_v1(void) {
-  static const kiln_plugin plugin = {.struct_size = sizeof plugin,
-                                     .abi_major = KILN_ABI_MAJOR,
-                                     .magic = KILN_PLUGIN_MAGIC,
-                                     .features_needed = KILN_FEATURE_BACKENDS,
-                                     .name = NAME,
-                                     .name_size = sizeof NAME - 1,
-                                     .setup = setup};
+  static const kiln_plugin plugin = {
+      sizeof plugin, KILN_ABI_MAJOR, KILN_PLUGIN_MAGIC, 0, 0, KILN_FEATURE_BACKENDS, 0, NAME, sizeof NAME - 1, setup,
+      NULL};
   return &plugin;
 }

@@ -39,6 +39,14 @@ void require_some(const Call &call, const kiln_dim &length, const std::string &n
   if (length.expr == 0 && length.value < 1) call.fail(name + " is " + call.text(length) + ", expected at least 1");
 }
 
+// The dim to go along of these, once all that the ops' attributes say of it holds.
+size_t checked_axis(const Call &call, const std::vector<kiln_dim> &dims) {
+  const size_t axis = axis_of(call, dims.size());
+  require_norm(call);
+  require_some(call, dims[axis], dim_name(axis));
+  return axis;
+}
+
 kiln_dim half_of(const Call &call, const kiln_dim &n) { return call.parse("(" + call.text(n) + ") // 2 + 1"); }
 
 // Without the pairs.
@@ -162,9 +170,7 @@ class Transform {
 struct FftInfer {
   static void infer(Call &call) {
     std::vector<kiln_dim> x = complex_dims(call);
-    const size_t axis = axis_of(call, x.size());
-    require_norm(call);
-    require_some(call, x[axis], dim_name(axis));
+    (void)checked_axis(call, x);
     x.push_back(two);
     call.result(0, call.dtype(0), x);
   }
@@ -230,9 +236,7 @@ struct RealFft : Transform<false, true, false> {
   static void infer(Call &call) {
     std::vector<kiln_dim> x = call.dims(0);
     if (x.empty()) call.fail("x is [], expected [..., n]");
-    const size_t axis = axis_of(call, x.size());
-    require_norm(call);
-    require_some(call, x[axis], dim_name(axis));
+    const size_t axis = checked_axis(call, x);
     x[axis] = half_of(call, x[axis]);
     x.push_back(two);
     call.result(0, call.dtype(0), x);
@@ -260,9 +264,7 @@ struct InverseRealFft : Transform<true, false, true> {
                                                    0x83, 0xb5, 0x2c, 0xca, 0xb0, 0xd2, 0xce, 0x78};
   static void infer(Call &call) {
     std::vector<kiln_dim> x = complex_dims(call);
-    const size_t axis = axis_of(call, x.size());
-    require_norm(call);
-    require_some(call, x[axis], dim_name(axis));
+    const size_t axis = checked_axis(call, x);
     kiln_dim n = call.dim("n");
     if (n.expr == 0 && n.value == -1) n = call.parse("2 * (" + call.text(x[axis]) + " - 1)");
     require_some(call, n, "n");
