@@ -38,14 +38,11 @@ struct DeviceArray {
   const float *data() const { return static_cast<const float *>(tensor.data); }
 };
 
-class Streams : public testing::Test {
+class Streams : public kiln::standin::OnStandins {
  protected:
   void SetUp() override {
-    if (!kiln::standin::has_compiler()) GTEST_SKIP() << kiln::standin::no_compiler;
-    kiln::standin::use_nvrtc();
-    control = kiln::standin::use_driver();
-    ASSERT_NE(control, nullptr);
-    control->reset({});
+    OnStandins::SetUp();
+    if (!is_set_up()) return;
     library = kiln::standin::driver_path();
     prepare("sm_90");
   }
@@ -93,7 +90,6 @@ class Streams : public testing::Test {
     return calls_of("cuMemcpyHtoDAsync_v2") + calls_of("cuMemcpyDtoHAsync_v2") + calls_of("cuMemcpyDtoDAsync_v2");
   }
 
-  kiln::standin::DriverControl *control = nullptr;  // null on a GPU
   std::string library = "libcuda.so.1";
   host::Context context;
   host::Executable executable;

@@ -109,14 +109,11 @@ TEST(Targets, DamagedBytesAreRefused) {
   }
 }
 
-class TargetsOfAGpu : public testing::Test {
+class TargetsOfAGpu : public kiln::standin::OnStandins {
  protected:
   void SetUp() override {
-    if (!kiln::standin::has_compiler()) GTEST_SKIP() << kiln::standin::no_compiler;
-    kiln::standin::use_nvrtc();
-    control = kiln::standin::use_driver();
-    ASSERT_NE(control, nullptr);
-    control->reset({});
+    OnStandins::SetUp();
+    if (!is_set_up()) return;
     context = host::make_context();
     const host::Executable old = compiled_for(context.get(), "sm_80", host::scaled(3), "cuda"),
                            exact = compiled_for(context.get(), "sm_90a", host::scaled(3), "cuda"),
@@ -135,7 +132,6 @@ class TargetsOfAGpu : public testing::Test {
     return host::open_bytes(context.get(), bytes, opened);
   }
 
-  kiln::standin::DriverControl *control = nullptr;
   std::string bytes;
   host::Context context;
   host::Executable opened;

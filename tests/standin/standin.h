@@ -32,6 +32,21 @@ inline DriverControl *use_driver() {
   return control ? control() : nullptr;
 }
 
+// Tests that compile and run on the stand-ins; skipped, with their reason, where these cannot be.
+class OnStandins : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_compiler()) GTEST_SKIP() << no_compiler;
+    use_nvrtc();
+    control = use_driver();
+    ASSERT_NE(control, nullptr);
+    control->reset({});
+  }
+  bool is_set_up() const { return control && !HasFatalFailure(); }
+
+  DriverControl *control = nullptr;  // null: not on the stand-ins
+};
+
 inline std::vector<Record> records_of(DriverControl &driver, std::string_view function) {
   std::vector<Record> all = driver.records();
   std::erase_if(all, [&](const Record &r) { return r.function != function; });
