@@ -1,4 +1,4 @@
-// What ops and functions of hosts and plugins are told apart by, as their structs say it.
+// What ops, functions and backends of hosts and plugins are told apart by, as their structs say it.
 #pragma once
 #include <optional>
 #include <string>

@@ -27,14 +27,14 @@ struct BackendInfo {
   std::span<const std::string_view> archs = {};  // of a device: what it can be compiled for
   // Whether a device of one arch runs code for another. Null: its own alone.
   bool (*runs_on)(std::string_view code, std::string_view device) = nullptr;
-  int32_t device_type = 1;                       // of the memory that its kernels work on, in DLPack's numbers
+  int32_t device_type = 1;  // of the memory that its kernels work on, in DLPack's numbers
   std::span<const Listing> listings = {};
   bool compiles_outside = false;  // the module's code is made by a compiler that is no part of Kiln's build
   // Why its code cannot do what a node does, with the types that it has: "it ...". Nothing: it can. Pure; null: it can
   // do all.
   std::optional<std::string> (*refuses)(const Graph &graph, const Node &node) = nullptr;
 
-  bool on_device() const { return !archs.empty(); }    // else this processor runs it
+  bool on_device() const { return !archs.empty(); }  // else this processor runs it
   bool runs(std::string_view code, std::string_view device) const {
     return runs_on ? runs_on(code, device) : code == device;
   }

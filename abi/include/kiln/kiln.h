@@ -247,29 +247,29 @@ KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, 
 /* The same bytes, for a host that keeps artifacts itself; the caller owns *out. No options are known yet. */
 KILN_EXPORT kiln_error *kiln_executable_bytes(const kiln_executable *executable, const kiln_options *options,
                                               kiln_blob **out);
-/* What was compiled of one graph for `count` targets (options "cpu" or "arch"), as one executable, which shares them: it
- * runs the one for the most that this machine has. Saved, or as bytes, it has all of them, and opening that picks, on
- * whichever machine. Compiling for what this machine lacks, and joining it, needs none of it; a call does
+/* What was compiled of one graph for `count` targets (options "cpu" or "arch"), as one executable, which shares them:
+ * it runs the one for the most that this machine has. Saved, or as bytes, it has all of them, and opening that picks,
+ * on whichever machine. Compiling for what this machine lacks, and joining it, needs none of it; a call does
  * (KILN_INCOMPATIBLE, or KILN_NO_DEVICE). KILN_INVALID_ARGUMENT: two for one target, of different backends, or whose
  * inputs, parameters or outputs differ. The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_join(const kiln_executable *const *executables, uint64_t count,
                                              kiln_executable **out);
 /* An executable of an artifact in a file. Opening one is running its code: open what you trust. Nothing is published to
- * the cache. Of one for several targets, that which fits is loaded, and is what saving it again writes. Options (may be NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be
- * this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, a CPU
- * that this is not, or an op or function of the host's that its steps run is another here, or none). The caller owns
- * *out. Any thread. */
+ * the cache. Of one for several targets, that which fits is loaded, and is what saving it again writes. Options (may be
+ * NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be this one; "": any).
+ * KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, a CPU that this is not, or
+ * an op, function or backend that its steps run is another here, or none). The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
                                              const kiln_options *options, kiln_executable **out);
 /* The same of an artifact in memory, which is read during the call alone. */
 KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const void *bytes, uint64_t size,
                                                    const kiln_options *options, kiln_executable **out);
 /* {"backend", "target" (of the code that runs), "targets" (all that it was joined or opened with, if several),
- * "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters",
- * "outputs" (as kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
- * [{"kind" ("op", "backend"), "name", "identity" ("": there was none)}] (what it was made with and what passes looked
- * up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as kiln_compile), "prepare_steps",
- * "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
+ * "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters", "outputs" (as
+ * kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
+ * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
+ * and what passes looked up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as
+ * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
  * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
  * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
  * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":

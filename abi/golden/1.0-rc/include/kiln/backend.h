@@ -64,7 +64,7 @@ typedef struct kiln_backend { /* growable */
    * NULL. */
   kiln_error *(*load)(void *user, const void *blob, uint64_t size, void **out_program);
   /* May be NULL. For a region with parameters, of `count` arrays in their order, which stay until release. Calls and
-   * their clones share what it makes. */
+   * their clones share what it makes. *out_prepared may stay NULL: then there is nothing to release. */
   kiln_error *(*prepare)(void *user, void *program, const DLTensor *const *parameters, uint64_t count,
                          void **out_prepared);
   kiln_error *(*open)(void *user, void *program, void **out_state); /* of a call object; may be NULL */
@@ -88,8 +88,9 @@ KILN_EXPORT kiln_error *kiln_backend_register(kiln_context *context, const kiln_
  * KILN_OUT_OF_RANGE: no backend has the id. Any thread. */
 KILN_EXPORT kiln_error *kiln_backend_unregister(kiln_context *context, uint64_t id);
 
-/* ---- inside target, takes and compile
- * The context, to find ops by (kiln_op_find); NULL for another thread's call. */
+/* ---- inside target, takes and compile */
+
+/* The context, to find ops by (kiln_op_find); NULL for another thread's call. */
 KILN_EXPORT kiln_context *kiln_backend_context(kiln_backend_call *call);
 /* The value that the compile gives to an option of the backend, or its default. Inside takes and compile. A view, valid
  * as long as the call. KILN_UNKNOWN_NAME: it has no such option. */
