@@ -65,12 +65,14 @@ Status View::allow_members(std::initializer_list<std::string_view> names) const 
 }
 
 std::optional<View> View::member(std::string_view name) const {
+  if (!is_object()) return std::nullopt;  // a list's elements have no names to compare
   for (const cJSON *child = item_->child; child; child = child->next)
     if (child->string == name) return View(child, path_of(name), op_);
   return std::nullopt;
 }
 
 Result<View> View::required(std::string_view name) const {
+  if (!is_object()) return expected("an object");
   if (std::optional<View> found = member(name)) return *found;
   return fail("member '", name, "' is missing");
 }

@@ -38,7 +38,7 @@ class View {
   Result<std::vector<View>> as_object() const;  // its members; key() names each
   // Members by name; a member that is none of them is an error.
   Status allow_members(std::initializer_list<std::string_view> names) const;
-  std::optional<View> member(std::string_view name) const;
+  std::optional<View> member(std::string_view name) const;  // none of what is no object
   Result<View> required(std::string_view name) const;
 
   std::string_view key() const { return item_->string; }
