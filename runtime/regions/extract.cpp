@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "runtime/regions/writes.h"
+
 namespace kiln {
 namespace {
 
@@ -29,6 +31,25 @@ std::string path_around(const Graph &graph, const std::set<uint32_t> &members) {
     }
   }
   return "";
+}
+
+// A node outside that follows from members and reads an input that one of them writes: "'c' reads input 'k', which 'w'
+// writes, and follows from the part".
+std::string waited_for(const Graph &graph, const std::set<uint32_t> &members) {
+  std::set<uint32_t> following;
+  for (const Node &node : graph.nodes()) {
+    const auto follows = [&](ValueId value) { return members.contains(value.node) || following.contains(value.node); };
+    if (node.kind == Node::Kind::op && !members.contains(node.id) && std::ranges::any_of(node.inputs, follows))
+      following.insert(node.id);
+  }
+  const ReadersOfWritten readers(graph);
+  for (const uint32_t member : members)
+    for (const uint32_t reader : readers.before(*graph.find(member)))
+      if (following.contains(reader))
+        return str_cat("'", graph.find(reader)->name, "' reads input '",
+                       graph.find(graph.find(member)->inputs[0].node)->name, "', which '", graph.find(member)->name,
+                       "' writes, and follows from the part");
+  return "it is not convex";
 }
 
 }  // namespace
@@ -57,8 +78,7 @@ Result<Region> extract(const Graph &graph, std::string_view key, std::string_vie
   if (parts.size() > 1) {
     const std::string path = path_around(graph, members);
     return invalid(what, "is no graph of its own: ",
-                   path.empty() ? "it writes an input, which waits for nodes that follow from it"
-                                : str_cat("a path leaves it and comes back, ", path));
+                   path.empty() ? waited_for(graph, members) : str_cat("a path leaves it and comes back, ", path));
   }
   KILN_TRY(verify(*parts[0].graph));
   return std::move(parts[0]);

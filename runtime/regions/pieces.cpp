@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/ops/nested.h"
+#include "runtime/regions/writes.h"
 
 namespace kiln {
 namespace {
@@ -40,7 +41,7 @@ bool Cuts::any_in(const Graph &graph) const {
 std::vector<uint32_t> pieces_of(const Graph &graph, const Cuts &cuts) {
   std::vector<const Node *> nodes;
   std::map<uint32_t, Place> places;  // by id
-  uint32_t last = 0;
+  const ReadersOfWritten readers(graph);
   for (const Node &node : graph.nodes()) {
     if (node.kind != Node::Kind::op) continue;
     nodes.push_back(&node);
@@ -54,11 +55,9 @@ std::vector<uint32_t> pieces_of(const Graph &graph, const Cuts &cuts) {
     };
     for (const ValueId input : node.inputs) after(*graph.find(input.node));
     for (const Node *resolver : graph.resolvers_for(node)) after(*resolver);
+    for (const uint32_t reader : readers.before(node)) place.piece = std::max(place.piece, places.at(reader).piece);
     place.fixed = place.fixed && !cuts.has(node);
-    last = std::max(last, place.piece);
   }
-  for (const Node *node : nodes)
-    if (node->op->flags & op_flags::mutates) places.at(node->id).piece = last;
 
   for (const GraphOutput &output : graph.outputs())
     if (const auto place = places.find(output.value.node); place != places.end()) place->second.scattered = true;

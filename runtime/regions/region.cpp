@@ -11,6 +11,7 @@
 #include "runtime/ops/nested.h"
 #include "runtime/ops/registered.h"
 #include "runtime/regions/grouping.h"
+#include "runtime/regions/writes.h"
 
 namespace kiln {
 namespace {
@@ -85,20 +86,14 @@ class Partitioner {
     std::vector<uint32_t> places(graph_.next_id(), none);  // by id
     Lists uses;
     std::vector<uint32_t> used;
-    uint32_t writer = none;  // the last that writes inputs; these come behind all others
+    const ReadersOfWritten readers(graph_);
     for (const Node &node : graph_.nodes()) {
       if (node.kind != Node::Kind::op) continue;
       used.clear();
       for (ValueId input : node.inputs)
         if (places[input.node] != none) used.push_back(places[input.node]);
       for (const Node *resolver : graph_.resolvers_for(node)) used.push_back(places[resolver->id]);
-      if (mutates(node)) {  // what writes inputs runs when all that reads them has
-        if (writer == none)
-          for (uint32_t place = 0; place < nodes.size(); ++place) used.push_back(place);
-        else
-          used.push_back(writer);
-        writer = static_cast<uint32_t>(nodes.size());
-      }
+      for (const uint32_t reader : readers.before(node)) used.push_back(places[reader]);
       uses.add(used);
       places[node.id] = static_cast<uint32_t>(nodes.size());
       nodes.push_back(&node);

@@ -203,6 +203,69 @@ TEST_F(Regions, WhatAnotherRegionOrPieceMakesIsWrittenIntoAnInputWithoutACopy) {
   }
 }
 
+// Two caches, each with what reads it; behind them what has to do with neither, marked for another region or for none,
+// in control flow or not.
+constexpr std::string_view two_caches = R"({"kiln":1,"inputs":[
+      {"name":"k","type":{"dtype":"f32","shape":[4096,4]}},{"name":"v","type":{"dtype":"f32","shape":[4096,4]}},
+      {"name":"x","type":{"dtype":"f32","shape":[1,4]}},{"name":"p","type":{"dtype":"bool","shape":[]}}],
+      "graphs":{"f":{"inputs":[{"name":"u","type":{"dtype":"f32","shape":[4]}}],
+                     "nodes":[{"name":"fy","op":"neg","inputs":["u"]}],"outputs":[{"name":"fy","value":"fy"}]}},
+      "nodes":[
+      {"name":"nk","op":"slice_scatter","inputs":["k","x"],"attrs":{"dim":0,"start":3,"end":4},
+       "annotations":{"kiln.region":{"text":"a"}}},
+      {"name":"yk","op":"sum","inputs":["nk"],"attrs":{"dims":[0]},"annotations":{"kiln.region":{"text":"a"}}},
+      {"name":"wk","op":"copy_","inputs":["k","nk"],"annotations":{"kiln.region":{"text":"a"}}},
+      {"name":"z","op":"neg","inputs":["yk"]},
+      {"name":"zs","op":"reshape","inputs":["z"],"attrs":{"shape":[1,4]}},
+      {"name":"nv","op":"slice_scatter","inputs":["v","zs"],"attrs":{"dim":0,"start":5,"end":6},
+       "annotations":{"kiln.region":{"text":"b"}}},
+      {"name":"yv","op":"sum","inputs":["nv"],"attrs":{"dims":[0]},"annotations":{"kiln.region":{"text":"b"}}},
+      {"name":"wv","op":"copy_","inputs":["v","nv"],"annotations":{"kiln.region":{"text":"b"}}},
+      {"name":"c","op":"cond","inputs":["p","yv"],"attrs":{"then_graph":"f","else_graph":"f"}}],
+      "outputs":[{"name":"c","value":"c"}]})";
+
+// A step that makes all of an input anew has it among what it reads and among what it writes.
+void expect_some_elements_written(const Plan &plan) {
+  for (const Plan::Step &step : plan.steps) {
+    std::vector<uint32_t> slots = step.slots;
+    std::ranges::sort(slots);
+    EXPECT_EQ(std::ranges::adjacent_find(slots), slots.end()) << print(plan);
+    EXPECT_NE(step.kind, Plan::Step::Kind::copy) << print(plan);
+  }
+  for (const Plan &nested : plan.nested) expect_some_elements_written(nested);
+}
+
+TEST_F(Regions, ACacheIsWrittenInPlaceWhateverComesBehindItsRegion) {
+  for (const Mode mode : {Mode::all, Mode::marked, Mode::except_fallback}) {
+    Result<Compiled> compiled = compile(std::string(two_caches), {.mode = mode});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    if (mode == Mode::marked) {
+      ASSERT_EQ(report_.partition->parts.size(), 2u);
+      EXPECT_EQ(report_.partition->parts[0].nodes, (std::vector<std::string>{"nk", "yk", "wk"}));
+      EXPECT_TRUE(report_.partition->splits.empty());
+    }
+    expect_some_elements_written(compiled->executable->artifact().plan);
+    std::vector<float> k(4096 * 4, 1), v(4096 * 4, 1), x = {1, 2, 3, 4}, y(4);
+    const int64_t dims[] = {4096, 4}, one[] = {1, 4}, four[] = {4};
+    const uint8_t yes = 1;
+    const std::unique_ptr<Call> call = call_of(*compiled);
+    ASSERT_TRUE(call);
+    const ArrayRef args[] = {array(k, dims),
+                             array(v, dims),
+                             array(x, one),
+                             {const_cast<uint8_t *>(&yes), DType::boolean, 0, nullptr, nullptr},
+                             array(y, four)};
+    ASSERT_TRUE(call->run(args).ok());
+    for (size_t i = 0; i < 4; ++i) {
+      const float sum = 4095 + x[i];
+      EXPECT_EQ(k[3 * 4 + i], x[i]);
+      EXPECT_EQ(k[i], 1);
+      EXPECT_EQ(v[5 * 4 + i], -sum);
+      EXPECT_EQ(y[i], -(4095 - sum));
+    }
+  }
+}
+
 TEST_F(Regions, AParameterIsWrittenIntoAnInputOfAnyStridesInEveryMode) {
   const std::string graph = R"({"kiln":1,
       "inputs":[{"name":"x","type":{"dtype":"f32","shape":[2,3],"strides":[4,1]}}],
