@@ -130,17 +130,19 @@ std::shared_ptr<const BackendTable> backends_of(std::span<const Use> uses, const
   return table;
 }
 
-std::string differing_use(std::span<const Use> uses, const OpTable &ops, const FunctionTable &functions,
-                          const BackendTable &backends) {
+std::optional<DifferingUse> differing_use(std::span<const Use> uses, const OpTable &ops, const FunctionTable &functions,
+                                          const BackendTable &backends) {
   for (const Use &use : uses) {
     const std::string now = identity_of(use.kind, use.name, ops, functions, backends);
     if (now == use.identity) continue;
     const std::string what = str_cat(use.kind, use.kind == fallback_kind ? " of '" : " '", use.name, "' ");
-    if (use.identity.empty()) return str_cat(what, "(", now, ") is there, and the record was made without one");
-    if (now.empty()) return str_cat(what, "(", use.identity, "), which the record was made with, is not there");
-    return str_cat(what, "is ", now, ", and the record was made with ", use.identity);
+    if (use.identity.empty())
+      return DifferingUse{str_cat(what, "(", now, ") is there, and the record was made without one"), false};
+    if (now.empty())
+      return DifferingUse{str_cat(what, "(", use.identity, "), which the record was made with, is not there"), true};
+    return DifferingUse{str_cat(what, "is ", now, ", and the record was made with ", use.identity), false};
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
 // What an artifact was made with: its `uses`, collected while it is made and compared when it is found.
 #pragma once
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -59,9 +60,13 @@ std::vector<Use> uses_of_backends(std::string_view own, const std::set<std::stri
 std::set<std::string> registered_backends(std::span<const Use> uses);
 std::shared_ptr<const BackendTable> backends_of(std::span<const Use> uses, const BackendTable &backends);
 
-// The first of `uses` that is another one now, told as the reason of a miss; empty: none is.
-std::string differing_use(std::span<const Use> uses, const OpTable &ops,
-                          const FunctionTable &functions = no_functions(),
-                          const BackendTable &backends = no_backends());
+// The first of `uses` that is another one now.
+struct DifferingUse {
+  std::string reason;  // of a lookup that does not find what they belong to
+  bool is_missing;     // there is none of that name now: what was made with it cannot be run
+};
+std::optional<DifferingUse> differing_use(std::span<const Use> uses, const OpTable &ops,
+                                          const FunctionTable &functions = no_functions(),
+                                          const BackendTable &backends = no_backends());
 
 }  // namespace kiln

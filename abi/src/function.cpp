@@ -85,8 +85,9 @@ Result<Found> find_code(const Checks &check, const Context &context, const kiln_
 }
 
 std::string identity_of(const Function &function, const kiln_function &in, const Found &found) {
-  return str_cat("version '", function.version, "', signature '", function.signature.text, "'",
-                 identity_text(given_identity(in), found.identity));
+  return str_cat("version '", function.version, "'",
+                 function.plugin.empty() ? "" : str_cat(" of plugin ", function.plugin), ", signature '",
+                 function.signature.text, "'", identity_text(given_identity(in), found.identity));
 }
 
 Result<std::shared_ptr<Function>> make_function(const Checks &check, Context &context, const kiln_function *given,

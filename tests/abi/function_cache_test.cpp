@@ -144,6 +144,25 @@ TEST(FunctionCache, ThatAPassNamesIsAUseOfTheRecord) {
   EXPECT_EQ(look("3", false).lookup, "MISS") << "it is not saved";
 }
 
+TEST(FunctionCache, ThatIsGoneMakesARejectThatNamesItsVersion) {
+  const kiln::test::TemporaryFolder folder;
+  const auto look = [&](bool is_there) {
+    TestFunction triple("triple", host::triple_signature, host::triple, true, "7");
+    Marking marking;
+    const host::Context context = host::make_context(folder.path());
+    EXPECT_OK(kiln_pass_register(context.get(), &marking.pass, nullptr, nullptr));
+    if (is_there) triple.register_in(context.get());
+    return compile(context.get(), chain(""));
+  };
+  EXPECT_EQ(host::text(look(true).report, "lookup"), "MISS");
+  const host::Compiled without = look(false);
+  EXPECT_EQ(without.error.code, KILN_UNKNOWN_NAME) << without.error;
+  EXPECT_EQ(without.error.lookup, "REJECT");
+  const std::string &reason = without.error.reason;
+  EXPECT_NE(reason.find("function 'triple' (version '7'"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("is not there"), std::string::npos) << reason;
+}
+
 TEST(FunctionCache, WhatTakesTheNodesPlaceIsNotRunByIt) {
   host::TestPass replace([](kiln_pass_call *call) {
     kiln_edit *edit = kiln_pass_edit(call);
