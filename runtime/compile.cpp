@@ -93,6 +93,10 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   Compiled compiled;
   GraphPtr whole;
   KILN_ASSIGN(compiled.executable, look_up(work, *graph, artifact));
+  // Late passes may mark nodes: whether there were marks, the compile that made it says.
+  if (compiled.executable && options.modes().wants_marks() &&
+      compiled.executable->artifact().report_json.find(nothing_marked) != std::string::npos)
+    KILN_TRY(warn(work, std::string(nothing_marked)));
   if (!compiled.executable && work.oracle()) {
     KILN_ASSIGN(compiled.executable, finish_oracle(work, *graph, std::move(artifact)));
   } else if (!compiled.executable) {

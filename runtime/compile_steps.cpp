@@ -173,15 +173,20 @@ Status bind_functions(const Work &work, LoweredGraphs &graphs) {
 }
 
 Result<ChosenBackends> chosen_backends(const Work &work, const Graph &graph) {
-  std::set<std::string> names;
-  if (work.oracle()) return choose_backends(*work.env.backends, names, work.options.of_backends);
-  if (work.options.modes().cut()) names = backends_named(graph, work.options.of_regions);
+  if (work.oracle()) return choose_backends(*work.env.backends, {}, work.options.of_backends);
+  std::map<std::string, std::string> named;
+  if (work.options.modes().cut()) named = backends_named(graph, work.options.of_regions);
   const std::string_view own = work.backend().name;
-  for (const std::string &name : names)
-    if (find_backend(name).ok() && name != own)
-      return invalid("a region is marked for backend ", name, ", and the compile's is ", own,
+  std::set<std::string> names;
+  for (const auto &[name, by] : named) {
+    if (name == own) continue;
+    if (find_backend(name).ok())
+      return invalid(by, ": a region's backend is ", name, ", and the compile's is ", own,
                      "; beside it there may be registered ones");
-  names.erase(std::string(own));
+    if (!work.env.backends->find(name))
+      return error(Code::unknown_name, by, ": no backend is named '", name, "'", work.env.backends->known());
+    names.insert(name);
+  }
   if (std::string registered = work.options.registered_backend(); !registered.empty())
     names.insert(std::move(registered));
   return choose_backends(*work.env.backends, names, work.options.of_backends);
@@ -199,7 +204,8 @@ Status compile_programs(Work &work, LoweredGraphs &graphs, const ChosenBackends 
       std::shared_ptr<const Bytes> &blob = made[region.graph.get()];
       if (!blob) {
         const ChosenBackend &chosen = backends.find(region.backend)->second;
-        Result<Bytes> bytes = chosen.backend->functions->compile(region.graph, chosen.options);
+        Result<Bytes> bytes =
+            chosen.backend->functions->compile(region.graph, chosen.options_with(region.options.backend_options));
         if (!bytes.ok()) return bytes.take_status().with_prefix(str_cat("region '", *region.name, "': "));
         blob = std::make_shared<const Bytes>(std::move(bytes).value());
       }
@@ -323,6 +329,15 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   return artifact;
 }
 
+// Whether what was found was made with others than those that are here now: then it is not this compile's.
+bool differs(Work &work, std::span<const Use> uses, std::string_view prefix = "") {
+  const std::optional<DifferingUse> other = differing_use(uses, work.env.ops, *work.env.functions, *work.env.backends);
+  if (!other) return false;
+  work.report.lookup = other->is_missing ? Outcome::reject : Outcome::miss;
+  work.report.reason = str_cat(prefix, other->reason);
+  return true;
+}
+
 Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact &artifact) {
   CompileReport &report = work.report;
   if (report.lookup == Outcome::bypass) return ArtifactPtr();
@@ -332,13 +347,8 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
   }));
   if (entered.artifact) {
-    if (std::string other =
-            differing_use(entered.artifact->uses, work.env.ops, *work.env.functions, *work.env.backends);
-        !other.empty()) {
-      report.lookup = Outcome::miss;  // what is made instead is this compile's alone
-      report.reason = str_cat("in flight: ", other);
-      return ArtifactPtr();
-    }
+    // What is made instead is this compile's alone.
+    if (differs(work, entered.artifact->uses, "in flight: ")) return ArtifactPtr();
     report.lookup = Outcome::hit;
     report.reason = "in flight";
     const auto own = std::make_shared<Artifact>(*entered.artifact);
@@ -352,11 +362,8 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (found.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
   if (found.outcome != Outcome::hit) return ArtifactPtr();
-  if (std::string other = differing_use(found.artifact->uses, work.env.ops, *work.env.functions, *work.env.backends);
-      !other.empty()) {
+  if (differs(work, found.artifact->uses)) {
     work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
-    report.lookup = Outcome::miss;
-    report.reason = std::move(other);
     return ArtifactPtr();
   }
   name_as(graph, *found.artifact);

@@ -64,7 +64,8 @@ int run(const Args &args) {
         "separated by\n"
         "commas there. There is also `region.NAME.OPTION`, for one region (regions.md), of " +
         of_regions(compile) +
-        ".\n"
+        ",\n"
+        "and `region.NAME.backend.OPTION`, an option of the registered backend that is chosen for it.\n"
         "An option that can change what is compiled is part of the key under which it is cached.\n\n"
         "## Of a context\n\n" +
         table_of(context) + "\n## Of a compile\n\n" + table_of(compile));

@@ -62,6 +62,23 @@ void BackendTable::write_report(JsonWriter &json) const {
   json.end_list();
 }
 
+AttrMap ChosenBackend::options_with(const AttrMap &of_region) const {
+  AttrMap all = of_region;
+  all.insert(options.begin(), options.end());
+  return all;
+}
+
+Status check_option(const Backend &backend, std::string_view what, std::string_view name, const AttrValue &value) {
+  const auto known = backend.options.find(name);
+  if (known == backend.options.end())
+    return error(Code::unknown_name, what, ": backend '", backend.name, "' has no option '", name, "'; it has ",
+                 backend.options.empty() ? "none" : join(backend.options, ", ", [](const auto &o) { return o.first; }));
+  if (known->second.kind() != value.kind() || known->second.is_list != value.is_list)
+    return error(Code::type_mismatch, what, " is of kind ", name_of(known->second.kind()),
+                 known->second.is_list ? "[]" : "", ", not ", name_of(value.kind()), value.is_list ? "[]" : "");
+  return {};
+}
+
 Result<ChosenBackends> choose_backends(const BackendTable &table, const std::set<std::string> &names,
                                        const AttrMap &options) {
   ChosenBackends chosen;
@@ -77,14 +94,7 @@ Result<ChosenBackends> choose_backends(const BackendTable &table, const std::set
     if (!backend)
       return error(Code::unknown_name, "option '", full, "': no backend is named '", name, "'", table.known());
     const std::string_view option = rest.substr(std::min(rest.size(), name.size() + 1));
-    const auto known = backend->options.find(option);
-    if (known == backend->options.end())
-      return error(
-          Code::unknown_name, "option '", full, "': backend '", name, "' has no option '", option, "'; it has ",
-          backend->options.empty() ? "none" : join(backend->options, ", ", [](const auto &o) { return o.first; }));
-    if (known->second.kind() != value.kind() || known->second.is_list != value.is_list)
-      return error(Code::type_mismatch, "option '", full, "' is of kind ", name_of(known->second.kind()),
-                   known->second.is_list ? "[]" : "", ", not ", name_of(value.kind()), value.is_list ? "[]" : "");
+    KILN_TRY(check_option(*backend, str_cat("option '", full, "'"), option, value));
     if (const auto at = chosen.find(name); at != chosen.end()) at->second.options.find(option)->second = value;
   }
   return chosen;

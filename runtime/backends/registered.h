@@ -93,9 +93,13 @@ const BackendTable &no_backends();
 struct ChosenBackend {
   BackendPtr backend;
   AttrMap options;
+  AttrMap options_with(const AttrMap &of_region) const;  // which come first, and have been checked
 };
 using ChosenBackends = std::map<std::string, ChosenBackend, std::less<>>;
 
+// `what` ("option 'backend.b.threads'") gives `value` to the option `name`. unknown_name: it has none of the name;
+// type_mismatch: it is of another kind.
+Status check_option(const Backend &backend, std::string_view what, std::string_view name, const AttrValue &value);
 // Options of a compile are called "backend.NAME.OPTION".
 inline bool names_a_backend(std::string_view option) { return option.starts_with("backend."); }
 // Those of the names, with their options. unknown_name: no backend, or no option of one, is called so; type_mismatch:

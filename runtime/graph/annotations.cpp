@@ -69,6 +69,11 @@ constexpr std::array definitions = {
     Definition{"kiln.stage", AttrKind::text},
 };
 
+// Of the options of a registered backend, which the compile knows: any kind, of a region's nodes.
+bool is_backend_option(std::string_view name) {
+  return name.starts_with(backend_annotations) && name.size() > backend_annotations.size();
+}
+
 const Definition *find(std::string_view name) {
   const auto *known = std::ranges::find(definitions, name, &Definition::name);
   return known == definitions.end() ? nullptr : known;
@@ -83,9 +88,10 @@ bool is_annotation_kind(AttrKind kind) {
 
 Status check_annotation_name(std::string_view name) {
   if (name.empty() || !is_utf8(name)) return invalid("an annotation's key is empty or not UTF-8");
-  if (!name.starts_with("kiln.") || find(name)) return {};
+  if (!name.starts_with("kiln.") || find(name) || is_backend_option(name)) return {};
   return error(Code::unknown_name, "annotation '", name, "' is not known; under 'kiln.' there are: ",
-               join(definitions, ", ", [](const Definition &d) { return d.name; }));
+               join(definitions, ", ", [](const Definition &d) { return d.name; }), ", ", backend_annotations,
+               "OPTION");
 }
 
 Status check_annotation(std::string_view name, const AttrValue &value) {

@@ -12,6 +12,9 @@ namespace kiln {
 // The function of the host's that runs a node, in place of what Kiln makes of its op.
 inline constexpr std::string_view function_annotation = "kiln.fallback.function";
 
+// Options of the registered backend that is chosen for a node's region, which the compile checks: these and a name.
+inline constexpr std::string_view backend_annotations = "kiln.region.backend.";
+
 // unknown_name, invalid_argument: it is no annotation's.
 Status check_annotation_name(std::string_view name);
 // unknown_name: a name under `kiln.` that there is not; type_mismatch: another kind of value than it has;

@@ -40,7 +40,7 @@ struct Shared {
 
   std::map<uint32_t, Program> programs = {};
 
-  // `backend`: which registered one runs it; empty: none.
+  // `backend`: which registered one runs it, with which options; empty: none.
   uint32_t reference_graph(const Graph &graph, const std::string &backend = {}) {
     const auto number = static_cast<uint32_t>(reference_graphs.size());
     const auto [known, is_new] = reference_numbers.try_emplace(std::pair(digest_of(graph), backend), number);
@@ -368,7 +368,7 @@ class Planner {
   // The region as its backend runs it: likewise.
   Status add_program(Scope &scope, const Region &region) {
     KILN_ASSIGN(const GraphPtr step, without_parameters(*region.graph));
-    const uint32_t number = shared_.reference_graph(*step, region.backend);
+    const uint32_t number = shared_.reference_graph(*step, region.options.backend_text());
     Program program{.backend = region.backend, .parameters = static_cast<uint32_t>(region.parameters.size())};
     if (region.blob) program.blob = region.blob;
     shared_.programs.emplace(number, std::move(program));

@@ -25,10 +25,11 @@ Result<LoweredGraph> cut(GraphPtr graph, const OpTable &ops, const LowerOptions 
   KILN_ASSIGN(out.graph, inline_calls(std::move(graph), ops, is_part));
   KILN_ASSIGN(const RegionChoices choices,
               RegionChoices::of(*out.graph, options.modes, options.region, options.of_regions));
+  KILN_TRY(choices.check(options.backends));
   if (!options.backends.empty()) {
     KILN_ASSIGN(out.graph, offers.decompose(std::move(out.graph), [&](const Node &node) {
       const std::optional<std::string> name = region_of(node, options.modes);
-      return name ? choices.at(node, *name).backend : std::string();
+      return name ? &choices.at(node, *name) : nullptr;
     }));
   }
   KILN_ASSIGN(std::vector<Region> regions,
@@ -128,13 +129,14 @@ class Lowering {
 
   // Runs passes of stage lower on it. Equal ones have one graph.
   Status finish_program(Region &program) {
-    const auto [known, is_new] = programs_.try_emplace(std::pair(digest_of(*program.graph), program.backend));
+    const auto [known, is_new] =
+        programs_.try_emplace(std::pair(digest_of(*program.graph), program.options.backend_text()));
     if (is_new) {
       const Where where{str_cat("in region '", *program.name, "': "), true};
       KILN_ASSIGN(known->second, run_lower_passes(passes_, program.graph, ops_, where));
       for (const Node &node : known->second->nodes()) {
         if (!node.op || known->second == program.graph) continue;
-        KILN_ASSIGN(const std::optional<std::string> why, offers_.refusal(program.backend, known->second, node));
+        KILN_ASSIGN(const std::optional<std::string> why, offers_.refusal(program.options, known->second, node));
         if (why)
           return invalid(where.text, "a pass of stage lower made node '", node.name, "' [", node.op->name,
                          "], which backend ", program.backend, " does not take: ", *why);
@@ -180,7 +182,8 @@ class Lowering {
   Refusals refusals_{options_.backend};
   const Offers offers_{options_.backends, ops_,
                        [this](GraphPtr graph) { return flatten(std::move(graph), ops_, options_); }};
-  std::map<std::pair<Digest, std::string>, GraphPtr> programs_;  // by what they were before passes, and their backend
+  std::map<std::pair<Digest, std::string>, GraphPtr>
+      programs_;  // by what they were before passes, and who makes them how
   LoweredGraphs out_;
   std::vector<Open> open_;
   // By graph, whether it is nested, whether it is a region on which passes run, and its options.

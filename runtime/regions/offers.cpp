@@ -45,18 +45,18 @@ const Offers &Offers::none() {
   return none;
 }
 
-Result<std::optional<std::string>> Offers::refusal(std::string_view name, const GraphPtr &graph,
+Result<std::optional<std::string>> Offers::refusal(const RegionOptions &region, const GraphPtr &graph,
                                                    const Node &node) const {
   const auto refused = [](std::string_view why) { return std::optional(std::string(why)); };
   if (const std::string_view why = unfit(*graph, node); !why.empty()) return refused(why);
-  const ChosenBackend &chosen = backends_.find(name)->second;
+  const ChosenBackend &chosen = backends_.find(region.backend)->second;
   if (!chosen.backend->symbolic && has_symbols(*graph, node)) return refused("it has sizes that a call tells");
-  Result<bool> takes = chosen.backend->functions->takes(graph, node.id, chosen.options);
+  Result<bool> takes = chosen.backend->functions->takes(graph, node.id, chosen.options_with(region.backend_options));
   if (!takes.ok()) return takes.take_status().with_prefix(str_cat("node '", node.name, "' [", node.op->name, "]: "));
   return *takes ? std::nullopt : refused("it says that it does not");
 }
 
-Result<std::optional<Offers::Parts>> Offers::taken_parts(std::string_view backend, const GraphPtr &graph,
+Result<std::optional<Offers::Parts>> Offers::taken_parts(const RegionOptions &region, const GraphPtr &graph,
                                                          const Node &node) const {
   std::vector<bool> members;
   for (const Node &other : graph->nodes())
@@ -69,21 +69,22 @@ Result<std::optional<Offers::Parts>> Offers::taken_parts(std::string_view backen
   KILN_ASSIGN(parts.graph, flatten_(std::move(whole)));
   for (const Node &part : parts.graph->nodes()) {
     if (part.kind != Node::Kind::op) continue;
-    KILN_ASSIGN(const std::optional<std::string> why, refusal(backend, parts.graph, part));
+    KILN_ASSIGN(const std::optional<std::string> why, refusal(region, parts.graph, part));
     if (why) return std::optional<Parts>();
   }
   return std::optional(std::move(parts));
 }
 
-Result<GraphPtr> Offers::decompose(GraphPtr graph, const std::function<std::string(const Node &)> &backend_of) const {
+Result<GraphPtr> Offers::decompose(GraphPtr graph,
+                                   const std::function<const RegionOptions *(const Node &)> &region_of) const {
   std::map<uint32_t, Parts> replacements;
   for (const Node &node : graph->nodes()) {
     if (node.kind != Node::Kind::op || !may_be_decomposed(node) || !unfit(*graph, node).empty()) continue;
-    const std::string backend = backend_of(node);
-    if (backend.empty()) continue;
-    KILN_ASSIGN(const std::optional<std::string> why, refusal(backend, graph, node));
+    const RegionOptions *const region = region_of(node);
+    if (!region || region->backend.empty()) continue;
+    KILN_ASSIGN(const std::optional<std::string> why, refusal(*region, graph, node));
     if (!why) continue;
-    KILN_ASSIGN(std::optional<Parts> parts, taken_parts(backend, graph, node));
+    KILN_ASSIGN(std::optional<Parts> parts, taken_parts(*region, graph, node));
     if (parts) replacements.emplace(node.id, std::move(*parts));
   }
   if (replacements.empty()) return graph;

@@ -9,6 +9,7 @@
 
 #include "runtime/backends/registered.h"
 #include "runtime/graph/graph.h"
+#include "runtime/regions/region_options.h"
 
 namespace kiln {
 
@@ -21,11 +22,12 @@ class Offers {
   // For graphs of which no node is offered.
   static const Offers &none();
 
-  // Why the backend does not take the node, whole: "it ..."; nothing: it does. Errors are the backend's.
-  Result<std::optional<std::string>> refusal(std::string_view backend, const GraphPtr &graph, const Node &node) const;
-  // The graph, in which each node that the backend chosen for it (by `backend_of`; "": none) does not take whole, but
-  // all that it is made of, has become that.
-  Result<GraphPtr> decompose(GraphPtr graph, const std::function<std::string(const Node &)> &backend_of) const;
+  // Why the backend of the region does not take the node, whole: "it ..."; nothing: it does. Errors are the backend's.
+  Result<std::optional<std::string>> refusal(const RegionOptions &region, const GraphPtr &graph,
+                                             const Node &node) const;
+  // The graph, in which each node that the backend of its region (by `region_of`; null: it is of none) does not take
+  // whole, but all that it is made of, has become that.
+  Result<GraphPtr> decompose(GraphPtr graph, const std::function<const RegionOptions *(const Node &)> &region_of) const;
 
  private:
   struct Parts {
@@ -33,7 +35,7 @@ class Offers {
     std::vector<ValueId> operands;  // of the node's graph, one for each input
   };
   // Nothing: not all of them are taken.
-  Result<std::optional<Parts>> taken_parts(std::string_view backend, const GraphPtr &graph, const Node &node) const;
+  Result<std::optional<Parts>> taken_parts(const RegionOptions &region, const GraphPtr &graph, const Node &node) const;
 
   const ChosenBackends &backends_;
   const OpTable &ops_;

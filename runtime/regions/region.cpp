@@ -478,7 +478,7 @@ Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const Ba
 // Whether the registered backend that is chosen for a node of a region takes it: then it is in a program.
 Result<bool> offer(const Offers &offers, const GraphPtr &graph, const Node &node, Fallback fallback, Cut &cut) {
   if (!cut.name || cut.options.backend.empty()) return false;
-  KILN_ASSIGN(const std::optional<std::string> why, offers.refusal(cut.options.backend, graph, node));
+  KILN_ASSIGN(const std::optional<std::string> why, offers.refusal(cut.options, graph, node));
   if (!why) cut.kind = Region::Kind::program;
   if (why && fallback == Fallback::error)
     return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", cut.options.backend,
@@ -531,6 +531,7 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
     if (!cut.name && !is_call(*node)) cut.function = function_for(*node, refusals.backend(), functions);
     if (!cut.name) cut.options = choices.base();
     cut.options.backend.clear();
+    cut.options.backend_options.clear();
     if (cut.name) colors.try_emplace({*cut.name, cut.options});
   }
   uint32_t last = 0;

@@ -1,7 +1,9 @@
 // What may differ from one region to another: for a whole compile (compile_options.h), by annotations of a region's
 // nodes (kiln.region.OPTION), and by options of the compile that name it (region.NAME.OPTION,
-// region.NAME.PHASE.OPTION).
+// region.NAME.PHASE.OPTION). OPTION is a row of region_options.cpp, or "backend.NAME": option NAME of the registered
+// backend that is chosen for the region.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/backends/registered.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/rounding.h"
 #include "runtime/regions/modes.h"
@@ -19,13 +22,17 @@ namespace kiln {
 struct RegionOptions {
   bool fuse = true;
   Rounding rounding = Rounding::strict;
-  std::string backend = {};  // a registered one, which is asked first (runtime/backends/registered.h); "": none is
+  std::string backend = {};      // a registered one, which is asked first (runtime/backends/registered.h); "": none is
+  AttrMap backend_options = {};  // what is said of its options here; of the others the compile's hold
 
   bool ordered() const { return rounding == Rounding::strict; }
-  auto operator<=>(const RegionOptions &) const = default;
+  // The backend and what is said of its options: equal ones make the same of equal graphs.
+  std::string backend_text() const;
+  bool operator==(const RegionOptions &) const = default;
+  std::strong_ordering operator<=>(const RegionOptions &other) const;
 };
 
-// What differs, but for the backend: "fuse=false".
+// What differs, but for the backend: "fuse=false", "backend.threads=2" of its options.
 std::vector<std::string> differences(const RegionOptions &options, const RegionOptions &base);
 
 // The options of a compile that name a region, by their full names ("region.block.backward.fuse").
@@ -38,9 +45,9 @@ std::string_view phase_named_by(std::string_view option);
 // "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
 // take the value.
 Status check_region_option(std::string_view name, const AttrValue &value);
-// The registered backends that regions of the graph, or of one nested in it, are marked for, and those that options
-// name.
-std::set<std::string> backends_named(const Graph &graph, const NamedRegionOptions &named);
+// The backends that regions of the graph, or of one nested in it, are marked for, and those that options name, each with
+// who names it.
+std::map<std::string, std::string> backends_named(const Graph &graph, const NamedRegionOptions &named);
 // Whether a node of the graph, or of one nested in it, is marked for a region.
 bool has_regions(const Graph &graph);
 // All name a region that a node is marked for: of the graph before or after passes, which may take nodes away and mark
@@ -55,6 +62,9 @@ class RegionChoices {
   // both are named.
   static Result<RegionChoices> of(const Graph &graph, const Modes &modes, const RegionOptions &base,
                                   const NamedRegionOptions &named);
+  // What is said of options of registered backends is of such as there are, and of their kinds: else invalid_argument,
+  // unknown_name, type_mismatch. `chosen`: with those of all regions.
+  Status check(const ChosenBackends &chosen) const;
   // Of a node of region `name`.
   const RegionOptions &at(const Node &node, const std::string &name) const;
   const RegionOptions &base() const { return base_; }

@@ -1,4 +1,5 @@
 #include "host.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -57,7 +58,8 @@ TEST_F(OptionsTest, GraphsAreNoOptions) {
 TEST_F(OptionsTest, ModeMarkedWithoutAMarkIsAWarning) {
   std::vector<std::string> told;
   const kiln_event_sink sink = host::warnings_into(told);
-  const host::Context owned = host::make_context("off", &sink);
+  const kiln::test::TemporaryFolder folder;
+  const host::Context owned = host::make_context(folder.path(), &sink);
   const auto compile_marked = [&](const host::Graph &graph) {
     return host::compile(owned.get(), graph.get(),
                          [](kiln_options *with) { EXPECT_OK(kiln_options_set_text(with, "mode", 4, "marked", 6)); });
@@ -68,11 +70,15 @@ TEST_F(OptionsTest, ModeMarkedWithoutAMarkIsAWarning) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0], "no node is marked for a region (kiln.region), so that nothing is compiled together");
   EXPECT_EQ(host::text(compiled.report, "warnings.0"), told[0]);
+  const host::Compiled again = compile_marked(bare);
+  EXPECT_EQ(host::text(again.report, "lookup"), "HIT");
+  ASSERT_EQ(told.size(), 2u) << "a hit says it, too";
+  EXPECT_EQ(host::text(again.report, "warnings.0"), told[1]);
   std::string json(host::small_graph);
   json.insert(json.find("\"inputs\": [\"once\"]"), "\"annotations\": {\"kiln.region\": {\"text\": \"r\"}}, ");
   const host::Graph marked = host::parse(owned.get(), json);
   EXPECT_EQ(compile_marked(marked).error, host::Error());
-  EXPECT_EQ(told.size(), 1u) << "one is marked";
+  EXPECT_EQ(told.size(), 2u) << "one is marked";
 }
 
 TEST_F(OptionsTest, UnknownPassToRunIsAnError) {

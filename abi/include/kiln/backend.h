@@ -17,7 +17,8 @@ typedef struct kiln_backend_call kiln_backend_call;
 
 /* A backend beside Kiln's own: it takes some nodes, and the rest stays with the backend cpu. Option backend = NAME of a
  * compile chooses it for the whole graph; a mode that cuts, for a region: nodes that are annotated kiln.region.backend
- * = NAME, or option region.REGION.backend.
+ * = NAME, or option region.REGION.backend. Its options are backend.NAME.OPTION of a compile, and for one region
+ * annotations kiln.region.backend.OPTION or region.REGION.backend.OPTION.
  *
  * What becomes of a region: `takes` is asked node by node. Nodes that it takes are put together as regions are, into as
  * few graphs as can be (docs/regions.md). `compile` makes bytes of each, equal ones once, which the artifact keeps. To

@@ -214,7 +214,9 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * shared: a HIT with the reason "in flight". (What a callback of a compile compiles on its thread does not wait: where
  * another compile of the same goes on, it is compiled by itself, and not saved.)
  * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
- * in the record's place cannot be used, and was put aside), "reason", "key", "passes_run": {NAME: rewrites}, "passes":
+ * in the record's place cannot be used and was put aside: it is damaged, or was made with an op, a function or a
+ * backend that is not there now, whose version and plugin "reason" names), "reason", "key", "passes_run": {NAME:
+ * rewrites}, "passes":
  * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the graph that it
  * made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see kiln_edit_replace),
  * "notes", "warnings"}], "warnings" (of the compile, if any; each is an event, too), "stages": [{"stage", "digest"}]
@@ -269,10 +271,11 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
  * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
  * and what passes looked up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as
- * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
- * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
- * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
- * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":
+ * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries":
+ * [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made",
+ * "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage",
+ * "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was
+ * cut "partition":
  * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
  * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
  * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another

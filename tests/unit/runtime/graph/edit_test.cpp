@@ -313,7 +313,7 @@ TEST(Edit, NamesUnderKilnAreClosedAndTyped) {
           "annotation 'kiln.regoin' is not known; under 'kiln.' there are: kiln.cut, kiln.decompose, kiln.donate, "
           "kiln.fallback, kiln.fallback.function, kiln.phase, kiln.region, kiln.region.backend, kiln.region.fuse, "
           "kiln.region.rounding, "
-          "kiln.stage");
+          "kiln.stage, kiln.region.backend.OPTION");
   refused("kiln.region", 3, Code::type_mismatch, "annotation 'kiln.region' is i64; expected text");
   refused("kiln.region.fuse", "no", Code::type_mismatch, "annotation 'kiln.region.fuse' is text; expected bool");
   refused("kiln.decompose", "never", Code::invalid_argument,
