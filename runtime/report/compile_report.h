@@ -82,6 +82,7 @@ void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // "same_as"}], "splits": [{"region", "node", "why", "with", "op", "reason"}], "fallbacks":
 // [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
 // "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
-std::string provenance_json(const CompileReport &report);
+// `options`: those of the compile, as JSON.
+std::string provenance_json(const CompileReport &report, std::string_view options);
 
 }  // namespace kiln
