@@ -25,7 +25,7 @@ Result<CompileOptions> options_of(const Artifact &artifact, const BackendInfo &b
     KILN_ASSIGN(options, read_compile_options(*told));
     if (options.registered_backend().empty()) options.backend = backend.name;
   }
-  (backend.on_device() ? options.arch : options.cpu) = artifact.target;
+  if (backend.makes_code()) (backend.on_device() ? options.arch : options.cpu) = artifact.target;
   options.code = has_code(artifact);
   options.use_cache = false;
   for (const Artifact::Entry &entry : artifact.entries) options.specialize.push_back(entry.sizes);

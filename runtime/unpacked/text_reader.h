@@ -4,7 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -16,12 +16,6 @@
 
 namespace kiln::unpacked {
 
-// What is read of one kind of value, whatever struct it is in.
-Status read_digest(const json::View &view, Digest &out);
-Status read_expr(const json::View &view, const std::vector<kernel::Axis> *scope, Expr &out);
-Status read_unsigned(const json::View &view, uint64_t most, uint64_t &out);
-Status refuse_unknown(const json::View &object, const std::vector<std::string_view> &known);
-
 class TextReader {
  public:
   DType loaded = DType::none;
@@ -30,7 +24,6 @@ class TextReader {
   // Of nested plans, by their numbers: where they stand, and whether one has them already.
   std::vector<json::View> plans = {};
   std::vector<bool> taken = {};
-  int depth = 1;
 
   // The whole of `view`.
   template <class T>
@@ -41,68 +34,62 @@ class TextReader {
 
   template <class T, class M>
   void field(std::string_view name, T &item, M T::*member) {
-    if (const auto view = ask(name)) get(*view, item.*member);
+    read_member(name, &(item.*member), &TextReader::read_one<M>);
   }
   template <class T>
   void immediate(std::string_view name, T &item, uint64_t T::*member, DType type) {
-    if (const auto view = ask(name)) get_immediate(*view, type, item.*member);
+    types_ = {&type, 1};
+    read_member(name, &(item.*member), &TextReader::read_immediate);
   }
   template <class T>
   void immediates(std::string_view name, T &item, std::vector<uint64_t> T::*member, std::span<const DType> types) {
-    const auto view = ask(name);
-    if (!view) return;
-    for (const json::View &element : elements(*view)) {
-      std::vector<uint64_t> &values = item.*member;
-      get_immediate(element, values.size() < types.size() ? types[values.size()] : DType::none, values.emplace_back());
-    }
+    types_ = types;
+    read_member(name, &(item.*member), &TextReader::read_immediates);
   }
-  void nested(std::string_view name, Plan &plan, std::vector<Plan> Plan::*member);
+  void nested(std::string_view name, Plan &plan, std::vector<Plan> Plan::*member) {
+    read_member(name, &(plan.*member), &TextReader::read_plans);
+  }
 
  private:
+  // What reads a value into `out`, whose type it knows. One pointer for each type, and little code: there are many.
+  using ReadOne = void (TextReader::*)(const json::View &view, void *out);
+  template <class T>
+  void read_one(const json::View &view, void *out) {
+    get(view, *static_cast<T *>(out));
+  }
+  void read_immediate(const json::View &view, void *out);
+  void read_immediates(const json::View &view, void *out);
+  void read_plans(const json::View &view, void *out);
+
   template <class T>
     requires std::is_arithmetic_v<T>
   void get(const json::View &view, T &out) {
-    if (!status_.ok()) return;
-    Result<int64_t> read = view.as_integer();
-    if (!read.ok()) {
-      status_ = read.take_status();
-    } else if (std::is_same_v<T, uint64_t>) {
-      out = static_cast<T>(*read);
-    } else if (!std::in_range<T>(*read)) {
-      status_ = view.fail(*read, " is out of its range");
-    } else {
-      out = static_cast<T>(*read);
-    }
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<T, uint64_t>)
+      out = static_cast<uint64_t>(integer(view, INT64_MIN, INT64_MAX));  // as it is written
+    else
+      out = static_cast<T>(integer(view, Limits::min(), Limits::max()));
   }
-  void get(const json::View &view, bool &out) {
-    if (!view.is_boolean()) return fail(view.expected("true or false"));
-    out = view.boolean();
-  }
+  void get(const json::View &view, bool &out);
   template <class T>
     requires std::is_enum_v<T>
   void get(const json::View &view, T &out) {
-    if (!view.is_text() || !find_enumerator(view.text(), out))
-      fail(view.expected(str_cat("one of ", known_enumerators<T>())));
+    out = static_cast<T>(enumerator(view, [](int number) { return text_of(static_cast<T>(number)); }));
   }
-  void get(const json::View &view, Expr &out) { fail(read_expr(view, in_kernel ? &scope : nullptr, out)); }
-  void get(const json::View &view, Digest &out) { fail(read_digest(view, out)); }
-  void get(const json::View &view, std::string &out) {
-    const Result<std::string_view> text = view.as_text();
-    if (!text.ok()) return fail(text.status());
-    out = *text;
-  }
+  void get(const json::View &view, Expr &out);
+  void get(const json::View &view, Digest &out);
+  void get(const json::View &view, std::string &out);
   template <class T, size_t n>
   void get(const json::View &view, std::array<T, n> &out) {
-    const std::vector<json::View> all = elements(view);
-    if (all.size() > n) return fail(view.fail(all.size(), " elements, expected at most ", n));
-    for (size_t i = 0; i < all.size(); ++i) get(all[i], out[i]);
+    T *next = out.data();
+    list(view, n, &next, [](void *items) -> void * { return (*static_cast<T **>(items))++; },
+         &TextReader::read_one<T>);
   }
   template <class T>
   void get(const json::View &view, std::vector<T> &out) {
-    for (const json::View &element : elements(view)) {
-      get(element, out.emplace_back());
-      if (!status_.ok()) return;
-    }
+    list(view, SIZE_MAX, &out,
+         [](void *items) -> void * { return &static_cast<std::vector<T> *>(items)->emplace_back(); },
+         &TextReader::read_one<T>);
   }
   template <class T>
   void get(const json::View &view, std::optional<T> &out) {
@@ -111,30 +98,26 @@ class TextReader {
   template <class T>
     requires std::is_class_v<T>
   void get(const json::View &view, T &out) {
-    if (!status_.ok()) return;
-    if (!view.is_object()) return fail(view.expected("an object"));
-    const json::View *outer = std::exchange(object_, &view);
-    std::vector<std::string_view> asked = std::exchange(asked_, {});
-    walk(*this, out, static_cast<const T *>(nullptr));
-    if (status_.ok()) fail(refuse_unknown(view, asked_));
-    object_ = outer;
-    asked_ = std::move(asked);
+    object(view, &out, [](TextReader &reader, void *item) {
+      walk(reader, *static_cast<T *>(item), static_cast<const T *>(nullptr));
+    });
   }
 
-  std::optional<json::View> ask(std::string_view name) {
-    if (!status_.ok()) return std::nullopt;
-    asked_.push_back(name);
-    return object_->member(name);
-  }
-  std::vector<json::View> elements(const json::View &view);
-  void get_immediate(const json::View &view, DType type, uint64_t &out);
+  void read_member(std::string_view name, void *out, ReadOne read_it);
+  int64_t integer(const json::View &view, int64_t least, int64_t most);
+  int enumerator(const json::View &view, std::string_view (*name_of)(int));
+  // `add` makes room for another element.
+  void list(const json::View &view, size_t most, void *items, void *(*add)(void *items), ReadOne read_it);
+  void object(const json::View &view, void *item, void (*walk_it)(TextReader &, void *item));
   void fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
 
   Status status_;
-  const json::View *object_ = nullptr;      // that is being read
+  const json::View *object_ = nullptr;        // that is being read
   std::vector<std::string_view> asked_ = {};  // names of its members, so far
+  std::span<const DType> types_ = {};         // of the immediates that are being read
+  int depth_ = 1;                             // of plans in plans
 };
 
 }  // namespace kiln::unpacked

@@ -1,7 +1,8 @@
-// What drives a walk (jit/kernel/walk.h, runtime/plan/plan_walk.h, manifest.h) to JSON, every field by its name. What is
-// as it is by default is left out. Internal to this folder.
+// What drives a walk (jit/kernel/walk.h, runtime/plan/plan_walk.h, manifest.h) to JSON, every field by its name. Numbers,
+// texts, flags and lists that are as by default are left out. Internal to this folder.
 #pragma once
 #include <array>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,6 @@
 #include "jit/base/hash.h"
 #include "jit/base/json_writer.h"
 #include "jit/kernel/walk.h"
-#include "runtime/graph/json_number.h"
 #include "runtime/plan/plan_walk.h"
 #include "runtime/unpacked/manifest.h"
 #include "runtime/unpacked/names.h"
@@ -39,67 +39,64 @@ class TextWriter {
 
   template <class T, class M>
   void field(std::string_view name, const T &item, M T::*member) {
-    static const T defaults{};
-    if (is_default(item.*member, defaults.*member)) return;
-    json_.key(name);
+    if (is_default(item.*member, defaults<T>().*member)) return;
+    key(name);
     put(item.*member);
   }
   template <class T>
   void immediate(std::string_view name, const T &item, uint64_t T::*member, DType type) {
-    if (item.*member != 0) json_.key(name).raw(json::text_of_element(immediate_type(type), item.*member));
+    if (item.*member == 0) return;
+    key(name);
+    put_immediate(item.*member, type);
   }
   template <class T>
   void immediates(std::string_view name, const T &item, std::vector<uint64_t> T::*member,
                   std::span<const DType> types) {
     const std::vector<uint64_t> &values = item.*member;
     if (values.empty()) return;
-    json_.key(name).begin_list();
-    for (size_t i = 0; i < values.size(); ++i)
-      json_.raw(json::text_of_element(immediate_type(i < types.size() ? types[i] : DType::none), values[i]));
-    json_.end_list();
+    key(name);
+    begin('[');
+    for (size_t i = 0; i < values.size(); ++i) put_immediate(values[i], i < types.size() ? types[i] : DType::none);
+    end(']');
   }
   void nested(std::string_view name, const Plan &plan, std::vector<Plan> Plan::*member) {
     if ((plan.*member).empty()) return;
-    json_.key(name).begin_list();
+    key(name);
+    begin('[');
     for (const Plan &inner : plan.*member) {
-      json_.value(plans.size());
+      put(plans.size());
       plans.push_back(&inner);
     }
-    json_.end_list();
+    end(']');
   }
 
   template <class T>
     requires std::is_arithmetic_v<T>
   void put(T value) {
-    json_.value(value);
+    put_integer(static_cast<int64_t>(value));  // readers know integers of 64 bits with a sign
   }
-  void put(uint64_t value) { json_.value(static_cast<int64_t>(value)); }  // readers know integers of 64 bits with a sign
+  void put(bool value);
   template <class T>
     requires std::is_enum_v<T>
   void put(T value) {
-    json_.value(text_of(value));
+    put_text(text_of(value));
   }
-  void put(const Expr &e) {
-    if (e.is_integer())
-      json_.value(e.integer());
-    else
-      json_.value(e.text());
-  }
-  void put(const std::string &text) { json_.value(text); }
-  void put(const Digest &digest) { json_.value(digest.hex()); }
+  void put(const Expr &e);
+  void put(const std::string &text) { put_text(text); }
+  void put(const Digest &digest) { put_text(digest.hex()); }
   template <class T, size_t n>
   void put(const std::array<T, n> &items) {
     size_t count = n;
     while (count > 0 && items[count - 1] == -1) --count;  // as by default
-    json_.begin_list();
+    begin('[');
     for (size_t i = 0; i < count; ++i) put(items[i]);
-    json_.end_list();
+    end(']');
   }
   template <class T>
   void put(const std::vector<T> &items) {
-    json_.begin_list();
+    begin('[');
     for (const T &item : items) put(item);
-    json_.end_list();
+    end(']');
   }
   template <class T>
   void put(const std::optional<T> &item) {
@@ -108,16 +105,33 @@ class TextWriter {
   template <class T>
     requires std::is_class_v<T>
   void put(const T &item) {
-    json_.begin_object();
+    begin('{');
     walk(*this, item, static_cast<const T *>(nullptr));
-    json_.end_object();
+    end('}');
   }
 
  private:
+  template <class T>
+  static const T &defaults() {
+    static const T as_made{};
+    return as_made;
+  }
+  // In one place, for there are many fields.
+  void key(std::string_view name);
+  void begin(char bracket);
+  void end(char bracket);
+  void put_integer(int64_t value);
+  void put_text(std::string_view text);
+  void put_immediate(uint64_t bits, DType type);
+
   template <class M>
   static bool is_default(const M &value, const M &unset) {
-    if constexpr (std::is_arithmetic_v<M> || std::is_enum_v<M>) return value == unset;
-    return false;  // an object says what of it is not
+    if constexpr (std::is_arithmetic_v<M>) return value == unset;
+    return false;  // a kind is told always; an object says what of it is not as by default
+  }
+  static bool is_default(DType value, DType) { return value == DType::none; }
+  static bool is_default(const kiln_kernel_use &value, const kiln_kernel_use &unset) {
+    return std::memcmp(&value, &unset, sizeof value) == 0;
   }
   static bool is_default(const Expr &value, const Expr &unset) { return value == unset; }
   static bool is_default(const std::string &value, const std::string &unset) { return value == unset; }

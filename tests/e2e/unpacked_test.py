@@ -13,6 +13,10 @@ LARGE = graph([f32("x", "n", 16)], [node("p", "matmul", ["x", "c"]), node("y", "
               constants=[{**f32("c", 16, 16), "data": [i % 7 / 7 for i in range(256)]}])
 
 
+# What adds 1 in CHAIN's kernel, and what takes it away instead.
+LAST_ADD = ('"op": "add", "type": "f32", "args": [6, 3]', '"op": "sub", "type": "f32", "args": [6, 3]')
+
+
 class Unpacked(Case):
     def unpacked(self, value=CHAIN, *words, name="folder"):
         folder = self.folder / name
@@ -55,9 +59,9 @@ class WholeTest(Unpacked):
         self.assertEqual([n["name"] for n in json.loads((folder / "graph.json").read_text())["nodes"]], ["s", "y"])
         self.assertEqual(json.loads((folder / "plan.json").read_text())["plan"]["inputs"][0]["name"], "x")
         kernel = json.loads((folder / "kernels/0.json").read_text())
-        self.assertIn({"op": "constant", "type": "f32", "immediate": 1}, [
-            {k: v for k, v in value.items() if k != "args"} for value in kernel["stages"][0]["body"]["values"]
-            if value.get("op", "constant") == "constant"] + [{"op": "constant", "type": "f32", "immediate": 1}])
+        self.assertIn({"op": "constant", "type": "f32", "immediate": 1}, kernel["stages"][0]["body"]["values"])
+        self.assertEqual(kernel["stages"][0]["stores"],
+                         [{"to": {"buffer": 1, "index": ["i0"]}, "mode": "plain"}])
 
     def test_a_folder_runs_without_a_compiler(self):
         stats = self.run_folder(self.unpacked())
@@ -131,7 +135,7 @@ class EditedTest(Unpacked):
     def test_an_edited_graph_is_compiled_and_says_so(self):
         folder = self.unpacked()
         self.edit(folder, "graph.json", '"silu"', '"neg"')
-        self.assertTrue(self.run_folder(folder)["llvm_loaded"] in (True, False))
+        self.run_folder(folder)
         self.assertEqual(self.output(), [0, -1, -2])
         shown = self.warned(folder, "graph.json")
         self.assertIn("key \nedited graph.json\n", shown)
@@ -162,12 +166,11 @@ class EditedTest(Unpacked):
         folder = self.unpacked(CHAIN, "--option", "fuse=false")
         self.assertIn('"options":{"fuse":false}', (folder / "report.json").read_text())
         self.edit(folder, "graph.json", '"silu"', '"neg"')
-        self.assertEqual(self.warned(folder, "graph.json").count("step "), 2)
+        self.assertGreater(self.warned(folder, "graph.json").count("\nstep "), 1)  # fused it is one kernel
 
     def test_an_edited_kernel_is_compiled_alone(self):
         folder = self.unpacked()
-        self.edit(folder, "kernels/0.json", '"op": "add"', '"op": "sub"')
-        self.run_folder(folder)
+        self.edit(folder, "kernels/0.json", *LAST_ADD)
         expected = [value - 2 for value in self.run_chain([1, 2, 3])]
         self.run_folder(folder)
         self.assert_close(self.output(), expected)
@@ -209,7 +212,7 @@ class EditedTest(Unpacked):
 
     def test_the_mark_stays_through_packing(self):
         folder = self.unpacked()
-        self.edit(folder, "kernels/0.json", '"op": "add"', '"op": "sub"')
+        self.edit(folder, "kernels/0.json", *LAST_ADD)
         self.call(KILN, "pack", folder, "-o", self.file("packed.kiln"))
         self.assertIn("edited kernels/0.json\n", self.warned(self.file("packed.kiln"), "kernels/0.json"))
         self.call(KILN, "unpack", self.file("packed.kiln"), "-o", self.file("again"))
@@ -220,10 +223,11 @@ class EditedTest(Unpacked):
     def test_nothing_edited_enters_the_cache(self):
         folder = self.unpacked()
         listed = self.kiln("cache", "ls")
-        for member, old, new in [("kernels/0.json", '"op": "add"', '"op": "sub"'), ("graph.json", '"silu"', '"neg"')]:
-            shutil.copytree(folder, self.folder / member.replace("/", "."))
-            self.edit(self.folder / member.replace("/", "."), member, old, new)
-            self.run_folder(self.folder / member.replace("/", "."))
+        for number, edit in enumerate([("kernels/0.json", *LAST_ADD), ("graph.json", '"silu"', '"neg"')]):
+            edited = self.folder / f"edited{number}"
+            shutil.copytree(folder, edited)
+            self.edit(edited, *edit)
+            self.run_folder(edited)
         self.assertEqual(self.kiln("cache", "ls"), listed)
 
 
