@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <filesystem>
-#include <fstream>
 
 #include "jit/base/file.h"
 #include "runtime/plan/contract_format.h"
@@ -48,7 +48,7 @@ TEST(KernelText, ReadsBackToTheSameBytes) {
 }
 
 TEST(KernelText, HasFloatsAsNumbersAndLeavesDefaultsOut) {
-  kernel::Value half{.op = kernel::Core::constant};
+  kernel::Value half;
   half.immediate = std::bit_cast<uint64_t>(0.5);
   kernel::Kernel kernel;
   kernel.stages.emplace_back().body.values = {half};
