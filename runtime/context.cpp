@@ -180,6 +180,7 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
 }
 
 Result<Artifact> Context::make_edited(const Unpacked &unpacked) {
+  if (unpacked.edited.empty()) return *unpacked.artifact;
   std::shared_ptr<const EventSink> receiver;
   {
     std::lock_guard lock(mutex_);

@@ -71,9 +71,8 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   KILN_ASSIGN(Artifact read, read_artifact(all[chosen].bytes));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (!artifact->edited.empty())
-    KILN_TRY(context->warn(str_cat("the artifact was edited: ", join(artifact->edited, ", ", [](const std::string &path) {
-                                     return path;
-                                   }))));
+    KILN_TRY(context->warn(str_cat("the artifact was edited: ",
+                                   join(artifact->edited, ", ", [](const std::string &path) { return path; }))));
   const std::string &expected = given.find("expect_key")->second.text_value();
   const std::string key = artifact->components.empty() ? "" : artifact->graph_key.hex();
   if (!expected.empty() && expected != key)

@@ -1,13 +1,14 @@
 // One walk over the fields of a kernel, by name, for all that writes or reads kernels: their bytes (serialize.cpp) and
-// their text (runtime/unpacked), so that neither can disagree with the other about what there is. One function a struct,
-// in the order of kernel.h.
+// their text (runtime/unpacked), so that neither can disagree with the other about what there is. One function a
+// struct, in the order of kernel.h.
 //
 // V is a writer, with T const, or a reader. It has
 //   field(name, item, &T::member)
 //   immediate(name, item, &T::member, type)    of that type; DType::none: a plain number
 //   immediates(name, item, &T::member, types)  a list, by the types
 // and, where it reads expressions or writes for people, `scope` (the axes that an Expr may name: their extents are what
-// it is simplified by) and `loaded` (the type of what an access is of). For a struct it calls walk(v, item, (const T *)0).
+// it is simplified by) and `loaded` (the type of what an access is of). For a struct it calls walk(v, item, (const T
+// *)0).
 #pragma once
 #include <span>
 

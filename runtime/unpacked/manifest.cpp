@@ -57,6 +57,7 @@ void walk(V &v, T &x, const Manifest::Target *) {
 template <class V, class T>
 void walk(V &v, T &x, const Manifest::Member *) {
   v.field("path", x, &Manifest::Member::path);
+  v.field("size", x, &Manifest::Member::size);
   v.field("digest", x, &Manifest::Member::digest);
 }
 template <class V, class T>

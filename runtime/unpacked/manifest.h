@@ -38,6 +38,7 @@ struct Manifest {
   };
   struct Member {
     std::string path;  // with '/', from the folder on
+    uint64_t size = 0;  // bytes
     Digest digest;
   };
 

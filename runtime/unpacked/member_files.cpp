@@ -96,7 +96,8 @@ Result<OldFolder> OldFolder::open(const std::string &path) {
 Result<Bytes> OldFolder::read(const std::string &path, uint64_t most) const {
   const auto refuse = [&] {
     if (errno == ENOENT) return error(Code::io, "member '", path, "' is missing");
-    if (errno == ELOOP || errno == ENOTDIR) return error(Code::corrupt, "member '", path, "' is no file of the folder's");
+    if (errno == ELOOP || errno == ENOTDIR)
+      return error(Code::corrupt, "member '", path, "' is no file of the folder's");
     return failed("open member", path);
   };
   FileDescriptor inner(-1);

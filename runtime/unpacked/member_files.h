@@ -28,7 +28,7 @@ class NewFolder {
  private:
   Status make_folders(std::string_view path);
   const std::string path_;
-  std::string temporary_;                // empty: none is there
+  std::string temporary_;               // empty: none is there
   std::vector<std::string> made_ = {};  // in it, folders before what they hold; a folder's ends in '/'
 };
 

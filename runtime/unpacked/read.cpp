@@ -14,7 +14,8 @@ namespace kiln {
 namespace unpacked {
 namespace {
 
-constexpr uint64_t longest_text = uint64_t{1} << 30, largest_member = uint64_t{1} << 40;  // bytes
+// Bytes: of a text; and by how much another header may make a file of NumPy's larger than it was written.
+constexpr uint64_t longest_text = uint64_t{1} << 30, longest_header = uint64_t{1} << 16;
 
 std::string_view text_of(const Bytes &bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
@@ -49,8 +50,7 @@ class Reader {
     for (size_t i = 0; i < manifest_.entries.size(); ++i) {
       Reader entry(folder_, str_cat(within_, folder_of_entry(i), "/"), build_id_);
       KILN_ASSIGN(Unpacked read, entry.read(true));
-      for (const std::string &path : read.edited)
-        unpacked_.edited.push_back(str_cat(folder_of_entry(i), "/", path));
+      for (const std::string &path : read.edited) unpacked_.edited.push_back(str_cat(folder_of_entry(i), "/", path));
       artifact_->entries.push_back({manifest_.entries[i], read.artifact});
       unpacked_.entries.push_back(std::move(read));
     }
@@ -67,14 +67,14 @@ class Reader {
     if (m.graph_constants > m.constants.size()) return error(Code::corrupt, "it has fewer constants than its graph");
     for (const Manifest::CodeImage &image : m.images)
       if (image.code >= m.codes) return error(Code::corrupt, "code ", image.code, ", expected below ", m.codes);
-    const uint64_t count = uint64_t{2} + m.has_graph + m.images.size() + m.codes + m.constants.size() + m.graphs +
-                           m.programs.size();
+    const uint64_t count =
+        uint64_t{2} + m.has_graph + m.images.size() + m.codes + m.constants.size() + m.graphs + m.programs.size();
     if (count != m.members.size()) return error(Code::corrupt, m.members.size(), " members, expected ", count);
     for (const Manifest::Member &member : m.members)
-      if (!digests_.emplace(member.path, member.digest).second)
+      if (!members_.emplace(member.path, member).second)
         return error(Code::corrupt, "member '", member.path, "' is there twice");
     for (const MemberName &name : member_names(m))
-      if (!digests_.contains(name.path)) return error(Code::corrupt, "it does not tell of member '", name.path, "'");
+      if (!members_.contains(name.path)) return error(Code::corrupt, "it does not tell of member '", name.path, "'");
     return {};
   }
 
@@ -91,9 +91,11 @@ class Reader {
   }
 
   Status read_member(const MemberName &name) {
-    const bool is_text = name.path.ends_with(".json");
-    KILN_ASSIGN(Bytes bytes, folder_.read(within_ + name.path, is_text ? longest_text : largest_member));
-    const bool is_edited = digest_of(bytes) != digests_.at(name.path);
+    const Manifest::Member &told = members_.at(name.path);
+    const uint64_t longer = name.role == Role::constant ? longest_header : 0;
+    const uint64_t most = name.path.ends_with(".json") ? longest_text : told.size + std::min(longer, ~told.size);
+    KILN_ASSIGN(Bytes bytes, folder_.read(within_ + name.path, most));
+    const bool is_edited = digest_of(bytes) != told.digest;
     if (is_edited) {
       if (Status status = edit(name); !status.ok()) return in_member(within_ + name.path, std::move(status));
       unpacked_.edited.push_back(name.path);
@@ -209,7 +211,7 @@ class Reader {
   const std::string within_;  // with a '/', or empty
   const std::string_view build_id_;
   Manifest manifest_;
-  std::map<std::string, Digest> digests_;  // by member
+  std::map<std::string, Manifest::Member> members_;  // by path
   std::vector<std::shared_ptr<const Bytes>> codes_;
   std::shared_ptr<Artifact> artifact_ = std::make_shared<Artifact>();
   Unpacked unpacked_{artifact_};

@@ -82,14 +82,14 @@ class TextReader {
   template <class T, size_t n>
   void get(const json::View &view, std::array<T, n> &out) {
     T *next = out.data();
-    list(view, n, &next, [](void *items) -> void * { return (*static_cast<T **>(items))++; },
-         &TextReader::read_one<T>);
+    list(view, n, &next, [](void *items) -> void * { return (*static_cast<T **>(items))++; }, &TextReader::read_one<T>);
   }
   template <class T>
   void get(const json::View &view, std::vector<T> &out) {
-    list(view, SIZE_MAX, &out,
-         [](void *items) -> void * { return &static_cast<std::vector<T> *>(items)->emplace_back(); },
-         &TextReader::read_one<T>);
+    list(
+        view, SIZE_MAX, &out,
+        [](void *items) -> void * { return &static_cast<std::vector<T> *>(items)->emplace_back(); },
+        &TextReader::read_one<T>);
   }
   template <class T>
   void get(const json::View &view, std::optional<T> &out) {

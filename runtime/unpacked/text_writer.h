@@ -1,5 +1,5 @@
-// What drives a walk (jit/kernel/walk.h, runtime/plan/plan_walk.h, manifest.h) to JSON, every field by its name. Numbers,
-// texts, flags and lists that are as by default are left out. Internal to this folder.
+// What drives a walk (jit/kernel/walk.h, runtime/plan/plan_walk.h, manifest.h) to JSON, every field by its name.
+// Numbers, texts, flags and lists that are as by default are left out. Internal to this folder.
 #pragma once
 #include <array>
 #include <cstring>

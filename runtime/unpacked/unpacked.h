@@ -19,7 +19,7 @@ Status write_unpacked(const std::string &path, std::span<const std::shared_ptr<c
 
 // What a folder holds.
 struct Unpacked {
-  std::shared_ptr<Artifact> artifact;  // as its members say; where some are edited what is made of them is not yet
+  std::shared_ptr<Artifact> artifact;    // as its members say; where some are edited what is made of them is not yet
   std::vector<std::string> edited = {};  // members that are not as they were written, by their paths
   bool edited_graph = false;             // or a constant of it
   bool edited_plan = false;
@@ -33,7 +33,8 @@ struct UnpackedTarget {
   std::string backend, target, folder;
 };
 Result<std::vector<UnpackedTarget>> read_unpacked_targets(const std::string &path, std::string_view build_id);
-// Errors name the member: io, it is missing or cannot be read; corrupt, and where in it; incompatible, of another build.
+// Errors name the member: io, it is missing or cannot be read; corrupt, and where in it; incompatible, of another
+// build.
 Result<Unpacked> read_unpacked(const std::string &path, const UnpackedTarget &target, std::string_view build_id);
 
 }  // namespace kiln

@@ -56,7 +56,7 @@ class Writer {
 
  private:
   Status member(const std::string &path, ByteSpan bytes) {
-    manifest_.members.push_back({path, digest_of(bytes)});
+    manifest_.members.push_back({path, bytes.size(), digest_of(bytes)});
     return folder_.write(within_ + path, bytes);
   }
   Status text(const std::string &path, std::string_view text) { return member(path, bytes_of(text)); }
@@ -90,8 +90,8 @@ class Writer {
       KILN_TRY(text(str_cat("kernels/", i, ".json"), unpacked::text_of(kernel)));
       const auto [code, is_new] = numbers.try_emplace(image.code.get(), manifest_.codes);
       if (is_new) KILN_TRY(member(str_cat("images/", manifest_.codes++, ".bin"), *image.code));
-      manifest_.images.push_back({code->second, image.entry_offset, image.entry, image.use, image.compiler,
-                                  image.kernel_key, a.contracts[i]});
+      manifest_.images.push_back(
+          {code->second, image.entry_offset, image.entry, image.use, image.compiler, image.kernel_key, a.contracts[i]});
     }
     return {};
   }

@@ -6,11 +6,15 @@ import os
 import pathlib
 import shutil
 
-from harness import CHAIN, KILN, Case, f32, graph, main, node, read_npy, write_npy
+from harness import CHAIN, KILN, MODELS, Case, f32, graph, main, node, read_npy, typed, write_npy
 
 # Two kernels, one of which is a product with a constant that is too large for the graph's text.
 LARGE = graph([f32("x", "n", 16)], [node("p", "matmul", ["x", "c"]), node("y", "softmax", ["p"], dim=1)], ["y"],
               constants=[{**f32("c", 16, 16), "data": [i % 7 / 7 for i in range(256)]}])
+# One of a type that NumPy lacks.
+NARROW = graph([f32("x", "n", 16)],
+               [node("w", "convert", ["c"], dtype="f32"), node("y", "matmul", ["x", "w"])], ["y"],
+               constants=[{**typed("bf16", "c", 16, 16), "data": [i % 7 for i in range(256)]}])
 
 
 # What adds 1 in CHAIN's kernel, and what takes it away instead.
@@ -77,7 +81,7 @@ class WholeTest(Unpacked):
         self.kiln("run", folder, "--random", 1, "--size", "n=2")
 
     def test_packed_and_unpacked_again_it_is_the_same(self):
-        for value, words in [(CHAIN, ()), (LARGE, ()), (CHAIN, ("--specialize", "n=1")), (CHAIN, ("--cpu", "x86-64,v3")),
+        for value, words in [(CHAIN, ()), (LARGE, ()), (NARROW, ()), (CHAIN, ("--specialize", "n=1")), (CHAIN, ("--cpu", "x86-64,v3")),
                              (CHAIN, ("--backend", "reference"))]:
             with self.subTest(words):
                 shutil.rmtree(self.folder / "folder", ignore_errors=True)
@@ -104,6 +108,15 @@ class WholeTest(Unpacked):
         self.edit(folder, "graph.json", '"silu"', '"neg"')
         self.run_folder(folder)
         self.assertEqual(self.output(), [0, -1, -2])
+
+    def test_the_models_run_by_their_folders(self):
+        for model, sizes in [("chars", {"batch": 1, "length": 16}), ("digits", {"batch": 2})]:
+            words = ["--weights", MODELS / model / "weights.safetensors", "--random", 1]
+            for name, size in sizes.items():
+                words += ["--size", f"{name}={size}"]
+            source = MODELS / model / "graph.json"
+            self.kiln("compile", source, "-o", self.file(model), "--unpacked")
+            self.assertEqual(self.kiln("run", self.file(model), *words), self.kiln("run", source, *words))
 
     def test_what_is_there_already_stays(self):
         folder = self.unpacked()

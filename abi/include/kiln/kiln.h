@@ -257,10 +257,11 @@ KILN_EXPORT kiln_error *kiln_executable_join(const kiln_executable *const *execu
                                              kiln_executable **out);
 /* An executable of an artifact in a file or a folder. Opening one is running its code: open what you trust. Nothing is
  * published to the cache. What was edited in a folder is made again and told by a KILN_EVENT_WARNING, here and wherever
- * it is saved to and opened again; it has no key. Of one for several targets, that which fits is loaded, and is what saving it again writes. Options (may be
- * NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be this one; "": any).
- * KILN_IO, KILN_CORRUPT (with section and offset, or member and place), KILN_INCOMPATIBLE (another build or key, a CPU that this is not, or
- * an op, function or backend that its steps run is another here, or none). The caller owns *out. Any thread. */
+ * it is saved to and opened again; it has no key. Of one for several targets, that which fits is loaded, and is what
+ * saving it again writes. Options (may be NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells
+ * it, must be this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset, or member and place),
+ * KILN_INCOMPATIBLE (another build or key, a CPU that this is not, or an op, function or backend that its steps run is
+ * another here, or none). The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
                                              const kiln_options *options, kiln_executable **out);
 /* The same of an artifact in memory, which is read during the call alone. */
@@ -272,11 +273,11 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
  * and what passes looked up; a record with another one is a MISS), "edited" (members of an unpacked artifact that it
  * was made of after somebody edited them; where there are some), "kernels" (how many), "device_kernels" (as
- * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
- * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
- * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
- * "nodes_before", "nodes_after", "digest"}], "options" (that say what is made and were not as by default, {NAME: value};
- * where there are some), "stages" (as kiln_compile), and where the graph was cut "partition":
+ * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries":
+ * [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made",
+ * "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage",
+ * "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (that say what is made and were not as by
+ * default, {NAME: value}; where there are some), "stages" (as kiln_compile), and where the graph was cut "partition":
  * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
  * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
  * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another
