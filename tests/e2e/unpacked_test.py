@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 
+from cuda_test import STANDIN, needs_compiler
 from harness import CHAIN, KILN, MODELS, Case, f32, graph, main, node, read_npy, typed, write_npy
 
 # Two kernels, one of which is a product with a constant that is too large for the graph's text.
@@ -50,6 +51,16 @@ class Unpacked(Case):
         body = json.dumps(value, indent=2)[:-2]
         digest = hashlib.blake2b(body.encode(), digest_size=32).hexdigest()
         path.write_text(f'{body},\n  "digest": "{digest}"\n}}\n')
+
+    def refused(self, folder, *words):
+        line = self.kiln("run", folder, "--random", 1, "--size", "n=1", code=1)
+        for word in words:
+            self.assertIn(word, line)
+
+    def warned(self, folder, text):
+        done = self.call(KILN, "inspect", folder)
+        self.assertEqual(done.stderr, f"kiln: warning: the artifact was edited: {text}\n")
+        return done.stdout
 
     def files(self, folder):
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -135,16 +146,6 @@ class WholeTest(Unpacked):
 
 
 class EditedTest(Unpacked):
-    def refused(self, folder, *words):
-        line = self.kiln("run", folder, "--random", 1, "--size", "n=1", code=1)
-        for word in words:
-            self.assertIn(word, line)
-
-    def warned(self, folder, text):
-        done = self.call(KILN, "inspect", folder)
-        self.assertEqual(done.stderr, f"kiln: warning: the artifact was edited: {text}\n")
-        return done.stdout
-
     def test_an_edited_graph_is_compiled_and_says_so(self):
         folder = self.unpacked()
         self.edit(folder, "graph.json", '"silu"', '"neg"')
@@ -220,7 +221,8 @@ class EditedTest(Unpacked):
         for member, words in [("images/0.bin", "made of the kernels"), ("report.json", "a compile that has been"),
                               ("artifact.json", "edited or damaged")]:
             folder = self.unpacked(name=member.replace("/", "."))
-            (folder / member).write_bytes((folder / member).read_bytes() + b"\n")
+            whole = (folder / member).read_bytes()
+            (folder / member).write_bytes(b" " + whole[1:] if member.endswith(".bin") else whole + b"\n")
             self.refused(folder, f"{member}: ", words)
 
     def test_the_mark_stays_through_packing(self):
@@ -245,11 +247,6 @@ class EditedTest(Unpacked):
 
 
 class DamagedTest(Unpacked):
-    def refused(self, folder, *words):
-        line = self.kiln("run", folder, "--random", 1, "--size", "n=1", code=1)
-        for word in words:
-            self.assertIn(word, line)
-
     def test_a_missing_member_is_named(self):
         whole = self.unpacked()
         for member in self.files(whole):
@@ -307,9 +304,31 @@ class DamagedTest(Unpacked):
         self.forge(folder, lambda all: all.update(format=2))
         self.refused(folder, "the artifact has format 2, expected 1")
 
+    def test_a_member_that_is_larger_than_it_was_is_not_read(self):
+        folder = self.unpacked()
+        os.truncate(folder / "images/0.bin", 2**40)
+        self.refused(folder, "member 'images/0.bin' has 1099511627776 bytes, expected at most ")
+        os.truncate(folder / "plan.json", 2**40)
+        self.refused(folder, "member 'plan.json' has 1099511627776 bytes, expected at most 1073741824")
+
     def test_a_folder_of_something_else_names_what_it_lacks(self):
         os.mkdir(self.folder / "empty")
         self.refused(self.folder / "empty", "member 'artifact.json' is missing")
+
+
+@needs_compiler
+class CudaTest(Unpacked):
+    """On the stand-in for a GPU."""
+
+    def test_an_edited_kernel_is_compiled_for_the_gpu_that_it_was_for(self):
+        self.environment = STANDIN
+        folder = self.unpacked(CHAIN, "--backend", "cuda", "--arch", "sm_90")
+        self.run_folder(folder)
+        before = self.output()
+        self.edit(folder, "kernels/0.json", *LAST_ADD)
+        self.run_folder(folder)
+        self.assert_close(self.output(), [value - 2 for value in before])
+        self.assertIn("target sm_90\n", self.warned(folder, "kernels/0.json"))
 
 
 if __name__ == "__main__":
