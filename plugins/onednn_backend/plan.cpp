@@ -115,6 +115,12 @@ void Plan::keep(uint32_t slot, Dims dims, const memory &made) {
 
 // ---- primitives
 
+bool Plan::keep_empty(uint32_t slot, const Dims &dims) {
+  if (count_of(dims) != 0) return false;
+  keep(slot, dims, room_for(slot, row_major(dtype_of(slot), dims)));
+  return true;
+}
+
 void Plan::add_reorder(const memory &from, const memory &to) {
   const dnnl::reorder::primitive_desc description(from, to, attributes());
   add(description, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});

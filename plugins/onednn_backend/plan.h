@@ -46,6 +46,8 @@ class Plan {
   memory room_for(uint32_t slot, const memory::desc &desc);
   void keep(uint32_t slot, Dims dims, const memory &made);
 
+  bool keep_empty(uint32_t slot, const Dims &dims);  // where there is nothing to compute
+
   void add_step(uint32_t index);
   void add_product(uint32_t index);
   void add_convolution(uint32_t index);

@@ -74,6 +74,7 @@ void Plan::add_product(uint32_t index) {
   const uint32_t a = step.operands[0], b = step.operands[1], bias = step.operands[2];
   const kiln_dtype dtype = dtype_of(a);
   const ProductShape shape = shape_product(step, dims_of(a), dims_of(b), bias != no_slot);
+  if (keep_empty(step.result, shape.shape)) return;
   const bool is_fixed = is_prepared(program_, step);
   const auto make = [&](const dnnl::primitive_attr &attr) {
     return product_of(cpu(), dtype, shape, is_fixed, bias != no_slot, attr);
@@ -93,6 +94,8 @@ void Plan::add_convolution(uint32_t index) {
   const bool is_fixed = is_prepared(program_, step);
   if (has_norm(step) && !is_fixed) misfit("a batch norm's weights are not fixed");
   const Dims dims = convolved(step, dims_of(x), dims_of(weight));
+  if (keep_empty(step.result, dims)) return;
+  if (count_of(dims_of(x)) == 0) throw Failure(KILN_UNIMPLEMENTED, "oneDNN has no convolution of padding alone");
   const auto make = [&](const dnnl::primitive_attr &attr) {
     return convolution_of(cpu(), step, dtype, dims_of(x), dims_of(weight), has_bias(step), attr);
   };
@@ -111,6 +114,7 @@ void Plan::add_convolution(uint32_t index) {
 void Plan::add_binary(const Step &step) {
   const uint32_t a = step.operands[0], b = step.operands[1];
   const Dims &dims = dims_of(a);
+  if (keep_empty(step.result, dims)) return;
   const size_t rank = std::max<size_t>(dims.size(), 1);
   Dims other = dims_of(b);
   if (other.size() > rank) misfit("an operand has another rank");
@@ -124,6 +128,7 @@ void Plan::add_binary(const Step &step) {
 
 void Plan::add_norm(const Step &step) {
   const uint32_t x = step.operands[0];
+  if (keep_empty(step.result, dims_of(x))) return;
   const memory from = values_[x].data;
   const memory::desc channels = row_major(dtype_of(x), {dims_of(x).at(1)});
   using dnnl::normalization_flags;
@@ -144,6 +149,7 @@ void Plan::add_norm(const Step &step) {
 void Plan::add_pooling(const Step &step) {
   const uint32_t x = step.operands[0];
   const Dims dims = pooled(step, dims_of(x));
+  if (keep_empty(step.result, dims)) return;
   memory::dims between = step.steps;  // which oneDNN counts from 0
   for (int64_t &gap : between) --gap;
   const memory from = values_[x].data;
@@ -164,6 +170,7 @@ void Plan::add_pooling(const Step &step) {
 
 void Plan::add_function(const Step &step) {
   const uint32_t x = step.operands[0];
+  if (keep_empty(step.result, dims_of(x))) return;
   const memory from = values_[x].data;
   const memory to = room_for(step.result, from.get_desc());
   if (step.kind == Kind::softmax)
@@ -189,6 +196,7 @@ void Plan::add_copy(const Step &step) {
     *open = rest == 0 ? 0 : count / rest;
   }
   if (count_of(dims) != count) misfit("a shape has another number of elements");
+  if (keep_empty(step.result, dims)) return;
   const memory::desc layout = row_major(dtype_of(x), dims);
   if (!program_.is_output(step.result)) {
     const memory same = seen(x, layout);

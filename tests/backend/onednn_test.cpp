@@ -1,0 +1,149 @@
+// Every sample of every op on the backend of plugins/onednn_backend, against the reference kernels: what it says that
+// it runs, it runs as Kiln means it, and of what it leaves to `cpu` the reason is here.
+#include <gtest/gtest.h>
+#include <kiln/kiln.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "abi/src/handles.h"
+#include "runtime/graph/edit.h"
+#include "tests/backend/backends.h"
+#include "tests/paths.h"
+#include "tests/soak.h"
+
+namespace kiln::testing {
+namespace {
+
+const std::string plugin = test::plugin_dir + "/onednn_backend.so";
+constexpr const char *left_out = "onednn_backend was left out of the build: there is no libdnnl-dev";
+
+std::shared_ptr<const BackendTable> table_with_onednn() {
+  static const std::shared_ptr<const BackendTable> table = [] {
+    kiln_context *handle = nullptr;
+    EXPECT_EQ(kiln_context_create(nullptr, nullptr, &handle), nullptr);  // as long as the process
+    kiln_error *error = kiln_plugin_load(handle, plugin.data(), plugin.size(), nullptr);
+    EXPECT_EQ(error, nullptr) << (error ? error->info->message : "");
+    return handle->context.backends();
+  }();
+  return table;
+}
+
+enum class Nan { kept, lost };
+
+Result<Compiled> compile_on_onednn(const GraphPtr &graph, Nan nan) {
+  CompileOptions options;
+  options.backend = "onednn";
+  options.of_backends = {{"backend.onednn.take", std::string("all")},
+                         {"backend.onednn.nan", std::string(nan == Nan::kept ? "kept" : "lost")}};
+  static const auto pool = std::make_shared<ThreadPool>(2);
+  const CompileEnvironment environment{.ops = builtin_ops(),
+                                       .passes = built_in_passes(),
+                                       .cache = nullptr,
+                                       .pool = pool,
+                                       .modules = modules(),
+                                       .backends = table_with_onednn()};
+  CompileReport report;
+  return compile(environment, graph, options, report);
+}
+
+bool is_taken(const Compiled &compiled) { return !compiled.executable->artifact().programs.empty(); }
+
+// With what follows the first operand of each node as parameters, where their sizes are known: weights are prepared.
+Result<Case> with_parameters(const Case &made) {
+  std::set<uint32_t> first;
+  for (const Node &node : made.graph->nodes())
+    if (node.kind == Node::Kind::op && !node.inputs.empty()) first.insert(node.inputs[0].node);
+  Edit edit;
+  for (const auto &[name, info] : made.graph->symbols()) KILN_TRY(edit.declare_symbol(name, info));
+  std::map<ValueId, ValueId> values;
+  std::vector<TensorData> inputs, parameters;
+  for (size_t k = 0; k < made.arguments.size(); ++k) {
+    const Node &node = *made.graph->find(made.graph->inputs()[k]);
+    const bool is_parameter = !first.contains(node.id) && made.sizes.empty();
+    (is_parameter ? parameters : inputs).push_back(made.arguments[k]);
+    KILN_ASSIGN(values[(ValueId{node.id, 0})],
+                is_parameter ? edit.parameter(node.name, node.results[0]) : edit.input(node.name, node.results[0]));
+  }
+  for (const Node &node : made.graph->nodes()) {
+    if (node.kind != Node::Kind::op) continue;
+    std::vector<ValueId> operands;
+    for (const ValueId input : node.inputs) operands.push_back(values.at(input));
+    KILN_ASSIGN(const uint32_t id, edit.add(node.op, operands, node.attrs, node.name, node.annotations));
+    for (uint32_t k = 0; k < node.results.size(); ++k) values[{node.id, k}] = {id, k};
+  }
+  std::vector<GraphOutput> outputs;
+  for (const GraphOutput &output : made.graph->outputs()) outputs.push_back({output.name, values.at(output.value)});
+  KILN_TRY(edit.set_outputs(std::move(outputs)));
+  Case out = made;
+  out.name += ", parameters";
+  KILN_ASSIGN(out.graph, edit.finish());
+  out.arguments = std::move(inputs);
+  std::ranges::move(parameters, std::back_inserter(out.arguments));
+  return out;
+}
+
+// With NaN, infinities and zeros among the elements of f32.
+Case with_extremes(Case made) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float extremes[] = {nan, inf, -inf, 0, -0.0f};
+  size_t next = 0;
+  for (TensorData &data : made.arguments) {
+    if (data.dtype != DType::f32) continue;
+    auto *elements = reinterpret_cast<float *>(data.bytes.data());
+    for (int64_t k = 0; k < data.element_count(); k += 7) elements[k] = extremes[next++ % std::size(extremes)];
+  }
+  made.name += ", extremes";
+  return made;
+}
+
+Result<std::vector<TensorData>> run_on_onednn(const Case &made, const Compiled &compiled) {
+  const GraphCall call{made.sizes, made.arguments};
+  std::vector<Results> both;
+  for (const auto place : {GuardedBytes::Place::end, GuardedBytes::Place::begin}) {
+    KILN_ASSIGN(std::vector<Results> all, make_calls(compiled.executable, *made.graph, {&call, 1}, place));
+    both.push_back(std::move(all[0]));
+  }
+  if (both[0] != both[1]) return invalid("other places in memory give results that are not the same bits");
+  return std::move(both[0]);
+}
+
+// Why an op is not run by oneDNN, though that has a primitive for what it does.
+const std::map<std::string, std::string, std::less<>> excluded = {};
+
+class Onednn : public ::testing::TestWithParam<const Op *> {};
+
+TEST_P(Onednn, AgreesWithTheReferenceOnWhatItTakes) {
+  if (!std::filesystem::exists(plugin)) GTEST_SKIP() << left_out;
+  const Op &op = *GetParam();
+  Result<std::vector<Case>> cases = all_cases_of(op);
+  ASSERT_TRUE(cases.ok()) << cases.status().message();
+  const size_t count = cases->size();
+  for (size_t k = 0; k < count; ++k) {
+    Result<Case> bound = with_parameters((*cases)[k]);
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    cases->push_back(std::move(*bound));
+  }
+  int taken = 0;
+  for (const Nan nan : {Nan::lost, Nan::kept}) {
+    for (const Case &made : *cases) {
+      const Result<Compiled> compiled = compile_on_onednn(made.graph, nan);
+      ASSERT_TRUE(compiled.ok()) << made.name << ": " << compiled.status().message();
+      if (!is_taken(*compiled)) continue;
+      ++taken;
+      const Backend onednn{"onednn", [&](const Case &c) { return run_on_onednn(c, *compiled); }, {}};
+      EXPECT_EQ(check(onednn, made), "") << made.name;
+      if (nan == Nan::kept) {
+        const Case extreme = with_extremes(made);
+        EXPECT_EQ(check(onednn, extreme), "") << extreme.name;
+      }
+    }
+  }
+  std::printf("%s: %d of %d cases taken\n", std::string(op.name).c_str(), taken, static_cast<int>(2 * cases->size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Onednn, ::testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto &instance) { return std::string(instance.param->name); });
+
+}  // namespace
+}  // namespace kiln::testing
