@@ -27,6 +27,7 @@ constexpr Algorithm algorithms[] = {Algorithm::undef,
                                     Algorithm::eltwise_hardswish,
                                     Algorithm::eltwise_clip,
                                     Algorithm::eltwise_linear,
+                                    Algorithm::eltwise_round,
                                     Algorithm::binary_add,
                                     Algorithm::binary_sub,
                                     Algorithm::binary_mul,
@@ -36,7 +37,8 @@ constexpr Algorithm algorithms[] = {Algorithm::undef,
                                     Algorithm::pooling_max,
                                     Algorithm::pooling_avg_include_padding,
                                     Algorithm::pooling_avg_exclude_padding};
-constexpr int64_t first_binary = 17, first_pooling = 23, algorithm_count = 26;
+static_assert(algorithms[18] == Algorithm::binary_add && algorithms[24] == Algorithm::pooling_max);
+constexpr int64_t first_binary = 18, first_pooling = 24, algorithm_count = 27;
 
 // One description for both ways: a walk gives each member to `Bytes`, which writes it or reads it.
 class Writer {
@@ -155,6 +157,7 @@ void walk(Bytes &bytes, Program &program) {
     for (Dims *dims : {&step.kernel, &step.strides, &step.padding_low, &step.padding_high, &step.steps})
       bytes.list(*dims, each);
     bytes.integer(step.groups);
+    bytes.integer(step.is_padding_zero);
     bytes.list(step.shape, each);
     bytes.list(step.nominal, each);
     bytes.list(step.posts, [&](Post &post) {

@@ -92,7 +92,7 @@ bool is_second(const Backend &backend, kiln_backend_call *call, std::string_view
                                            "', expected " + std::string(first) + " or " + std::string(second));
 }
 Options options_of(const Backend &backend, kiln_backend_call *call) {
-  return {is_second(backend, call, "take", "products", "all"), is_second(backend, call, "nan", "kept", "lost")};
+  return {is_second(backend, call, "take", "products", "all"), is_second(backend, call, "not_finite", "kept", "lost")};
 }
 
 kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
@@ -131,8 +131,8 @@ kiln_error *open(void *user, void *program, void **out_state) {
 }
 void close(void *, void *state) { delete static_cast<State *>(state); }
 
-bool is_planned(const State &state, const DLTensor *const *args, uint64_t count) {
-  if (!state.plan) return false;
+bool is_planned(const State &state, const Weights &weights, const DLTensor *const *args, uint64_t count) {
+  if (!state.plan || !state.plan->fits(weights)) return false;
   for (uint64_t i = 0; i < count; ++i) {
     const Dims &shape = state.plan->shapes()[i];
     if (!std::equal(shape.begin(), shape.end(), args[i]->shape, args[i]->shape + args[i]->ndim)) return false;
@@ -147,7 +147,7 @@ kiln_error *run(void *user, void *, void *prepared, void *opened, const DLTensor
     const Program &program = state.loaded.program;
     if (count != program.arrays()) misfit("it has other arrays");
     Weights &weights = prepared ? *static_cast<Weights *>(prepared) : const_cast<Weights &>(state.loaded.constants);
-    if (!is_planned(state, args, count)) {
+    if (!is_planned(state, weights, args, count)) {
       std::vector<Dims> shapes;
       for (uint64_t i = 0; i < count; ++i) {
         const DLTensor &array = *args[i];
@@ -167,7 +167,8 @@ kiln_error *setup(const kiln_host *host, kiln_context *context, void **) {
   return guarded(host, [&] {
     auto backend = std::make_unique<Backend>(Backend{host, find_ops(host, context), find_bf16()});
     constexpr kiln_text products{"products", 8}, kept{"kept", 4};
-    const kiln_attr options[] = {{"take", 4, KILN_ATTR_TEXT, 0, 1, &products}, {"nan", 3, KILN_ATTR_TEXT, 0, 1, &kept}};
+    const kiln_attr options[] = {{"take", 4, KILN_ATTR_TEXT, 0, 1, &products},
+                                 {"not_finite", 10, KILN_ATTR_TEXT, 0, 1, &kept}};
     kiln_backend made{};
     made.struct_size = sizeof made;
     made.flags = KILN_BACKEND_SYMBOLIC | KILN_BACKEND_ANY_THREAD;

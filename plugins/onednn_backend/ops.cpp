@@ -5,8 +5,8 @@
 namespace onednn {
 namespace {
 
-// Not here, though oneDNN has it: round, which makes 0 of denormal numbers; softplus, which oneDNN has without a
-// threshold; gelu's and the others' gradients. Of those that lose NaN, by what maxps does: exp(NaN) is +inf.
+// Of those that lose NaN: exp(NaN) is +inf, of relu it is 0, and the largest element of a window of -inf is the least
+// finite number. tests/backend/onednn_test.cpp says why others are not here.
 constexpr Op known[] = {
     {"linear", Family::product},
     {"matmul", Family::product},
@@ -27,6 +27,7 @@ constexpr Op known[] = {
     {"silu", Family::function, Algorithm::eltwise_swish, 1},
     {"mish", Family::function, Algorithm::eltwise_mish},
     {"hardswish", Family::function, Algorithm::eltwise_hardswish},
+    {"round", Family::function, Algorithm::eltwise_round},
     {"neg", Family::function, Algorithm::eltwise_linear, -1},
     {"relu6", Family::function, Algorithm::eltwise_clip, 0, 6, true},
     {"clamp", Family::function, Algorithm::eltwise_clip, 0, 0, true},
@@ -97,7 +98,7 @@ Op Taker::function_of(kiln_node node) const {
   const std::string_view name = op.name;
   if (name == "leaky_relu") {
     op.alpha = static_cast<float>(graph_.real(node, "negative_slope"));
-    op.loses_nan = op.alpha == 0;  // which is relu
+    op.loses_not_finite = op.alpha == 0;  // which is relu
   } else if (name == "elu") {
     op.alpha = static_cast<float>(graph_.real(node, "alpha"));
   } else if (name == "gelu" && graph_.text(node, "approximate") == "tanh") {
@@ -117,6 +118,23 @@ bool Taker::runs_binary(kiln_node node) const {
   return (is_same(a, result) && broadcasts(b, result)) || (commutes && is_same(b, result) && broadcasts(a, result));
 }
 
+bool Taker::is_fixed(kiln_value value) const {
+  const uint32_t kind = graph_.kind(node_of(value));
+  return kind == KILN_NODE_PARAMETER || kind == KILN_NODE_CONSTANT;
+}
+
+bool Taker::runs_convolution(kiln_node node) const {
+  const kiln_value x = graph_.input(node, 0), weight = graph_.input(node, 1);
+  for (const kiln_dim &dim : graph_.dims(weight))
+    if (!is_known(dim) || is_zero(dim)) return false;
+  if (!is_known(graph_.dims(x)[1])) return false;
+  // oneDNN leaves out what is beyond the edge. Kiln multiplies it, as zeros: times a weight that is not finite that is
+  // NaN. Weights that are bound can be looked at.
+  const Dims padding = graph_.integers(node, "padding");
+  const bool is_padded = std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size > 0; });
+  return !is_padded || options_.lose_not_finite || is_fixed(weight);
+}
+
 bool Taker::runs_pooling(kiln_node node) const {
   // A mean over windows that reach beyond the padding is not oneDNN's.
   return !graph_.truth(node, "ceil_mode");
@@ -125,8 +143,8 @@ bool Taker::runs_pooling(kiln_node node) const {
 bool Taker::runs(kiln_node node) const {
   const Op *op = op_of(node);
   if (!op || !is_fit(node, op->family == Family::norm)) return false;
-  if (op->family == Family::function ? function_of(node).loses_nan && !options_.lose_nan
-                                     : op->loses_nan && !options_.lose_nan)
+  if (op->family == Family::function ? function_of(node).loses_not_finite && !options_.lose_not_finite
+                                     : op->loses_not_finite && !options_.lose_not_finite)
     return false;
   const auto x = graph_.dims(graph_.input(node, 0));
   switch (op->family) {
@@ -137,13 +155,12 @@ bool Taker::runs(kiln_node node) const {
       const kiln_dim &inner = b.size() == 1 || transposes ? b.back() : b[b.size() - 2];
       return is_known(inner) && inner.value > 0;
     }
-    case Family::convolution: {
-      for (const kiln_dim &dim : graph_.dims(graph_.input(node, 1)))
-        if (!is_known(dim) || is_zero(dim)) return false;
-      return is_known(x[1]);
+    case Family::convolution:
+      return runs_convolution(node);
+    case Family::function: {  // bounds that cross are Kiln's
+      const Op function = function_of(node);
+      return function.algorithm != Algorithm::eltwise_clip || function.alpha <= function.beta;
     }
-    case Family::function:
-      return true;
     case Family::binary:
       return runs_binary(node);
     case Family::softmax:
@@ -215,14 +232,10 @@ bool Taker::norm_follows(kiln_node norm) const {
   const Op *op = op_of(node_of(x));
   if (!op || op->family != Family::convolution || graph_.use_count(x) != 1 || graph_.dtype(x) != KILN_F32) return false;
   // Weights that each run has anew are not worth it.
-  const auto is_bound = [&](kiln_value value) {
-    const uint32_t kind = graph_.kind(node_of(value));
-    return kind == KILN_NODE_PARAMETER || kind == KILN_NODE_CONSTANT;
-  };
   for (uint32_t i = 1; i < graph_.input_count(node_of(x)); ++i)
-    if (!is_bound(graph_.input(node_of(x), i))) return false;
+    if (!is_fixed(graph_.input(node_of(x), i))) return false;
   for (uint32_t i = 1; i < 5; ++i)
-    if (!is_bound(graph_.input(norm, i))) return false;
+    if (!is_fixed(graph_.input(norm, i))) return false;
   return true;
 }
 

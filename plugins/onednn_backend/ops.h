@@ -15,7 +15,7 @@ struct Op {
   Algorithm algorithm = Algorithm::undef;
   float alpha = 0;
   float beta = 0;
-  bool loses_nan = false;  // oneDNN makes a number of what Kiln says is NaN
+  bool loses_not_finite = false;  // oneDNN makes a number of what Kiln says is NaN, or infinite
 };
 
 using Ops = std::map<kiln_op, const Op *>;
@@ -23,8 +23,8 @@ Ops find_ops(const kiln_host *host, kiln_context *context);
 
 // What a compile chooses (backend.onednn.OPTION).
 struct Options {
-  bool all = false;       // "take" = "all": what stands alone, too, not only products and what follows them
-  bool lose_nan = false;  // "nan" = "lost"
+  bool all = false;              // "take" = "all": what stands alone, too, not only products and what follows them
+  bool lose_not_finite = false;  // "not_finite" = "lost"
 };
 
 class Taker {
@@ -45,10 +45,13 @@ class Taker {
   bool follows(kiln_node binary, uint32_t operand, Family product) const;
   // Whether a node can be computed where its first operand, a product, is made.
   bool norm_follows(kiln_node norm) const;
+  bool loses_not_finite() const { return options_.lose_not_finite; }
 
  private:
   bool is_fit(kiln_node node, bool f32_only) const;
+  bool runs_convolution(kiln_node node) const;
   bool runs_binary(kiln_node node) const;
+  bool is_fixed(kiln_value value) const;
   bool runs_pooling(kiln_node node) const;
   bool comes_of_product(kiln_value value, int depth) const;
 

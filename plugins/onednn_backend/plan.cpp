@@ -5,7 +5,11 @@
 namespace onednn {
 
 Plan::Plan(const Program &program, Weights &weights, std::vector<Dims> shapes)
-    : program_(program), weights_(&weights), shapes_(std::move(shapes)), values_(program.slots.size()) {
+    : program_(program),
+      weights_(&weights),
+      shapes_(std::move(shapes)),
+      values_(program.slots.size()),
+      padded_(weights.padded()) {
   for (uint32_t slot = 0; slot < values_.size(); ++slot) {
     const bool is_given = slot < program.inputs + program.parameters;
     if (!is_given && !program.slots[slot].is_constant) continue;
@@ -76,15 +80,17 @@ memory Plan::seen(uint32_t slot, const memory::desc &desc) {
   return values_[slot].is_array ? array(values_[slot].array, desc) : memory(desc, cpu(), whole.get_data_handle());
 }
 
+memory Plan::moved(const memory &from, const memory::desc &to) {
+  if (from.get_desc() == to) return from;
+  const memory there(to, cpu());
+  add_reorder(from, there);
+  return there;
+}
+
+// As many dims, or a convolution's weights, of which the groups are a dim.
 memory Plan::in_layout(uint32_t slot, const memory::desc &desc) {
-  const Value &value = values_[slot];
-  if (value.data.get_desc() == desc) return value.data;
-  const memory to(desc, cpu());
-  // As many dims, or a convolution's weights, of which the groups are a dim.
-  add_reorder(
-      value.data.get_desc().dims() == desc.dims() ? value.data : seen(slot, row_major(dtype_of(slot), desc.dims())),
-      to);
-  return to;
+  const memory &data = values_[slot].data;
+  return moved(data.get_desc().dims() == desc.dims() ? data : seen(slot, row_major(dtype_of(slot), desc.dims())), desc);
 }
 
 memory Plan::room_for(uint32_t slot, const memory::desc &desc) {

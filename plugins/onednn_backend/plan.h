@@ -12,6 +12,8 @@ class Plan {
   Plan(const Program &program, Weights &weights, std::vector<Dims> shapes);
 
   const std::vector<Dims> &shapes() const { return shapes_; }
+  // Whether it can run with them: others may have other steps padded.
+  bool fits(const Weights &weights) const { return padded_ == weights.padded(); }
   void run(Weights &weights, const DLTensor *const *args, const dnnl::stream &stream);
 
  private:
@@ -42,6 +44,7 @@ class Plan {
   memory array(uint32_t slot, const memory::desc &desc);
   memory row_major_of(uint32_t slot);
   memory seen(uint32_t slot, const memory::desc &desc);       // its elements in row-major order, as another array
+  memory moved(const memory &from, const memory::desc &to);   // the same dims, in a layout
   memory in_layout(uint32_t slot, const memory::desc &desc);  // the same dims
   memory room_for(uint32_t slot, const memory::desc &desc);
   void keep(uint32_t slot, Dims dims, const memory &made);
@@ -51,6 +54,7 @@ class Plan {
   void add_step(uint32_t index);
   void add_product(uint32_t index);
   void add_convolution(uint32_t index);
+  memory pad(const Step &step);
   void add_binary(const Step &step);
   void add_norm(const Step &step);
   void add_pooling(const Step &step);
@@ -78,8 +82,9 @@ class Plan {
   std::vector<Execution> executions_;
   std::vector<Weight> bound_weights_;
   std::vector<std::pair<uint32_t, memory>> arrays_;  // whose data each run tells, several of one
-  std::vector<memory> scratchpads_;
+  std::vector<memory> scratchpads_, padding_;
   memory scratch_;
+  std::set<uint32_t> padded_;
   std::vector<void *> at_;  // where `arrays_` were at the last run
   uint64_t serial_ = 0;
 };

@@ -51,6 +51,8 @@ struct Step {
   int64_t axis = 0;                                        // of softmax
   Dims kernel, strides, padding_low, padding_high, steps;  // of a window, along each dim of space; steps: its dilation
   int64_t groups = 1;
+  // Of a convolution: what is beyond the edge is multiplied as zeros are, which tells where weights are not finite.
+  bool is_padding_zero = false;
   Dims shape;    // of reshape: one may be -1
   Dims nominal;  // of the first operand: as it is likely to be, for what is prepared before its sizes are known
   std::vector<Post> posts;

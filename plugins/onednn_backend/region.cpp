@@ -169,6 +169,7 @@ class Builder {
         step.strides = graph_.integers(node, "stride");
         step.steps = graph_.integers(node, "dilation");
         set_padding(step, graph_.integers(node, "padding"));
+        step.is_padding_zero = !taker_.loses_not_finite() && (has_any(step.padding_low) || has_any(step.padding_high));
         step.operands.resize(7, no_slot);
         break;
       case Family::function:
@@ -212,6 +213,9 @@ class Builder {
     program_.steps.push_back(std::move(step));
   }
 
+  static bool has_any(const Dims &padding) {
+    return std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size > 0; });
+  }
   // One number a dim for both ends, or two, before and after.
   static void set_padding(Step &step, const Dims &padding) {
     const size_t space = step.strides.size();

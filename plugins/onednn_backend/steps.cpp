@@ -1,5 +1,6 @@
 // A program's steps to primitives.
 #include <algorithm>
+#include <cstring>
 
 #include "plan.h"
 
@@ -87,6 +88,25 @@ void Plan::add_product(uint32_t index) {
                  is_fixed ? weights : memory::desc());
 }
 
+// The first operand with zeros around it.
+memory Plan::pad(const Step &step) {
+  const uint32_t x = step.operands[0];
+  const Dims &inner = dims_of(x);
+  Dims dims = inner;
+  memory::dims offsets(dims.size(), 0);
+  for (size_t d = 2; d < dims.size(); ++d) {
+    dims[d] += step.padding_low[d - 2] + step.padding_high[d - 2];
+    offsets[d] = step.padding_low[d - 2];
+  }
+  const memory whole(row_major(dtype_of(x), dims), cpu());
+  std::memset(whole.get_data_handle(), 0, whole.get_desc().get_size());
+  if (count_of(inner) != 0)
+    add_reorder(row_major_of(x),
+                memory(whole.get_desc().submemory_desc(inner, offsets), cpu(), whole.get_data_handle()));
+  padding_.push_back(whole);
+  return whole;
+}
+
 void Plan::add_convolution(uint32_t index) {
   const Step &step = program_.steps[index];
   const uint32_t x = step.operands[0], weight = step.operands[1], bias = step.operands[2];
@@ -95,13 +115,21 @@ void Plan::add_convolution(uint32_t index) {
   if (has_norm(step) && !is_fixed) misfit("a batch norm's weights are not fixed");
   const Dims dims = convolved(step, dims_of(x), dims_of(weight));
   if (keep_empty(step.result, dims)) return;
-  if (count_of(dims_of(x)) == 0) throw Failure(KILN_UNIMPLEMENTED, "oneDNN has no convolution of padding alone");
+  memory from = values_[x].data;
+  Step padded = step;
+  if (padded_.contains(index)) {
+    from = pad(step);
+    padded.padding_low.assign(step.padding_low.size(), 0);
+    padded.padding_high = padded.padding_low;
+  }
+  const Dims from_dims = from.get_desc().dims();
+  if (count_of(from_dims) == 0) throw Failure(KILN_UNIMPLEMENTED, "oneDNN has no convolution of padding alone");
   const auto make = [&](const dnnl::primitive_attr &attr) {
-    return convolution_of(cpu(), step, dtype, dims_of(x), dims_of(weight), has_bias(step), attr);
+    return convolution_of(cpu(), padded, dtype, from_dims, dims_of(weight), has_bias(step), attr);
   };
   const auto likes = make(attributes());
   const memory::desc weights = likes.weights_desc();
-  Arguments arguments = {{DNNL_ARG_SRC, in_layout(x, likes.src_desc())},
+  Arguments arguments = {{DNNL_ARG_SRC, moved(from, likes.src_desc())},
                          {DNNL_ARG_WEIGHTS, is_fixed ? weights_->get(index, weights) : in_layout(weight, weights)}};
   if (has_norm(step))
     arguments.emplace_back(DNNL_ARG_BIAS, weights_->bias(index));

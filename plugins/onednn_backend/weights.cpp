@@ -27,6 +27,7 @@ Weights::Weights(const Program &program, const DLTensor *const *parameters, uint
     const uint32_t weight = step.operands[1];
     if (!is_prepared(program, step) || (program.slots[weight].is_bound && count == 0)) continue;
     if (has_norm(step)) fold_norm(step, kept_[i]);
+    if (step.is_padding_zero && !is_finite(i)) padded_.insert(i);
     prepare(i);
   }
 }
@@ -62,6 +63,21 @@ void Weights::fold_norm(const Step &step, Kept &kept) const {
     kept.bias[c] = ((of[0] ? of[0][c] : 0) - of[3][c]) * factor + of[2][c];
     for (size_t i = c * each; i < (c + 1) * each; ++i) kept.scaled[i] = from[i] * factor;
   }
+}
+
+bool Weights::is_finite(uint32_t index) {
+  const Slot &weight = program_.slots[program_.steps[index].operands[1]];
+  const auto size = static_cast<size_t>(count_of(weight.shape));
+  const auto finite = [size](const auto *bits, auto exponent) {
+    for (size_t i = 0; i < size; ++i)
+      if ((bits[i] & exponent) == exponent) return false;
+    return true;
+  };
+  const std::vector<float> &scaled = kept_[index].scaled;
+  const void *from =
+      scaled.empty() ? bytes_of(program_.steps[index].operands[1]) : static_cast<const void *>(scaled.data());
+  return weight.dtype == KILN_BF16 ? finite(static_cast<const uint16_t *>(from), uint16_t{0x7f80})
+                                   : finite(static_cast<const uint32_t *>(from), uint32_t{0x7f800000});
 }
 
 void Weights::prepare(uint32_t index) {

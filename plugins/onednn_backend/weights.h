@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "primitives.h"
 
@@ -21,6 +22,8 @@ class Weights {
   memory get(uint32_t step, const memory::desc &layout);
   // The bias of a step, with the batch norm that follows it in it. The step has one (has_bias), and it is fixed.
   memory bias(uint32_t step);
+  // The steps whose padding has to be multiplied: it is zero, and they have weights that are not finite.
+  const std::set<uint32_t> &padded() const { return padded_; }
   uint64_t serial() const { return serial_; }
 
  private:
@@ -30,11 +33,13 @@ class Weights {
   };
   const unsigned char *bytes_of(uint32_t slot) const;
   void fold_norm(const Step &step, Kept &kept) const;
+  bool is_finite(uint32_t step);
   void prepare(uint32_t step);
 
   const Program &program_;
   std::vector<const DLTensor *> parameters_;
   uint64_t serial_;
+  std::set<uint32_t> padded_;
   std::mutex mutex_;
   std::map<uint32_t, Kept> kept_;
 };
