@@ -1,51 +1,14 @@
 // Every sample of every op on the backend of plugins/onednn_backend, against the reference kernels: what it says that
 // it runs, it runs as Kiln means it, and of what it leaves to `cpu` the reason is here.
 #include <gtest/gtest.h>
-#include <kiln/kiln.h>
-
-#include <filesystem>
 #include <limits>
 
-#include "abi/src/handles.h"
 #include "runtime/graph/edit.h"
 #include "tests/backend/backends.h"
-#include "tests/paths.h"
-#include "tests/soak.h"
+#include "tests/backend/onednn_backend.h"
 
 namespace kiln::testing {
 namespace {
-
-const std::string plugin = test::plugin_dir + "/onednn_backend.so";
-constexpr const char *left_out = "onednn_backend was left out of the build: there is no libdnnl-dev";
-
-std::shared_ptr<const BackendTable> table_with_onednn() {
-  static const std::shared_ptr<const BackendTable> table = [] {
-    kiln_context *handle = nullptr;
-    EXPECT_EQ(kiln_context_create(nullptr, nullptr, &handle), nullptr);  // as long as the process
-    kiln_error *error = kiln_plugin_load(handle, plugin.data(), plugin.size(), nullptr);
-    EXPECT_EQ(error, nullptr) << (error ? error->info->message : "");
-    return handle->context.backends();
-  }();
-  return table;
-}
-
-enum class NotFinite { kept, lost };
-
-Result<Compiled> compile_on_onednn(const GraphPtr &graph, NotFinite not_finite) {
-  CompileOptions options;
-  options.backend = "onednn";
-  options.of_backends = {{"backend.onednn.take", std::string("all")},
-                         {"backend.onednn.not_finite", std::string(not_finite == NotFinite::kept ? "kept" : "lost")}};
-  static const auto pool = std::make_shared<ThreadPool>(2);
-  const CompileEnvironment environment{.ops = builtin_ops(),
-                                       .passes = built_in_passes(),
-                                       .cache = nullptr,
-                                       .pool = pool,
-                                       .modules = modules(),
-                                       .backends = table_with_onednn()};
-  CompileReport report;
-  return compile(environment, graph, options, report);
-}
 
 bool is_taken(const Compiled &compiled) { return !compiled.executable->artifact().programs.empty(); }
 
@@ -159,7 +122,7 @@ constexpr std::string_view known[] = {
 class Onednn : public ::testing::TestWithParam<const Op *> {};
 
 TEST_P(Onednn, AgreesWithTheReferenceOnWhatItTakes) {
-  if (!std::filesystem::exists(plugin)) GTEST_SKIP() << left_out;
+  if (!onednn_is_built()) GTEST_SKIP() << onednn_is_left_out;
   const Op &op = *GetParam();
   Result<std::vector<Case>> cases = all_cases_of(op);
   ASSERT_TRUE(cases.ok()) << cases.status().message();
