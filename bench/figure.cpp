@@ -20,10 +20,12 @@ void report(benchmark::State &state, double value, const std::string &unit, doub
 }
 
 Program::Program(const std::string &graph_json, int64_t threads, const std::string &mode,
-                 const std::vector<std::string> &specialize, const std::function<void(kiln_context *)> &prepare) {
+                 const std::vector<std::string> &specialize, const std::function<void(kiln_context *)> &prepare,
+                 const std::vector<std::pair<std::string, std::string>> &more) {
   Options settings, options;
   options.set("mode", mode);
   options.set("specialize", specialize);
+  for (const auto &[name, value] : more) options.set(name, value);
   settings.set("threads", threads);
   settings.set("cache", "off");
   context_ = make<Context>(kiln_context_create, settings.get(), nullptr);

@@ -46,9 +46,10 @@ void guarded(benchmark::State &state) {
 class Program {
  public:
   // `threads` 0: one per core. `mode` and `specialize` are the compile's options. The cache is not asked. `prepare`
-  // gets the context before the graph is read.
+  // gets the context before the graph is read; `more` are further options of the compile, texts.
   Program(const std::string &graph_json, int64_t threads, const std::string &mode = "all",
-          const std::vector<std::string> &specialize = {}, const std::function<void(kiln_context *)> &prepare = {});
+          const std::vector<std::string> &specialize = {}, const std::function<void(kiln_context *)> &prepare = {},
+          const std::vector<std::pair<std::string, std::string>> &more = {});
   // Binds a slot to f32 memory of the given shape, filled with values in [0.5, 1.5).
   void bind(const std::string &name, std::vector<int64_t> shape);
   void bind_file(const std::string &path);           // each tensor of a .safetensors file to the slot of its name

@@ -146,22 +146,6 @@ Result<Results> make_call(Call &call, const Graph &graph, const GraphCall &now, 
   return results;
 }
 
-Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const Graph &graph,
-                                        std::span<const GraphCall> calls, GuardedBytes::Place place) {
-  const GuardedAreas areas(place);
-  KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(std::move(executable)));
-  bool sized_parameters = false;
-  for (uint32_t id : graph.parameters())
-    for (const Dim &dim : graph.find(id)->results[0].dims) sized_parameters |= !dim.is_integer();
-  std::vector<Results> all;
-  for (const GraphCall &now : calls) {
-    Result<Results> results = make_call(*call, graph, now, place, all.empty() || sized_parameters);
-    if (!results.ok()) return results.take_status().with_prefix(str_cat("call ", all.size(), ": "));
-    all.push_back(std::move(results).value());
-  }
-  return all;
-}
-
 const std::shared_ptr<ThreadPool> &pool_of(uint32_t threads) {
   static const auto pools = [] {
     std::array<std::shared_ptr<ThreadPool>, most_threads> all;
@@ -182,6 +166,22 @@ Status check_forms(const Compiled &compiled, const CompileOptions &options) {
 }
 
 }  // namespace
+
+Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const Graph &graph,
+                                        std::span<const GraphCall> calls, GuardedBytes::Place place) {
+  const GuardedAreas areas(place);
+  KILN_ASSIGN(const std::unique_ptr<Call> call, Call::create(std::move(executable)));
+  bool sized_parameters = false;
+  for (uint32_t id : graph.parameters())
+    for (const Dim &dim : graph.find(id)->results[0].dims) sized_parameters |= !dim.is_integer();
+  std::vector<Results> all;
+  for (const GraphCall &now : calls) {
+    Result<Results> results = make_call(*call, graph, now, place, all.empty() || sized_parameters);
+    if (!results.ok()) return results.take_status().with_prefix(str_cat("call ", all.size(), ": "));
+    all.push_back(std::move(results).value());
+  }
+  return all;
+}
 
 std::vector<Setting> all_settings() {
   std::vector<Setting> all;

@@ -34,4 +34,8 @@ Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const 
                                          const CompileOptions &options, std::span<const Setting> settings,
                                          Cache *cache = nullptr, const PassList *passes = nullptr);
 
+// The results of each call of an executable, with arrays, arena and scratch flush against guards at that place.
+Result<std::vector<Results>> make_calls(std::shared_ptr<const Executable> executable, const Graph &graph,
+                                        std::span<const GraphCall> calls, GuardedBytes::Place place);
+
 }  // namespace kiln::testing
