@@ -1,5 +1,6 @@
 #include "abi/src/options.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "abi/src/convert.h"
@@ -100,6 +101,9 @@ Result<CompileOptions> compile_options(const kiln_options *options) {
   std::erase_if(given,
                 [](const auto &option) { return names_a_region(option.first) || names_a_backend(option.first); });
   KILN_ASSIGN(CompileOptions out, read_options("compile", compile_option_rows(), given));
+  // A set: neither order nor twice the same makes another key.
+  std::ranges::sort(out.split_at);
+  out.split_at.erase(std::ranges::unique(out.split_at).begin(), out.split_at.end());
   out.of_regions = std::move(of_regions);
   out.of_backends = std::move(of_backends);
   return out;

@@ -81,6 +81,23 @@ TEST_F(OptionsTest, ModeMarkedWithoutAMarkIsAWarning) {
   EXPECT_EQ(told.size(), 2u) << "one is marked";
 }
 
+TEST_F(OptionsTest, TheOrderOfSplitAtMakesNoOtherKey) {
+  const kiln::test::TemporaryFolder folder;
+  const host::Context owned = host::make_context(folder.path());
+  const host::Graph graph = host::parse(owned.get(), host::small_graph);
+  const auto key = [&](std::vector<kiln_text> ops) {
+    const host::Compiled compiled = host::compile(owned.get(), graph.get(), [&](kiln_options *with) {
+      const kiln_attr split = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, ops.size(), ops.data());
+      EXPECT_OK(kiln_options_set(with, &split));
+    });
+    EXPECT_EQ(compiled.error, host::Error());
+    return host::text(compiled.report, "key");
+  };
+  const kiln_text sin{"sin", 3}, cos{"cos", 3};
+  EXPECT_EQ(key({sin, cos}), key({cos, sin, cos}));
+  EXPECT_NE(key({sin, cos}), key({sin}));
+}
+
 TEST_F(OptionsTest, UnknownPassToRunIsAnError) {
   const host::Context owned = host::make_context();
   const host::Graph graph = host::parse(owned.get(), host::small_graph);
