@@ -21,7 +21,8 @@ Result<std::vector<Contract::Symbol>> symbols_of(const kernel::Launch &launch, c
   return symbols;
 }
 
-Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol> symbols, const EqualSizes &equal) {
+Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol> symbols,
+                     std::vector<Contract::Equality> equalities) {
   SymbolMap names;
   for (size_t i = 0; i < symbols.size(); ++i) names[kernel.symbols[i]] = Expr::symbol(symbols[i].name);
   Contract contract;
@@ -33,7 +34,7 @@ Contract contract_of(const kernel::Kernel &kernel, std::vector<Contract::Symbol>
   for (const auto &[read, written] : kernel::in_place(kernel)) contract.buffers[written].in_place.push_back(read);
   contract.tasks = renamed(kernel::task_count(kernel), names);
   contract.scratch_bytes = renamed(kernel::scratch_layout(kernel).size_bytes, names);
-  contract.equalities = equal.among(symbols);
+  contract.equalities = std::move(equalities);
   contract.symbols = std::move(symbols);
   return contract;
 }
@@ -54,6 +55,10 @@ void weaken(Contract &contract, std::span<const Contract::Symbol> symbols, const
 }
 
 }  // namespace
+
+Contract contract_of(const kernel::Kernel &kernel, const Contract &before) {
+  return contract_of(kernel, before.symbols, before.equalities);
+}
 
 Expr renamed(const Expr &e, const SymbolMap &names) {
   if (names.empty()) return e;
@@ -116,7 +121,7 @@ Status ContractsMaker::add(const kernel::Fused &fused, std::span<const uint32_t>
     }
     KILN_ASSIGN(std::vector<Contract::Symbol> symbols, symbols_of(launch, signature));
     if (!made_[image])
-      contracts_[image] = contract_of(*launch.kernel, std::move(symbols), equal);
+      contracts_[image] = contract_of(*launch.kernel, symbols, equal.among(symbols));
     else
       weaken(contracts_[image], symbols, equal);
     made_[image] = true;

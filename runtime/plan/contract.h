@@ -43,6 +43,10 @@ struct Contract {
   bool operator==(const Contract &) const = default;
 };
 
+// What the code of a kernel relies on that is to take the place of another one with as many symbols: the sizes that it
+// gets stay what they are.
+Contract contract_of(const kernel::Kernel &kernel, const Contract &before);
+
 // `e` with other symbols for those that are named; the others stay.
 using SymbolMap = std::map<std::string, Expr>;
 Expr renamed(const Expr &e, const SymbolMap &names);

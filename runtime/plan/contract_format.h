@@ -1,6 +1,5 @@
 // The bytes of contracts.
 #pragma once
-#include <span>
 #include <vector>
 
 #include "jit/base/bytes.h"
@@ -9,7 +8,7 @@
 namespace kiln {
 
 // Writes a table of expressions and the contracts. Returns the table: a plan's numbers go on from it (plan.h).
-std::vector<Expr> serialize(std::span<const Contract> contracts, ByteWriter &out);
+std::vector<Expr> serialize(const std::vector<Contract> &contracts, ByteWriter &out);
 // Appends the table to `table`. code corrupt.
 Result<std::vector<Contract>> parse_contracts(ByteReader &in, std::vector<Expr> &table);
 
