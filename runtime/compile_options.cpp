@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "jit/base/json_writer.h"
+#include "runtime/graph/json.h"
+#include "runtime/graph/json_values.h"
+
 namespace kiln {
 namespace {
 
@@ -108,6 +112,59 @@ std::string keyed_text(const CompileOptions &options) {
   for (const auto *named : {&options.of_regions, &options.of_backends})
     for (const auto &[name, value] : *named) str_append(text, str_cat(", ", name, "=", value.text()));
   return text;
+}
+
+std::string to_json(const CompileOptions &options) {
+  static const CompileOptions defaults;
+  JsonWriter json;
+  json.begin_object();
+  for (const auto &row : rows) {
+    const bool is_made = row.unkeyed.empty() || (row.name == "backend" && !options.registered_backend().empty());
+    if (const AttrValue value = row.get(options); is_made && !(value == row.get(defaults)))
+      json.key(row.name).raw(write_json(value));
+  }
+  for (const auto *named : {&options.of_regions, &options.of_backends})
+    for (const auto &[name, value] : *named) {
+      json.key(name).begin_object().member("kind", name_of(value.kind())).member("list", value.is_list);
+      json.key("value").raw(write_json(value)).end_object();
+    }
+  return json.end_object().take();
+}
+
+namespace {
+
+Status read_named(const json::View &option, CompileOptions &out) {
+  KILN_ASSIGN(const json::View kind, option.required("kind"));
+  KILN_ASSIGN(const json::View list, option.required("list"));
+  KILN_ASSIGN(const json::View value, option.required("value"));
+  for (int number = 1; number <= static_cast<int>(AttrKind::boolean); ++number) {
+    const auto known = static_cast<AttrKind>(number);
+    if (!kind.is_text() || kind.text() != name_of(known) || known == AttrKind::graph || known == AttrKind::tensor)
+      continue;
+    KILN_ASSIGN(AttrValue read, json::read_attr(value, known, list.boolean()));
+    (names_a_region(option.key()) ? out.of_regions : out.of_backends).emplace(option.key(), std::move(read));
+    return {};
+  }
+  return kind.expected("a kind of option");
+}
+
+Status read_option(const json::View &option, CompileOptions &out) {
+  const auto row = std::ranges::find(rows, option.key(), &OptionRow<CompileOptions>::name);
+  if (row == rows.end()) return read_named(option, out);
+  const AttrValue known = row->get(out);
+  KILN_ASSIGN(const AttrValue value, json::read_attr(option, known.kind(), known.is_list));
+  return row->set(out, value);
+}
+
+}  // namespace
+
+Result<CompileOptions> read_compile_options(const json::View &object) {
+  CompileOptions options;
+  KILN_ASSIGN(const std::vector<json::View> members, object.as_object());
+  for (const json::View &member : members)
+    if (const Status status = read_option(member, options); !status.ok())
+      return error(Code::corrupt, "option '", member.key(), "': ", status.message());
+  return options;
 }
 
 }  // namespace kiln

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/backends/backend.h"
+#include "runtime/graph/json_view.h"
 #include "runtime/options.h"
 #include "runtime/regions/modes.h"
 #include "runtime/regions/region_options.h"
@@ -62,5 +63,9 @@ struct CompileOptions {
 std::span<const OptionRow<CompileOptions>> compile_option_rows();
 // Of those that are in the key, "fuse=true, rounding=strict".
 std::string keyed_text(const CompileOptions &options);
+// Those that say what is made and are not as by default, as JSON, {"mode": "marked"}; "{}": none is. Options of regions
+// and backends, which have no row, tell their kind, {"kind", "list", "value"}. Reads back: code corrupt.
+std::string to_json(const CompileOptions &options);
+Result<CompileOptions> read_compile_options(const json::View &object);
 
 }  // namespace kiln

@@ -385,7 +385,7 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
 
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
-  made.report_json = provenance_json(work.report);
+  made.report_json = provenance_json(work.report, to_json(work.options));
   made.uses = uses_of_backends(made.backend, work.backends, *work.env.backends);
   std::ranges::move(work.ops.uses(), std::back_inserter(made.uses));
   work.functions.add_to(made.uses);

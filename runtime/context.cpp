@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/compile_order.h"
+#include "runtime/edited.h"
 #include "runtime/entries.h"
 
 namespace kiln {
@@ -176,6 +177,31 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
     ++compiles_.failed;
   }
   return compiled;
+}
+
+Result<Artifact> Context::make_edited(const Unpacked &unpacked) {
+  if (unpacked.edited.empty()) return *unpacked.artifact;
+  std::shared_ptr<const EventSink> receiver;
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return invalid("the context is closed");
+    receiver = sink_;
+  }
+  const PassList none;
+  CompileEnvironment env = environment(none);
+  env.progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
+  env.warning = [&](std::string_view text) { return receiver && (*receiver)(Event::warning, text); };
+  return kiln::make_edited(env, unpacked);
+}
+
+Status Context::warn(std::string_view text) {
+  std::shared_ptr<const EventSink> receiver;
+  {
+    std::lock_guard lock(mutex_);
+    receiver = sink_;
+  }
+  if (receiver && (*receiver)(Event::warning, text)) return error(Code::cancelled, "the host cancelled the call");
+  return {};
 }
 
 void CompileCounts::add(const CompileReport &report) {

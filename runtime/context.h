@@ -22,6 +22,7 @@
 #include "runtime/exec/thread_pool.h"
 #include "runtime/functions/function.h"
 #include "runtime/passes/pipeline.h"
+#include "runtime/unpacked/unpacked.h"
 
 namespace kiln {
 
@@ -104,6 +105,11 @@ class Context : public std::enable_shared_from_this<Context> {
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
   // What it would run, in order; JSON, kiln_compile_passes documents it.
   Result<std::string> compile_order(const Graph &graph, const CompileOptions &options);
+
+  // What an unpacked artifact is where members of it were edited (runtime/edited.h).
+  Result<Artifact> make_edited(const Unpacked &unpacked);
+  // Tells the host. Code cancelled: it does not go on.
+  Status warn(std::string_view text);
 
   // A callback that ends what a plugin or the host gave has thrown: told as a warning by the next compile, or by close.
   void add_end_failure(std::string text);

@@ -1,15 +1,32 @@
 // Executables as bytes: saved, opened, and several of them, for as many targets, as one.
 #include "abi/src/artifacts.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "abi/src/options.h"
 #include "jit/base/file.h"
 #include "runtime/exec/fitting.h"
+#include "runtime/unpacked/unpacked.h"
 
 namespace kiln::abi {
 
 namespace {
+
+// With what was made since it was loaded.
+std::shared_ptr<const Artifact> whole(const Executable &general) {
+  auto artifact = std::make_shared<Artifact>(general.artifact());
+  artifact->entries = general.made_entries();
+  return artifact;
+}
+
+Status write_folder(const std::string &path, const kiln_executable &executable) {
+  std::vector<std::shared_ptr<const Artifact>> artifacts;
+  for (const std::shared_ptr<const Executable> &one : executable.joined) artifacts.push_back(whole(*one));
+  if (artifacts.empty()) artifacts.push_back(whole(*executable.executable));
+  return write_unpacked(path, artifacts, executable.live.context()->ops());
+}
 
 Bytes bytes_of(const Executable &general) { return write_artifact(general.artifact(), general.made_entries()); }
 
@@ -53,6 +70,9 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   }
   KILN_ASSIGN(Artifact read, read_artifact(all[chosen].bytes));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
+  if (!artifact->edited.empty())
+    KILN_TRY(context->warn(str_cat("the artifact was edited: ",
+                                   join(artifact->edited, ", ", [](const std::string &path) { return path; }))));
   const std::string &expected = given.find("expect_key")->second.text_value();
   const std::string key = artifact->components.empty() ? "" : artifact->graph_key.hex();
   if (!expected.empty() && expected != key)
@@ -68,6 +88,43 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   kiln_executable *opened = make_executable(context, std::move(loaded));
   if (all.size() > 1) opened->targets = names_of(targets);
   return opened;
+}
+
+// Of several, the folder of the one that fits, whose edits are made. As one file has it.
+Result<Bytes> pack_folder(const std::shared_ptr<Context> &context, const std::string &path,
+                          std::vector<std::string> &names) {
+  KILN_ASSIGN(const std::vector<UnpackedTarget> all, read_unpacked_targets(path, build_id()));
+  std::vector<ArtifactTarget> targets;
+  for (const UnpackedTarget &one : all) targets.push_back({one.backend, one.target});
+  size_t chosen = 0;
+  if (all.size() > 1) {
+    KILN_ASSIGN(chosen, choose(*context, targets));
+    names = names_of(targets);
+  }
+  KILN_ASSIGN(const Unpacked unpacked, read_unpacked(path, all[chosen], build_id()));
+  Result<Artifact> artifact = context->make_edited(unpacked);
+  if (!artifact.ok()) return artifact.take_status().with_prefix(all[chosen].folder);
+  return write_artifact(*artifact);
+}
+
+Result<kiln_executable *> open_folder(const std::shared_ptr<Context> &context, const std::string &path,
+                                      const kiln_options *options) {
+  std::vector<std::string> names;
+  KILN_ASSIGN(const Bytes packed, pack_folder(context, path, names));
+  KILN_ASSIGN(kiln_executable * opened, open_artifact(context, packed, options));
+  opened->targets = std::move(names);
+  return opened;
+}
+
+Result<kiln_executable *> open_packed(const std::shared_ptr<Context> &context, const std::string &path,
+                                      const kiln_options *options) {
+  KILN_ASSIGN(const MappedFile mapped, MappedFile::open(path));
+  return open_artifact(context, mapped.bytes(), options);
+}
+
+bool is_folder(const std::string &path) {
+  struct stat there{};
+  return ::stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode);
 }
 
 // Why the second cannot stand beside the first; "": it can.
@@ -91,7 +148,8 @@ kiln_error *kiln_executable_save(const kiln_executable *executable, const char *
     KILN_TRY(check.handle(executable, "executable"));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
-    KILN_TRY(no_options("save", options));
+    KILN_ASSIGN(const AttrMap given, check_options("save", {{"packed", true}}, values_of(options)));
+    if (!given.find("packed")->second.boolean()) return write_folder(file, *executable);
     return write_file(file, bytes_of(*executable));
   });
 }
@@ -113,8 +171,8 @@ kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check_open(check, context, options, out));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
-    KILN_ASSIGN(const MappedFile mapped, MappedFile::open(file));
-    Result<kiln_executable *> opened = open_artifact(share(context), mapped.bytes(), options);
+    const auto open = is_folder(file) ? open_folder : open_packed;
+    Result<kiln_executable *> opened = open(share(context), file, options);
     if (!opened.ok()) return opened.take_status().with_prefix(str_cat(file, ": "));
     *out = *opened;
     return {};

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Flag flags[] = {
     {"--output", "ARTIFACT", "the file to write", false, "-o"},
+    {"--unpacked", "", "write a folder that can be read and edited"},
     plugin_flag,
     plugin_option_flag,
     backend_flag,
@@ -56,15 +57,17 @@ int run(const Args &args) {
   }
   const Executable joined = made.size() > 1 ? join(made) : std::move(made[0]);
   watch.lap();
-  check(kiln_executable_save(joined.get(), output->data(), output->size(), nullptr));
+  Options layout;
+  layout.set("packed", !args.has("--unpacked"));
+  check(kiln_executable_save(joined.get(), output->data(), output->size(), layout.get()));
   stats.phases.emplace_back("write_ms", watch.lap());
   stats.total_ms = watch.total();
 
   struct stat file = {};
   stat(output->c_str(), &file);
+  const std::string size = args.has("--unpacked") ? "a folder" : std::to_string(file.st_size) + " bytes";
   char line[256];
-  std::snprintf(line, sizeof line, ": %lld bytes, %lld kernels, %.1f ms\n", static_cast<long long>(file.st_size),
-                kernels, stats.total_ms);
+  std::snprintf(line, sizeof line, ": %s, %lld kernels, %.1f ms\n", size.c_str(), kernels, stats.total_ms);
   const auto where = args.get(stats_flag.name);
   if (where != "-") print(printable(*output) + line);
   if (where) write_file(*where, json_of(stats));

@@ -45,6 +45,9 @@ std::string_view chosen_view(const Args &args) {
 void print_head(const Report &description) {
   for (const std::string_view key : {"backend", "target", "build_id", "key"}) {
     print(std::string(key) + " " + description.text(key) + "\n");
+    if (key == "key" && description.has("edited"))
+      for (size_t i = 0; i < description.count("edited"); ++i)
+        print("edited " + printable(description.text(path_of("edited", i))) + "\n");
     if (key != "target" || !description.has("targets")) continue;
     std::string all;
     for (size_t i = 0; i < description.count("targets"); ++i)

@@ -13,9 +13,9 @@
 namespace kiln::cli {
 namespace {
 
-constexpr const Command *commands[] = {&run_command,    &compile_command, &inspect_command,
-                                       &passes_command, &ops_command,     &options_command,
-                                       &cache_command,  &plugin_command,  &version_command};
+constexpr const Command *commands[] = {&run_command,    &compile_command, &inspect_command, &passes_command,
+                                       &ops_command,    &options_command, &cache_command,   &pack_command,
+                                       &unpack_command, &plugin_command,  &version_command};
 
 std::string overview() {
   std::string text = "usage: kiln COMMAND …\n\n";

@@ -164,6 +164,11 @@ void read_on(const File &file, const std::string &path, uint64_t most, std::stri
   if (std::ferror(file.get())) throw Failure(path + ": " + std::strerror(errno));
 }
 
+bool is_folder(const std::string &path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 void read_rest(const File &file, const std::string &path, std::string &bytes) {
   struct stat info = {};
   const bool is_regular = fstat(fileno(file.get()), &info) == 0 && S_ISREG(info.st_mode);
@@ -177,7 +182,12 @@ void read_rest(const File &file, const std::string &path, std::string &bytes) {
 }  // namespace
 
 Subject load(const Session &session, const std::string &path) {
-  // The first bytes tell what it is: an artifact is the library's to read, and what is neither is not read at all.
+  // The first bytes tell what it is: an artifact is the library's to read, and what is neither is not read at all. So
+  // is a folder, an unpacked artifact.
+  if (is_folder(path)) {
+    session.load_plugins();
+    return {Graph(), make<Executable>(kiln_executable_open, session.context(), path.data(), path.size(), nullptr)};
+  }
   const File file = open_file(path);
   std::string bytes;
   read_on(file, path, 4096, bytes);

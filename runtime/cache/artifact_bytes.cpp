@@ -132,6 +132,13 @@ Bytes write_source(const Source &source) {
   return out.take();
 }
 
+Bytes write_edited(std::span<const std::string> edited) {
+  ByteWriter out;
+  out.put<uint64_t>(edited.size());
+  for (const std::string &path : edited) out.text(path);
+  return out.take();
+}
+
 // Each is the bytes of an artifact of its own.
 Bytes write_entries(std::span<const Artifact::Entry> entries) {
   ByteWriter out;
@@ -306,6 +313,14 @@ Status read_text(const RecordReader &record, SectionKind kind, std::string &out)
   return {};
 }
 
+// Texts that reports have.
+Status parse_edited(ByteReader &in, std::vector<std::string> &out) {
+  out = read_list<std::string>(in, 8, [&](std::string &path) { path = in.text(); });
+  for (const std::string &path : out)
+    if (!is_utf8(path)) return error(Code::corrupt, "the text is not UTF-8");
+  return {};
+}
+
 // Without its entries.
 Result<Artifact> read_alone(const RecordReader &record) {
   KILN_ASSIGN(ArtifactIdentity identity, identity_of(record));
@@ -351,6 +366,8 @@ Result<Artifact> read_alone(const RecordReader &record) {
     });
     return parse_constants(in, a.source.constants);
   }));
+  if (record.end_of(SectionKind::edited) != 0)
+    KILN_TRY(read_section(record, SectionKind::edited, [&](ByteReader &in) { return parse_edited(in, a.edited); }));
   return a;
 }
 
@@ -372,6 +389,7 @@ Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> 
   const ByteSpan report = bytes_of(artifact.report_json);
   record.add(SectionKind::report, Bytes(report.begin(), report.end()));
   record.add(SectionKind::source, write_source(artifact.source));
+  if (!artifact.edited.empty()) record.add(SectionKind::edited, write_edited(artifact.edited));
   if (!entries.empty()) record.add(SectionKind::entries, write_entries(entries));
   return record.finish(artifact.graph_key);
 }

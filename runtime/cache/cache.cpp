@@ -130,6 +130,7 @@ void Cache::reject(const Digest &graph_key, const Lookup &found) {
 }
 
 Status Cache::publish(const Artifact &artifact) {
+  if (!artifact.edited.empty()) return invalid("an edited artifact is nobody's to find");
   return publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
 }
 

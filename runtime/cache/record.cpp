@@ -48,6 +48,8 @@ std::string_view name_of(SectionKind kind) {
       return "contracts";
     case SectionKind::source:
       return "source";
+    case SectionKind::edited:
+      return "edited";
     case SectionKind::entries:
       return "entries";
   }

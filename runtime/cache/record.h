@@ -36,6 +36,7 @@ enum class SectionKind : uint32_t {
   source,
   entries,
   targets,
+  edited,
 };
 std::string_view name_of(SectionKind kind);
 

@@ -1,4 +1,5 @@
-// Private to json_*.cpp: an element of a tensor, or an f64, as JSON and back, bit by bit.
+// For json_*.cpp, and for other texts with such elements: an element of a tensor, or an f64, as JSON and back, bit by
+// bit.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -43,7 +43,7 @@ class Writer {
  private:
   std::string name_of(const Node &node) const {
     const bool is_signature = node.kind == Node::Kind::input || node.kind == Node::Kind::parameter;
-    return apart_ && !is_signature ? str_cat(apart_->mark, (*number_of_)(node)) : node.name;
+    return apart_ && !apart_->mark.empty() && !is_signature ? str_cat(apart_->mark, (*number_of_)(node)) : node.name;
   }
   std::string text_of(const Graph &graph, ValueId value) const {
     const Node &node = *graph.find(value.node);

@@ -67,7 +67,7 @@ struct Program {
 };
 
 struct Artifact {
-  Digest graph_key;  // zero when the lookup was bypassed
+  Digest graph_key;  // zero when the lookup was bypassed, or the artifact was edited
   std::vector<KeyComponent> components;
   std::vector<Use> uses;          // by kind and name
   std::string build_id, backend;  // backend: its name in runtime/backends/backend.h
@@ -85,7 +85,10 @@ struct Artifact {
     std::shared_ptr<const Artifact> artifact;
   };
   std::vector<Entry> entries;  // programs for some sizes, where they are packed together
-  std::string report_json;     // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
+  // Members of an unpacked one that somebody edited (runtime/unpacked), of which this one was made: no compile would
+  // have made it, so no cache may have it.
+  std::vector<std::string> edited;
+  std::string report_json;  // the passes that ran in the compile that made it; no times: equal inputs, equal bytes
 };
 
 // Whether its kernels and programs were compiled, rather than made to be looked at.

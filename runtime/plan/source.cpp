@@ -65,7 +65,8 @@ Source source_of(const Graph &graph, const Graph &keyed, std::span<const TensorP
   return source;
 }
 
-Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, const OpTable &ops) {
+Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, const OpTable &ops,
+                             std::vector<TensorPtr> *tensors) {
   const Source &source = artifact->source;
   const bool is_as_given = source.json.empty() && !artifact->graphs.empty();  // and a step runs it
   Apart apart{.tensors = {}, .mark = source.mark, .names = {}};
@@ -74,6 +75,7 @@ Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, co
   for (size_t i = 0; i < source.names.size(); ++i)
     apart.names.push_back(source.names[i].path.empty() ? str_cat(source.mark, i) : source.names[i].name);
   Result<GraphPtr> graph = read_json(is_as_given ? artifact->graphs.front() : source.json, ops, apart);
+  if (tensors) *tensors = std::move(apart.tensors);
   if (graph.ok() || graph.status().code() == Code::out_of_memory) return graph;
   return error(Code::corrupt, "the artifact's graph after passes cannot be read: ", graph.status().message());
 }

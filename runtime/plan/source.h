@@ -12,6 +12,8 @@ namespace kiln {
 // `keyed` is the graph that passes made `graph` of; `constants` are those of the artifact.
 Source source_of(const Graph &graph, const Graph &keyed, std::span<const TensorPtr> constants);
 // Of the reference backend the graph as it was given. corrupt: it cannot be read.
-Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, const OpTable &ops);
+// `tensors`, if given, gets the artifact's constants and the source's, as the graph has them.
+Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, const OpTable &ops,
+                             std::vector<TensorPtr> *tensors = nullptr);
 
 }  // namespace kiln

@@ -171,7 +171,7 @@ std::string to_json(const CompileReport &report) {
   return json.take();
 }
 
-std::string provenance_json(const CompileReport &report) {
+std::string provenance_json(const CompileReport &report, std::string_view options) {
   JsonWriter json;
   json.begin_object().key("passes").begin_list();
   for (const PassRun &pass : report.passes) {
@@ -180,6 +180,7 @@ std::string provenance_json(const CompileReport &report) {
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
+  if (options != "{}") json.key("options").raw(options);
   write_stages(report.stages, json);
   if (report.partition) write_partition(*report.partition, json);
   if (report.pieces.empty()) return json.end_object().take();

@@ -77,11 +77,12 @@ void write_device_kernels(std::span<const Image> images, JsonWriter &json);
 // "guards": [{"symbol", "value"}]. `json` is inside an object.
 void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
-// {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "stages": [{"stage",
-// "digest"}], "partition": {"mode", "regions": [{"name", "backend", "nodes", "inputs", "outputs", "kernels",
-// "same_as"}], "splits": [{"region", "node", "why", "with", "op", "reason"}], "fallbacks":
+// {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (of the
+// compile; as `options` has them, if any), "stages": [{"stage", "digest"}], "partition": {"mode", "regions": [{"name",
+// "backend", "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with", "op",
+// "reason"}], "fallbacks":
 // [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
 // "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
-std::string provenance_json(const CompileReport &report);
+std::string provenance_json(const CompileReport &report, std::string_view options);
 
 }  // namespace kiln

@@ -327,7 +327,13 @@ std::string describe(const Executable &executable, std::span<const std::string> 
     json.begin_object().member("kind", use.kind).member("name", use.name).member("identity", use.identity);
     json.end_object();
   }
-  json.end_list().member("kernels", artifact.images.size());
+  json.end_list();
+  if (!artifact.edited.empty()) {
+    json.key("edited").begin_list();
+    for (const std::string &path : artifact.edited) json.value(path);
+    json.end_list();
+  }
+  json.member("kernels", artifact.images.size());
   write_device_kernels(device_kernels(artifact), json);
   json.member("prepare_steps", plan.prepare.size()).member("steps", plan.steps.size());
   auto storage = [&](std::string_view name, std::span<const Plan::Storage> parts) {

@@ -240,8 +240,9 @@ KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *gr
 KILN_EXPORT kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                             kiln_report **out);
 /* Writes the artifact, with the entries that are made by now, into one file. A regular file appears whole or not at
- * all; a FIFO, a device or the target of a link is written in place. KILN_IO says what failed. No options are known
- * yet. */
+ * all; a FIFO, a device or the target of a link is written in place. KILN_IO says what failed. Options (may be NULL):
+ * "packed" (bool = true; false: `path` becomes a folder that a person reads and edits, docs/unpacked-artifacts.md; it
+ * appears whole or not at all, and where something but an empty folder is already, that stays: KILN_IO). */
 KILN_EXPORT kiln_error *kiln_executable_save(const kiln_executable *executable, const char *path, uint64_t path_size,
                                              const kiln_options *options);
 /* The same bytes, for a host that keeps artifacts itself; the caller owns *out. No options are known yet. */
@@ -254,11 +255,13 @@ KILN_EXPORT kiln_error *kiln_executable_bytes(const kiln_executable *executable,
  * inputs, parameters or outputs differ. The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_join(const kiln_executable *const *executables, uint64_t count,
                                              kiln_executable **out);
-/* An executable of an artifact in a file. Opening one is running its code: open what you trust. Nothing is published to
- * the cache. Of one for several targets, that which fits is loaded, and is what saving it again writes. Options (may be
- * NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells it, must be this one; "": any).
- * KILN_IO, KILN_CORRUPT (with section and offset), KILN_INCOMPATIBLE (another build or key, a CPU that this is not, or
- * an op, function or backend that its steps run is another here, or none). The caller owns *out. Any thread. */
+/* An executable of an artifact in a file or a folder. Opening one is running its code: open what you trust. Nothing is
+ * published to the cache. What was edited in a folder is made again and told by a KILN_EVENT_WARNING, here and wherever
+ * it is saved to and opened again; it has no key. Of one for several targets, that which fits is loaded, and is what
+ * saving it again writes. Options (may be NULL): "expect_key" (text: the artifact's key, as kiln_compile's report tells
+ * it, must be this one; "": any). KILN_IO, KILN_CORRUPT (with section and offset, or member and place),
+ * KILN_INCOMPATIBLE (another build or key, a CPU that this is not, or an op, function or backend that its steps run is
+ * another here, or none). The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
                                              const kiln_options *options, kiln_executable **out);
 /* The same of an artifact in memory, which is read during the call alone. */
@@ -268,11 +271,13 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters", "outputs" (as
  * kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
  * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
- * and what passes looked up; a record with another one is a MISS), "kernels" (how many), "device_kernels" (as
- * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries": [{"name" ("general", which comes
- * first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later", "failed"), and when made
- * "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage", "rewrites", "runs",
- * "nodes_before", "nodes_after", "digest"}], "stages" (as kiln_compile), and where the graph was cut "partition":
+ * and what passes looked up; a record with another one is a MISS), "edited" (members of an unpacked artifact that it
+ * was made of after somebody edited them; where there are some), "kernels" (how many), "device_kernels" (as
+ * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries":
+ * [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made",
+ * "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage",
+ * "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (that say what is made and were not as by
+ * default, {NAME: value}; where there are some), "stages" (as kiln_compile), and where the graph was cut "partition":
  * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
  * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
  * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another
