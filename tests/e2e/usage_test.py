@@ -2,7 +2,8 @@
 
 from harness import CHAIN, LINEAR, SOURCE, Case, main
 
-COMMANDS = ["run", "compile", "inspect", "passes", "ops", "options", "cache", "plugin", "version"]
+COMMANDS = ["run", "compile", "inspect", "passes", "ops", "options", "cache", "pack", "unpack", "plugin",
+            "version"]
 
 
 class UsageTest(Case):

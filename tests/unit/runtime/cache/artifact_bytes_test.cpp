@@ -16,6 +16,18 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+TEST(Artifact, KeepsWhatWasEditedAndElseHasNoWordOfIt) {
+  Artifact a = example::everything();
+  const Bytes without = write_artifact(a);
+  a.edited = {"graph.json", "kernels/1.json"};
+  const Bytes with = write_artifact(a);
+  EXPECT_GT(with.size(), without.size());
+  const Result<Artifact> back = read_artifact(with);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->edited, a.edited);
+  EXPECT_TRUE(read_artifact(without)->edited.empty());
+}
+
 TEST(Artifact, ReadsBackWhatWasWritten) {
   const Artifact a = example::everything();
   const Bytes bytes = write_artifact(a);

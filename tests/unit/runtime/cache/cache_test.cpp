@@ -65,6 +65,14 @@ Artifact with_key(std::string_view name) {
   return a;
 }
 
+TEST_F(CacheTest, TakesNothingThatWasEdited) {
+  Cache cache(dir_, 0);
+  Artifact edited = example::add(Expr::symbol("n"));
+  edited.edited = {"plan.json"};
+  EXPECT_EQ(cache.publish(edited).message(), "an edited artifact is nobody's to find");
+  EXPECT_EQ(find(cache, edited).outcome, Outcome::miss);
+}
+
 TEST_F(CacheTest, FindsWhatWasPublished) {
   Cache cache(dir_, 0);
   const Artifact a = example::everything();

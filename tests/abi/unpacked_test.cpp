@@ -1,0 +1,159 @@
+// Artifacts as folders: what a host saves and opens so, and what it hears of edits.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "host.h"
+#include "tests/temporary_folder.h"
+
+namespace {
+
+using kiln::test::TemporaryFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+host::Options layout(bool packed) {
+  kiln_options *options = nullptr;
+  EXPECT_OK(kiln_options_create(&options));
+  EXPECT_OK(kiln_options_set_bool(options, "packed", 6, packed));
+  return host::Options(options);
+}
+host::Error unpack(const host::Executable &executable, const std::string &path) {
+  return host::take(kiln_executable_save(executable.get(), path.data(), path.size(), layout(false).get()));
+}
+host::Error open(kiln_context *context, const std::string &path, host::Executable &out,
+                 const kiln_options *options = nullptr) {
+  kiln_executable *made = nullptr;
+  host::Error error = host::take(kiln_executable_open(context, path.data(), path.size(), options, &made));
+  out.reset(made);
+  return error;
+}
+host::Executable compiled(kiln_context *context, int factor) {
+  return std::move(host::compile(context, host::parse(context, host::scaled(factor)).get()).executable);
+}
+
+void edit(const std::string &path, const std::string &old, const std::string &now) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::string all = text.str();
+  const size_t at = all.find(old);
+  ASSERT_NE(at, all.npos) << all;
+  std::ofstream(path) << all.replace(at, old.size(), now);
+}
+
+TEST(Unpacked, AFolderIsOpenedAsTheArtifactThatItIsOf) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.file("cache"));
+  const host::Executable made = compiled(context.get(), 3);
+  EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
+  std::vector<std::string> warnings;
+  const kiln_event_sink sink = host::warnings_into(warnings);
+  const host::Context other = host::make_context("off", &sink);
+  host::Executable opened;
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  host::expect_scaled(opened.get(), 3);
+  EXPECT_EQ(host::text(host::describe(opened.get()), "key"), host::text(host::describe(made.get()), "key"));
+  EXPECT_FALSE(host::text(host::describe(opened.get()), "key").empty());
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST(Unpacked, ItIsHeldToTheKeyThatIsExpected) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.file("cache"));
+  const host::Executable made = compiled(context.get(), 3);
+  const std::string key = host::text(host::describe(made.get()), "key");
+  EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
+  kiln_options *options = nullptr;
+  ASSERT_OK(kiln_options_create(&options));
+  const host::Options expected(options);
+  ASSERT_OK(kiln_options_set_text(options, "expect_key", 10, key.data(), key.size()));
+  host::Executable opened;
+  EXPECT_EQ(open(context.get(), folder.file("unpacked"), opened, options), host::Error());
+  edit(folder.file("unpacked/graph.json"), "\"data\":[3]", "\"data\":[5]");
+  const host::Error error = open(context.get(), folder.file("unpacked"), opened, options);
+  EXPECT_EQ(error.code, uint32_t{KILN_INCOMPATIBLE});
+  EXPECT_THAT(error.message, HasSubstr("the artifact has no key, and option 'expect_key' is " + key));
+}
+
+TEST(Unpacked, AnEditIsMadeToldAndKeptOutOfTheCache) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.file("cache"));
+  const host::Executable made = compiled(context.get(), 3);
+  EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
+  edit(folder.file("unpacked/graph.json"), "\"data\":[3]", "\"data\":[5]");
+
+  std::vector<std::string> warnings;
+  const kiln_event_sink sink = host::warnings_into(warnings);
+  const host::Context other = host::make_context(folder.file("other cache"), &sink);
+  host::Executable opened, packed;
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  host::expect_scaled(opened.get(), 5);
+  EXPECT_THAT(warnings, ElementsAre("the artifact was edited: graph.json"));
+  EXPECT_EQ(host::text(host::describe(opened.get()), "edited.0"), "graph.json");
+  EXPECT_EQ(host::text(host::describe(opened.get()), "key"), "");
+
+  ASSERT_EQ(host::open_bytes(other.get(), host::bytes_of(opened), packed), host::Error());
+  host::expect_scaled(packed.get(), 5);
+  EXPECT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(host::text(host::describe(packed.get()), "edited.0"), "graph.json");
+
+  EXPECT_OK(kiln_context_close(other.get()));
+  const host::Context third = host::make_context(folder.file("other cache"));
+  const host::Compiled again = host::compile(third.get(), host::parse(third.get(), host::scaled(5)).get());
+  EXPECT_EQ(host::text(again.report, "lookup"), "MISS");
+  EXPECT_EQ(host::i64(again.report, "kernels_from_cache"), 0);
+}
+
+TEST(Unpacked, TheHostMayEndTheOpeningOfWhatWasEdited) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context();
+  EXPECT_EQ(unpack(compiled(context.get(), 3), folder.file("unpacked")), host::Error());
+  edit(folder.file("unpacked/graph.json"), "\"data\":[3]", "\"data\":[5]");
+  host::Told told{.texts = {}, .ends_at = 1};
+  const kiln_event_sink sink = host::told_into(told, KILN_EVENT_WARNING);
+  const host::Context other = host::make_context("off", &sink);
+  host::Executable opened;
+  EXPECT_EQ(open(other.get(), folder.file("unpacked"), opened).code, uint32_t{KILN_CANCELLED});
+  EXPECT_EQ(opened, nullptr);
+}
+
+TEST(Unpacked, AMemberThatIsMissingIsNamed) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context();
+  EXPECT_EQ(unpack(compiled(context.get(), 3), folder.file("unpacked")), host::Error());
+  std::filesystem::remove(folder.file("unpacked/kernels/0.json"));
+  host::Executable opened;
+  const host::Error error = open(context.get(), folder.file("unpacked"), opened);
+  EXPECT_EQ(error.code, uint32_t{KILN_IO});
+  EXPECT_THAT(error.message, HasSubstr("member 'kernels/0.json' is missing"));
+}
+
+TEST(Unpacked, WhatIsThereStays) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context();
+  const host::Executable made = compiled(context.get(), 3);
+  EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
+  const host::Error error = unpack(made, folder.file("unpacked/"));
+  EXPECT_EQ(error.code, uint32_t{KILN_IO});
+  EXPECT_THAT(error.message, HasSubstr("is there already, and not empty"));
+  EXPECT_EQ(unpack(made, folder.file("not/there")).code, uint32_t{KILN_IO});
+}
+
+TEST(Unpacked, SavingKnowsNoOtherOption) {
+  const host::Context context = host::make_context();
+  const host::Executable made = compiled(context.get(), 3);
+  kiln_options *options = nullptr;
+  ASSERT_OK(kiln_options_create(&options));
+  const host::Options owned(options);
+  ASSERT_OK(kiln_options_set_text(options, "packed", 6, "no", 2));
+  EXPECT_EQ(host::take(kiln_executable_save(made.get(), "a", 1, options)).message,
+            "option 'packed' of save is of kind bool, not text");
+  ASSERT_OK(kiln_options_set_bool(options, "packed", 6, 1));
+  ASSERT_OK(kiln_options_set_bool(options, "pack", 4, 1));
+  EXPECT_EQ(host::take(kiln_executable_save(made.get(), "a", 1, options)).message,
+            "save has no option 'pack'; it has: packed");
+}
+
+}  // namespace
