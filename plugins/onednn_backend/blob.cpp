@@ -178,9 +178,9 @@ int64_t number_of(Algorithm algorithm) {
 bool is_function(Algorithm a) { return number_of(a) > 0 && number_of(a) < first_binary; }
 bool is_binary(Algorithm a) { return number_of(a) >= first_binary && number_of(a) < first_pooling; }
 
-void check_sizes(const Dims &dims, int64_t least) {
+void check_sizes(const Dims &dims, int64_t least, int64_t most = INT32_MAX) {
   for (const int64_t size : dims)
-    if (size < least || size > INT32_MAX) refuse("a size is out of range");
+    if (size < least || size > most) refuse("a size is out of range");
 }
 
 void check_slot(const Program &program, const Slot &slot, size_t index) {
@@ -202,9 +202,9 @@ void check_slot(const Program &program, const Slot &slot, size_t index) {
 }
 
 void check_windows(const Step &step, size_t space) {
-  for (const Dims *dims : {&step.strides, &step.steps}) check_sizes(*dims, 1);
-  for (const Dims *dims : {&step.padding_low, &step.padding_high}) check_sizes(*dims, 0);
-  if (step.kind == Kind::pooling) check_sizes(step.kernel, 1);
+  for (const Dims *dims : {&step.strides, &step.steps}) check_sizes(*dims, 1, most_window);
+  for (const Dims *dims : {&step.padding_low, &step.padding_high}) check_sizes(*dims, 0, most_window);
+  if (step.kind == Kind::pooling) check_sizes(step.kernel, 1, most_window);
   for (const Dims *dims : {&step.strides, &step.steps, &step.padding_low, &step.padding_high})
     if (dims->size() != space) refuse("a window has another rank");
   if (step.kind == Kind::pooling && step.kernel.size() != space) refuse("a window has another rank");
@@ -217,6 +217,7 @@ void check_step(const Program &program, const Step &step) {
   const size_t required = step.kind == Kind::product || step.kind == Kind::convolution ? 2 : step.operands.size();
   for (size_t i = 0; i < required; ++i)
     if (step.operands[i] == no_slot) refuse("a step lacks an operand");
+  if (step.groups < 1 || step.groups > INT32_MAX) refuse("a step has no groups");
   const uint32_t rank = program.slots[step.operands[0]].rank;
   switch (step.kind) {
     case Kind::product:
@@ -226,7 +227,6 @@ void check_step(const Program &program, const Step &step) {
     case Kind::pooling:
       if (rank < 3 || rank > 5) refuse("a window has another rank");
       check_windows(step, rank - 2);
-      if (step.groups < 1 || step.groups > INT32_MAX) refuse("a convolution has no groups");
       if (step.kind == Kind::convolution && program.slots[step.operands[1]].rank != rank)
         refuse("weights of other rank");
       if (step.kind == Kind::pooling && (is_function(step.algorithm) || is_binary(step.algorithm)))
@@ -253,7 +253,7 @@ void check_step(const Program &program, const Step &step) {
       break;
   }
   if (!step.nominal.empty() && step.nominal.size() != rank) refuse("a shape is of another rank");
-  check_sizes(step.nominal, 1);
+  if (!is_moderate(step.nominal)) refuse("a size is out of range");
   for (const Post &post : step.posts)
     if (post.is_binary ? !is_binary(post.algorithm) || post.operand == no_slot
                        : !is_function(post.algorithm) || post.operand != no_slot)

@@ -50,6 +50,9 @@ constexpr Op known[] = {
 
 bool is_product(Family family) { return family == Family::product || family == Family::convolution; }
 bool is_zero(const kiln_dim &dim) { return is_known(dim) && dim.value == 0; }
+bool is_too_wide(const Dims &window) {
+  return std::any_of(window.begin(), window.end(), [](int64_t size) { return size > most_window; });
+}
 bool is_one(const kiln_dim &dim) { return is_known(dim) && dim.value == 1; }
 
 // Whether `from` broadcasts to `to` by dims of 1 alone: sizes that a call tells may not turn out to be 1.
@@ -131,18 +134,24 @@ bool Taker::runs_convolution(kiln_node node) const {
   // oneDNN leaves out what is beyond the edge. Kiln multiplies it, as zeros: times a weight that is not finite that is
   // NaN. Weights that are bound can be looked at.
   const Dims padding = graph_.integers(node, "padding");
+  if (is_too_wide(padding) || is_too_wide(graph_.integers(node, "stride")) ||
+      is_too_wide(graph_.integers(node, "dilation")))
+    return false;
   const bool is_padded = std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size > 0; });
   return !is_padded || options_.lose_not_finite || is_fixed(weight);
 }
 
 bool Taker::runs_pooling(kiln_node node) const {
   // A mean over windows that reach beyond the padding is not oneDNN's.
-  return !graph_.truth(node, "ceil_mode");
+  const bool is_wide =
+      is_too_wide(graph_.integers(node, "kernel")) || is_too_wide(graph_.integers(node, "stride")) ||
+      (op_of(node)->algorithm == Algorithm::pooling_max && is_too_wide(graph_.integers(node, "dilation")));
+  return !is_wide && !graph_.truth(node, "ceil_mode");
 }
 
 bool Taker::runs(kiln_node node) const {
   const Op *op = op_of(node);
-  if (!op || !is_fit(node, op->family == Family::norm)) return false;
+  if (!op || !is_fit(node, op->family == Family::norm || op->algorithm == Algorithm::eltwise_round)) return false;
   if (op->family == Family::function ? function_of(node).loses_not_finite && !options_.lose_not_finite
                                      : op->loses_not_finite && !options_.lose_not_finite)
     return false;

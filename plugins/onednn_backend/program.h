@@ -25,6 +25,7 @@ constexpr uint32_t kind_count = 9;
 
 constexpr uint32_t no_slot = ~0u;
 constexpr size_t most_rank = 6;
+constexpr int64_t most_window = 4096;  // of strides, gaps and paddings: at 2^30 oneDNN divides by 0
 
 // Applied to each element of a step's result before it is stored: a function of it, or of it and another slot's
 // element.
@@ -81,6 +82,17 @@ struct Program {
 // and algorithms that exist, every operand is made before it is used, and every output is made once.
 std::vector<unsigned char> write(const Program &program);
 Program read(const void *bytes, uint64_t size);
+
+// Sizes that oneDNN is asked about without an array of them: it counts in 32 bits, and trusts in what it is given.
+inline bool is_moderate(const Dims &dims) {
+  int64_t count = 1;
+  for (const int64_t size : dims) {
+    if (size < 1 || size > (int64_t{1} << 26)) return false;
+    count *= size;
+    if (count > (int64_t{1} << 26)) return false;
+  }
+  return true;
+}
 
 inline dnnl::memory::data_type type_of(kiln_dtype dtype) {
   return dtype == KILN_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;

@@ -199,6 +199,7 @@ class Builder {
         for (const kiln_dim &dim : graph_.dims(node << 32)) step.shape.push_back(is_known(dim) ? dim.value : -1);
         break;
     }
+    if (!is_moderate(step.nominal)) step.nominal.clear();  // prepared when a run tells its sizes
     kiln_value value = node << 32;
     for (const kiln_node follower : chain) {
       if (taker_.op_of(follower)->family == Family::norm) {

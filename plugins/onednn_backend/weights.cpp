@@ -104,8 +104,9 @@ memory Weights::get(uint32_t index, const memory::desc &layout) {
     if (desc == layout) return made;
   const Step &step = program_.steps[index];
   const Slot &weight = program_.slots[step.operands[1]];
-  memory::desc plain = row_major(weight.dtype, grouped(step, weight.shape));
-  if (step.kind == Kind::product && step.transpose_b) plain = plain.permute_axes({1, 0});
+  const bool is_product = step.kind == Kind::product;
+  memory::desc plain = row_major(weight.dtype, is_product ? weight.shape : grouped(step, weight.shape));
+  if (is_product && step.transpose_b) plain = plain.permute_axes({1, 0});
   const void *from =
       kept.scaled.empty() ? bytes_of(step.operands[1]) : reinterpret_cast<const unsigned char *>(kept.scaled.data());
   memory to(layout, cpu());
