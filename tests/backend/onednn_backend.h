@@ -8,12 +8,17 @@
 #include "abi/src/handles.h"
 #include "tests/backend/backends.h"
 #include "tests/paths.h"
+#include "tests/soak.h"
 
 namespace kiln::testing {
 
 inline std::string onednn_plugin() { return test::plugin_dir + "/onednn_backend.so"; }
-inline bool onednn_is_built() { return std::filesystem::exists(onednn_plugin()); }
-inline constexpr const char *onednn_is_left_out = "onednn_backend was left out of the build: there is no libdnnl-dev";
+// "": its tests can run.
+inline std::string no_onednn() {
+  if (test::threads_only()) return "threads of OpenMP's are none that the thread sanitizer sees";
+  return std::filesystem::exists(onednn_plugin()) ? ""
+                                                  : "onednn_backend was left out of the build: there is no libdnnl-dev";
+}
 
 inline std::shared_ptr<const BackendTable> table_with_onednn() {
   static const std::shared_ptr<const BackendTable> table = [] {

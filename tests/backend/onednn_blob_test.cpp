@@ -49,7 +49,7 @@ Status load_and_run(const BackendFunctions &onednn, Bytes bytes, const std::vect
 }
 
 TEST(OnednnBlob, ThatWasChangedIsRefusedOrStaysWithinItsArrays) {
-  if (!onednn_is_built()) GTEST_SKIP() << onednn_is_left_out;
+  if (const std::string reason = no_onednn(); !reason.empty()) GTEST_SKIP() << reason;
   const Result<GraphPtr> graph = region();
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   const BackendPtr backend = table_with_onednn()->find("onednn");

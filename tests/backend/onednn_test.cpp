@@ -122,7 +122,7 @@ constexpr std::string_view known[] = {
 class Onednn : public ::testing::TestWithParam<const Op *> {};
 
 TEST_P(Onednn, AgreesWithTheReferenceOnWhatItTakes) {
-  if (!onednn_is_built()) GTEST_SKIP() << onednn_is_left_out;
+  if (const std::string reason = no_onednn(); !reason.empty()) GTEST_SKIP() << reason;
   const Op &op = *GetParam();
   Result<std::vector<Case>> cases = all_cases_of(op);
   ASSERT_TRUE(cases.ok()) << cases.status().message();

@@ -2,6 +2,7 @@
 runs it tells itself (DNNL_VERBOSE)."""
 
 import math
+import os
 import random
 
 from harness import MODELS, PLUGINS, Case, f32, graph, main, node, read_npy, typed
@@ -27,6 +28,8 @@ NORMED = graph([f32("x", "n", 2, 5, 5)],
 class OnednnCase(Case):
     def setUp(self):
         super().setUp()
+        if os.environ.get("KILN_TEST_THREADS_ONLY"):
+            self.skipTest("threads of OpenMP's are none that the thread sanitizer sees")
         if not PLUGIN.exists():
             self.skipTest("onednn_backend was left out of the build: there is no libdnnl-dev")
 

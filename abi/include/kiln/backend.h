@@ -55,7 +55,7 @@ typedef struct kiln_backend { /* growable */
    * Asked once in a context. What was made with another answer is compiled again, and refused from a file. */
   kiln_error *(*target)(void *user, kiln_backend_call *call);
   /* *out = 1: it takes the node, whole; 0: not. A node of a composite op that it does not take is asked about by what
-   * it is made of, and taken so if all of that is. Pure: in the node, types and options. Not asked about control flow,
+   * it is made of, and taken so if all of that is. Pure: in the graph, node and options. Not asked about control flow,
    * calls, nodes that write inputs or tell sizes and, without KILN_BACKEND_SYMBOLIC, of nodes with symbolic sizes. */
   kiln_error *(*takes)(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out);
   /* Ends with kiln_backend_blob, with the same bytes for the same region and options. Of the region's values all are
