@@ -107,19 +107,25 @@ Result<Bytes> pack_folder(const std::shared_ptr<Context> &context, const std::st
   return write_artifact(*artifact);
 }
 
+// What is wrong with what lies there.
+Status in_file(const std::string &path, Status status) { return std::move(status).with_prefix(str_cat(path, ": ")); }
+
 Result<kiln_executable *> open_folder(const std::shared_ptr<Context> &context, const std::string &path,
                                       const kiln_options *options) {
   std::vector<std::string> names;
-  KILN_ASSIGN(const Bytes packed, pack_folder(context, path, names));
-  KILN_ASSIGN(kiln_executable * opened, open_artifact(context, packed, options));
-  opened->targets = std::move(names);
+  const Result<Bytes> packed = pack_folder(context, path, names);
+  if (!packed.ok()) return in_file(path, packed.status());
+  Result<kiln_executable *> opened = open_artifact(context, *packed, options);
+  if (!opened.ok()) return in_file(path, opened.take_status());
+  (*opened)->targets = std::move(names);
   return opened;
 }
 
 Result<kiln_executable *> open_packed(const std::shared_ptr<Context> &context, const std::string &path,
                                       const kiln_options *options) {
   KILN_ASSIGN(const MappedFile mapped, MappedFile::open(path));
-  return open_artifact(context, mapped.bytes(), options);
+  Result<kiln_executable *> opened = open_artifact(context, mapped.bytes(), options);
+  return opened.ok() ? std::move(opened) : in_file(path, opened.take_status());
 }
 
 bool is_folder(const std::string &path) {
@@ -172,9 +178,7 @@ kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64
     KILN_TRY(check_open(check, context, options, out));
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     const auto open = is_folder(file) ? open_folder : open_packed;
-    Result<kiln_executable *> opened = open(share(context), file, options);
-    if (!opened.ok()) return opened.take_status().with_prefix(str_cat(file, ": "));
-    *out = *opened;
+    KILN_ASSIGN(*out, open(share(context), file, options));
     return {};
   });
 }

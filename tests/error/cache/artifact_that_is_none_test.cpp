@@ -15,7 +15,7 @@ TEST_F(CacheCase, ArtifactThatIsNone) {
                  "IO", "cannot open '" + absent + "': No such file or directory");
   EXPECT_REFUSED(
       host::take(kiln_executable_open(context.get(), folder_.c_str(), folder_.string().size(), nullptr, &executable)),
-      "IO", "cannot read '" + folder_.string() + "': not a regular file");
+      "IO", folder_.string() + ": member 'artifact.json' is missing");
 }
 
 }  // namespace refused
