@@ -127,6 +127,7 @@ void walk(V &v, T &x, const Kernel *) {
   v.field("stages", x, &Kernel::stages);
   v.field("schedule", x, &Kernel::schedule);
 }
+
 // An expression of a kernel, as Expr::text() writes it; `scope` are the axes in scope, by their numbers. nullopt: it is
 // none, or names an axis that is not there.
 std::optional<Expr> parse_expr(std::string_view text, std::span<const Axis> scope);

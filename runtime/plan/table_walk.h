@@ -2,57 +2,30 @@
 #pragma once
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "jit/base/byte_walk.h"
 #include "runtime/plan/expr_table.h"
 #include "runtime/plan/plan_walk.h"
 
 namespace kiln {
 
-class TableWriter {
+class TableWriter : public WalkWriter<TableWriter, uint64_t> {
  public:
   explicit TableWriter(std::span<const Expr> known = {}) : exprs_(known) {}
 
-  template <class T, class M>
-  void field(std::string_view, const T &item, M T::*member) {
-    put(item.*member);
-  }
+  using WalkWriter::put;
+  void put(const Expr &e) { out_.put(exprs_.number(e)); }
   void nested(std::string_view, const Plan &plan, std::vector<Plan> Plan::*member) { put(plan.*member); }
-
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  void put(T value) {
-    body_.put(value);
-  }
-  void put(bool value) { body_.put<uint8_t>(value); }
-  template <class T>
-    requires std::is_enum_v<T>
-  void put(T value) {
-    body_.put(static_cast<uint8_t>(value));
-  }
-  void put(const Expr &e) { body_.put(exprs_.number(e)); }
-  void put(const std::string &text) { body_.text(text); }
-  template <class T>
-  void put(const std::vector<T> &items) {
-    body_.put<uint64_t>(items.size());
-    for (const T &item : items) put(item);
-  }
-  template <class T>
-    requires std::is_class_v<T>
-  void put(const T &item) {
-    walk(*this, item, static_cast<const T *>(nullptr));
-  }
 
   // The table, then what was put. Once; returns the table.
   std::vector<Expr> write_to(ByteWriter &out) && {
     exprs_.write_to(out);
-    out.raw(body_.bytes());
+    out.raw(out_.bytes());
     return exprs_.take();
   }
 
  private:
-  ByteWriter body_;
   ExprTableWriter exprs_;
 };
 
@@ -92,45 +65,22 @@ inline constexpr uint64_t least_bytes<Contract::Equality> = 8;
 
 // Self is what derives from it: it has nested(), and hears of each expression that was read by its number.
 template <class Self>
-class TableReader {
+class TableReader : public WalkReader<Self> {
  public:
-  TableReader(ByteReader &in, std::span<const Expr> table) : in_(in), table_(table) {}
+  TableReader(ByteReader &in, std::span<const Expr> table) : WalkReader<Self>(in), table_(table) {}
 
-  template <class T, class M>
-  void field(std::string_view, T &item, M T::*member) {
-    get(item.*member);
-  }
-
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  void get(T &value) {
-    value = in_.get<T>();
-  }
-  void get(bool &value) { value = in_.get<uint8_t>() != 0; }
-  template <class T>
-    requires std::is_enum_v<T>
-  void get(T &value) {
-    value = static_cast<T>(in_.get<uint8_t>());
-  }
+  using WalkReader<Self>::get;
   void get(Expr &e) {
-    const Expr &read = read_expr(in_, table_);
-    if (in_.ok()) self().used(static_cast<uint32_t>(&read - table_.data()));
+    const Expr &read = read_expr(this->in_, table_);
+    if (this->in_.ok()) this->self().used(static_cast<uint32_t>(&read - table_.data()));
     e = read;
   }
-  void get(std::string &text) { text = in_.text(); }
   template <class T>
   void get(std::vector<T> &items) {
-    items = read_list<T>(in_, least_bytes<T>, [&](T &item) { get(item); });
-  }
-  template <class T>
-    requires std::is_class_v<T>
-  void get(T &item) {
-    walk(self(), item, static_cast<const T *>(nullptr));
+    items = read_list<T>(this->in_, least_bytes<T>, [&](T &item) { get(item); });
   }
 
- protected:
-  Self &self() { return static_cast<Self &>(*this); }
-  ByteReader &in_;
+ private:
   const std::span<const Expr> table_;
 };
 
