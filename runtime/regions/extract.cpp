@@ -1,6 +1,7 @@
 #include "runtime/regions/extract.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -11,14 +12,17 @@ namespace {
 
 using Texts = std::set<std::string, std::less<>>;
 
-// A path that leaves the part and comes back, "a, b, c": from a member over nodes that are none to a member.
+// A path that leaves the part and comes back, "a, b, c": from a member over nodes that are none to a member. What
+// writes an input comes after what reads it.
 std::string path_around(const Graph &graph, const std::set<uint32_t> &members) {
+  const ReadersOfWritten readers(graph);
   std::map<uint32_t, uint32_t> from;  // of nodes that are none but follow from members: the node before
   for (const Node &node : graph.nodes()) {
     if (node.kind != Node::Kind::op) continue;
     std::vector<uint32_t> used;
     for (const ValueId input : node.inputs) used.push_back(input.node);
     for (const Node *resolver : graph.resolvers_for(node)) used.push_back(resolver->id);
+    std::ranges::copy(readers.before(node), std::back_inserter(used));
     const bool is_member = members.contains(node.id);
     for (uint32_t before : used) {
       if (!is_member && (members.contains(before) || from.contains(before))) from.try_emplace(node.id, before);
@@ -31,25 +35,6 @@ std::string path_around(const Graph &graph, const std::set<uint32_t> &members) {
     }
   }
   return "";
-}
-
-// A node outside that follows from members and reads an input that one of them writes: "'c' reads input 'k', which 'w'
-// writes, and follows from the part".
-std::string waited_for(const Graph &graph, const std::set<uint32_t> &members) {
-  std::set<uint32_t> following;
-  for (const Node &node : graph.nodes()) {
-    const auto follows = [&](ValueId value) { return members.contains(value.node) || following.contains(value.node); };
-    if (node.kind == Node::Kind::op && !members.contains(node.id) && std::ranges::any_of(node.inputs, follows))
-      following.insert(node.id);
-  }
-  const ReadersOfWritten readers(graph);
-  for (const uint32_t member : members)
-    for (const uint32_t reader : readers.before(*graph.find(member)))
-      if (following.contains(reader))
-        return str_cat("'", graph.find(reader)->name, "' reads input '",
-                       graph.find(graph.find(member)->inputs[0].node)->name, "', which '", graph.find(member)->name,
-                       "' writes, and follows from the part");
-  return "it is not convex";
 }
 
 }  // namespace
@@ -75,11 +60,8 @@ Result<Region> extract(const Graph &graph, std::string_view key, std::string_vie
   const std::string what = str_cat("the part '", value, "' (annotation '", key, "') ");
   KILN_ASSIGN(std::vector<Region> parts, cut_out(graph, chosen));
   if (parts.empty()) return invalid(what, "yields nothing that other nodes or outputs need");
-  if (parts.size() > 1) {
-    const std::string path = path_around(graph, members);
-    return invalid(what, "is no graph of its own: ",
-                   path.empty() ? waited_for(graph, members) : str_cat("a path leaves it and comes back, ", path));
-  }
+  if (parts.size() > 1)
+    return invalid(what, "is no graph of its own: a path leaves it and comes back, ", path_around(graph, members));
   KILN_TRY(verify(*parts[0].graph));
   return std::move(parts[0]);
 }
