@@ -64,24 +64,23 @@ std::optional<size_t> row_of(const Report &report, std::span<const std::string_v
   return row;
 }
 
-// Of a registered backend's, for one region: "region.NAME.backend.OPTION"; where its OPTION begins, or npos.
-size_t of_regions_backend(const std::string &name) {
+// Of "region.NAME.backend.OPTION", which is of a registered backend's for one region: the OPTION; "": it is none.
+std::string option_for_region(const std::string &name) {
   constexpr std::string_view mark = ".backend.";
   const size_t at = name.starts_with("region.") ? name.find(mark) : std::string::npos;
-  return at == std::string::npos ? at : at + mark.size();
+  return at == std::string::npos ? "" : name.substr(at + mark.size());
 }
 
 // An option of a registered backend's, "backend.NAME.OPTION", or of its for one region, which is of the kind that the
 // first backend with an option of that name has; one that there is not is left to the library to name.
 void set_of_backend(kiln_context *context, const std::string &name, const std::string &text, Options &options) {
   const Report report = report_of(kiln_context_report, context);
-  const size_t at = of_regions_backend(name);
+  const std::string for_region = option_for_region(name);
   for (size_t i = 0; i < report.count("backends"); ++i) {
-    const std::string prefix =
-        at == std::string::npos ? "backend." + report.text(path_of("backends", i, "name")) + "." : name.substr(0, at);
+    const std::string prefix = "backend." + report.text(path_of("backends", i, "name")) + ".";
     const std::string list = path_of("backends", i, "options");
     for (size_t k = 0; k < report.count(list); ++k)
-      if (prefix + report.text(path_of(list, k, "name")) == name)
+      if (const std::string own = report.text(path_of(list, k, "name")); prefix + own == name || own == for_region)
         return set_option(options, name, report.text(path_of(list, k, "kind")),
                           report.boolean(path_of(list, k, "list")), text, "--option " + name);
   }
@@ -96,7 +95,7 @@ void set(kiln_context *context, const Texts &texts, Options &options) {
   for (size_t i = 0; i < report.count("compile"); ++i) names.push_back(report.text(path_of("compile", i, "name")));
   const std::vector<std::string_view> known(names.begin(), names.end());
   for (const auto &[name, text] : texts) {
-    if (name.starts_with("backend.") || of_regions_backend(name) != std::string::npos) {
+    if (name.starts_with("backend.") || !option_for_region(name).empty()) {
       set_of_backend(context, name, text, options);
       continue;
     }

@@ -182,8 +182,8 @@ class Lowering {
   Refusals refusals_{options_.backend};
   const Offers offers_{options_.backends, ops_,
                        [this](GraphPtr graph) { return flatten(std::move(graph), ops_, options_); }};
-  std::map<std::pair<Digest, std::string>, GraphPtr>
-      programs_;  // by what they were before passes, and who makes them how
+  // By what they were before passes, and which backend makes them with which options.
+  std::map<std::pair<Digest, std::string>, GraphPtr> programs_;
   LoweredGraphs out_;
   std::vector<Open> open_;
   // By graph, whether it is nested, whether it is a region on which passes run, and its options.

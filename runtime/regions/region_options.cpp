@@ -157,6 +157,20 @@ Status check_regions_named(const Graph &before, const Graph &after, const NamedR
   return {};
 }
 
+namespace {
+
+// What the compile says of an option of a region's nodes of that phase, or null.
+const AttrValue *said(const NamedRegionOptions &named, const std::string &region, bool backward,
+                      std::string_view option) {
+  if (named.empty()) return nullptr;
+  for (const std::string &phase : {str_cat(".", phase_of(backward)), std::string()})
+    if (const auto at = named.find(str_cat(of_regions, region, phase, ".", option)); at != named.end())
+      return &at->second;
+  return nullptr;
+}
+
+}  // namespace
+
 Result<RegionChoices> RegionChoices::of(const Graph &graph, const Modes &modes, const RegionOptions &base,
                                         const NamedRegionOptions &named) {
   RegionChoices choices;
@@ -168,14 +182,6 @@ Result<RegionChoices> RegionChoices::of(const Graph &graph, const Modes &modes, 
     if (!region || region->empty()) continue;
     const Place place(*region, is_backward(node));
     RegionOptions &options = choices.places_.try_emplace(place, base).first->second;
-    // What the compile says, or null.
-    const auto said = [&](std::string_view option) -> const AttrValue * {
-      if (named.empty()) return nullptr;
-      for (const std::string &phase : {str_cat(".", phase_of(place.second)), std::string()})
-        if (const auto at = named.find(str_cat(of_regions, *region, phase, ".", option)); at != named.end())
-          return &at->second;
-      return nullptr;
-    };
     const auto check_same = [&](const std::string &annotation, const AttrValue &value) -> Status {
       const Node &first = *marked.try_emplace({place, annotation}, &node).first->second;
       const AttrValue &before = first.annotations.find(annotation)->second;
@@ -185,7 +191,7 @@ Result<RegionChoices> RegionChoices::of(const Graph &graph, const Modes &modes, 
                      "'; the nodes of a region and phase have one value");
     };
     for (const Row &row : rows) {
-      if (const AttrValue *value = said(row.name)) {
+      if (const AttrValue *value = said(named, *region, place.second, row.name)) {
         KILN_TRY(row.set(options, *value));
         continue;
       }
@@ -197,21 +203,17 @@ Result<RegionChoices> RegionChoices::of(const Graph &graph, const Modes &modes, 
     for (const auto &[annotation, value] : node.annotations) {
       if (!annotation.starts_with(backend_annotations)) continue;
       const std::string option = annotation.substr(backend_annotations.size());
-      if (said(str_cat(of_backend, option))) continue;
+      if (said(named, *region, place.second, str_cat(of_backend, option))) continue;
       KILN_TRY(check_same(annotation, value));
       options.backend_options.insert_or_assign(option, value);
     }
   }
   for (auto &[place, options] : choices.places_)
-    for (const auto &[name, value] : named) {
+    for (const auto &[name, unused] : named) {
       const Parsed parsed = parse(name);
-      const bool is_here = parsed.region == place.first && names_backend_option(parsed.option) &&
-                           (parsed.phase.empty() || parsed.phase == phase_of(place.second));
-      if (!is_here) continue;
-      const std::string option(parsed.option.substr(of_backend.size()));
-      const bool of_phase =
-          named.contains(str_cat(of_regions, place.first, ".", phase_of(place.second), ".", parsed.option));
-      if (!parsed.phase.empty() || !of_phase) options.backend_options.insert_or_assign(option, value);
+      if (parsed.region != place.first || !names_backend_option(parsed.option)) continue;
+      if (const AttrValue *value = said(named, place.first, place.second, parsed.option))
+        options.backend_options.insert_or_assign(std::string(parsed.option.substr(of_backend.size())), *value);
     }
   return choices;
 }

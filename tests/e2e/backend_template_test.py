@@ -46,9 +46,11 @@ class BackendTemplateTest(Case):
 class OptionsTest(Case):
     """Of a backend: tests/abi/plugins/tuned.c."""
 
-    def output(self, *words, code=0):
+    NEG = graph([f32("x", 2)], [node("y", "neg", ["x"])], ["y"])
+
+    def output(self, *words, value=NEG, code=0):
         write_npy(self.file("x.npy"), [2], [1.0, 2.0])
-        told = self.kiln("run", self.write_graph(graph([f32("x", 2)], [node("y", "neg", ["x"])], ["y"])),
+        told = self.kiln("run", self.write_graph(value),
                          "--input", "x=" + self.file("x.npy"), "--output", "y=" + self.file("y.npy"),
                          "--plugin", BUILD / "test_plugins" / "tuned.so", "--backend", "tuned", *words, code=code)
         return told if code else read_npy(self.file("y.npy"))[1]
@@ -59,6 +61,16 @@ class OptionsTest(Case):
         self.assertEqual(self.output("--option", "backend.tuned.negative=true", "--cpu", "v3"), [-2.0, -4.0])
         self.assertEqual(self.output("--option", "backend.tuned.only=neg"), [2.0, 4.0])
         self.assertEqual(self.output("--option", "backend.tuned.only=neg,abs"), [-1.0, -2.0], "it takes no neg then")
+
+    def test_they_are_set_for_one_region(self):
+        marked = node("a", "neg", ["x"])
+        marked["annotations"] = {"kiln.region": {"text": "r"}}
+        value = graph([f32("x", 2)], [marked, node("y", "neg", ["a"])], ["y"])
+        words = ["--mode", "except_fallback", "--option", "backend.tuned.factor=5"]
+        self.assertEqual(self.output(*words, value=value), [25.0, 50.0])
+        self.assertEqual(self.output(*words, "--option", "region.r.backend.factor=3", value=value), [15.0, 30.0])
+        self.assertIn("region 'r': option 'backend.fcator': backend 'tuned' has no option 'fcator'",
+                      self.output(*words, "--option", "region.r.backend.fcator=3", value=value, code=2))
 
     def test_what_does_not_fit_is_refused_by_name(self):
         for option, words, code in (
