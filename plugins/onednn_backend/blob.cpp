@@ -40,6 +40,10 @@ constexpr Algorithm algorithms[] = {Algorithm::undef,
 static_assert(algorithms[18] == Algorithm::binary_add && algorithms[24] == Algorithm::pooling_max);
 constexpr int64_t first_binary = 18, first_pooling = 24, algorithm_count = 27;
 
+int64_t number_of(Algorithm algorithm) {
+  return std::find(std::begin(algorithms), std::end(algorithms), algorithm) - std::begin(algorithms);
+}
+
 // One description for both ways: a walk gives each member to `Bytes`, which writes it or reads it.
 class Writer {
  public:
@@ -54,9 +58,7 @@ class Writer {
     std::memcpy(&bits, &value, sizeof value);
     number(bits);
   }
-  void algorithm(Algorithm &value) {
-    number(std::find(std::begin(algorithms), std::end(algorithms), value) - std::begin(algorithms));
-  }
+  void algorithm(Algorithm &value) { number(number_of(value)); }
   void raw(std::vector<unsigned char> &value) {
     number(static_cast<int64_t>(value.size()));
     put(value.data(), value.size());
@@ -172,9 +174,6 @@ void walk(Bytes &bytes, Program &program) {
 
 // ---- what has been read
 
-int64_t number_of(Algorithm algorithm) {
-  return std::find(std::begin(algorithms), std::end(algorithms), algorithm) - std::begin(algorithms);
-}
 bool is_function(Algorithm a) { return number_of(a) > 0 && number_of(a) < first_binary; }
 bool is_binary(Algorithm a) { return number_of(a) >= first_binary && number_of(a) < first_pooling; }
 

@@ -150,26 +150,23 @@ bool Taker::runs_pooling(kiln_node node) const {
 }
 
 bool Taker::runs(kiln_node node) const {
-  const Op *op = op_of(node);
-  if (!op || !is_fit(node, op->family == Family::norm || op->algorithm == Algorithm::eltwise_round)) return false;
-  if (op->family == Family::function ? function_of(node).loses_not_finite && !options_.lose_not_finite
-                                     : op->loses_not_finite && !options_.lose_not_finite)
-    return false;
+  if (!op_of(node)) return false;
+  const Op op = function_of(node);
+  if (!is_fit(node, op.family == Family::norm || op.algorithm == Algorithm::eltwise_round)) return false;
+  if (op.loses_not_finite && !options_.lose_not_finite) return false;
   const auto x = graph_.dims(graph_.input(node, 0));
-  switch (op->family) {
+  switch (op.family) {
     case Family::product: {  // a sum of nothing is 0, which oneDNN leaves to others
       const auto b = graph_.dims(graph_.input(node, 1));
-      const bool is_linear = std::string_view(op->name) == "linear";
+      const bool is_linear = std::string_view(op.name) == "linear";
       const bool transposes = is_linear || graph_.truth(node, "transpose_b");
       const kiln_dim &inner = b.size() == 1 || transposes ? b.back() : b[b.size() - 2];
       return is_known(inner) && inner.value > 0;
     }
     case Family::convolution:
       return runs_convolution(node);
-    case Family::function: {  // bounds that cross are Kiln's
-      const Op function = function_of(node);
-      return function.algorithm != Algorithm::eltwise_clip || function.alpha <= function.beta;
-    }
+    case Family::function:  // bounds that cross are Kiln's
+      return op.algorithm != Algorithm::eltwise_clip || op.alpha <= op.beta;
     case Family::binary:
       return runs_binary(node);
     case Family::softmax:

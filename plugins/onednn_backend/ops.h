@@ -38,7 +38,7 @@ class Taker {
   bool runs(kiln_node node) const;
   // Whether it is better off here than on `cpu`, which fuses what stands between products with more than oneDNN can.
   bool takes(kiln_node node) const;
-  // The algorithm and factors of a function of one operand, by the node's attributes.
+  // The node's op, of a function of one operand with the algorithm and factors that its attributes say.
   Op function_of(kiln_node node) const;
   // Whether a binary node can be computed where its operand `operand`, of the result's shape, is made by `product`:
   // the other is then of that shape, too, a scalar, or has an element for each channel.

@@ -97,15 +97,22 @@ dnnl::matmul::primitive_desc product_of(const dnnl::engine &engine, kiln_dtype d
 
 // ---- windows
 
+namespace {
+
+// How many windows of `kernel` elements there are along a dim of space.
+int64_t windows(const Step &step, size_t space, int64_t size, int64_t kernel) {
+  const int64_t window = (kernel - 1) * step.steps[space] + 1;
+  const int64_t room = size + step.padding_low[space] + step.padding_high[space] - window;
+  return room < 0 ? 0 : room / step.strides[space] + 1;
+}
+
+}  // namespace
+
 Dims convolved(const Step &step, const Dims &x, const Dims &weight) {
   if (x.size() < 3 || weight.size() != x.size() || x[1] != weight[1] * step.groups || weight[0] % step.groups != 0)
     misfit("operands of a convolution do not fit");
   Dims result = {x[0], weight[0]};
-  for (size_t d = 2; d < x.size(); ++d) {
-    const int64_t window = (weight[d] - 1) * step.steps[d - 2] + 1;
-    const int64_t room = x[d] + step.padding_low[d - 2] + step.padding_high[d - 2] - window;
-    result.push_back(room < 0 ? 0 : room / step.strides[d - 2] + 1);
-  }
+  for (size_t d = 2; d < x.size(); ++d) result.push_back(windows(step, d - 2, x[d], weight[d]));
   return result;
 }
 
@@ -136,11 +143,7 @@ dnnl::convolution_forward::primitive_desc convolution_of(const dnnl::engine &eng
 
 Dims pooled(const Step &step, const Dims &x) {
   Dims result = {x[0], x[1]};
-  for (size_t d = 2; d < x.size(); ++d) {
-    const int64_t window = (step.kernel[d - 2] - 1) * step.steps[d - 2] + 1;
-    const int64_t room = x[d] + step.padding_low[d - 2] + step.padding_high[d - 2] - window;
-    result.push_back(room < 0 ? 0 : room / step.strides[d - 2] + 1);
-  }
+  for (size_t d = 2; d < x.size(); ++d) result.push_back(windows(step, d - 2, x[d], step.kernel[d - 2]));
   return result;
 }
 

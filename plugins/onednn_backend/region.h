@@ -1,3 +1,4 @@
+// A region's graph to the program that runs it.
 #pragma once
 #include "ops.h"
 

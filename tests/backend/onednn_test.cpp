@@ -1,6 +1,7 @@
 // Every sample of every op on the backend of plugins/onednn_backend, against the reference kernels: what it says that
 // it runs, it runs as Kiln means it, and of what it leaves to `cpu` the reason is here.
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -116,11 +117,11 @@ const std::map<std::string, std::string, std::less<>> excluded = {
 
 // What the plugin's README says that it takes.
 constexpr std::string_view known[] = {
-    "linear",     "matmul",     "conv1d",     "conv2d",     "conv3d",     "relu",       "leaky_relu", "elu",
-    "tanh",       "sigmoid",    "exp",        "abs",        "sqrt",       "square",     "log",        "gelu",
-    "silu",       "mish",       "hardswish",  "round",      "neg",        "round",      "relu6",      "clamp",
-    "add",        "sub",        "mul",        "div",        "maximum",    "minimum",    "softmax",    "max_pool1d",
-    "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "reshape"};
+    "linear",     "matmul",     "conv1d",     "conv2d",     "conv3d",     "relu",    "leaky_relu", "elu",
+    "tanh",       "sigmoid",    "exp",        "abs",        "sqrt",       "square",  "log",        "gelu",
+    "silu",       "mish",       "hardswish",  "round",      "neg",        "relu6",   "clamp",      "add",
+    "sub",        "mul",        "div",        "maximum",    "minimum",    "softmax", "max_pool1d", "max_pool2d",
+    "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "reshape"};
 
 bool is_known(const Op *op) { return std::ranges::find(known, op->name) != std::end(known); }
 

@@ -1,5 +1,5 @@
-"""The backend of plugins/onednn_backend: what of a graph becomes one primitive, what is prepared, kept and refused. What oneDNN
-runs it tells itself (DNNL_VERBOSE)."""
+"""The backend of plugins/onednn_backend: what of a graph becomes one primitive, what is prepared, kept and refused. oneDNN
+itself tells what it runs (DNNL_VERBOSE)."""
 
 import math
 import os
@@ -108,6 +108,7 @@ class WeightsTest(OnednnCase):
             results.append(read_npy(self.file("y.npy"))[1])
         self.assertGreater(sum(map(math.isnan, results[1])), 0)
         self.assert_close(*([9 if math.isnan(v) else v for v in result] for result in results), 1e-5)
+
 
 class CacheTest(OnednnCase):
     def test_the_next_process_hits(self):
