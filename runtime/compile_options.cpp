@@ -137,6 +137,7 @@ Status read_named(const json::View &option, CompileOptions &out) {
   KILN_ASSIGN(const json::View kind, option.required("kind"));
   KILN_ASSIGN(const json::View list, option.required("list"));
   KILN_ASSIGN(const json::View value, option.required("value"));
+  if (!list.is_boolean()) return list.expected("true or false");
   for (int number = 1; number <= static_cast<int>(AttrKind::boolean); ++number) {
     const auto known = static_cast<AttrKind>(number);
     if (!kind.is_text() || kind.text() != name_of(known) || known == AttrKind::graph || known == AttrKind::tensor)

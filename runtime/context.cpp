@@ -149,6 +149,16 @@ PassList Context::passes() const {
   return passes_;
 }
 
+namespace {
+
+// Has a compile tell a sink, if there is one.
+void tell(const std::shared_ptr<const EventSink> &receiver, CompileEnvironment &env) {
+  env.progress = [receiver](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
+  env.warning = [receiver](std::string_view text) { return receiver && (*receiver)(Event::warning, text); };
+}
+
+}  // namespace
+
 Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options, CompileReport &report) {
   PassList snapshot;
   std::shared_ptr<const EventSink> receiver;
@@ -164,8 +174,7 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   for (const std::string &text : warnings)
     if (receiver && (*receiver)(Event::warning, text)) return error(Code::cancelled, "the host cancelled the compile");
   CompileEnvironment env = environment(snapshot);
-  env.progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
-  env.warning = [&](std::string_view text) { return receiver && (*receiver)(Event::warning, text); };
+  tell(receiver, env);
   env.later = [weak = weak_from_this()](LaterEntry entry) {
     if (const auto self = weak.lock()) self->make_later(std::move(entry));
   };
@@ -189,8 +198,7 @@ Result<Artifact> Context::make_edited(const Unpacked &unpacked) {
   }
   const PassList none;
   CompileEnvironment env = environment(none);
-  env.progress = [&](std::string_view phase) { return receiver && (*receiver)(Event::progress, phase); };
-  env.warning = [&](std::string_view text) { return receiver && (*receiver)(Event::warning, text); };
+  tell(receiver, env);
   return kiln::make_edited(env, unpacked);
 }
 

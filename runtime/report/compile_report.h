@@ -80,9 +80,9 @@ void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (of the
 // compile; as `options` has them, if any), "stages": [{"stage", "digest"}], "partition": {"mode", "regions": [{"name",
 // "backend", "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with", "op",
-// "reason"}], "fallbacks":
-// [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
-// "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
+// "reason"}], "fallbacks": [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"},
+// "pieces": [{"nodes", "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what
+// each is.
 std::string provenance_json(const CompileReport &report, std::string_view options);
 
 }  // namespace kiln

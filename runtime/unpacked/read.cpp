@@ -1,3 +1,4 @@
+// A folder's members back to an artifact; those that somebody edited are found by their digests.
 #include <algorithm>
 #include <map>
 

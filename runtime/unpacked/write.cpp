@@ -1,3 +1,4 @@
+// An artifact's members as files, and the manifest that tells of them.
 #include <algorithm>
 #include <map>
 
