@@ -247,14 +247,11 @@ TEST_F(Regions, ACacheIsWrittenInPlaceWhateverComesBehindItsRegion) {
     expect_some_elements_written(compiled->executable->artifact().plan);
     std::vector<float> k(4096 * 4, 1), v(4096 * 4, 1), x = {1, 2, 3, 4}, y(4);
     const int64_t dims[] = {4096, 4}, one[] = {1, 4}, four[] = {4};
-    const uint8_t yes = 1;
+    uint8_t yes = 1;
     const std::unique_ptr<Call> call = call_of(*compiled);
     ASSERT_TRUE(call);
-    const ArrayRef args[] = {array(k, dims),
-                             array(v, dims),
-                             array(x, one),
-                             {const_cast<uint8_t *>(&yes), DType::boolean, 0, nullptr, nullptr},
-                             array(y, four)};
+    const ArrayRef args[] = {
+        array(k, dims), array(v, dims), array(x, one), {&yes, DType::boolean, 0, nullptr, nullptr}, array(y, four)};
     ASSERT_TRUE(call->run(args).ok());
     for (size_t i = 0; i < 4; ++i) {
       const float sum = 4095 + x[i];

@@ -147,7 +147,7 @@ KILN_EXPORT kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *n
  * - kiln.region.backend, kiln.region.rounding text, kiln.region.fuse bool: a compile's options, for the node's region
  *   and phase; two of its nodes that differ are an error of the compile. Inherited within the region alone.
  * - kiln.region.backend.OPTION: likewise, an option of the registered backend that is chosen for the region, which
- * checks it in the compile.
+ *   checks it in the compile.
  * - kiln.fallback bool: the node is compiled with no other, whatever region it is marked for; of a call: all of its
  *   graph. false: takes it back.
  * - kiln.fallback.function text: the function of the host's that runs the node, under every mode, whatever region it is

@@ -194,7 +194,8 @@ KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json
  * input tells comes by one more, a bool array of that length that nothing reads ("size.n"). *out_map: {"inputs",
  * "parameters", "outputs": [{"name", "from" ("y", "y:1": the value in `graph`), or "size" ("n")}]}. The caller owns
  * *out and *out_map, which need `graph` no more. KILN_UNKNOWN_NAME when no node has it, with what there is;
- * KILN_INVALID_ARGUMENT when a path leaves the part and comes back, which the message names, when nothing needs what
+ * KILN_INVALID_ARGUMENT when a path leaves the part and comes back, which the message names (what writes an input comes
+ * after what reads it), when nothing needs what
  * the part yields, or for a graph of another context. Any thread. */
 KILN_EXPORT kiln_error *kiln_graph_extract(kiln_context *context, const kiln_graph *graph, const char *key,
                                            uint64_t key_size, const char *value, uint64_t value_size, kiln_graph **out,
@@ -216,14 +217,13 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * *out_report (out_report may be NULL): {"lookup" ("HIT"; "MISS"; "BYPASS": the cache was not asked; "REJECT": what lay
  * in the record's place cannot be used and was put aside: it is damaged, or was made with an op, a function or a
  * backend that is not there now, whose version and plugin "reason" names), "reason", "key", "passes_run": {NAME:
- * rewrites}, "passes":
- * [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the graph that it
- * made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see kiln_edit_replace),
- * "notes", "warnings"}], "warnings" (of the compile, if any; each is an event, too), "stages": [{"stage", "digest"}]
- * (of the graph behind each stage of passes; of lower, once it is decomposed), "kernels_compiled",
- * "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its preparation), "materialised"
- * (tensors that are in memory only because kernels would have grown too large without: copies in long chains of views;
- * 0 on a HIT), "llvm_loaded", "phases":
+ * rewrites}, "passes": [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the
+ * graph that it made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see
+ * kiln_edit_replace), "notes", "warnings"}], "warnings" (of the compile, if any; each is an event, too), "stages":
+ * [{"stage", "digest"}] (of the graph behind each stage of passes; of lower, once it is decomposed),
+ * "kernels_compiled", "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its
+ * preparation), "materialised" (tensors that are in memory only because kernels would have grown too large without:
+ * copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases":
  * {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
  * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
