@@ -35,7 +35,7 @@ inline void expect_leaks() {
 
 // How many of the running test's expectations have failed. A child inherits its parent's count.
 inline int failures() {
-  const testing::TestResult &result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+  const ::testing::TestResult &result = *::testing::UnitTest::GetInstance()->current_test_info()->result();
   int count = 0;
   for (int i = 0; i < result.total_part_count(); ++i) count += result.GetTestPartResult(i).failed();
   return count;

@@ -1,4 +1,7 @@
 // The backend "onednn": regions of graphs by oneDNN's primitives. Here is what the host calls.
+#include <pthread.h>
+
+#include <atomic>
 #include <cstring>
 
 #include "plan.h"
@@ -32,6 +35,21 @@ struct State {
   dnnl::stream stream{cpu()};
   std::unique_ptr<Plan> plan;  // of the last run's sizes
 };
+
+// OpenMP starts its threads at the first run, and waits for them in a child of a fork, which has none. The plugin is
+// never unloaded, nor is what it tells the system.
+std::atomic<bool> has_threads = false, lost_threads = false;
+void note_forks() {
+  static const int noted =
+      pthread_atfork(nullptr, nullptr, [] { lost_threads = lost_threads.load() || has_threads.load(); });
+  (void)noted;
+}
+void check_threads() {
+  if (lost_threads)
+    throw Failure(KILN_UNIMPLEMENTED,
+                  "oneDNN's threads did not come along in a fork: a child whose parent has run onednn cannot");
+  has_threads = true;
+}
 
 // What is thrown inside becomes the host's error.
 template <class Body>
@@ -116,13 +134,18 @@ kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph *regio
 // ---- when it runs
 
 kiln_error *load(void *user, const void *blob, uint64_t size, void **out_program) {
-  return guarded(of(user).host, [&] { *out_program = new Loaded(read(blob, size)); });
+  return guarded(of(user).host, [&] {
+    check_threads();  // constants are prepared
+    *out_program = new Loaded(read(blob, size));
+  });
 }
 void unload(void *, void *program) { delete static_cast<Loaded *>(program); }
 
 kiln_error *prepare(void *user, void *program, const DLTensor *const *parameters, uint64_t count, void **out_prepared) {
-  return guarded(of(user).host,
-                 [&] { *out_prepared = new Weights(static_cast<Loaded *>(program)->program, parameters, count); });
+  return guarded(of(user).host, [&] {
+    check_threads();
+    *out_prepared = new Weights(static_cast<Loaded *>(program)->program, parameters, count);
+  });
 }
 void release(void *, void *prepared) { delete static_cast<Weights *>(prepared); }
 
@@ -143,6 +166,7 @@ bool is_planned(const State &state, const Weights &weights, const DLTensor *cons
 kiln_error *run(void *user, void *, void *prepared, void *opened, const DLTensor *const *args, uint64_t count,
                 const kiln_run_options *) {
   return guarded(of(user).host, [&] {
+    check_threads();
     State &state = *static_cast<State *>(opened);
     const Program &program = state.loaded.program;
     if (count != program.arrays()) misfit("it has other arrays");
@@ -165,6 +189,7 @@ kiln_error *run(void *user, void *, void *prepared, void *opened, const DLTensor
 
 kiln_error *setup(const kiln_host *host, kiln_context *context, void **) {
   return guarded(host, [&] {
+    note_forks();
     auto backend = std::make_unique<Backend>(Backend{host, find_ops(host, context), find_bf16()});
     constexpr kiln_text products{"products", 8}, kept{"kept", 4};
     const kiln_attr options[] = {{"take", 4, KILN_ATTR_TEXT, 0, 1, &products},

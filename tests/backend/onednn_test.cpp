@@ -9,6 +9,7 @@
 #include "runtime/graph/edit.h"
 #include "tests/backend/backends.h"
 #include "tests/backend/onednn_backend.h"
+#include "tests/child.h"
 #include "tests/soak.h"
 
 namespace kiln::testing {
@@ -179,6 +180,23 @@ TEST(OnednnParts, OfOtherOpsAgreeWithTheReference) {
     std::printf("%s is not run on onednn: %s\n", std::string(op->name).c_str(), why->second.c_str());
     EXPECT_EQ(taken, 0);
   }
+}
+
+TEST(OnednnFork, AChildOfAProcessThatHasRunItIsToldAndDoesNotWait) {
+  if (const std::string reason = no_onednn(); !reason.empty()) GTEST_SKIP() << reason;
+  SKIP_WHERE_CHILDREN_HAVE_NO_THREADS();
+  const Result<std::vector<Case>> cases = all_cases_of(**std::ranges::find(all_ops(), "matmul", &Op::name));
+  ASSERT_TRUE(cases.ok()) << cases.status().message();
+  const Case &made = cases->front();
+  const Result<Compiled> compiled = compile_on_onednn(made.graph, NotFinite::kept);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  ASSERT_TRUE(is_taken(*compiled));
+  ASSERT_TRUE(run_on_onednn(made, *compiled).ok());
+  test::in_child([&] {
+    const Result<std::vector<TensorData>> run = run_on_onednn(made, *compiled);
+    EXPECT_EQ(run.status().code(), Code::unimplemented) << run.status().message();
+  });
+  EXPECT_TRUE(run_on_onednn(made, *compiled).ok()) << "the parent goes on";
 }
 
 TEST(OnednnExclusions, AreOfOpsThatThereAre) {
