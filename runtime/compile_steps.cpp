@@ -204,8 +204,8 @@ Status compile_programs(Work &work, LoweredGraphs &graphs, const ChosenBackends 
       std::shared_ptr<const Bytes> &blob = made[region.graph.get()];
       if (!blob) {
         const ChosenBackend &chosen = backends.find(region.backend)->second;
-        Result<Bytes> bytes =
-            chosen.backend->functions->compile(region.graph, chosen.options_with(region.options.backend_options));
+        Result<Bytes> bytes = chosen.backend->functions->compile(
+            region.graph, chosen.options_with(region.options.backend_options, region.options.rounding));
         if (!bytes.ok()) return bytes.take_status().with_prefix(str_cat("region '", *region.name, "': "));
         blob = std::make_shared<const Bytes>(std::move(bytes).value());
       }

@@ -130,13 +130,19 @@ class Functions final : public BackendFunctions {
     }));
     return key;
   }
-  Result<bool> takes(const GraphPtr &graph, uint32_t node, const AttrMap &options) const override {
+  Result<std::optional<std::string>> refusal(const GraphPtr &graph, uint32_t node,
+                                             const AttrMap &options) const override {
     uint32_t takes = 0;
+    std::string why;
     KILN_TRY(ask(graph, &options, nullptr, [&](const kiln_backend &def, kiln_backend_call *call) {
+      call->why = &why;
       return def.takes(def.user, call, &call->graph, node, &takes);
     }));
     if (takes > 1) return registered_->failed(str_cat("takes answered ", takes, ", expected 0 or 1"));
-    return takes == 1;
+    if (takes == 1 && !why.empty())
+      return registered_->failed(str_cat("takes answered 1, and why it does not take the node: ", why));
+    if (takes == 1) return std::optional<std::string>();
+    return std::optional(why.empty() ? "it says that it does not" : std::move(why));
   }
   Result<Bytes> compile(const GraphPtr &region, const AttrMap &options) const override {
     std::optional<Bytes> blob;
@@ -203,6 +209,9 @@ Result<std::shared_ptr<Backend>> make_backend(const Checks &check, Context &cont
   KILN_ASSIGN(const std::string_view version, check.line(in.version, in.version_size, "backend->version"));
   auto backend = std::make_shared<Backend>();
   KILN_ASSIGN(backend->options, read_option_schema(check, context, "backend", in.options, in.option_count));
+  for (const auto &[option, value] : backend->options)
+    if (option.starts_with("kiln."))
+      return check.fail("backend->options: '", option, "': names under kiln. are Kiln's");
   backend->name = name;
   backend->version = version;
   backend->identity = str_cat("version '", version, "'");
@@ -292,6 +301,17 @@ kiln_error *kiln_backend_blob(kiln_backend_call *call, const void *bytes, uint64
     KILN_ASSIGN(const auto given, check.array(static_cast<const uint8_t *>(bytes), size, "bytes"));
     if (given.empty()) return check.fail("size is 0; a region has one byte at least");
     call->blob->emplace(given.begin(), given.end());
+    return {};
+  });
+}
+
+kiln_error *kiln_backend_refuse(kiln_backend_call *call, const char *why, uint64_t why_size) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    if (!call->why) return check.fail("only takes tells why it does not take a node");
+    KILN_ASSIGN(const std::string_view given, check.line(why, why_size, "why"));
+    if (given.empty()) return check.fail("why is empty");
+    *call->why = given;
     return {};
   });
 }

@@ -228,6 +228,7 @@ struct kiln_backend_call {
   const kiln::AttrMap *options;      // null inside target
   std::optional<kiln::Bytes> *blob;  // null outside of compile
   kiln::Bytes *key = nullptr;        // null outside of target
+  std::string *why = nullptr;        // null outside of takes
   kiln::abi::Views views = {};
 
   kiln_backend_call(std::shared_ptr<kiln::Context> in, kiln::GraphPtr of, const kiln::AttrMap *given,

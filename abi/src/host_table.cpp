@@ -131,6 +131,7 @@ constexpr kiln_host_backend backend_table = {
     KILN_SLOT(backend, option),
     KILN_SLOT(backend, key),
     KILN_SLOT(backend, blob),
+    KILN_SLOT(backend, refuse),
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ int run(const Args &args) {
   try {
     report = report_of(kiln_compile_passes, session.context(), subject.graph.get(), options.get());
   } catch (const Failure &failure) {
-    if (failure.code == KILN_UNKNOWN_NAME) throw Usage(failure.what());
+    if (is_of_usage(failure)) throw Usage(failure.what());
     throw;
   }
   print(args.has(json_flag.name) ? report.json() + "\n" : text_of(report));

@@ -48,6 +48,12 @@ std::string split_line(const Report &report, std::string_view root, size_t numbe
          "\n";
 }
 
+std::string declined_line(const Report &report, std::string_view root, size_t number) {
+  const auto text = [&](std::string_view member) { return report.text(path_of(at(root, "declined"), number, member)); };
+  return "backend " + text("backend") + " does not take '" + text("node") + "' [" + text("op") +
+         "]: " + text("reason") + "\n";
+}
+
 std::string fallback_line(const Report &report, std::string_view root, size_t number) {
   const auto text = [&](std::string_view member) {
     return report.text(path_of(at(root, "fallbacks"), number, member));
@@ -97,6 +103,15 @@ std::string partition_lines(const Report &description, std::string_view root) {
   for (size_t i = 0; i < description.count(at(root, "regions")); ++i) text += part_line(description, root, i);
   for (size_t i = 0; i < description.count(at(root, "splits")); ++i) text += split_line(description, root, i);
   for (size_t i = 0; i < description.count(at(root, "fallbacks")); ++i) text += fallback_line(description, root, i);
+  if (const std::string counts = at(root, "fallback_counts"); description.count(counts) > 0) {
+    text += "fallbacks by op:";
+    for (size_t i = 0; i < description.count(counts); ++i) {
+      const std::string op = description.key(counts, i);
+      text += (i ? ", " : " ") + op + " " + std::to_string(description.i64(at(counts, op)));
+    }
+    text += "\n";
+  }
+  for (size_t i = 0; i < description.count(at(root, "declined")); ++i) text += declined_line(description, root, i);
   for (size_t i = 0; i < description.count(at(root, "warnings")); ++i)
     text += "warning: " + description.text(path_of(at(root, "warnings"), i)) + "\n";
   return text;
@@ -142,6 +157,8 @@ std::string regions_dot(const Report &description) {
 
 std::string regions_text(const Report &description) {
   if (description.has(whole)) return partition_lines(description, whole);
+  if (description.text("backend") == "reference")
+    return "backend reference: the graph is run as it is given, node by node; nothing is cut or compiled\n";
   if (!description.has(pieces))
     return "mode all: the whole graph is compiled together, whatever nodes are marked for\n";
   std::string text;

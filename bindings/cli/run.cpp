@@ -182,6 +182,14 @@ std::vector<Array> outputs_of(kiln_call *call, const Signature &signature) {
   return outputs;
 }
 
+// With the statistics on standard output that is all that is there, so that it can be read by a program.
+bool prints_lines(const Args &args) { return args.get(stats_flag.name) != "-"; }
+// What was asked for beside them goes to standard error, then.
+void say(const Args &args, const std::string &line) {
+  if (prints_lines(args)) return print(printable(line) + "\n");
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
+}
+
 // Prints how far each output is from what the reference makes of arrays of its own. Returns whether one is too far.
 bool is_beyond_reference(const std::vector<Array> &outputs, const Args &args, const Session &session,
                          const Signature &signature, const Graph &graph) {
@@ -201,7 +209,7 @@ bool is_beyond_reference(const std::vector<Array> &outputs, const Args &args, co
     std::string line = signature.outputs[i].name + "  differs from reference by " + numbers;
     if (!found.where.empty()) line += " at " + found.where;
     if (found.is_beyond) line += ", beyond the tolerance";
-    if (args.get(stats_flag.name) != "-") print(printable(line) + "\n");
+    say(args, line);
     is_beyond = is_beyond || found.is_beyond;
   }
   return is_beyond;
@@ -219,13 +227,12 @@ void show_outputs(const std::vector<Array> &outputs, const Args &args, const Sig
       check(kiln_tensors_write(file->second.data(), file->second.size(), &name, &tensor, 1));
       line += "  -> " + file->second;
     }
-    // With the statistics on standard output, that is all that is there, so that it can be read by a program.
-    if (args.get(stats_flag.name) != "-") print(printable(line) + "\n");
+    if (prints_lines(args)) print(printable(line) + "\n");
   }
 }
 
 // Of a run that is warm. What a run writes to its inputs is written again.
-void show_times(kiln_call *call) {
+void show_times(const Args &args, kiln_call *call) {
   kiln_run_options options{};
   options.struct_size = sizeof options;
   options.flags = KILN_RUN_STEPS;
@@ -238,9 +245,8 @@ void show_times(kiln_call *call) {
     std::snprintf(time, sizeof time, "%10.1f us %6lld x  ", static_cast<double>(report.i64(at + "ns")) / 1000,
                   static_cast<long long>(report.i64(at + "runs")));
     const std::string plan = report.text(at + "plan");
-    print(printable(time + (plan.empty() ? "" : "plan " + plan + " ") + "step " +
-                    std::to_string(report.i64(at + "step")) + ": " + report.text(at + "what")) +
-          "\n");
+    say(args, time + (plan.empty() ? "" : "plan " + plan + " ") + "step " + std::to_string(report.i64(at + "step")) +
+                  ": " + report.text(at + "what"));
   }
 }
 
@@ -283,7 +289,7 @@ int run(const Args &args) {
   show_outputs(outputs, args, signature);
   stats.total_ms = watch.total();
   if (const auto file = args.get(stats_flag.name)) write_file(*file, json_of(stats));
-  if (args.has("--times") && args.get(stats_flag.name) != "-") show_times(call.get());
+  if (args.has("--times")) show_times(args, call.get());
   return args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph) ? 1 : 0;
 }
 

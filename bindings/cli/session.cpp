@@ -212,13 +212,18 @@ Subject load(const Session &session, const std::string &path) {
   return subject;
 }
 
+bool is_of_usage(const Failure &failure) {
+  const bool is_value = failure.code == KILN_INVALID_ARGUMENT || failure.code == KILN_TYPE_MISMATCH;
+  return failure.code == KILN_UNKNOWN_NAME || (is_value && std::string_view(failure.what()).starts_with("option '"));
+}
+
 Compiled compile(const Session &session, const Graph &graph, const Options &options) {
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
   try {
     check(kiln_compile(session.context(), graph.get(), options.get(), &executable, &report));
   } catch (const Failure &failure) {
-    if (failure.code == KILN_UNKNOWN_NAME) throw Usage(failure.what());
+    if (is_of_usage(failure)) throw Usage(failure.what());
     throw;
   }
   session.finish_progress();

@@ -88,7 +88,9 @@ struct Compiled {
   Executable executable;
   Report report;
 };
-// Throws Usage for an option's value that the library does not know.
+// Of a name or value on the command line that the library refuses: exit code 2.
+bool is_of_usage(const Failure &failure);
+// Throws Usage for such a one.
 Compiled compile(const Session &session, const Graph &graph, const Options &options);
 
 // With blanks behind it, one at least: what follows does not touch it.

@@ -110,14 +110,17 @@ bool is_second(const Backend &backend, kiln_backend_call *call, std::string_view
                                            "', expected " + std::string(first) + " or " + std::string(second));
 }
 Options options_of(const Backend &backend, kiln_backend_call *call) {
-  return {is_second(backend, call, "take", "products", "all"), is_second(backend, call, "not_finite", "kept", "lost")};
+  return {is_second(backend, call, "take", "products", "all"), is_second(backend, call, "not_finite", "kept", "lost"),
+          is_second(backend, call, "kiln.rounding", "strict", "relaxed")};
 }
 
 kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
   const Backend &backend = of(user);
   return guarded(backend.host, [&] {
     const Reader reader(backend.host, graph);
-    *out = Taker(backend.ops, backend.has_bf16, options_of(backend, call), reader).takes(node);
+    const Why why = Taker(backend.ops, backend.has_bf16, options_of(backend, call), reader).not_taken(node);
+    *out = why ? 0 : 1;
+    if (why) check(backend.host->backend->refuse(call, why, std::string_view(why).size()));
   });
 }
 

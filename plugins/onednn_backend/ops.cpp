@@ -64,6 +64,8 @@ bool broadcasts(const std::vector<kiln_dim> &from, const std::vector<kiln_dim> &
   return true;
 }
 
+constexpr Why too_wide = "a padding, stride or dilation is too large for oneDNN";
+
 }  // namespace
 
 Ops find_ops(const kiln_host *host, kiln_context *context) {
@@ -83,17 +85,20 @@ const Op *Taker::op_of(kiln_node node) const {
 }
 
 // One result, and operands of one element type that oneDNN has, with as many dims as its primitives have.
-bool Taker::is_fit(kiln_node node, bool f32_only) const {
-  if (graph_.output_count(node) != 1) return false;
-  const auto fits = [&](kiln_value value) {
-    const kiln_dtype dtype = graph_.dtype(value);
-    return (dtype == KILN_F32 || (dtype == KILN_BF16 && has_bf16_ && !f32_only)) &&
-           graph_.dims(value).size() <= most_rank && dtype == graph_.dtype(node << 32);
+Why Taker::unfit(kiln_node node, bool f32_only) const {
+  if (graph_.output_count(node) != 1) return "it has several results";
+  const kiln_dtype dtype = graph_.dtype(node << 32);
+  if (dtype == KILN_BF16 && !has_bf16_) return "this processor has no AVX-512, without which oneDNN has no bf16";
+  if (dtype == KILN_BF16 && f32_only) return "of this oneDNN has f32 alone";
+  if (dtype != KILN_F32 && dtype != KILN_BF16) return "oneDNN runs f32 and bf16 alone";
+  const auto unfit = [&](kiln_value value) -> Why {
+    if (graph_.dims(value).size() > most_rank) return "it has more dims than oneDNN's primitives";
+    return graph_.dtype(value) == dtype ? nullptr : "its operands and its result are of several element types";
   };
-  if (!fits(node << 32)) return false;
+  if (const Why why = unfit(node << 32)) return why;
   for (uint32_t i = 0; i < graph_.input_count(node); ++i)
-    if (!fits(graph_.input(node, i))) return false;
-  return true;
+    if (const Why why = unfit(graph_.input(node, i))) return why;
+  return nullptr;
 }
 
 Op Taker::function_of(kiln_node node) const {
@@ -126,34 +131,38 @@ bool Taker::is_fixed(kiln_value value) const {
   return kind == KILN_NODE_PARAMETER || kind == KILN_NODE_CONSTANT;
 }
 
-bool Taker::runs_convolution(kiln_node node) const {
+Why Taker::convolution_not_run(kiln_node node) const {
   const kiln_value x = graph_.input(node, 0), weight = graph_.input(node, 1);
   for (const kiln_dim &dim : graph_.dims(weight))
-    if (!is_known(dim) || is_zero(dim)) return false;
-  if (!is_known(graph_.dims(x)[1])) return false;
+    if (!is_known(dim) || is_zero(dim)) return "its weight has a size that is not known, or 0";
+  if (!is_known(graph_.dims(x)[1])) return "how many channels it has is not known";
   // oneDNN leaves out what is beyond the edge. Kiln multiplies it, as zeros: times a weight that is not finite that is
   // NaN. Weights that are bound can be looked at.
   const Dims padding = graph_.integers(node, "padding");
   if (is_too_wide(padding) || is_too_wide(graph_.integers(node, "stride")) ||
       is_too_wide(graph_.integers(node, "dilation")))
-    return false;
+    return too_wide;
   const bool is_padded = std::any_of(padding.begin(), padding.end(), [](int64_t size) { return size > 0; });
-  return !is_padded || options_.lose_not_finite || is_fixed(weight);
+  const bool keeps = !is_padded || options_.lose_not_finite || is_fixed(weight);
+  return keeps ? nullptr
+               : "it is padded, and its weights, which may not be finite, are inputs (not_finite=lost takes it)";
 }
 
-bool Taker::runs_pooling(kiln_node node) const {
-  // A mean over windows that reach beyond the padding is not oneDNN's.
+Why Taker::pooling_not_run(kiln_node node) const {
   const bool is_wide =
       is_too_wide(graph_.integers(node, "kernel")) || is_too_wide(graph_.integers(node, "stride")) ||
       (op_of(node)->algorithm == Algorithm::pooling_max && is_too_wide(graph_.integers(node, "dilation")));
-  return !is_wide && !graph_.truth(node, "ceil_mode");
+  if (is_wide) return too_wide;
+  return graph_.truth(node, "ceil_mode") ? "with ceil_mode a mean over windows beyond the padding is not oneDNN's"
+                                         : nullptr;
 }
 
-bool Taker::runs(kiln_node node) const {
-  if (!op_of(node)) return false;
+Why Taker::not_run(kiln_node node) const {
+  if (!op_of(node)) return "it is no op that this backend knows";
   const Op op = function_of(node);
-  if (!is_fit(node, op.family == Family::norm || op.algorithm == Algorithm::eltwise_round)) return false;
-  if (op.loses_not_finite && !options_.lose_not_finite) return false;
+  if (const Why why = unfit(node, op.family == Family::norm || op.algorithm == Algorithm::eltwise_round)) return why;
+  if (op.loses_not_finite && !options_.lose_not_finite)
+    return "oneDNN makes numbers of its NaN or infinities (not_finite=lost takes it)";
   const auto x = graph_.dims(graph_.input(node, 0));
   switch (op.family) {
     case Family::product: {  // a sum of nothing is 0, which oneDNN leaves to others
@@ -161,30 +170,30 @@ bool Taker::runs(kiln_node node) const {
       const bool is_linear = std::string_view(op.name) == "linear";
       const bool transposes = is_linear || graph_.truth(node, "transpose_b");
       const kiln_dim &inner = b.size() == 1 || transposes ? b.back() : b[b.size() - 2];
-      return is_known(inner) && inner.value > 0;
+      return is_known(inner) && inner.value > 0 ? nullptr : "its inner size is not known, or 0";
     }
     case Family::convolution:
-      return runs_convolution(node);
+      return convolution_not_run(node);
     case Family::function:  // bounds that cross are Kiln's
-      return op.algorithm != Algorithm::eltwise_clip || op.alpha <= op.beta;
+      return op.algorithm != Algorithm::eltwise_clip || op.alpha <= op.beta ? nullptr : "its bounds cross";
     case Family::binary:
-      return runs_binary(node);
+      return runs_binary(node) ? nullptr : "neither operand has the shape of the result";
     case Family::softmax:
-      return true;
+      return nullptr;
     case Family::pooling:
-      return runs_pooling(node);
+      return pooling_not_run(node);
     case Family::norm:
-      return is_known(x[1]);
+      return is_known(x[1]) ? nullptr : "how many channels it has is not known";
     case Family::reshape: {
       int open = 0;
       for (const kiln_dim &dim : graph_.dims(node << 32)) {
-        if (is_zero(dim)) return false;
+        if (is_zero(dim)) return "it has no elements";
         open += is_known(dim) ? 0 : 1;
       }
-      return open <= 1;
+      return open <= 1 ? nullptr : "several of its sizes are not known";
     }
   }
-  return false;
+  return "it is no op that this backend knows";
 }
 
 // Through what can be computed where the product is made, or where its result lies.
@@ -202,20 +211,24 @@ bool Taker::comes_of_product(kiln_value value, int depth) const {
   return false;
 }
 
-bool Taker::takes(kiln_node node) const {
-  if (!runs(node)) return false;
+Why Taker::not_taken(kiln_node node) const {
+  if (const Why why = not_run(node)) return why;
   const Op *op = op_of(node);
-  if (options_.all || is_product(op->family) || op->family == Family::pooling) return true;
+  if (options_.all || is_product(op->family) || op->family == Family::pooling) return nullptr;
   constexpr int depth = 8;  // of a chain whose nodes may have two operands
-  if (!comes_of_product(node << 32, depth)) return false;
-  if (op->family != Family::reshape) return op->family != Family::softmax;
+  constexpr Why alone = "it follows no product, and `cpu` fuses it with more (take=all takes it)";
+  if (!comes_of_product(node << 32, depth)) return alone;
+  if (op->family != Family::reshape) return op->family != Family::softmax ? nullptr : alone;
   // Of no use unless a product follows: otherwise it is a view, which `cpu` has for nothing.
   const auto users = graph_.users(node << 32);
-  return !users.empty() && std::all_of(users.begin(), users.end(), [&](kiln_node user) {
+  const bool is_between = !users.empty() && std::all_of(users.begin(), users.end(), [&](kiln_node user) {
     const Op *follower = op_of(user);
     return follower && is_product(follower->family) && runs(user);
   });
+  return is_between ? nullptr : "it does not lie between products, and is a view on `cpu`";
 }
+
+bool Taker::may_be_followed(kiln_value value) const { return options_.relaxed || graph_.dtype(value) == KILN_F32; }
 
 bool Taker::follows(kiln_node binary, uint32_t operand, Family product) const {
   const auto result = graph_.dims(binary << 32);

@@ -25,7 +25,10 @@ Ops find_ops(const kiln_host *host, kiln_context *context);
 struct Options {
   bool all = false;              // "take" = "all": what stands alone, too, not only products and what follows them
   bool lose_not_finite = false;  // "not_finite" = "lost"
+  bool relaxed = false;          // what is between a product and what follows it need not be rounded to bf16
 };
+
+using Why = const char *;  // why a node is not taken; NULL: it is
 
 class Taker {
  public:
@@ -34,12 +37,16 @@ class Taker {
 
   // NULL: of no kind that it knows.
   const Op *op_of(kiln_node node) const;
-  // Whether it runs the node at all.
-  bool runs(kiln_node node) const;
-  // Whether it is better off here than on `cpu`, which fuses what stands between products with more than oneDNN can.
-  bool takes(kiln_node node) const;
+  // Why it does not run the node at all.
+  Why not_run(kiln_node node) const;
+  bool runs(kiln_node node) const { return !not_run(node); }
+  // Why that, or why it is not better off here than on `cpu`, which fuses what stands between products with more than
+  // oneDNN can.
+  Why not_taken(kiln_node node) const;
   // The node's op, of a function of one operand with the algorithm and factors that its attributes say.
   Op function_of(kiln_node node) const;
+  // Whether anything can be computed where what makes the value is.
+  bool may_be_followed(kiln_value value) const;
   // Whether a binary node can be computed where its operand `operand`, of the result's shape, is made by `product`:
   // the other is then of that shape, too, a scalar, or has an element for each channel.
   bool follows(kiln_node binary, uint32_t operand, Family product) const;
@@ -48,11 +55,11 @@ class Taker {
   bool loses_not_finite() const { return options_.lose_not_finite; }
 
  private:
-  bool is_fit(kiln_node node, bool f32_only) const;
-  bool runs_convolution(kiln_node node) const;
+  Why unfit(kiln_node node, bool f32_only) const;
+  Why convolution_not_run(kiln_node node) const;
   bool runs_binary(kiln_node node) const;
   bool is_fixed(kiln_value value) const;
-  bool runs_pooling(kiln_node node) const;
+  Why pooling_not_run(kiln_node node) const;
   bool comes_of_product(kiln_value value, int depth) const;
 
   const Ops &ops_;

@@ -97,7 +97,7 @@ class Builder {
     std::vector<kiln_node> &chain = followers_[product];
     const size_t most = 16;  // of oneDNN's 32, of which b - a takes two
     for (kiln_value value = product << 32; chain.size() < most; value = chain.back() << 32) {
-      if (graph_.use_count(value) != 1) break;
+      if (graph_.use_count(value) != 1 || !taker_.may_be_followed(value)) break;
       const std::vector<kiln_node> users = graph_.users(value);
       if (users.size() != 1 || led_.contains(users[0])) break;
       const kiln_node user = users[0];

@@ -62,9 +62,10 @@ void BackendTable::write_report(JsonWriter &json) const {
   json.end_list();
 }
 
-AttrMap ChosenBackend::options_with(const AttrMap &of_region) const {
+AttrMap ChosenBackend::options_with(const AttrMap &of_region, Rounding rounding) const {
   AttrMap all = of_region;
   all.insert(options.begin(), options.end());
+  all.emplace("kiln.rounding", AttrValue(std::string(name_of(rounding))));
   return all;
 }
 

@@ -15,6 +15,7 @@
 #include "jit/base/named_table.h"
 #include "jit/base/status.h"
 #include "runtime/graph/graph.h"
+#include "runtime/graph/rounding.h"
 #include "runtime/ops/registered.h"
 
 namespace kiln {
@@ -44,7 +45,9 @@ class BackendFunctions {
  public:
   virtual ~BackendFunctions() = default;
   virtual Result<Bytes> target() const = 0;
-  virtual Result<bool> takes(const GraphPtr &graph, uint32_t node, const AttrMap &options) const = 0;
+  // Why it does not take the node; nothing: it does.
+  virtual Result<std::optional<std::string>> refusal(const GraphPtr &graph, uint32_t node,
+                                                     const AttrMap &options) const = 0;
   virtual Result<Bytes> compile(const GraphPtr &region, const AttrMap &options) const = 0;
   virtual Result<std::shared_ptr<const BackendProgram>> load(std::shared_ptr<const Bytes> blob) const = 0;
 };
@@ -93,7 +96,9 @@ const BackendTable &no_backends();
 struct ChosenBackend {
   BackendPtr backend;
   AttrMap options;
-  AttrMap options_with(const AttrMap &of_region) const;  // which come first, and have been checked
+  // As takes and compile are given them: what is said for a region comes first, and has been checked. With what Kiln
+  // asks of all backends, as "kiln.rounding".
+  AttrMap options_with(const AttrMap &of_region, Rounding rounding) const;
 };
 using ChosenBackends = std::map<std::string, ChosenBackend, std::less<>>;
 

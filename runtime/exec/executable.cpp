@@ -12,6 +12,7 @@
 #include "runtime/graph/json.h"
 #include "runtime/ops/registered.h"
 #include "runtime/plan/planner.h"
+#include "runtime/plan/source.h"
 
 namespace kiln {
 namespace {
@@ -20,15 +21,6 @@ bool same_types(const std::vector<Plan::Argument> &a, const std::vector<Plan::Ar
   return std::ranges::equal(a, b, [](const Plan::Argument &x, const Plan::Argument &y) {
     return x.dtype == y.dtype && x.dims == y.dims;  // layouts are the plan's own: the step reads and writes by them
   });
-}
-
-// What is to be registered, or loaded, for them.
-std::string ops_it_lacks(const Artifact &artifact, const OpTable &ops) {
-  std::string text;
-  for (const Use &use : artifact.uses)
-    if (use.kind == "op" && !use.identity.empty() && ops.identity(use.name).empty())
-      str_append(text, str_cat("; it was made with op '", use.name, "', ", use.identity));
-  return text;
 }
 
 // Ops whose own functions run are those that it was made with.
@@ -72,10 +64,7 @@ Result<std::vector<GraphPtr>> read_graphs(const Artifact &artifact, const OpTabl
   for (const std::string &json : artifact.graphs) {
     Result<GraphPtr> read = read_json(json, ops);
     if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
-    if (read.status().code() == Code::unknown_name)
-      return error(Code::incompatible, "its steps run an op that is not there: ", read.status().message(),
-                   ops_it_lacks(artifact, ops));
-    if (!read.ok()) return error(Code::corrupt, "the artifact's graph cannot be read: ", read.status().message());
+    if (!read.ok()) return unreadable(read.status(), "the artifact's graph cannot be read", artifact, ops);
     KILN_TRY(check_ops(**read, artifact));
     graphs.push_back(std::move(read).value());
   }

@@ -79,7 +79,8 @@ void HostSteps::copy(void *to, const void *from, uint64_t bytes) {
 }
 
 Status HostSteps::error_of(size_t step) const {
-  return ready_.error_of(error_word_, str_cat(" (first in step ", step, ", kernel ", ready_.planned(step).kernel, ")"));
+  const Plan::Step &planned = ready_.planned(step);
+  return ready_.error_of(error_word_, &planned, str_cat(" (first in step ", step, ", kernel ", planned.kernel, ")"));
 }
 
 }  // namespace kiln

@@ -7,13 +7,17 @@
 namespace kiln {
 namespace {
 
-// Of the plan and of those nested in it, each once: a decomposition's nodes have one name.
-void find_risks(const Plan &plan, uint32_t bit, std::vector<const Plan::Risk *> &risks) {
-  const auto is_same = [&](const Plan::Risk &risk) {
-    return [&](const Plan::Risk *other) { return other->text() == risk.text(); };
-  };
-  for (const Plan::Risk &risk : plan.risks)
-    if (risk.bits & bit && std::ranges::none_of(risks, is_same(risk))) risks.push_back(&risk);
+using Risks = std::vector<const Plan::Risk *>;
+
+// Each once: a decomposition's nodes have one name.
+void add_risk(const Plan::Risk &risk, uint32_t bit, Risks &risks) {
+  const auto is_same = [&](const Plan::Risk *other) { return other->text() == risk.text(); };
+  if (risk.bits & bit && std::ranges::none_of(risks, is_same)) risks.push_back(&risk);
+}
+
+// Of the plan and of those nested in it.
+void find_risks(const Plan &plan, uint32_t bit, Risks &risks) {
+  for (const Plan::Risk &risk : plan.risks) add_risk(risk, bit, risks);
   for (const Plan &nested : plan.nested) find_risks(nested, bit, risks);
 }
 
@@ -61,13 +65,15 @@ void ReadySteps::set(const Prepared &prepared) {
   set(Plan::Slot::Kind::prepared, prepared.storages);
 }
 
-Status ReadySteps::error_of(uint32_t bits, std::string_view where) const {
+Status ReadySteps::error_of(uint32_t bits, const Plan::Step *step, std::string_view where) const {
   // A kernel does not say which of its nodes it was: all that there may be are named.
-  std::vector<const Plan::Risk *> all;
+  Risks all;
   const auto explain = [&](uint32_t bit, std::string_view what) -> std::string {
     if (!(bits & bit)) return "";
-    std::vector<const Plan::Risk *> risks;
-    find_risks(plan_, bit, risks);
+    Risks risks;
+    for (const uint32_t risk : step ? std::span(step->risks) : std::span<const uint32_t>())
+      add_risk(plan_.risks[risk], bit, risks);
+    if (risks.empty()) find_risks(plan_, bit, risks);
     all.insert(all.end(), risks.begin(), risks.end());
     const std::string_view in = risks.empty() ? "" : risks.size() == 1 ? " in " : " in one of ";
     return str_cat(what, in, join(risks, ", ", [](const Plan::Risk *risk) { return risk->text(); }));

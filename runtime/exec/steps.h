@@ -43,8 +43,9 @@ class ReadySteps {
     return {operands(steps_[step]), plan_steps_[step].slots.size()};
   }
   const int64_t *kernel_sizes(const Step &step) const { return kernel_sizes_.data() + step.first_size; }
-  // What the KILN_ERROR_* bits of kernels mean in this plan. `where`: of the message, its end.
-  Status error_of(uint32_t bits, std::string_view where = "") const;
+  // What the KILN_ERROR_* bits of kernels mean in this plan. `step`: whose kernel it was; null: one of them. `where`:
+  // of the message, its end.
+  Status error_of(uint32_t bits, const Plan::Step *step = nullptr, std::string_view where = "") const;
 
  private:
   const Plan &plan_;

@@ -174,6 +174,9 @@ Status check_mutation(const Graph &g, bool is_nested) {
     const Node &destination = *g.find(node.inputs.at(0).node);
     if (destination.kind != Node::Kind::input)
       return broken_at(node, "mutation", "it writes '", destination.name, "', which is no input");
+    if (const Status written = check_written(destination.results[0].dims, destination.results[0].strides);
+        !written.ok())
+      return broken_at(node, "mutation", "it writes '", destination.name, "', whose ", written.message());
     writers.emplace(destination.id, &node);
   }
   for (const GraphOutput &output : g.outputs()) {

@@ -100,6 +100,7 @@ struct Plan {
     uint32_t graph = 0;   // reference: index of the artifact's graph
     std::vector<uint32_t> slots = {};
     std::vector<uint32_t> symbols = {};  // launch: the plan's symbol for each of the kernel's sizes
+    std::vector<uint32_t> risks = {};    // launch: those of the plan's that its kernel may meet, for messages
     std::vector<Nested> nested = {};     // call, branch, loop, scan
     Scan scan = {};
     NodeRef node = {};                    // call, loop, scan: for messages

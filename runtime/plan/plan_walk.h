@@ -89,6 +89,7 @@ void walk(V &v, T &x, const Plan::Step *) {
   v.field("graph", x, &Plan::Step::graph);
   v.field("slots", x, &Plan::Step::slots);
   v.field("symbols", x, &Plan::Step::symbols);
+  v.field("risks", x, &Plan::Step::risks);
   v.field("nested", x, &Plan::Step::nested);
   if (names_node(x.kind)) v.field("node", x, &Plan::Step::node);
   v.field("scan", x, &Plan::Step::scan);

@@ -10,6 +10,7 @@
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/order.h"
 #include "runtime/plan/placing.h"
+#include "runtime/plan/risks.h"
 #include "runtime/plan/signature_plan.h"
 
 namespace kiln {
@@ -169,6 +170,7 @@ class Planner {
       const auto is_same = [&](const Plan::Check &c) { return c.left == check.left && c.right == check.right; };
       if (std::ranges::none_of(plan_.checks, is_same)) plan_.checks.push_back(std::move(check));
     }
+    const auto first_risk = static_cast<uint32_t>(plan_.risks.size());
     std::ranges::move(plan.risks, std::back_inserter(plan_.risks));
     std::vector<uint32_t> symbols;
     for (const Plan::Symbol &symbol : plan.symbols) {
@@ -201,6 +203,7 @@ class Planner {
         Item item{.prepared = steps == &plan.prepare};
         for (Plan::Nested &nested : step.nested) nested.plan += first_nested;
         for (uint32_t &symbol : step.symbols) symbol = symbols[symbol];
+        for (uint32_t &risk : step.risks) risk += first_risk;
         for (const uint32_t slot : step.slots) item.tensors.push_back(here[slot]);
         if (step.kind == StepKind::copy && writes_back(plan, step) && is_yielded(tensors_[item.tensors[0]])) {
           to_place_.write_backs.push_back({item.tensors[0], item.tensors[1]});
@@ -263,12 +266,21 @@ class Planner {
       once_.insert(here[constant.tensor]);
     }
 
+    const auto first_risk = static_cast<uint32_t>(plan_.risks.size());
+    for (const Lowered::Risk &risk : code.lowered.risks) {
+      const kernel::Program::Def &def = code.lowered.program.defs[risk.def];
+      const Plan::NodeRef node = scope.names.find(def.node);
+      plan_.risks.push_back({node, scope.names.op(node, def.op), risk.bits});
+    }
+    const std::vector<std::vector<uint32_t>> risks = risks_of_launches(code.lowered, fused.launches);
+
     const size_t first_item = items_.size();
     for (size_t i = 0; i < fused.launches.size(); ++i) {
       const Launch &launch = fused.launches[i];
       Item item{.prepared = launch.prepared};
       item.step.kernel = shared_.images[first_launch + i];
       for (const std::string &name : launch.symbols) item.step.symbols.push_back(symbol_number_.at(name));
+      for (const uint32_t risk : risks[i]) item.step.risks.push_back(first_risk + risk);
       for (size_t b = 0; b < launch.buffers.size(); ++b) {
         item.tensors.push_back(here[launch.buffers[b]]);
         item.written.push_back(launch.kernel->buffers[b].space == kernel::Buffer::Space::out);
@@ -465,11 +477,6 @@ Result<Plan> plan_graph(Shared &shared, size_t number, NodeNames names) {
           return Status(error(Code::internal, "node '", in.full(node.name), "' resolves symbol '", symbol.name,
                               "', which the graph that its part was cut from does not have"));
     add_checks(*part.graph, in, signature);
-    for (const LoweredRegion &region : part.regions)
-      for (const Lowered::Risk &risk : region.lowered.risks) {
-        const Plan::NodeRef node = in.find(risk.node);
-        signature.risks.push_back({node, in.op(node, risk.op), risk.bits});
-      }
     return Status();
   }));
   const auto add_contracts = [&](const LoweredGraph &part, size_t at, const NodeNames &) -> Status {

@@ -77,7 +77,16 @@ Result<GraphPtr> read_source(const std::shared_ptr<const Artifact> &artifact, co
   Result<GraphPtr> graph = read_json(is_as_given ? artifact->graphs.front() : source.json, ops, apart);
   if (tensors) *tensors = std::move(apart.tensors);
   if (graph.ok() || graph.status().code() == Code::out_of_memory) return graph;
-  return error(Code::corrupt, "the artifact's graph after passes cannot be read: ", graph.status().message());
+  return unreadable(graph.status(), "the artifact's graph after passes cannot be read", *artifact, ops);
+}
+
+Status unreadable(const Status &failure, std::string_view what, const Artifact &artifact, const OpTable &ops) {
+  if (failure.code() != Code::unknown_name) return error(Code::corrupt, what, ": ", failure.message());
+  std::string lacking;  // what is to be registered, or loaded
+  for (const Use &use : artifact.uses)
+    if (use.kind == "op" && !use.identity.empty() && ops.identity(use.name).empty())
+      str_append(lacking, str_cat("; it was made with op '", use.name, "', ", use.identity));
+  return error(Code::incompatible, what, ", for an op is not there: ", failure.message(), lacking);
 }
 
 }  // namespace kiln

@@ -51,7 +51,7 @@ inline constexpr uint64_t least_bytes<Plan::Storage> = 4;
 template <>
 inline constexpr uint64_t least_bytes<Plan::Nested> = 12;
 template <>
-inline constexpr uint64_t least_bytes<Plan::Step> = 46;
+inline constexpr uint64_t least_bytes<Plan::Step> = 50;
 template <>
 inline constexpr uint64_t least_bytes<Plan> = 13 * sizeof(uint64_t);  // the counts of its lists
 template <>

@@ -314,6 +314,9 @@ class PlanVerifier {
     for (uint32_t symbol : s.symbols)
       if (symbol >= plan_.symbols.size())
         return error(Code::corrupt, "symbol ", symbol, ", expected below ", plan_.symbols.size());
+    for (const uint32_t risk : s.risks)
+      if (risk >= plan_.risks.size())
+        return error(Code::corrupt, "risk ", risk, ", expected below ", plan_.risks.size());
     KILN_TRY(is_resolved(s));
     switch (s.kind) {
       case Plan::Step::Kind::launch:

@@ -173,10 +173,11 @@ class Lowering {
     } else {
       return error(Code::unimplemented, "[", op.name, "] has neither a view map nor a lowering for this backend");
     }
-    if (const uint32_t bits = risks_of(compute)) out_.risks.push_back({node.name, std::string(op.name), bits});
+    const uint32_t risks = risks_of(compute);
     // An input's new value lies as that does.
     const Shape strides = replaced_.contains(node.id) ? strides_of(operands[0]) : row_major_strides(compute.dims);
     const uint32_t first = add_def(std::move(operands), std::move(compute), node.name, op.name, strides);
+    if (risks) out_.risks.push_back({static_cast<uint32_t>(out_.program.defs.size() - 1), risks});
     for (uint32_t r = 0; r < node.results.size(); ++r) tensors_[{node.id, r}] = first + r;
     return {};
   }

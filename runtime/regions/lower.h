@@ -26,7 +26,7 @@ struct Lowered {
   std::vector<WriteBack> write_backs;
   // Nodes that divide integers or index by values: a call can fail in them. Bits are KILN_ERROR_*.
   struct Risk {
-    std::string node, op;  // their names
+    uint32_t def;  // of the program
     uint32_t bits;
   };
   std::vector<Risk> risks;

@@ -51,9 +51,10 @@ Result<std::optional<std::string>> Offers::refusal(const RegionOptions &region, 
   if (const std::string_view why = unfit(*graph, node); !why.empty()) return refused(why);
   const ChosenBackend &chosen = backends_.find(region.backend)->second;
   if (!chosen.backend->symbolic && has_symbols(*graph, node)) return refused("it has sizes that a call tells");
-  Result<bool> takes = chosen.backend->functions->takes(graph, node.id, chosen.options_with(region.backend_options));
-  if (!takes.ok()) return takes.take_status().with_prefix(str_cat("node '", node.name, "' [", node.op->name, "]: "));
-  return *takes ? std::nullopt : refused("it says that it does not");
+  auto why =
+      chosen.backend->functions->refusal(graph, node.id, chosen.options_with(region.backend_options, region.rounding));
+  if (!why.ok()) return why.take_status().with_prefix(str_cat("node '", node.name, "' [", node.op->name, "]: "));
+  return why;
 }
 
 Result<std::optional<Offers::Parts>> Offers::taken_parts(const RegionOptions &region, const GraphPtr &graph,

@@ -475,15 +475,29 @@ Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const Ba
       .at_node(node.name, str_cat(" [", node.op->name, "]: "));
 }
 
+// Nodes that the backends chosen for them do not take.
+using Declined = std::map<uint32_t, Region::Declined>;
+
 // Whether the registered backend that is chosen for a node of a region takes it: then it is in a program.
-Result<bool> offer(const Offers &offers, const GraphPtr &graph, const Node &node, Fallback fallback, Cut &cut) {
+Result<bool> offer(const Offers &offers, const GraphPtr &graph, const Node &node, Fallback fallback, Cut &cut,
+                   Declined &declined) {
   if (!cut.name || cut.options.backend.empty()) return false;
   KILN_ASSIGN(const std::optional<std::string> why, offers.refusal(cut.options, graph, node));
   if (!why) cut.kind = Region::Kind::program;
+  if (why) declined[node.id] = {node.id, cut.options.backend, *why};
   if (why && fallback == Fallback::error)
     return error(Code::unimplemented, "node '", node.name, "' [", node.op->name, "]: backend ", cut.options.backend,
                  " does not take it: ", *why, "; option 'fallback' is 'error'");
   return !why;
+}
+
+void tell(const Declined &declined, std::vector<Region> &regions) {
+  if (declined.empty()) return;
+  for (Region &region : regions) {
+    const std::span<const uint32_t> nodes = region.nodes.empty() ? std::span(&region.node, 1) : std::span(region.nodes);
+    for (const uint32_t node : nodes)
+      if (const auto found = declined.find(node); found != declined.end()) region.declined.push_back(found->second);
+  }
 }
 
 }  // namespace
@@ -514,10 +528,11 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
   std::vector<Cut> cuts;
   cuts.reserve(nodes.size());
   std::map<std::pair<std::string, RegionOptions>, uint32_t> colors;  // in an order that is not that of the nodes
+  Declined declined;
   for (const Node *node : nodes) {
     Cut &cut = cuts.emplace_back(Cut{.kind = Region::Kind::part, .name = region_of(*node, modes)});
     cut.options = cut.name ? choices.at(*node, *cut.name) : choices.base();
-    KILN_ASSIGN(const bool is_taken, offer(offers, graph, *node, modes.fallback, cut));
+    KILN_ASSIGN(const bool is_taken, offer(offers, graph, *node, modes.fallback, cut, declined));
     if (is_taken) {
       colors.try_emplace({*cut.name, cut.options});
       continue;
@@ -544,7 +559,10 @@ Result<std::vector<Region>> partition(const GraphPtr &graph, Refusals &refusals,
     else if (!is_call(*nodes[i]))
       cut.color = colors.at({*cut.name, cut.options});
   }
-  return Partitioner(*graph, refusals.backend().name, std::move(cuts), Region::Kind::part, keeps_users).run();
+  Partitioner partitioner(*graph, refusals.backend().name, std::move(cuts), Region::Kind::part, keeps_users);
+  KILN_ASSIGN(std::vector<Region> regions, partitioner.run());
+  tell(declined, regions);
+  return regions;
 }
 
 Result<std::vector<Region>> partition(const GraphPtr &graph, const BackendInfo &backend, const Modes &modes,

@@ -43,6 +43,12 @@ struct Region {
   std::map<size_t, size_t> in_place = {};  // reference: results that the function makes in place of operands
   std::shared_ptr<const Bytes> blob = {};  // program: what the backend made of the graph; null: nothing yet
   std::string refused = {};  // of a node that falls back: why the backend does not take it; empty: it does
+  // Of the nodes: those that were offered to a registered backend, which does not take them, by id.
+  struct Declined {
+    uint32_t node;
+    std::string backend, why;
+  };
+  std::vector<Declined> declined = {};
 };
 
 // The regions of `graph`, whose calls are inlined, in an order in which they can run. All but control flow is compiled

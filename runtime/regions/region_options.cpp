@@ -79,7 +79,7 @@ void collect(std::string_view annotation, const Graph &graph, std::set<const Gra
 }  // namespace
 
 std::string RegionOptions::backend_text() const {
-  std::string text = backend;
+  std::string text = str_cat(backend, "\n", kiln::name_of(rounding));
   for (const auto &[name, value] : backend_options)
     str_append(text, str_cat("\n", name, "=", kiln::name_of(value.kind()), value.is_list ? "[] " : " ", value.text()));
   return text;

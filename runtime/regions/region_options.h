@@ -26,7 +26,7 @@ struct RegionOptions {
   AttrMap backend_options = {};  // what is said of its options here; of the others the compile's hold
 
   bool ordered() const { return rounding == Rounding::strict; }
-  // The backend and what is said of its options: equal ones make the same of equal graphs.
+  // The backend and all that it is told: equal ones make the same of equal graphs.
   std::string backend_text() const;
   bool operator==(const RegionOptions &) const = default;
   std::strong_ordering operator<=>(const RegionOptions &other) const;
@@ -45,8 +45,8 @@ std::string_view phase_named_by(std::string_view option);
 // "region.NAME.OPTION" and so on. unknown_name: there is no such OPTION; type_mismatch, invalid_argument: it does not
 // take the value.
 Status check_region_option(std::string_view name, const AttrValue &value);
-// The backends that regions of the graph, or of one nested in it, are marked for, and those that options name, each with
-// who names it.
+// The backends that regions of the graph, or of one nested in it, are marked for, and those that options name, each
+// with who names it.
 std::map<std::string, std::string> backends_named(const Graph &graph, const NamedRegionOptions &named);
 // Whether a node of the graph, or of one nested in it, is marked for a region.
 bool has_regions(const Graph &graph);

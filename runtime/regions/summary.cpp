@@ -42,6 +42,10 @@ class Summarizer {
       const Region &region = whole.regions[r].region;
       const std::vector<const Node *> nodes = members(*whole.graph, region);
       if (nodes.empty()) continue;  // arguments alone
+      for (const Region::Declined &d : region.declined) {
+        const Node &node = *whole.graph->find(d.node);
+        out_.declined.push_back({prefix + node.name, std::string(node.op->name), d.backend, d.why});
+      }
       if (region.name) {
         add_part(whole, region, nodes, prefix);
         std::vector<size_t> &before = by_name[*region.name];

@@ -43,10 +43,15 @@ struct PartitionSummary {
     std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
     std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be
   };
+  // A node that the registered backend which was chosen for it does not take, so that `cpu` has it.
+  struct Declined {
+    std::string node, op, backend, reason;
+  };
   std::string mode;  // described()
   std::vector<Part> parts;
   std::vector<Split> splits;
   std::vector<Fallback> fallbacks;
+  std::vector<Declined> declined;
   std::vector<std::string> warnings;
 };
 

@@ -63,6 +63,12 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.end_list().key("fallback_counts").begin_object();
   for (const auto &[op, count] : counts) json.member(op, count);
   json.end_object();
+  json.key("declined").begin_list();
+  for (const PartitionSummary::Declined &declined : partition.declined) {
+    json.begin_object().member("node", declined.node).member("op", declined.op);
+    json.member("backend", declined.backend).member("reason", declined.reason).end_object();
+  }
+  json.end_list();
   write_texts("warnings", partition.warnings, json);
   json.end_object();
 }

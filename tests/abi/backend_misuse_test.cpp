@@ -29,6 +29,12 @@ const Definition definitions[] = {
     {"NameWithADot", "has a dot", [](kiln_backend &b) { name_it(b, "a.b"); }},
     {"NameOfKilns", "is that of one of Kiln's own", [](kiln_backend &b) { name_it(b, "cuda"); }},
     {"OnADevice", "work in the host's memory", [](kiln_backend &b) { b.device_type = kDLCUDA; }, KILN_UNIMPLEMENTED},
+    {"OptionOfKilns", "backend->options: 'kiln.rounding': names under kiln. are Kiln's",
+     [](kiln_backend &b) {
+       static const int64_t zero = 0;
+       static const kiln_attr option = host::attr("kiln.rounding", KILN_ATTR_I64, 1, &zero);
+       b.options = &option, b.option_count = 1;
+     }},
     {"NoTakes", "backend->takes is NULL", [](kiln_backend &b) { b.takes = nullptr; }},
     {"NoCompile", "backend->compile is NULL", [](kiln_backend &b) { b.compile = nullptr; }},
     {"NoLoad", "backend->load is NULL", [](kiln_backend &b) { b.load = nullptr; }},
@@ -92,6 +98,31 @@ const Answer answers[] = {
     {"CompileTellsAKey", "only target tells what a backend depends on",
      [](kiln_backend &b) {
        b.compile = [](void *, kiln_backend_call *call, const kiln_graph *) { return kiln_backend_key(call, "x", 1); };
+     }},
+    {"CompileTellsWhyNot", "only takes tells why it does not take a node",
+     [](kiln_backend &b) {
+       b.compile = [](void *, kiln_backend_call *call, const kiln_graph *) {
+         return kiln_backend_refuse(call, "x", 1);
+       };
+     }},
+    {"TakesTellsNothing", "why is empty",
+     [](kiln_backend &b) {
+       b.takes = [](void *, kiln_backend_call *call, const kiln_graph *, kiln_node, uint32_t *) {
+         return kiln_backend_refuse(call, "", 0);
+       };
+     }},
+    {"TakesTellsLines", "why '",
+     [](kiln_backend &b) {
+       b.takes = [](void *, kiln_backend_call *call, const kiln_graph *, kiln_node, uint32_t *) {
+         return kiln_backend_refuse(call, "a\nb", 3);
+       };
+     }},
+    {"TakesAndTellsWhyNot", "takes answered 1, and why it does not take the node: no",
+     [](kiln_backend &b) {
+       b.takes = [](void *, kiln_backend_call *call, const kiln_graph *, kiln_node, uint32_t *out) {
+         *out = 1;
+         return kiln_backend_refuse(call, "no", 2);
+       };
      }},
     {"TargetGivesBytes", "only compile gives bytes",
      [](kiln_backend &b) {

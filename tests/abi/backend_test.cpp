@@ -337,6 +337,74 @@ TEST(Backend, HasOptionsThatACompileSets) {
   EXPECT_EQ(compile(context.get(), plain, "cpu", set("backend.two.x")).error.code, KILN_UNKNOWN_NAME);
 }
 
+// Takes neg and tells of others why not; its bytes are what the compile says of rounding.
+struct Telling : TestBackend {
+  std::vector<std::string> roundings;
+  Telling() {
+    backend.user = static_cast<TestBackend *>(this);
+    backend.takes = [](void *, kiln_backend_call *call, const kiln_graph *graph, kiln_node node,
+                       uint32_t *out) -> kiln_error * {
+      kiln_op neg = 0;
+      if (kiln_error *error = kiln_op_find(kiln_backend_context(call), "neg", 3, &neg)) return error;
+      *out = kiln_node_op(graph, node) == neg;
+      if (*out) return nullptr;
+      EXPECT_OK(kiln_backend_refuse(call, "a first thought", 15));
+      return kiln_backend_refuse(call, "it is no neg", 12);
+    };
+    backend.compile = [](void *user, kiln_backend_call *call, const kiln_graph *) -> kiln_error * {
+      kiln_attr out{};
+      if (kiln_error *error = kiln_backend_option(call, "kiln.rounding", 13, &out)) return error;
+      const auto *text = static_cast<const kiln_text *>(out.data);
+      static_cast<Telling *>(static_cast<TestBackend *>(user))->roundings.emplace_back(text->data, text->size);
+      return kiln_backend_blob(call, "neg", 3);
+    };
+  }
+};
+
+TEST(Backend, TellsWhyItDoesNotTakeANode) {
+  Telling ten;
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const std::string graph = R"({"kiln": 1,
+    "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
+    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]}],
+    "outputs": [{"name": "y", "value": "b"}]})";
+  const host::Compiled compiled = compile(context.get(), graph, "ten");
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Report description = host::describe(compiled.executable.get());
+  const auto declined = [&](const char *member) {
+    return host::text(description, (std::string("compile.partition.declined.0.") + member).c_str());
+  };
+  EXPECT_EQ(declined("node"), "b");
+  EXPECT_EQ(declined("op"), "abs");
+  EXPECT_EQ(declined("backend"), "ten");
+  EXPECT_EQ(declined("reason"), "it is no neg");
+  const host::Compiled strict = compile(context.get(), graph, "ten", [](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "error", 5));
+  });
+  EXPECT_EQ(strict.error.message,
+            "node 'b' [abs]: backend ten does not take it: it is no neg; option 'fallback' is 'error'");
+}
+
+TEST(Backend, IsToldHowToRoundAndCompilesEqualRegionsOfBothWaysTwice) {
+  Telling ten;
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const auto node = [](const std::string &name, const std::string &input, const std::string &more) {
+    return R"({"name": ")" + name + R"(", "op": "neg", "inputs": [")" + input +
+           R"("], "annotations": {"kiln.region": {"text": ")" + name + R"("})" + more + "}}";
+  };
+  const std::string graph =
+      R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}], "nodes": [)" +
+      node("a", "x", "") + ", " + node("b", "a", R"(, "kiln.region.rounding": {"text": "relaxed"})") + ", " +
+      node("c", "b", "") + R"(], "outputs": [{"name": "y", "value": "c"}]})";
+  const host::Compiled compiled = compile(context.get(), graph, "ten", [](kiln_options *options) {
+    EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
+  });
+  ASSERT_EQ(compiled.error, host::Error());
+  EXPECT_EQ(ten.roundings, (std::vector<std::string>{"strict", "relaxed"}));
+}
+
 TEST(Backend, GetsAStridedInputDense) {
   TestBackend ten;
   const host::Context context = host::make_context();

@@ -4,7 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "host.h"
+#include "test_backend.h"
+#include "test_op.h"
 #include "tests/temporary_folder.h"
 
 namespace {
@@ -104,6 +105,49 @@ TEST(Unpacked, AnEditIsMadeToldAndKeptOutOfTheCache) {
   const host::Compiled again = host::compile(third.get(), host::parse(third.get(), host::scaled(5)).get());
   EXPECT_EQ(host::text(again.report, "lookup"), "MISS");
   EXPECT_EQ(host::i64(again.report, "kernels_from_cache"), 0);
+}
+
+// x -> an op of the host's -> neg, which the backend takes -> y: 10 * factor times what x is, and its sign turned.
+const std::string own_op_and_backend = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
+  "nodes": [{"name": "s", "op": "host.scale", "inputs": ["x"], "attrs": {"factor": 3}},
+            {"name": "n", "op": "neg", "inputs": ["s"]}], "outputs": [{"name": "y", "value": "n"}]})";
+
+void expect_minus(int factor, const host::Executable &executable) {
+  const host::Call call = host::make_call(executable);
+  host::Array x({3}, {1, 2, 3}), y({3}, {0, 0, 0});
+  ASSERT_OK(host::run(call.get(), {&x, &y}));
+  const auto times = static_cast<float>(-factor);
+  EXPECT_EQ(y.values, (std::vector<float>{times, 2 * times, 3 * times}));
+}
+
+TEST(Unpacked, OpsAndBackendsOfTheHostAreFoundAgain) {
+  const TemporaryFolder folder;
+  constexpr uint32_t has = host::TestOp::runs | host::TestOp::keeps_state | host::TestOp::is_identified;
+  host::TestOp op(has), op_again(has);
+  host::TestBackend ten, ten_again;
+  const host::Context context = host::make_context(), other = host::make_context();
+  op.register_in(context.get());
+  ten.register_in(context.get());
+  op_again.register_in(other.get());
+  ten_again.register_in(other.get());
+  const host::Compiled made = host::compile(context.get(), own_op_and_backend, "all", "ten");
+  ASSERT_EQ(made.error, host::Error());
+  expect_minus(30, made.executable);
+  EXPECT_EQ(unpack(made.executable, folder.file("unpacked")), host::Error());
+
+  host::Executable opened;
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  expect_minus(30, opened);
+  EXPECT_EQ(ten_again.compiled, 0);
+  edit(folder.file("unpacked/graph.json"), "\"factor\":3", "\"factor\":5");
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  expect_minus(50, opened);
+  EXPECT_EQ(ten_again.compiled, 1);
+
+  const host::Context without = host::make_context();
+  const host::Error error = open(without.get(), folder.file("unpacked"), opened);
+  EXPECT_EQ(error.code, uint32_t{KILN_INCOMPATIBLE});
+  EXPECT_THAT(error.message, testing::AllOf(HasSubstr("host.scale"), HasSubstr("version")));
 }
 
 TEST(Unpacked, TheHostMayEndTheOpeningOfWhatWasEdited) {

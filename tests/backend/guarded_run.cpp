@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "runtime/cache/artifact_bytes.h"
 #include "tests/backend/backends.h"
 #include "tests/unit/jit/llvm/vector_forms.h"
 
@@ -195,7 +196,9 @@ Result<std::vector<Results>> run_guarded(const GraphPtr &graph, std::span<const 
                                          const PassList *passes) {
   KILN_ASSIGN(const Compiled compiled, compile_alone(graph, options, cache, passes ? *passes : built_in_passes()));
   KILN_TRY(check_forms(compiled, options));
-  const auto artifact = std::make_shared<const Artifact>(compiled.executable->artifact());
+  KILN_ASSIGN(Artifact read,
+              read_artifact(write_artifact(compiled.executable->artifact())));  // as the next process does
+  const auto artifact = std::make_shared<const Artifact>(std::move(read));
   KILN_ASSIGN(const BackendInfo *backend, find_backend(options.backend));
   std::vector<Results> first;
   for (const Setting &setting : settings) {

@@ -57,6 +57,10 @@ class PassesTest(Case):
         self.assertIn(", beyond the tolerance\n", self.call(KILN, *words, "--plugin", wrong, code=1).stdout)
         off = self.call(KILN, *words, "--plugin", wrong, "--plugin-option", "scale_outputs.on=false")
         self.assertNotIn("beyond", off.stdout)
+        counted = self.call(KILN, *words, "--times", "--stats", "-")  # statistics alone on standard output
+        self.assertEqual(json.loads(counted.stdout)["lookup"], "MISS")
+        self.assertRegex(counted.stderr, r"differs from reference by")
+        self.assertRegex(counted.stderr, r" us +1 x +step 0: kernel 0")
 
     def test_the_oracle_runs_no_pass(self):
         self.assertEqual(sum(self.stages("--plugin", FUSE, "--backend", "reference").values(), []), [])

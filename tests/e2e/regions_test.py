@@ -19,6 +19,7 @@ region 0 'm': 2 nodes, 1 input, 1 output, 1 kernel: a, b
 region 1 'm': 1 node, 1 input, 1 output, 1 kernel: d
 split 'm' before 'd': 'c' lies between, in no region
 fallback 'c' [softmax]: a kernel of its own, in no region
+fallbacks by op: softmax 1
 """
 
 # A norm as it is written by hand, which the plugin fuse_rms_norm makes one op of; x is read beside it.
@@ -45,11 +46,13 @@ class RegionsTest(Case):
         self.assertIn("no node is marked for region 'k'; there are 'm'",
                       self.kiln(*words, "region.k.fuse=false", code=2))
         self.assertIn("under mode 'all' there are no regions",
-                      self.kiln("passes", path, "--option", "region.m.fuse=false", code=1))
+                      self.kiln("passes", path, "--option", "region.m.fuse=false", code=2))
 
     def test_where_nothing_is_cut_that_is_said(self):
         path = self.write_graph(AROUND)
         self.assertTrue(self.kiln("inspect", path, "--regions").startswith("mode all: the whole graph"))
+        text = self.kiln("inspect", path, "--regions", "--backend", "reference", "--mode", "marked")
+        self.assertTrue(text.startswith("backend reference: the graph is run as it is given"), text)
         done = self.call(KILN, "inspect", self.write_graph(CHAIN), "--regions", "--mode", "marked")
         for text in done.stdout, done.stderr:
             self.assertIn("warning: no node is marked for a region (kiln.region)", text)

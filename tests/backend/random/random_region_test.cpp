@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "runtime/graph/edit.h"
@@ -23,21 +24,45 @@ uint64_t graph_count() {
 }
 
 // In stretches, so that regions are of several nodes; some fall back, some are kept whole, some are of the backward
-// pass.
-Result<RandomCase> marked(RandomCase made) {
-  Dice dice(made.seed ^ 0x726567696f6e73);
-  Edit edit(made.graph);
-  std::string region;
-  for (const Node &node : made.graph->nodes()) {
-    if (!node.op) continue;
-    if (dice.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice.below(4))];
-    KILN_TRY(edit.annotate(node.id, "kiln.region", region));
-    if (dice.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
-    if (dice.chance(0.1) && !is_call(node) && runs_as_reference(*made.graph, node))
-      KILN_TRY(edit.annotate(node.id, "kiln.decompose", "keep"));
-    if (dice.chance(0.2)) KILN_TRY(edit.annotate(node.id, "kiln.phase", dice.chance(0.5) ? "backward" : "recompute"));
+// pass. So in graphs that nodes carry, too; of the outermost some nodes end a piece.
+class Marking {
+ public:
+  explicit Marking(uint64_t seed) : dice_(seed ^ 0x726567696f6e73) {}
+
+  Result<GraphPtr> of(const GraphPtr &graph, bool is_nested = false) {
+    Edit edit(graph);
+    std::string region;
+    for (const Node &node : graph->nodes()) {
+      if (!node.op) continue;
+      if (dice_.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice_.below(4))];
+      KILN_TRY(edit.annotate(node.id, "kiln.region", region));
+      if (dice_.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
+      if (dice_.chance(0.1) && !is_call(node) && runs_as_reference(*graph, node))
+        KILN_TRY(edit.annotate(node.id, "kiln.decompose", "keep"));
+      if (dice_.chance(0.2))
+        KILN_TRY(edit.annotate(node.id, "kiln.phase", dice_.chance(0.5) ? "backward" : "recompute"));
+      if (!is_nested && dice_.chance(0.05)) KILN_TRY(edit.annotate(node.id, "kiln.cut", true));
+      for (const auto &[attr, carried] : nested_graphs(node)) {
+        KILN_ASSIGN(GraphPtr inner, nested(carried));
+        KILN_TRY(edit.set_attr(node.id, attr, AttrValue(std::move(inner))));
+      }
+    }
+    return edit.finish();
   }
-  KILN_ASSIGN(made.graph, edit.finish());
+
+ private:
+  // One that several nodes carry stays one.
+  Result<GraphPtr> nested(const GraphPtr &graph) {
+    if (const auto known = known_.find(graph.get()); known != known_.end()) return known->second;
+    KILN_ASSIGN(GraphPtr made, of(graph, true));
+    return known_.emplace(graph.get(), std::move(made)).first->second;
+  }
+  Dice dice_;
+  std::map<const Graph *, GraphPtr> known_;
+};
+
+Result<RandomCase> marked(RandomCase made) {
+  KILN_ASSIGN(made.graph, Marking(made.seed).of(made.graph));
   return made;
 }
 

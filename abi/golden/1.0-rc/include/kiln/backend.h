@@ -54,9 +54,10 @@ typedef struct kiln_backend { /* growable */
   /* May be NULL. Tells (kiln_backend_key) all else that its bytes depend on: a library's version, an instruction set.
    * Asked once in a context. What was made with another answer is compiled again, and refused from a file. */
   kiln_error *(*target)(void *user, kiln_backend_call *call);
-  /* *out = 1: it takes the node, whole; 0: not. A node of a composite op that it does not take is asked about by what
-   * it is made of, and taken so if all of that is. Pure: in the graph, node and options. Not asked about control flow,
-   * calls, nodes that write inputs or tell sizes and, without KILN_BACKEND_SYMBOLIC, of nodes with symbolic sizes. */
+  /* *out = 1: it takes the node, whole; 0: not, for the reason that kiln_backend_refuse told. A node of a composite op
+   * that it does not take is asked about by what it is made of, and taken so if all of that is. Pure: in the graph,
+   * node and options. Not asked about control flow, calls, nodes that write inputs or tell sizes and, without
+   * KILN_BACKEND_SYMBOLIC, of nodes with symbolic sizes. */
   kiln_error *(*takes)(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out);
   /* Ends with kiln_backend_blob, with the same bytes for the same region and options. Of the region's values all are
    * row-major; its constants are in it. */
@@ -94,11 +95,16 @@ KILN_EXPORT kiln_error *kiln_backend_unregister(kiln_context *context, uint64_t 
 /* The context, to find ops by (kiln_op_find); NULL for another thread's call. */
 KILN_EXPORT kiln_context *kiln_backend_context(kiln_backend_call *call);
 /* The value that the compile gives to an option of the backend, or its default. Inside takes and compile. A view, valid
- * as long as the call. KILN_UNKNOWN_NAME: it has no such option. */
+ * as long as the call. KILN_UNKNOWN_NAME: it has no such option. Beside its own there is "kiln.rounding", a text, as
+ * the compile or the region has it: "strict" (each 16-bit value of the graph is rounded where its op ends) or
+ * "relaxed". */
 KILN_EXPORT kiln_error *kiln_backend_option(kiln_backend_call *call, const char *name, uint64_t name_size,
                                             kiln_attr *out);
 /* Adds to what the backend's bytes depend on. Inside target. */
 KILN_EXPORT kiln_error *kiln_backend_key(kiln_backend_call *call, const void *bytes, uint64_t size);
+/* Says why it does not take the node, for people ("its groups differ": the report and `kiln inspect --regions` give
+ * it). Inside takes, which then answers 0; the last reason holds. Copied; a line. */
+KILN_EXPORT kiln_error *kiln_backend_refuse(kiln_backend_call *call, const char *why, uint64_t why_size);
 /* Gives the region's bytes, at least one, which are copied. Once, inside compile. */
 KILN_EXPORT kiln_error *kiln_backend_blob(kiln_backend_call *call, const void *bytes, uint64_t size);
 

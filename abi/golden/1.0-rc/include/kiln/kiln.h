@@ -86,6 +86,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - specialize_when text = "ahead": entries are made before kiln_compile returns; "background": after it, by the
  *   context's own thread; "lazy": likewise, when a run first meets the sizes, which goes on with the program for all
  * - compile_threads i64 = 0: 0: one per usable core
+ * - region.NAME.OPTION, region.NAME.forward.OPTION, region.NAME.backward.OPTION: fuse, rounding, backend and
+ *   backend.OPTION of one region; backend.NAME.OPTION: of a registered backend
  *
  * Of a plugin: PASS.OPTION, by the schemas of the passes that it registers. Of a pass: OPTION, by its schema. */
 /* Empty options, which the caller owns. */
@@ -287,8 +289,9 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * it has others; "backend": `with` is another one's), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel",
  * "reference", "function" (its op's own), "steps", or the name of a function of the host's), "why" ("marked",
  * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
- * "fallback_counts": {OP: n}, "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes", "inputs" (of
- * the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
+ * "fallback_counts": {OP: n}, "declined": [{"node", "op", "backend", "reason"}] (nodes that the registered backend
+ * which was chosen for them does not take), "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes",
+ * "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

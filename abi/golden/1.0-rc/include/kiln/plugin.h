@@ -167,6 +167,7 @@ typedef struct kiln_host_backend {
   kiln_error *(*option)(kiln_backend_call *call, const char *name, uint64_t name_size, kiln_attr *out);
   kiln_error *(*key)(kiln_backend_call *call, const void *bytes, uint64_t size);
   kiln_error *(*blob)(kiln_backend_call *call, const void *bytes, uint64_t size);
+  kiln_error *(*refuse)(kiln_backend_call *call, const char *why, uint64_t why_size);
 } kiln_host_backend;
 
 typedef struct kiln_host { /* lives as long as the process */
