@@ -10,6 +10,7 @@ import sys
 
 from binding import (CANCELLED, DTYPES, INVALID_ARGUMENT, NOT_CACHED, PLUGIN_FAILED, Array, Call, Context, Function, KilnError,
                      Listener, Op, Pass, held, lib)
+from binding_backend import Backend
 
 PLUGIN, GRAPH, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(), pathlib.Path(sys.argv[3])
 ELEMENT_TYPE, FUNCTION, OP = (pathlib.Path(name).read_text() for name in sys.argv[4:7])
@@ -272,6 +273,50 @@ def brings_an_op():
     passed("brings an op: a miss, then a hit; what it raises refuses the node, or ends that run alone")
 
 
+class Signs(Backend):
+    """Runs chains of neg: its bytes are how many there are."""
+
+    def refusal(self, region, node):
+        return None if region.is_op(node, "neg") else "it is no neg"
+
+    def compile(self, region):
+        return bytes([region.count("neg")])
+
+    def run(self, program, x, y):
+        if x[0] > 9:
+            raise ValueError("no such luck")
+        for i, value in enumerate(x):
+            y[i] = -value if program[0] % 2 else value
+
+
+SIGNS = """{"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2]}}],
+  "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "neg", "inputs": ["a"]},
+            {"name": "c", "op": "neg", "inputs": ["b"]}, {"name": "d", "op": "exp", "inputs": ["c"]}],
+  "outputs": [{"name": "y", "value": "d"}]}"""
+
+
+def brings_a_backend():
+    for lookup, compiles in (("MISS", 1), ("HIT", 0)):
+        backend = Signs("signs", UUID)
+        context = Context(cache=FOLDER / "backend")
+        backend.register_in(context)
+        graph = context.parse(SIGNS)
+        executable, report = context.compile(graph, backend="signs")
+        expect((report.text("lookup"), backend.compiles), (lookup, compiles))
+        parts = "made.partition"
+        expect([report.text(f"{parts}.regions.{i}.backend") for i in (0, 1)], ["signs", "cpu"])
+        expect([report.text(f"{parts}.declined.0.{what}") for what in ("node", "reason")], ["d", "it is no neg"])
+        call, x, y = Call(executable), Array([2], [1.0, 0.0]), Array([2])
+        call.run(x, y)
+        expect([round(value, 6) for value in y.values], [0.367879, 1.0])
+        expect(str(fails(PLUGIN_FAILED, call.run, Array([2], [10.0, 0.0]), y)),
+               "node 'a': backend 'signs': ValueError: no such luck")
+        expect(backend.runs, 2)
+        end(context, graph, executable, call, lent=[backend])
+        expect(backend.programs, {})
+    passed("brings a backend: a miss, then a hit that compiles nothing; what it raises ends that run alone")
+
+
 def cancels_from_an_event():
     phases = []
     listener = Listener(lambda text: phases.append(text) or len(phases) == 3)
@@ -302,6 +347,6 @@ def outlives_its_context():
 
 
 for check in (parses_and_loads, compiles_and_runs, reads_and_writes_every_type, caches_with_identity,
-              bypasses_without_identity, survives_an_exception, calls_a_function, brings_an_op, cancels_from_an_event,
-              outlives_its_context):
+              bypasses_without_identity, survives_an_exception, calls_a_function, brings_an_op, brings_a_backend,
+              cancels_from_an_event, outlives_its_context):
     check()
