@@ -5,9 +5,9 @@ set(KILN_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 set(KILN_PC_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/abi/include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-# What users read: the pages, and the form of graphs as JSON, which lives beside what reads it.
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kiln FILES_MATCHING PATTERN "*.md")
-install(FILES ${CMAKE_SOURCE_DIR}/runtime/graph/FORMAT.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kiln RENAME graph-json.md)
+install(CODE "set(KILN_SOURCE \"${CMAKE_SOURCE_DIR}\")
+set(KILN_TO \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/kiln\")")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/install_docs.cmake)
 install(TARGETS kiln EXPORT kilnTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT kilnTargets NAMESPACE kiln:: DESTINATION ${KILN_CMAKE_DIR})

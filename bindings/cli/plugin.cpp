@@ -13,6 +13,10 @@ std::string identity_of(const Report &report, size_t pass) {
   return report.has(uuid) ? "  uuid " + report.shown(uuid) : "  no identity: compiles with it are not cached";
 }
 
+std::string option_line(const std::string &name, const std::string &value) {
+  return "  option " + printable(name) + " = " + value + "\n";
+}
+
 int run(const Args &args) {
   const std::string &verb = args.operands()[0], &path = args.operands()[1];
   if (verb != "inspect") throw Usage("unknown verb '" + verb + "' of plugin" + suggestion(verb, verbs));
@@ -31,9 +35,18 @@ int run(const Args &args) {
     const auto shown = [&](std::string_view member) { return report.shown(path_of("passes", i, member)); };
     print("pass " + shown("name") + "  version " + shown("version") + "  " + shown("stage") + "  " + shown("timing") +
           "  priority " + shown("priority") + identity_of(report, i) + "\n");
+    const std::string options = path_of("passes", i, "options");
+    for (size_t k = 0; k < report.count(options); ++k)
+      print(option_line(report.key(options, k), report.shown(options + "." + report.key(options, k))));
   }
   for (size_t i = 0; i < report.count("ops"); ++i)
     print("op " + report.shown(path_of("ops", i, "name")) + "  " + report.shown(path_of("ops", i, "identity")) + "\n");
+  for (size_t i = 0; i < report.count("backends"); ++i) {
+    const std::string backend = path_of("backends", i), options = backend + ".options";
+    print("backend " + report.shown(backend + ".name") + "  " + report.shown(backend + ".identity") + "\n");
+    for (size_t k = 0; k < report.count(options); ++k)
+      print(option_line(report.text(path_of(options, k, "name")), report.shown(path_of(options, k, "default"))));
+  }
   return 0;
 }
 

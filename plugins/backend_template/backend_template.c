@@ -48,11 +48,10 @@ static kiln_error *measure(const backend *b, const kiln_graph *graph, kiln_value
   return error;
 }
 
-/* 4. What it takes. */
+/* 4. What it takes. By `call` also: what options the compile gives (host->backend->option). */
 static kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
   const backend *const b = user;
   int64_t elements = 0, operands = 0;
-  (void)call; /* by it, what options the compile gives: host->backend->option */
   kiln_error *error = measure(b, graph, node << 32, &elements);
   *out = number_of(b, b->host->node->op(graph, node)) < OPS && elements > 0;
   for (uint32_t i = 0; !error && *out && i < b->host->node->input_count(graph, node); i++) {
@@ -60,7 +59,8 @@ static kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *
     error = measure(b, graph, x, &operands);
     *out = operands == elements && b->host->node->kind(graph, x >> 32) != KILN_NODE_CONSTANT; /* no array of run */
   }
-  return error;
+  static const char why[] = "it takes add, mul and relu of f32 arrays of one known size";
+  return error || *out ? error : b->host->backend->refuse(call, why, sizeof why - 1);
 }
 
 static uint32_t slot_of(kiln_value *slots, uint64_t *count, kiln_value value) {
@@ -96,9 +96,9 @@ static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph
 
 /* The bytes may come from a file that somebody changed. They stay until the program is unloaded. */
 static kiln_error *load(void *user, const void *blob, uint64_t size, void **out_program) {
-  const program *const p = blob;
-  *out_program = (void *)p;
-  return size == sizeof *p && p->count <= MOST ? NULL : fail(user, KILN_CORRUPT, "the bytes are no program");
+  *out_program = (void *)blob;
+  const int fits = size == sizeof(program) && ((const program *)blob)->count <= MOST;
+  return fits ? NULL : fail(user, KILN_CORRUPT, "the bytes are no program");
 }
 
 static int64_t size_of(const DLTensor *array) {
@@ -129,8 +129,8 @@ static kiln_error *run(void *user, void *of, void *prepared, void *state, const 
 static kiln_error *setup(const kiln_host *host, kiln_context *context, void **out_state) {
   static const char *const names[OPS] = {"add", "mul", "relu"};
   backend *const b = calloc(1, sizeof *b);
-  if (!b) return host->error->create(KILN_OUT_OF_MEMORY, NULL, 0, NULL);
-  kiln_error *error = NULL;
+  kiln_error *error = b ? NULL : host->error->create(KILN_OUT_OF_MEMORY, NULL, 0, NULL);
+  if (error) return error;
   kiln_backend made = {.struct_size = sizeof made, .name = "template", .name_size = 8, .uuid = uuid, .user = b};
   made.version = "1", made.version_size = 1, made.device_type = kDLCPU, made.destroy = free;
   made.takes = takes, made.compile = compile, made.load = load, made.run = run;

@@ -37,12 +37,16 @@ KeyComponent graph_component(const Graph &graph) {
   return component("graph", bytes.bytes(), str_cat(graph.nodes().size(), " nodes"));
 }
 
-KeyComponent ops_component(const Graph &graph) {
-  return component("ops", join(ops_of(graph), ", ", [](const auto &op) {
-                     const RegisteredOp *own = registered(*op.second);
-                     return own ? str_cat(op.first, " (", own->identity, ")")
-                                : str_cat(op.first, " ", op.second->version);
-                   }));
+// Kiln's own together; those of plugins and hosts each by itself, so that a miss names it.
+void add_ops(const Graph &graph, std::vector<KeyComponent> &components) {
+  std::string own;
+  for (const auto &[name, op] : ops_of(graph)) {
+    if (const RegisteredOp *other = registered(*op))
+      components.push_back(component(str_cat("op ", name), other->identity));
+    else
+      str_append(own, str_cat(own.empty() ? "" : ", ", name, " ", op->version));
+  }
+  components.push_back(component("ops", std::move(own)));
 }
 
 Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
@@ -62,7 +66,8 @@ std::map<std::string, const OpSchema *> ops_of(const Graph &graph) {
 }
 
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
-  std::vector<KeyComponent> components = {graph_component(inputs.graph), ops_component(inputs.graph)};
+  std::vector<KeyComponent> components = {graph_component(inputs.graph)};
+  add_ops(inputs.graph, components);
   components.push_back(component("options", std::string(inputs.options)));
   uint64_t position = 0;
   for (const std::shared_ptr<const Pass> &pass : inputs.late) {

@@ -1,6 +1,7 @@
 #include "runtime/ops/read_schema.h"
 
 #include <limits>
+#include <set>
 
 #include "runtime/graph/json_scan.h"
 #include "runtime/graph/json_values.h"
@@ -156,6 +157,13 @@ class Reader {
         KILN_ASSIGN(sample.sizes[std::string(member.key())], member.as_integer());
       }
     }
+    std::set<std::string> symbols;
+    for (const TensorType &type : sample.inputs)
+      for (const Dim &dim : type.dims) dim.collect_symbols(symbols);
+    for (const std::string &symbol : symbols)
+      if (!sample.sizes.contains(symbol))
+        return v.fail(Code::invalid_argument, "its inputs have symbol '", symbol,
+                      "', of which 'sizes' does not tell the size");
     if (const std::optional<View> range = v.member("range")) {
       KILN_ASSIGN(const auto ends, range_in(*range));
       std::tie(sample.low, sample.high) = ends;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "runtime/ops/nested.h"
@@ -142,7 +143,10 @@ class Summarizer {
                              prefix + members(graph, last)[0]->name});
       return;
     }
-    const auto is_before = [&](size_t other) { return std::ranges::find(before, other) != before.end(); };
+    // Of those that are made in another way there is no question.
+    const auto is_before = [&](size_t other) {
+      return std::ranges::find(before, other) != before.end() && is_like(other);
+    };
     for (const Node *node : nodes) {
       for (const ValueId input : node->inputs) {
         const Node &between = *graph.find(input.node);
@@ -161,7 +165,8 @@ class Summarizer {
         return;
       }
     }
-    const std::vector<const Node *> first = members(graph, whole.regions[before.back()].region);
+    const size_t last = *std::ranges::find_if(std::views::reverse(before), is_like);
+    const std::vector<const Node *> first = members(graph, whole.regions[last].region);
     out_.splits.push_back({region, prefix + nodes[0]->name, "cycle", prefix + first[0]->name});
   }
 

@@ -180,7 +180,7 @@ TEST(Op, WithAUuidWhatIsMadeIsCachedUnderItsIdentity) {
   EXPECT_EQ(lookup(has, 1, reason), "MISS");
   EXPECT_EQ(lookup(has, 1, reason), "HIT");
   EXPECT_EQ(lookup(has, 2, reason), "MISS");
-  EXPECT_NE(reason.find("'ops'"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("'op host.scale'"), std::string::npos) << reason;
   EXPECT_EQ(lookup(TestOp::runs | TestOp::keeps_state, 1, reason), "BYPASS");
   EXPECT_EQ(reason, "op 'host.scale' has no identity");
 }
@@ -393,6 +393,11 @@ const Definition definitions[] = {
     {"NoSchema", "op->schema", [](kiln_op_def &d) { take_schema(d, ""); }},
     {"SchemaNotUtf8", "op->schema is not UTF-8", [](kiln_op_def &d) { take_schema(d, "\xff"); }},
     {"SchemaNoJson", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "{name}"); }},
+    {"SampleOfNoSize", "its inputs have symbol 'n', of which 'sizes' does not tell the size",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"], "samples":
+                        [{"name": "s", "inputs": [{"dtype": "f32", "shape": ["m", "2*n"]}], "sizes": {"m": 3}}]})");
+     }},
     {"SchemaAList", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "[1]"); }},
     {"NoName", "'name'", [](kiln_op_def &d) { take_schema(d, R"({"results": ["y"]})"); }},
     {"NameOfTwoWords", "'a b' is no name",

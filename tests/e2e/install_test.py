@@ -60,12 +60,37 @@ class InstallTest(Case):
             self.call("g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
                       *self.flags("--cflags"), source, "-o", plugin)
             self.assertIn(brings, self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
+        graph = self.write_graph(
+            {"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+             "nodes": [{"name": "y", "op": "mine.swish", "inputs": ["x"], "attrs": {"by": 2}}],
+             "outputs": [{"name": "y", "value": "y"}]})
+        told = self.call(self.prefix / "bin" / "kiln", "run", graph, "--plugin", plugin, "--random", 1, "--size", "n=5",
+                         "--compare", "reference", "--mode", "none").stdout
+        self.assertIn("differs from reference by", told)
         for installed in self.libdir.rglob("plugins/*.so"):
             self.assertNotIn("RUNPATH", self.call("readelf", "-d", installed).stdout)
 
+    def test_the_pages_link_to_what_is_there(self):
+        docs = self.prefix / "share" / "doc" / "kiln"
+        links = [(page, link) for page in docs.glob("*.md")
+                 for link in re.findall(r"\]\(([^)#:]+)[^)]*\)", page.read_text())]
+        self.assertGreater(len(links), 20)
+        self.assertEqual([(page.name, link) for page, link in links if not (docs / link).exists()], [])
+
+    def test_the_plugins_to_copy_build_as_their_pages_say(self):
+        docs = self.prefix / "share" / "doc" / "kiln"
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libdir / "pkgconfig")}
+        for page, name in ("write-an-op.md", "op_template"), ("write-a-backend.md", "backend_template"):
+            command = re.search(r"^    (gcc .*)$", (docs / page).read_text(), re.MULTILINE)[1]
+            folder = self.folder / name
+            shutil.copytree(docs / "plugins" / name, folder)
+            subprocess.run(command, shell=True, check=True, cwd=folder, env=environment)
+            told = self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", folder / f"{name}.so").stdout
+            self.assertIn("backend template  version '1'" if name == "backend_template" else "op template.logit", told)
+
     def test_a_copy_of_the_plugin_template_builds_and_loads(self):
         project = self.folder / "template"
-        shutil.copytree(SOURCE / "plugins" / "template", project)
+        shutil.copytree(self.prefix / "share" / "doc" / "kiln" / "plugins" / "template", project)
         self.call("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", project / "build")
         plugin = project / "build" / "template.so"

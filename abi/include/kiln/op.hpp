@@ -1,12 +1,16 @@
-// kiln/op.hpp: for ops that a function runs, written in C++17 or later. Header-only, over plugin.h; nothing here is
-// part of the ABI. An op is a class: what is static belongs to the op, and an object of it is the state of one node in
-// one call.
+// kiln/op.hpp: for ops written in C++17 or later. Header-only, over plugin.h; nothing here is part of the ABI. An op is
+// a class: what is static belongs to the op, and an object of it is the state of one node in one call. It has
+// decompose, or a constructor and run, or both.
 //
 //   struct Cube {
 //     static constexpr std::string_view schema = R"({"name": "mine.cube", ...})";  // see kiln_op_def
 //     static constexpr std::array<uint8_t, 16> uuid = {16 bytes};                  // of your own: uuidgen
 //     static constexpr uint32_t flags = KILN_OP_ANY_THREAD;                        // or 0
 //     static void infer(kiln::op::Call &call) { call.result(0, call.dtype(0), call.dims(0)); }
+//     static void decompose(kiln::op::Decomposition &to) {  // what it is made of
+//       const kiln_value x = to.operand(0);
+//       to.yield(0, to.add("mul", {x, to.add("mul", {x, x})}));
+//     }
 //     explicit Cube(kiln::op::Call &call) { ... }     // when a call first runs the node
 //     void run(const kiln::op::Arrays &arrays) { ... }
 //   };
@@ -17,6 +21,7 @@
 #ifndef KILN_OP_HPP
 #define KILN_OP_HPP
 #include <memory>
+#include <type_traits>
 
 #include "kiln/pass.hpp"
 
@@ -131,6 +136,45 @@ class Call {
   kiln_op_call *call_;
 };
 
+// What decompose sees of a node, and puts in its place. What cannot be added throws.
+class Decomposition : public Call {
+ public:
+  using Call::Call;
+  // Of one that is optional and was left out: 0.
+  kiln_value operand(uint32_t index) const { return host().op_call->operand(call(), index); }
+  // The first result of a new node. Operands of 0 at the end are left out.
+  kiln_value add(std::string_view op, pass::Span<kiln_value> inputs, pass::Span<pass::Attr> attrs = {}) {
+    return pass::result_of(add_node(op, inputs, attrs));
+  }
+  kiln_node add_node(std::string_view op, pass::Span<kiln_value> inputs, pass::Span<pass::Attr> attrs = {}) {
+    kiln_op number = 0;
+    check(host().op->find(host().op_call->context(call()), op.data(), op.size(), &number));
+    size_t count = inputs.size();
+    while (count && !inputs.data()[count - 1]) count--;
+    const pass::CAttrs given(attrs);
+    kiln_node node = 0;
+    check(host().edit->add(edit(), number, nullptr, 0, inputs.data(), count, given.data(), given.size(), &node));
+    return node;
+  }
+  // Its bytes are copied.
+  kiln_value constant(const DLTensor &tensor) {
+    kiln_value value = 0;
+    check(host().edit->constant(edit(), nullptr, 0, &tensor, &value));
+    return value;
+  }
+  // Of f32, and of this shape.
+  kiln_value constant(pass::Span<float> values, std::vector<int64_t> shape = {}) {
+    DLTensor tensor{};
+    if (!pass::describe(values, shape, tensor)) throw Error(KILN_INVALID_ARGUMENT, pass::misshapen);
+    return constant(tensor);
+  }
+  // The value is the node's result.
+  void yield(uint32_t index, kiln_value value) { check(host().op_call->yield(call(), index, value)); }
+
+ private:
+  kiln_edit *edit() const { return host().op_call->edit(call()); }
+};
+
 // The operands, then the results, of one run: on the CPU, row-major.
 class Arrays {
  public:
@@ -165,6 +209,16 @@ kiln_error *guarded(void *user, Action action) {
   }
 }
 
+template <class Op, class = void>
+struct decomposes : std::false_type {};
+template <class Op>
+struct decomposes<Op, std::void_t<decltype(Op::decompose(std::declval<Decomposition &>()))>> : std::true_type {};
+template <class Op, class = void>
+struct runs : std::false_type {};
+template <class Op>
+struct runs<Op, std::void_t<decltype(std::declval<Op &>().run(std::declval<const Arrays &>()))>> : std::true_type {};
+
+// For a setup of your own, where a plugin has more than ops.
 template <class Op>
 kiln_error *add_op(const kiln_host *host, kiln_context *context) {
   kiln_op_def def{};
@@ -180,16 +234,26 @@ kiln_error *add_op(const kiln_host *host, kiln_context *context) {
       Op::infer(node);
     });
   };
-  def.open = [](void *user, kiln_op_call *call, void **out_state) {
-    return guarded(user, [&](const kiln_host &of) {
-      Call node(of, call);
-      *out_state = new Op(node);
-    });
-  };
-  def.run = [](void *user, void *state, const DLTensor *const *arrays, uint64_t count, const kiln_run_options *) {
-    return guarded(user, [&](const kiln_host &) { static_cast<Op *>(state)->run(Arrays(arrays, count)); });
-  };
-  def.close = [](void *, void *state) { delete static_cast<Op *>(state); };
+  static_assert(decomposes<Op>::value || runs<Op>::value, "an op has decompose, or run, or both");
+  if constexpr (decomposes<Op>::value)
+    def.decompose = [](void *user, kiln_op_call *call) {
+      return guarded(user, [&](const kiln_host &of) {
+        Decomposition to(of, call);
+        Op::decompose(to);
+      });
+    };
+  if constexpr (runs<Op>::value) {
+    def.open = [](void *user, kiln_op_call *call, void **out_state) {
+      return guarded(user, [&](const kiln_host &of) {
+        Call node(of, call);
+        *out_state = new Op(node);
+      });
+    };
+    def.run = [](void *user, void *state, const DLTensor *const *arrays, uint64_t count, const kiln_run_options *) {
+      return guarded(user, [&](const kiln_host &) { static_cast<Op *>(state)->run(Arrays(arrays, count)); });
+    };
+    def.close = [](void *, void *state) { delete static_cast<Op *>(state); };
+  }
   return host->context->add_op(context, &def);
 }
 

@@ -63,7 +63,7 @@ struct Remove {};
 // op wants dimensions, too. Graphs stay the caller's.
 class Attr {
  public:
-  using Value = std::variant<Remove, int64_t, double, bool, std::string, uint32_t, const kiln_graph *,
+  using Value = std::variant<Remove, int64_t, double, bool, std::string, uint32_t, kiln_dim, const kiln_graph *,
                              std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<std::string>,
                              std::vector<kiln_dtype>, std::vector<kiln_dim>, std::vector<const kiln_graph *>>;
   std::string_view name;
@@ -75,6 +75,7 @@ class Attr {
   Attr(std::string_view named, int64_t integer) : name(named), value(integer) {}
   Attr(std::string_view named, double real) : name(named), value(real) {}
   Attr(std::string_view named, kiln_dtype dtype) : name(named), value(dtype) {}
+  Attr(std::string_view named, const kiln_dim &dim) : name(named), value(dim) {}
   Attr(std::string_view named, const char *text) : name(named), value(std::string(text)) {}
   Attr(std::string_view named, std::string_view text) : name(named), value(std::string(text)) {}
   Attr(std::string_view named, std::string text) : name(named), value(std::move(text)) {}
@@ -110,6 +111,7 @@ class CAttr {
     texts_.push_back({text.data(), text.size()}), scalar(KILN_ATTR_TEXT, texts_.data());
   }
   void set(const uint32_t &dtype) { scalar(KILN_ATTR_DTYPE, &dtype); }
+  void set(const kiln_dim &dim) { scalar(KILN_ATTR_DIM, &dim); }
   void set(const kiln_graph *const &graph) { scalar(KILN_ATTR_GRAPH, &graph); }
   void set(const std::vector<int64_t> &items) { list(KILN_ATTR_I64, items); }
   void set(const std::vector<double> &items) { list(KILN_ATTR_F64, items); }
@@ -142,6 +144,22 @@ class CAttrs {
   std::vector<CAttr> made_;
   std::vector<kiln_attr> row_;
 };
+
+// Describes f32 values of this shape, which stay the caller's. False: the shape has not as many elements.
+inline bool describe(Span<float> values, std::vector<int64_t> &shape, DLTensor &out) {
+  out = {};
+  out.data = const_cast<float *>(values.data());                              // read only
+  out.device.device_type = static_cast<decltype(out.device.device_type)>(1);  // the CPU
+  out.ndim = static_cast<int32_t>(shape.size());
+  out.dtype.code = 2;  // float
+  out.dtype.bits = 32;
+  out.dtype.lanes = 1;
+  out.shape = shape.data();
+  int64_t elements = 1;
+  for (int64_t size : shape) elements *= size;
+  return elements == static_cast<int64_t>(values.size());
+}
+constexpr const char *misshapen = "a constant's shape has not as many elements as there are values";
 
 // The graph of a running pass: questions, and changes. A question that has no answer is answered by 0, false or
 // nothing, which is no match. The first change that fails ends the pass: later ones do nothing, and finish() returns
@@ -342,17 +360,8 @@ class Rewriter {
   // Of f32, and of this shape.
   kiln_value constant(Span<float> values, std::vector<int64_t> shape = {}) {
     DLTensor tensor{};
-    tensor.data = const_cast<float *>(values.data());                                 // read only
-    tensor.device.device_type = static_cast<decltype(tensor.device.device_type)>(1);  // the CPU
-    tensor.ndim = static_cast<int32_t>(shape.size());
-    tensor.dtype.code = 2;  // float
-    tensor.dtype.bits = 32;
-    tensor.dtype.lanes = 1;
-    tensor.shape = shape.data();
-    int64_t elements = 1;
-    for (int64_t size : shape) elements *= size;
-    if (elements == static_cast<int64_t>(values.size())) return constant(tensor);
-    fail(KILN_INVALID_ARGUMENT, "a constant's shape has not as many elements as there are values");
+    if (describe(values, shape, tensor)) return constant(tensor);
+    fail(KILN_INVALID_ARGUMENT, misshapen);
     return 0;
   }
   // Sets annotations of an op node; those of Remove{} are taken away. Others stay.
