@@ -27,19 +27,24 @@ if TYPE_CHECKING:
     from kiln._default import default_context as default_context
     from kiln._default import load as load
     from kiln._default import set_default_context as set_default_context
+    from kiln._hosts import Type as Type
+    from kiln._hosts import function as function
+    from kiln._hosts import graph_pass as graph_pass
+    from kiln._hosts import op as op
 
 __version__ = "0.1.0"
 
 # What is imported when it is first used: a start costs what it uses.
 _LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "compile": "kiln._default", "load": "kiln._default",
+          "graph_pass": "kiln._hosts", "op": "kiln._hosts", "function": "kiln._hosts", "Type": "kiln._hosts",
           "default_context": "kiln._default", "set_default_context": "kiln._default"}
 
 __all__ = [
     "Array", "Busy", "Call", "Cancelled", "Context", "Corrupt", "DType", "Dim", "Error", "Executable", "FileError",
     "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice", "Node", "NotCached", "OutOfMemory",
-    "OutOfRange", "PluginFailed", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "bf16", "bool_",
+    "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "bf16", "bool_",
     "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16", "f32", "f64",
-    "f8_e4m3fn", "f8_e5m2", "i16", "i32", "i64", "i8", "inspect_plugin", "join", "load", "ops", "options", "region",
+    "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin", "join", "load", "op", "ops", "options", "region",
     "scope", "set_default_context", "u16", "u32", "u64", "u8"]
 
 
