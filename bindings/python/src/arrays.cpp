@@ -207,7 +207,8 @@ bool Argument::borrow_numpy(PyObject *object, const std::string &name) {
   const kiln_dtype dtype = numpy::dtype_of_array(array);
   if (!dtype)
     refuse(name, object,
-           "its dtype " + nb::cast<std::string>(nb::str(nb::handle(object).attr("dtype"))) + " is none of Kiln's");
+           "its dtype " + nb::cast<std::string>(nb::str(nb::object(nb::handle(object).attr("dtype")))) +
+               " is none of Kiln's");
   const DType &known = dtype_of(dtype);
   tensor_ = {array.data, {kDLCPU, 0}, array.rank, known.dlpack, array.shape, nullptr, 0};
   if (!(array.flags & numpy::kContiguous)) {

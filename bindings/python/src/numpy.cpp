@@ -47,7 +47,11 @@ int number_of(kiln_dtype dtype) {
 }
 }  // namespace
 
-bool is_loaded() { return api || PyDict_GetItemString(PyImport_GetModuleDict(), "numpy"); }
+bool is_loaded() {
+  if (api) return true;
+  PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+  return module && module != Py_None;
+}
 
 PyTypeObject *find_array_type(bool import) {
   if (!api && (import || is_loaded())) {
