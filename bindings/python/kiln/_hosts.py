@@ -83,9 +83,9 @@ class Op:
         self.schema_json = json.dumps(schema)
         self.attr_names = tuple(attr["name"] for attr in schema.get("attrs", ()))
         self.uuid_bytes = _uuid_bytes(uuid)
-        self._run, self._decompose = run, None
+        self._run = run
+        self._decompose: Callable[..., Any] | None = None
         self._infer: Callable[..., Any] = lambda first, *others, **attrs: first
-        self._function: Any = None
 
     def infer(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorates what tells the types of the results: of a kiln.Type each operand, and attributes as keywords."""
@@ -94,7 +94,7 @@ class Op:
 
     def decompose(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorates what makes the results of other ops: of a Value each operand, and attributes as keywords."""
-        self._decompose: Any = function
+        self._decompose = function
         return function
 
     @property
@@ -109,6 +109,7 @@ class Op:
         return tuple(Type(*result) for result in _as_tuple(self._infer(*types, **attrs)))
 
     def decompose_in(self, graph: Graph, operands: tuple[Value, ...], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        assert self._decompose is not None
         with graph:
             return _as_tuple(self._decompose(*operands, **attrs))
 

@@ -25,6 +25,8 @@ def _default(attr: dict[str, Any]) -> str:
         value = json.loads(text)
     except ValueError:  # a text, or a size that is an expression
         value = text
+    if attr["kind"] == "f64" and isinstance(value, str):  # "inf"
+        return f"float({value!r})"
     return repr(tuple(value)) if isinstance(value, list) else repr(value)
 
 
