@@ -221,14 +221,20 @@ def interrupted(code):
     time.sleep(0.3)
     begin = time.perf_counter()
     child.send_signal(signal.SIGINT)
+    limit = threading.Timer(30, child.kill)
+    limit.start()
     line = child.stdout.readline().strip()
     taken = time.perf_counter() - begin
     child.stdout.read()
-    assert child.wait() == 0 and line == "interrupted"
+    status = child.wait()
+    limit.cancel()
+    assert status == 0 and line == "interrupted"
     return taken
 
 
 PRELUDE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background process ignores
 import kiln
 kiln.set_default_context(kiln.Context(cache="off"))
 def compiled(build, *types):
