@@ -32,10 +32,10 @@ def _array(x: Any) -> Traced:
 
 
 def _float(x: Any, name: str) -> Traced:
-    x = _array(x)
-    if kind(x.dtype) != "f":
-        raise TypeError(f"[{name}] an array of {x.dtype}: it is of floats alone")
-    return x
+    array = _array(x)
+    if kind(array.dtype) != "f":
+        raise TypeError(f"[{name}] an array of {array.dtype}: it is of floats alone")
+    return array
 
 
 # ---- creation
@@ -301,13 +301,13 @@ def bitwise_invert(x: Any, /) -> Traced:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Traced:
-    x = _array(x)
-    own = x.dtype
+    result = _array(x)
+    own = result.dtype
     for op, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
             bound = float(bound) if is_number(bound) and kind(own) == "f" else bound
-            x = binary(op, x, bound if is_number(bound) else convert(lift(bound), own))
-    return x
+            result = binary(op, result, bound if is_number(bound) else convert(lift(bound), own))
+    return result
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Traced:
