@@ -1,4 +1,4 @@
-"""`python -m kiln`, and the program `kiln` of the package: the packaged program, but for what Python does: ONNX files."""
+"""`python -m kiln`, and the program `kiln`: the packaged program, but for what Python does: ONNX files."""
 
 from __future__ import annotations
 

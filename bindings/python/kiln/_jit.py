@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -37,7 +38,7 @@ class _Program:
 
     def __init__(self, executable: Executable, parameters: dict[str, Any], shapes: list[tuple[Any, ...] | None],
                  result: Hashable, outputs: list[int], least: int) -> None:
-        self.least = least  # of a symbol: 0 and 1 broadcast and vanish, so that a trace with others says nothing of them
+        self.least = least  # of a symbol: 0 and 1 broadcast, so that a trace with other sizes says nothing of them
         self.executable, self.parameters, self.shapes = executable, parameters, shapes
         self.result, self.outputs = result, outputs
         self._calls = threading.local()
@@ -74,13 +75,15 @@ class Jit:
     """A function that is traced and compiled; made by `kiln.jit`."""
 
     def __init__(self, function: Callable[..., Any], static: Sequence[str], parameters: Sequence[str],
-                 sizes: Mapping[str, Sequence[Any]], dynamic: bool, context: Context | None, options: dict[str, Any]) -> None:
+                 sizes: Mapping[str, Sequence[Any]], dynamic: bool, context: Context | None,
+                 options: dict[str, Any]) -> None:
         import inspect
         functools.update_wrapper(self, function)
         self._function, self._context, self._options = function, context, options
         self._signature = inspect.signature(function)
         self._names = list(self._signature.parameters)
-        self._static, self._parameters, self._sizes, self._dynamic = frozenset(static), frozenset(parameters), sizes, dynamic
+        self._static, self._parameters = frozenset(static), frozenset(parameters)
+        self._sizes, self._dynamic = sizes, dynamic
         for name in (*static, *parameters, *sizes):
             if name not in self._signature.parameters:
                 raise ValueError(f"{function.__name__} has no argument {name!r}")
@@ -133,7 +136,8 @@ class Jit:
             key = (tuple(fixed), tuple(keys), tuple(weight_keys))
             program = self._programs.get(key)
         except TypeError as error:
-            raise TypeError(f"{self.__name__}: what is no array must be hashable: {error}") from None  # type: ignore[attr-defined]
+            name = self._function.__name__
+            raise TypeError(f"{name}: what is no array must be hashable: {error}") from None
         if program is None:
             with self._lock:
                 program = self._programs.get(key) or self._program(key, arguments, leaves, weights)
@@ -205,25 +209,21 @@ class Jit:
         return result
 
     def _generalised(self, before: list[Any], now: list[Any]) -> list[Any] | None:
-        """Sizes that differ become symbols, those that differ in the same way the same one; 0 and 1 stay what they are."""
+        """Sizes that differ become symbols, those that differ alike the same one. None: 0 and 1 are no symbols."""
         names: dict[tuple[Any, int], str] = {}
-        result: list[Any] = []
+        fresh = (name for name in map("s{}".format, itertools.count()) if name not in names.values())
+
+        def merged(old: Any, new: int) -> Any:
+            if old == new:
+                return old
+            if (old, new) not in names:
+                names[old, new] = old if isinstance(old, str) and old not in names.values() else next(fresh)
+            return names[old, new]
+
         for old, new in zip(before, now):
-            if old is None:
-                result.append(None)
-                continue
-            shape: list[Any] = []
-            for a, b in zip(old, new):
-                if a == b:
-                    shape.append(a)
-                elif b < 2 or (isinstance(a, int) and a < 2):
-                    return None
-                else:
-                    taken = {name for name in names.values()} | {size for s in before if s for size in s if isinstance(size, str)}
-                    fresh = next(f"s{i}" for i in range(len(taken) + 1) if f"s{i}" not in taken)
-                    shape.append(names.setdefault((a, b), a if isinstance(a, str) and a not in names.values() else fresh))
-            result.append(tuple(shape))
-        return result
+            if any(a != b and (b < 2 or a in (0, 1)) for a, b in zip(old or (), new or ())):
+                return None
+        return [None if old is None else tuple(map(merged, old, new)) for old, new in zip(before, now)]
 
     def _compile(self, arguments: dict[str, Any], leaves: list[Any], weights: list[Any], shapes: list[Any]) -> _Program:
         graph, trace, result, places = self._trace(arguments, leaves, weights, shapes)
@@ -295,16 +295,16 @@ class Jit:
 def jit(function: Callable[..., Any] | None = None, *, static: Sequence[str] = (), parameters: Sequence[str] = (),
         sizes: Mapping[str, Sequence[Any]] | None = None, dynamic: bool = True, context: Context | None = None,
         options: dict[str, Any] | None = None, **keywords: Any) -> Any:
-    """Compiles a function of arrays: of NumPy's, torch's or others', inside tuples, lists, dicts and dataclasses' likes.
+    """Compiles a function of arrays: of NumPy's, torch's or others', inside tuples, lists and dicts (register_tree).
 
-    It is traced once for each element types and ranks of its arguments: with arrays that have types and no elements, whose
-    operators and `kiln.array_api` make a graph. Sizes are fixed at first; where a second call has others, those that
-    differ become symbols, and one program serves all.
+    It is traced once for each element types and ranks of its arguments: with arrays that have types and no elements,
+    whose operators and `kiln.array_api` make a graph. Sizes are fixed at first; where a second call has others,
+    those that differ become symbols, and one program serves all.
 
-    static: names of arguments that are no arrays, by value. parameters: names of arguments that are weights: bound once,
-    and again only where they are other objects. sizes: {"x": ("n", None, 3)} declares symbols from the first call on; None:
-    as it is given. dynamic=False: a program for each size. Arrays that the function finds outside are parameters, too
-    (constants, up to 64 elements); after they have been changed in place, `refresh()`. Others are options of a compile.
+    static: names of arguments that are no arrays, by value. parameters: names of arguments that are weights: bound
+    once, and again only where they are other objects. sizes: {"x": ("n", None, 3)} declares symbols from the first call
+    on; None: as it is given. dynamic=False: a program for each size. Arrays that the function finds outside are parameters,
+    too (constants, up to 64 elements); after they have been changed in place, `refresh()`. Others are options of a compile.
     """
     if function is None:
         return lambda of: jit(of, static=static, parameters=parameters, sizes=sizes, dynamic=dynamic, context=context,

@@ -144,7 +144,8 @@ class Traced:
             return part.__index__() if hasattr(part, "__index__") and not isinstance(part, int) else part
         if isinstance(key, Traced):
             if key.dtype is bool_:
-                raise TypeError("an index by a mask has a size that no trace knows; see kiln.ops.masked_select, or where")
+                raise TypeError("an index by a mask has a size that no trace knows; see where, or "
+                                "kiln.ops.masked_select")
             return call("index_select", self, key, dim=0) if key.ndim == 1 else _take_first(self, key)
         return Traced(self.value[tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)])
 
@@ -152,8 +153,8 @@ class Traced:
         raise TypeError("a traced array is not written; make a new one, as by where")
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} is known when the program runs: it is neither true nor false while it is traced; see "
-                        "where, kiln.ops.cond, or make the argument static")
+        raise TypeError(f"{self!r} is known when the program runs: it is neither true nor false while it is traced; "
+                        "see where, kiln.ops.cond, or make the argument static")
 
     def __int__(self) -> int:
         raise TypeError(f"{self!r} has no elements while it is traced; make the argument static")
@@ -261,7 +262,8 @@ def together(op: str, *operands: Any) -> list[Traced]:
             graph = next(y for y in known if y is not None).value.graph
             result.append(constant(given, dtype, graph))
         else:
-            result.append(x if x.dtype is dtype else Traced(add_node("convert", (x.value,), {"dtype": dtype}), x.weak and not strong))
+            value = x.value if x.dtype is dtype else add_node("convert", (x.value,), {"dtype": dtype})
+            result.append(Traced(value, x.weak and not strong))
     return result
 
 
@@ -299,7 +301,8 @@ def _is_operand(x: Any) -> bool:
 for _name, _arguments in {"add": ("add", "", "fiu"), "sub": ("sub", "", "fiu"), "mul": ("mul", "", "fiu"),
                           "truediv": ("div", "", "f"), "floordiv": ("floor_divide", "", "fiu"),
                           "mod": ("remainder", "", "fiu"), "pow": ("pow", "", "fiu"),
-                          "and": ("bit_and", "and", "iub"), "or": ("bit_or", "or", "iub"), "xor": ("bit_xor", "xor", "iub"),
+                          "and": ("bit_and", "and", "iub"), "or": ("bit_or", "or", "iub"),
+                          "xor": ("bit_xor", "xor", "iub"),
                           "lshift": ("shift_left", "", "iu"), "rshift": ("shift_right", "", "iu"),
                           "matmul": ("matmul", "", "fiu")}.items():
     _forward, _backward = _operator(*_arguments)

@@ -1,7 +1,7 @@
 """The array API standard (2024.12) for functions that kiln.jit traces: `import kiln.array_api as xp`.
 
-Arrays are traced ones; arrays from outside and Python numbers join them. What has a size that only a run tells (nonzero,
-unique, indexing by masks) is not here: kiln.ops has nonzero, unique and masked_select.
+Arrays are traced ones; arrays from outside and Python numbers join them. What has a size that only a run tells
+(nonzero, unique, indexing by masks) is not here: kiln.ops has nonzero, unique and masked_select.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ uint64, uint32, uint16, uint8, bool = _kiln.u64, _kiln.u32, _kiln.u16, _kiln.u8,
 float16, bfloat16 = _kiln.f16, _kiln.bf16
 
 # Functions of the standard that arrays also have as methods, as NumPy's and torch's do.
-METHODS = frozenset({"all", "any", "argmax", "argmin", "argsort", "clip", "cumulative_sum", "flip", "max", "mean", "min",
-                     "prod", "repeat", "reshape", "roll", "round", "sort", "squeeze", "std", "sum", "take", "var"})
+METHODS = frozenset({"all", "any", "argmax", "argmin", "argsort", "clip", "cumulative_sum", "flip", "max", "mean",
+                     "min", "prod", "repeat", "reshape", "roll", "round", "sort", "squeeze", "std", "sum", "take",
+                     "var"})
 
 
 def _array(x: Any) -> Traced:
@@ -113,7 +114,8 @@ def max_size(stop: Any, start: Any, step: Any) -> Any:
     return (stop - start) // step
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True) -> Traced:
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None,
+             endpoint: Any = True) -> Traced:
     wanted = to_dtype(dtype) if dtype is not None else f32
     steps = num - 1 if endpoint else num
     x = Traced(add_node("iota", (), {"shape": [num], "dtype": f64}, None, current("linspace")))
@@ -232,8 +234,9 @@ for _name, _op, _kinds in (("negative", "neg", "iuf"), ("square", "square", "iuf
 for _name, _op, _kinds in (
         ("add", "add", "iuf"), ("subtract", "sub", "iuf"), ("multiply", "mul", "iuf"), ("divide", "div", "f"),
         ("floor_divide", "floor_divide", "iuf"), ("remainder", "remainder", "iuf"), ("pow", "pow", "iuf"),
-        ("atan2", "atan2", "f"), ("hypot", "hypot", "f"), ("copysign", "copysign", "f"), ("logaddexp", "logaddexp", "f"),
-        ("maximum", "maximum", "iuf"), ("minimum", "minimum", "iuf"), ("equal", "eq", "biuf"), ("not_equal", "ne", "biuf"),
+        ("atan2", "atan2", "f"), ("hypot", "hypot", "f"), ("copysign", "copysign", "f"),
+        ("logaddexp", "logaddexp", "f"), ("maximum", "maximum", "iuf"), ("minimum", "minimum", "iuf"),
+        ("equal", "eq", "biuf"), ("not_equal", "ne", "biuf"),
         ("less", "lt", "iuf"), ("less_equal", "le", "iuf"), ("greater", "gt", "iuf"), ("greater_equal", "ge", "iuf"),
         ("logical_and", "and", "b"), ("logical_or", "or", "b"), ("logical_xor", "xor", "b"),
         ("bitwise_left_shift", "shift_left", "iu"), ("bitwise_right_shift", "shift_right", "iu")):

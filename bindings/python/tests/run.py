@@ -1,6 +1,6 @@
-"""Builds the extension against a build of Kiln, in an environment of its own, and runs the tests: run.py BUILD [FLAGS…].
+"""Builds the extension against a build of Kiln, in an environment of its own, and tests it: run.py BUILD [FLAGS…].
 
---fast: those of `./dev test` alone. --torch: with torch, which is large. --build: build alone. Other flags are pytest's.
+--fast: the tests of `./dev test` alone. --torch: with torch, which is large. --build: no tests. Others are pytest's.
 Exits 77, with the reason in one line that begins with "SKIP:", where the environment cannot be made.
 """
 
@@ -28,7 +28,7 @@ def environment(build, wanted):
         return python
     done = subprocess.run([sys.executable, "-m", "venv", home], capture_output=True, text=True, check=False)
     if done.returncode:
-        skip(f"no virtual environment (python3-venv makes one): {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+        skip(f"no virtual environment; python3-venv makes one: {(done.stderr or done.stdout).strip()[-200:]}")
     done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
                            FOLDER / "requirements.txt", *wanted], capture_output=True, text=True, check=False)
     if done.returncode:

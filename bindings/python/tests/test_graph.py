@@ -149,7 +149,8 @@ def test_a_nested_graph_is_an_attribute():
     more = kiln.Graph()
     i, x = more.input("i", "i64", []), more.input("x", "f32", ["n"])
     more.output(i < 5)
-    program = compiled(lambda n, x: kiln.ops.while_(n, x, cond_graph=more, body_graph=body), ("i64", []), ("f32", ["n"]))
+    program = compiled(lambda n, x: kiln.ops.while_(n, x, cond_graph=more, body_graph=body),
+                       ("i64", []), ("f32", ["n"]))
     count, result = program(2, np.float32([1, 3]))
     assert count == 5 and result.tolist() == [8, 24]
 

@@ -50,7 +50,8 @@ def test_results_are_kept_apart(add):
 def test_out_is_written_and_given_back(add):
     a, out = np.ones(4, np.float32), np.empty(4, np.float32)
     assert add(a, a, out=out) is out and out.tolist() == [2] * 4
-    for bad, message in ((np.empty(3, np.float32), "output0"), (np.empty(4), "output0"), ((out, out), "out has 2 arrays")):
+    for bad, message in ((np.empty(3, np.float32), "output0"), (np.empty(4), "output0"),
+                         ((out, out), "out has 2 arrays")):
         with pytest.raises(TypeError, match=message):
             add(a, a, out=bad)
     out.flags.writeable = False

@@ -1,4 +1,4 @@
-"""What is tried of a wheel where it alone is installed, with NumPy: a compile, a run, the cache, the program, a plugin."""
+"""What is tried of a wheel where it alone is installed, with NumPy: compiles, runs, the program, a plugin."""
 
 import pathlib
 import subprocess
@@ -21,7 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
             assert np.allclose(program(np.ones((2, 8), np.float32)), 1 / 8)
     program.save(folder + "/softmax.kiln")
     for command in ([sys.executable, "-m", "kiln"], [pathlib.Path(sys.executable).with_name("kiln")]):
-        told = subprocess.run([*command, "inspect", folder + "/softmax.kiln"], capture_output=True, text=True, check=True)
+        told = subprocess.run([*command, "inspect", folder + "/softmax.kiln"], capture_output=True, text=True,
+                              check=True)
         assert "softmax" in told.stdout or "kernel" in told.stdout, told.stdout
     graph = kiln.Graph()
     graph.output(graph.input("x", "f32", [4]) * 2.0)
