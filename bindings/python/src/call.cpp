@@ -228,7 +228,7 @@ void Runner::execute(uint32_t flags) {
                 : kiln_call_run(call_.get(), args_.data(), args_.size(), given);
   };
   kiln_error *error = nullptr;
-  if (same && quick_runs_ >= 2) {
+  if (same && quick_runs_ >= 2 && !flags) {
     error = run();
   } else {
     forget_exception();
@@ -267,7 +267,7 @@ nb::object Runner::result(size_t index) {
   const size_t slot = signature.inputs.size() + signature.parameters.size() + index;
   if (bound_[slot]) return bound_[slot]->object();
   if (given_[slot]) return nb::borrow(given_[slot]);
-  const Library &library = library_ ? *library_ : library_by_name(str("numpy"));
+  const Library &library = library_ ? *library_ : default_library();
   const int view_of = signature.outputs[index].view_of;
   if (view_of >= 0) {
     const auto input = static_cast<size_t>(view_of);
@@ -304,11 +304,11 @@ void Runner::forget() noexcept {
   }
 }
 
-nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names) {
+nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uint32_t flags) {
   Given given(*this);
   take_arguments(args, count, names);
   if (!given_out_ && !free_outputs_.empty()) make_outputs();
-  execute(0);
+  execute(flags);
   return results();
 }
 
@@ -438,6 +438,16 @@ void add_call(nb::module_ &module) {
           "wait", [](Call &self) { return self.runner.wait(); }, "Waits for the run in flight; its outputs.")
       .def(
           "done", [](Call &self) { return self.runner.poll(); }, "Whether no run is in flight any more.")
+      .def(
+          "times",
+          [split](Call &self, const nb::args &args, const nb::kwargs &keywords) {
+            auto [all, names] = split(args, keywords);
+            self.runner.run(all.data(), args.size(), names.ptr(), KILN_RUN_STEPS);
+            kiln_report *report = nullptr;
+            check(kiln_call_report(self.runner.get(), &report));
+            return nb::object(to_python(ReportHandle(report))["steps"]);
+          },
+          "Runs, and tells how long each step took: what, runs and ns of each.")
       .def(
           "report",
           [](Call &self) {

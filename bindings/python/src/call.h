@@ -11,7 +11,7 @@ class Runner {
   Runner(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound);
 
   /// Inputs that are not bound by place, then by name; `out` and `library` by name.
-  nb::object run(PyObject *const *args, size_t count, PyObject *names);
+  nb::object run(PyObject *const *args, size_t count, PyObject *names, uint32_t flags = 0);
   /// Binds arrays by the names of slots; None unbinds.
   void bind_all(nb::handle arrays, nb::handle keywords);
   void bind(size_t slot, nb::handle array);

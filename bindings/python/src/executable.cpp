@@ -107,7 +107,7 @@ Executable::~Executable() = default;
 
 nb::object compile(nb::handle context, Graph &graph, nb::object options, const nb::kwargs &keywords) {
   OptionsHandle owned = to_options(options, keywords);
-  const kiln_graph *finished = graph.finished();
+  const std::shared_ptr<const kiln_graph> finished = graph.shared();
   kiln_context *in = nb::inst_ptr<Context>(context)->get();
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
@@ -115,7 +115,7 @@ nb::object compile(nb::handle context, Graph &graph, nb::object options, const n
   forget_exception();
   {
     nb::gil_scoped_release unlocked;
-    error = kiln_compile(in, finished, owned.get(), &executable, &report);
+    error = kiln_compile(in, finished.get(), owned.get(), &executable, &report);
   }
   check(error);
   ExecutableHandle made(executable);

@@ -162,6 +162,28 @@ def test_entries_for_some_sizes_run_where_they_fit():
 
 
 @fast
+def test_times_tell_what_each_step_took(add):
+    a = np.ones(1000, np.float32)
+    (step,) = add.bind().times(a, a)
+    assert step["runs"] == 1 and step["ns"] > 0 and "kernel" in step["what"]
+
+
+@fast
+def test_tensors_are_views_of_a_file_and_parameters_may_lie_there(tmp_path, graph):
+    w = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kiln.save_tensors(tmp_path / "w.safetensors", {"w": w, "t": w.T, "i": np.array([1, 2])})
+    read = kiln.open_tensors(tmp_path / "w.safetensors")
+    assert read["w"].tolist() == w.tolist() and read["t"].tolist() == w.T.tolist() and read["i"].dtype == "int64"
+    assert not read["w"].flags.writeable and not read["w"].flags.owndata
+    graph.output(graph.input("x", "f32", ["n", 2]) @ graph.parameter("w", "f32", [2, 3]))
+    call = kiln.compile(graph).bind(w=read["w"])
+    del read
+    assert call(np.float32([[1, 0]])).tolist() == [[0, 1, 2]]
+    with pytest.raises(OSError):
+        kiln.open_tensors(tmp_path / "nothing.npy")
+
+
+@fast
 def test_threads_run_one_executable_at_once(add):
     wrong = []
 
