@@ -47,8 +47,8 @@ __all__ = [
     "Array", "Busy", "Call", "Cancelled", "Context", "Corrupt", "DType", "Dim", "Error", "Executable", "FileError",
     "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice", "Node", "NotCached", "OutOfMemory",
     "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "array_api",
-    "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16", "f32",
-    "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
+    "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
+    "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
     "jit", "join", "load", "op", "open_tensors", "ops", "options", "region", "register_tree", "save_tensors",
     "scope", "set_default_context",
     "u16", "u32", "u64", "u8"]
