@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "attrs.h"
 #include "dtypes.h"
 #include "numpy.h"
 
@@ -25,9 +26,11 @@ void describe(std::vector<int64_t> &to, const DLTensor &tensor) {
   if (tensor.strides) to.insert(to.end(), tensor.strides, tensor.strides + tensor.ndim);
 }
 
-CallHandle open_call(const Program &program) {
+CallHandle open_call(const Program &program, int64_t device) {
+  nb::dict options;
+  if (device) options["device"] = device;
   kiln_call *call = nullptr;
-  check(kiln_call_create(program.handle.get(), &call));
+  check(kiln_call_open(program.handle.get(), to_options(options, nb::handle()).get(), &call));
   return CallHandle(call);
 }
 }  // namespace
@@ -46,7 +49,10 @@ struct Runner::Given {
   Runner &runner_;
 };
 
-Runner::Runner(std::shared_ptr<Program> program) : Runner(program, open_call(*program), {}) {}
+Runner::Runner(std::shared_ptr<Program> program, int64_t device) : Runner(program, open_call(*program, device), {}) {}
+
+// First of all the call, which waits for a run in flight: that still uses the arrays.
+Runner::~Runner() { call_.reset(); }
 
 Runner::Runner(std::shared_ptr<Program> program, CallHandle call,
                const std::vector<std::unique_ptr<BorrowedArray>> &bound)
@@ -216,13 +222,14 @@ bool Runner::same_as_last() {
   return true;
 }
 
-void Runner::execute(uint32_t flags) {
+void Runner::execute(uint32_t flags, uint64_t stream) {
   const bool same = same_as_last();
   if (!same) quick_runs_ = 0;
   kiln_run_options options{};
   options.struct_size = sizeof options;
   options.flags = flags | (long_run_ && !(flags & KILN_RUN_ASYNC) ? KILN_RUN_STEPS : 0);
-  const kiln_run_options *given = options.flags ? &options : nullptr;
+  options.stream = stream;
+  const kiln_run_options *given = options.flags || stream ? &options : nullptr;
   const auto run = [&] {
     return same ? kiln_call_run_data(call_.get(), data_.data(), data_.size(), given)
                 : kiln_call_run(call_.get(), args_.data(), args_.size(), given);
@@ -253,7 +260,8 @@ void Runner::execute(uint32_t flags) {
   if (same) return;
   std::swap(last_, now_);
   known_ = true;
-  if (flags & KILN_RUN_ASYNC) return;
+  for (auto &shape : shapes_) shape.clear();
+  if (flags & KILN_RUN_ASYNC) return;  // whose shapes are not known yet
   const size_t first = program_->signature.inputs.size() + program_->signature.parameters.size();
   for (size_t output : free_outputs_) {
     const auto dims = list<int64_t>(kiln_call_dims, call_.get(), static_cast<uint32_t>(first + output));
@@ -312,14 +320,14 @@ nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uin
   return results();
 }
 
-void Runner::start(PyObject *const *args, size_t count, PyObject *names) {
+void Runner::start(PyObject *const *args, size_t count, PyObject *names, uint64_t stream) {
   Given given(*this);
   take_arguments(args, count, names);
   for (size_t output : free_outputs_)
     if (outputs_[output].packed())
       raise(KILN_INVALID_ARGUMENT,
             "'" + program_->signature.outputs[output].name + "' is not row-major; a run in flight writes no copy");
-  execute(KILN_RUN_ASYNC);
+  execute(KILN_RUN_ASYNC, stream);
   in_flight_ = true;
   for (PyObject *object : given_) made_.push_back(nb::borrow(object));  // until wait
 }
@@ -390,7 +398,8 @@ PyObject *call_executable(PyObject *self, PyObject *const *args, size_t count, P
   });
 }
 
-Call::Call(std::shared_ptr<Program> program) : vectorcall(call_call), runner(std::move(program)) {}
+Call::Call(std::shared_ptr<Program> program, int64_t device)
+    : vectorcall(call_call), runner(std::move(program), device) {}
 Call::Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound)
     : vectorcall(call_call), runner(std::move(program), std::move(clone), bound) {}
 
@@ -429,11 +438,13 @@ void add_call(nb::module_ &module) {
           "A call for another thread, which shares the parameters and what was prepared of them.")
       .def(
           "start",
-          [split](Call &self, const nb::args &args, const nb::kwargs &keywords) {
+          [split](Call &self, const nb::args &args, uint64_t stream, const nb::kwargs &keywords) {
             auto [all, names] = split(args, keywords);
-            self.runner.start(all.data(), args.size(), names.ptr());
+            self.runner.start(all.data(), args.size(), names.ptr(), stream);
           },
-          "Begins a run, and returns while it is in flight; wait() gives its outputs.")
+          nb::arg("inputs"), nb::kw_only(), nb::arg("stream") = 0, nb::arg("keywords"),
+          "Begins a run, and returns while it is in flight; wait() gives its outputs. `stream`: a CUstream's number, "
+          "of a GPU's.")
       .def(
           "wait", [](Call &self) { return self.runner.wait(); }, "Waits for the run in flight; its outputs.")
       .def(

@@ -7,15 +7,19 @@ namespace kiln_python {
 /// One thread at a time: a second one is refused.
 class Runner {
  public:
-  explicit Runner(std::shared_ptr<Program> program);
+  explicit Runner(std::shared_ptr<Program> program, int64_t device = 0);
   Runner(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound);
+
+  ~Runner();
+  Runner(const Runner &) = delete;
+  Runner &operator=(const Runner &) = delete;
 
   /// Inputs that are not bound by place, then by name; `out` and `library` by name.
   nb::object run(PyObject *const *args, size_t count, PyObject *names, uint32_t flags = 0);
   /// Binds arrays by the names of slots; None unbinds.
   void bind_all(nb::handle arrays, nb::handle keywords);
   void bind(size_t slot, nb::handle array);
-  void start(PyObject *const *args, size_t count, PyObject *names);
+  void start(PyObject *const *args, size_t count, PyObject *names, uint64_t stream);
   nb::object wait();
   bool poll();
 
@@ -29,7 +33,7 @@ class Runner {
   void take_outputs(PyObject *out);
   void make_outputs();
   bool same_as_last();
-  void execute(uint32_t flags);
+  void execute(uint32_t flags, uint64_t stream = 0);
   nb::object results();
   nb::object result(size_t index);
   void forget() noexcept;
@@ -57,7 +61,7 @@ class Runner {
 struct Call {
   vectorcallfunc vectorcall;
   Runner runner;
-  explicit Call(std::shared_ptr<Program> program);
+  explicit Call(std::shared_ptr<Program> program, int64_t device = 0);
   Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound);
 };
 

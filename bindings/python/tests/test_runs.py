@@ -90,12 +90,26 @@ def test_a_bound_call_reads_and_writes_where_its_arrays_lie(add):
 @fast
 def test_a_run_in_flight_is_waited_for(add):
     call, a = add.bind(), np.ones(100_000, np.float32)
+    with pytest.raises(kiln.Error, match="stream"):
+        call.start(a, a, stream=7)
     call.start(a, a)
     with pytest.raises(kiln.Busy, match="in flight"):
         call(a, a)
     assert (call.wait() == 2).all() and call.done() and (call(a, a) == 2).all()
     with pytest.raises(ValueError, match="no run of this call is in flight"):
         call.wait()
+
+
+@fast
+def test_a_call_that_is_dropped_in_flight_lets_its_arrays_go_after_the_run(add):
+    for size in (1 << 20, 7, 1 << 18):
+        call = add.bind()
+        call.start(np.ones(size, np.float32), np.ones(size, np.float32)[::-1])
+        del call
+    call = add.bind()
+    for size in (3, 5, 3):  # sizes of a run in flight are not taken for those of the next
+        call.start(np.ones(size, np.float32), np.ones(size, np.float32))
+        assert call.wait().tolist() == [2] * size and call(*[np.ones(size, np.float32)] * 2).tolist() == [2] * size
 
 
 @fast
