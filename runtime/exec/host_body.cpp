@@ -29,6 +29,7 @@ std::unique_ptr<NodeStep> HostBody::node_step_of(uint32_t graph) const {
   const BoundFunction &function = executable_.function_of(graph);
   const Graph &whole = executable_.reference_graph(graph);
   if (function.function) return std::make_unique<FunctionStep>(*function.function, function.binding, *node_of(whole));
+  if (const Node *node = node_of(whole); node && node->op->name == "token") return std::make_unique<TokenStep>();
   return OpStep::of(whole);
 }
 

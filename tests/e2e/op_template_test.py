@@ -53,6 +53,20 @@ class OpTemplateTest(OpCase):
         self.assert_close(read_npy(self.file("y.npy"))[1],
                           [x ** 3 / (1 + math.exp(-x * x)) for x in (-1.0, 0.5, 2.0)])
 
+    def test_what_has_an_effect_runs_in_the_order_of_its_tokens(self):
+        # The second prints what the first does not wait for; none yields anything.
+        value = graph([f32("x", "n")],
+                      [node("t", "token", []), node("s", "template.logit", ["x"]), node("p", "template.print", ["s", "t"]),
+                       node("q", "template.print", ["x", "p"]), node("r", "template.print", ["x", "q"])], [])
+        write_npy(self.file("x.npy"), [2], [0.5, 0.25])
+        words = ["run", self.write_graph(value), "--plugin", PLUGIN, "--input", "x=" + self.file("x.npy")]
+        printed = "0 -1.09861\n0.5 0.25\n0.5 0.25\n"
+        for options in ([], [], ["--mode", "none"], ["--backend", "reference"], ["--option", "split_at=template.print"]):
+            self.assertEqual(self.call(KILN, *words, *options).stderr, printed)
+        told = self.kiln("inspect", self.write_graph(value), "--plugin", PLUGIN, "--regions")
+        self.assertIn("fallback 'p' [template.print]: a function of its op\n", told)
+        self.assertIn("after (token)", self.kiln("ops", "--plugin", PLUGIN, "template.print").replace("`", ""))
+
     def test_it_is_told_as_run_by_its_function(self):
         told = self.kiln("inspect", self.write_graph(SQUARE), "--plugin", PLUGIN, "--regions")
         self.assertIn("fallback 'l' [template.logit]: a function of its op\n", told)
