@@ -48,8 +48,9 @@ Status HostBody::place_memory() {
 
 Status HostBody::run() {
   sizes_.begin_run();
-  const auto run_other = [this](size_t step) {
-    return part_.plan.steps[step].kind == Plan::Step::Kind::reference ? run_graph(step) : run_control(step);
+  const auto run_other = [this](size_t step, Status &found) {
+    const bool is_graph = part_.plan.steps[step].kind == Plan::Step::Kind::reference;
+    return first_of(found, is_graph ? run_graph(step) : run_control(step), watch_);
   };
   if (!watch_.times_steps()) return steps_.run(run_other);
   StepClock clock(watch_, part_.plan);

@@ -3,8 +3,8 @@
 #include <stdexcept>
 
 #include "rows.h"
+#include "test_backend.h"
 #include "test_effect.h"
-#include "test_function.h"
 #include "tests/temporary_folder.h"
 
 namespace {
@@ -81,7 +81,7 @@ void expect_noted(TestEffect &effect, const host::Compiled &compiled, const Note
     std::vector<float> y;
     ASSERT_OK(run(call.get(), has_output ? &y : nullptr, p));
     EXPECT_EQ(effect.take(), noted);
-    if (has_output) EXPECT_EQ(y, doubled);
+    EXPECT_EQ(y, has_output ? doubled : std::vector<float>());
   }
 }
 
@@ -309,6 +309,19 @@ TEST(Effects, TheReportTellsThatOneSplitsItsRegion) {
   EXPECT_EQ(host::text(compiled.report, "made.partition.splits.0.why"), "effect");
   EXPECT_EQ(host::text(compiled.report, "made.partition.splits.0.with"), "e1");
   EXPECT_EQ(host::text(compiled.report, "made.partition.splits.0.reason"), "it has an effect");
+}
+
+TEST(Effects, ABackendIsNotAskedWhetherItTakesOne) {
+  TestEffect effect;
+  host::TestBackend other;
+  other.takes_op = "host.note";
+  other.backend.flags |= KILN_BACKEND_SYMBOLIC;
+  const host::Context context = host::make_context();
+  effect.register_in(context.get());
+  other.register_in(context.get());
+  expect_noted(effect, compile(context.get(), chain(), {{"backend", "ten"}}), {1, 2, 3, 4});
+  EXPECT_EQ(other.asked, 3) << "a, b and y";
+  EXPECT_EQ(other.compiled, 0);
 }
 
 TEST(Effects, AFunctionRunsOneWithoutItsTokens) {
