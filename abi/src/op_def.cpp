@@ -75,12 +75,12 @@ class Functions final : public OpFunctions {
     KILN_TRY(name().blame(call_back([&] { return def_.infer(def_.user, call.get()); })));
     for (size_t k = 0; k < c.results.size(); ++k) {
       const DType told = c.results[k].dtype;
-      const std::string which = str_cat("result ", k, ", '", op_.result_names[k], "'");
+      const auto which = [&] { return str_cat("result ", k, ", '", op_.result_names[k], "'"); };
       if (told == DType::none)
-        return name().blame(error(Code::plugin_failed, "infer told no type of ", which, " (kiln_op_call_result)"));
+        return name().blame(error(Code::plugin_failed, "infer told no type of ", which(), " (kiln_op_call_result)"));
       const bool is_token = op_.flags & op_flags::effect && k + 1 == c.results.size();
       if (is_token != (told == DType::token))
-        return name().blame(error(Code::plugin_failed, "infer told ", name_of(told), " of ", which,
+        return name().blame(error(Code::plugin_failed, "infer told ", name_of(told), " of ", which(),
                                   "; tokens are the last results of ops with KILN_OP_EFFECT, and no other"));
     }
     return {};

@@ -339,7 +339,7 @@ class Partitioner {
       if (node.kind == Node::Kind::constant) {
         KILN_ASSIGN(values[value], edit.constant(node.constant, node.name));
       } else if (keeps_names_ && is_token(value)) {  // what comes before is the host's to run before
-        KILN_ASSIGN(values[value].node, edit.add(find_op("token"), {}));
+        KILN_ASSIGN(values[value].node, edit.add(find_op("token"), {}, {}, name));
       } else if (is_parameter(value)) {
         KILN_ASSIGN(values[value], edit.parameter(name, type));
       } else {
