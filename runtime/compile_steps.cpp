@@ -61,6 +61,17 @@ Status check_devices(const Work &work, const Graph &graph) {
   return {};
 }
 
+Status check_no_tokens(const Graph &graph) {
+  for (const uint32_t id : graph.inputs())
+    if (const Node &node = *graph.find(id); node.results[0].dtype == DType::token)
+      return invalid("input '", node.name, "' is a token, which cannot be bound; op token begins one");
+  for (const GraphOutput &output : graph.outputs())
+    if (graph.type(output.value).dtype == DType::token)
+      return invalid("output '", output.name, "' is a token, which cannot be bound; an effect whose token nothing ",
+                     "takes runs all the same");
+  return {};
+}
+
 Status check_fallback(const Work &work) {
   const Modes modes = work.options.modes();
   if (!modes.cut() || modes.fallback != Fallback::reference || !work.backend().on_device()) return {};
@@ -140,6 +151,7 @@ Result<Target> choose_target(const Work &work) {
 }
 
 Status check_request(const Work &work, const Graph &graph) {
+  KILN_TRY(check_no_tokens(graph));
   KILN_TRY(check_devices(work, graph));
   KILN_TRY(check_fallback(work));
   KILN_TRY(check_of_regions(work));

@@ -53,7 +53,7 @@ kiln_error *kiln_build_report(kiln_report **out) {
 
 kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, uint32_t *out_bytes, uint32_t *out_dlpack) {
   return entry(__func__, [&](const Checks &) -> Status {
-    if (dtype == 0 || dtype > static_cast<uint32_t>(dtype_count))
+    if (dtype == 0 || dtype > static_cast<uint32_t>(last_dtype))
       return error(Code::out_of_range, "no dtype has number ", dtype);
     const DTypeInfo &info = dtype_info(static_cast<DType>(dtype));
     if (out_name) *out_name = text_view(info.name);

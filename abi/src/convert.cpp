@@ -125,7 +125,7 @@ Status give_attr(const Checks &check, const AttrMap &attrs, const kiln_text &nam
 namespace {
 
 Result<TensorType> read_type(const Checks &check, Context &context, const kiln_type &in) {
-  if (in.dtype == 0 || in.dtype > static_cast<uint32_t>(dtype_count))
+  if (in.dtype == 0 || in.dtype > static_cast<uint32_t>(last_dtype))
     return check.fail("type->dtype: no dtype has number ", in.dtype);
   if (in.rank > static_cast<uint32_t>(max_rank))
     return check.fail("type->rank is ", in.rank, ", the most is ", max_rank);

@@ -30,7 +30,7 @@ static_assert(is(KILN_F64, DType::f64) && is(KILN_F32, DType::f32) && is(KILN_F1
               is(KILN_I16, DType::i16) && is(KILN_I8, DType::i8) && is(KILN_U8, DType::u8) &&
               is(KILN_BOOL, DType::boolean) && is(KILN_U16, DType::u16) && is(KILN_U32, DType::u32) &&
               is(KILN_U64, DType::u64) && is(KILN_F8_E4M3FN, DType::f8_e4m3fn) && is(KILN_F8_E5M2, DType::f8_e5m2) &&
-              dtype_count == 15);
+              is(KILN_TOKEN, DType::token) && last_dtype == 16);
 
 static_assert(is(KILN_ATTR_I64, AttrKind::i64) && is(KILN_ATTR_F64, AttrKind::f64) &&
               is(KILN_ATTR_TEXT, AttrKind::text) && is(KILN_ATTR_DTYPE, AttrKind::dtype) &&

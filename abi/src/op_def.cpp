@@ -70,12 +70,19 @@ class Functions final : public OpFunctions {
     TensorType untold;
     untold.dtype = DType::none;
     c.results.assign(op_.result_names.size(), untold);
+    if (op_.flags & op_flags::effect) c.results.back() = make_type(DType::token, {});
     const Call call(context_, op_, c);
     KILN_TRY(name().blame(call_back([&] { return def_.infer(def_.user, call.get()); })));
-    for (size_t k = 0; k < c.results.size(); ++k)
-      if (c.results[k].dtype == DType::none)
-        return name().blame(error(Code::plugin_failed, "infer told no type of result ", k, ", '", op_.result_names[k],
-                                  "' (kiln_op_call_result)"));
+    for (size_t k = 0; k < c.results.size(); ++k) {
+      const DType told = c.results[k].dtype;
+      const auto which = [&] { return str_cat("result ", k, ", '", op_.result_names[k], "'"); };
+      if (told == DType::none)
+        return name().blame(error(Code::plugin_failed, "infer told no type of ", which(), " (kiln_op_call_result)"));
+      const bool is_token = op_.flags & op_flags::effect && k + 1 == c.results.size();
+      if (is_token != (told == DType::token))
+        return name().blame(error(Code::plugin_failed, "infer told ", name_of(told), " of ", which(),
+                                  "; tokens are the last results of ops with KILN_OP_EFFECT, and no other"));
+    }
     return {};
   }
   Status decompose(DecomposeContext &c) const override {
@@ -116,16 +123,31 @@ std::string identity_of(const RegisteredOp &op, const kiln_op_def &def, const Pl
 }
 
 Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
-  if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM | KILN_OP_ANY_THREAD))
+  if (def.flags & ~(KILN_OP_UUID_SUFFICES | KILN_OP_RANDOM | KILN_OP_ANY_THREAD | KILN_OP_EFFECT))
     return check.fail("op->flags has unknown bits: ", def.flags);
   KILN_TRY(check_identity(check, given_identity(def), of_plugin));
   KILN_TRY(check.pointer(reinterpret_cast<const void *>(def.infer), "op->infer"));
   if (!def.run && !def.decompose) return check.fail("op->run and op->decompose are NULL; one of them is needed");
   if (def.flags & KILN_OP_ANY_THREAD && !def.run)
     return check.fail("op->flags: KILN_OP_ANY_THREAD has no effect without op->run");
+  if (def.flags & KILN_OP_EFFECT && def.decompose)
+    return check.fail("op->decompose is not NULL; an op with KILN_OP_EFFECT has op->run alone");
   if (def.open && !def.run) return check.fail("op->open has no effect without op->run");
   if (def.close && !def.open) return check.fail("op->close has no effect without op->open");
   return {};
+}
+
+// An op with an effect takes a token last; nothing else takes one.
+Status check_tokens(const Checks &check, const RegisteredOp &op, bool has_effect) {
+  constexpr DTypes token = dtypes(DType::token);
+  const auto fail = [&](const auto &...what) { return check.fail("op->schema: op '", op.name, "' ", what...); };
+  const ArgDef *last = has_effect && !op.args.empty() ? &op.args.back() : nullptr;
+  for (const ArgDef &arg : op.args)
+    if (arg.dtypes & token && &arg != last)
+      return fail("takes a token as '", arg.name, "'; expected one as the last argument of an op with KILN_OP_EFFECT");
+  if (!has_effect || (last && last->dtypes == token && last->arity == Arity::one)) return {};
+  return fail("has KILN_OP_EFFECT; expected as its last argument one token, \"dtypes\": [\"token\"], ",
+              last ? str_cat("not '", last->name, "'") : "and it has none");
 }
 
 }  // namespace
@@ -144,6 +166,8 @@ Result<std::unique_ptr<RegisteredOp>> make_op(const Checks &check, Context &cont
   op->decomposes = in.decompose != nullptr;
   op->any_thread = in.flags & KILN_OP_ANY_THREAD;
   if (in.flags & KILN_OP_RANDOM) op->flags |= op_flags::random;
+  if (in.flags & KILN_OP_EFFECT) op->flags |= op_flags::effect;
+  KILN_TRY(check_tokens(check, *op, in.flags & KILN_OP_EFFECT));
   if (plugin) op->plugin = plugin->library.name;
   complete(*op);
   op->functions = std::make_unique<Functions>(in, *op, context, std::move(plugin));

@@ -31,7 +31,8 @@ class RunTensors {
     }
   }
   void place(std::span<void *const> data) {
-    for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].data = data[i];
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      tensors_[i].data = arrays_[i].dtype == DType::token ? nullptr : data[i];
   }
   const DLTensor *const *data() const { return pointers_.data(); }
   uint64_t size() const { return pointers_.size(); }

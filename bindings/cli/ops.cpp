@@ -61,8 +61,10 @@ std::string gradient_of(const Report &op, std::string_view quote) {
 }
 
 std::string described(const Report &op) {
-  std::string text = op.text("name") + ", " + op.text("family") + ", version " + op.shown("version") + ", " +
-                     op.text("kind") + "\n" + op.text("doc") + "\n";
+  std::string text =
+      op.text("name") + ", " + op.text("family") + ", version " + op.shown("version") + ", " + op.text("kind");
+  for (size_t i = 0; i < op.count("flags"); ++i) text += ", " + op.text(path_of("flags", i));
+  text += "\n" + op.text("doc") + "\n";
   append_args(text, op);
   append_attrs(text, op);
   for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", " : "results\n  ") + op.text(path_of("results", i));

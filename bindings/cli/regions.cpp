@@ -41,6 +41,7 @@ std::string split_line(const Report &report, std::string_view root, size_t numbe
          (why == "unmarked"      ? with + " lies between, in no region"
           : why == "name"        ? with + " lies between, in another region"
           : why == "unsupported" ? with + " lies between, which the backend does not take"
+          : why == "effect"      ? with + " lies between, which orders effects"
           : why == "call"        ? with + " is a call, which is a region by itself"
           : why == "backend"     ? with + " is another backend's"
           : why == "options"     ? "it is compiled with other options than " + with
@@ -70,6 +71,7 @@ std::string fallback_line(const Report &report, std::string_view root, size_t nu
          (why == "marked"        ? ", marked"
           : why == "mode"        ? ", by the mode"
           : why == "unsupported" ? ""
+          : why == "effect"      ? ""
                                  : ", in no region") +
          (is_function ? ""
           : refused   ? ", for the backend does not take it: " + text("reason")

@@ -7,9 +7,18 @@
 namespace kiln {
 namespace {
 
-enum : uint8_t { dl_int = 0, dl_uint = 1, dl_float = 2, dl_bfloat = 4, dl_bool = 6, dl_e4m3fn = 10, dl_e5m2 = 12 };
+enum : uint8_t {
+  dl_int = 0,
+  dl_uint = 1,
+  dl_float = 2,
+  dl_opaque = 3,
+  dl_bfloat = 4,
+  dl_bool = 6,
+  dl_e4m3fn = 10,
+  dl_e5m2 = 12
+};
 
-constexpr std::array<DTypeInfo, dtype_count> table{{
+constexpr std::array<DTypeInfo, last_dtype> table{{
     {DType::f64, "f64", 8, true, false, true, DType::f64, dl_float, 64},
     {DType::f32, "f32", 4, true, false, true, DType::f32, dl_float, 32},
     {DType::f16, "f16", 2, true, false, true, DType::f32, dl_float, 16},
@@ -25,6 +34,7 @@ constexpr std::array<DTypeInfo, dtype_count> table{{
     {DType::u64, "u64", 8, false, true, false, DType::u64, dl_uint, 64},
     {DType::f8_e4m3fn, "f8_e4m3fn", 1, true, false, true, DType::f32, dl_e4m3fn, 8},
     {DType::f8_e5m2, "f8_e5m2", 1, true, false, true, DType::f32, dl_e5m2, 8},
+    {DType::token, "token", 0, false, false, false, DType::token, dl_opaque, 0},
 }};
 
 }  // namespace
@@ -43,7 +53,7 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 
 std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits) {
   for (const DTypeInfo &info : table)
-    if (info.dlpack_code == code && info.dlpack_bits == bits) return info.dtype;
+    if (info.dtype != DType::token && info.dlpack_code == code && info.dlpack_bits == bits) return info.dtype;
   return std::nullopt;
 }
 

@@ -24,9 +24,11 @@ enum class DType : uint8_t {
   u32 = 12,
   u64 = 13,
   f8_e4m3fn = 14,  // finite: no infinities, one NaN of each sign
-  f8_e5m2 = 15
+  f8_e5m2 = 15,
+  token = 16  // what orders effects: of rank 0 and no bytes; no array has it
 };
-inline constexpr int dtype_count = 15;
+inline constexpr int dtype_count = 15;  // that arrays have
+inline constexpr int last_dtype = 16;   // that values have
 
 struct DTypeInfo {
   DType dtype;
@@ -39,7 +41,7 @@ struct DTypeInfo {
 };
 const DTypeInfo &dtype_info(DType dtype);  // any enumerator but none
 std::optional<DType> dtype_from_name(std::string_view name);
-std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits);
+std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits);  // of arrays
 inline std::string_view name_of(DType d) { return d == DType::none ? "none" : dtype_info(d).name; }
 inline uint32_t size_of(DType d) { return dtype_info(d).size_bytes; }
 // Of 16 bits or fewer. Not none.

@@ -37,6 +37,7 @@ std::string_view value_type(DType type) {
       return "bool";
     case DType::f32:
     case DType::none:
+    case DType::token:
       break;
   }
   return "float";

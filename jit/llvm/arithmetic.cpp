@@ -32,6 +32,7 @@ llvm::Type *type_of(KernelState &state, DType type) {
     case DType::boolean:
       return b.getInt1Ty();
     case DType::none:
+    case DType::token:
       break;
   }
   state.fail(error(Code::internal, "a value has no type"));

@@ -1,12 +1,14 @@
-/* A Kiln plugin in C with two ops and a pass that uses one: copy this folder, and change what is marked 1 to 4.
+/* A Kiln plugin in C with three ops and a pass that uses one: copy this folder, and change what is marked 1 to 4.
  *
  *   template.logit   ln(x / (1 - x)), by a function that is run as a step
  *   template.square  x * x, by a decomposition, which fuses with what is around it
+ *   template.print   has an effect: writes x to stderr, in the order that tokens say
  *   use_square       a pass: mul(x, x) becomes template.square
  *
  * All calls go through the host's tables; host->op_call->NAME is documented in kiln/graph.h as kiln_op_call_NAME. */
 #include <kiln/plugin.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* 1. The name of the plugin; names of ops begin with it, so that they are nobody else's. */
@@ -18,6 +20,8 @@ static const uint8_t logit_uuid[16] = {0x3b, 0x7e, 0x51, 0x0c, 0x95, 0x2d, 0x4f,
                                        0xa2, 0x6b, 0x44, 0xe9, 0x07, 0xd8, 0x3a, 0xf1};
 static const uint8_t square_uuid[16] = {0x8d, 0x02, 0xf6, 0x39, 0x1e, 0xc4, 0x43, 0x7b,
                                         0x9d, 0x50, 0xaa, 0x15, 0x6c, 0xe3, 0x28, 0x94};
+static const uint8_t print_uuid[16] = {0x52, 0xe8, 0x1f, 0x90, 0x0b, 0x76, 0x4c, 0xd3,
+                                       0x81, 0x2e, 0xfa, 0x67, 0x39, 0xc5, 0x04, 0xbd};
 static const uint8_t pass_uuid[16] = {0xc1, 0x67, 0x0e, 0xb8, 0x73, 0x4a, 0x4d, 0x2f,
                                       0xb6, 0x99, 0x05, 0x1d, 0xee, 0x42, 0x86, 0x5b};
 
@@ -32,6 +36,10 @@ static const char square_schema[] =
     " \"args\": [{\"name\": \"x\", \"dtypes\": [\"f32\", \"f64\"]}], \"results\": [\"y\"],"
     " \"samples\": [{\"name\": \"rows\", \"inputs\": [{\"dtype\": \"f32\", \"shape\": [3, 5]}]},"
     "               {\"name\": \"doubles\", \"inputs\": [{\"dtype\": \"f64\", \"shape\": [7]}]}]}";
+static const char print_schema[] =
+    "{\"name\": \"template.print\", \"doc\": \"Writes x to stderr.\","
+    " \"args\": [{\"name\": \"x\", \"dtypes\": [\"f32\"]}, {\"name\": \"after\", \"dtypes\": [\"token\"]}],"
+    " \"results\": [\"done\"]}";
 
 /* The user of all ops: the host's tables, which live as long as the process. */
 static const kiln_host *host_of(void *user) { return user; }
@@ -67,6 +75,24 @@ static kiln_error *run_logit(void *user, void *state, const DLTensor *const *arr
       return host_of(user)->error->create(KILN_OUT_OF_RANGE, "an element is not between 0 and 1", 33, NULL);
     y[i] = logf(x[i] / (1 - x[i]));
   }
+  return NULL;
+}
+
+/* Its only result is the token, of which Kiln knows the type. */
+static kiln_error *infer_print(void *user, kiln_op_call *call) {
+  (void)user, (void)call;
+  return NULL;
+}
+
+/* arrays: x, then tokens, which have no data. */
+static kiln_error *run_print(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
+                             const kiln_run_options *options) {
+  (void)user, (void)state, (void)count, (void)options;
+  const float *const x = arrays[0]->data;
+  int64_t elements = 1;
+  for (int32_t d = 0; d < arrays[0]->ndim; d++) elements *= arrays[0]->shape[d];
+  for (int64_t i = 0; i < elements; i++) fprintf(stderr, i ? " %g" : "%g", (double)x[i]);
+  fputc('\n', stderr);
   return NULL;
 }
 
@@ -130,6 +156,12 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   square.user = (void *)host;
   square.infer = infer;
   square.decompose = decompose_square;
+  kiln_op_def print = {.struct_size = sizeof print, .schema = print_schema, .uuid = print_uuid};
+  print.flags = KILN_OP_EFFECT;
+  print.schema_size = sizeof print_schema - 1;
+  print.user = (void *)host;
+  print.infer = infer_print;
+  print.run = run_print;
   kiln_pass pass = {.struct_size = sizeof pass, .stage = KILN_STAGE_POST_GRAD, .name = "use_square", .name_size = 10};
   pass.version = "1";
   pass.version_size = 1;
@@ -138,6 +170,7 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   pass.run = run_pass;
   kiln_error *error = host->context->add_op(context, &logit);
   if (!error) error = host->context->add_op(context, &square);
+  if (!error) error = host->context->add_op(context, &print);
   return error ? error : host->context->add_pass(context, &pass);
 }
 

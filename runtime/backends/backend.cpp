@@ -61,6 +61,7 @@ std::string Refusals::handed_down(const AttrMap &annotations) {
 std::optional<std::string> Refusals::of(const Graph &graph, const Node &node) {
   if (!backend_.refuses || !node.op) return {};
   if (const std::string_view function = function_of(node); !function.empty()) return runs_it(function);
+  if (makes_token(node)) return node.op->flags & op_flags::effect ? "it has an effect" : "it orders effects";
   if (runs_itself(node)) return "a function of its own runs it";
   if (std::optional<std::string> why = backend_.refuses(graph, node)) return why;
   for (const auto &[attr, nested] : nested_graphs(node)) {

@@ -76,9 +76,9 @@ class Body {
   std::vector<std::vector<std::unique_ptr<Nested>>> nested_;  // by step, as it numbers them
 };
 
-// Notes the first error that a kernel found; anything else that failed is returned.
-inline Status first_of(Status &found, Status status) {
-  if (status.ok() || status.code() != Code::out_of_range) return status;
+// Notes the first error that a kernel found; anything else that failed is returned, whatever its code.
+inline Status first_of(Status &found, Status status, const LoopWatch &watch) {
+  if (status.ok() || status.code() != Code::out_of_range || watch.stopped()) return status;
   if (found.ok()) found = std::move(status);
   return {};
 }

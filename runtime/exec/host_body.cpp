@@ -29,6 +29,7 @@ std::unique_ptr<NodeStep> HostBody::node_step_of(uint32_t graph) const {
   const BoundFunction &function = executable_.function_of(graph);
   const Graph &whole = executable_.reference_graph(graph);
   if (function.function) return std::make_unique<FunctionStep>(*function.function, function.binding, *node_of(whole));
+  if (const Node *node = node_of(whole); node && node->op->name == "token") return std::make_unique<TokenStep>();
   return OpStep::of(whole);
 }
 
@@ -47,8 +48,9 @@ Status HostBody::place_memory() {
 
 Status HostBody::run() {
   sizes_.begin_run();
-  const auto run_other = [this](size_t step) {
-    return part_.plan.steps[step].kind == Plan::Step::Kind::reference ? run_graph(step) : run_control(step);
+  const auto run_other = [this](size_t step, Status &found) {
+    const bool is_graph = part_.plan.steps[step].kind == Plan::Step::Kind::reference;
+    return first_of(found, is_graph ? run_graph(step) : run_control(step), watch_);
   };
   if (!watch_.times_steps()) return steps_.run(run_other);
   StepClock clock(watch_, part_.plan);

@@ -135,7 +135,7 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
   KILN_TRY(steps.ready().resolve(sizes));
   KILN_TRY(steps.place_scratch());
   steps.ready().set(prepared);
-  KILN_TRY(steps.run([](size_t) { return error(Code::internal, "prepare runs kernels alone"); }));
+  KILN_TRY(steps.run([](size_t, Status &) { return error(Code::internal, "prepare runs kernels alone"); }));
   for (uint32_t step = 0; step < plan.steps.size(); ++step) KILN_TRY(prepare_program(executable, step, prepared));
   return prepared;
 }

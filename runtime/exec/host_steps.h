@@ -21,9 +21,9 @@ class HostSteps {
   ReadySteps &ready() { return ready_; }
   // Scratch for every worker, once the steps are resolved. code out_of_memory.
   Status place_scratch();
-  // Runs all steps: launches and copies here, of the others it calls run_other with the step's number. An error of a
-  // kernel (an index out of range) is told after the last step, what else fails at once. After each step it calls ended
-  // with its number, whose error ends the run.
+  // Runs all steps: launches and copies here, of the others it calls run_other with the step's number and where to note
+  // what a kernel found. That (an index out of range) is told after the last step, what else fails at once. After each
+  // step it calls ended with its number, whose error ends the run.
   template <class RunOther, class Ended>
   Status run(RunOther run_other, Ended ended);
   template <class RunOther>
@@ -65,7 +65,7 @@ Status HostSteps::run(RunOther run_other, Ended ended) {
       case Plan::Step::Kind::loop:
       case Plan::Step::Kind::scan:
       case Plan::Step::Kind::resolve:
-        KILN_TRY(first_of(failed, run_other(i)));
+        KILN_TRY(run_other(i, failed));
         break;
     }
     if (error_word_ && failed.ok()) failed = error_of(i);

@@ -9,6 +9,13 @@
 
 namespace kiln {
 
+// Of op token, which has been waited for when its turn comes.
+class TokenStep final : public NodeStep {
+ public:
+  Status resize(const Signature &, const ResolvedSizes &) override { return {}; }
+  Status run(std::span<void *const>) override { return {}; }
+};
+
 // Of one call object. One thread at a time.
 class OpStep final : public NodeStep {
  public:

@@ -42,7 +42,7 @@ Status write_argument(const RefTensor &value, const ResolvedArgument &a, std::st
   auto *to = static_cast<uint8_t *>(data) + a.below_bytes;
   const uint8_t *from = value.native->first;  // which is dense
   if (a.row_major) {
-    if (a.elements > 0) std::memcpy(to, from, static_cast<size_t>(a.elements) * size);
+    if (a.elements > 0 && size > 0) std::memcpy(to, from, static_cast<size_t>(a.elements) * size);
     return {};
   }
   for_each_element(a, [&](int64_t offset, int64_t at) {

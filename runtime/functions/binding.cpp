@@ -21,6 +21,7 @@ class Binder {
       : signature_(signature), node_(node), op_(*node.op), written_(node.results.size()) {
     for (const ValueId input : node.inputs) types_.push_back(&graph.type(input));
     for (const TensorType &result : node.results) types_.push_back(&result);
+    for (size_t k = 0; k < written_.size(); ++k) written_[k] = node.results[k].dtype == DType::token;  // as it is
     // A symbol is the first dim of an operand that is no more than it.
     for (size_t array = 0; array < node.inputs.size(); ++array)
       for (size_t d = 0; d < types_[array]->rank(); ++d)
@@ -135,6 +136,8 @@ class Binder {
   Status bind_array(const Signature::Argument &argument, Bound &bound) {
     KILN_ASSIGN(bound.array, find(argument.place));
     const DType type = types_[bound.array]->dtype;
+    if (type == DType::token)
+      return fail(argument.place.at, "'", described(bound.array), "' is a token, which has no data");
     if (argument.type != DType::none && argument.type != type)
       return fail(argument.at, "'", described(bound.array), "' is ", name_of(type), ", and the signature says ",
                   name_of(argument.type));

@@ -39,6 +39,7 @@ ffi_type *type_of(const Argument &argument) {
     case DType::bf16:
     case DType::f8_e4m3fn:
     case DType::f8_e5m2:
+    case DType::token:
       break;
   }
   return &ffi_type_void;  // refused where the signature is read

@@ -120,7 +120,7 @@ class Parser {
       KILN_ASSIGN(argument.value, sum());
       return {};
     }
-    if (const std::optional<DType> type = dtype_from_name(peek_word())) {
+    if (const std::optional<DType> type = dtype_from_name(peek_word()); type && *type != DType::token) {
       argument.type = *type;
       at_ += peek_word().size();
     }

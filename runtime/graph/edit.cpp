@@ -124,6 +124,8 @@ Result<ValueId> Edit::input(std::string_view name, TensorType type) {
 }
 
 Result<ValueId> Edit::parameter(std::string_view name, TensorType type) {
+  if (type.dtype == DType::token)
+    return invalid("parameter '", name, "' is a token, which cannot be bound; op token begins one");
   return placeholder(Node::Kind::parameter, name, std::move(type));
 }
 
@@ -242,6 +244,7 @@ Status Edit::replace(ValueId from, ValueId to) {
       replacing_.insert(to.node);
     }
   }
+  if (graph_.type(from).dtype == DType::token) replaced_tokens_.insert(from);
   std::vector<uint32_t> users = graph_.users(from);
   graph_.use_instead(from, to);
   for (uint32_t id : users) set_alias(graph_.writable(id));
@@ -249,6 +252,7 @@ Status Edit::replace(ValueId from, ValueId to) {
 }
 
 void Edit::retire(uint32_t id) {
+  release(id);
   const std::string name = graph_.find(id)->name;
   graph_.retire(id, fresh_name(name));
 }

@@ -46,8 +46,11 @@ class Edit {
   // `from` that `to` depends on, for that would close a cycle. When `to`'s node was added by this edit it inherits the
   // annotations of from's node; two different values for one key are an error unless the added node set it itself. In
   // the finished graph so do the nodes that it was made of: those that the edit added after from's node, down to others
-  // that replace something; each by the first replacement that it is part of. A failure changes nothing.
+  // that replace something; each by the first replacement that it is part of. A failure changes nothing. A node whose
+  // tokens are all replaced is not kept for its effect.
   Status replace(ValueId from, ValueId to);
+  // Others take the node's place: it is not kept for its effect.
+  void release(uint32_t node) { released_.insert(node); }
   // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
   void retire(uint32_t node);
   Status set_outputs(std::vector<GraphOutput> outputs);
@@ -88,6 +91,7 @@ class Edit {
   };
 
   Status check_new_name(std::string_view name) const;
+  bool is_pinned(const Node &node) const;  // used or not
   Result<ValueId> placeholder(Node::Kind kind, std::string_view name, TensorType type);
   uint32_t append(Node node);
   std::string fresh_name(std::string_view stem);
@@ -112,8 +116,10 @@ class Edit {
   std::set<std::pair<uint32_t, std::string>, std::less<>> unmarked_;   // those that are not to be inherited
   std::vector<Replaced> replaced_;                                     // in order
   std::set<uint32_t> replacing_;                                       // added op nodes that replace another's
-  std::vector<Rank> ranks_;                                            // by position
-  bool ranks_hold_ = true;  // false: a replace has turned an edge against them
+  std::set<uint32_t> released_;                                        // nodes that are not kept for their effects
+  std::set<ValueId> replaced_tokens_;
+  std::vector<Rank> ranks_;  // by position
+  bool ranks_hold_ = true;   // false: a replace has turned an edge against them
 };
 
 }  // namespace kiln

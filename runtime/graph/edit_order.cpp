@@ -5,11 +5,21 @@
 
 namespace kiln {
 
+bool Edit::is_pinned(const Node &node) const {
+  if (node.op && node.op->flags & op_flags::mutates) return true;
+  if (!has_effect(node) || released_.contains(node.id)) return false;
+  const auto is_in_force = [&](uint32_t k) {
+    return node.results[k].dtype == DType::token && !replaced_tokens_.contains({node.id, k});
+  };
+  for (uint32_t k = 0; k < node.results.size(); ++k)
+    if (is_in_force(k)) return true;
+  return !makes_token(node);
+}
+
 // Depth first from each op in the order in which they stand, operands first: what was sorted stays as it was, and what
 // was added comes just before its first user. Iterative, for chains may be long.
 std::vector<size_t> Edit::sorted_ops(bool live_only) const {
   const auto nodes = graph_.nodes();
-  auto is_pinned = [](const Node &n) { return n.op && (n.op->flags & (op_flags::mutates | op_flags::effect)) != 0; };
   auto mutates = [](const Node &n) { return n.op && (n.op->flags & op_flags::mutates) != 0; };
 
   // What must come before a node: its operands, then what resolves symbols that it speaks of.

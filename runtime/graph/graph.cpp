@@ -33,6 +33,7 @@ void Graph::index(const Node &node) {
     if (users.empty() || users.back() != node.id) users.push_back(node.id);  // it is the last node: order stays
   }
   for (const ResolvedSymbol &symbol : node.symbols) resolvers_.try_emplace(symbol.name, node.id);
+  has_effects_ = has_effects_ || has_effect(node);
   next_id_ = std::max(next_id_, node.id + 1);
 }
 
@@ -83,6 +84,19 @@ const Node *Graph::find(uint32_t id) const {
 const Node *Graph::resolver(const std::string &symbol) const {
   const auto found = resolvers_.find(symbol);
   return found == resolvers_.end() ? nullptr : find(found->second);
+}
+
+bool has_effect(const Node &node) {
+  if (!node.op) return false;
+  if (node.op->flags & op_flags::effect) return true;
+  return std::ranges::any_of(node.attrs, [](const auto &attr) {
+    const auto *graphs = std::get_if<std::vector<GraphPtr>>(&attr.second.items);
+    return graphs && std::ranges::any_of(*graphs, [](const GraphPtr &g) { return g && g->has_effects(); });
+  });
+}
+
+bool makes_token(const Node &node) {
+  return node.op && std::ranges::find(node.results, DType::token, &TensorType::dtype) != node.results.end();
 }
 
 std::set<std::string> symbols_of(const Node &node) {

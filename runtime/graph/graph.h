@@ -77,7 +77,8 @@ class Graph {
   // Those that a run resolves and that shapes or attributes of the node speak of; its own aside.
   std::vector<const Node *> resolvers_for(const Node &node) const;
   uint32_t next_id() const { return next_id_; }
-  bool is_verified() const { return verified_; }  // verify() found nothing when it was made
+  bool has_effects() const { return has_effects_; }  // some node of it has one
+  bool is_verified() const { return verified_; }     // verify() found nothing when it was made
 
  private:
   friend class Edit;
@@ -97,11 +98,17 @@ class Graph {
   std::map<std::string, SymbolInfo> symbols_;
   std::map<std::string, uint32_t> resolvers_;  // ids, by symbol
   uint32_t next_id_ = 1;
-  bool verified_ = false;
+  bool verified_ = false, has_effects_ = false;
   std::vector<uint32_t> position_;                          // by id; absent: none
   std::unordered_map<std::string_view, uint32_t> by_name_;  // the names lie in the nodes
   std::vector<std::vector<uint32_t>> users_;                // by position: op nodes that read one of its values
 };
+
+// Whether a run of the node does something besides making its results: so its op says, or a graph that it carries has a
+// node of which that is so. It is never left out, merged with another, or run a second time.
+bool has_effect(const Node &node);
+// Whether others come after it for a token's sake. No backend makes code of such nodes.
+bool makes_token(const Node &node);
 
 // The symbols that shapes of its results and dims among its attributes speak of.
 std::set<std::string> symbols_of(const Node &node);
@@ -120,6 +127,9 @@ std::string text_of(const Graph &graph, ValueId value);  // "split:1"
 Status verify(const Graph &graph);
 // For passes: names, types and order of inputs, parameters and outputs, and the symbols, are what they were.
 Status verify_same_signature(const Graph &before, const Graph &after);
+// For passes: what tokens say of the order of effects that both graphs have, by name and op, holds still. Unless
+// `may_leave_out`, all that were there are.
+Status verify_same_effects(const Graph &before, const Graph &after, bool may_leave_out);
 // The outputs, by index, that share storage with an input, a parameter, a constant or an output before them, and did
 // not before. Of graphs of one signature.
 std::vector<size_t> outputs_that_came_to_share(const Graph &before, const Graph &after);

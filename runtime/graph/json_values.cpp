@@ -36,11 +36,11 @@ Result<Shape> read_dims(const View &v) {
 
 }  // namespace
 
-Result<DType> read_dtype(const View &v) {
+Result<DType> read_dtype(const View &v, int last) {
   KILN_ASSIGN(std::string_view name, v.as_text());
-  if (std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
+  if (std::optional<DType> dtype = dtype_from_name(name); dtype && static_cast<int>(*dtype) <= last) return *dtype;
   std::string known;
-  for (int number = 1; number <= dtype_count; ++number)
+  for (int number = 1; number <= last; ++number)
     str_append(known, str_cat(number == 1 ? "" : ", ", name_of(static_cast<DType>(number))));
   return v.fail(Code::unknown_name, "unknown dtype '", name, "'; known are ", known);
 }
@@ -51,7 +51,7 @@ namespace {
 Result<TensorType> read_type(const View &v, const std::optional<View> &strides) {
   KILN_TRY(v.allow_members({"dtype", "shape", "strides", "device"}));
   KILN_ASSIGN(View dtype_view, v.required("dtype"));
-  KILN_ASSIGN(DType dtype, read_dtype(dtype_view));
+  KILN_ASSIGN(DType dtype, read_dtype(dtype_view, last_dtype));
   KILN_ASSIGN(View shape_view, v.required("shape"));
   KILN_ASSIGN(Shape shape, read_dims(shape_view));
   TensorType type = exact_type(dtype, std::move(shape));
@@ -98,6 +98,7 @@ Result<uint64_t> read_element(const View &v, DType dtype) {
 Result<TensorPtr> read_tensor(const View &type_view, const View &data_view, std::span<const TensorPtr> apart) {
   KILN_ASSIGN(TensorType type, read_type(type_view));
   auto tensor = std::make_shared<TensorData>();
+  if (type.dtype == DType::token) return type_view.fail("a token has no data; op token begins one");
   tensor->dtype = type.dtype;
   for (const Dim &dim : type.dims) {
     if (!dim.is_integer()) return type_view.fail("a dim is ", dim.text(), "; where there is data it is an integer");
@@ -141,7 +142,7 @@ Result<AttrValue> read_attr(const View &v, AttrKind kind, bool is_list) {
         return std::string(text);
       });
     case AttrKind::dtype:
-      return read_items<DType>(v, is_list, read_dtype);
+      return read_items<DType>(v, is_list, [](const View &e) { return read_dtype(e); });
     case AttrKind::dim:
       return read_items<Dim>(v, is_list, read_dim);
     case AttrKind::boolean:

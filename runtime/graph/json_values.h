@@ -12,8 +12,8 @@
 
 namespace kiln::json {
 
-Result<Dim> read_dim(const View &v);      // an integer, or an expression in quotes
-Result<DType> read_dtype(const View &v);  // a name
+Result<Dim> read_dim(const View &v);                              // an integer, or an expression in quotes
+Result<DType> read_dtype(const View &v, int last = dtype_count);  // a name; which may be one up to `last`
 // {"dtype", "shape", "strides", "device"}: exact, row-major unless strides are given.
 Result<TensorType> read_type(const View &v);
 // The same of an output: strides may be "any".

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/graph/graph.h"
+
 namespace kiln {
 namespace {
 
@@ -13,7 +15,7 @@ Status op_error(const OpSchema &op, Code code, const Parts &...parts) {
 // "expected f32", "expected one of f32, i64"
 std::string expected(DTypes set) {
   std::vector<std::string_view> names;
-  for (int number = 1; number <= dtype_count; ++number) {
+  for (int number = 1; number <= last_dtype; ++number) {
     auto dtype = static_cast<DType>(number);
     if (set & dtypes(dtype)) names.push_back(name_of(dtype));
   }
@@ -153,7 +155,24 @@ Status complete_attrs(const OpSchema &op, AttrMap &attrs) {
   return {};
 }
 
+namespace {
+
+// What other ops make of the graphs that they carry says nothing of how often a node of these runs.
+Status check_effects(const OpSchema &op, const AttrMap &attrs) {
+  if (op.flags & op_flags::carries_effects) return {};
+  for (const auto &[name, value] : attrs) {
+    const auto *graphs = std::get_if<std::vector<GraphPtr>>(&value.items);
+    if (graphs && std::ranges::any_of(*graphs, [](const GraphPtr &graph) { return graph && graph->has_effects(); }))
+      return op_error(op, Code::type_mismatch, "a node of its ", name,
+                      " has an effect, which nodes may have in graphs of call, cond, while and scan alone");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Inferred> infer(const OpSchema &op, std::span<const TensorType> inputs, const AttrMap &attrs) {
+  KILN_TRY(check_effects(op, attrs));
   InferContext context{.op = op, .inputs = inputs, .attrs = attrs, .results = {}, .equalities = {}};
   KILN_TRY(op.infer(context));
   const size_t named = op.result_names.size(), made = context.results.size();

@@ -103,11 +103,12 @@ inline constexpr uint32_t mutates = 8;  // result 0 is operand 0, overwritten: c
 inline constexpr uint32_t view = 16;    // result 0 may be a view of operand 0's storage
 // Results are elements of operands, or converted numbers: no arithmetic, which small floats would need f32 for.
 inline constexpr uint32_t moves = 32;
-inline constexpr uint32_t control = 64;         // steps of a plan of their own: cond, while, resolve
-inline constexpr uint32_t fewer_results = 256;  // attributes may leave out the last of result_names
-inline constexpr uint32_t replaces = 512;       // result 0 is operand 0 but for some elements
-inline constexpr uint32_t registered = 1024;    // not built in (runtime/ops/registered.h)
-inline constexpr uint32_t resolves = 128;       // binds the symbol that its attribute "symbol" names; "": a fresh one
+inline constexpr uint32_t control = 64;            // steps of a plan of their own: cond, while, resolve
+inline constexpr uint32_t fewer_results = 256;     // attributes may leave out the last of result_names
+inline constexpr uint32_t replaces = 512;          // result 0 is operand 0 but for some elements
+inline constexpr uint32_t registered = 1024;       // not built in (runtime/ops/registered.h)
+inline constexpr uint32_t carries_effects = 2048;  // nodes of the graphs that it carries may have effects
+inline constexpr uint32_t resolves = 128;  // binds the symbol that its attribute "symbol" names; "": a fresh one
 }  // namespace op_flags
 
 // Where names of ops are looked up: the registry of runtime/ops, and what plugins add to a context.

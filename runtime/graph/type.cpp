@@ -22,6 +22,8 @@ TensorType exact_type(DType dtype, Shape dims) {
 
 Status check_type(const TensorType &type) {
   if (type.dtype == DType::none) return invalid("the type has no dtype");
+  if (type.dtype == DType::token && type.rank() != 0)
+    return invalid("a token has no dims, ", type.rank(), " are given");
   if (type.rank() > max_rank) return invalid("rank ", type.rank(), " is above the limit of ", max_rank);
   if (type.layout == TensorType::Layout::exact && type.strides.size() != type.rank())
     return invalid(type.strides.size(), " strides for rank ", type.rank());

@@ -76,6 +76,7 @@ std::span<const Op> scan_ops();
 std::span<const Op> associative_scan_ops();
 std::span<const Op> recurrent_ops();
 std::span<const Op> resolving_ops();
+std::span<const Op> token_ops();
 
 // ---- the dtypes that ops take
 inline constexpr DTypes float_types = dtypes(DType::f64, DType::f32, DType::f16, DType::bf16);
@@ -87,6 +88,8 @@ inline constexpr DTypes comparable_types = numeric_types | dtypes(DType::boolean
 // 8-bit floats are stored, moved and converted.
 inline constexpr DTypes byte_floats = dtypes(DType::f8_e4m3fn, DType::f8_e5m2);
 inline constexpr DTypes any_type = comparable_types | byte_floats;
+// Of what nested graphs are given.
+inline constexpr DTypes any_value = any_type | dtypes(DType::token);
 
 // ---- inference
 // The result has the type of the first input.

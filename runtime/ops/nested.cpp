@@ -246,17 +246,17 @@ void samples_while(SampleSink &out) {
 const Op records[] = {
     {{.name = "call",
       .doc = "The outputs of a graph at these operands. Passes see the graph; it is inlined after them.",
-      .flags = op_flags::moves,
-      .args = {{"args", "the graph's inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
+      .flags = op_flags::moves | op_flags::carries_effects,
+      .args = {{"args", "the graph's inputs, in order", any_value, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "graph", .doc = "what is called", .kind = AttrKind::graph, .required = true}},
       .infer = infer_call},
      {.reference = reference_call, .gradient = by_rule("args"), .samples = samples_call}},
     {{.name = "cond",
       .doc = "The outputs of then_graph if the predicate is true, else of else_graph, at these operands. Only the one "
              "runs. Both take all operands, and their outputs have the same types.",
-      .flags = op_flags::moves | op_flags::control,
+      .flags = op_flags::moves | op_flags::control | op_flags::carries_effects,
       .args = {{"predicate", "a scalar", dtypes(DType::boolean), Arity::one, /*same_dtype=*/false},
-               {"args", "both graphs' inputs, in order", any_type, Arity::variadic, /*same_dtype=*/false}},
+               {"args", "both graphs' inputs, in order", any_value, Arity::variadic, /*same_dtype=*/false}},
       .attrs = {{.name = "then_graph", .doc = "what runs if it is true", .kind = AttrKind::graph, .required = true},
                 {.name = "else_graph", .doc = "what runs if it is false", .kind = AttrKind::graph, .required = true}},
       .infer = infer_cond},
@@ -267,8 +267,8 @@ const Op records[] = {
           "the carried operands; the result is what these are then. Both graphs take all operands; those that are not "
           "carried stay what they are. "
           "The types of the carried ones stay, too.",
-      .flags = op_flags::moves | op_flags::control,
-      .args = {{"args", "both graphs' inputs, in order; the carried ones first", any_type, Arity::variadic,
+      .flags = op_flags::moves | op_flags::control | op_flags::carries_effects,
+      .args = {{"args", "both graphs' inputs, in order; the carried ones first", any_value, Arity::variadic,
                 /*same_dtype=*/false}},
       .attrs = {{.name = "cond_graph", .doc = "one output, bool[]: go on?", .kind = AttrKind::graph, .required = true},
                 {.name = "body_graph", .doc = "one turn", .kind = AttrKind::graph, .required = true},

@@ -75,10 +75,10 @@ class Reader {
     KILN_ASSIGN(const std::vector<View> names, types.as_list());
     if (names.empty()) return types.fail("the argument has no dtype");
     for (const View &name : names) {
-      KILN_ASSIGN(const DType dtype, json::read_dtype(name));
+      KILN_ASSIGN(const DType dtype, json::read_dtype(name, last_dtype));
       arg.dtypes |= dtypes(dtype);
     }
-    KILN_ASSIGN(arg.same_dtype, truth_in(v, "same_dtype", true));
+    KILN_ASSIGN(arg.same_dtype, truth_in(v, "same_dtype", arg.dtypes != dtypes(DType::token)));
     if (const std::optional<View> arity = v.member("arity")) {
       KILN_ASSIGN(const std::string_view name, arity->as_text());
       if (name != "one" && name != "optional" && name != "variadic")

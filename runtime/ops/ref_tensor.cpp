@@ -9,6 +9,7 @@ namespace kiln {
 int64_t RefTensor::size() const { return ops::count_of(shape); }
 
 void RefTensor::allocate() {
+  if (dtype == DType::token) return allocate_native();
   const auto count = static_cast<size_t>(size());
   f.assign(is_float() ? count : 0, 0.0);
   i.assign(is_float() ? 0 : count, 0);
@@ -57,6 +58,7 @@ RefTensor widened(const RefTensor &tensor) {
 }
 
 RefTensor narrowed(const RefTensor &tensor) {
+  if (tensor.dtype == DType::token) return tensor;
   RefTensor native{tensor.dtype, tensor.shape, {}, {}};
   native.allocate_native();
   ops::dispatch(tensor, [&](auto zero) {

@@ -79,7 +79,8 @@ std::vector<Table> tables() {
           {"control", ops::custom_function_ops()},
           {"control", ops::scan_ops()},
           {"control", ops::associative_scan_ops()},
-          {"control", ops::resolving_ops()}};
+          {"control", ops::resolving_ops()},
+          {"control", ops::token_ops()}};
 }
 
 std::vector<const Op *> collect() {

@@ -157,8 +157,8 @@ const Op records[] = {
           "A graph applied turn after turn. In turn t body_graph is given the carried operands, element t along dim 0 "
           "of each sequence, and the other operands; its first outputs are carried into the next turn. The results are "
           "what is carried in the end, and the body's other outputs of all turns, stacked along a new dim 0.",
-      .flags = op_flags::moves | op_flags::control,
-      .args = {{"args", "what is carried, the sequences, and what stays the same", any_type, Arity::variadic,
+      .flags = op_flags::moves | op_flags::control | op_flags::carries_effects,
+      .args = {{"args", "what is carried, the sequences, and what stays the same", any_value, Arity::variadic,
                 /*same_dtype=*/false}},
       .attrs = {{.name = "body_graph",
                  .doc = "one turn: what is carried anew, of the same types, then elements of results",

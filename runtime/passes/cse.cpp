@@ -22,8 +22,8 @@ bool same_annotations(const AttrMap &a, const AttrMap &b) {
 
 bool mergeable(const Node &node) {
   if (node.kind == Node::Kind::constant) return true;
-  constexpr uint32_t kept = op_flags::random | op_flags::effect | op_flags::mutates;
-  return node.kind == Node::Kind::op && !(node.op->flags & kept);
+  constexpr uint32_t kept = op_flags::random | op_flags::mutates;
+  return node.kind == Node::Kind::op && !(node.op->flags & kept) && !has_effect(node);
 }
 
 uint64_t hash_of(const Node &node) {

@@ -141,6 +141,7 @@ class Inliner {
 Status adapt(Edit &edit, const OpTable &ops, const Node &call, uint32_t first_id, std::vector<ValueId> &results) {
   std::set<ValueId> taken;
   for (size_t i = 0; i < results.size(); ++i) {
+    if (edit.view().type(results[i]).dtype == DType::token) continue;  // which has no storage
     const ValueId root = edit.view().storage_of(results[i]);
     if (const Shape &dims = call.results[i].dims; edit.view().type(results[i]).dims != dims) {
       KILN_ASSIGN(results[i].node, edit.add(ops.find("reshape"), std::span(&results[i], 1), {{"shape", dims}}));
@@ -160,6 +161,7 @@ Status inline_call(Edit &edit, const OpTable &ops, Inliner &inliner, Node call, 
   const uint32_t first_id = edit.view().next_id();
   KILN_ASSIGN(std::vector<ValueId> results, inliner.splice(call, call.inputs, call.name));
   KILN_TRY(adapt(edit, ops, call, first_id, results));
+  edit.release(call.id);
   for (uint32_t i = 0; i < results.size(); ++i) {
     KILN_TRY(edit.replace({call.id, i}, results[i]));
     replaced[{call.id, i}] = results[i];

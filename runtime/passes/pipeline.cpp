@@ -50,6 +50,7 @@ Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &cont
               context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check && !is_part));
   if (check) KILN_TRY(is_part ? verify_part(*after) : verify(*after));  // once: a graph knows that it is verified
   if (check) KILN_TRY(verify_same_signature(before, *after));
+  if (check && before.has_effects()) KILN_TRY(verify_same_effects(before, *after, !context.replacement));
   // Built-in passes may let outputs share (cse does): the planner gives each a buffer of its own.
   if (!pass.built_in()) return clone_shared_outputs(before, std::move(after), context.ops, is_part, run.clones);
   return after;

@@ -17,7 +17,7 @@ Status check_arguments(std::string_view what, const std::vector<Plan::Argument> 
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Plan::Argument &a = arguments[i];
     const auto dtype = static_cast<int>(a.dtype);
-    if (dtype < 1 || dtype > dtype_count) return error(Code::corrupt, what, " ", i, ": unknown dtype ", dtype);
+    if (dtype < 1 || dtype > last_dtype) return error(Code::corrupt, what, " ", i, ": unknown dtype ", dtype);
     if (a.dims.size() != a.strides.size())
       return error(Code::corrupt, what, " ", i, " has ", a.dims.size(), " dims and ", a.strides.size(), " strides");
   }

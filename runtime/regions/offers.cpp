@@ -21,6 +21,7 @@ namespace {
 std::string_view unfit(const Graph &graph, const Node &node) {
   if (is_call(node) || is_control(node)) return "it is no single step";
   if (!function_of(node).empty()) return "a function runs it";
+  if (makes_token(node)) return "it orders effects";
   return runs_as_reference(graph, node) ? "" : "its operands do not tell all that it needs, or it writes one";
 }
 

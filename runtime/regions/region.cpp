@@ -77,6 +77,7 @@ class Partitioner {
  private:
   static constexpr uint32_t none = UINT32_MAX;
   static bool mutates(const Node &node) { return node.op && (node.op->flags & op_flags::mutates); }
+  bool is_token(ValueId value) const { return graph_.type(value).dtype == DType::token; }
   bool is_parameter(ValueId value) const {
     return is_made(value) ? once_[value.node] : graph_.find(value.node)->kind == Node::Kind::parameter;
   }
@@ -187,7 +188,9 @@ class Partitioner {
   }
   void note_crossing(ValueId value) {
     const Node &node = *graph_.find(value.node);
-    if (!is_step(node)) crosses_[first_result_[value.node] + value.output] = true;
+    // A token that is an argument is nothing that could be copied, and what is cut out for a host has none.
+    if (is_step(node) || (is_token(value) && (!is_made(value) || keeps_names_))) return;
+    crosses_[first_result_[value.node] + value.output] = true;
   }
 
   Result<Region> step(uint32_t group) const {
@@ -247,8 +250,8 @@ class Partitioner {
     Region region{.kind = is_program(group) ? Region::Kind::program : rest_, .backend = backend_};
     if (group == front_) add_crossing(arguments(), region.outputs);
     add_crossing(members, region.outputs);
-    const bool writes_inputs = std::ranges::any_of(members, [](const Node *node) { return mutates(*node); });
-    if (region.outputs.empty() && !writes_inputs) return {};
+    const auto does_more = [](const Node *node) { return mutates(*node) || has_effect(*node); };  // than make values
+    if (region.outputs.empty() && std::ranges::none_of(members, does_more)) return {};
     if (group != none) {
       region.name = group_cuts_[group]->name;
       region.options = group_cuts_[group]->options;
@@ -256,7 +259,7 @@ class Partitioner {
     }
     find_border(members, region.outputs, group);
     for (const ValueId value : border_) {
-      if (graph_.find(value.node)->kind == Node::Kind::constant) continue;
+      if (graph_.find(value.node)->kind == Node::Kind::constant || (keeps_names_ && is_token(value))) continue;
       (is_parameter(value) ? region.parameters : region.inputs).push_back(value);
     }
     for (const Node *node : members) region.nodes.push_back(node->id);
@@ -335,6 +338,8 @@ class Partitioner {
       const TensorType type = type_of(value, region.kind == Region::Kind::program);
       if (node.kind == Node::Kind::constant) {
         KILN_ASSIGN(values[value], edit.constant(node.constant, node.name));
+      } else if (keeps_names_ && is_token(value)) {  // what comes before is the host's to run before
+        KILN_ASSIGN(values[value].node, edit.add(find_op("token"), {}, {}, name));
       } else if (is_parameter(value)) {
         KILN_ASSIGN(values[value], edit.parameter(name, type));
       } else {
@@ -464,7 +469,8 @@ std::string function_for(const Node &node, const BackendInfo &backend, const Fun
 // The same of a node that the backend refuses, of which it makes no kernel either.
 Result<Region::Kind> refused_kind(const Graph &graph, const Node &node, const BackendInfo &backend,
                                   const std::string &why, bool may_fall_back) {
-  may_fall_back |= runs_itself(node) || !function_of(node).empty();  // which is no fallback
+  // Of these it is no fallback.
+  may_fall_back |= runs_itself(node) || makes_token(node) || has_effect(node) || !function_of(node).empty();
   if (may_fall_back && is_control(node)) return Region::Kind::control;
   const bool runs = runs_as_reference(graph, node);
   if (may_fall_back && runs && !backend.on_device()) return Region::Kind::reference;

@@ -19,6 +19,8 @@ std::vector<const Node *> members(const Graph &graph, const Region &region) {
   return nodes;
 }
 
+std::string why_refused(const Node &node) { return makes_token(node) || has_effect(node) ? "effect" : "unsupported"; }
+
 class Summarizer {
  public:
   Summarizer(const LoweredGraphs &graphs, const Modes &modes) : graphs_(graphs), modes_(modes) {}
@@ -110,7 +112,7 @@ class Summarizer {
                                     : runs_itself(node)                      ? "function"
                                     : region.kind == Region::Kind::reference ? "reference"
                                                                              : "kernel",
-                              .why = is_wanted ? "unsupported"
+                              .why = is_wanted ? why_refused(node)
                                      : none    ? "mode"
                                      : marked  ? "marked"
                                                : "unmarked",
@@ -158,7 +160,7 @@ class Summarizer {
         out_.splits.push_back({region, prefix + node->name, std::string(why), prefix + between.name});
         if (!there.refused.empty()) {
           PartitionSummary::Split &split = out_.splits.back();
-          split.why = "unsupported";
+          split.why = why_refused(between);
           split.op = between.op->name;
           split.reason = there.refused;
         }

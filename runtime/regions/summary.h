@@ -29,10 +29,11 @@ struct PartitionSummary {
   struct Split {
     std::string region, node;  // node: the first of the second part
     std::string why;           // "unmarked": `with` lies between, in no region; "name": in another; "unsupported": the
-                               // backend does not take it; "call"; "cycle"; "options": it is compiled in another way;
+                               // backend does not take it; "effect": none does; "call"; "cycle"; "options": it is
+                               // compiled in another way;
                                // "backend": of the region, `with` is another backend's
     std::string with;
-    std::string op = {}, reason = {};  // unsupported: of `with`, and what the backend says of it
+    std::string op = {}, reason = {};  // unsupported, effect: of `with`, and what the backend says of it
   };
   struct Fallback {
     std::string node, op;
@@ -40,7 +41,8 @@ struct PartitionSummary {
     // "kernel", "reference", "function" (its op's own), a function of the host's by its name, "steps": control flow,
     // whose graphs are cut, too.
     std::string by;
-    std::string why;          // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported"
+    // "marked": to fall back; "unmarked"; "mode": nothing is compiled together; "unsupported", "effect": as of a split.
+    std::string why;
     std::string reason = {};  // what the backend says of one that it does not take, wherever it was to be
   };
   // A node that the registered backend which was chosen for it does not take, so that `cpu` has it.

@@ -87,7 +87,7 @@ void write_args(const Op &op, JsonWriter &json) {
   for (const ArgDef &arg : op.args) {
     json.begin_object().member("name", arg.name).member("doc", arg.doc).member("arity", name_of(arg.arity));
     json.member("same_dtype", arg.same_dtype).key("dtypes").begin_list();
-    for (int number = 1; number <= dtype_count; number++)
+    for (int number = 1; number <= last_dtype; number++)
       if (const auto dtype = static_cast<DType>(number); arg.dtypes & dtypes(dtype)) json.value(kiln::name_of(dtype));
     json.end_list().end_object();
   }

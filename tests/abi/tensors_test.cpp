@@ -161,7 +161,7 @@ TEST(Dtypes, TellNameSizeAndDlpack) {
   EXPECT_EQ(host::text_of(name), "bf16");
   EXPECT_EQ(bytes, 2u);
   EXPECT_EQ(dlpack, kDLBfloat | 16u << 8 | 1u << 16);
-  EXPECT_FAILS(kiln_dtype_info(16, &name, nullptr, nullptr), KILN_OUT_OF_RANGE, "16");
+  EXPECT_FAILS(kiln_dtype_info(17, &name, nullptr, nullptr), KILN_OUT_OF_RANGE, "17");
 }
 
 TEST(CacheCommand, NeedsACacheAndAKnownVerb) {

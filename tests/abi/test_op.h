@@ -10,6 +10,19 @@
 
 namespace host {
 
+// Result 0 is f32, of the dims of operand 0.
+inline kiln_error *as_its_operand(kiln_op_call *call) {
+  kiln_dim dims[8];
+  uint64_t rank = 0;
+  if (kiln_error *error = kiln_op_call_dims(call, 0, dims, 8, &rank)) return error;
+  kiln_type type{};
+  type.struct_size = sizeof type;
+  type.dtype = KILN_F32;
+  type.rank = static_cast<uint32_t>(rank);
+  type.dims = dims;
+  return kiln_op_call_result(call, 0, &type);
+}
+
 struct TestOp {
   enum Has : uint32_t { runs = 1, decomposes = 2, keeps_state = 4, is_identified = 8 };
   std::string schema;
@@ -56,15 +69,7 @@ struct TestOp {
   static kiln_error *infer(void *user, kiln_op_call *call) {
     of(user).inferred++;
     if (of(user).on_infer) return of(user).on_infer(call);
-    kiln_dim dims[8];
-    uint64_t rank = 0;
-    if (kiln_error *error = kiln_op_call_dims(call, 0, dims, 8, &rank)) return error;
-    kiln_type type{};
-    type.struct_size = sizeof type;
-    type.dtype = KILN_F32;
-    type.rank = static_cast<uint32_t>(rank);
-    type.dims = dims;
-    return kiln_op_call_result(call, 0, &type);
+    return as_its_operand(call);
   }
   static kiln_error *decompose(void *user, kiln_op_call *call) {
     of(user).decomposed++;

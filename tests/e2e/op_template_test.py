@@ -12,6 +12,11 @@ SQUARE = graph([f32("x", "n")],
                [node("p", "mul", ["x", "x"]), node("l", "template.logit", ["p"]), node("y", "add", ["l", "one"])],
                ["y"], constants=[{**f32("one"), "data": [1.0]}])
 
+# Prints logit(x), x and x, and yields nothing; of x, which is there at once, tokens alone say that it comes later.
+PRINTS = graph([f32("x", "n")],
+               [node("t", "token", []), node("s", "template.logit", ["x"]), node("p", "template.print", ["s", "t"]),
+                node("q", "template.print", ["x", "p"]), node("r", "template.print", ["x", "q"])], [])
+
 
 class OpTemplateTest(OpCase):
     NAME = "op_template"
@@ -53,6 +58,18 @@ class OpTemplateTest(OpCase):
         self.assert_close(read_npy(self.file("y.npy"))[1],
                           [x ** 3 / (1 + math.exp(-x * x)) for x in (-1.0, 0.5, 2.0)])
 
+    def test_what_has_an_effect_runs_in_the_order_of_its_tokens(self):
+        write_npy(self.file("x.npy"), [2], [0.5, 0.25])
+        words = ["run", self.write_graph(PRINTS), "--plugin", PLUGIN, "--input", "x=" + self.file("x.npy")]
+        printed = "0 -1.09861\n0.5 0.25\n0.5 0.25\n"
+        for options in ([], [], ["--mode", "none"], ["--backend", "reference", "--disable-passes", "use_square"],
+                        ["--option", "split_at=template.print"]):
+            self.assertEqual(self.call(KILN, *words, *options).stderr, printed)
+        told = self.kiln("inspect", self.write_graph(PRINTS), "--plugin", PLUGIN, "--regions")
+        self.assertIn("fallback 'p' [template.print]: a function of its op\n", told)
+        self.assertRegex(self.kiln("ops", "--plugin", PLUGIN, "template.print"),
+                         r"^template.print, registered, version 1, function, effect\n(.*\n)*  after +token *\n")
+
     def test_it_is_told_as_run_by_its_function(self):
         told = self.kiln("inspect", self.write_graph(SQUARE), "--plugin", PLUGIN, "--regions")
         self.assertIn("fallback 'l' [template.logit]: a function of its op\n", told)
@@ -82,6 +99,9 @@ class OpTemplateTest(OpCase):
                          "-o", self.file("a.kiln"), code=1)
         self.assertIn("node 'l' [template.logit]: backend cuda does not take it: a function of its own runs it; what runs "
                       "it does so on the host", told)
+        told = self.kiln("compile", self.write_graph(PRINTS), "--plugin", PLUGIN, "--backend", "cuda", "--arch", "sm_90",
+                         "-o", self.file("a.kiln"), code=1)
+        self.assertIn("node 't' [token]: backend cuda does not take it: it orders effects", told)
 
 
 main()

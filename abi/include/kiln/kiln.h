@@ -285,13 +285,14 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * {"mode", "regions": [{"name", "backend", "options" ("fuse=false": what is not as the compile's, if there is),
  * "nodes", "inputs", "outputs" (names), "kernels" (how many), "same_as" (number of an equal one before it, if there
  * is)}], "splits": [{"region", "node", "why" ("unmarked", "name", "unsupported": `with` lies between, in no or another
- * region, or refused by the backend, whose "reason" it has then, and its "op"; "call": it is one; "cycle"; "options":
- * it has others; "backend": `with` is another one's), "with"}], "fallbacks": [{"node", "op", "inputs", "by" ("kernel",
- * "reference", "function" (its op's own), "steps", or the name of a function of the host's), "why" ("marked",
- * "unmarked", "mode", "unsupported": a region was to have it), "reason" (of what the backend does not take)}],
- * "fallback_counts": {OP: n}, "declined": [{"node", "op", "backend", "reason"}] (nodes that the registered backend
- * which was chosen for them does not take), "warnings" (texts)}; of one that was cut into pieces "pieces": [{"nodes",
- * "inputs" (of the piece), "key", and "same_as" or "made" (the same, of the piece)}]} of the compile that made it}. */
+ * region, or refused by the backend, whose "reason" it has then, and its "op"; "effect": likewise, of one that orders
+ * effects; "call": it is one; "cycle"; "options": it has others; "backend": `with` is another one's), "with"}],
+ * "fallbacks": [{"node", "op", "inputs", "by" ("kernel", "reference", "function" (its op's own), "steps", or the name
+ * of a function of the host's), "why" ("marked", "unmarked", "mode", "unsupported", "effect": a region was to have it),
+ * "reason" (of what the backend does not take)}], "fallback_counts": {OP: n}, "declined": [{"node", "op", "backend",
+ * "reason"}] (nodes that the registered backend which was chosen for them does not take), "warnings" (texts)}; of one
+ * that was cut into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of
+ * the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
 /* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */

@@ -21,7 +21,7 @@ TEST(Handles, NumbersOfNothing) {
   refused(kiln_op_name(context.get(), 0, &text), "OUT_OF_RANGE", "no op has number 0; there are " + ops);
   refused(kiln_edit_add(edit.get(), 9999, nullptr, 0, nullptr, 0, nullptr, 0, &node), "OUT_OF_RANGE",
           "no op has number 9999; there are " + ops);
-  refused(kiln_dtype_info(16, nullptr, nullptr, nullptr), "OUT_OF_RANGE", "no dtype has number 16");
+  refused(kiln_dtype_info(17, nullptr, nullptr, nullptr), "OUT_OF_RANGE", "no dtype has number 17");
   refused(kiln_node_name(graph.get(), 999, &text), "OUT_OF_RANGE", "the graph has no node 999");
   refused(kiln_value_dtype(graph.get(), uint64_t{1} << 32 | 5, &dtype), "OUT_OF_RANGE", "the graph has no value 1:5");
   refused(kiln_graph_signature(graph.get(), 4, nullptr, 0, &count), "INVALID_ARGUMENT",

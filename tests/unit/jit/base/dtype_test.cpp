@@ -20,6 +20,13 @@ TEST(DType, NamesAndDlpackCodesReadBack) {
   EXPECT_EQ(dtype_from_dlpack(2, 8), std::nullopt);
 }
 
+TEST(DType, NoArrayHasTokens) {
+  EXPECT_EQ(dtype_from_name("token"), DType::token);
+  EXPECT_EQ(size_of(DType::token), 0u);
+  EXPECT_EQ(dtype_from_dlpack(dtype_info(DType::token).dlpack_code, dtype_info(DType::token).dlpack_bits),
+            std::nullopt);
+}
+
 TEST(DType, DenseBytesCountEmptyDimensionsAsOneAgainstOverflow) {
   using Shape = std::vector<int64_t>;
   EXPECT_EQ(dense_bytes(DType::f32, Shape{}), 4u);

@@ -173,7 +173,8 @@ KILN_EXPORT kiln_error *kiln_edit_scope(kiln_edit *edit, const kiln_attr *annota
  * or another output, and did not before, the host puts a `clone` before it ("passes.N.clones" of the report). A node
  * that this edit added inherits the annotations of what it replaces; two different values of one name are an error. In
  * the finished graph so do the nodes that it was made of: those that were added after the replaced node, down to others
- * that replace something; each by the first replacement that it is part of. What is set on a node wins. */
+ * that replace something; each by the first replacement that it is part of. What is set on a node wins. A node that is
+ * kept for its effect is not any more when all tokens that it yields are replaced. */
 KILN_EXPORT kiln_error *kiln_edit_replace(kiln_edit *edit, kiln_value from, kiln_value to);
 /* Sets the graph's outputs. `names` may be NULL: names are then kept, or "output0", "output1", ... One whose name was
  * there is given to calls as that was (kiln_edit_output); others are row-major. */

@@ -84,6 +84,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_U64 13u
 #define KILN_F8_E4M3FN 14u /* 8-bit floats are stored, moved and converted to and from */
 #define KILN_F8_E5M2 15u
+#define KILN_TOKEN 16u /* what orders effects (KILN_OP_EFFECT): of rank 0, without data; no call is given one */
 
 /* ---- kinds of kiln_attr, and what `data` points to */
 #define KILN_ATTR_NONE 0u          /* no value: takes an annotation away */
@@ -127,7 +128,10 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* ---- ops */
 #define KILN_OP_UUID_SUFFICES 16u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
 #define KILN_OP_RANDOM 1u         /* equal nodes are not the same, though their operands are */
-#define KILN_OP_ANY_THREAD 8u     /* open and run may be called on threads of Kiln's; see kiln_op_def */
+/* A run does something besides making results. It takes a token last and yields one last, and comes after the node
+ * whose token that is, which op "token" begins; without a path of tokens from one to another, either may come first. */
+#define KILN_OP_EFFECT 2u
+#define KILN_OP_ANY_THREAD 8u /* open and run may be called on threads of Kiln's; see kiln_op_def */
 
 /* ---- flags of kiln_run_options */
 #define KILN_RUN_ASYNC 1u /* the run is in flight when kiln_call_run returns */
@@ -285,6 +289,11 @@ typedef struct kiln_pass {
  * passes have run, unless it is marked kiln.decompose = "keep"; then, or without one, `run` runs it, as a step of its
  * own, on the host: backends that run elsewhere refuse it. What is between such steps is compiled.
  *
+ * With KILN_OP_EFFECT the last of "args" has "dtypes" ["token"], is "one", and no other takes a token; the last of
+ * "results" is a token, which `infer` need not tell. There is `run` and no `decompose`. Each run of the graph that the
+ * node is in runs it once: it is kept though nothing reads what it yields, merged with no other, and never made ahead.
+ * Samples leave the token out.
+ *
  * What a compile makes of a graph with such an op is cached if the op has a UUID. It must then follow from the schema,
  * the UUID, the version, and what the functions are given. */
 typedef struct kiln_op_def {
@@ -301,9 +310,9 @@ typedef struct kiln_op_def {
   /* May be NULL, with `close`. Makes *out_state (NULL before) for the node, when a call object first runs it. */
   kiln_error *(*open)(void *user, kiln_op_call *call, void **out_state);
   /* May be NULL. `arrays` are operands, then results, `count` in all: on the CPU, row-major (strides are NULL), results
-   * not initialised, none of them overlapping another that is written. Valid during the call. Returns when the results
-   * are there. An error stops the run and names the node; its arrays are then not defined. One thread at a time for one
-   * state. */
+   * not initialised, none of them overlapping another that is written; those that are tokens have rank 0, dtype code
+   * kDLOpaqueHandle of 0 bits and data NULL. Valid during the call. Returns when the results are there. An error stops
+   * the run and names the node; its arrays are then not defined. One thread at a time for one state. */
   kiln_error *(*run)(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
                      const kiln_run_options *options);
   void (*close)(void *user, void *state); /* when the call object is destroyed; not for a NULL state */
