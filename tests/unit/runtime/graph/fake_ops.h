@@ -86,6 +86,7 @@ class Ops : public OpTable {
        .infer = infer_first},
       {.name = "call",
        .doc = "a nested graph",
+       .flags = op_flags::carries_effects,
        .args = {{"args", "", any, Arity::variadic, false}},
        .attrs = {{.name = "graph", .doc = "", .kind = AttrKind::graph, .required = true}},
        .infer = infer_call},

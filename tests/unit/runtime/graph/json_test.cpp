@@ -144,7 +144,7 @@ TEST(Json, ErrorsSayWhere) {
             "constants[0].data[0]: expected a number of dtype i8, found 300");
   EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f8", "shape": []}}])"),
             "parameters[0].type.dtype: unknown dtype 'f8'; known are f64, f32, f16, bf16, i64, i32, i16, i8, u8, bool, "
-            "u16, u32, u64, f8_e4m3fn, f8_e5m2");
+            "u16, u32, u64, f8_e4m3fn, f8_e5m2, token");
   EXPECT_EQ(with("", R"(, "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [-1]}}])"),
             "parameters[0].type: dim 0 of f32[-1] is negative");
   EXPECT_EQ(with("", R"(, "symbols": {"n": {"max": 4}})"),
