@@ -37,6 +37,13 @@ def test_a_graph_compiles_and_runs_without_numpy():
     assert python(code) == "kiln.Array(shape=(), dtype=f32) (1, 0)"
 
 
+def test_the_module_runs_the_program():
+    run = subprocess.run([sys.executable, "-m", "kiln", "ops", "softmax"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("softmax, activation")
+    run = subprocess.run([sys.executable, "-m", "kiln", "nothing"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and "nothing" in run.stderr
+
+
 def test_every_name_of_the_package_is_there():
     import kiln
     for name in kiln.__all__:

@@ -342,6 +342,39 @@ def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
         assert isinstance(caught.value.__cause__, LookupError)
 
 
+@fast
+def test_progress_is_shown_of_what_takes_longer(capsys):
+    pytest.importorskip("tqdm", reason="tqdm is not installed in this environment")
+    with kiln.progress(after=0):
+        compiled(lambda x: kiln.ops.cosh(x), ("f32", ["n"]))
+    shown = capsys.readouterr().err
+    assert "kiln" in shown and "events" in shown
+    with kiln.progress(after=60):
+        compiled(lambda x: kiln.ops.sinh(x), ("f32", ["n"]))
+    compiled(lambda x: kiln.ops.asinh(x), ("f32", ["n"]))
+    assert capsys.readouterr().err == ""
+
+
+@fast
+def test_a_call_in_use_by_another_thread_is_refused():
+    program = compiled(lambda x: kiln.ops.matmul(x, x), ("f32", ["n", "n"]))
+    call, x, busy = program.bind(), np.ones((1200, 1200), np.float32), []
+    threads = [threading.Thread(target=lambda: busy.append(attempt(call, x))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(busy) <= {True, "this call is in use"} and True in busy
+    assert call.clone()(x)[0, 0] == 1200
+
+
+def attempt(call, x):
+    try:
+        return bool((call(x) == 1200).all())
+    except kiln.Busy as error:
+        return str(error)[:19]
+
+
 def memory():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
