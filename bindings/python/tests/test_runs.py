@@ -38,6 +38,21 @@ def test_sizes_that_differ_are_refused_and_the_next_run_is_right(add):
 
 
 @fast
+def test_a_run_that_is_refused_is_not_taken_for_the_last_one():
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    small, large = np.zeros(3, np.float32), np.zeros(50_000, np.float32)
+    for _ in range(4):
+        assert program(small).tolist() == [1] * 3
+    for bad in (np.zeros(3), large[:4], (large, large)):
+        with pytest.raises(TypeError):
+            program(large, out=bad)
+        assert (program(large) == 1).all() and program(small).tolist() == [1] * 3
+        with pytest.raises(ValueError):
+            program(large, nothing=small)
+        assert (program(large, out=large.copy()) == 1).all() and program(small, out=small.copy()).tolist() == [1] * 3
+
+
+@fast
 def test_results_are_kept_apart(add):
     a = np.ones(8, np.float32)
     results = [add(a, np.float32([i] * 8)) for i in range(50)]
@@ -251,7 +266,7 @@ def test_a_fork_goes_on_with_its_handles(add):
 
 
 def interrupted(code):
-    """How long Ctrl-C took to end what `code` does after it says "go"; the process then computes 1 + 1."""
+    """Whether Ctrl-C ends within half a second what `code` does after it says "go"; the process then computes 1 + 1."""
     code += "\nimport numpy as np\nprint('ended', add(np.float32([1]), np.float32([1])).tolist(), flush=True)"
     child = subprocess.Popen([sys.executable, "-c", PRELUDE + code], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline().strip() == "go"
@@ -266,7 +281,7 @@ def interrupted(code):
     status = child.wait()
     limit.cancel()
     assert status == 0 and line == "interrupted"
-    return taken
+    return taken < 0.5 * max(1, os.getloadavg()[0] / os.cpu_count())  # where others compute, too, it takes longer
 
 
 PRELUDE = """
@@ -296,7 +311,7 @@ body, more = kiln.Graph(), kiln.Graph()
 body.output(body.input("x", "f32", []) * 1.0)
 more.output(more.input("x", "f32", []) < 5.0)
 loop = kiln.compile(compiled(lambda x: kiln.ops.while_(x, cond_graph=more, body_graph=body), ("f32", [])))
-ended(lambda: loop(1.0))""") < 0.5
+ended(lambda: loop(1.0))""")
 
 
 def test_ctrl_c_ends_a_long_compile():
@@ -306,7 +321,7 @@ def many(x):
         x = kiln.ops.softmax(kiln.ops.sin(x) @ x + float(i))
     return x
 g = compiled(many, ("f32", [64, 64]))
-ended(lambda: [kiln.compile(g, fuse=False) for _ in range(100)])""") < 0.5
+ended(lambda: [kiln.compile(g, fuse=False) for _ in range(100)])""")
 
 
 def test_ctrl_c_ends_a_long_run():
@@ -318,7 +333,7 @@ def many(x):
     return x
 program = kiln.compile(compiled(many, ("f32", [700, 700])))
 x = np.zeros((700, 700), np.float32)
-ended(lambda: [program(x) for _ in range(1000)])""") < 0.5
+ended(lambda: [program(x) for _ in range(1000)])""")
 
 
 @fast
