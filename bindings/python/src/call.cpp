@@ -146,16 +146,22 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     Argument &argument = inputs_[input];
     argument.borrow(given_[input], slot.dtype, slot.name);
     if (slot.row_major) argument.pack(true);
-    if ((argument.read_only() || argument.packed()) && program_->writes(input))
-      argument.packed()
-          ? raise(KILN_INVALID_ARGUMENT, "'" + slot.name + "' is written where it lies: its array must be row-major")
-          : argument.require_writable(slot.name);
+    check_in_place(argument, slot, input);
     if (!library_) library_ = argument.library();
     descriptors_.add(argument.tensor());
     args_.push_back(&argument.tensor());
   }
   given_out_ = out && out != Py_None;
   if (given_out_) take_outputs(out);
+}
+
+// What is written, or given back as a view, must be the caller's memory itself.
+void Runner::check_in_place(const Argument &argument, const Slot &slot, size_t input) {
+  const bool ours = argument.packed() || !argument.library();  // a copy, or a number
+  if (ours && (slot.viewed || program_->writes(input)))
+    raise(KILN_INVALID_ARGUMENT,
+          "'" + slot.name + "' is written or viewed where it lies: an array that is row-major was expected");
+  if (argument.read_only() && program_->writes(input)) argument.require_writable(slot.name);
 }
 
 void Runner::take_outputs(PyObject *out) {

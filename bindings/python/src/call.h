@@ -31,6 +31,7 @@ class Runner {
  private:
   struct Given;
   void take_arguments(PyObject *const *args, size_t count, PyObject *names);
+  void check_in_place(const Argument &argument, const Slot &slot, size_t input);
   void take_outputs(PyObject *out);
   void make_outputs();
   bool same_as_last();

@@ -157,10 +157,25 @@ def test_an_input_that_is_written_must_be_writable_and_is_written_in_place(graph
     state.flags.writeable = False
     with pytest.raises(ValueError, match="'cache' is written"):
         program(state, x)
-    with pytest.raises(ValueError, match="'cache' is written where it lies"):
+    with pytest.raises(ValueError, match="'cache' is written or viewed where it lies"):
         program(np.ones(8, np.float32)[::2], x)
     x.flags.writeable = False
     assert program(np.zeros(4, np.float32), x).tolist() == [1] * 4
+
+
+@fast
+def test_an_output_that_is_a_view_shares_its_inputs_memory_and_keeps_it_alive(graph):
+    x = graph.input("x", "f32", [4, 3])
+    graph.output(x[1:, 0], "column", view=True)
+    program, array = kiln.compile(graph), np.arange(12, dtype=np.float32).reshape(4, 3)
+    column = program(array)
+    assert column.tolist() == [3, 6, 9] and np.shares_memory(column, array) and column.strides == (12,)
+    array[1, 0] = 7
+    del array
+    gc.collect()
+    assert column.tolist() == [7, 6, 9]
+    with pytest.raises(ValueError, match="'x' is written or viewed where it lies"):
+        program(np.zeros((3, 4), np.float32).T)
 
 
 @fast
