@@ -32,6 +32,7 @@ class Descriptors {
   }
   /// Whether they are those of a run that succeeded.
   void set_known(bool known) { known_ = known; }
+  bool is_known() const { return known_; }
 
  private:
   void put(int64_t number) { put(&number, 1); }
