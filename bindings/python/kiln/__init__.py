@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kiln._hosts import graph_pass as graph_pass
     from kiln._hosts import op as op
     from kiln._jit import jit as jit
+    from kiln._progress import progress as progress
     from kiln._trees import register_tree as register_tree
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 # What is imported when it is first used: a start costs what it uses.
 _LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "register_tree": "kiln._trees", "array_api": "kiln.array_api",
           "compile": "kiln._default", "load": "kiln._default",
+          "progress": "kiln._progress",
           "graph_pass": "kiln._hosts", "op": "kiln._hosts", "function": "kiln._hosts", "Type": "kiln._hosts",
           "default_context": "kiln._default", "set_default_context": "kiln._default"}
 
@@ -49,9 +51,8 @@ __all__ = [
     "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "array_api",
     "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
     "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
-    "jit", "join", "load", "op", "open_tensors", "ops", "options", "region", "register_tree", "save_tensors",
-    "scope", "set_default_context",
-    "u16", "u32", "u64", "u8"]
+    "jit", "join", "load", "op", "open_tensors", "ops", "options", "progress", "region", "register_tree",
+    "save_tensors", "scope", "set_default_context", "u16", "u32", "u64", "u8"]
 
 
 def __getattr__(name: str) -> Any:

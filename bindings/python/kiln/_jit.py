@@ -94,7 +94,6 @@ class Jit:
         self._families: dict[Hashable, list[_Program]] = {}  # by the key without sizes
         self._failed: set[Hashable] = set()  # families that cannot be traced with symbols
         self._lock = threading.Lock()
-        self._bound: dict[int, list[Any]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -109,17 +108,16 @@ class Jit:
         with self._lock:
             self._programs.clear()
             self._families.clear()
-            self._bound.clear()
 
-    def _arguments(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    def _arguments(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         if not keywords and len(args) == self._count:
-            return dict(zip(self._names, args)), args
+            return dict(zip(self._names, args))
         bound = self._signature.bind(*args, **keywords)
         bound.apply_defaults()
-        return bound.arguments, tuple(bound.arguments.values())
+        return dict(bound.arguments)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        arguments, _ = self._arguments(args, keywords)
+        arguments = self._arguments(args, keywords)
         leaves: list[Any] = []
         fixed: list[Hashable] = []
         weights: list[Any] = []
@@ -153,12 +151,10 @@ class Jit:
 
     def _with(self, program: _Program, weights: list[Any]) -> Callable[..., Any]:
         """The call whose parameters are these arrays; bound anew where one is another object."""
-        call: Any = program.runner() if program.parameters else None
         calls = program._calls
+        call = getattr(calls, "call", None)
         if call is None:
-            call = getattr(calls, "call", None)
-            if call is None:
-                call = calls.call = program.executable.bind()
+            call = calls.call = program.executable.bind(program.parameters)  # those that were captured
         known = getattr(calls, "weights", None)
         if known is None or any(a is not b for a, b in zip(known, weights)):
             call.bind({f"parameter{i}": weight for i, weight in enumerate(weights)})
@@ -281,7 +277,7 @@ class Jit:
 
     def graph(self, *args: Any, **keywords: Any) -> Graph:
         """The graph of these arguments' types, as it is traced."""
-        arguments, _ = self._arguments(args, keywords)
+        arguments = self._arguments(args, keywords)
         leaves: list[Any] = []
         weights: list[Any] = []
         for name, value in arguments.items():

@@ -11,6 +11,7 @@ Operand: TypeAlias = Any  # a Value, a number, or an array
 Annotations: TypeAlias = Mapping[str, Any]
 Library: TypeAlias = str | ModuleType | None
 
+watchers: Final[list[Callable[[str, str], object]]]
 abi_version: Final[tuple[int, int]]
 dtypes: Final[tuple[DType, ...]]
 f64: Final[DType]

@@ -1,6 +1,7 @@
 // One call object of Kiln's and the arrays that it is given: the way of every run.
 #pragma once
 #include "arrays.h"
+#include "descriptors.h"
 #include "executable.h"
 
 namespace kiln_python {
@@ -30,6 +31,7 @@ class Runner {
  private:
   struct Given;
   void take_arguments(PyObject *const *args, size_t count, PyObject *names);
+  void check_in_place(const Argument &argument, const Slot &slot, size_t input);
   void take_outputs(PyObject *out);
   void make_outputs();
   bool same_as_last();
@@ -43,14 +45,13 @@ class Runner {
   std::vector<std::unique_ptr<BorrowedArray>> bound_;  // by slot; null: not bound
   std::vector<size_t> free_inputs_, free_outputs_;     // that are not bound, by their place in the signature
   std::unique_ptr<Argument[]> inputs_, outputs_;
-  std::vector<PyObject *> given_;             // objects of inputs and outputs by slot, borrowed but for those in made_
-  std::vector<nb::object> made_;              // outputs that we made for this run
-  std::vector<size_t> passing_;               // parameters that are bound for this run alone
-  std::vector<const DLTensor *> args_;        // as kiln_call_run takes them
-  std::vector<void *> data_;                  // as kiln_call_run_data takes them
-  std::vector<int64_t> last_, now_;           // descriptors, end to end
+  std::vector<PyObject *> given_;       // objects of inputs and outputs by slot, borrowed but for those in made_
+  std::vector<nb::object> made_;        // outputs that we made for this run
+  std::vector<size_t> passing_;         // parameters that are bound for this run alone
+  std::vector<const DLTensor *> args_;  // as kiln_call_run takes them
+  std::vector<void *> data_;            // as kiln_call_run_data takes them
+  Descriptors descriptors_;
   std::vector<std::vector<int64_t>> shapes_;  // of outputs, in the last run; empty: not known
-  bool known_ = false;                        // last_ is that of a run that succeeded
   const Library *library_ = nullptr;
   int quick_runs_ = 0;    // of these descriptors, one after the other, that took less than kQuick
   bool long_run_ = true;  // the last one took so long that one may want to end it, or none is known

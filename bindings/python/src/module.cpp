@@ -9,6 +9,7 @@ NB_MODULE(_kiln, module) {
   add_dtypes(module);
   add_dims(module);
   add_arrays(module);
+  add_events(module);
   add_context(module);
   add_graph(module);
   add_values(module);
