@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kiln._progress import progress as progress
     from kiln._trees import register_tree as register_tree
 
-__version__ = "0.1.0"
+    __version__: str
 
 # What is imported when it is first used: a start costs what it uses.
 _LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "register_tree": "kiln._trees", "array_api": "kiln.array_api",
@@ -56,6 +56,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # the library's
+        return build_report()["version"]
     if name not in _LATER:
         raise AttributeError(f"module 'kiln' has no attribute {name!r}")
     import importlib
