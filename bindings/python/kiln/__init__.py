@@ -1,0 +1,57 @@
+"""Kiln: a JIT runtime for tensor graphs.
+
+    import kiln, numpy as np
+    g = kiln.Graph()
+    x = g.input("x", "f32", ["n", 4])
+    g.output(kiln.ops.softmax(x * 2.0))
+    softmax = kiln.compile(g)          # or maps it from the cache; one compilation serves every n
+    softmax(np.ones((3, 4), np.float32))
+"""
+
+from __future__ import annotations
+
+from kiln._errors import (Busy, Cancelled, Corrupt, Error, FileError, Incompatible, Internal, InvalidArgument, Invariant,
+                          NoDevice, NotCached, OutOfMemory, OutOfRange, PluginFailed, TypeMismatch, Unimplemented,
+                          UnknownName)
+from kiln._kiln import (Array, Call, Context, Dim, DType, Executable, Graph, Node, Value, bf16, bool_, build_report,
+                        dim_max, dim_min, dtype, dtypes, f8_e4m3fn, f8_e5m2, f16, f32, f64, i8, i16, i32, i64,
+                        inspect_plugin, join, options, u8, u16, u32, u64)
+from kiln._graph import region, scope
+
+TYPE_CHECKING = False  # typing costs more to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kiln import ops as ops
+    from kiln._default import compile as compile
+    from kiln._default import default_context as default_context
+    from kiln._default import load as load
+    from kiln._default import set_default_context as set_default_context
+
+__version__ = "0.1.0"
+
+# What is imported when it is first used: a start costs what it uses.
+_LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "compile": "kiln._default", "load": "kiln._default",
+          "default_context": "kiln._default", "set_default_context": "kiln._default"}
+
+__all__ = [
+    "Array", "Busy", "Call", "Cancelled", "Context", "Corrupt", "DType", "Dim", "Error", "Executable", "FileError",
+    "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice", "Node", "NotCached", "OutOfMemory",
+    "OutOfRange", "PluginFailed", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "bf16", "bool_",
+    "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16", "f32", "f64",
+    "f8_e4m3fn", "f8_e5m2", "i16", "i32", "i64", "i8", "inspect_plugin", "join", "load", "ops", "options", "region",
+    "scope", "set_default_context", "u16", "u32", "u64", "u8"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'kiln' has no attribute {name!r}")
+    import importlib
+    module = importlib.import_module(_LATER[name])
+    found = module if _LATER[name] == f"kiln.{name}" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,131 @@
+"""What Kiln refuses or fails at, as exceptions. One class a code; `Error` is all of them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs more to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Error(Exception):
+    """What Kiln refused or failed at: what, where, and what was expected.
+
+    `code` is its name in lower case ("type_mismatch"), `plugin` and `node` what is at fault, where that is known, else
+    "". `report` is what explains it (of a compile, its report as far as it came), or None.
+    """
+
+    code: str = "internal"
+    plugin: str = ""
+    node: str = ""
+    report: dict[str, Any] | None = None
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument that is none."""
+
+    code = "invalid_argument"
+
+
+class TypeMismatch(Error, TypeError, ValueError):
+    """Element types, shapes or Python types that do not fit."""
+
+    code = "type_mismatch"
+
+
+class UnknownName(Error, ValueError):
+    """An op, attribute, option, pass, slot, tensor or path that there is not."""
+
+    code = "unknown_name"
+
+
+class Unimplemented(Error, NotImplementedError):
+    """What Kiln cannot do yet."""
+
+    code = "unimplemented"
+
+
+class Invariant(Error, ValueError):
+    """A graph that breaks one."""
+
+    code = "invariant"
+
+
+class NotCached(Error):
+    """`require_hit`, and no hit; the report has the lookup's reason."""
+
+    code = "not_cached"
+
+
+class Cancelled(Error):
+    """An event's receiver ended it."""
+
+    code = "cancelled"
+
+
+class OutOfMemory(Error, MemoryError):
+    """There is not enough memory; all is as it was before."""
+
+    code = "out_of_memory"
+
+
+class Busy(Error, RuntimeError):
+    """A call that another thread uses."""
+
+    code = "busy"
+
+
+class PluginFailed(Error, RuntimeError):
+    """A pass, op or function failed; `plugin` and the cause tell more."""
+
+    code = "plugin_failed"
+
+
+class FileError(Error, OSError):
+    """A file that cannot be read or written."""
+
+    code = "io"
+
+
+class Corrupt(Error, ValueError):
+    """A damaged file."""
+
+    code = "corrupt"
+
+
+class Incompatible(Error):
+    """Of another version, build or CPU."""
+
+    code = "incompatible"
+
+
+class NoDevice(Error, RuntimeError):
+    """A device that there is not."""
+
+    code = "no_device"
+
+
+class OutOfRange(Error, IndexError):
+    """An index or a number that is out of range."""
+
+    code = "out_of_range"
+
+
+class Internal(Error, RuntimeError):
+    """A bug of Kiln's."""
+
+    code = "internal"
+
+
+# By the numbers of kiln/types.h.
+_CLASSES: tuple[type[Error], ...] = (
+    Error, InvalidArgument, TypeMismatch, UnknownName, Unimplemented, Invariant, NotCached, Cancelled, OutOfMemory,
+    Busy, PluginFailed, FileError, Corrupt, Incompatible, NoDevice, OutOfRange, Internal)
+
+
+def make(code: int, message: str, plugin: str, node: str, report: dict[str, Any] | None,
+         cause: BaseException | None) -> Error:
+    """The exception of an error of the library's."""
+    error = (_CLASSES[code] if code < len(_CLASSES) else Error)(message)
+    error.plugin, error.node, error.report = plugin, node, report
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,455 @@
+#include "call.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "dtypes.h"
+#include "numpy.h"
+
+namespace kiln_python {
+namespace {
+using Clock = std::chrono::steady_clock;
+// Below this the interpreter's lock is kept: to give it up and take it again costs as much as such a run.
+constexpr auto kQuick = std::chrono::microseconds(10);
+// From here on each step of a run asks for signals.
+constexpr auto kLong = std::chrono::milliseconds(20);
+// Larger results lie in Kiln's memory, which is recycled: fresh pages cost more than the arithmetic.
+constexpr size_t kSmall = 64 << 10;
+
+bool is(PyObject *name, const char *text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; }
+
+void describe(std::vector<int64_t> &to, const DLTensor &tensor) {
+  const int64_t type = tensor.dtype.code | tensor.dtype.bits << 8 | tensor.dtype.lanes << 16;
+  to.push_back(type << 16 | tensor.device.device_type << 8 | tensor.ndim << 1 | (tensor.strides != nullptr));
+  to.insert(to.end(), tensor.shape, tensor.shape + tensor.ndim);
+  if (tensor.strides) to.insert(to.end(), tensor.strides, tensor.strides + tensor.ndim);
+}
+
+CallHandle open_call(const Program &program) {
+  kiln_call *call = nullptr;
+  check(kiln_call_create(program.handle.get(), &call));
+  return CallHandle(call);
+}
+}  // namespace
+
+// While a run is under way: what it was given is let go at its end, however it ends.
+struct Runner::Given {
+  explicit Given(Runner &runner) : runner_(runner) {
+    if (runner.busy_) raise(KILN_BUSY, "this call is in use by another thread; each thread makes its own, by clone()");
+    if (runner.in_flight_) raise(KILN_BUSY, "a run of this call is in flight; wait() for it");
+    runner.busy_ = true;
+  }
+  ~Given() {
+    if (!runner_.in_flight_) runner_.forget();
+    runner_.busy_ = false;
+  }
+  Runner &runner_;
+};
+
+Runner::Runner(std::shared_ptr<Program> program) : Runner(program, open_call(*program), {}) {}
+
+Runner::Runner(std::shared_ptr<Program> program, CallHandle call,
+               const std::vector<std::unique_ptr<BorrowedArray>> &bound)
+    : program_(std::move(program)), call_(std::move(call)) {
+  const Signature &signature = program_->signature;
+  bound_.resize(signature.size());
+  given_.resize(signature.size());
+  shapes_.resize(signature.outputs.size());
+  inputs_ = std::make_unique<Argument[]>(signature.inputs.size());
+  outputs_ = std::make_unique<Argument[]>(signature.outputs.size());
+  for (size_t i = 0; i < bound.size(); ++i)  // a clone has the parameters, and not what else is bound
+    if (bound[i] && i >= signature.inputs.size() && i < signature.inputs.size() + signature.parameters.size())
+      bound_[i] = std::make_unique<BorrowedArray>(bound[i]->object(), signature.slot(i).dtype, signature.slot(i).name);
+  for (size_t i = 0; i < signature.inputs.size(); ++i) free_inputs_.push_back(i);
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    if (signature.outputs[i].view_of < 0) free_outputs_.push_back(i);
+}
+
+void Runner::bind_all(nb::handle arrays, nb::handle keywords) {
+  for (nb::handle each : {arrays, keywords}) {
+    if (each.is_none()) continue;
+    nb::object items = each.attr("items")();
+    for (nb::handle item : items) {
+      const std::string_view name = utf8(item[0], "a slot's name");
+      const int slot = program_->signature.find(name);
+      if (slot < 0) raise(KILN_UNKNOWN_NAME, "there is no input, parameter or output '" + std::string(name) + "'");
+      bind(static_cast<size_t>(slot), item[1]);
+    }
+  }
+}
+
+void Runner::bind(size_t slot, nb::handle array) {
+  const Signature &signature = program_->signature;
+  const Slot &told = signature.slot(slot);
+  std::unique_ptr<BorrowedArray> bound;
+  const bool is_output = slot >= signature.inputs.size() + signature.parameters.size();
+  if (!array.is_none()) {
+    bound = std::make_unique<BorrowedArray>(array, told.dtype, told.name);
+    if (told.row_major && slot >= signature.inputs.size() && !is_output) bound->pack();
+    if (is_output || (slot < signature.inputs.size() && bound->argument().read_only() && program_->writes(slot)))
+      bound->argument().require_writable(told.name);
+  }
+  check(kiln_call_bind(call_.get(), static_cast<uint32_t>(slot), bound ? &bound->tensor() : nullptr));
+  bound_[slot] = std::move(bound);
+  known_ = false;
+  quick_runs_ = 0;
+  free_inputs_.clear();
+  free_outputs_.clear();
+  for (size_t i = 0; i < signature.inputs.size(); ++i)
+    if (!bound_[i]) free_inputs_.push_back(i);
+  const size_t first = signature.inputs.size() + signature.parameters.size();
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    if (signature.outputs[i].view_of < 0 && !bound_[first + i]) free_outputs_.push_back(i);
+}
+
+void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names) {
+  const Signature &signature = program_->signature;
+  if (count > free_inputs_.size())
+    raise(KILN_TYPE_MISMATCH, std::to_string(count) + " arrays are given, and " + std::to_string(free_inputs_.size()) +
+                                  " inputs are to be given");
+  for (size_t i = 0; i < count; ++i) given_[free_inputs_[i]] = args[i];
+  PyObject *out = nullptr;
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  for (size_t i = 0; i < named; ++i) {
+    PyObject *name = PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), *value = args[count + i];
+    if (is(name, "out")) {
+      out = value;
+    } else if (is(name, "library")) {
+      if (value != Py_None) library_ = &library_by_name(value);
+    } else {
+      const std::string_view text = utf8(name, "a name");
+      const int slot = signature.find(text);
+      if (slot < 0 || static_cast<size_t>(slot) >= signature.inputs.size() + signature.parameters.size())
+        raise(KILN_UNKNOWN_NAME, "there is no input or parameter '" + std::string(text) + "'");
+      const auto number = static_cast<size_t>(slot);
+      if (number >= signature.inputs.size()) {
+        bind(number, value);
+        passing_.push_back(number);
+      } else if (given_[number] || bound_[number]) {
+        raise(KILN_TYPE_MISMATCH, "'" + std::string(text) + "' is given twice");
+      } else {
+        given_[number] = value;
+      }
+    }
+  }
+  for (size_t slot = signature.inputs.size(); slot < signature.inputs.size() + signature.parameters.size(); ++slot)
+    if (!bound_[slot])
+      raise(KILN_INVALID_ARGUMENT, "parameter '" + signature.slot(slot).name + "' is not bound: executable.bind(" +
+                                       signature.slot(slot).name + "=...) gives a call that has it");
+  now_.clear();
+  args_.clear();
+  for (size_t input : free_inputs_) {
+    const Slot &slot = signature.inputs[input];
+    if (!given_[input]) raise(KILN_TYPE_MISMATCH, "input '" + slot.name + "' is not given");
+    Argument &argument = inputs_[input];
+    argument.borrow(given_[input], slot.dtype, slot.name);
+    if (slot.row_major) argument.pack(true);
+    if ((argument.read_only() || argument.packed()) && program_->writes(input))
+      argument.packed()
+          ? raise(KILN_INVALID_ARGUMENT, "'" + slot.name + "' is written where it lies: its array must be row-major")
+          : argument.require_writable(slot.name);
+    if (!library_) library_ = argument.library();
+    describe(now_, argument.tensor());
+    args_.push_back(&argument.tensor());
+  }
+  given_out_ = out && out != Py_None;
+  if (given_out_) take_outputs(out);
+}
+
+void Runner::take_outputs(PyObject *out) {
+  const Signature &signature = program_->signature;
+  const size_t first = signature.inputs.size() + signature.parameters.size();
+  const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
+  nb::object items = is_sequence ? nb::steal(PySequence_Fast(out, "")) : nb::make_tuple(nb::handle(out));
+  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+  if (count != free_outputs_.size())
+    raise(KILN_TYPE_MISMATCH, "out has " + std::to_string(count) + " arrays, and there are " +
+                                  std::to_string(free_outputs_.size()) + " outputs");
+  for (size_t i = 0; i < count; ++i) {
+    const size_t output = free_outputs_[i];
+    PyObject *object = PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
+    if (object == Py_None) {
+      args_.push_back(nullptr);
+      now_.push_back(-1);
+      continue;
+    }
+    const Slot &slot = signature.outputs[output];
+    Argument &argument = outputs_[output];
+    argument.borrow(object, 0, slot.name);
+    argument.require_writable(slot.name);
+    if (slot.row_major) argument.pack(false);
+    given_[first + output] = object;  // the tuple is the caller's, and so is what it holds
+    describe(now_, argument.tensor());
+    args_.push_back(&argument.tensor());
+  }
+}
+
+// Small results of NumPy's lie in memory of its own, if their shapes are known from the last run.
+void Runner::make_outputs() {
+  const Signature &signature = program_->signature;
+  if (library_ && library_->kind != Library::Kind::kNumpy) return;
+  if (!known_ || last_.size() < now_.size() || !std::equal(now_.begin(), now_.end(), last_.begin())) return;
+  for (size_t output : free_outputs_) {
+    if (shapes_[output].empty() || !signature.outputs[output].sized_by_inputs) return;
+    size_t bytes = dtype_of(signature.outputs[output].dtype).bytes;
+    for (size_t i = 1; i < shapes_[output].size(); ++i) bytes *= static_cast<size_t>(shapes_[output][i]);
+    if (bytes > kSmall) return;
+  }
+  const size_t first = signature.inputs.size() + signature.parameters.size();
+  for (size_t output : free_outputs_) {
+    const std::vector<int64_t> &shape = shapes_[output];  // its rank comes first
+    made_.push_back(numpy::make(signature.outputs[output].dtype, static_cast<int>(shape.size() - 1), shape.data() + 1));
+    given_[first + output] = made_.back().ptr();
+    outputs_[output].borrow(made_.back().ptr(), 0, signature.outputs[output].name);
+    describe(now_, outputs_[output].tensor());
+    args_.push_back(&outputs_[output].tensor());
+  }
+}
+
+bool Runner::same_as_last() {
+  if (args_.size() != free_inputs_.size() + free_outputs_.size() || !known_ || now_ != last_) return false;
+  data_.clear();
+  for (const DLTensor *tensor : args_) {
+    if (!tensor) return false;
+    data_.push_back(static_cast<char *>(tensor->data) + tensor->byte_offset);
+  }
+  return true;
+}
+
+void Runner::execute(uint32_t flags) {
+  const bool same = same_as_last();
+  if (!same) quick_runs_ = 0;
+  kiln_run_options options{};
+  options.struct_size = sizeof options;
+  options.flags = flags | (long_run_ && !(flags & KILN_RUN_ASYNC) ? KILN_RUN_STEPS : 0);
+  const kiln_run_options *given = options.flags ? &options : nullptr;
+  const auto run = [&] {
+    return same ? kiln_call_run_data(call_.get(), data_.data(), data_.size(), given)
+                : kiln_call_run(call_.get(), args_.data(), args_.size(), given);
+  };
+  kiln_error *error = nullptr;
+  if (same && quick_runs_ >= 2) {
+    error = run();
+  } else {
+    forget_exception();
+    Clock::time_point begin, end;
+    {
+      nb::gil_scoped_release unlocked;
+      begin = Clock::now();
+      error = run();
+      end = Clock::now();
+    }
+    long_run_ = end - begin > kLong;
+    quick_runs_ = end - begin < kQuick && !program_->may_wait ? quick_runs_ + 1 : 0;
+  }
+  if (error) {
+    known_ = false;
+    quick_runs_ = 0;
+    raise(error);
+  }
+  if (given_out_ && !(flags & KILN_RUN_ASYNC))
+    for (size_t output : free_outputs_)
+      if (outputs_[output].packed()) outputs_[output].unpack();
+  if (same) return;
+  std::swap(last_, now_);
+  known_ = true;
+  if (flags & KILN_RUN_ASYNC) return;
+  const size_t first = program_->signature.inputs.size() + program_->signature.parameters.size();
+  for (size_t output : free_outputs_) {
+    const auto dims = list<int64_t>(kiln_call_dims, call_.get(), static_cast<uint32_t>(first + output));
+    shapes_[output].assign(1, static_cast<int64_t>(dims.size()));
+    shapes_[output].insert(shapes_[output].end(), dims.begin(), dims.end());
+  }
+}
+
+nb::object Runner::result(size_t index) {
+  const Signature &signature = program_->signature;
+  const size_t slot = signature.inputs.size() + signature.parameters.size() + index;
+  if (bound_[slot]) return bound_[slot]->object();
+  if (given_[slot]) return nb::borrow(given_[slot]);
+  const Library &library = library_ ? *library_ : library_by_name(str("numpy"));
+  const int view_of = signature.outputs[index].view_of;
+  if (view_of >= 0) {
+    const auto input = static_cast<size_t>(view_of);
+    const DLTensor *tensor = nullptr;
+    check(kiln_call_output(call_.get(), static_cast<uint32_t>(slot), &tensor));
+    const Argument &argument = bound_[input] ? bound_[input]->argument() : inputs_[input];
+    nb::object owner = bound_[input] ? bound_[input]->object() : nb::borrow(given_[input]);
+    return hand_over(viewed(*tensor, owner, argument.read_only() ? DLPACK_FLAG_BITMASK_READ_ONLY : 0), library);
+  }
+  DLManagedTensorVersioned *tensor = nullptr;
+  check(kiln_call_take(call_.get(), static_cast<uint32_t>(slot), &tensor));
+  return hand_over(managed(tensor), library);
+}
+
+nb::object Runner::results() {
+  const size_t count = program_->signature.outputs.size();
+  if (count == 1) return result(0);
+  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), result(i).release().ptr());
+  return all;
+}
+
+void Runner::forget() noexcept {
+  for (size_t i = 0; i < program_->signature.inputs.size(); ++i) inputs_[i].release();
+  for (size_t i = 0; i < program_->signature.outputs.size(); ++i) outputs_[i].release();
+  std::fill(given_.begin(), given_.end(), nullptr);
+  made_.clear();
+  library_ = nullptr;
+  while (!passing_.empty()) {
+    const size_t slot = passing_.back();
+    passing_.pop_back();
+    kiln_error_destroy(kiln_call_bind(call_.get(), static_cast<uint32_t>(slot), nullptr));
+    bound_[slot] = nullptr;
+  }
+}
+
+nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names) {
+  Given given(*this);
+  take_arguments(args, count, names);
+  if (!given_out_ && !free_outputs_.empty()) make_outputs();
+  execute(0);
+  return results();
+}
+
+void Runner::start(PyObject *const *args, size_t count, PyObject *names) {
+  Given given(*this);
+  take_arguments(args, count, names);
+  for (size_t output : free_outputs_)
+    if (outputs_[output].packed())
+      raise(KILN_INVALID_ARGUMENT,
+            "'" + program_->signature.outputs[output].name + "' is not row-major; a run in flight writes no copy");
+  execute(KILN_RUN_ASYNC);
+  in_flight_ = true;
+  for (PyObject *object : given_) made_.push_back(nb::borrow(object));  // until wait
+}
+
+nb::object Runner::wait() {
+  if (!in_flight_) raise(KILN_INVALID_ARGUMENT, "no run of this call is in flight; start() begins one");
+  kiln_error *error = nullptr;
+  forget_exception();
+  {
+    nb::gil_scoped_release unlocked;
+    error = kiln_call_wait(call_.get());
+  }
+  in_flight_ = false;
+  Given given(*this);
+  check(error);
+  return results();
+}
+
+bool Runner::poll() {
+  uint32_t done = 1;
+  if (!in_flight_) return true;
+  kiln_error *error = kiln_call_poll(call_.get(), &done);
+  if (error) {
+    in_flight_ = false;
+    Given given(*this);
+    raise(error);
+  }
+  return done;
+}
+
+namespace {
+// Calls of C's have no exceptions: those of C++ become Python's here.
+template <class Body>
+PyObject *barrier(Body body) noexcept {
+  try {
+    return body().release().ptr();
+  } catch (nb::python_error &error) {
+    error.restore();
+  } catch (const std::bad_alloc &) {
+    PyErr_NoMemory();
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyObject *call_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names) {
+  return barrier([&] { return nb::inst_ptr<Call>(self)->runner.run(args, PyVectorcall_NARGS(count), names); });
+}
+}  // namespace
+
+PyObject *call_executable(PyObject *self, PyObject *const *args, size_t count, PyObject *names) {
+  return barrier([&] {
+    Executable &executable = *nb::inst_ptr<Executable>(self);
+    std::unique_ptr<Runner> runner;
+    if (executable.idle.empty()) {
+      runner = std::make_unique<Runner>(executable.program);
+    } else {
+      runner = std::move(executable.idle.back());
+      executable.idle.pop_back();
+    }
+    struct Back {
+      Executable &to;
+      std::unique_ptr<Runner> &runner;
+      ~Back() { to.idle.push_back(std::move(runner)); }
+    } back{executable, runner};
+    return runner->run(args, PyVectorcall_NARGS(count), names);
+  });
+}
+
+Call::Call(std::shared_ptr<Program> program) : vectorcall(call_call), runner(std::move(program)) {}
+Call::Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound)
+    : vectorcall(call_call), runner(std::move(program), std::move(clone), bound) {}
+
+void add_call(nb::module_ &module) {
+  static const PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)}, {0, nullptr}};
+  nb::class_<Call> type(module, "Call", nb::is_final(), nb::is_weak_referenceable(), nb::type_slots(slots),
+                        "A program with arrays bound to some of its slots: parameters once, inputs and outputs if one "
+                        "likes. Calling it with the other inputs gives its outputs. One thread at a time.");
+  const auto split = [](const nb::args &args, const nb::kwargs &keywords) {
+    std::vector<PyObject *> all;
+    for (nb::handle each : args) all.push_back(each.ptr());
+    nb::list names;
+    for (auto [name, value] : keywords) {
+      names.append(name);
+      all.push_back(value.ptr());
+    }
+    return std::pair(all, nb::tuple(names));
+  };
+  type.def(
+          "bind",
+          [](Call &self, nb::object arrays, const nb::kwargs &keywords) { self.runner.bind_all(arrays, keywords); },
+          nb::arg("arrays").none() = nb::none(), nb::arg("keywords"),
+          "Binds arrays by the names of slots, without a copy: they must stay as they are, parameters with their "
+          "values. "
+          "None unbinds.")
+      .def(
+          "clone",
+          [](Call &self) {
+            kiln_call *clone = nullptr;
+            check(kiln_call_clone(self.runner.get(), &clone));
+            nb::object made = nb::inst_alloc(nb::type<Call>());
+            new (nb::inst_ptr<Call>(made)) Call(self.runner.shared_program(), CallHandle(clone), self.runner.bound());
+            nb::inst_mark_ready(made);
+            return made;
+          },
+          "A call for another thread, which shares the parameters and what was prepared of them.")
+      .def(
+          "start",
+          [split](Call &self, const nb::args &args, const nb::kwargs &keywords) {
+            auto [all, names] = split(args, keywords);
+            self.runner.start(all.data(), args.size(), names.ptr());
+          },
+          "Begins a run, and returns while it is in flight; wait() gives its outputs.")
+      .def(
+          "wait", [](Call &self) { return self.runner.wait(); }, "Waits for the run in flight; its outputs.")
+      .def(
+          "done", [](Call &self) { return self.runner.poll(); }, "Whether no run is in flight any more.")
+      .def(
+          "report",
+          [](Call &self) {
+            kiln_report *report = nullptr;
+            check(kiln_call_report(self.runner.get(), &report));
+            return to_python(ReportHandle(report));
+          },
+          "Memory, entry, and of a run that lasted the times of its steps, as a dict.")
+      .def("__reduce__", [](Call &) -> nb::object {
+        raise(KILN_INVALID_ARGUMENT,
+              "a kiln.Call cannot be pickled: it has memory bound. Pickle its executable and bind anew");
+      });
+  set_vectorcall(type);
+}
+}  // namespace kiln_python

@@ -1,0 +1,185 @@
+#include "executable.h"
+
+#include "attrs.h"
+#include "call.h"
+#include "graph.h"
+
+namespace kiln_python {
+namespace {
+BlobHandle listing(kiln_executable *executable, std::string_view what) {
+  kiln_blob *blob = nullptr;
+  check(kiln_executable_text(executable, what.data(), what.size(), &blob));
+  return BlobHandle(blob);
+}
+
+BlobHandle bytes_of(kiln_executable *executable) {
+  kiln_blob *blob = nullptr;
+  check(kiln_executable_bytes(executable, nullptr, &blob));
+  return BlobHandle(blob);
+}
+
+// KILN_OPEN of a file's path, or of bytes.
+std::shared_ptr<Program> open(nb::handle context, nb::handle source, const std::string &expect_key) {
+  OptionsHandle options;
+  if (!expect_key.empty()) {
+    nb::dict expected;
+    expected["expect_key"] = expect_key;
+    options = to_options(expected, nb::handle());
+  }
+  kiln_executable *executable = nullptr;
+  kiln_error *error = nullptr;
+  forget_exception();
+  kiln_context *in = nb::inst_ptr<Context>(context)->get();
+  if (PyObject_CheckBuffer(source.ptr())) {
+    nb::bytes bytes(nb::borrow(source));
+    nb::gil_scoped_release unlocked;
+    error = kiln_executable_open_bytes(in, bytes.c_str(), bytes.size(), options.get(), &executable);
+  } else {
+    const auto path = nb::cast<std::string>(package("os").attr("fspath")(source));
+    nb::gil_scoped_release unlocked;
+    error = kiln_executable_open(in, path.data(), path.size(), options.get(), &executable);
+  }
+  check(error);
+  return std::make_shared<Program>(nb::borrow(context), ExecutableHandle(executable), nb::none());
+}
+
+nb::list names(const std::vector<Slot> &slots) {
+  nb::list all;
+  for (const Slot &slot : slots) all.append(str(slot.name));
+  return all;
+}
+
+void save(Executable &self, nb::handle path, bool packed) {
+  const auto text = nb::cast<std::string>(package("os").attr("fspath")(path));
+  nb::dict options;
+  options["packed"] = packed;
+  OptionsHandle owned = to_options(options, nb::handle());
+  kiln_error *error = nullptr;
+  {
+    nb::gil_scoped_release unlocked;
+    error = kiln_executable_save(self.program->handle.get(), text.data(), text.size(), owned.get());
+  }
+  check(error);
+}
+
+nb::object join(nb::list executables) {
+  std::vector<const kiln_executable *> all;
+  for (nb::handle each : executables) all.push_back(nb::cast<Executable &>(each).program->handle.get());
+  if (all.empty()) raise(KILN_INVALID_ARGUMENT, "at least one executable was expected");
+  kiln_executable *joined = nullptr;
+  check(kiln_executable_join(all.data(), all.size(), &joined));
+  nb::object context = nb::cast<Executable &>(executables[0]).program->context;
+  return make_inline<Executable>(std::make_shared<Program>(context, ExecutableHandle(joined), nb::none()));
+}
+}  // namespace
+
+Program::Program(nb::object in, ExecutableHandle owned, nb::object report)
+    : context(std::move(in)), handle(std::move(owned)), signature(describe()), compile_report(std::move(report)) {
+  const nb::object described = describe();
+  const auto length = [&](const char *member) { return nb::len(nb::object(described[member])); };
+  may_wait = length("uses") != 0 || length("entries") > 1;
+  const BlobHandle plan = listing(handle.get(), "plan");
+  for (const char *word : {"while", "loop", "scan"})
+    if (view(plan).find(word) != std::string_view::npos) may_wait = true;
+}
+
+nb::object Program::describe() const {
+  kiln_report *report = nullptr;
+  check(kiln_executable_describe(handle.get(), &report));
+  return to_python(ReportHandle(report));
+}
+
+bool Program::writes(size_t input) {
+  if (!written_) {
+    nb::object found = package("kiln._graph").attr("written_inputs")(str(view(listing(handle.get(), "graph"))));
+    written_ = std::make_unique<std::vector<bool>>();
+    for (const Slot &slot : signature.inputs)
+      written_->push_back(PySet_Contains(found.ptr(), str(slot.name).ptr()) == 1);
+  }
+  return (*written_)[input];
+}
+
+Executable::Executable(std::shared_ptr<Program> of) : vectorcall(call_executable), program(std::move(of)) {}
+Executable::~Executable() = default;
+
+nb::object compile(nb::handle context, Graph &graph, nb::object options, const nb::kwargs &keywords) {
+  OptionsHandle owned = to_options(options, keywords);
+  const kiln_graph *finished = graph.finished();
+  kiln_context *in = nb::inst_ptr<Context>(context)->get();
+  kiln_executable *executable = nullptr;
+  kiln_report *report = nullptr;
+  kiln_error *error = nullptr;
+  forget_exception();
+  {
+    nb::gil_scoped_release unlocked;
+    error = kiln_compile(in, finished, owned.get(), &executable, &report);
+  }
+  check(error);
+  ExecutableHandle made(executable);
+  return make_inline<Executable>(
+      std::make_shared<Program>(nb::borrow(context), std::move(made), to_python(ReportHandle(report))));
+}
+
+nb::object load(nb::handle context, nb::handle source, const std::string &expect_key) {
+  return make_inline<Executable>(open(context, source, expect_key));
+}
+
+void add_executable(nb::module_ &module) {
+  static const PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)}, {0, nullptr}};
+  nb::class_<Executable> type(module, "Executable", nb::is_final(), nb::is_weak_referenceable(), nb::type_slots(slots),
+                              "A compiled graph. Calling it with its inputs gives its outputs; any thread may.");
+  type.def(
+          "bind",
+          [](Executable &self, nb::object arrays, const nb::kwargs &keywords) {
+            nb::object call = make_inline<Call>(self.program);
+            nb::inst_ptr<Call>(call)->runner.bind_all(arrays, keywords);
+            return call;
+          },
+          nb::arg("arrays").none() = nb::none(), nb::arg("keywords"),
+          "A call with parameters, inputs or outputs bound, by their names, as a dict or as keywords.")
+      .def("save", &save, nb::arg("path"), nb::kw_only(), nb::arg("packed") = true,
+           "Writes the artifact into a file, or, not packed, into a folder that a person reads and edits.")
+      .def(
+          "to_bytes", [](Executable &self) { return to_bytes(bytes_of(self.program->handle.get())); },
+          "The artifact's bytes.")
+      .def(
+          "describe", [](Executable &self) { return self.program->describe(); },
+          "Backend, target, key, signature, kernels, steps, memory, as a dict.")
+      .def(
+          "text",
+          [](Executable &self, const std::string &what) {
+            return str(view(listing(self.program->handle.get(), what)));
+          },
+          nb::arg("what"), "A listing: \"plan\", \"graph\", \"kernels\", \"llvm\", \"asm\" or \"cuda\".")
+      .def_prop_ro(
+          "context", [](Executable &self) { return self.program->context; }, "The context that it was compiled in.")
+      .def_prop_ro(
+          "report", [](Executable &self) { return self.program->compile_report; },
+          "What the compile did: lookup, reason, passes, kernels, phases, ...; None of one that was loaded.")
+      .def_prop_ro(
+          "input_names", [](Executable &self) { return nb::tuple(names(self.program->signature.inputs)); }, "In order.")
+      .def_prop_ro(
+          "parameter_names", [](Executable &self) { return nb::tuple(names(self.program->signature.parameters)); },
+          "In order.")
+      .def_prop_ro(
+          "output_names", [](Executable &self) { return nb::tuple(names(self.program->signature.outputs)); },
+          "In order.")
+      .def("__reduce__",
+           [](Executable &self) {
+             return nb::make_tuple(package("kiln").attr("load"),
+                                   nb::make_tuple(to_bytes(bytes_of(self.program->handle.get()))));
+           })
+      .def("__repr__", [](Executable &self) {
+        const auto joined = [](const std::vector<Slot> &side) {
+          std::string all;
+          for (const Slot &slot : side) all += (all.empty() ? "" : ", ") + slot.name;
+          return all;
+        };
+        return "<kiln.Executable (" + joined(self.program->signature.inputs) + ") -> (" +
+               joined(self.program->signature.outputs) + ")>";
+      });
+  set_vectorcall(type);
+  module.def("join", &join, nb::arg("executables"),
+             "What was compiled of one graph for several targets, as one executable, which runs the best that fits.");
+}
+}  // namespace kiln_python
