@@ -1,0 +1,302 @@
+"""From an ONNX graph to a Kiln graph, node after node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+import kiln
+from kiln.onnx import _fold, _functions
+from kiln.onnx._node import Node
+from kiln.onnx._registry import Conversion, find
+from kiln.onnx._types import Size, dtype_of, is_literal
+from kiln.onnx._values import Array, Tensor
+
+SMALL = 64
+"""Known elements up to here are constants (and part of a cache key), more are parameters."""
+
+FEW = 1024
+"""An input with so many elements may decide sizes."""
+
+
+class NeedsValues(kiln.Unimplemented):
+    """Sizes depend on the values of these inputs of the model: tell them, and it is converted for these values."""
+
+    def __init__(self, message: str, names: frozenset[str]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
+@dataclass
+class Frame:
+    """Where names are looked up: a graph of the model, or a call of a function.
+
+    `outer` has what is not known here. A frame of a nested Kiln graph `is_nested`; what it takes from outside becomes
+    an input of its own, and `captures` tells of what.
+    """
+
+    converter: Converter
+    graph: kiln.Graph
+    versions: Mapping[str, int]
+    outer: Frame | None = None
+    is_nested: bool = False
+    references: Mapping[str, ir.Attr] = field(default_factory=dict)
+    tensors: dict[ir.Value, Tensor | None] = field(default_factory=dict)
+    captures: list[Tensor] = field(default_factory=list)
+    inside: dict[Tensor, Tensor] = field(default_factory=dict)
+    sizes: list[Size] = field(default_factory=list)
+
+    def find(self, value: ir.Value) -> Tensor | None:
+        """What is known of a value; None of an absent input of a function."""
+        if value in self.tensors:
+            return self.tensors[value]
+        if self.outer is None:
+            raise kiln.TypeMismatch(f"nothing makes '{value.name}'")
+        found = self.outer.find(value)
+        return self.take(found) if self.is_nested and found else found
+
+    def value(self, value: ir.Value) -> kiln.Value:
+        """The value of an output, in the frame's graph."""
+        found = self.find(value)
+        if found is None:
+            raise kiln.TypeMismatch(f"output '{value.name}' is absent")
+        return found.in_graph(self.graph)
+
+    def take(self, found: Tensor) -> Tensor:
+        """A tensor of the outer frame's, in this frame's graph."""
+        if found not in self.inside:
+            known = found.known
+            if known is not None and (known.size <= SMALL or not is_literal(known)):
+                made = Tensor.elements(known)
+                self.sizes.extend(known.flat)
+            else:
+                made = self.argument(found.dtype, found.shape, f"outer.{len(self.captures)}")
+                self.captures.append(found)
+            self.inside[found] = made
+        return self.inside[found]
+
+    def argument(self, dtype: str, shape: Sequence[Size], name: str) -> Tensor:
+        """A further input of a nested graph."""
+        self.sizes.extend(shape)
+        return Tensor.of(self.graph.input(name, dtype, shape))
+
+    def bind_sizes(self) -> None:
+        """Makes inputs that do nothing but bind the symbols that nothing else in a nested graph binds."""
+        assert self.outer is not None
+        texts = [size.text for size in self.sizes if isinstance(size, kiln.Dim)]
+        used = {name for text in texts for name in re.findall(r"[A-Za-z_]\w*(?!\w*\()", text)}
+        for name in sorted(used - {size.text for value in self.graph.inputs for size in value.shape
+                                   if isinstance(size, kiln.Dim)}):
+            with self.outer.graph:
+                self.captures.append(Tensor.of(kiln.ops.full(shape=[name], dtype="bool")))
+            self.argument("bool", [kiln.Dim(name)], f"size.{name}")
+
+
+class Converter:
+    """Converts one model, for given values of some of its inputs."""
+
+    def __init__(self, model: ir.Model, context: kiln.Context | None, values: Mapping[str, Array]) -> None:
+        self.model, self.values = model, values
+        self.graph = kiln.Graph(context)
+        self.weights: dict[str, Array] = {}
+        self.root = Frame(self, self.graph, dict(model.opset_imports))
+        self.used = set(values)
+        self._names: set[str] = set()
+
+    def run(self) -> None:
+        """Converts the model's graph."""
+        graph = self.model.graph
+        with self.graph:
+            self._names.update(kiln_name(str(value.name)) for value in graph.inputs)
+            self.initialisers(graph)
+            for value in graph.inputs:
+                if value not in self.root.tensors:
+                    self.root.tensors[value] = self.input(value)
+            self.nodes(graph, self.root)
+            for value in graph.outputs:
+                made = self.root.value(value)
+                if made.node.kind != "op" and made.node.kind != "constant":
+                    made = kiln.ops.clone(made)  # an output has memory of its own
+                self.graph.output(made, kiln_name(str(value.name)))
+
+    def input(self, value: ir.Value) -> Tensor:
+        """An input of the model."""
+        name = str(value.name)
+        if name in self.values:
+            return Tensor.elements(np.asarray(self.values[name]))
+        type_ = value.type
+        if isinstance(type_, ir.OptionalType):
+            type_ = type_.elem_type
+        if not isinstance(type_, ir.TensorType):
+            raise kiln.Unimplemented(f"input '{name}' is a {type_}, and Kiln has tensors alone")
+        dtype = dtype_of(type_.dtype)
+        if dtype is None:
+            raise kiln.Unimplemented(f"input '{name}' is of {type_.dtype.name}, a type that Kiln does not have")
+        if value.shape is None:
+            raise kiln.Unimplemented(f"input '{name}' has no shape, and Kiln has to know how many dims there are")
+        shape = [size if isinstance(size, int) else kiln.Dim(symbol(size.value or f"{name}_{i}"))
+                 for i, size in enumerate(value.shape.dims)]
+        made = Tensor.of(self.graph.input(kiln_name(name), dtype, shape))
+        is_small = all(isinstance(size, int) for size in shape) and np.prod(shape, dtype=float) <= FEW
+        made.deciders = frozenset([name]) if is_small else None
+        return made
+
+    # ---- weights
+
+    def initialisers(self, graph: ir.Graph) -> None:
+        """Weights of the model, those of nested graphs too: all belong to the outermost graph."""
+        for value in graph.initializers.values():
+            assert value.const_value is not None
+            self.root.tensors[value] = self.weight(np.asarray(value.const_value.numpy()), str(value.name))
+
+    def weight(self, array: Array, name: str) -> Tensor:
+        """Elements that the model holds: a parameter where they are many or floats, else a constant."""
+        tensor = self.elements(array, f"'{name}'")
+        keep = array.size > SMALL or (array.ndim and tensor.dtype.startswith(("f", "bf")))
+        if keep:
+            tensor.make = lambda: self.parameter(array, name)
+        return tensor
+
+    def elements(self, array: Array, what: str) -> Tensor:
+        """Elements that are known."""
+        try:
+            return Tensor.elements(array)
+        except KeyError:
+            raise kiln.Unimplemented(f"{what} is of {array.dtype}, a type that Kiln does not have") from None
+
+    def parameter(self, array: Array, name: str) -> kiln.Value:
+        """A parameter of the outermost graph, and its weight."""
+        base = called = kiln_name(name)
+        for number in range(2, len(self._names) + 3):
+            if called not in self._names:
+                break
+            called = f"{base}.{number}"  # names of nested graphs may be those of others
+        self._names.add(called)
+        self.weights[called] = array
+        return self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+
+    # ---- nodes
+
+    def nodes(self, graph: ir.Graph | ir.Function, frame: Frame) -> None:
+        """All nodes of a graph, in its frame."""
+        for node in graph:
+            version = frame.versions.get("" if node.domain == "ai.onnx" else node.domain)
+            if version is None:
+                raise kiln.TypeMismatch(f"[{node.op_type}] node '{node.name}': the model imports no opset of its domain "
+                                        f"'{node.domain}'")
+            told = Node(node, frame, version, frame.references)
+            results = self.node(told)
+            for output, result in zip(node.outputs, results, strict=False):
+                if output.name and result is not None:
+                    frame.tensors[output] = result
+
+    def node(self, node: Node) -> Sequence[Tensor | None]:
+        """Converts one node."""
+        inputs = [None if value is None or not value.name else node.frame.find(value) for value in node.ir.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        if node.op == "Constant" and not node.domain:
+            return [self.constant(node)]
+        folded = _fold.fold(node, inputs)
+        if folded is not None:
+            return [Tensor.elements(array) for array in folded]
+        with node.frame.graph, node.frame.graph.scope({"debug.onnx": f"{node.op} {node.name}"}):
+            function = self.model.functions.get(node.ir.op_identifier())
+            if function is not None:
+                return self.call(function, node, inputs)
+            conversion = find(node.domain, node.op, node.version)
+            if conversion is not None:
+                return self.convert(conversion, node, inputs)
+            function = _functions.body(node, inputs)
+            if function is not None:
+                return self.call(function, node, inputs)
+        raise node.refuse("there is no such op, or Kiln has nothing that it could become")
+
+    def constant(self, node: Node) -> Tensor:
+        """The op Constant, whose elements are an attribute."""
+        attributes = node.attributes
+        if "value" in attributes:
+            return self.weight(node.array("value"), str(node.ir.outputs[0].name))
+        for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32),
+                            ("value_floats", np.float32)):
+            if name in attributes:
+                return self.weight(np.asarray(attributes[name], dtype), str(node.ir.outputs[0].name))
+        raise node.refuse(f"a constant of {', '.join(attributes) or 'nothing'} is not supported")
+
+    def convert(self, conversion: Conversion, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Converts one node by its function."""
+        arguments: list[Any] = []
+        given = list(inputs)
+        for parameter in conversion.parameters:
+            if parameter.variadic:
+                arguments.extend(self.argument(node, parameter.name, parameter.known, each) for each in given)
+                given = []
+                break
+            tensor = given.pop(0) if given else None
+            if tensor is None and not parameter.optional:
+                raise node.wrong(f"its input '{parameter.name}' is missing")
+            arguments.append(self.argument(node, parameter.name, parameter.known, tensor))
+        if any(each is not None for each in given):
+            raise node.wrong(f"{len(inputs)} inputs, at most {len(conversion.parameters)} were expected")
+        try:
+            results = conversion.function(node, *arguments)
+        except NeedsValues:
+            raise
+        except kiln.Error as error:
+            if str(error).startswith(f"[{node.op}] node "):
+                raise
+            raise type(error)(node.message(str(error))) from error
+        if not isinstance(results, tuple | list):
+            results = [results]
+        deciders = _fold.deciders(node, inputs)
+        return [each if each is None or isinstance(each, Tensor) else
+                Tensor.elements(each) if isinstance(each, np.ndarray) else Tensor.of(each, deciders)
+                for each in results]
+
+    def argument(self, node: Node, name: str, known: bool, tensor: Tensor | None) -> kiln.Value | Array | None:
+        """An input of a node's, as the function wants it."""
+        if tensor is None:
+            return None
+        if not known:
+            return tensor.in_graph(node.frame.graph)
+        if tensor.known is not None:
+            return tensor.known
+        names = (tensor.deciders or frozenset()) - set(self.values)
+        if names:
+            many = ", ".join(f"'{each}'" for each in sorted(names))
+            raise NeedsValues(node.message(f"its input '{name}' follows from the values of {many}, which have to be told "
+                                           "when the model is read"), names)
+        raise node.refuse(f"its input '{name}' has to be known when the model is read, and is computed")
+
+    def call(self, function: ir.Function, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """A function of the model's, or the body of an op: its nodes take the node's place."""
+        references = {**{name: attr for name, attr in function.attributes.items() if attr.value is not None},
+                      **node.resolved}
+        frame = Frame(self, node.frame.graph, {**node.frame.versions, **function.opset_imports}, node.frame, references=references)
+        given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
+        for value, tensor in zip(function.inputs, given, strict=True):
+            frame.tensors[value] = tensor
+        self.nodes(function, frame)
+        return [frame.tensors.get(value) for value in function.outputs]
+
+
+def kiln_name(name: str) -> str:
+    """A name of ONNX's as Kiln has names: without colons and control characters."""
+    return re.sub(r"[:\x00-\x1f\x7f]", ".", name)
+
+
+def symbol(name: str) -> str:
+    """The name of a size, of letters and digits."""
+    made = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return made if re.match(r"[A-Za-z_]", made) else f"_{made}"
+
+
+def frame_of(outer: Frame, graph: ir.Graph, nested: kiln.Graph | None = None) -> Frame:
+    """The frame of a graph inside another; in a Kiln graph of its own, if that is told."""
+    outer.converter.initialisers(graph)
+    return Frame(outer.converter, nested or outer.graph, outer.versions, outer, nested is not None, outer.references)
