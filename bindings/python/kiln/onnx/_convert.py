@@ -201,7 +201,8 @@ class Converter:
         while inputs and inputs[-1] is None:
             inputs.pop()
         if node.op == "Constant" and not node.domain:
-            return [self.constant(node)]
+            self.root.tensors[node.ir.outputs[0]] = self.constant(node)  # weights belong to the outermost graph
+            return []
         folded = _fold.fold(node, inputs)
         if folded is not None:
             return [Tensor.elements(array) for array in folded]

@@ -1,0 +1,187 @@
+"""Images at other sizes, and samples of them at places that are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kiln import Value, ops
+from kiln.onnx._node import Node
+from kiln.onnx._registry import Known, op
+from kiln.onnx._types import FLOATS, numpy_type, sizes
+from kiln.onnx._values import Array
+
+
+@dataclass(frozen=True)
+class Along:
+    """How one dim is resized."""
+
+    size: int
+    result: int
+    scale: float
+    begin: float = 0.0
+    end: float = 1.0
+
+
+def _places(n: Node, along: Along, mode: str) -> Array:
+    """Where in x each element of the result lies."""
+    o = np.arange(along.result, dtype=np.float64)
+    size, result, scale = along.size, along.result, along.scale
+    exact = scale * size  # the result's size before it was rounded
+    if mode == "asymmetric":
+        return o / scale
+    if mode == "align_corners":
+        return o * (size - 1) / (exact - 1) if exact != 1 else np.zeros(result)
+    if mode == "tf_crop_and_resize":
+        if exact != 1:
+            return along.begin * (size - 1) + o * (along.end - along.begin) * (size - 1) / (exact - 1)
+        return np.full(result, 0.5 * (along.begin + along.end) * (size - 1))
+    if mode == "tf_half_pixel_for_nn":
+        return (o + 0.5) / scale
+    if mode == "pytorch_half_pixel":
+        return (o + 0.5) / scale - 0.5 if result > 1 else np.zeros(result)
+    if mode == "half_pixel_symmetric":
+        return size / 2 * (1 - result / exact) + (o + 0.5) / scale - 0.5
+    return (o + 0.5) / scale - 0.5
+
+
+_NEAREST: dict[str, Callable[[Array], Any]] = {
+    "round_prefer_floor": lambda place: np.ceil(place - 0.5), "round_prefer_ceil": lambda place: np.floor(place + 0.5),
+    "floor": np.floor, "ceil": np.ceil}
+
+
+def _cubic(distance: Array, a: float) -> Any:
+    d = np.abs(distance)
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    return np.where(d <= 1, near, np.where(d < 2, a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a, 0.0))
+
+
+def _weights(n: Node, along: Along, places: Array, mode: str) -> tuple[Array, Array]:
+    """For each element of the result, which of x's it is made of, and how much of each."""
+    stretch = max(1.0, 1.0 / along.scale) if n.flag("antialias") else 1.0
+    reach = (1.0 if mode == "linear" else 2.0) * stretch
+    first = np.floor(places - reach).astype(np.int64) + 1
+    count = int(np.ceil(2 * reach)) + (1 if stretch != 1.0 else 0)
+    indices = first[:, None] + np.arange(count)
+    distance = (indices - places[:, None]) / stretch
+    a = n.float("cubic_coeff_a", -0.75)
+    weights = np.maximum(1 - np.abs(distance), 0) if mode == "linear" else _cubic(distance, a)
+    if n.flag("exclude_outside"):
+        weights = np.where((indices < 0) | (indices >= along.size), 0.0, weights)
+    if n.flag("exclude_outside") or stretch != 1.0:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    return np.clip(indices, 0, along.size - 1), weights
+
+
+def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str) -> Value | None:
+    """One of Kiln's own ops, where it is the same."""
+    dims = sorted(alongs)
+    space = list(range(2, x.ndim))
+    if not 1 <= len(space) <= 3 or not set(dims) <= set(space) or mode != "linear" or str(x.dtype) not in FLOATS:
+        return None
+    if n.flag("antialias") or n.flag("exclude_outside") or places not in ("half_pixel", "asymmetric", "align_corners"):
+        return None
+    told = [alongs.get(dim, Along(x.shape[dim], x.shape[dim], 1.0)) for dim in space]
+    if places == "align_corners" and any(each.result < 2 or each.scale * each.size != each.result for each in told):
+        return None
+    return ops.resize_linear(x, size=[each.result for each in told], scale=[each.scale for each in told],
+                             align_corners=places == "align_corners", half_pixel=places == "half_pixel")
+
+
+def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
+    """x with other sizes of some of its dims, one dim after the other."""
+    mode = n.text("mode", "nearest", among=("nearest", "linear", "cubic"))
+    where = n.text("coordinate_transformation_mode", "half_pixel" if n.op == "Resize" else "asymmetric", among=(
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
+        "tf_half_pixel_for_nn"))
+    nearest = n.text("nearest_mode", "round_prefer_floor" if n.op == "Resize" else "floor", among=list(_NEAREST))
+    native = _native(n, x, alongs, mode, where)
+    if native is not None:
+        return native
+    dtype = str(x.dtype)
+    is_float, y = dtype in FLOATS, x
+    if mode != "nearest" and not is_float:  # computed as floats, and cut to integers as ONNX's reference does
+        y = ops.convert(y, dtype="f32")
+    graph, outside = n.frame.graph, None
+    for dim, along in alongs.items():
+        places = _places(n, along, where)
+        if where == "tf_crop_and_resize":
+            beyond = (places < 0) | (places > along.size - 1)
+            if beyond.any():
+                shape = [along.result if i == dim else 1 for i in range(x.ndim)]
+                made = graph.constant(beyond.reshape(shape))
+                outside = made if outside is None else ops.or_(outside, made)
+        if mode == "nearest":
+            index = np.clip(_NEAREST[nearest](places), 0, along.size - 1).astype(np.int64)
+            if along.result != along.size or (index != np.arange(along.size)).any():
+                y = ops.index_select(y, graph.constant(index), dim=dim)
+            continue
+        indices, weights = _weights(n, along, places, mode)
+        y = ops.resample(y, graph.constant(weights.astype(numpy_type(str(y.dtype)))), graph.constant(indices), dim=dim)
+    if outside is not None:
+        value = n.float("extrapolation_value", 0.0)
+        y = ops.where(outside, ops.full(value=value, dtype=y.dtype, shape=[]), y)
+    return y if str(y.dtype) == dtype else ops.convert(y, dtype=dtype)
+
+
+@op("Resize", since=11)
+def resize(n: Node, x: Value, roi: Known | None = None, scales: Known | None = None, size: Known | None = None) -> Value:
+    """To sizes, or by scales; of the dims that axes name, which may keep their aspect ratio."""
+    axes = [n.axis(axis, x.ndim) for axis in n.ints("axes", range(x.ndim))]
+    shape = n.literal([x.shape[axis] for axis in axes], "x's size")
+    if size is not None and size.size:
+        results = n.literal(sizes(size), "the result's size")
+        factors = [result / old for result, old in zip(results, shape, strict=True)]
+        policy = n.text("keep_aspect_ratio_policy", "stretch", among=("stretch", "not_larger", "not_smaller"))
+        if policy != "stretch":
+            factor = min(factors) if policy == "not_larger" else max(factors)
+            factors = [factor] * len(factors)
+            results = [int(np.floor(factor * old + 0.5)) for old in shape]
+    elif scales is not None and scales.size:
+        factors = [float(each) for each in scales.flat]
+        results = [int(np.floor(old * factor)) for old, factor in zip(shape, factors, strict=True)]
+    else:
+        raise n.wrong("neither scales nor sizes are told")
+    boxes = [float(each) for each in roi.flat] if roi is not None and roi.size else [0.0] * len(axes) + [1.0] * len(axes)
+    crops = n.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+    alongs = {axis: Along(old, result, factor, boxes[i], boxes[len(axes) + i])
+              for i, (axis, old, result, factor) in enumerate(zip(axes, shape, results, factors, strict=True))
+              if result != old or factor != 1.0 or crops}
+    return resized(n, x, alongs) if alongs else ops.clone(x)
+
+
+@op("Resize", since=10)
+def resize_10(n: Node, x: Value, scales: Known) -> Value:
+    """By scales; elements are at the begin of their share."""
+    return upsample(n, x, scales)
+
+
+@op("Upsample", since=7)
+def upsample(n: Node, x: Value, scales: Known | None = None) -> Value:
+    """By scales, an attribute or an input; elements are at the begin of their share."""
+    factors = [float(each) for each in scales.flat] if scales is not None else n.floats("scales")
+    shape = n.literal(x.shape, "x's size")
+    alongs = {i: Along(old, int(np.floor(old * factor)), factor)
+              for i, (old, factor) in enumerate(zip(shape, factors, strict=True)) if factor != 1.0}
+    n.attributes.setdefault("coordinate_transformation_mode", "asymmetric")
+    n.attributes.setdefault("nearest_mode", "floor")
+    return resized(n, x, alongs) if alongs else ops.clone(x)
+
+
+@op("GridSample")
+def grid_sample(n: Node, x: Value, grid: Value) -> Value:
+    """x at the places that a grid tells."""
+    mode = n.text("mode", "linear", among=("linear", "nearest", "cubic", "bilinear", "bicubic"))
+    padding = n.text("padding_mode", "zeros", among=("zeros", "border", "reflection"))
+    if str(grid.dtype) != str(x.dtype):
+        grid = ops.convert(grid, dtype=x.dtype)
+    return ops.grid_sample(x, grid, mode=mode.removeprefix("bi"), padding=padding, align_corners=n.flag("align_corners"))
+
+
+@op("AffineGrid")
+def affine_grid(n: Node, theta: Value, size: Known) -> Value:
+    """The places in x that theta makes of those in the result."""
+    return ops.affine_grid(theta, size=sizes(size)[2:], align_corners=n.flag("align_corners"))
