@@ -169,7 +169,7 @@ def _mod(node: Node, a: Array, b: Array) -> Array:
 
 _UNARY: dict[str, Callable[..., Any]] = {
     "Neg": np.negative, "Abs": np.abs, "Floor": np.floor, "Ceil": np.ceil, "Sqrt": np.sqrt, "Not": np.logical_not,
-    "Round": np.round}
+    "Round": np.round, "Relu": lambda x: np.maximum(x, 0)}
 
 
 @folds(*_UNARY)
@@ -178,7 +178,7 @@ def _unary(node: Node, x: Array) -> Array:
         return np.asarray(_UNARY[node.op](x))
     if node.op == "Neg":
         return _elementwise(lambda size: -size, x)
-    if node.op == "Abs" and all(at_least(size, 0) for size in x.flat):
+    if node.op in ("Abs", "Relu") and all(at_least(size, 0) for size in x.flat):
         return x
     raise Undecided
 

@@ -157,7 +157,8 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
     outputs = _outputs(frame, body)
     again, *rest = outputs
     end = frame.find(body.outputs[0])
-    is_endless = end is go or end is not None and end.known is not None and bool(end.known.item())
+    is_endless = again.same_as(go.in_graph(frame.graph)) or (
+        end is not None and end.known is not None and bool(end.known.item()))
     starts = goes_on is None or goes_on.known is not None
     for i, (before, after) in enumerate(zip(carried, rest, strict=False)):
         if str(before.dtype) != str(after.dtype) or before.shape != after.shape:

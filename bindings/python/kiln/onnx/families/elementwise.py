@@ -134,6 +134,8 @@ def bit_cast(n: Node, x: Value) -> Value:
     dtype, to = str(x.dtype), n.dtype("to")
     if dtype == to:
         return ops.clone(x)
+    if dtype == "bool" and to in ("u8", "i8"):
+        return convert(x, to)
     if dtype not in INTEGERS or to not in INTEGERS:
         raise n.refuse(f"Kiln has no op that takes the bits of {dtype} for {to}; of integers alone")
     if numpy_type(dtype).itemsize != numpy_type(to).itemsize:
