@@ -78,7 +78,7 @@ def _shape(node: Node, tensor: Tensor) -> Array:
             total = total * size
         return _array([total]).reshape(())
     rank = len(tensor.shape)
-    start, end, _ = slice(node.int("start", 0), node.int("end", rank)).indices(rank)
+    start, end, _ = slice(node.integer("start", 0), node.integer("end", rank)).indices(rank)
     return _array(tensor.shape[start:end])
 
 
@@ -216,12 +216,12 @@ def _where(node: Node, condition: Array, a: Array, b: Array) -> Array:
 
 @folds("Concat")
 def _concat(node: Node, *parts: Array) -> Array:
-    return np.concatenate(parts, node.int("axis"))
+    return np.concatenate(parts, node.integer("axis"))
 
 
 @folds("Gather")
 def _gather(node: Node, x: Array, indices: Array) -> Array:
-    return np.asarray(np.take(x, indices.astype(np.int64), node.int("axis", 0)))
+    return np.asarray(np.take(x, indices.astype(np.int64), node.integer("axis", 0)))
 
 
 @folds("Slice")
@@ -262,7 +262,7 @@ def _reshape(node: Node, x: Array, shape: Array) -> Array:
 
 @folds("Flatten")
 def _flatten(node: Node, x: Array) -> Array:
-    axis = node.int("axis", 1)
+    axis = node.integer("axis", 1)
     return x.reshape(int(np.prod(x.shape[:axis], dtype=np.int64)), -1)
 
 
@@ -273,7 +273,7 @@ def _transpose(node: Node, x: Array) -> Array:
 
 @folds("Split")
 def _split(node: Node, x: Array, split: Array | None = None) -> list[Array]:
-    axis, count = node.axis(node.int("axis", 0), x.ndim), len(node.ir.outputs)
+    axis, count = node.axis(node.integer("axis", 0), x.ndim), len(node.ir.outputs)
     if split is None and not node.has("split"):
         return np.array_split(x, range(-(-x.shape[axis] // count), x.shape[axis], -(-x.shape[axis] // count)), axis)
     told = sizes(split) if split is not None else node.ints("split")
@@ -329,7 +329,7 @@ def _reduce(node: Node, x: Array, axes: Array | None = None) -> Array:
         for each in x[1:]:
             total = _BINARY[name][1](total, each)
         return _array([total]).reshape((1,) if keep else ())
-    function = {"ReduceSum": np.sum, "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min}[node.op]
+    function: Any = {"ReduceSum": np.sum, "ReduceProd": np.prod, "ReduceMax": np.max, "ReduceMin": np.min}[node.op]
     return np.asarray(function(x, axis=along, keepdims=keep)).astype(x.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -19,7 +20,7 @@ def _type(tensor: Tensor | None) -> bytes:
     def size(each: Size) -> int | str:
         return each if isinstance(each, int) else str(each)
     made = onnx.helper.make_tensor_type_proto(onnx_type(tensor.dtype).value, [size(each) for each in tensor.shape])
-    return made.SerializeToString()
+    return bytes(made.SerializeToString())
 
 
 def _fitting(versions: Sequence[int], version: int) -> int:
@@ -31,7 +32,7 @@ def body(node: Node, inputs: Sequence[Tensor | None]) -> ir.Function | None:
     """The op as a function of other ops, for inputs of these types; None where ONNX has none."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     try:
-        schema = onnx.defs.get_schema(node.op, node.version, domain)
+        schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
     except onnx.defs.SchemaError:
         return None
     proto = onnx.FunctionProto()

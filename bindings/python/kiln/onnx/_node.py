@@ -63,7 +63,7 @@ class Node:
             raise self.wrong(f"attribute '{name}' is missing")
         return value
 
-    def int(self, name: str, default: Any = ...) -> int:
+    def integer(self, name: str, default: Any = ...) -> int:
         """An attribute that is an integer."""
         return int(self._get(name, default))
 
@@ -75,7 +75,7 @@ class Node:
         """An attribute that is a list of integers."""
         return [int(each) for each in self._get(name, default)]
 
-    def float(self, name: str, default: Any = ...) -> float:
+    def number(self, name: str, default: Any = ...) -> float:
         """An attribute that is a number."""
         return float(self._get(name, default))
 
@@ -103,7 +103,7 @@ class Node:
         """An attribute that is an element type, by Kiln's name; a default is one, too."""
         if not self.has(name) and default is not ...:
             return str(default)
-        type_ = self.int(name)
+        type_ = self.integer(name)
         found = dtype_of(type_)
         if found is None:
             raise self.refuse(f"{name} is {ir.DataType(type_).name}, a type that Kiln does not have")

@@ -43,7 +43,8 @@ def onnx_type(dtype: str) -> ir.DataType:
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
     """NumPy's type of one of Kiln's."""
-    return np.dtype(_NUMPY[dtype])
+    made: np.dtype[Any] = np.dtype(_NUMPY[dtype])
+    return made
 
 
 def dtype_of_array(array: np.ndarray[Any, Any]) -> str:

@@ -25,20 +25,20 @@ def softplus(n: Node, x: Value) -> Value:
 @op("Elu", "Celu")
 def elu(n: Node, x: Value) -> Value:
     """x above 0, else what goes down to -alpha."""
-    return (ops.elu if n.op == "Elu" else ops.celu)(x, alpha=n.float("alpha", 1.0))
+    return (ops.elu if n.op == "Elu" else ops.celu)(x, alpha=n.number("alpha", 1.0))
 
 
 @op("Selu")
 def selu(n: Node, x: Value) -> Value:
     """gamma times elu."""
-    alpha, gamma = n.float("alpha", 1.67326319217681884765625), n.float("gamma", 1.05070102214813232421875)
+    alpha, gamma = n.number("alpha", 1.67326319217681884765625), n.number("gamma", 1.05070102214813232421875)
     return ops.elu(x, alpha=alpha) * gamma
 
 
 @op("LeakyRelu")
 def leaky_relu(n: Node, x: Value) -> Value:
     """x from 0 on, else alpha x."""
-    return ops.leaky_relu(x, negative_slope=n.float("alpha", 0.01))
+    return ops.leaky_relu(x, negative_slope=n.number("alpha", 0.01))
 
 
 @op("PRelu")
@@ -50,19 +50,19 @@ def prelu(n: Node, x: Value, slope: Value) -> Value:
 @op("ThresholdedRelu")
 def thresholded_relu(n: Node, x: Value) -> Value:
     """x above alpha, else 0."""
-    return ops.threshold(x, threshold=n.float("alpha", 1.0))
+    return ops.threshold(x, threshold=n.number("alpha", 1.0))
 
 
 @op("HardSigmoid")
 def hard_sigmoid(n: Node, x: Value) -> Value:
     """alpha x + beta, between 0 and 1."""
-    return ops.clamp(x * n.float("alpha", 0.2) + n.float("beta", 0.5), min=0.0, max=1.0)
+    return ops.clamp(x * n.number("alpha", 0.2) + n.number("beta", 0.5), min=0.0, max=1.0)
 
 
 @op("Shrink")
 def shrink(n: Node, x: Value) -> Value:
     """x moved towards 0 by bias, and 0 from -lambd to lambd."""
-    lambd, bias = n.float("lambd", 0.5), n.float("bias", 0.0)
+    lambd, bias = n.number("lambd", 0.5), n.number("bias", 0.0)
     if str(x.dtype) not in ("f64", "f32", "f16", "bf16"):
         raise n.refuse(f"of {x.dtype}: bounds are floats, and dtypes do not mix")
     return ops.where(ops.lt(x, -lambd), x + bias, ops.where(ops.gt(x, lambd), x - bias, ops.full(
@@ -78,7 +78,7 @@ def gelu(n: Node, x: Value) -> Value:
 @op("Swish")
 def swish(n: Node, x: Value) -> Value:
     """x * sigmoid(alpha x)."""
-    alpha = n.float("alpha", 1.0)
+    alpha = n.number("alpha", 1.0)
     return ops.silu(x) if alpha == 1.0 else x * ops.sigmoid(x * alpha)
 
 
@@ -97,13 +97,13 @@ def _along(n: Node, x: Value, axis: int) -> Value:
 @op("Softmax", "LogSoftmax", "Hardmax", since=13)
 def softmax(n: Node, x: Value) -> Value:
     """Along one dim."""
-    return _along(n, x, n.axis(n.int("axis", -1), x.ndim))
+    return _along(n, x, n.axis(n.integer("axis", -1), x.ndim))
 
 
 @op("Softmax", "LogSoftmax", "Hardmax", since=1)
 def softmax_1(n: Node, x: Value) -> Value:
     """Along all dims from axis on, which count as one."""
-    axis = n.axis(n.int("axis", 1), x.ndim)
+    axis = n.axis(n.integer("axis", 1), x.ndim)
     if axis == x.ndim - 1:
         return _along(n, x, axis)
     flat = ops.reshape(x, shape=[*x.shape[:axis], product(x.shape[axis:])])

@@ -29,7 +29,7 @@ def attention(n: Node, q: Value, k: Value, v: Value, mask: Value | None = None, 
               past_v: Value | None = None, lengths: Value | None = None) -> list[Value | Tensor | None]:
     """softmax(q k^T scale + mask) v, of [B, H, T, D], or of [B, T, H D] with the numbers of heads."""
     flat, causal = q.ndim == 3, n.flag("is_causal")
-    window, softcap = [n.int("left_window_size", -1), n.int("right_window_size", -1)], n.float("softcap", 0.0)
+    window, softcap = [n.integer("left_window_size", -1), n.integer("right_window_size", -1)], n.number("softcap", 0.0)
     if lengths is not None or n.wants(3) or (softcap and mask is not None):
         return list(_through_body(n))
     keys = k.shape[1 if flat else 2] + (0 if past_k is None else past_k.shape[2])
@@ -38,15 +38,15 @@ def attention(n: Node, q: Value, k: Value, v: Value, mask: Value | None = None, 
     if mask is not None and (str(mask.dtype) not in ("bool", str(q.dtype)) or equal(mask.shape[-1], keys) is not True):
         return list(_through_body(n))
     if flat:
-        q = _heads(q, n.int("q_num_heads"))
-        k, v = (_heads(each, n.int("kv_num_heads")) for each in (k, v))
+        q = _heads(q, n.integer("q_num_heads"))
+        k, v = (_heads(each, n.integer("kv_num_heads")) for each in (k, v))
     if past_k is not None and past_v is not None:
         k, v = ops.concat(past_k, k, dim=2), ops.concat(past_v, v, dim=2)
     if mask is not None:
         mask = ops.unsqueeze(mask, dims=list(range(4 - mask.ndim))) if mask.ndim < 4 else mask
     if str(q.dtype) not in FLOATS:
         raise n.refuse(f"of {q.dtype}")
-    y = ops.attention(q, k, v, mask, causal=causal, window=window, scale=n.float("scale", 0.0), softcap=softcap)
+    y = ops.attention(q, k, v, mask, causal=causal, window=window, scale=n.number("scale", 0.0), softcap=softcap)
     if flat:
         batch, heads, length, size = y.shape
         y = ops.reshape(ops.permute(y, dims=[0, 2, 1, 3]), shape=[batch, length, heads * size])
@@ -57,14 +57,14 @@ def attention(n: Node, q: Value, k: Value, v: Value, mask: Value | None = None, 
 def rotary(n: Node, x: Value, cos: Value, sin: Value, positions: Value | None = None) -> Value:
     """Pairs of the first elements of a head rotated by angles of which the cosines and sines are given."""
     flat = x.ndim == 3
-    heads = n.int("num_heads", 0)
+    heads = n.integer("num_heads", 0)
     if flat:
         x = _heads(x, heads)
     if positions is not None:  # of tables, whose rows the positions pick
         cos, sin = ops.embedding(cos, positions), ops.embedding(sin, positions)
     cos, sin = ops.unsqueeze(cos, dims=[1]), ops.unsqueeze(sin, dims=[1])
     size = x.shape[3]
-    turned = n.int("rotary_embedding_dim", 0) or size
+    turned = n.integer("rotary_embedding_dim", 0) or size
     rest = None if turned == size else ops.slice(x, dim=3, start=turned, end=size)
     part = x if rest is None else ops.slice(x, dim=3, end=turned)
     half = turned // 2

@@ -203,7 +203,7 @@ def _size(array: Known) -> Size:
 def scan(n: Node, *inputs: Value) -> list[Value]:
     """A graph applied turn after turn to the elements of sequences, with what it carries."""
     body: ir.Graph = n.attributes["body"]
-    sequences = n.int("num_scan_inputs")
+    sequences = n.integer("num_scan_inputs")
     count = len(inputs) - sequences
     axes, directions = n.ints("scan_input_axes", [0] * sequences), n.ints("scan_input_directions", [0] * sequences)
     carried, moved = inputs[:count], []
@@ -252,7 +252,7 @@ def scan_8(n: Node, lengths: Value | None = None, *inputs: Value) -> list[Value]
     if lengths is not None:
         raise n.refuse("sequence_lens")
     body: ir.Graph = n.attributes["body"]
-    sequences = n.int("num_scan_inputs")
+    sequences = n.integer("num_scan_inputs")
     if n.literal([inputs[0].shape[0]], "the batch")[0] != 1 or any(n.ints("directions", [0] * sequences)):
         raise n.refuse("of a batch of more than one row, or backwards")
     rows = [ops.squeeze(each, dims=[0]) for each in inputs]

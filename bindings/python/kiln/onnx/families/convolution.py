@@ -16,7 +16,7 @@ def convolve(n: Node, x: Value, w: Value, b: Value | None = None) -> Value:
     """A convolution with the node's attributes."""
     over = windows(n, n.literal(w.shape[2:], "the kernel's size"), x.shape[2:])
     function = getattr(ops, f"conv{len(over.kernel)}d")
-    return function(x, w, b, stride=over.stride, padding=over.padding, dilation=over.dilation, groups=n.int("group", 1))
+    return function(x, w, b, stride=over.stride, padding=over.padding, dilation=over.dilation, groups=n.integer("group", 1))
 
 
 @op("Conv")
@@ -51,7 +51,7 @@ def conv_transpose(n: Node, x: Value, w: Value, b: Value | None = None) -> Value
     padding = [each for pair in zip(low, high, strict=True) for each in pair]
     function = getattr(ops, f"conv_transpose{rank}d")
     return function(x, w, b, stride=stride, padding=padding, output_padding=extra, dilation=dilation,
-                    groups=n.int("group", 1))
+                    groups=n.integer("group", 1))
 
 
 @op("Col2Im")
@@ -74,7 +74,7 @@ def deform_conv(n: Node, x: Value, w: Value, offset: Value, b: Value | None = No
     over = windows(n, n.literal(w.shape[2:], "the kernel's size"), x.shape[2:])
     if len(over.kernel) != 2:
         raise n.refuse(f"{len(over.kernel)} dims of space, 2 were expected")
-    groups, parts = n.int("group", 1), n.int("offset_group", 1)
+    groups, parts = n.integer("group", 1), n.integer("offset_group", 1)
     batch, channels, height, width = n.literal(x.shape, "x's shape")
     rows, columns = n.literal(offset.shape[2:], "the offsets' shape")
     kh, kw = over.kernel

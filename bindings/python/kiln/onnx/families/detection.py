@@ -13,11 +13,11 @@ def roi_align(n: Node, x: Value, boxes: Value, images: Value) -> Value:
     n.text("mode", "avg", among=("avg",))
     default = "half_pixel" if n.version >= 16 else "output_half_pixel"
     aligned = n.text("coordinate_transformation_mode", default, among=("half_pixel", "output_half_pixel")) == "half_pixel"
-    ratio = n.int("sampling_ratio", 0)
+    ratio = n.integer("sampling_ratio", 0)
     if ratio < 1:
         raise n.refuse(f"sampling_ratio is {ratio}: how many samples a part has would follow from the boxes' values")
-    return ops.roi_align(x, boxes, images, size=[n.int("output_height", 1), n.int("output_width", 1)],
-                         spatial_scale=n.float("spatial_scale", 1.0), sampling_ratio=ratio, aligned=aligned)
+    return ops.roi_align(x, boxes, images, size=[n.integer("output_height", 1), n.integer("output_width", 1)],
+                         spatial_scale=n.number("spatial_scale", 1.0), sampling_ratio=ratio, aligned=aligned)
 
 
 @op("NonMaxSuppression")
@@ -41,7 +41,7 @@ def nms(n: Node, boxes: Value, scores: Value, most: Known | None = None, overlap
 def _corners(n: Node, boxes: Value) -> Value:
     """[N, 4] with the lesser corner first."""
     a, b, c, d = (ops.slice(boxes, dim=1, start=i, end=i + 1) for i in range(4))
-    if n.int("center_point_box", 0):  # x, y, width, height
+    if n.integer("center_point_box", 0):  # x, y, width, height
         c, d = c * 0.5, d * 0.5
         return ops.concat(a - c, b - d, a + c, b + d, dim=1)
     return ops.concat(ops.minimum(a, c), ops.minimum(b, d), ops.maximum(a, c), ops.maximum(b, d), dim=1)

@@ -79,7 +79,7 @@ def bit_shift(n: Node, x: Value, y: Value) -> Value:
 @op("Clip", since=6)
 def clip_6(n: Node, x: Value) -> Value:
     """min(max(x, min), max), with bounds that are attributes."""
-    least, most = n.float("min", float("-inf")), n.float("max", float("inf"))
+    least, most = n.number("min", float("-inf")), n.number("max", float("inf"))
     return ops.clamp(x, min=least, max=most)
 
 

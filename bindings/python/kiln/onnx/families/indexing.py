@@ -28,7 +28,7 @@ def from_start(indices: Value, size: Size) -> Value:
 @op("Gather")
 def gather(n: Node, x: Value, indices: Value) -> Value:
     """Parts of x along a dim, in whose place the indices' dims come."""
-    axis = n.axis(n.int("axis", 0), x.ndim)
+    axis = n.axis(n.integer("axis", 0), x.ndim)
     found = from_start(indices, x.shape[axis])
     if indices.ndim == 1:
         return ops.index_select(x, found, dim=axis)
@@ -38,7 +38,7 @@ def gather(n: Node, x: Value, indices: Value) -> Value:
 @op("GatherElements")
 def gather_elements(n: Node, x: Value, indices: Value) -> Value:
     """An element of x for each index, along a dim."""
-    axis = n.axis(n.int("axis", 0), x.ndim)
+    axis = n.axis(n.integer("axis", 0), x.ndim)
     return ops.gather(x, from_start(indices, x.shape[axis]), dim=axis)
 
 
@@ -56,7 +56,7 @@ def _length(n: Node, indices: Value) -> int:
 @op("GatherND")
 def gather_nd(n: Node, x: Value, indices: Value) -> Value:
     """Elements or parts of x, each by a row of indices; the first batch_dims dims are common to both."""
-    batch = n.int("batch_dims", 0)
+    batch = n.integer("batch_dims", 0)
     columns = _columns(indices, x.shape[batch:batch + _length(n, indices)])
     leading = [ops.iota(shape=indices.shape[:-1], dim=dim, dtype=indices.dtype) for dim in range(batch)]
     return ops.index(x, *leading, *columns)
@@ -65,7 +65,7 @@ def gather_nd(n: Node, x: Value, indices: Value) -> Value:
 @op("ScatterElements", "Scatter")
 def scatter_elements(n: Node, x: Value, indices: Value, updates: Value) -> Value:
     """x with other elements at the places that indices tell along a dim, or combined with what stands there."""
-    axis = n.axis(n.int("axis", 0), x.ndim)
+    axis = n.axis(n.integer("axis", 0), x.ndim)
     found = from_start(indices, x.shape[axis])
     reduction = n.text("reduction", "none", among=("none", "add", "mul", "min", "max"))
     if reduction == "none":
@@ -96,7 +96,7 @@ def one_hot(n: Node, indices: Value, depth: Known, values: Value) -> Value:
     """The second of two values where the index along a new dim is the index, else the first."""
     count = depth.reshape(-1)[0]
     count = count if isinstance(count, kiln.Dim) else int(count)
-    axis = n.axis(n.int("axis", -1), indices.ndim + 1)
+    axis = n.axis(n.integer("axis", -1), indices.ndim + 1)
     found = ops.convert(indices, dtype="i64") if str(indices.dtype) != "i64" else indices
     found = ops.unsqueeze(ops.where(ops.lt(found, 0), found + ops.size(value=count), found), dims=[axis])
     shape = [*indices.shape[:axis], count, *indices.shape[axis:]]
@@ -117,7 +117,7 @@ def compress(n: Node, x: Value, condition: Value) -> Value:
     if not n.has("axis"):
         x, axis = ops.reshape(x, shape=[-1]), 0
     else:
-        axis = n.axis(n.int("axis"), x.ndim)
+        axis = n.axis(n.integer("axis"), x.ndim)
     found, _ = ops.nonzero(condition)
     return ops.index_select(x, ops.squeeze(found, dims=[1]), dim=axis)
 
@@ -125,7 +125,7 @@ def compress(n: Node, x: Value, condition: Value) -> Value:
 @op("TensorScatter")
 def tensor_scatter(n: Node, past: Value, update: Value, starts: Value | None = None) -> Value:
     """A cache with new elements along a dim, from a place for each row of the batch on; circular ones wrap."""
-    axis = n.axis(n.int("axis", -2), past.ndim)
+    axis = n.axis(n.integer("axis", -2), past.ndim)
     size, count = past.shape[axis], update.shape[axis]
     shape = list(update.shape)
     places = ops.iota(shape=shape, dim=axis)
@@ -148,5 +148,5 @@ def array_feature_extractor(n: Node, x: Value, indices: Value) -> Value:
 @op("Binarizer", domain="ai.onnx.ml")
 def binarizer(n: Node, x: Value) -> Value:
     """1 above the threshold, else 0."""
-    threshold = n.frame.graph.constant(np.array(n.float("threshold", 0.0), np.float32))
+    threshold = n.frame.graph.constant(np.array(n.number("threshold", 0.0), np.float32))
     return ops.convert(ops.gt(x, ops.convert(threshold, dtype=x.dtype)), dtype=x.dtype)

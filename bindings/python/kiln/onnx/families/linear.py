@@ -16,7 +16,7 @@ def matmul(n: Node, a: Value, b: Value) -> Value:
 @op("Gemm")
 def gemm(n: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     """alpha a b + beta c, with a and b transposed or not."""
-    alpha, beta = n.float("alpha", 1.0), n.float("beta", 1.0)
+    alpha, beta = n.number("alpha", 1.0), n.number("beta", 1.0)
     transpose_a, transpose_b = n.flag("transA"), n.flag("transB")
     if c is not None and alpha == beta == 1.0 and transpose_b and not transpose_a and (
             c.ndim == 1 and c.shape[0] == b.shape[0]):

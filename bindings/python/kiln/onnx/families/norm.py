@@ -11,7 +11,7 @@ from kiln.onnx._types import product
 @op("BatchNormalization")
 def batch_norm(n: Node, x: Value, scale: Value, bias: Value, mean: Value, variance: Value) -> Value | tuple[Value, ...]:
     """With given statistics of channels; in training with the batch's, which move the running ones."""
-    eps = n.float("epsilon", 1e-5)
+    eps = n.number("epsilon", 1e-5)
     narrow = x.dtype
     if not n.flag("training_mode"):
         if n.wants(1) and n.version >= 14 or not n.flag("spatial", True):
@@ -19,7 +19,7 @@ def batch_norm(n: Node, x: Value, scale: Value, bias: Value, mean: Value, varian
         return ops.batch_norm(x, *(ops.convert(each, dtype=narrow) if str(each.dtype) != str(narrow) else each
                                    for each in (scale, bias, mean, variance)), eps=eps)
     y, batch_mean, batch_variance = ops.batch_norm_training(x, scale, bias, eps=eps)
-    momentum = n.float("momentum", 0.9)
+    momentum = n.number("momentum", 0.9)
     return (y, mean * momentum + ops.convert(batch_mean, dtype=mean.dtype) * (1 - momentum),
             variance * momentum + ops.convert(batch_variance, dtype=variance.dtype) * (1 - momentum))
 
@@ -27,28 +27,28 @@ def batch_norm(n: Node, x: Value, scale: Value, bias: Value, mean: Value, varian
 @op("InstanceNormalization")
 def instance_norm(n: Node, x: Value, scale: Value, bias: Value) -> Value:
     """With the statistics of each image's channels."""
-    return ops.instance_norm(x, scale, bias, eps=n.float("epsilon", 1e-5))
+    return ops.instance_norm(x, scale, bias, eps=n.number("epsilon", 1e-5))
 
 
 @op("GroupNormalization", since=18)
 def group_norm_18(n: Node, x: Value, scale: Value, bias: Value) -> Value:
     """With the statistics of groups of channels; scale and bias are of groups."""
-    groups, channels = n.int("num_groups"), x.shape[1]
+    groups, channels = n.integer("num_groups"), x.shape[1]
     scale, bias = (ops.repeat_interleave(each, repeats=n.literal([channels // groups], "the channels of a group")[0])
                    for each in (scale, bias))
-    return ops.group_norm(x, scale, bias, groups=groups, eps=n.float("epsilon", 1e-5))
+    return ops.group_norm(x, scale, bias, groups=groups, eps=n.number("epsilon", 1e-5))
 
 
 @op("GroupNormalization", since=21)
 def group_norm(n: Node, x: Value, scale: Value, bias: Value) -> Value:
     """With the statistics of groups of channels; scale and bias are of channels."""
-    return ops.group_norm(x, scale, bias, groups=n.int("num_groups"), eps=n.float("epsilon", 1e-5))
+    return ops.group_norm(x, scale, bias, groups=n.integer("num_groups"), eps=n.number("epsilon", 1e-5))
 
 
 @op("LayerNormalization")
 def layer_norm(n: Node, x: Value, scale: Value, bias: Value | None = None) -> Value | tuple[Value, ...]:
     """With the statistics of the dims from axis on, which are results, too."""
-    axis, eps = n.axis(n.int("axis", -1), x.ndim), n.float("epsilon", 1e-5)
+    axis, eps = n.axis(n.integer("axis", -1), x.ndim), n.number("epsilon", 1e-5)
     inner, statistics = x.shape[axis:], n.wants(1) or n.wants(2)
     fits = scale.shape == inner and (bias is None or bias.shape == inner)
     made = ops.layer_norm(x, *((scale, bias) if fits else ()), axes=x.ndim - axis, eps=eps, statistics=statistics)
@@ -61,7 +61,7 @@ def layer_norm(n: Node, x: Value, scale: Value, bias: Value | None = None) -> Va
 @op("RMSNormalization")
 def rms_norm(n: Node, x: Value, scale: Value) -> Value:
     """x by the root of the mean square of the dims from axis on."""
-    axis, eps = n.axis(n.int("axis", -1), x.ndim), n.float("epsilon", 1e-5)
+    axis, eps = n.axis(n.integer("axis", -1), x.ndim), n.number("epsilon", 1e-5)
     inner = x.shape[axis:]
     if scale.shape != inner:
         return _flat_rms(x, None, axis, eps) * scale
@@ -80,14 +80,14 @@ def _flat_rms(x: Value, scale: Value | None, axis: int, eps: float) -> Value:
 @op("LRN")
 def local_response_norm(n: Node, x: Value) -> Value:
     """By the squares of channels around each."""
-    return ops.local_response_norm(x, size=n.int("size"), alpha=n.float("alpha", 1e-4), beta=n.float("beta", 0.75),
-                                   k=n.float("bias", 1.0))
+    return ops.local_response_norm(x, size=n.integer("size"), alpha=n.number("alpha", 1e-4), beta=n.number("beta", 0.75),
+                                   k=n.number("bias", 1.0))
 
 
 @op("LpNormalization")
 def lp_norm(n: Node, x: Value) -> Value:
     """x by its length along an axis; 0 where that is 0."""
-    axis, p = n.axis(n.int("axis", -1), x.ndim), n.int("p", 2)
+    axis, p = n.axis(n.integer("axis", -1), x.ndim), n.integer("p", 2)
     if p not in (1, 2):
         raise n.refuse(f"p is {p}, 1 or 2 was expected")
     length = ops.norm(x, dims=[axis], keepdim=True, p=float(p))

@@ -85,7 +85,7 @@ def max_pool(n: Node, x: Value) -> Value | tuple[Value, Value]:
 def lp_pool(n: Node, x: Value) -> Value:
     """sum(|x|^p)^(1/p) of each window."""
     over, rank = _windows(n, x), x.ndim - 2
-    arguments = {**_arguments(n, over), "dilation": over.dilation, "p": n.float("p", 2)}
+    arguments = {**_arguments(n, over), "dilation": over.dilation, "p": n.number("p", 2)}
     if over.is_even:
         arguments["padding"] = over.low
     else:
@@ -97,7 +97,7 @@ def lp_pool(n: Node, x: Value) -> Value:
 def global_pool(n: Node, x: Value) -> Value:
     """Of all dims of space, which become 1."""
     if n.op == "GlobalLpPool":
-        return ops.norm(x, dims=list(range(2, x.ndim)), keepdim=True, p=n.float("p", 2))
+        return ops.norm(x, dims=list(range(2, x.ndim)), keepdim=True, p=n.number("p", 2))
     return (ops.global_avg_pool if n.op == "GlobalAveragePool" else ops.global_max_pool)(x)
 
 

@@ -31,14 +31,14 @@ def _scalar(value: Value) -> Value:
 
 
 def _axis(n: Node, x: Value) -> int:
-    return n.axis(n.int("axis", 1), x.ndim) if x.ndim and -x.ndim <= n.int("axis", 1) < x.ndim else 0
+    return n.axis(n.integer("axis", 1), x.ndim) if x.ndim and -x.ndim <= n.integer("axis", 1) < x.ndim else 0
 
 
 @op("QuantizeLinear")
 def quantize(n: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
     """round(x / scale) + zero, as much as the type holds; 8-bit floats are rounded to by themselves."""
     to = str(zero.dtype) if zero is not None else n.dtype("output_dtype", "u8")
-    axis, block = _axis(n, x), n.int("block_size", 0)
+    axis, block = _axis(n, x), n.integer("block_size", 0)
     if str(x.dtype) not in ("f32", "f16", "bf16", "f64"):
         x = convert(x, "f32")
     if str(scale.dtype) != str(x.dtype):
@@ -66,7 +66,7 @@ def _narrowed(x: Value, zero: Value | None, to: str) -> Value:
 @op("DequantizeLinear")
 def dequantize(n: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
     """(x - zero) * scale, as floats of the scale's type or the one that is asked for."""
-    to, axis, block = n.dtype("output_dtype", str(scale.dtype)), _axis(n, x), n.int("block_size", 0)
+    to, axis, block = n.dtype("output_dtype", str(scale.dtype)), _axis(n, x), n.integer("block_size", 0)
     if str(x.dtype) in _BYTES and str(scale.dtype) != "f64":
         zeros = None if zero is None else _scalar(zero)
         return ops.dequantize(x, _scalar(scale), zeros, axis=axis, group=block, dtype=to)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import kiln
 from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import op
+from kiln.onnx._types import Size
 from kiln.onnx.families.elementwise import convert
 
 # Where a gate of ONNX's stands among Kiln's.
@@ -39,7 +41,7 @@ def _weights(n: Node, direction: int, w: Value, r: Value, b: Value | None) -> li
 
 def _check(n: Node, activations: Sequence[str], allowed: Sequence[Sequence[str]]) -> list[str]:
     directions = 2 if n.text("direction", "forward") == "bidirectional" else 1
-    told = [each.lower() for each in n.texts("activations", activations * directions)]
+    told = [each.lower() for each in n.texts("activations", [*activations] * directions)]
     single = told[:len(activations)]
     if told != single * directions or single not in [list(each) for each in allowed]:
         raise n.refuse(f"activations {', '.join(told)}, one of {' or '.join(', '.join(each) for each in allowed)} was "
@@ -47,6 +49,13 @@ def _check(n: Node, activations: Sequence[str], allowed: Sequence[Sequence[str]]
     if n.has("clip"):
         raise n.refuse("clip")
     return single
+
+
+def _turned(sequence: Value, lengths: Value | None) -> Value:
+    """From the end of each row to its begin."""
+    if lengths is None:
+        return ops.flip(sequence, dims=[0])
+    return ops.reverse_sequence(sequence, lengths, dim=0, batch_dim=1)
 
 
 def _run(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None, states: list[Value | None],
@@ -60,12 +69,7 @@ def _run(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value 
         states = [None if each is None else ops.permute(each, dims=[1, 0, 2]) for each in states]
     lengths = None if lengths is None else convert(lengths, "i64")
     backwards = direction == "reverse"
-
-    def turned(sequence: Value) -> Value:
-        if lengths is None:
-            return ops.flip(sequence, dims=[0])
-        return ops.reverse_sequence(sequence, lengths, dim=0, batch_dim=1)
-    x = turned(x) if backwards else x
+    x = _turned(x, lengths) if backwards else x
     steps, batch, hidden = x.shape[0], x.shape[1], r.shape[-1]
     arguments = [each for i in range(directions) for each in _weights(n, i, w, r, b)]
     given = any(each is not None for each in states)
@@ -76,7 +80,7 @@ def _run(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value 
         arguments.append(lengths)
     y, *last = getattr(ops, n.op.lower())(x, *arguments, bidirectional=both, bias=b is not None, initial_state=given,
                                          lengths=lengths is not None, **attributes)
-    y = turned(y) if backwards else y
+    y = _turned(y, lengths) if backwards else y
     y = ops.permute(ops.reshape(y, shape=[steps, batch, directions, hidden]), dims=[0, 2, 1, 3])
     if batch_first:
         y = ops.permute(y, dims=[2, 0, 1, 3])
@@ -107,6 +111,52 @@ def lstm(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths:
     _check(n, ["Sigmoid", "Tanh", "Tanh"], [["sigmoid", "tanh", "tanh"]])
     if n.flag("input_forget"):
         raise n.refuse("input_forget")
-    if p is not None:
-        raise n.refuse("peepholes: Kiln's lstm has none")
+    if p is not None:  # Kiln's lstm has no such
+        return _peeping(n, x, w, r, b, lengths, [h, c], p)
     return _run(n, x, w, r, b, lengths, [h, c])
+
+
+def _peeping(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
+             states: list[Value | None], p: Value) -> tuple[Value, ...]:
+    """An LSTM whose gates see the state c: a scan in each direction."""
+    direction = n.text("direction", "forward", among=("forward", "reverse", "bidirectional"))
+    order = [1, 0, 2] if n.flag("layout") else [0, 1, 2]
+    x = ops.permute(x, dims=order)
+    batch, hidden = x.shape[1], r.shape[-1]
+    ends = ops.full(value=2.0**31 - 1, dtype="i32", shape=[batch]) if lengths is None else convert(lengths, "i32")
+    turns = ops.iota(shape=[x.shape[0]], dtype="i32")
+    sequences, last_h, last_c = [], [], []
+    for i, backwards in enumerate({"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]):
+        begin = [ops.full(dtype=x.dtype, shape=[batch, hidden]) if each is None else
+                 _part(ops.permute(each, dims=order), i) for each in states]
+        projected = ops.matmul(_turned(x, lengths) if backwards else x, _part(w, i), transpose_b=True)
+        if b is not None:
+            first, second = ops.split(_part(b, i), sizes=[4 * hidden] * 2)
+            projected = projected + first + second
+        h, c, y = ops.scan(*begin, projected, turns, _part(r, i), _part(p, i), ends,
+                           body_graph=_peeping_turn(x, batch, hidden), carried=2, sequences=2)
+        sequences.append(_turned(y, lengths) if backwards else y)
+        last_h.append(h)
+        last_c.append(c)
+    dim = 1 if n.flag("layout") else 0
+    y = ops.stack(*sequences, dim=1)
+    y = ops.permute(y, dims=[2, 0, 1, 3]) if n.flag("layout") else y
+    return y, ops.stack(*last_h, dim=dim), ops.stack(*last_c, dim=dim)
+
+
+def _peeping_turn(x: Value, batch: Size, hidden: Size) -> kiln.Graph:
+    """One turn: h, c, and the element's product and number, then weights and lengths; gives h, c and the result."""
+    body = kiln.Graph(x.graph.context)
+    h, c = (body.input(name, x.dtype, [batch, hidden]) for name in ("h", "c"))
+    element, turn = body.input("x", x.dtype, [batch, 4 * hidden]), body.input("turn", "i32", [])
+    weight, peep = body.input("r", x.dtype, [4 * hidden, hidden]), body.input("p", x.dtype, [3 * hidden])
+    ends = body.input("ends", "i32", [batch])
+    gates = ops.split(element + ops.matmul(h, weight, transpose_b=True), sizes=[hidden] * 4, dim=1)
+    see_i, see_o, see_f = ops.split(peep, sizes=[hidden] * 3)
+    kept = ops.sigmoid(gates[2] + see_f * c) * c + ops.sigmoid(gates[0] + see_i * c) * ops.tanh(gates[3])
+    shown = ops.sigmoid(gates[1] + see_o * kept) * ops.tanh(kept)
+    alive = ops.unsqueeze(ops.lt(turn, ends), dims=[1])
+    body.output(ops.where(alive, shown, h), "h1")
+    body.output(ops.where(alive, kept, c), "c1")
+    body.output(shown * ops.convert(alive, dtype=x.dtype), "y")
+    return body

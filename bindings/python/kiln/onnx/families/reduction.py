@@ -53,7 +53,7 @@ def reduce(n: Node, x: Value, axes: Known | None = None) -> Value:
 @op("ArgMax", "ArgMin")
 def arg_extreme(n: Node, x: Value) -> Value:
     """The index of the first, or last, largest or smallest element along a dim."""
-    axis, keepdim = n.axis(n.int("axis", 0), x.ndim), n.flag("keepdims", True)
+    axis, keepdim = n.axis(n.integer("axis", 0), x.ndim), n.flag("keepdims", True)
     function = ops.argmax if n.op == "ArgMax" else ops.argmin
     if not n.flag("select_last_index"):
         return function(x, dim=axis, keepdim=keepdim)
@@ -81,9 +81,9 @@ def cumulative(n: Node, x: Value, axis: Known) -> Value:
 @op("TopK")
 def top_k(n: Node, x: Value, k: Known | None = None) -> tuple[Value, Value]:
     """The k largest or smallest elements along a dim, and where they are."""
-    count = k.reshape(-1)[0] if k is not None else n.int("k")
+    count = k.reshape(-1)[0] if k is not None else n.integer("k")
     count = count if isinstance(count, kiln.Dim) else int(count)
-    dim = n.axis(n.int("axis", -1), x.ndim)
+    dim = n.axis(n.integer("axis", -1), x.ndim)
     values, indices = ops.topk(x, dim=dim, k=count, largest=n.flag("largest", True))
     return values, indices
 
@@ -95,7 +95,7 @@ def unique(n: Node, x: Value) -> tuple[Value, Value, Value, Value]:
     In order, or, where not sorted, as they come. Of slices along an axis those of a single dim.
     """
     if n.has("axis"):
-        axis = n.axis(n.int("axis"), x.ndim)
+        axis = n.axis(n.integer("axis"), x.ndim)
         if any(size != 1 for i, size in enumerate(x.shape) if i != axis):
             return _unique_slices(n, x, axis)
     shape, dims = x.shape, [i for i, size in enumerate(x.shape)]
@@ -110,7 +110,7 @@ def unique(n: Node, x: Value) -> tuple[Value, Value, Value, Value]:
         values, first, counts = (ops.index_select(each, order, dim=0) for each in (values, first, counts))
         inverse = ops.index_select(rank, inverse, dim=0)
     if n.has("axis"):
-        axis = n.axis(n.int("axis"), len(shape))
+        axis = n.axis(n.integer("axis"), len(shape))
         values = ops.reshape(values, shape=[found if i == axis else 1 for i in dims])
     return values, first, inverse, counts
 

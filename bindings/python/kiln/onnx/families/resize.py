@@ -67,7 +67,7 @@ def _weights(n: Node, along: Along, places: Array, mode: str) -> tuple[Array, Ar
     count = int(np.ceil(2 * reach)) + (1 if stretch != 1.0 else 0)
     indices = first[:, None] + np.arange(count)
     distance = (indices - places[:, None]) / stretch
-    a = n.float("cubic_coeff_a", -0.75)
+    a = n.number("cubic_coeff_a", -0.75)
     weights = np.maximum(1 - np.abs(distance), 0) if mode == "linear" else _cubic(distance, a)
     if n.flag("exclude_outside"):
         weights = np.where((indices < 0) | (indices >= along.size), 0.0, weights)
@@ -122,7 +122,7 @@ def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
         indices, weights = _weights(n, along, places, mode)
         y = ops.resample(y, graph.constant(weights.astype(numpy_type(str(y.dtype)))), graph.constant(indices), dim=dim)
     if outside is not None:
-        value = n.float("extrapolation_value", 0.0)
+        value = n.number("extrapolation_value", 0.0)
         y = ops.where(outside, ops.full(value=value, dtype=y.dtype, shape=[]), y)
     return y if str(y.dtype) == dtype else ops.convert(y, dtype=dtype)
 

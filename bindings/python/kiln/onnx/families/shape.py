@@ -31,7 +31,7 @@ def reshape(n: Node, x: Value, shape: Known) -> Value:
 @op("Flatten")
 def flatten(n: Node, x: Value) -> Value:
     """Two dims: those before axis, and the others."""
-    axis = n.int("axis", 1)
+    axis = n.integer("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     return ops.reshape(x, shape=[product(x.shape[:axis]), product(x.shape[axis:])])
 
@@ -59,17 +59,17 @@ def unsqueeze(n: Node, x: Value, axes: Known | None = None) -> Value:
 @op("Concat")
 def concat(n: Node, *xs: Value) -> Value:
     """One after the other along a dim."""
-    return ops.concat(*xs, dim=n.axis(n.int("axis", 1), xs[0].ndim))
+    return ops.concat(*xs, dim=n.axis(n.integer("axis", 1), xs[0].ndim))
 
 
 @op("Split")
 def split(n: Node, x: Value, split: Known | None = None) -> tuple[Value, ...]:
     """Parts along a dim: of sizes that are told, else as equal as may be, the last one smaller."""
-    dim = n.axis(n.int("axis", 0), x.ndim)
+    dim = n.axis(n.integer("axis", 0), x.ndim)
     if split is not None or n.has("split"):
         told = sizes(split) if split is not None else n.ints("split")
     else:
-        count = n.int("num_outputs", len(n.ir.outputs))
+        count = n.integer("num_outputs", len(n.ir.outputs))
         size = x.shape[dim]
         part = (size + count - 1) // count
         told = [part] * (count - 1) + [size - part * (count - 1)]
@@ -151,7 +151,7 @@ def constant_of_shape(n: Node, shape: Known) -> Value:
 @op("Pad", since=1)
 def pad_1(n: Node, x: Value) -> Value:
     """Attributes tell how much, and of what."""
-    return _padded(n, x, n.ints("pads"), range(x.ndim), n.float("value", 0.0))
+    return _padded(n, x, n.ints("pads"), range(x.ndim), n.number("value", 0.0))
 
 
 @op("Pad", since=11)
@@ -176,7 +176,7 @@ def _padded(n: Node, x: Value, pads: Sequence[int], axes: Sequence[int], value: 
 @op("DepthToSpace")
 def depth_to_space(n: Node, x: Value) -> Value:
     """Channels as blocks of pixels; of DCR the block comes first in the channels, of CRD the channels."""
-    b = n.int("blocksize")
+    b = n.integer("blocksize")
     batch, channels, height, width = x.shape
     first = n.text("mode", "DCR", among=("DCR", "CRD")) == "DCR"
     depth = channels // b**2
@@ -188,7 +188,7 @@ def depth_to_space(n: Node, x: Value) -> Value:
 @op("SpaceToDepth")
 def space_to_depth(n: Node, x: Value) -> Value:
     """Blocks of pixels as channels."""
-    b = n.int("blocksize")
+    b = n.integer("blocksize")
     batch, channels, height, width = x.shape
     first = n.text("mode", "DCR", among=("DCR", "CRD")) == "DCR"
     apart = ops.reshape(x, shape=[batch, channels, height // b, b, width // b, b])
@@ -207,7 +207,7 @@ def trilu(n: Node, x: Value, k: Known | None = None) -> Value:
 def eye_like(n: Node, x: Value) -> Value:
     """1 on one diagonal, 0 elsewhere."""
     rows, columns = (ops.iota(shape=x.shape, dim=dim) for dim in (0, 1))
-    return ops.convert(ops.eq(columns, rows + n.int("k", 0)), dtype=n.dtype("dtype", x.dtype))
+    return ops.convert(ops.eq(columns, rows + n.integer("k", 0)), dtype=n.dtype("dtype", x.dtype))
 
 
 @op("Range")
@@ -230,4 +230,4 @@ def arange(n: Node, start: Known, limit: Known, delta: Known) -> Value:
 @op("ReverseSequence")
 def reverse_sequence(n: Node, x: Value, lengths: Value) -> Value:
     """The first elements of each row of the batch the other way round."""
-    return ops.reverse_sequence(x, lengths, dim=n.int("time_axis", 0), batch_dim=n.int("batch_axis", 1))
+    return ops.reverse_sequence(x, lengths, dim=n.integer("time_axis", 0), batch_dim=n.integer("batch_axis", 1))

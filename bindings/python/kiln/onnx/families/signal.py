@@ -79,7 +79,7 @@ def _dft(n: Node, x: Value, length: Known | None, axis: int) -> Value:
 @op("DFT", since=17)
 def dft_17(n: Node, x: Value, length: Known | None = None) -> Value:
     """The discrete Fourier transform along an axis that is an attribute."""
-    return _dft(n, x, length, n.int("axis", 1))
+    return _dft(n, x, length, n.integer("axis", 1))
 
 
 @op("DFT", since=20)

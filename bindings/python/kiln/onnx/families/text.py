@@ -16,7 +16,7 @@ def tf_idf(n: Node, x: Value) -> Value:
         raise n.refuse("pool_strings: Kiln has no texts")
     pool, starts = n.ints("pool_int64s"), [*n.ints("ngram_counts"), 2**62]
     places, weights = n.ints("ngram_indexes"), n.floats("weights", [])
-    shortest, longest, skips = n.int("min_gram_length"), n.int("max_gram_length"), n.int("max_skip_count")
+    shortest, longest, skips = n.integer("min_gram_length"), n.integer("max_gram_length"), n.integer("max_skip_count")
     mode = n.text("mode", among=("TF", "IDF", "TFIDF"))
     rows = ops.unsqueeze(x, dims=[0]) if x.ndim == 1 else x
     batch, width = rows.shape[0], n.literal([rows.shape[1]], "the length of a row")[0]

@@ -12,7 +12,7 @@ _TRAINING = "ai.onnx.preview.training"
 
 
 def _loss(n: Node, logarithms: Value, target: Value, weight: Value | None) -> Value:
-    ignored = n.int("ignore_index", 0) if n.has("ignore_index") else -(2**62)
+    ignored = n.integer("ignore_index", 0) if n.has("ignore_index") else -(2**62)
     reduction = n.text("reduction", "mean", among=("mean", "sum", "none"))
     if str(target.dtype) not in ("i64", "i32"):
         target = ops.convert(target, dtype="i64")
@@ -47,10 +47,10 @@ def adagrad(n: Node, rate: Value, turn: Value, *tensors: Value) -> list[Value]:
 
 
 def _adagrad(n: Node, rate: Value, turn: Value, x: Value, gradient: Value, squares: Value) -> tuple[Value, ...]:
-    rate = rate / (ops.convert(turn, dtype=rate.dtype) * n.float("decay_factor", 0.0) + 1.0)
-    gradient = gradient + x * n.float("norm_coefficient", 0.0)
+    rate = rate / (ops.convert(turn, dtype=rate.dtype) * n.number("decay_factor", 0.0) + 1.0)
+    gradient = gradient + x * n.number("norm_coefficient", 0.0)
     squares = squares + gradient * gradient
-    return x - rate * gradient / (ops.sqrt(squares) + n.float("epsilon", 0.0)), squares
+    return x - rate * gradient / (ops.sqrt(squares) + n.number("epsilon", 0.0)), squares
 
 
 @op("Adam", domain=_TRAINING)
@@ -60,8 +60,8 @@ def adam(n: Node, rate: Value, turn: Value, *tensors: Value) -> list[Value]:
 
 
 def _adam(n: Node, rate: Value, turn: Value, x: Value, gradient: Value, mean: Value, square: Value) -> tuple[Value, ...]:
-    alpha, beta = n.float("alpha", 0.9), n.float("beta", 0.999)
-    gradient = gradient + x * n.float("norm_coefficient", 0.0)
+    alpha, beta = n.number("alpha", 0.9), n.number("beta", 0.999)
+    gradient = gradient + x * n.number("norm_coefficient", 0.0)
     mean = mean * alpha + gradient * (1 - alpha)
     square = square * beta + gradient * gradient * (1 - beta)
     count = ops.convert(turn, dtype=rate.dtype)
@@ -70,8 +70,8 @@ def _adam(n: Node, rate: Value, turn: Value, x: Value, gradient: Value, mean: Va
         return ops.pow(ops.full(value=base, dtype=rate.dtype, shape=[]), count)
     corrected = rate * ops.sqrt(1.0 - power(beta)) / (1.0 - power(alpha))
     rate = ops.where(ops.gt(turn, 0), corrected, rate)
-    x = x - rate * mean / (ops.sqrt(square) + n.float("epsilon", 0.0))
-    return x * (1 - n.float("norm_coefficient_post", 0.0)), mean, square
+    x = x - rate * mean / (ops.sqrt(square) + n.number("epsilon", 0.0))
+    return x * (1 - n.number("norm_coefficient_post", 0.0)), mean, square
 
 
 @op("Momentum", domain=_TRAINING)
@@ -81,9 +81,9 @@ def momentum(n: Node, rate: Value, turn: Value, *tensors: Value) -> list[Value]:
 
 
 def _momentum(n: Node, rate: Value, turn: Value, x: Value, gradient: Value, speed: Value) -> tuple[Value, ...]:
-    alpha, beta = n.float("alpha"), n.float("beta")
+    alpha, beta = n.number("alpha"), n.number("beta")
     mode = n.text("mode", among=("standard", "nesterov"))
-    gradient = gradient + x * n.float("norm_coefficient")
+    gradient = gradient + x * n.number("norm_coefficient")
     weight = ops.where(ops.gt(turn, 0), ops.full(value=beta, dtype=x.dtype, shape=[]),
                        ops.full(value=1.0, dtype=x.dtype, shape=[]))
     speed = speed * alpha + gradient * weight
