@@ -15,10 +15,11 @@ def inspect(kind: type) -> tuple[bool, str, Callable[[Any], Any] | None]:
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "Tensor") and issubclass(kind, torch.Tensor):
         return True, _refused_tensor(torch, kind), torch.from_dlpack
-    library = sys.modules.get(kind.__module__.partition(".")[0].removesuffix("lib"))  # jaxlib's arrays are jax's
+    library: Any = sys.modules.get(kind.__module__.partition(".")[0].removesuffix("lib"))  # jaxlib's arrays are jax's
     for module in (library, getattr(library, "numpy", None), getattr(library, "dlpack", None)):
-        if hasattr(kind, "__dlpack__") and hasattr(module, "from_dlpack"):
-            return False, "", module.from_dlpack
+        from_dlpack = getattr(module, "from_dlpack", None)
+        if from_dlpack is not None and hasattr(kind, "__dlpack__"):
+            return False, "", from_dlpack
     return False, "", None
 
 

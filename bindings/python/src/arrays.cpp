@@ -168,11 +168,14 @@ const Library &library_by_name(nb::handle name) {
 
 void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &name) {
   release();
-  if (borrow_numpy(object, name)) return;
+  if (Py_TYPE(object) == numpy::array_type() && borrow_numpy(object, name)) return;
   const TypeInfo &info = info_of(Py_TYPE(object));
   library_ = info.library;
   read_only_ = false;
   switch (info.way) {
+    case TypeInfo::Way::kNumpy:
+      borrow_numpy(object, name);
+      return;
     case TypeInfo::Way::kExchange:
       if (info.is_torch) check_grad(object, name);
       if (info.exchange->dltensor_from_py_object_no_sync(object, &tensor_) == 0) return;
@@ -199,13 +202,13 @@ void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &nam
 }
 
 bool Argument::borrow_numpy(PyObject *object, const std::string &name) {
-  PyTypeObject *type = numpy::array_type();
-  if (Py_TYPE(object) != type && info_of(Py_TYPE(object)).way != TypeInfo::Way::kNumpy) return false;
+  if (!numpy::is_array(Py_TYPE(object))) return false;
   const auto &array = *reinterpret_cast<numpy::ArrayFields *>(object);
   const kiln_dtype dtype = numpy::dtype_of_array(array);
   if (!dtype)
     refuse(name, object,
-           "its dtype " + nb::cast<std::string>(nb::str(nb::handle(object).attr("dtype"))) + " is none of Kiln's");
+           "its dtype " + nb::cast<std::string>(nb::str(nb::object(nb::handle(object).attr("dtype")))) +
+               " is none of Kiln's");
   const DType &known = dtype_of(dtype);
   tensor_ = {array.data, {kDLCPU, 0}, array.rank, known.dlpack, array.shape, nullptr, 0};
   if (!(array.flags & numpy::kContiguous)) {
@@ -253,11 +256,11 @@ void Argument::borrow_number(PyObject *object, kiln_dtype dtype, const std::stri
 }
 
 void Argument::pack(bool with_elements) {
-  const size_t bytes = tensor_.dtype.bits / 8;
+  const size_t bytes = tensor_.dtype.bits / 8u;  // a power of two
   char *data = static_cast<char *>(tensor_.data) + tensor_.byte_offset;
-  if (is_row_major(tensor_)) tensor_.strides = nullptr;
-  if (tensor_.device.device_type != kDLCPU || (!tensor_.strides && reinterpret_cast<uintptr_t>(data) % bytes == 0))
-    return;
+  if (tensor_.strides && is_row_major(tensor_)) tensor_.strides = nullptr;
+  const bool aligned = (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
+  if ((!tensor_.strides && aligned) || tensor_.device.device_type != kDLCPU) return;
   size_t size = bytes;
   for (int i = 0; i < tensor_.ndim; ++i) size *= static_cast<size_t>(tensor_.shape[i]);
   packed_.resize(std::max<size_t>(size, 1));

@@ -91,4 +91,6 @@ nb::object copy_of(const DLTensor &tensor);
 ManagedTensor viewed(const DLTensor &tensor, nb::handle owner, uint64_t flags);
 /// A view of what `owner` keeps alive, as a NumPy array or a kiln.Array, read-only.
 nb::object view_of(const DLTensor &tensor, nb::handle owner);
+/// Arrays of a callback's, valid inside it alone: operands, which are not to be written, and results.
+nb::list lent_arrays(const DLTensor *const *arrays, uint64_t count);
 }  // namespace kiln_python

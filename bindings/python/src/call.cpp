@@ -160,14 +160,14 @@ void Runner::take_outputs(PyObject *out) {
   const Signature &signature = program_->signature;
   const size_t first = signature.inputs.size() + signature.parameters.size();
   const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
-  nb::object items = is_sequence ? nb::steal(PySequence_Fast(out, "")) : nb::make_tuple(nb::handle(out));
-  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+  PyObject **items = is_sequence ? PySequence_Fast_ITEMS(out) : &out;
+  const auto count = is_sequence ? static_cast<size_t>(PySequence_Fast_GET_SIZE(out)) : 1;
   if (count != free_outputs_.size())
     raise(KILN_TYPE_MISMATCH, "out has " + std::to_string(count) + " arrays, and there are " +
                                   std::to_string(free_outputs_.size()) + " outputs");
   for (size_t i = 0; i < count; ++i) {
     const size_t output = free_outputs_[i];
-    PyObject *object = PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
+    PyObject *object = items[i];
     if (object == Py_None) {
       args_.push_back(nullptr);
       now_.push_back(-1);

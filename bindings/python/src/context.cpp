@@ -149,6 +149,9 @@ void add_context(nb::module_ &module) {
           },
           nb::arg("path"), nb::arg("options").none() = nb::none(), nb::arg("keywords"),
           "Loads a plugin, with options of its passes: PASS.OPTION.")
+      .def(
+          "add", [](nb::handle self, nb::handle what) { return what.attr("add_to")(self); }, nb::arg("what"),
+          "Makes a pass, an op or a function known; of a pass and a function it returns what takes it away.")
       .def_prop_ro(
           "op_names", [](Context &self) { return op_names(self.get()); }, "All ops, by name.")
       .def(

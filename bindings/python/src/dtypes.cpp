@@ -5,59 +5,52 @@
 
 namespace kiln_python {
 namespace {
-// What the library has, in order of its numbers; index 0 is none.
-const std::vector<DType> &table() {
-  static const std::vector<DType> all = [] {
-    std::vector<DType> types(1);
-    for (kiln_dtype number = 1;; ++number) {
-      DType type;
-      kiln_text name;
-      uint32_t packed = 0;
-      if (kiln_error *error = kiln_dtype_info(number, &name, &type.bytes, &packed)) {
-        kiln_error_destroy(error);
-        return types;
-      }
-      type.number = number;
-      type.name = view(name);
-      type.dlpack = {static_cast<uint8_t>(packed), static_cast<uint8_t>(packed >> 8),
-                     static_cast<uint16_t>(packed >> 16)};
-      const std::string bits = type.name.substr(1);
-      switch (type.name[0]) {
-        case 'f':
-          type.long_name = "float" + bits;
-          break;
-        case 'i':
-          type.long_name = "int" + bits;
-          break;
-        case 'u':
-          type.long_name = "uint" + bits;
-          break;
-        default:
-          type.long_name = type.name == "bf16" ? "bfloat16" : type.name;
-      }
-      types.push_back(type);
+std::vector<DType> read_table() {
+  std::vector<DType> types(1);
+  for (kiln_dtype number = 1;; ++number) {
+    DType type;
+    kiln_text name;
+    uint32_t packed = 0;
+    if (kiln_error *error = kiln_dtype_info(number, &name, &type.bytes, &packed)) {
+      kiln_error_destroy(error);
+      return types;
     }
-  }();
-  return all;
+    type.number = number;
+    type.name = view(name);
+    type.dlpack = {static_cast<uint8_t>(packed), static_cast<uint8_t>(packed >> 8),
+                   static_cast<uint16_t>(packed >> 16)};
+    const std::string bits = type.name.substr(1);
+    switch (type.name[0]) {
+      case 'f':
+        type.long_name = "float" + bits;
+        break;
+      case 'i':
+        type.long_name = "int" + bits;
+        break;
+      case 'u':
+        type.long_name = "uint" + bits;
+        break;
+      default:
+        type.long_name = type.name == "bf16" ? "bfloat16" : type.name;
+    }
+    types.push_back(type);
+  }
 }
 
 // The Python objects, by number; references that the process keeps.
 std::vector<PyObject *> objects;
 
 kiln_dtype find(std::string_view name) {
-  for (const DType &type : table())
+  for (const DType &type : dtype_table)
     if (type.number && (type.name == name || type.long_name == name)) return type.number;
   return 0;
 }
 }  // namespace
 
-const DType &dtype_of(kiln_dtype number) {
-  if (number == 0 || number >= table().size()) raise(KILN_OUT_OF_RANGE, "dtype " + std::to_string(number) + " is none");
-  return table()[number];
-}
+void refuse_dtype(kiln_dtype number) { raise(KILN_OUT_OF_RANGE, "dtype " + std::to_string(number) + " is none"); }
 
 const DType *dtype_of(DLDataType type) {
-  for (const DType &each : table())
+  for (const DType &each : dtype_table)
     if (each.number && each.dlpack.code == type.code && each.dlpack.bits == type.bits &&
         each.dlpack.lanes == type.lanes)
       return &each;
@@ -85,13 +78,14 @@ kiln_dtype to_dtype(nb::handle object) {
   }
   if (!number) {
     std::string all;
-    for (const DType &type : table()) all += (all.empty() ? "" : ", ") + type.name;
+    for (const DType &type : dtype_table) all += (all.empty() ? "" : ", ") + type.name;
     raise(KILN_TYPE_MISMATCH, "dtype " + nb::cast<std::string>(nb::repr(object)) + " is none of" + all);
   }
   return number;
 }
 
 void add_dtypes(nb::module_ &module) {
+  dtype_table = read_table();
   nb::class_<DType>(module, "DType", nb::is_final(), "An element type; kiln.f32, kiln.bf16, ... are all there are.")
       .def_ro("name", &DType::name, "As Kiln says it: \"f32\".")
       .def_ro("long_name", &DType::long_name, "As other libraries say it: \"float32\".")
@@ -116,7 +110,7 @@ void add_dtypes(nb::module_ &module) {
       "dtype", [](nb::handle of) { return dtype_object(to_dtype(of)); }, nb::arg("of"),
       "The element type of a name (\"f32\", \"float32\"), or of NumPy's or torch's.");
   nb::list all;
-  for (const DType &type : table()) {
+  for (const DType &type : dtype_table) {
     objects.push_back(type.number ? nb::cast(type).release().ptr() : nullptr);
     if (type.number) {
       module.attr(type.name == "bool" ? "bool_" : type.name.c_str()) = nb::handle(objects.back());

@@ -11,8 +11,14 @@ struct DType {
   DLDataType dlpack{};
 };
 
+/// What the library has, by number; 0 is none. Filled when the module is made.
+inline std::vector<DType> dtype_table;
+[[noreturn]] void refuse_dtype(kiln_dtype number);
 /// By its number; KILN_OUT_OF_RANGE for one that the library does not have.
-const DType &dtype_of(kiln_dtype number);
+inline const DType &dtype_of(kiln_dtype number) {
+  if (number == 0 || number >= dtype_table.size()) refuse_dtype(number);
+  return dtype_table[number];
+}
 /// Of DLPack's; null where Kiln has none.
 const DType *dtype_of(DLDataType type);
 /// The Python object of it: there is one of each.

@@ -75,12 +75,15 @@ nb::object join(nb::list executables) {
 
 Program::Program(nb::object in, ExecutableHandle owned, nb::object report)
     : context(std::move(in)), handle(std::move(owned)), signature(describe()), compile_report(std::move(report)) {
-  const nb::object described = describe();
-  const auto length = [&](const char *member) { return nb::len(nb::object(described[member])); };
-  may_wait = length("uses") != 0 || length("entries") > 1;
+  // Anything but kernels may call back or loop; so may an entry, which is another program.
+  may_wait = nb::len(nb::object(describe()["entries"])) > 1;
   const BlobHandle plan = listing(handle.get(), "plan");
-  for (const char *word : {"while", "loop", "scan"})
-    if (view(plan).find(word) != std::string_view::npos) may_wait = true;
+  std::string_view lines = view(plan);
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (line.starts_with("step ") && line.find(": kernel ") == std::string_view::npos) may_wait = true;
+  }
 }
 
 nb::object Program::describe() const {

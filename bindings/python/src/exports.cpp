@@ -128,6 +128,14 @@ nb::object copy_of(const DLTensor &tensor) {
   return view_of(copy, owner);
 }
 
+nb::list lent_arrays(const DLTensor *const *arrays, uint64_t count) {
+  nb::list all;
+  for (uint64_t i = 0; i < count; ++i)
+    all.append(package("kiln._arrays")
+                   .attr("view")(nb::cast(std::make_unique<Array>(viewed(*arrays[i], nb::none(), 0))), true));
+  return all;
+}
+
 nb::object numpy_view(const Array &self, nb::handle owner) {
   return numpy::make(self.dl(), owner.inc_ref().ptr(), !(self.tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY));
 }

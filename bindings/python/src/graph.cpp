@@ -97,6 +97,8 @@ void parse(Graph *self, const std::string &json, nb::object context) {
 
 Graph::Graph(nb::object context, GraphHandle from) : context_(std::move(context)), finished_(std::move(from)) {}
 
+Graph::Graph(nb::object context, EditHandle edit) : context_(std::move(context)), edit_(std::move(edit)) {}
+
 kiln_edit *Graph::edit() {
   if (!edit_) {
     kiln_edit *edit = nullptr;
@@ -140,7 +142,7 @@ void add_graph(nb::module_ &module) {
           [](Graph *self, nb::object context) {
             nb::object owner;
             context_or_default(context, owner);
-            new (self) Graph(std::move(owner), nullptr);
+            new (self) Graph(std::move(owner), GraphHandle());
           },
           nb::arg("context").none() = nb::none(), "Empty; of the context, or of the default one.")
       .def_prop_ro(

@@ -7,6 +7,8 @@ namespace kiln_python {
 class Graph {
  public:
   Graph(nb::object context, GraphHandle from);
+  /// Of an edit that a callback was given.
+  Graph(nb::object context, EditHandle edit);
 
   Context &context() const { return *nb::inst_ptr<Context>(context_); }
   const nb::object &context_object() const { return context_; }

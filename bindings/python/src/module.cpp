@@ -14,4 +14,7 @@ NB_MODULE(_kiln, module) {
   add_values(module);
   add_executable(module);
   add_call(module);
+  add_passes(module);
+  add_host_ops(module);
+  add_functions(module);
 }

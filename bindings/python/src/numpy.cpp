@@ -1,6 +1,7 @@
 #include "numpy.h"
 
 #include <algorithm>
+#include <array>
 
 #include "dtypes.h"
 
@@ -46,9 +47,13 @@ int number_of(kiln_dtype dtype) {
 }
 }  // namespace
 
-bool is_loaded() { return api || PyDict_GetItemString(PyImport_GetModuleDict(), "numpy"); }
+bool is_loaded() {
+  if (api) return true;
+  PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+  return module && module != Py_None;
+}
 
-PyTypeObject *array_type(bool import) {
+PyTypeObject *find_array_type(bool import) {
   if (!api && (import || is_loaded())) {
     const char *name =
         nb::hasattr(package("numpy"), "_core") ? "numpy._core._multiarray_umath" : "numpy.core._multiarray_umath";
@@ -56,7 +61,8 @@ PyTypeObject *array_type(bool import) {
     api = static_cast<void **>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
     if (!api) throw nb::python_error();
   }
-  return api ? static_cast<PyTypeObject *>(api[kTypeIndex]) : nullptr;
+  if (api) known_array_type = static_cast<PyTypeObject *>(api[kTypeIndex]);
+  return known_array_type;
 }
 
 bool is_array(PyTypeObject *type) {
@@ -66,9 +72,13 @@ bool is_array(PyTypeObject *type) {
 
 kiln_dtype dtype_of_array(const ArrayFields &array) {
   const int number = array.descr->number;
+  static const auto types = [] {
+    std::array<kiln_dtype, 24> all{};
+    for (auto [known, dtype] : kTypes) all[static_cast<size_t>(known)] = dtype;
+    return all;
+  }();
   if (array.descr->byte_order == '>') return 0;
-  for (auto [known, dtype] : kTypes)
-    if (known == number) return dtype;
+  if (number >= 0 && number < 24) return types[static_cast<size_t>(number)];
   for (auto [known, dtype] : registered)
     if (known == number) return dtype;
   if (number < 256) return 0;

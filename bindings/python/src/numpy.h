@@ -22,7 +22,11 @@ constexpr int kContiguous = 0x1, kAligned = 0x100, kWritable = 0x400;
 /// Whether NumPy has been imported by anybody; if so, it can be asked.
 bool is_loaded();
 /// numpy.ndarray; imports NumPy when `import` is set, else null before anybody did.
-PyTypeObject *array_type(bool import = false);
+PyTypeObject *find_array_type(bool import);
+inline PyTypeObject *known_array_type = nullptr;
+inline PyTypeObject *array_type(bool import = false) {
+  return known_array_type ? known_array_type : find_array_type(import);
+}
 /// Whether it is numpy.ndarray or a type made of it. Never imports.
 bool is_array(PyTypeObject *type);
 

@@ -212,8 +212,10 @@ void add_operators(nb::class_<Value> &type) {
       .def("__pos__", [](nb::handle self) { return nb::borrow(self); })
       .def("__abs__", [](nb::handle self) { return unary(self, "abs"); })
       .def("__invert__", [](nb::handle self) { return unary(self, bits_or_truth(self, "bit_not", "not")); })
-      .def("__getitem__",
-           [](nb::handle self, nb::handle key) { return package("kiln._index").attr("getitem")(self, key); })
+      .def(
+          "__getitem__",
+          [](nb::handle self, nb::handle key) { return package("kiln._index").attr("getitem")(self, key); },
+          nb::arg("key").none())
       .def("__len__",
            [](const Value &self) -> size_t {
              const auto dims = list<kiln_dim>(kiln_value_dims, self.graph().view(), self.number);

@@ -1,0 +1,95 @@
+"""Errors: classes, what they carry, and that they are Python's own kinds, too."""
+
+import pickle
+
+import kiln
+import numpy as np
+import pytest
+from conftest import compiled
+
+pytestmark = pytest.mark.fast
+
+
+def test_each_class_is_also_pythons_own():
+    assert issubclass(kiln.TypeMismatch, TypeError) and issubclass(kiln.InvalidArgument, ValueError)
+    assert issubclass(kiln.OutOfRange, IndexError) and issubclass(kiln.OutOfMemory, MemoryError)
+    assert issubclass(kiln.FileError, OSError) and issubclass(kiln.Unimplemented, NotImplementedError)
+
+
+def test_an_error_names_code_and_node(graph):
+    x, i = graph.input("x", "f32", [3]), graph.input("i", "i64", [2])
+    graph.output(kiln.ops.index_select(x, i, dim=0, name="picked"))
+    with pytest.raises(IndexError) as caught:
+        kiln.compile(graph)(np.zeros(3, np.float32), np.array([0, 7]))
+    assert caught.value.code == "out_of_range" and "picked" in str(caught.value)
+
+
+def test_an_error_of_a_compile_has_its_report(graph):
+    graph.output(kiln.ops.exp(graph.input("x", "f32", [3])))
+    with pytest.raises(kiln.NotCached) as caught:
+        kiln.compile(graph, require_hit=True)
+    assert caught.value.report["lookup"] == "MISS" and caught.value.code == "not_cached"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is kiln.NotCached and again.report == caught.value.report and str(again) == str(caught.value)
+
+
+def test_unknown_options_name_the_option(graph):
+    graph.output(graph.input("x", "f32", [3]) + 1.0)
+    with pytest.raises(ValueError, match="nonsense"):
+        kiln.compile(graph, nonsense=1)
+    with pytest.raises(TypeError, match="fuse"):
+        kiln.compile(graph, {"fuse": "yes"})
+
+
+@pytest.mark.parametrize("arrays, message", [
+    ((np.zeros(3, np.float64),), "'x0': dtype is f64, expected f32"),
+    ((np.zeros((3, 1), np.float32),), "'x0'"),
+    ((), "input 'x0' is not given"),
+    ((np.zeros(3, np.float32),) * 2, "2 arrays are given, and 1 inputs are to be given"),
+    (([1.0, 2.0],), "'x0' is a list: no array"),
+    ((np.zeros(3, complex),), "its dtype complex128 is none of Kiln's"),
+    ((np.zeros(3, ">f4"),), "its dtype >f4 is none of Kiln's"),
+    (("text",), "'x0' is a str: no array"),
+    ((None,), "'x0' is a NoneType"),
+    ((np.ma.zeros(3, np.float32),), "a masked array")])
+def test_an_input_that_does_not_fit_is_named(arrays, message):
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    with pytest.raises(TypeError, match=message):
+        program(*arrays)
+    assert program(np.zeros(2, np.float32)).tolist() == [1, 1]
+
+
+def test_names_that_do_not_fit_are_told():
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    x = np.zeros(2, np.float32)
+    with pytest.raises(ValueError, match="no input or parameter 'y'"):
+        program(y=x)
+    with pytest.raises(TypeError, match="'x0' is given twice"):
+        program(x, x0=x)
+    with pytest.raises(ValueError, match="library 'cupid'"):
+        program(x, library="cupid")
+    assert program(x0=x).tolist() == [1, 1]
+
+
+def test_a_context_and_a_call_refuse_to_be_pickled_by_name(context):
+    call = compiled(lambda x: x + 1.0, ("f32", ["n"])).bind()
+    with pytest.raises(ValueError, match="a kiln.Context cannot be pickled"):
+        pickle.dumps(context)
+    with pytest.raises(ValueError, match="a kiln.Call cannot be pickled"):
+        pickle.dumps(call)
+
+
+def test_a_closed_context_refuses_compiles_and_runs_what_it_made(context):
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    context.close()
+    assert program(np.float32([1])).tolist() == [2]
+    with pytest.raises(kiln.Error, match="closed"):
+        compiled(lambda x: x + 2.0, ("f32", ["n"]))
+
+
+def test_a_file_that_is_not_there_is_an_oserror(tmp_path):
+    with pytest.raises(OSError, match="nothing.kiln"):
+        kiln.load(tmp_path / "nothing.kiln")
+    (tmp_path / "bad.kiln").write_bytes(b"no artifact")
+    with pytest.raises(kiln.Error):
+        kiln.load(tmp_path / "bad.kiln")

@@ -1,0 +1,347 @@
+"""Runs: results, bound calls, files, threads, forks, and that they can be ended."""
+
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import kiln
+import numpy as np
+import pytest
+from conftest import compiled
+
+fast = pytest.mark.fast
+
+
+@pytest.fixture
+def add():
+    return compiled(lambda a, b: a + b, ("f32", ["n"]), ("f32", ["n"]))
+
+
+@fast
+def test_one_compilation_serves_every_size(add, context):
+    for size in (1, 5, 1000, 5, 0):
+        a = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(add(a, a), a + a)
+    assert context.report()["compiles"]["misses"] == 1
+
+
+@fast
+def test_sizes_that_differ_are_refused_and_the_next_run_is_right(add):
+    with pytest.raises(TypeError, match="x1"):
+        add(np.zeros(2, np.float32), np.zeros(3, np.float32))
+    assert add(np.ones(2, np.float32), np.ones(2, np.float32)).tolist() == [2, 2]
+
+
+@fast
+def test_results_are_kept_apart(add):
+    a = np.ones(8, np.float32)
+    results = [add(a, np.float32([i] * 8)) for i in range(50)]
+    assert [result[0] for result in results] == [i + 1 for i in range(50)]
+    large = [add(np.full(100_000, i, np.float32), np.zeros(100_000, np.float32)) for i in range(10)]
+    assert [result[-1] for result in large] == list(range(10))
+
+
+@fast
+def test_out_is_written_and_given_back(add):
+    a, out = np.ones(4, np.float32), np.empty(4, np.float32)
+    assert add(a, a, out=out) is out and out.tolist() == [2] * 4
+    for bad, message in ((np.empty(3, np.float32), "output0"), (np.empty(4), "output0"),
+                         ((out, out), "out has 2 arrays")):
+        with pytest.raises(TypeError, match=message):
+            add(a, a, out=bad)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="'output0' is written, but its array is read-only"):
+        add(a, a, out=out)
+
+
+@fast
+def test_parameters_are_bound_once_or_given_by_name(graph):
+    x, w = graph.input("x", "f32", ["n", 2]), graph.parameter("w", "f32", [2, 2])
+    graph.output(x @ w)
+    program, eye, x = kiln.compile(graph), np.eye(2, dtype=np.float32), np.float32([[1, 2]])
+    with pytest.raises(ValueError, match="parameter 'w' is not bound"):
+        program(x)
+    call = program.bind(w=eye * 2)
+    assert call(x).tolist() == [[2, 4]] and program(x, w=eye * 3).tolist() == [[3, 6]]
+    with pytest.raises(ValueError, match="parameter 'w' is not bound"):
+        program(x)
+    call.bind({"w": np.asfortranarray(np.float32([[0, 1], [2, 0]]))})
+    assert call(x).tolist() == [[4, 1]] and call.clone()(x).tolist() == [[4, 1]]
+    with pytest.raises(ValueError, match="no input, parameter or output 'v'"):
+        call.bind(v=eye)
+
+
+@fast
+def test_a_bound_call_reads_and_writes_where_its_arrays_lie(add):
+    a, b, out = np.ones(4, np.float32), np.ones(4, np.float32), np.empty(4, np.float32)
+    call = add.bind(x0=a, x1=b, output0=out)
+    assert call() is out and out.tolist() == [2] * 4
+    a += 1
+    assert call()[0] == 3
+    call.bind(x0=None)
+    assert call(np.full(4, 7, np.float32))[0] == 8
+
+
+@fast
+def test_a_run_in_flight_is_waited_for(add):
+    call, a = add.bind(), np.ones(100_000, np.float32)
+    call.start(a, a)
+    with pytest.raises(kiln.Busy, match="in flight"):
+        call(a, a)
+    assert (call.wait() == 2).all() and call.done() and (call(a, a) == 2).all()
+    with pytest.raises(ValueError, match="no run of this call is in flight"):
+        call.wait()
+
+
+@fast
+def test_files_bytes_and_pickles_hold_the_program(add, tmp_path, context):
+    a = np.float32([1, 2])
+    add.save(tmp_path / "add.kiln")
+    add.save(tmp_path / "folder", packed=False)
+    for copy in (kiln.load(tmp_path / "add.kiln"), kiln.load(tmp_path / "folder"), kiln.load(add.to_bytes()),
+                 pickle.loads(pickle.dumps(add)), kiln.load(tmp_path / "add.kiln", expect_key=add.report["key"])):
+        assert copy(a, a).tolist() == [2, 4] and copy.report is None and copy.input_names == ("x0", "x1")
+    with pytest.raises(kiln.Incompatible):
+        kiln.load(tmp_path / "add.kiln", expect_key="0" * 64)
+    assert context.report()["compiles"]["misses"] == 1
+
+
+@fast
+def test_describe_and_listings_are_dicts_and_texts(add):
+    assert add.describe()["inputs"] == [{"name": "x0", "dtype": "f32", "shape": ["n"]},
+                                        {"name": "x1", "dtype": "f32", "shape": ["n"]}]
+    assert "kernel" in add.text("plan") and add.report["lookup"] == "MISS"
+
+
+@fast
+def test_an_input_that_is_written_must_be_writable_and_is_written_in_place(graph):
+    cache, x = graph.input("cache", "f32", [4]), graph.input("x", "f32", [4])
+    graph.output(kiln.ops.copy_(cache, cache * 0.5 + x), "cache", view=True)
+    program, state, x = kiln.compile(graph), np.ones(4, np.float32), np.ones(4, np.float32)
+    result = program(state, x)
+    assert state.tolist() == [1.5] * 4 and np.shares_memory(result, state)
+    state.flags.writeable = False
+    with pytest.raises(ValueError, match="'cache' is written"):
+        program(state, x)
+    with pytest.raises(ValueError, match="'cache' is written where it lies"):
+        program(np.ones(8, np.float32)[::2], x)
+    x.flags.writeable = False
+    assert program(np.zeros(4, np.float32), x).tolist() == [1] * 4
+
+
+@fast
+def test_the_cache_serves_another_context(cache, graph):
+    graph.output(kiln.ops.tanh(graph.input("x", "f32", ["n"])))
+    text = graph.to_json()
+    counts = []
+    for _ in range(2):
+        with kiln.Context(cache=str(cache)) as context:
+            program = context.compile(kiln.Graph.from_json(text, context))
+            np.testing.assert_allclose(program(np.float32([1])), np.tanh(np.float32([1])), rtol=1e-6)
+            counts.append((program.report["lookup"], program.report["kernels_compiled"]))
+    assert counts == [("MISS", 1), ("HIT", 0)]
+    with kiln.Context(cache=str(cache)) as context:
+        assert context.cache("stats")["entries"] > 0 and context.cache("verify")["problems"] == []
+        assert context.cache("clear")["removed"] > 0 and context.cache("ls")["entries"] == []
+
+
+@fast
+def test_entries_for_some_sizes_run_where_they_fit():
+    program = compiled(lambda x: kiln.ops.softmax(x), ("f32", ["n", "m"]), specialize=["m=8,n=2"])
+    assert [entry["name"] for entry in program.describe()["entries"]] == ["general", "m=8,n=2"]
+    call = program.bind()
+    call(np.zeros((2, 8), np.float32))
+    assert call.report()["entry"] == "m=8,n=2"
+    call(np.zeros((3, 8), np.float32))
+    assert call.report()["entry"] == "general"
+
+
+@fast
+def test_threads_run_one_executable_at_once(add):
+    wrong = []
+
+    def work(number):
+        a = np.full(200_000, number, np.float32)
+        for _ in range(20):
+            if not (add(a, a) == 2 * number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@fast
+def test_other_threads_of_python_go_on_during_a_long_run():
+    program = compiled(lambda x: kiln.ops.matmul(x, x), ("f32", ["n", "n"]))
+    x = np.ones((1500, 1500), np.float32)
+    program(x)
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begin = time.perf_counter()
+    for _ in range(3):
+        program(x)
+    end = time.perf_counter()
+    stop.set()
+    thread.join()
+    during = [t for t in ticks if begin <= t <= end]
+    assert end - begin < 0.01 or len(during) > 2
+
+
+@fast
+def test_a_fork_goes_on_with_its_handles(add):
+    a = np.ones(4, np.float32)
+    add(a, a)
+    child = os.fork()
+    if child == 0:
+        ok = add(a, a).tolist() == [2] * 4 and compiled(lambda x: x * 3.0, ("f32", [4]))(a)[0] == 3
+        os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0 and add(a, a).tolist() == [2] * 4
+
+
+def interrupted(code):
+    """How long Ctrl-C took to end what `code` does after it says "go"; the process then computes 1 + 1."""
+    code += "\nimport numpy as np\nprint('ended', add(np.float32([1]), np.float32([1])).tolist(), flush=True)"
+    child = subprocess.Popen([sys.executable, "-c", PRELUDE + code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline().strip() == "go"
+    time.sleep(0.3)
+    begin = time.perf_counter()
+    child.send_signal(signal.SIGINT)
+    limit = threading.Timer(30, child.kill)
+    limit.start()
+    line = child.stdout.readline().strip()
+    taken = time.perf_counter() - begin
+    child.stdout.read()
+    status = child.wait()
+    limit.cancel()
+    assert status == 0 and line == "interrupted"
+    return taken
+
+
+PRELUDE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background process ignores
+import kiln
+kiln.set_default_context(kiln.Context(cache="off"))
+def compiled(build, *types):
+    g = kiln.Graph()
+    r = build(*(g.input(f"x{i}", d, s) for i, (d, s) in enumerate(types)))
+    for v in r if isinstance(r, tuple) else (r,): g.output(v)
+    return g
+add = kiln.compile(compiled(lambda a, b: a + b, ("f32", ["n"]), ("f32", ["n"])))
+def ended(what):
+    print("go", flush=True)
+    try:
+        what()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+@fast
+def test_ctrl_c_ends_a_loop_that_does_not_end():
+    assert interrupted("""
+body, more = kiln.Graph(), kiln.Graph()
+body.output(body.input("x", "f32", []) * 1.0)
+more.output(more.input("x", "f32", []) < 5.0)
+loop = kiln.compile(compiled(lambda x: kiln.ops.while_(x, cond_graph=more, body_graph=body), ("f32", [])))
+ended(lambda: loop(1.0))""") < 0.5
+
+
+def test_ctrl_c_ends_a_long_compile():
+    assert interrupted("""
+def many(x):
+    for i in range(3000):
+        x = kiln.ops.softmax(kiln.ops.sin(x) @ x + float(i))
+    return x
+g = compiled(many, ("f32", [64, 64]))
+ended(lambda: [kiln.compile(g, fuse=False) for _ in range(100)])""") < 0.5
+
+
+def test_ctrl_c_ends_a_long_run():
+    assert interrupted("""
+import numpy as np
+def many(x):
+    for i in range(400):
+        x = kiln.ops.sin(x @ x)
+    return x
+program = kiln.compile(compiled(many, ("f32", [700, 700])))
+x = np.zeros((700, 700), np.float32)
+ended(lambda: [program(x) for _ in range(1000)])""") < 0.5
+
+
+@fast
+def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
+    graph.output(kiln.ops.exp(graph.input("x", "f32", ["n"])))
+    told = []
+    with kiln.Context(cache="off", on_event=lambda kind, text: told.append((kind, text))) as context:
+        with caplog.at_level("DEBUG", "kiln"):
+            context.compile(kiln.Graph.from_json(graph.to_json(), context))
+    assert ("progress", told[0][1]) == told[0] and any("progress" in record.getMessage() for record in caplog.records)
+    with kiln.Context(cache="off", on_event=lambda kind, text: True) as context:
+        with pytest.raises(kiln.Cancelled):
+            context.compile(kiln.Graph.from_json(graph.to_json(), context))
+
+    def raises(kind, text):
+        raise LookupError("of the receiver")
+
+    with kiln.Context(cache="off", on_event=raises) as context:
+        with pytest.raises(kiln.Cancelled) as caught:
+            context.compile(kiln.Graph.from_json(graph.to_json(), context))
+        assert isinstance(caught.value.__cause__, LookupError)
+
+
+def memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_million_calls_leak_nothing(add):
+    a, b, out = (np.ones(16, np.float32) for _ in range(3))
+    call, strided, bad = add.bind(x0=a), np.ones(32, np.float32)[::2], np.ones(3, np.float64)
+
+    def work(times):
+        for _ in range(times):
+            add(a, b)
+            add(a, b, out=out)
+            add(strided, b, library="dlpack")
+            call(b)
+        for _ in range(times // 20):
+            with pytest.raises(TypeError):
+                add(a, bad)
+
+    work(20_000)
+    gc.collect()
+    before, objects = memory(), len(gc.get_objects())
+    work(250_000)
+    gc.collect()
+    assert memory() - before < 4 << 20 and len(gc.get_objects()) - objects < 200
+
+
+def test_compiles_and_calls_leak_nothing(context):
+    def work(times):
+        for i in range(times):
+            compiled(lambda x: x + 1.0, ("f32", ["n"])).bind(x0=np.ones(3, np.float32))()
+
+    work(50)
+    gc.collect()
+    before = memory()
+    work(500)
+    gc.collect()
+    handles = context.report()["handles"]
+    assert memory() - before < 8 << 20 and handles["executables"] == handles["calls"] == handles["graphs"] == 0, handles

@@ -1,0 +1,94 @@
+"""torch's tensors, by its exchange functions; what has no memory to lend is refused by name."""
+
+import kiln
+import numpy as np
+import pytest
+from conftest import compiled
+
+torch = pytest.importorskip("torch", reason="torch is not installed in this environment")
+
+
+@pytest.fixture
+def add():
+    return compiled(lambda a, b: a + b, ("f32", ["n"]), ("f32", ["n"]))
+
+
+def test_every_element_type_goes_in_and_comes_out():
+    for dtype in kiln.dtypes:
+        type_ = getattr(torch, dtype.long_name)
+        x = torch.tensor([0, 1, 1]).to(type_)
+        result = compiled(lambda v: kiln.ops.flip(v, dims=[0]), (dtype, ["n"]))(x)
+        assert result.dtype == type_ and result.to(torch.float32).tolist() == [1, 1, 0] and kiln.dtype(type_) is dtype
+
+
+def test_results_are_tensors_and_out_is_written(add):
+    a, b = torch.randn(100), torch.randn(100)
+    assert torch.equal(add(a, b), a + b)
+    out = torch.empty(100)
+    assert add(a, b, out=out) is out and torch.equal(out, a + b)
+    assert isinstance(add(a, b, library="numpy"), np.ndarray) and isinstance(add(a.numpy(), b), np.ndarray)
+    assert torch.equal(add(a.numpy(), b, library="torch"), a + b)
+
+
+@pytest.mark.parametrize("view", [lambda x: x[::2, 0], lambda x: x[3], lambda x: x.t()[1], lambda x: x[:0, 0],
+                                  lambda x: x[0, :1].expand(7)])
+def test_strided_views_give_what_their_elements_are(add, view):
+    a = view(torch.randn(8, 8))
+    assert torch.equal(add(a, a), a + a)
+    whole = torch.zeros(2 * len(a))
+    add(a, a, out=whole[::2])
+    assert torch.equal(whole[::2], a + a) and not whole[1::2].any()
+
+
+def test_a_tensor_that_requires_grad_is_refused_in_grad_mode_alone(add):
+    a, p = torch.ones(2), torch.nn.Parameter(torch.ones(2))
+    with pytest.raises(TypeError, match="'x1' is a Parameter: it requires grad"):
+        add(a, p)
+    with torch.no_grad():
+        assert add(a, p).tolist() == [2, 2]
+    assert add(a, p.detach()).tolist() == [2, 2]
+
+
+def test_what_has_no_dense_memory_is_refused_by_name(add):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    a = torch.ones(2)
+    with FakeTensorMode():
+        fake = torch.ones(2)
+
+    class Wrapper(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise AssertionError
+
+    wrapped = torch.Tensor._make_wrapper_subclass(Wrapper, (2,))
+    for bad, why in ((a.to_sparse(), "layout torch.sparse_coo"), (torch.ones(2, device="meta"), "a meta tensor"),
+                     (fake, "a fake tensor"), (wrapped, "a subclass of torch.Tensor that says itself"),
+                     (torch.ones(2, dtype=torch.complex64), "x0")):
+        with pytest.raises(TypeError, match=why):
+            add(bad, a)
+    assert add(a, a).tolist() == [2, 2]
+
+
+def test_a_plain_subclass_is_a_tensor(add):
+    class Plain(torch.Tensor):
+        pass
+
+    assert add(torch.ones(2).as_subclass(Plain), torch.ones(2)).tolist() == [2, 2]
+
+
+def test_parameters_of_a_module_are_bound_in_place(graph):
+    linear = torch.nn.Linear(3, 2)
+    x, w, b = (graph.input("x", "f32", ["n", 3]), graph.parameter("w", "f32", [2, 3]), graph.parameter("b", "f32", [2]))
+    graph.output(kiln.ops.linear(x, w, b))
+    given = torch.randn(4, 3)
+    with torch.no_grad():
+        call = kiln.compile(graph).bind(w=linear.weight, b=linear.bias)
+        torch.testing.assert_close(call(given), linear(given))
+
+
+def test_results_outlive_the_program_and_share_no_memory(add):
+    a = torch.ones(1 << 18)
+    results = [add(a, a) for _ in range(4)]
+    results[0].zero_()
+    del add
+    assert all((result == 2).all() for result in results[1:])
