@@ -14,7 +14,7 @@ import kiln
 from kiln.onnx import _fold, _functions
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Conversion, find
-from kiln.onnx._types import Size, dtype_of, is_literal
+from kiln.onnx._types import Size, dtype_of, is_literal, product
 from kiln.onnx._values import Array, Tensor
 
 SMALL = 64
@@ -142,7 +142,8 @@ class Converter:
         shape = [size if isinstance(size, int) else kiln.Dim(symbol(size.value or f"{name}_{i}"))
                  for i, size in enumerate(value.shape.dims)]
         made = Tensor.of(self.graph.input(kiln_name(name), dtype, shape))
-        is_small = all(isinstance(size, int) for size in shape) and np.prod(shape, dtype=float) <= FEW
+        count = product(shape)
+        is_small = isinstance(count, int) and count <= FEW
         made.deciders = frozenset([name]) if is_small else None
         return made
 

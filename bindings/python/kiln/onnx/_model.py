@@ -103,6 +103,7 @@ class Session:
         self.context = context or kiln.default_context()
         self.names = [str(value.name) for value in self.model.graph.inputs
                       if value.name not in self.model.graph.initializers]
+        self.output_names = [str(value.name) for value in self.model.graph.outputs]
         self._deciders: set[str] = set()
         self._variants: dict[tuple[Any, ...], tuple[Model, kiln.Call]] = {}
 

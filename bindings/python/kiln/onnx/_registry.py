@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import kiln
+
 # An annotation: elements known when the model is read; ints and Dims, or a NumPy array of the input's dtype.
 Known = Any
 # What a function gives: a value, several, or (a known one's) elements.
@@ -67,6 +69,12 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable[...,
             _conversions.setdefault((domain, name), []).append(made)
         return function
     return register
+
+
+def kiln_op(name: str) -> Callable[..., Any]:
+    """The function of an op of Kiln's that is told by its name."""
+    made: Callable[..., Any] = getattr(kiln.ops, name)
+    return made
 
 
 def find(domain: str, name: str, version: int) -> Conversion | None:

@@ -54,7 +54,7 @@ def dtype_of_array(array: np.ndarray[Any, Any]) -> str:
 
 def is_literal(array: np.ndarray[Any, Any]) -> bool:
     """Whether no element is a size that is known when the program runs."""
-    return array.dtype != object
+    return bool(array.dtype != object)
 
 
 def plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

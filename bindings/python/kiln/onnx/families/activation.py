@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import op
+from kiln.onnx._registry import Results, kiln_op, op
 from kiln.onnx._types import product
 
 _SAME = {"Relu": "relu", "Softsign": "softsign", "HardSwish": "hardswish", "Mish": "mish"}
 
 
 @op(*_SAME)
-def same(n: Node, x: Value) -> Value:
+def same(n: Node, x: Value) -> Results:
     """The op of Kiln's of that name."""
-    return getattr(ops, _SAME[n.op])(x)
+    return kiln_op(_SAME[n.op])(x)
 
 
 @op("Softplus")

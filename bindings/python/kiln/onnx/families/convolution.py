@@ -7,26 +7,26 @@ from typing import Any
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Known, op
+from kiln.onnx._registry import Known, Results, kiln_op, op
 from kiln.onnx._types import product, sizes
 from kiln.onnx._windows import windows
 
 
-def convolve(n: Node, x: Value, w: Value, b: Value | None = None) -> Value:
+def convolve(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """A convolution with the node's attributes."""
     over = windows(n, n.literal(w.shape[2:], "the kernel's size"), x.shape[2:])
-    function = getattr(ops, f"conv{len(over.kernel)}d")
+    function = kiln_op(f"conv{len(over.kernel)}d")
     return function(x, w, b, stride=over.stride, padding=over.padding, dilation=over.dilation, groups=n.integer("group", 1))
 
 
 @op("Conv")
-def conv(n: Node, x: Value, w: Value, b: Value | None = None) -> Value:
+def conv(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """Convolution as machine learning means it."""
     return convolve(n, x, w, b)
 
 
 @op("ConvTranspose")
-def conv_transpose(n: Node, x: Value, w: Value, b: Value | None = None) -> Value:
+def conv_transpose(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """The transposed convolution; `output_shape` or auto_pad tell how much is cut off."""
     kernel = n.literal(w.shape[2:], "the kernel's size")
     rank = len(kernel)
@@ -49,7 +49,7 @@ def conv_transpose(n: Node, x: Value, w: Value, b: Value | None = None) -> Value
             low[i] = total // 2 if mode == "SAME_UPPER" else total - total // 2
             high[i] = total - low[i]
     padding = [each for pair in zip(low, high, strict=True) for each in pair]
-    function = getattr(ops, f"conv_transpose{rank}d")
+    function = kiln_op(f"conv_transpose{rank}d")
     return function(x, w, b, stride=stride, padding=padding, output_padding=extra, dilation=dilation,
                     groups=n.integer("group", 1))
 

@@ -8,7 +8,7 @@ from functools import reduce
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Known, op
+from kiln.onnx._registry import Known, Results, kiln_op, op
 from kiln.onnx._types import FLOATS, INTEGERS, SIGNED, numpy_type
 
 _UNARY = {
@@ -23,15 +23,15 @@ _BINARY = {
 
 
 @op(*_UNARY)
-def unary(n: Node, x: Value) -> Value:
+def unary(n: Node, x: Value) -> Results:
     """The function of its name."""
-    return getattr(ops, _UNARY[n.op])(x)
+    return kiln_op(_UNARY[n.op])(x)
 
 
 @op(*_BINARY)
-def binary(n: Node, a: Value, b: Value) -> Value:
+def binary(n: Node, a: Value, b: Value) -> Results:
     """The function of its name; operands broadcast, and have one dtype."""
-    return getattr(ops, _BINARY[n.op])(a, b)
+    return kiln_op(_BINARY[n.op])(a, b)
 
 
 def _all(function: Callable[..., Value], xs: tuple[Value, ...]) -> Value:

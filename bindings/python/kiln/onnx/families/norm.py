@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import op
+from kiln.onnx._registry import Results, op
 from kiln.onnx._types import product
+from kiln.onnx.families.elementwise import convert
 
 
 @op("BatchNormalization")
 def batch_norm(n: Node, x: Value, scale: Value, bias: Value, mean: Value, variance: Value) -> Value | tuple[Value, ...]:
     """With given statistics of channels; in training with the batch's, which move the running ones."""
     eps = n.number("epsilon", 1e-5)
-    narrow = x.dtype
     if not n.flag("training_mode"):
         if n.wants(1) and n.version >= 14 or not n.flag("spatial", True):
             raise n.refuse("running statistics, or those of single elements, are training's")
-        return ops.batch_norm(x, *(ops.convert(each, dtype=narrow) if str(each.dtype) != str(narrow) else each
-                                   for each in (scale, bias, mean, variance)), eps=eps)
+        scale, bias, mean, variance = (convert(each, str(x.dtype)) for each in (scale, bias, mean, variance))
+        return ops.batch_norm(x, scale, bias, mean, variance, eps=eps)
     y, batch_mean, batch_variance = ops.batch_norm_training(x, scale, bias, eps=eps)
     momentum = n.number("momentum", 0.9)
-    return (y, mean * momentum + ops.convert(batch_mean, dtype=mean.dtype) * (1 - momentum),
-            variance * momentum + ops.convert(batch_variance, dtype=variance.dtype) * (1 - momentum))
+    return (y, mean * momentum + convert(batch_mean, str(mean.dtype)) * (1 - momentum),
+            variance * momentum + convert(batch_variance, str(variance.dtype)) * (1 - momentum))
 
 
 @op("InstanceNormalization")
-def instance_norm(n: Node, x: Value, scale: Value, bias: Value) -> Value:
+def instance_norm(n: Node, x: Value, scale: Value, bias: Value) -> Results:
     """With the statistics of each image's channels."""
     return ops.instance_norm(x, scale, bias, eps=n.number("epsilon", 1e-5))
 
 
 @op("GroupNormalization", since=18)
-def group_norm_18(n: Node, x: Value, scale: Value, bias: Value) -> Value:
+def group_norm_18(n: Node, x: Value, scale: Value, bias: Value) -> Results:
     """With the statistics of groups of channels; scale and bias are of groups."""
     groups, channels = n.integer("num_groups"), x.shape[1]
     scale, bias = (ops.repeat_interleave(each, repeats=n.literal([channels // groups], "the channels of a group")[0])
@@ -40,7 +40,7 @@ def group_norm_18(n: Node, x: Value, scale: Value, bias: Value) -> Value:
 
 
 @op("GroupNormalization", since=21)
-def group_norm(n: Node, x: Value, scale: Value, bias: Value) -> Value:
+def group_norm(n: Node, x: Value, scale: Value, bias: Value) -> Results:
     """With the statistics of groups of channels; scale and bias are of channels."""
     return ops.group_norm(x, scale, bias, groups=n.integer("num_groups"), eps=n.number("epsilon", 1e-5))
 
@@ -59,7 +59,7 @@ def layer_norm(n: Node, x: Value, scale: Value, bias: Value | None = None) -> Va
 
 
 @op("RMSNormalization")
-def rms_norm(n: Node, x: Value, scale: Value) -> Value:
+def rms_norm(n: Node, x: Value, scale: Value) -> Results:
     """x by the root of the mean square of the dims from axis on."""
     axis, eps = n.axis(n.integer("axis", -1), x.ndim), n.number("epsilon", 1e-5)
     inner = x.shape[axis:]
@@ -68,7 +68,7 @@ def rms_norm(n: Node, x: Value, scale: Value) -> Value:
     return _flat_rms(x, scale, axis, eps)
 
 
-def _flat_rms(x: Value, scale: Value | None, axis: int, eps: float) -> Value:
+def _flat_rms(x: Value, scale: Value | None, axis: int, eps: float) -> Results:
     if axis == x.ndim - 1:
         return ops.rms_norm(x, scale, eps=eps)
     inner = product(x.shape[axis:])

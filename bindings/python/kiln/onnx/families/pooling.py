@@ -8,7 +8,7 @@ import numpy as np
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Known, op
+from kiln.onnx._registry import Known, Results, kiln_op, op
 from kiln.onnx._types import FLOATS, Size, numpy_type, product, sizes
 from kiln.onnx._windows import Windows, windows
 
@@ -27,14 +27,14 @@ def _around(x: Value, over: Windows, value: float = 0.0, exact: str = "") -> Val
 
 
 @op("AveragePool")
-def average_pool(n: Node, x: Value) -> Value:
+def average_pool(n: Node, x: Value) -> Results:
     """The mean of each window; padding counts with count_include_pad."""
     over, rank = _windows(n, x), x.ndim - 2
     counts_padding = n.flag("count_include_pad")
     if over.is_even and set(over.dilation) == {1}:
-        return getattr(ops, f"avg_pool{rank}d")(x, **_arguments(n, over), padding=over.low,
+        return kiln_op(f"avg_pool{rank}d")(x, **_arguments(n, over), padding=over.low,
                                                 count_include_pad=counts_padding)
-    function, none = getattr(ops, f"sum_pool{rank}d"), [0] * rank
+    function, none = kiln_op(f"sum_pool{rank}d"), [0] * rank
     arguments = {**_arguments(n, over), "dilation": over.dilation, "padding": none}
     ones = ops.full(value=1.0, dtype=x.dtype, shape=[1, 1, *x.shape[2:]])
     total, count = _around(x, over), _around(ones, over, 1.0 if counts_padding else 0.0)
@@ -51,7 +51,7 @@ def _coordinates(index: Value, space: tuple[Size, ...]) -> list[Value]:
 
 
 @op("MaxPool")
-def max_pool(n: Node, x: Value) -> Value | tuple[Value, Value]:
+def max_pool(n: Node, x: Value) -> Results:
     """The largest element of each window, and its place in x, all of whose dims count as one."""
     over, rank = _windows(n, x), x.ndim - 2
     arguments = {**_arguments(n, over), "dilation": over.dilation}
@@ -65,8 +65,8 @@ def max_pool(n: Node, x: Value) -> Value | tuple[Value, Value]:
         x = _around(x, over, float("-inf") if is_float else 0.0, "" if is_float else str(lowest))
         arguments["padding"], low = [0] * rank, over.low
     if not n.wants(1):
-        return getattr(ops, f"max_pool{rank}d")(x, **arguments)
-    y, index = getattr(ops, f"max_pool{rank}d_with_indices")(x, **arguments)
+        return kiln_op(f"max_pool{rank}d")(x, **arguments)
+    y, index = kiln_op(f"max_pool{rank}d_with_indices")(x, **arguments)
     by_column = n.flag("storage_order")
     if any(low) or by_column:
         at = [each - before for each, before in zip(_coordinates(index, x.shape[2:]), low, strict=True)]
@@ -82,7 +82,7 @@ def max_pool(n: Node, x: Value) -> Value | tuple[Value, Value]:
 
 
 @op("LpPool")
-def lp_pool(n: Node, x: Value) -> Value:
+def lp_pool(n: Node, x: Value) -> Results:
     """sum(|x|^p)^(1/p) of each window."""
     over, rank = _windows(n, x), x.ndim - 2
     arguments = {**_arguments(n, over), "dilation": over.dilation, "p": n.number("p", 2)}
@@ -90,7 +90,7 @@ def lp_pool(n: Node, x: Value) -> Value:
         arguments["padding"] = over.low
     else:
         x = _around(x, over)
-    return getattr(ops, f"lp_pool{rank}d")(x, **arguments)
+    return kiln_op(f"lp_pool{rank}d")(x, **arguments)
 
 
 @op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -102,13 +102,13 @@ def global_pool(n: Node, x: Value) -> Value:
 
 
 @op("MaxUnpool")
-def max_unpool(n: Node, x: Value, indices: Value, shape: Known | None = None) -> Value:
+def max_unpool(n: Node, x: Value, indices: Value, shape: Known | None = None) -> Results:
     """x's elements at their indices in what was pooled, and zeros; a larger shape is told for what the pool lost."""
     over, rank = windows(n, n.ints("kernel_shape"), x.shape[2:]), x.ndim - 2
     space = [(size - 1) * over.stride[i] + over.kernel[i] - over.low[i] - over.high[i]
              for i, size in enumerate(x.shape[2:])]
     local = ops.remainder(indices, ops.size(value=product(space)))
-    made = getattr(ops, f"max_unpool{rank}d")(x, local, size=space)
+    made = kiln_op(f"max_unpool{rank}d")(x, local, size=space)
     if shape is None:
         return made
     more = n.literal([a - b for a, b in zip(sizes(shape)[2:], space, strict=True)], "what output_shape adds")

@@ -6,7 +6,7 @@ import numpy as np
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import op
+from kiln.onnx._registry import Results, op
 from kiln.onnx._types import numpy_type
 from kiln.onnx.families.convolution import convolve
 from kiln.onnx.families.elementwise import convert
@@ -99,7 +99,7 @@ def matmul_integer(n: Node, a: Value, b: Value, a_zero: Value | None = None, b_z
 
 
 @op("ConvInteger")
-def conv_integer(n: Node, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None) -> Value:
+def conv_integer(n: Node, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None) -> Results:
     """A convolution of bytes, exact in i32; padding is the zero point."""
     return convolve(n, _moved(x, x_zero), _moved(w, w_zero, 0))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import kiln
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import op
+from kiln.onnx._registry import kiln_op, op
 from kiln.onnx._types import Size
 from kiln.onnx.families.elementwise import convert
 
@@ -78,7 +78,7 @@ def _run(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value 
                       for each in states]
     if lengths is not None:
         arguments.append(lengths)
-    y, *last = getattr(ops, n.op.lower())(x, *arguments, bidirectional=both, bias=b is not None, initial_state=given,
+    y, *last = kiln_op(n.op.lower())(x, *arguments, bidirectional=both, bias=b is not None, initial_state=given,
                                          lengths=lengths is not None, **attributes)
     y = _turned(y, lengths) if backwards else y
     y = ops.permute(ops.reshape(y, shape=[steps, batch, directions, hidden]), dims=[0, 2, 1, 3])

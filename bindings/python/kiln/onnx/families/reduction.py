@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import kiln
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Known, op
+from kiln.onnx._registry import Known, Results, op
 from kiln.onnx._types import FLOATS
 
 
-def _reduced(function: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
+def _reduced(function: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Results:
     """The reduction; over no dims at all (Kiln takes none for all) each element is its own."""
     if dims or not x.ndim:
         return function(x, dims=list(dims), keepdim=keepdim)
-    apart = function(ops.unsqueeze(x, dims=[x.ndim]), dims=[x.ndim], keepdim=False)
-    return apart
+    return function(ops.unsqueeze(x, dims=[x.ndim]), dims=[x.ndim], keepdim=False)
 
 
 @op("ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSum",
     "ReduceLogSumExp", "ReduceSumSquare")
-def reduce(n: Node, x: Value, axes: Known | None = None) -> Value:
+def reduce(n: Node, x: Value, axes: Known | None = None) -> Results:
     """Over axes: an attribute, or in newer opsets an input; none told: all, or none with noop_with_empty_axes."""
     told = axes if axes is not None and axes.size else None
     if n.flag("noop_with_empty_axes") and told is None and not n.has("axes"):
@@ -33,7 +30,7 @@ def reduce(n: Node, x: Value, axes: Known | None = None) -> Value:
         dims = n.axes(told, x.ndim)
     keepdim, is_float = n.flag("keepdims", True), str(x.dtype) in FLOATS
 
-    def over(function: Any, value: Value) -> Value:
+    def over(function: Any, value: Value) -> Results:
         return _reduced(function, value, dims, keepdim)
     if n.op in ("ReduceMax", "ReduceMin") and str(x.dtype) == "bool":
         return over(ops.any if n.op == "ReduceMax" else ops.all, x)
@@ -126,12 +123,12 @@ def _unique_slices(n: Node, x: Value, axis: int) -> tuple[Value, Value, Value, V
     differs = ops.convert(ops.ne(a, b), dtype="i32")
     sign = ops.convert(ops.lt(b, a), dtype="i32") - ops.convert(ops.lt(a, b), dtype="i32")
     is_first = ops.eq(ops.cumsum(differs, dim=2), 1)
-    order = ops.sum(ops.where(is_first, sign * differs, np.int32(0)), dims=[2]) if width else None
+    order = ops.sum(ops.where(is_first, sign * differs, 0), dims=[2]) if width else None
     if order is None:
         raise n.refuse("slices without elements")
     equal = ops.eq(order, 0)
     places = ops.iota(shape=[count, count], dim=1)
-    first_equal = ops.min(ops.where(equal, places, np.int64(count)), dims=[1])
+    first_equal = ops.min(ops.where(equal, places, count), dims=[1])
     is_new = ops.eq(first_equal, ops.iota(shape=[count]))
     before = ops.convert(ops.gt(order, 0), dtype="i64") if n.flag("sorted", True) else ops.convert(
         ops.lt(places, ops.unsqueeze(first_equal, dims=[1])), dtype="i64")

@@ -10,7 +10,7 @@ import numpy as np
 
 from kiln import Value, ops
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Known, op
+from kiln.onnx._registry import Known, Results, op
 from kiln.onnx._types import FLOATS, numpy_type, sizes
 from kiln.onnx._values import Array
 
@@ -154,7 +154,7 @@ def resize(n: Node, x: Value, roi: Known | None = None, scales: Known | None = N
 
 
 @op("Resize", since=10)
-def resize_10(n: Node, x: Value, scales: Known) -> Value:
+def resize_10(n: Node, x: Value, scales: Known) -> Results:
     """By scales; elements are at the begin of their share."""
     return upsample(n, x, scales)
 
