@@ -76,6 +76,7 @@ class Frame:
                 self.sizes.extend(known.flat)
             else:
                 made = self.argument(found.dtype, found.shape, f"outer.{len(self.captures)}")
+                made.deciders = found.deciders
                 self.captures.append(found)
             self.inside[found] = made
         return self.inside[found]
@@ -253,6 +254,9 @@ class Converter:
             if str(error).startswith(f"[{node.op}] node "):
                 raise
             raise type(error)(node.message(str(error))) from error
+        unread = node.resolved.keys() - node.read - conversion.ignores
+        if unread:
+            raise node.refuse(f"attribute '{min(unread)}' is not supported here")
         if not isinstance(results, tuple | list):
             results = [results]
         deciders = _fold.deciders(node, inputs)

@@ -22,6 +22,7 @@ class Node:
     def __init__(self, node: ir.Node, frame: Frame, version: int, references: Mapping[str, ir.Attr]) -> None:
         self.ir, self.frame, self.version = node, frame, version
         self.op, self.domain = node.op_type, node.domain
+        self.read: set[str] = set()
         self.attributes: dict[str, Any] = {}
         self.resolved: dict[str, ir.Attr] = {}
         for name, attr in node.attributes.items():
@@ -55,9 +56,11 @@ class Node:
 
     def has(self, name: str) -> bool:
         """Whether it is told."""
+        self.read.add(name)
         return name in self.attributes
 
     def _get(self, name: str, default: Any) -> Any:
+        self.read.add(name)
         value = self.attributes.get(name, default)
         if value is ...:
             raise self.wrong(f"attribute '{name}' is missing")
@@ -94,6 +97,11 @@ class Node:
     def texts(self, name: str, default: Any = ...) -> list[str]:
         """An attribute that is a list of texts."""
         return [each.decode() if isinstance(each, bytes) else str(each) for each in self._get(name, default)]
+
+    def graph(self, name: str) -> ir.Graph:
+        """An attribute that is a graph."""
+        made: ir.Graph = self._get(name, ...)
+        return made
 
     def array(self, name: str) -> Array:
         """An attribute that is a tensor."""

@@ -8,7 +8,7 @@ that may be absent, `*name` all that remain.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ class Conversion:
     since: int
     function: Callable[..., Results]
     parameters: tuple[Parameter, ...]
+    ignores: frozenset[str]
 
 
 _conversions: dict[tuple[str, str], list[Conversion]] = {}
@@ -61,11 +62,15 @@ def _parameters(function: Callable[..., Results]) -> tuple[Parameter, ...]:
     return tuple(made)
 
 
-def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable[..., Results]], Callable[..., Results]]:
-    """The decorated function converts these ops, from version `since` of their domain on, until a later one says."""
+def op(*names: str, since: int = 1, domain: str = "", ignores: Sequence[str] = ()) -> Callable[
+        [Callable[..., Results]], Callable[..., Results]]:
+    """The decorated function converts these ops, from version `since` of their domain on, until a later one says.
+
+    Attributes that it does not read are refused, but for those that it `ignores`: they change nothing here.
+    """
     def register(function: Callable[..., Results]) -> Callable[..., Results]:
         for name in names:
-            made = Conversion(name, domain, since, function, _parameters(function))
+            made = Conversion(name, domain, since, function, _parameters(function), frozenset(ignores))
             _conversions.setdefault((domain, name), []).append(made)
         return function
     return register

@@ -21,10 +21,11 @@ def _through_body(n: Node) -> list[Tensor | None]:
     function = _functions.body(n, inputs)
     if function is None:
         raise n.refuse("ONNX has no body for it at this opset")
+    n.read |= n.resolved.keys()
     return list(n.frame.converter.call(function, n, inputs))
 
 
-@op("Attention", since=23)
+@op("Attention", since=23, ignores=("softmax_precision", "qk_matmul_output_mode", "q_num_heads", "kv_num_heads"))
 def attention(n: Node, q: Value, k: Value, v: Value, mask: Value | None = None, past_k: Value | None = None,
               past_v: Value | None = None, lengths: Value | None = None) -> list[Value | Tensor | None]:
     """softmax(q k^T scale + mask) v, of [B, H, T, D], or of [B, T, H D] with the numbers of heads."""

@@ -57,7 +57,7 @@ def inline(n: Node, graph: ir.Graph, inputs: Sequence[Tensor] = ()) -> list[Tens
 @op("If")
 def if_(n: Node, condition: Value) -> list[Value | Tensor | None]:
     """One of two graphs; where the condition is known when the model is read, that one alone."""
-    branches: list[ir.Graph] = [n.attributes["then_branch"], n.attributes["else_branch"]]
+    branches = [n.graph("then_branch"), n.graph("else_branch")]
     told = n.frame.find(n.ir.inputs[0])  # type: ignore[arg-type]
     if told is not None and told.known is not None:
         return list(inline(n, branches[0 if told.known.item() else 1]))
@@ -124,7 +124,7 @@ def _decided(n: Node, index: int, name: str) -> int | None:
 
 
 def _unrolled(n: Node, turns: int, carried: Sequence[Value]) -> list[Value]:
-    body: ir.Graph = n.attributes["body"]
+    body = n.graph("body")
     state, elements = [Tensor.of(each) for each in carried], []
     for turn in range(turns):
         start = [Tensor.elements(np.array(turn, np.int64)), Tensor.elements(np.array(True)), *state]
@@ -143,7 +143,7 @@ def _unrolled(n: Node, turns: int, carried: Sequence[Value]) -> list[Value]:
 
 
 def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequence[Value]) -> list[Value]:
-    body: ir.Graph = n.attributes["body"]
+    body = n.graph("body")
     count = len(carried)
     limit, goes_on = _known(n, trips, 0), _known(n, condition, 1)
     if goes_on is not None and goes_on.known is not None and not goes_on.known.item():
@@ -202,7 +202,7 @@ def _size(array: Known) -> Size:
 @op("Scan", since=9)
 def scan(n: Node, *inputs: Value) -> list[Value]:
     """A graph applied turn after turn to the elements of sequences, with what it carries."""
-    body: ir.Graph = n.attributes["body"]
+    body = n.graph("body")
     sequences = n.integer("num_scan_inputs")
     count = len(inputs) - sequences
     axes, directions = n.ints("scan_input_axes", [0] * sequences), n.ints("scan_input_directions", [0] * sequences)
@@ -251,7 +251,7 @@ def scan_8(n: Node, lengths: Value | None = None, *inputs: Value) -> list[Value]
     """A scan for each row of a batch; here of batches of one row."""
     if lengths is not None:
         raise n.refuse("sequence_lens")
-    body: ir.Graph = n.attributes["body"]
+    body = n.graph("body")
     sequences = n.integer("num_scan_inputs")
     if n.literal([inputs[0].shape[0]], "the batch")[0] != 1 or any(n.ints("directions", [0] * sequences)):
         raise n.refuse("of a batch of more than one row, or backwards")

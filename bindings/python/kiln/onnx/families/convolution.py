@@ -19,13 +19,13 @@ def convolve(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     return function(x, w, b, stride=over.stride, padding=over.padding, dilation=over.dilation, groups=n.integer("group", 1))
 
 
-@op("Conv")
+@op("Conv", ignores=("kernel_shape",))
 def conv(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """Convolution as machine learning means it."""
     return convolve(n, x, w, b)
 
 
-@op("ConvTranspose")
+@op("ConvTranspose", ignores=("kernel_shape",))
 def conv_transpose(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """The transposed convolution; `output_shape` or auto_pad tell how much is cut off."""
     kernel = n.literal(w.shape[2:], "the kernel's size")
@@ -65,7 +65,7 @@ def col2im(n: Node, x: Value, size: Known, kernel: Known) -> Value:
     return ops.reshape(made, shape=[*made.shape[:2], *sizes(size)])
 
 
-@op("DeformConv")
+@op("DeformConv", ignores=("kernel_shape",))
 def deform_conv(n: Node, x: Value, w: Value, offset: Value, b: Value | None = None, mask: Value | None = None) -> Value:
     """A convolution whose windows' elements lie where offsets tell, between elements of x; in two dims of space.
 

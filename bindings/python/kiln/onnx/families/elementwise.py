@@ -160,13 +160,13 @@ def has_element(n: Node, x: Value | None = None) -> Value:
     return ops.full(value=float(x is not None), dtype="bool", shape=())
 
 
-@op("Dropout", since=7)
+@op("Dropout", since=7, ignores=("ratio", "seed"))
 def dropout_7(n: Node, x: Value) -> tuple[Value, Value]:
     """x, as always where nothing is trained; and that all was kept."""
     return x, ops.full(value=1, dtype="bool", shape=x.shape)
 
 
-@op("Dropout", since=12)
+@op("Dropout", since=12, ignores=("seed",))
 def dropout(n: Node, x: Value, ratio: Known | None = None, training: Known | None = None) -> tuple[Value, Value]:
     """x; in training with a ratio above 0 the numbers are those of a generator that ONNX does not tell."""
     if training is not None and training.item() and (0.5 if ratio is None else ratio.item()):

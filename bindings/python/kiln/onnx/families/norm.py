@@ -9,7 +9,7 @@ from kiln.onnx._types import product
 from kiln.onnx.families.elementwise import convert
 
 
-@op("BatchNormalization")
+@op("BatchNormalization", ignores=("momentum",))
 def batch_norm(n: Node, x: Value, scale: Value, bias: Value, mean: Value, variance: Value) -> Value | tuple[Value, ...]:
     """With given statistics of channels; in training with the batch's, which move the running ones."""
     eps = n.number("epsilon", 1e-5)
@@ -39,13 +39,13 @@ def group_norm_18(n: Node, x: Value, scale: Value, bias: Value) -> Results:
     return ops.group_norm(x, scale, bias, groups=groups, eps=n.number("epsilon", 1e-5))
 
 
-@op("GroupNormalization", since=21)
+@op("GroupNormalization", since=21, ignores=("stash_type",))
 def group_norm(n: Node, x: Value, scale: Value, bias: Value) -> Results:
     """With the statistics of groups of channels; scale and bias are of channels."""
     return ops.group_norm(x, scale, bias, groups=n.integer("num_groups"), eps=n.number("epsilon", 1e-5))
 
 
-@op("LayerNormalization")
+@op("LayerNormalization", ignores=("stash_type",))
 def layer_norm(n: Node, x: Value, scale: Value, bias: Value | None = None) -> Value | tuple[Value, ...]:
     """With the statistics of the dims from axis on, which are results, too."""
     axis, eps = n.axis(n.integer("axis", -1), x.ndim), n.number("epsilon", 1e-5)
@@ -58,7 +58,7 @@ def layer_norm(n: Node, x: Value, scale: Value, bias: Value | None = None) -> Va
     return (y, *more)
 
 
-@op("RMSNormalization")
+@op("RMSNormalization", ignores=("stash_type",))
 def rms_norm(n: Node, x: Value, scale: Value) -> Results:
     """x by the root of the mean square of the dims from axis on."""
     axis, eps = n.axis(n.integer("axis", -1), x.ndim), n.number("epsilon", 1e-5)

@@ -50,7 +50,7 @@ def _coordinates(index: Value, space: tuple[Size, ...]) -> list[Value]:
     return [index, *reversed(found)]
 
 
-@op("MaxPool")
+@op("MaxPool", ignores=("storage_order",))
 def max_pool(n: Node, x: Value) -> Results:
     """The largest element of each window, and its place in x, all of whose dims count as one."""
     over, rank = _windows(n, x), x.ndim - 2

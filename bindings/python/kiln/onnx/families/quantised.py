@@ -34,7 +34,7 @@ def _axis(n: Node, x: Value) -> int:
     return n.axis(n.integer("axis", 1), x.ndim) if x.ndim and -x.ndim <= n.integer("axis", 1) < x.ndim else 0
 
 
-@op("QuantizeLinear")
+@op("QuantizeLinear", ignores=("precision", "saturate"))
 def quantize(n: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
     """round(x / scale) + zero, as much as the type holds; 8-bit floats are rounded to by themselves."""
     to = str(zero.dtype) if zero is not None else n.dtype("output_dtype", "u8")
@@ -63,7 +63,7 @@ def _narrowed(x: Value, zero: Value | None, to: str) -> Value:
     return convert(ops.clamp(whole, min=float(limits.min), max=float(limits.max)), to)
 
 
-@op("DequantizeLinear")
+@op("DequantizeLinear", ignores=("saturate",))
 def dequantize(n: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
     """(x - zero) * scale, as floats of the scale's type or the one that is asked for."""
     to, axis, block = n.dtype("output_dtype", str(scale.dtype)), _axis(n, x), n.integer("block_size", 0)
@@ -98,7 +98,7 @@ def matmul_integer(n: Node, a: Value, b: Value, a_zero: Value | None = None, b_z
     return ops.matmul(_moved(a, a_zero, -2), _moved(b, b_zero, -1))
 
 
-@op("ConvInteger")
+@op("ConvInteger", ignores=("kernel_shape",))
 def conv_integer(n: Node, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None) -> Results:
     """A convolution of bytes, exact in i32; padding is the zero point."""
     return convolve(n, _moved(x, x_zero), _moved(w, w_zero, 0))
@@ -120,7 +120,7 @@ def qlinear_matmul(n: Node, a: Value, a_scale: Value, a_zero: Value, b: Value, b
     return _rescaled(total, rows * columns, y_scale, y_zero)
 
 
-@op("QLinearConv")
+@op("QLinearConv", ignores=("kernel_shape",))
 def qlinear_conv(n: Node, x: Value, x_scale: Value, x_zero: Value, w: Value, w_scale: Value, w_zero: Value,
                  y_scale: Value, y_zero: Value, b: Value | None = None) -> Value:
     """The convolution of quantised tensors, quantised; the bias is in i32, of the product's scale."""

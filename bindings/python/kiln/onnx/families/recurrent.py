@@ -88,7 +88,7 @@ def _run(n: Node, x: Value, w: Value, r: Value, b: Value | None, lengths: Value 
     return (y, *last)
 
 
-@op("RNN")
+@op("RNN", ignores=("hidden_size",))
 def rnn(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths: Value | None = None,
         h: Value | None = None) -> tuple[Value, ...]:
     """h = activation(W x + R h + biases)."""
@@ -96,7 +96,7 @@ def rnn(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths: 
     return _run(n, x, w, r, b, lengths, [h], activation=activation)
 
 
-@op("GRU")
+@op("GRU", ignores=("hidden_size",))
 def gru(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths: Value | None = None,
         h: Value | None = None) -> tuple[Value, ...]:
     """Gated recurrent units, gates in the order z, r, h."""
@@ -104,7 +104,7 @@ def gru(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths: 
     return _run(n, x, w, r, b, lengths, [h], linear_before_reset=n.flag("linear_before_reset"))
 
 
-@op("LSTM")
+@op("LSTM", ignores=("hidden_size",))
 def lstm(n: Node, x: Value, w: Value, r: Value, b: Value | None = None, lengths: Value | None = None,
          h: Value | None = None, c: Value | None = None, p: Value | None = None) -> tuple[Value, ...]:
     """Long short-term memory, gates in the order i, o, f, c."""

@@ -75,7 +75,7 @@ def cumulative(n: Node, x: Value, axis: Known) -> Value:
     return ops.flip(made, dims=[dim]) if reverse else made
 
 
-@op("TopK")
+@op("TopK", ignores=("sorted",))
 def top_k(n: Node, x: Value, k: Known | None = None) -> tuple[Value, Value]:
     """The k largest or smallest elements along a dim, and where they are."""
     count = k.reshape(-1)[0] if k is not None else n.integer("k")
@@ -117,18 +117,15 @@ def _unique_slices(n: Node, x: Value, axis: int) -> tuple[Value, Value, Value, V
     count = n.literal([x.shape[axis]], "the size of axis")[0]
     others = [i for i in range(x.ndim) if i != axis]
     rows = ops.reshape(ops.permute(x, dims=[axis, *others]), shape=[count, -1])
-    width = n.literal([rows.shape[1]], "the size of a slice")[0]
     a, b = ops.unsqueeze(rows, dims=[1]), ops.unsqueeze(rows, dims=[0])
     # Of each pair the first element that differs decides: -1, 0 or 1, weighted by its place.
     differs = ops.convert(ops.ne(a, b), dtype="i32")
     sign = ops.convert(ops.lt(b, a), dtype="i32") - ops.convert(ops.lt(a, b), dtype="i32")
-    is_first = ops.eq(ops.cumsum(differs, dim=2), 1)
-    order = ops.sum(ops.where(is_first, sign * differs, 0), dims=[2]) if width else None
-    if order is None:
-        raise n.refuse("slices without elements")
+    is_first = ops.convert(ops.eq(ops.cumsum(differs, dim=2), 1), dtype="i32")
+    order = ops.sum(sign * differs * is_first, dims=[2])
     equal = ops.eq(order, 0)
     places = ops.iota(shape=[count, count], dim=1)
-    first_equal = ops.min(ops.where(equal, places, count), dims=[1])
+    first_equal = ops.min(ops.where(equal, places, ops.full(value=float(count), dtype="i64", shape=[])), dims=[1])
     is_new = ops.eq(first_equal, ops.iota(shape=[count]))
     before = ops.convert(ops.gt(order, 0), dtype="i64") if n.flag("sorted", True) else ops.convert(
         ops.lt(places, ops.unsqueeze(first_equal, dims=[1])), dtype="i64")

@@ -127,7 +127,7 @@ def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
     return y if str(y.dtype) == dtype else ops.convert(y, dtype=dtype)
 
 
-@op("Resize", since=11)
+@op("Resize", since=11, ignores=("cubic_coeff_a", "extrapolation_value", "keep_aspect_ratio_policy", "antialias", "exclude_outside"))
 def resize(n: Node, x: Value, roi: Known | None = None, scales: Known | None = None, size: Known | None = None) -> Value:
     """To sizes, or by scales; of the dims that axes name, which may keep their aspect ratio."""
     axes = [n.axis(axis, x.ndim) for axis in n.ints("axes", range(x.ndim))]
