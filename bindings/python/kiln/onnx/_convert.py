@@ -13,12 +13,10 @@ import onnx_ir as ir
 import kiln
 from kiln.onnx import _fold, _functions
 from kiln.onnx._node import Node
-from kiln.onnx._registry import Conversion, find
-from kiln.onnx._types import Size, dtype_of, is_literal, product
+from kiln.onnx._registry import Conversion, Parameter, find
+from kiln.onnx._types import Size, dtype_of, product
 from kiln.onnx._values import Array, Tensor
-
-SMALL = 64
-"""Known elements up to here are constants (and part of a cache key), more are parameters."""
+from kiln.onnx._weights import Weights, is_few, kiln_name
 
 FEW = 1024
 """An input with so many elements may decide sizes."""
@@ -71,7 +69,7 @@ class Frame:
         """A tensor of the outer frame's, in this frame's graph."""
         if found not in self.inside:
             known = found.known
-            if known is not None and (known.size <= SMALL or not is_literal(known)):
+            if known is not None and is_few(found):
                 made = Tensor.elements(known)
                 self.sizes.extend(known.flat)
             else:
@@ -104,16 +102,13 @@ class Converter:
     def __init__(self, model: ir.Model, context: kiln.Context | None, values: Mapping[str, Array]) -> None:
         self.model, self.values = model, values
         self.graph = kiln.Graph(context)
-        self.weights: dict[str, Array] = {}
+        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs))
         self.root = Frame(self, self.graph, dict(model.opset_imports))
-        self.used = set(values)
-        self._names: set[str] = set()
 
     def run(self) -> None:
         """Converts the model's graph."""
         graph = self.model.graph
         with self.graph:
-            self._names.update(kiln_name(str(value.name)) for value in graph.inputs)
             self.initialisers(graph)
             for value in graph.inputs:
                 if value not in self.root.tensors:
@@ -154,33 +149,7 @@ class Converter:
         """Weights of the model, those of nested graphs too: all belong to the outermost graph."""
         for value in graph.initializers.values():
             assert value.const_value is not None
-            self.root.tensors[value] = self.weight(np.asarray(value.const_value.numpy()), str(value.name))
-
-    def weight(self, array: Array, name: str) -> Tensor:
-        """Elements that the model holds: a parameter where they are many or floats, else a constant."""
-        tensor = self.elements(array, f"'{name}'")
-        keep = array.size > SMALL or (array.ndim and tensor.dtype.startswith(("f", "bf")))
-        if keep:
-            tensor.make = lambda: self.parameter(array, name)
-        return tensor
-
-    def elements(self, array: Array, what: str) -> Tensor:
-        """Elements that are known."""
-        try:
-            return Tensor.elements(array)
-        except KeyError:
-            raise kiln.Unimplemented(f"{what} is of {array.dtype}, a type that Kiln does not have") from None
-
-    def parameter(self, array: Array, name: str) -> kiln.Value:
-        """A parameter of the outermost graph, and its weight."""
-        base = called = kiln_name(name)
-        for number in range(2, len(self._names) + 3):
-            if called not in self._names:
-                break
-            called = f"{base}.{number}"  # names of nested graphs may be those of others
-        self._names.add(called)
-        self.weights[called] = array
-        return self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+            self.root.tensors[value] = self.weights.tensor(np.asarray(value.const_value.numpy()), str(value.name))
 
     # ---- nodes
 
@@ -224,11 +193,11 @@ class Converter:
         """The op Constant, whose elements are an attribute."""
         attributes = node.attributes
         if "value" in attributes:
-            return self.weight(node.array("value"), str(node.ir.outputs[0].name))
+            return self.weights.tensor(node.array("value"), str(node.ir.outputs[0].name))
         for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32),
                             ("value_floats", np.float32)):
             if name in attributes:
-                return self.weight(np.asarray(attributes[name], dtype), str(node.ir.outputs[0].name))
+                return self.weights.tensor(np.asarray(attributes[name], dtype), str(node.ir.outputs[0].name))
         raise node.refuse(f"a constant of {', '.join(attributes) or 'nothing'} is not supported")
 
     def convert(self, conversion: Conversion, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -237,13 +206,13 @@ class Converter:
         given = list(inputs)
         for parameter in conversion.parameters:
             if parameter.variadic:
-                arguments.extend(self.argument(node, parameter.name, parameter.known, each) for each in given)
+                arguments.extend(self.argument(node, parameter, each) for each in given)
                 given = []
                 break
             tensor = given.pop(0) if given else None
             if tensor is None and not parameter.optional:
                 raise node.wrong(f"its input '{parameter.name}' is missing")
-            arguments.append(self.argument(node, parameter.name, parameter.known, tensor))
+            arguments.append(self.argument(node, parameter, tensor))
         if any(each is not None for each in given):
             raise node.wrong(f"{len(inputs)} inputs, at most {len(conversion.parameters)} were expected")
         try:
@@ -264,12 +233,14 @@ class Converter:
                 Tensor.elements(each) if isinstance(each, np.ndarray) else Tensor.of(each, deciders)
                 for each in results]
 
-    def argument(self, node: Node, name: str, known: bool, tensor: Tensor | None) -> kiln.Value | Array | None:
-        """An input of a node's, as the function wants it."""
-        if tensor is None:
-            return None
-        if not known:
-            return tensor.in_graph(node.frame.graph)
+    def argument(self, node: Node, wanted: Parameter, tensor: Tensor | None) -> kiln.Value | Array | Tensor | None:
+        """An input of a node's, as its function wants it."""
+        if tensor is None or wanted.kind == "Tensor":
+            return tensor
+        return self.known(node, wanted.name, tensor) if wanted.kind == "Known" else tensor.in_graph(node.frame.graph)
+
+    def known(self, node: Node, name: str, tensor: Tensor) -> Array:
+        """The elements of an input of a node's."""
         if tensor.known is not None:
             return tensor.known
         names = (tensor.deciders or frozenset()) - set(self.values)
@@ -289,11 +260,6 @@ class Converter:
             frame.tensors[value] = tensor
         self.nodes(function, frame)
         return [frame.tensors.get(value) for value in function.outputs]
-
-
-def kiln_name(name: str) -> str:
-    """A name of ONNX's as Kiln has names: without colons and control characters."""
-    return re.sub(r"[:\x00-\x1f\x7f]", ".", name)
 
 
 def symbol(name: str) -> str:

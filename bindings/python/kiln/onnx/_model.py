@@ -16,11 +16,12 @@ from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
 from kiln.onnx._values import Array
+from kiln.onnx._weights import check_external
 
 VARIANTS = 8
 """For so many values of inputs that decide sizes a session is ready at once."""
 
-Source = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
+Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,11 @@ def load(source: Source, *, values: Mapping[str, Any] | None = None, context: ki
     context: the graph's; the default one.
     Errors: kiln.Unimplemented tells what Kiln lacks, kiln.TypeMismatch what the model has wrong; both name the node.
     """
-    model = read(source)
+    return convert(read(source), values, context)
+
+
+def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Context | None) -> Model:
+    """What `load` does with a model that is read."""
     names = {str(value.name) for value in model.graph.inputs}
     given = {name: np.asarray(value) for name, value in (values or {}).items()}
     for name in given:
@@ -54,21 +59,20 @@ def load(source: Source, *, values: Mapping[str, Any] | None = None, context: ki
             raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join(sorted(names))}")
     converter = Converter(model, context, given)
     converter.run()
-    return Model(converter.graph, converter.weights, given)
+    return Model(converter.graph, converter.weights.arrays, given)
 
 
 def read(source: Source) -> ir.Model:
     """The model as onnx-ir has it, after what may be said of it as a whole."""
-    if isinstance(source, ir.Model):
-        model = source
-    elif isinstance(source, onnx.ModelProto):
+    folder = None
+    if isinstance(source, onnx.ModelProto):
         model = ir.serde.deserialize_model(source)
     elif isinstance(source, bytes):
         model = ir.serde.deserialize_model(onnx.ModelProto.FromString(source))
     else:
         path = os.fspath(source)
-        model = ir.load(path)
-        _check_external(model, os.path.dirname(os.path.abspath(path)))
+        model, folder = ir.load(path), os.path.dirname(os.path.abspath(path))
+    check_external(model, folder)
     families.load_all()
     version = model.opset_imports.get("", model.opset_imports.get("ai.onnx"))
     if version is not None:
@@ -76,19 +80,6 @@ def read(source: Source) -> ir.Model:
         if not 1 <= version <= NEWEST:
             raise kiln.Unimplemented(f"the model is of opset {version}, {OLDEST} to {NEWEST} were expected")
     return model
-
-
-def _check_external(model: ir.Model, folder: str) -> None:
-    """Refuses weights in files outside of the model's folder."""
-    root = os.path.realpath(folder)
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            tensor = value.const_value
-            if isinstance(tensor, ir.ExternalTensor):
-                path = os.path.realpath(os.path.join(folder, tensor.location))
-                if os.path.isabs(tensor.location) or os.path.commonpath([root, path]) != root:
-                    raise kiln.InvalidArgument(f"the weights of '{value.name}' lie in '{tensor.location}', which is not "
-                                               "in the model's folder")
 
 
 class Session:
@@ -132,7 +123,7 @@ class Session:
                 raise kiln.OutOfRange(f"inputs that decide sizes ({', '.join(sorted(self._deciders))}) have had "
                                       f"{VARIANTS} different values, and each is a program of its own")
             try:
-                model = load(self.model, values=values, context=self.context)
+                model = convert(self.model, values, self.context)
             except NeedsValues as needed:
                 if not needed.names <= given.keys():
                     raise

@@ -1,8 +1,8 @@
 """Which function converts which ONNX op: `@op("Clip", since=7)`.
 
 A function is given the node, then an argument for each of the node's inputs. Its annotations say what it wants of an
-input: a `Value` of the graph, or elements that are `Known` when the model is read (axes, sizes, ...). `| None` are those
-that may be absent, `*name` all that remain.
+input: a `Value` of the graph, or elements that are `Known` when the model is read (axes, sizes, ...), or the
+`Tensor` with all that is known of it. `| None` are those that may be absent, `*name` all that remain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Parameter:
     """One input of an op, as its function wants it."""
 
     name: str
-    known: bool
+    kind: str
     optional: bool
     variadic: bool
 
@@ -55,9 +55,9 @@ def _parameters(function: Callable[..., Results]) -> tuple[Parameter, ...]:
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         wanted = str(parameter.annotation)
         base = wanted.removesuffix(" | None")
-        if base not in ("Value", "Known"):
-            raise TypeError(f"{function.__name__}: '{parameter.name}' is a {wanted}, Value or Known was expected")
-        made.append(Parameter(parameter.name, base == "Known", base != wanted,
+        if base not in ("Value", "Known", "Tensor"):
+            raise TypeError(f"{function.__name__}: '{parameter.name}' is a {wanted}, Value, Known or Tensor was expected")
+        made.append(Parameter(parameter.name, base, base != wanted,
                               parameter.kind is inspect.Parameter.VAR_POSITIONAL))
     return tuple(made)
 

@@ -52,6 +52,11 @@ def dtype_of_array(array: np.ndarray[Any, Any]) -> str:
     return "i64" if array.dtype == object else _NAMES[array.dtype]
 
 
+def of_four_bits(array: np.ndarray[Any, Any]) -> bool:
+    """Whether it holds numbers of 4 bits, which Kiln has as weights alone."""
+    return array.dtype in (ml_dtypes.int4, ml_dtypes.uint4)
+
+
 def is_literal(array: np.ndarray[Any, Any]) -> bool:
     """Whether no element is a size that is known when the program runs."""
     return bool(array.dtype != object)

@@ -115,7 +115,7 @@ def _decided(n: Node, index: int, name: str) -> int | None:
     if tensor is None:
         return None if name == "M" else 1
     try:
-        known = n.frame.converter.argument(n, name, True, tensor)
+        known = n.frame.converter.known(n, name, tensor)
     except NeedsValues:
         raise
     except kiln.Unimplemented:
@@ -165,8 +165,8 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
             raise n.refuse(f"carried {i} is {before.dtype}{list(before.shape)}, and {after.dtype}{list(after.shape)} after "
                            "a turn; what a loop carries in Kiln keeps its type")
     if gives_elements and (not is_endless or not starts):
-        if is_endless:  # the condition at the begin alone decides how many there are
-            n.frame.converter.argument(n, "cond", True, goes_on)
+        if is_endless and goes_on is not None:  # the condition at the begin alone decides how many there are
+            n.frame.converter.known(n, "cond", goes_on)
         raise n.refuse("it ends when its body says so, and gives an element of each turn: how many is not known before")
     with frame.graph:
         following = turn.in_graph(frame.graph) + 1
@@ -174,8 +174,8 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
             made = _finish(frame, [following, again, *rest])
     begin = ops.full(dtype=i64, shape=[])
     first = ops.full(value=1, dtype="bool", shape=[]) if condition is None else ops.reshape(condition, shape=[])
-    if is_endless and starts and trips is not None and (gives_elements or limit is not None and limit.known is not None):
-        turns = n.frame.converter.argument(n, "M", True, limit)
+    if is_endless and starts and limit is not None and (gives_elements or limit.known is not None):
+        turns = n.frame.converter.known(n, "M", limit)
         made = _finish(frame, [following, go.in_graph(frame.graph), *rest])
         results = ops.scan(begin, first, *carried, *_operands(n, frame), body_graph=made, carried=2 + count, sequences=0,
                            turns=_size(turns))

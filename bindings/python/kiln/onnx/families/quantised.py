@@ -8,6 +8,7 @@ from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Results, op
 from kiln.onnx._types import numpy_type
+from kiln.onnx._values import Tensor
 from kiln.onnx.families.convolution import convolve
 from kiln.onnx.families.elementwise import convert
 
@@ -63,9 +64,15 @@ def _narrowed(x: Value, zero: Value | None, to: str) -> Value:
     return convert(ops.clamp(whole, min=float(limits.min), max=float(limits.max)), to)
 
 
-@op("DequantizeLinear", ignores=("saturate",))
-def dequantize(n: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
-    """(x - zero) * scale, as floats of the scale's type or the one that is asked for."""
+@op("DequantizeLinear")
+def dequantize(n: Node, stored: Tensor, scale: Value, zero: Value | None = None) -> Value:
+    """(x - zero) * scale, as floats of the scale's type or the one that is asked for; x may be weights of 4 bits."""
+    packed = n.frame.converter.weights.packed(stored, n.ir.inputs[0].name or n.name)  # type: ignore[union-attr]
+    if packed is not None and str(scale.dtype) in ("f32", "f16", "bf16"):
+        return ops.dequantize(packed, _scalar(scale), None if zero is None else _scalar(zero), bits=4,
+                              signed=stored.dtype == "i4", axis=n.axis(n.integer("axis", 1), len(stored.shape)),
+                              group=n.integer("block_size", 0), dtype=n.dtype("output_dtype", str(scale.dtype)))
+    x = stored.in_graph(n.frame.graph)
     to, axis, block = n.dtype("output_dtype", str(scale.dtype)), _axis(n, x), n.integer("block_size", 0)
     if str(x.dtype) in _BYTES and str(scale.dtype) != "f64":
         zeros = None if zero is None else _scalar(zero)

@@ -11,7 +11,7 @@ import numpy as np
 from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, Results, op
-from kiln.onnx._types import FLOATS, numpy_type, sizes
+from kiln.onnx._types import FLOATS, Size, equal, numpy_type, sizes
 from kiln.onnx._values import Array
 
 
@@ -19,14 +19,14 @@ from kiln.onnx._values import Array
 class Along:
     """How one dim is resized."""
 
-    size: int
-    result: int
+    size: Any
+    result: Any
     scale: float
     begin: float = 0.0
     end: float = 1.0
 
 
-def _places(n: Node, along: Along, mode: str) -> Array:
+def _places(along: Along, mode: str) -> Any:
     """Where in x each element of the result lies."""
     o = np.arange(along.result, dtype=np.float64)
     size, result, scale = along.size, along.result, along.scale
@@ -76,19 +76,23 @@ def _weights(n: Node, along: Along, places: Array, mode: str) -> tuple[Array, Ar
     return np.clip(indices, 0, along.size - 1), weights
 
 
-def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str) -> Value | None:
-    """One of Kiln's own ops, where it is the same."""
-    dims = sorted(alongs)
+def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str, nearest: str) -> Value | None:
+    """One of Kiln's own ops, where it is the same: also of sizes that only a run tells."""
     space = list(range(2, x.ndim))
-    if not 1 <= len(space) <= 3 or not set(dims) <= set(space) or mode != "linear" or str(x.dtype) not in FLOATS:
-        return None
-    if n.flag("antialias") or n.flag("exclude_outside") or places not in ("half_pixel", "asymmetric", "align_corners"):
+    if not 1 <= len(space) <= 3 or not set(alongs) <= set(space) or n.flag("antialias") or n.flag("exclude_outside"):
         return None
     told = [alongs.get(dim, Along(x.shape[dim], x.shape[dim], 1.0)) for dim in space]
-    if places == "align_corners" and any(each.result < 2 or each.scale * each.size != each.result for each in told):
-        return None
-    return ops.resize_linear(x, size=[each.result for each in told], scale=[each.scale for each in told],
-                             align_corners=places == "align_corners", half_pixel=places == "half_pixel")
+    size, scale = [each.result for each in told], [each.scale for each in told]
+    if mode == "linear" and str(x.dtype) in FLOATS:
+        if places in ("half_pixel", "asymmetric"):
+            return ops.resize_linear(x, size=size, scale=scale, half_pixel=places == "half_pixel")
+        exact = all(isinstance(each.size, int) and each.scale * each.size == each.result >= 2 for each in told)
+        return ops.resize_linear(x, size=size, scale=scale, align_corners=True) if (
+            places == "align_corners" and exact) else None
+    if mode == "nearest" and (places == "asymmetric" and nearest == "floor" or places == "half_pixel" and (
+            nearest.startswith("round") and all(each.is_integer() and each >= 1 for each in scale))):
+        return ops.resize_nearest(x, size=size, scale=scale, half_pixel=places == "half_pixel")
+    return None
 
 
 def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
@@ -98,16 +102,18 @@ def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
         "tf_half_pixel_for_nn"))
     nearest = n.text("nearest_mode", "round_prefer_floor" if n.op == "Resize" else "floor", among=list(_NEAREST))
-    native = _native(n, x, alongs, mode, where)
+    native = _native(n, x, alongs, mode, where, nearest)
     if native is not None:
         return native
+    for along in alongs.values():
+        n.literal([along.size, along.result], f"a size, with mode '{mode}' and coordinates by '{where}',")
     dtype = str(x.dtype)
     is_float, y = dtype in FLOATS, x
     if mode != "nearest" and not is_float:  # computed as floats, and cut to integers as ONNX's reference does
         y = ops.convert(y, dtype="f32")
     graph, outside = n.frame.graph, None
     for dim, along in alongs.items():
-        places = _places(n, along, where)
+        places = _places(along, where)
         if where == "tf_crop_and_resize":
             beyond = (places < 0) | (places > along.size - 1)
             if beyond.any():
@@ -127,29 +133,56 @@ def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
     return y if str(y.dtype) == dtype else ops.convert(y, dtype=dtype)
 
 
-@op("Resize", since=11, ignores=("cubic_coeff_a", "extrapolation_value", "keep_aspect_ratio_policy", "antialias", "exclude_outside"))
+def _scaled(n: Node, size: Size, scale: float) -> Size:
+    """The result's size, rounded down; of one that only a run tells, by scales that are whole, or one over a whole."""
+    if isinstance(size, int):
+        return int(np.floor(size * scale))
+    if scale >= 1 and scale.is_integer():
+        return size * int(scale)
+    if (1 / scale).is_integer():
+        return size // int(1 / scale)
+    raise n.refuse(f"size {size} times {scale}; of a size that only a run tells a whole scale, or one over one, was "
+                   "expected")
+
+
+def _ratio(n: Node, size: Size, result: Size) -> float:
+    """By how much a dim grows."""
+    if isinstance(size, int) and isinstance(result, int):
+        return result / size
+    for whole in range(1, 65):
+        if equal(size * whole, result):
+            return float(whole)
+        if equal(size // whole, result):
+            return 1.0 / whole
+    raise n.refuse(f"from size {size} to {result}; of sizes that only a run tells one that is so many times the other was "
+                   "expected")
+
+
+@op("Resize", since=11, ignores=("cubic_coeff_a", "extrapolation_value", "keep_aspect_ratio_policy", "antialias",
+                                 "exclude_outside"))
 def resize(n: Node, x: Value, roi: Known | None = None, scales: Known | None = None, size: Known | None = None) -> Value:
     """To sizes, or by scales; of the dims that axes name, which may keep their aspect ratio."""
     axes = [n.axis(axis, x.ndim) for axis in n.ints("axes", range(x.ndim))]
-    shape = n.literal([x.shape[axis] for axis in axes], "x's size")
+    shape = [x.shape[axis] for axis in axes]
+    results: list[Size]
     if size is not None and size.size:
-        results = n.literal(sizes(size), "the result's size")
-        factors = [result / old for result, old in zip(results, shape, strict=True)]
+        results = sizes(size)
+        factors = [_ratio(n, old, result) for old, result in zip(shape, results, strict=True)]
         policy = n.text("keep_aspect_ratio_policy", "stretch", among=("stretch", "not_larger", "not_smaller"))
         if policy != "stretch":
             factor = min(factors) if policy == "not_larger" else max(factors)
             factors = [factor] * len(factors)
-            results = [int(np.floor(factor * old + 0.5)) for old in shape]
+            results = [int(np.floor(factor * old + 0.5)) for old in n.literal(shape, "x's size")]
     elif scales is not None and scales.size:
         factors = [float(each) for each in scales.flat]
-        results = [int(np.floor(old * factor)) for old, factor in zip(shape, factors, strict=True)]
+        results = [_scaled(n, old, factor) for old, factor in zip(shape, factors, strict=True)]
     else:
         raise n.wrong("neither scales nor sizes are told")
     boxes = [float(each) for each in roi.flat] if roi is not None and roi.size else [0.0] * len(axes) + [1.0] * len(axes)
     crops = n.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
     alongs = {axis: Along(old, result, factor, boxes[i], boxes[len(axes) + i])
               for i, (axis, old, result, factor) in enumerate(zip(axes, shape, results, factors, strict=True))
-              if result != old or factor != 1.0 or crops}
+              if factor != 1.0 or crops}
     return resized(n, x, alongs) if alongs else ops.clone(x)
 
 
@@ -163,9 +196,8 @@ def resize_10(n: Node, x: Value, scales: Known) -> Results:
 def upsample(n: Node, x: Value, scales: Known | None = None) -> Value:
     """By scales, an attribute or an input; elements are at the begin of their share."""
     factors = [float(each) for each in scales.flat] if scales is not None else n.floats("scales")
-    shape = n.literal(x.shape, "x's size")
-    alongs = {i: Along(old, int(np.floor(old * factor)), factor)
-              for i, (old, factor) in enumerate(zip(shape, factors, strict=True)) if factor != 1.0}
+    alongs = {i: Along(old, _scaled(n, old, factor), factor)
+              for i, (old, factor) in enumerate(zip(x.shape, factors, strict=True)) if factor != 1.0}
     n.attributes.setdefault("coordinate_transformation_mode", "asymmetric")
     n.attributes.setdefault("nearest_mode", "floor")
     return resized(n, x, alongs) if alongs else ops.clone(x)
