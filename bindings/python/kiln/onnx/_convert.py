@@ -187,7 +187,7 @@ class Converter:
             function = _functions.body(node, inputs)
             if function is not None:
                 return self.call(function, node, inputs)
-        raise node.refuse("there is no such op, or Kiln has nothing that it could become")
+        raise node.refuse("there is no such op, or none that Kiln could make of it")
 
     def constant(self, node: Node) -> Tensor:
         """The op Constant, whose elements are an attribute."""

@@ -131,6 +131,44 @@ class Turns(nn.Module):
         return x
 
 
+class UNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        def block(a: int, b: int) -> nn.Sequential:
+            return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.GroupNorm(2, b), nn.SiLU())
+        self.down, self.middle, self.up = block(3, 8), block(8, 16), block(24, 8)
+        self.wide, self.head = nn.ConvTranspose2d(16, 16, 2, 2), nn.Conv2d(8, 1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a = self.down(x)
+        b = nn.functional.interpolate(self.wide(self.middle(nn.functional.max_pool2d(a, 2))), scale_factor=0.5,
+                                      mode="nearest")
+        b = nn.functional.interpolate(b, size=a.shape[2:], mode="bilinear", align_corners=False)
+        return torch.sigmoid(self.head(self.up(torch.cat([a, b], 1))))
+
+
+class Cached(nn.Module):
+    """A step of a decoder that keeps its keys and values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        k, v = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+        total = k.shape[2]
+        visible = torch.arange(total)[None] <= torch.arange(length)[:, None] + (total - length)
+        return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible), k, v
+
+
+class While(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from torch._higher_order_ops.while_loop import while_loop
+        return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (torch.tensor(0), x))[1]
+
+
 def _cnn() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
                          nn.Conv2d(8, 8, 3), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(8 * 3 * 3, 5),
@@ -152,8 +190,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "cnn": lambda: Case(_cnn(), _randn((2, 3, 16, 16), (3, 3, 16, 16)), [{0: "batch"}]),
     "transformer": lambda: Case(Transformer(), [(torch.randint(0, 50, size),) for size in ((2, 7), (3, 12), (1, 5))],
                                 [{0: "batch", 1: "length"}]),
-    "lstm": lambda: Case(Recurrent(nn.LSTM), _randn((7, 2, 6), (4, 2, 6)), [{0: "length"}], ("torchscript",)),
-    "gru": lambda: Case(Recurrent(nn.GRU), _randn((7, 2, 6), (4, 2, 6)), [{0: "length"}], ("torchscript",)),
+    "lstm": lambda: Case(Recurrent(nn.LSTM), _randn((7, 2, 6), (4, 2, 6)), [{0: "length"}]),
+    "gru": lambda: Case(Recurrent(nn.GRU), _randn((7, 2, 6), (4, 2, 6)), [{0: "length"}]),
     "depthwise": lambda: Case(Depthwise(), _randn((2, 3, 16, 16), (1, 3, 24, 32)), [{0: "batch", 2: "height", 3: "width"}],
                               tolerance=1e-4),
     "masked": lambda: Case(Masked(), [(torch.randn(2, 6, 16), torch.tensor([6, 3])),
@@ -165,6 +203,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "loop": lambda: Case(torch.jit.script(Turns()), [(torch.randn(2, 4), torch.tensor(3)),
                                                      (torch.randn(2, 4), torch.tensor(5)),
                                                      (torch.randn(2, 4), torch.tensor(0))], [], ("torchscript",)),
+    "while": lambda: Case(While(), _randn((3,)), [], ("dynamo",)),
+    "unet": lambda: Case(UNet(), _randn((1, 3, 16, 16), (2, 3, 16, 16)), [{0: "batch"}], tolerance=1e-4),
+    "cached": lambda: Case(Cached(), [(torch.randn(b, t, 16), torch.randn(b, 2, p, 8), torch.randn(b, 2, p, 8))
+                                      for b, t, p in ((2, 3, 5), (1, 1, 9), (1, 4, 0))],
+                           [{0: "batch", 1: "length"}, *({0: "batch", 2: "past"},) * 2], ("torchscript",)),
 }
 
 
