@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 import kiln
 from kiln.onnx import _fold, _functions
-from kiln.onnx._node import Node
+from kiln.onnx._node import Node, name_of
 from kiln.onnx._registry import Conversion, Parameter, find
 from kiln.onnx._types import Size, dtype_of, product
 from kiln.onnx._values import Array, Tensor
@@ -68,12 +68,13 @@ class Frame:
     def take(self, found: Tensor) -> Tensor:
         """A tensor of the outer frame's, in this frame's graph."""
         if found not in self.inside:
-            known = found.known
-            if known is not None and is_few(found):
-                made = Tensor.elements(known)
-                self.sizes.extend(known.flat)
+            assert self.outer is not None
+            if found.known is not None and is_few(found):
+                made = Tensor.elements(found.known)
+                self.sizes.extend(found.known.flat)
             else:
-                made = self.argument(found.dtype, found.shape, f"outer.{len(self.captures)}")
+                value = found.in_graph(self.outer.graph)
+                made = self.argument(str(value.dtype), value.shape, f"outer.{len(self.captures)}")
                 made.deciders = found.deciders
                 self.captures.append(found)
             self.inside[found] = made
@@ -99,10 +100,11 @@ class Frame:
 class Converter:
     """Converts one model, for given values of some of its inputs."""
 
-    def __init__(self, model: ir.Model, context: kiln.Context | None, values: Mapping[str, Array]) -> None:
+    def __init__(self, model: ir.Model, context: kiln.Context | None, values: Mapping[str, Array],
+                 declare: bool = False) -> None:
         self.model, self.values = model, values
         self.graph = kiln.Graph(context)
-        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs))
+        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
 
     def run(self) -> None:
@@ -148,6 +150,8 @@ class Converter:
     def initialisers(self, graph: ir.Graph) -> None:
         """Weights of the model, those of nested graphs too: all belong to the outermost graph."""
         for value in graph.initializers.values():
+            if value in self.root.tensors:
+                continue  # of a graph that is converted once more
             assert value.const_value is not None
             self.root.tensors[value] = self.weights.tensor(np.asarray(value.const_value.numpy()), str(value.name))
 
@@ -158,7 +162,7 @@ class Converter:
         for node in graph:
             version = frame.versions.get("" if node.domain == "ai.onnx" else node.domain)
             if version is None:
-                raise kiln.TypeMismatch(f"[{node.op_type}] node '{node.name}': the model imports no opset of its domain "
+                raise kiln.TypeMismatch(f"[{node.op_type}] node '{name_of(node)}': the model imports no opset of its domain "
                                         f"'{node.domain}'")
             told = Node(node, frame, version, frame.references)
             results = self.node(told)
@@ -172,7 +176,9 @@ class Converter:
         while inputs and inputs[-1] is None:
             inputs.pop()
         if node.op == "Constant" and not node.domain:
-            self.root.tensors[node.ir.outputs[0]] = self.constant(node)  # weights belong to the outermost graph
+            output = node.ir.outputs[0]
+            if output not in self.root.tensors or any(each.is_ref() for each in node.ir.attributes.values()):
+                self.root.tensors[output] = self.constant(node)  # weights belong to the outermost graph
             return []
         folded = _fold.fold(node, inputs)
         if folded is not None:
@@ -254,7 +260,8 @@ class Converter:
         """A function of the model's, or the body of an op: its nodes take the node's place."""
         references = {**{name: attr for name, attr in function.attributes.items() if attr.value is not None},
                       **node.resolved}
-        frame = Frame(self, node.frame.graph, {**node.frame.versions, **function.opset_imports}, node.frame, references=references)
+        versions = {**node.frame.versions, **function.opset_imports}
+        frame = Frame(self, node.frame.graph, versions, node.frame, references=references)
         given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
         for value, tensor in zip(function.inputs, given, strict=True):
             frame.tensors[value] = tensor

@@ -16,7 +16,7 @@ from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
 from kiln.onnx._values import Array
-from kiln.onnx._weights import check_external
+from kiln.onnx._weights import NameTaken, check_external, kiln_name
 
 VARIANTS = 8
 """For so many values of inputs that decide sizes a session is ready at once."""
@@ -57,8 +57,12 @@ def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Con
     for name in given:
         if name not in names:
             raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join(sorted(names))}")
-    converter = Converter(model, context, given)
-    converter.run()
+    try:
+        converter = Converter(model, context, given)
+        converter.run()
+    except NameTaken:
+        converter = Converter(model, context, given, declare=True)
+        converter.run()
     return Model(converter.graph, converter.weights.arrays, given)
 
 
@@ -110,7 +114,7 @@ class Session:
         if len(arrays) > len(self.names):
             raise kiln.TypeMismatch(f"{len(arrays)} arrays are given, and the model has {len(self.names)} inputs")
         call = self._variant(given)
-        results = call(**{name: array for name, array in given.items() if name not in self._deciders})
+        results = call(**{kiln_name(name): array for name, array in given.items() if name not in self._deciders})
         return list(results) if isinstance(results, tuple | list) else [results]
 
     def _variant(self, given: Mapping[str, Any]) -> kiln.Call:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from kiln.onnx._convert import Frame
 
 
+def name_of(node: ir.Node) -> str:
+    """A node's name, or that of what it makes."""
+    return node.name or next((str(output.name) for output in node.outputs if output.name), "")
+
+
 class Node:
     """Its attributes by type, what it is called in messages, and the frame that it is converted in."""
 
@@ -35,10 +40,8 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its name, or that of what it makes."""
-        if self.ir.name:
-            return self.ir.name
-        return next((str(output.name) for output in self.ir.outputs if output.name), "")
+        """What it is called in messages."""
+        return name_of(self.ir)
 
     def message(self, text: str) -> str:
         """What is said of it: `[Resize] node 'up1': ... (ai.onnx, opset 13)`."""

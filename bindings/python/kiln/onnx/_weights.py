@@ -22,12 +22,19 @@ def kiln_name(name: str) -> str:
     return re.sub(r"[:\x00-\x1f\x7f]", ".", name)
 
 
-class Weights:
-    """Those of one graph, by name; `taken` are names that others have."""
+class NameTaken(Exception):
+    """A node that Kiln named has a weight's name: weights have to come first."""
 
-    def __init__(self, graph: kiln.Graph, taken: Iterable[str]) -> None:
+
+class Weights:
+    """Those of one graph, by name; `taken` are names that others have.
+
+    They are declared when something uses them, since many only tell sizes; or all of them at once (`declare`).
+    """
+
+    def __init__(self, graph: kiln.Graph, taken: Iterable[str], declare: bool = False) -> None:
         self.graph, self.arrays = graph, dict[str, Array]()
-        self._taken = set(taken)
+        self._taken, self._declare = set(taken), declare
 
     def tensor(self, array: Array, name: str) -> Tensor:
         """Elements that the model holds, which are put into the graph when something uses them there."""
@@ -42,6 +49,8 @@ class Weights:
             raise kiln.Unimplemented(f"'{name}' is of {array.dtype}, a type that Kiln does not have") from None
         if not is_few(made) or (array.ndim and made.dtype.startswith(("f", "bf"))):
             made.make = lambda: self._stored(array, name)
+            if self._declare:
+                made.in_graph(self.graph)
         return made
 
     def packed(self, tensor: Tensor, name: str) -> kiln.Value | None:
@@ -58,14 +67,19 @@ class Weights:
         while called in self._taken:  # names of nested graphs may be those of others
             number += 1
             called = f"{base}.{number}"
+        try:
+            value = self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+        except kiln.InvalidArgument:
+            raise NameTaken(called) from None
         self._taken.add(called)
         self.arrays[called] = array
-        return self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+        return value
 
 
 def is_few(tensor: Tensor) -> bool:
     """Whether it is known, and as good as a constant anywhere."""
-    return tensor.known is not None and (tensor.known.size <= SMALL or not is_literal(tensor.known))
+    known = tensor.known
+    return known is not None and (known.size <= SMALL or not is_literal(known)) and not of_four_bits(known)
 
 
 def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:

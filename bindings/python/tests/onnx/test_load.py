@@ -316,3 +316,32 @@ def test_the_command_imports_and_runs(tmp_path: Path, capsys: pytest.CaptureFixt
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), x @ w, rtol=1e-5)
     assert kiln.onnx.main(["run", str(tmp_path / "m.onnx"), "--input", f"x={tmp_path}/x.npy", "--output", "q=q.npy"]) == 1
     assert "the model has no output 'q'; it has y" in capsys.readouterr().err
+
+
+def test_a_weight_may_have_the_name_of_a_node(run: Callable[..., Any]) -> None:
+    """Kiln names nodes by their ops."""
+    w = {f"add_{i}": np.full(100, i, np.float32) for i in range(4)} | {"add": np.ones(100, np.float32)}
+    nodes = [node("Add", ["x", "add_3"], ["a"]), node("Add", ["a", "add_1"], ["b"]), node("Add", ["b", "add"], ["c"]),
+             node("Add", ["c", "add_2"], ["y"])]
+    made = model(nodes, [value("x", [100])], ["y"], w)
+    np.testing.assert_array_equal(run(made, np.zeros(100, np.float32))[0], np.full(100, 7))
+
+
+def test_weights_of_a_body_are_one(context: kiln.Context) -> None:
+    """Branches are converted twice, unrolled bodies as often as they turn."""
+    then = branch("then", [node("Mul", ["x", "w"], ["then_y"])], ["then_y"])
+    then.initializer.append(numpy_helper.from_array(np.ones(100, np.float32), "w"))
+    constant = numpy_helper.from_array(np.ones(100, np.float32))
+    other = branch("else", [node("Constant", [], ["k"], value=constant), node("Add", ["x", "k"], ["else_y"])], ["else_y"])
+    made = model([node("If", ["p"], ["y"], then_branch=then, else_branch=other)],
+                 [value("p", [], BOOL), value("x", [100])], ["y"])
+    _, weights = kiln.onnx.load(made, context=context)
+    assert sorted(weights) == ["k", "w"]
+
+
+@pytest.mark.parametrize("length", [2, 6])
+def test_a_start_that_a_run_finds_below_zero_counts_from_the_end(length: int, run: Callable[..., Any]) -> None:
+    nodes = [node("Shape", ["i"], ["s"]), node("Sub", ["s", "four"], ["a"]), node("Slice", ["x", "a", "end"], ["y"])]
+    made = model(nodes, [value("x", ["n"]), value("i", ["m"])], ["y"], {"four": np.array([4]), "end": np.array([2**40])})
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(run(made, x, np.zeros(length, np.float32))[0], x[length - 4:])

@@ -10,7 +10,7 @@ import kiln
 from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, op
-from kiln.onnx._types import Size, equal, product, sizes
+from kiln.onnx._types import Size, at_least, equal, product, sizes
 
 
 def _clamped(size: Size, least: Size, most: Size) -> Size:
@@ -83,10 +83,13 @@ def cut(n: Node, x: Value, dim: int, start: Size, end: Size, step: int) -> Value
     size = x.shape[dim]
 
     def place(index: Size, least: Size, most: Size) -> Size:
-        from_end = isinstance(index, int) and index < 0
         if isinstance(index, int) and abs(index) >= 2**31 - 1:
             return least if index < 0 else most
-        return _clamped(index + size if from_end else index, least, most)
+        if isinstance(index, int):
+            index = index + size if index < 0 else index
+        elif not at_least(index, 0):  # it counts from the end where a run finds it below 0
+            index = index + size * (1 - _clamped(index + 1, 0, 1))
+        return _clamped(index, least, most)
     if step > 0:
         first = place(start, 0, size)
         last = place(end, 0, size)
