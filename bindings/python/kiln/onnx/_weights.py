@@ -62,18 +62,23 @@ class Weights:
         return self._stored(low | high << 4, name)
 
     def _stored(self, array: Array, name: str) -> kiln.Value:
-        base = called = kiln_name(name)
-        number = 1
-        while called in self._taken:  # names of nested graphs may be those of others
+        base, number = kiln_name(name), 1
+        while True:
+            called = base if number == 1 else f"{base}.{number}"
             number += 1
-            called = f"{base}.{number}"
-        try:
-            value = self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
-        except kiln.InvalidArgument:
-            raise NameTaken(called) from None
-        self._taken.add(called)
-        self.arrays[called] = array
-        return value
+            if called in self._taken:
+                continue  # names of nested graphs may be those of others
+            self._taken.add(called)
+            try:
+                value = self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+            except kiln.InvalidArgument as error:
+                if "is taken" not in str(error):
+                    raise
+                if not self._declare:
+                    raise NameTaken(called) from None
+            else:
+                self.arrays[called] = array
+                return value
 
 
 def is_few(tensor: Tensor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import kiln
 import kiln.onnx
+
+pytestmark = pytest.mark.fast
 
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -345,3 +348,11 @@ def test_a_start_that_a_run_finds_below_zero_counts_from_the_end(length: int, ru
     made = model(nodes, [value("x", ["n"]), value("i", ["m"])], ["y"], {"four": np.array([4]), "end": np.array([2**40])})
     x = np.arange(5, dtype=np.float32)
     np.testing.assert_array_equal(run(made, x, np.zeros(length, np.float32))[0], x[length - 4:])
+
+
+def test_the_documentation_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs/onnx.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block.replace("/tmp/", f"{tmp_path}/"), "docs/onnx.md", "exec"), {"__name__": "page"})
