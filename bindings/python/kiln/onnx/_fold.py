@@ -104,13 +104,13 @@ def _are_sizes(*arrays: Array) -> bool:
 
 
 def _divide(a: Size, b: Size) -> Size:
-    if not at_least(a, 0) or not at_least(b, 1):
-        raise Undecided  # ONNX rounds towards 0, sizes are rounded down
+    if not at_least(a, 0) or not at_least(b, 0):
+        raise Undecided  # ONNX rounds towards 0, sizes are rounded down; by 0 neither divides
     return a // b
 
 
 def _remainder(a: Size, b: Size) -> Size:
-    if not at_least(b, 1):
+    if not at_least(b, 0):
         raise Undecided
     return a % b
 

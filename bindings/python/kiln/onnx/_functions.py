@@ -49,6 +49,8 @@ def body(node: Node, inputs: Sequence[Tensor | None]) -> ir.Function | None:
             version, told.SerializeToString(), [_type(tensor) for tensor in inputs]))
     else:
         return None
+    if not proto.node:
+        return None  # it has one for types that tell more
     for name, attribute in schema.attributes.items():  # what the node leaves out has the schema's default
         if name not in node.resolved and attribute.default_value.name:
             node.resolved[name] = ir.serde.deserialize_attribute(attribute.default_value)

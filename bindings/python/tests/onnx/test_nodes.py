@@ -27,6 +27,18 @@ def test_node(case: Any, context: kiln.Context) -> None:
             nodes.run(case, context)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.name not in exclusions.EXCLUDED], ids=lambda case: case.name)
+def test_node_of_any_size(case: Any, context: kiln.Context) -> None:
+    """Where all sizes are those of the run, the outputs are the same, or a message says what has to be known."""
+    try:
+        nodes.run(case, context, nodes.of_any_size(case.model))
+    except kiln.Error as error:
+        if not isinstance(error, kiln.Unimplemented | kiln.TypeMismatch):
+            raise
+        assert "node '" in str(error)
+        pytest.skip(str(error))
+
+
 def test_nearly_all_pass() -> None:
     names = {case.name for case in CASES}
     assert exclusions.EXCLUDED.keys() <= names, exclusions.EXCLUDED.keys() - names

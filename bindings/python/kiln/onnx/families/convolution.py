@@ -106,3 +106,16 @@ def deform_conv(n: Node, x: Value, w: Value, offset: Value, b: Value | None = No
     return made if b is None else made + ops.reshape(b, shape=[1, outputs, 1, 1])
 
 
+
+
+@op("CausalConvWithState")
+def causal_conv(n: Node, x: Value, w: Value, b: Value | None = None, past: Value | None = None) -> tuple[Value, Value]:
+    """Each channel by its own window over what came before, and the last elements as the state of the next step."""
+    kernel = n.literal([w.shape[2]], "the kernel's size")[0]
+    batch, channels, length = x.shape
+    state = ops.full(dtype=x.dtype, shape=[batch, channels, kernel - 1]) if past is None else past
+    whole = ops.concat(state, x, dim=2) if kernel > 1 else x
+    y = ops.conv1d(whole, w, b, groups=n.literal([channels], "the number of channels")[0])
+    if n.text("activation", "none", among=("none", "silu", "swish")) != "none":
+        y = ops.silu(y)
+    return y, ops.slice(whole, dim=2, start=length, end=whole.shape[2])

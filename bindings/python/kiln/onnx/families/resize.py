@@ -21,7 +21,7 @@ class Along:
 
     size: Any
     result: Any
-    scale: float
+    scale: float | None
     begin: float = 0.0
     end: float = 1.0
 
@@ -29,7 +29,9 @@ class Along:
 def _places(along: Along, mode: str) -> Any:
     """Where in x each element of the result lies."""
     o = np.arange(along.result, dtype=np.float64)
-    size, result, scale = along.size, along.result, along.scale
+    size, result = along.size, along.result
+    assert along.scale is not None
+    scale = along.scale
     exact = scale * size  # the result's size before it was rounded
     if mode == "asymmetric":
         return o / scale
@@ -61,6 +63,7 @@ def _cubic(distance: Array, a: float) -> Any:
 
 def _weights(n: Node, along: Along, places: Array, mode: str) -> tuple[Array, Array]:
     """For each element of the result, which of x's it is made of, and how much of each."""
+    assert along.scale is not None
     stretch = max(1.0, 1.0 / along.scale) if n.flag("antialias") else 1.0
     reach = (1.0 if mode == "linear" else 2.0) * stretch
     first = np.floor(places - reach).astype(np.int64) + 1
@@ -82,15 +85,18 @@ def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str,
     if not 1 <= len(space) <= 3 or not set(alongs) <= set(space) or n.flag("antialias") or n.flag("exclude_outside"):
         return None
     told = [alongs.get(dim, Along(x.shape[dim], x.shape[dim], 1.0)) for dim in space]
-    size, scale = [each.result for each in told], [each.scale for each in told]
+    size, scale = [each.result for each in told], [each.scale for each in told if each.scale is not None]
+    if len(scale) < len(size):
+        scale = []  # they follow from the sizes
     if mode == "linear" and str(x.dtype) in FLOATS:
         if places in ("half_pixel", "asymmetric"):
             return ops.resize_linear(x, size=size, scale=scale, half_pixel=places == "half_pixel")
-        exact = all(isinstance(each.size, int) and each.scale * each.size == each.result >= 2 for each in told)
+        exact = all(isinstance(each.size, int) and each.scale is not None and each.scale * each.size == each.result >= 2
+                    for each in told)
         return ops.resize_linear(x, size=size, scale=scale, align_corners=True) if (
             places == "align_corners" and exact) else None
     if mode == "nearest" and (places == "asymmetric" and nearest == "floor" or places == "half_pixel" and (
-            nearest.startswith("round") and all(each.is_integer() and each >= 1 for each in scale))):
+            nearest.startswith("round") and scale and all(each.is_integer() for each in scale))):
         return ops.resize_nearest(x, size=size, scale=scale, half_pixel=places == "half_pixel")
     return None
 
@@ -145,17 +151,11 @@ def _scaled(n: Node, size: Size, scale: float) -> Size:
                    "expected")
 
 
-def _ratio(n: Node, size: Size, result: Size) -> float:
-    """By how much a dim grows."""
+def _ratio(size: Size, result: Size) -> float | None:
+    """By how much a dim grows; None where only a run tells."""
     if isinstance(size, int) and isinstance(result, int):
         return result / size
-    for whole in range(1, 65):
-        if equal(size * whole, result):
-            return float(whole)
-        if equal(size // whole, result):
-            return 1.0 / whole
-    raise n.refuse(f"from size {size} to {result}; of sizes that only a run tells one that is so many times the other was "
-                   "expected")
+    return 1.0 if equal(size, result) else None
 
 
 @op("Resize", since=11, ignores=("cubic_coeff_a", "extrapolation_value", "keep_aspect_ratio_policy", "antialias",
@@ -165,17 +165,20 @@ def resize(n: Node, x: Value, roi: Known | None = None, scales: Known | None = N
     axes = [n.axis(axis, x.ndim) for axis in n.ints("axes", range(x.ndim))]
     shape = [x.shape[axis] for axis in axes]
     results: list[Size]
+    factors: list[float | None]
     if size is not None and size.size:
         results = sizes(size)
-        factors = [_ratio(n, old, result) for old, result in zip(shape, results, strict=True)]
+        factors = [_ratio(old, result) for old, result in zip(shape, results, strict=True)]
         policy = n.text("keep_aspect_ratio_policy", "stretch", among=("stretch", "not_larger", "not_smaller"))
         if policy != "stretch":
-            factor = min(factors) if policy == "not_larger" else max(factors)
-            factors = [factor] * len(factors)
-            results = [int(np.floor(factor * old + 0.5)) for old in n.literal(shape, "x's size")]
+            literal = [result / old for result, old in zip(n.literal(results, f"a size, with policy '{policy}',"), n.literal(
+                shape, f"x's size, with policy '{policy}',"), strict=True)]
+            factor = min(literal) if policy == "not_larger" else max(literal)
+            factors = [factor] * len(literal)
+            results = [int(np.floor(factor * old + 0.5)) for old in shape]
     elif scales is not None and scales.size:
         factors = [float(each) for each in scales.flat]
-        results = [_scaled(n, old, factor) for old, factor in zip(shape, factors, strict=True)]
+        results = [_scaled(n, old, float(each)) for old, each in zip(shape, scales.flat, strict=True)]
     else:
         raise n.wrong("neither scales nor sizes are told")
     boxes = [float(each) for each in roi.flat] if roi is not None and roi.size else [0.0] * len(axes) + [1.0] * len(axes)

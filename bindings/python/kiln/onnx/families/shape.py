@@ -161,11 +161,14 @@ def pad_1(n: Node, x: Value) -> Value:
 def pad(n: Node, x: Value, pads: Known, value: Value | None = None, axes: Known | None = None) -> Value:
     """Inputs tell how much, along which dims, and of what."""
     along = n.axes(axes, x.ndim) if axes is not None else list(range(x.ndim))
-    return _padded(n, x, n.literal(sizes(pads), "a pad"), along, value)
+    return _padded(n, x, sizes(pads), along, value)
 
 
-def _padded(n: Node, x: Value, pads: Sequence[int], axes: Sequence[int], value: Value | float | None) -> Value:
+def _padded(n: Node, x: Value, pads: Sequence[Size], axes: Sequence[int], value: Value | float | None) -> Value:
     mode = n.text("mode", "constant", among=("constant", "reflect", "edge", "wrap"))
+    if mode == "constant" and any(isinstance(each, kiln.Dim) for each in pads):
+        return _padded_by_sizes(x, pads, axes, value)
+    pads = n.literal(pads, f"a pad, with mode '{mode}',")
     low, high = [0] * x.ndim, [0] * x.ndim
     for i, axis in enumerate(axes):
         low[axis], high[axis] = pads[i], pads[len(axes) + i]
@@ -174,6 +177,20 @@ def _padded(n: Node, x: Value, pads: Sequence[int], axes: Sequence[int], value: 
         return ops.pad(x, low=low, high=high, value=value if isinstance(value, float) else 0.0, mode=kiln_mode)
     inside = ops.pad(ops.full(value=1, dtype="bool", shape=x.shape), low=low, high=high)
     return ops.where(inside, ops.pad(x, low=low, high=high), ops.reshape(value, shape=[]))
+
+
+def _padded_by_sizes(x: Value, pads: Sequence[Size], axes: Sequence[int], value: Value | float | None) -> Value:
+    """With amounts that only a run tells, whatever their signs: cut where they are below 0, then joined with numbers."""
+    for axis, low, high in zip(axes, pads, pads[len(axes):], strict=False):
+        size = x.shape[axis]
+        x = ops.slice(x, dim=axis, start=kiln.dim_max(0 - low, 0), end=size - kiln.dim_max(0 - high, 0))
+        parts = []
+        for amount in (low, high):
+            shape = [kiln.dim_max(amount, 0) if i == axis else each for i, each in enumerate(x.shape)]
+            parts.append(ops.full(value=value or 0.0, dtype=x.dtype, shape=shape) if value is None or isinstance(
+                value, float) else ops.expand(ops.reshape(value, shape=[]), shape=shape))
+        x = ops.concat(parts[0], x, parts[1], dim=axis)
+    return x
 
 
 @op("DepthToSpace")

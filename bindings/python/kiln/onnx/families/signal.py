@@ -7,7 +7,7 @@ import numpy as np
 from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, op
-from kiln.onnx._types import numpy_type
+from kiln.onnx._types import Size, numpy_type
 from kiln.onnx._values import Array
 
 
@@ -40,7 +40,7 @@ def _transform(x: Value, inverse: bool) -> tuple[Value, Value]:
     return real, imaginary
 
 
-def _fitted(x: Value, dim: int, length: int | None) -> Value:
+def _fitted(x: Value, dim: int, length: Size | None) -> Value:
     """Cut, or with zeros behind, to a length."""
     if length is None or x.shape[dim] == length:
         return x
@@ -58,7 +58,8 @@ def _dft(n: Node, x: Value, length: Known | None, axis: int) -> Value:
     is_real = x.shape[-1] == 1
     if inverse and onesided:  # of half of the bins, whose others are their conjugates: real numbers
         size = wanted if wanted is not None else 2 * (moved.shape[-2] - 1)
-        made = ops.unsqueeze(ops.irfft(_fitted(moved, moved.ndim - 2, size // 2 + 1), n=size), dims=[x.ndim - 1])
+        made = ops.unsqueeze(ops.irfft(_fitted(moved, moved.ndim - 2, size // 2 + 1), n=size,
+                                       direct=not isinstance(size, int)), dims=[x.ndim - 1])
         return ops.permute(made, dims=back)
     moved = _fitted(moved, moved.ndim - 2, wanted)
     if is_real and not inverse:
