@@ -97,8 +97,7 @@ def is_inf(n: Node, x: Value) -> Value:
     made = ops.isinf(x)
     if positive and negative:
         return made
-    zero = x - x if not positive and not negative else None
-    if zero is not None:
+    if not positive and not negative:
         return ops.full(dtype="bool", shape=x.shape)
     return ops.and_(made, ops.gt(x, 0.0) if positive else ops.lt(x, 0.0))
 

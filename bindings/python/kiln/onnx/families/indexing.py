@@ -126,14 +126,11 @@ def compress(n: Node, x: Value, condition: Value) -> Value:
 def tensor_scatter(n: Node, past: Value, update: Value, starts: Value | None = None) -> Value:
     """A cache with new elements along a dim, from a place for each row of the batch on; circular ones wrap."""
     axis = n.axis(n.integer("axis", -2), past.ndim)
-    size, count = past.shape[axis], update.shape[axis]
-    shape = list(update.shape)
-    places = ops.iota(shape=shape, dim=axis)
+    places = ops.iota(shape=update.shape, dim=axis)
     if starts is not None:
-        places = places + ops.reshape(ops.convert(starts, dtype="i64"), shape=[shape[0], *[1] * (past.ndim - 1)])
+        places = places + ops.reshape(ops.convert(starts, dtype="i64"), shape=[past.shape[0], *[1] * (past.ndim - 1)])
     if n.text("mode", "linear", among=("linear", "circular")) == "circular":
-        places = ops.remainder(places, ops.size(value=size))
-    del count
+        places = ops.remainder(places, ops.size(value=past.shape[axis]))
     return ops.scatter(past, places, update, dim=axis)
 
 

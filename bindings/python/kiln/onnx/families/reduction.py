@@ -95,7 +95,7 @@ def unique(n: Node, x: Value) -> tuple[Value, Value, Value, Value]:
         axis = n.axis(n.integer("axis"), x.ndim)
         if any(size != 1 for i, size in enumerate(x.shape) if i != axis):
             return _unique_slices(n, x, axis)
-    shape, dims = x.shape, [i for i, size in enumerate(x.shape)]
+    shape = x.shape
     flat = ops.reshape(x, shape=[-1])
     values, inverse, counts, _ = ops.unique(flat)
     total, found = flat.shape[0], values.shape[0]
@@ -108,7 +108,7 @@ def unique(n: Node, x: Value) -> tuple[Value, Value, Value, Value]:
         inverse = ops.index_select(rank, inverse, dim=0)
     if n.has("axis"):
         axis = n.axis(n.integer("axis"), len(shape))
-        values = ops.reshape(values, shape=[found if i == axis else 1 for i in dims])
+        values = ops.reshape(values, shape=[found if i == axis else 1 for i in range(len(shape))])
     return values, first, inverse, counts
 
 
