@@ -356,3 +356,12 @@ def test_the_documentation_runs(tmp_path: Path) -> None:
     assert blocks
     for block in blocks:
         exec(compile(block.replace("/tmp/", f"{tmp_path}/"), "docs/onnx.md", "exec"), {"__name__": "page"})
+
+
+def test_the_first_of_a_dim_is_of_size_one(run: Callable[..., Any]) -> None:
+    """And not min(1, n), which would not broadcast; as torch writes it for the indices of max_pool."""
+    nodes = [node("Slice", ["x", "a", "b"], ["first"]), node("Slice", ["x", "c", "d"], ["last"]),
+             node("Sub", ["x", "first"], ["e"]), node("Add", ["e", "last"], ["y"])]
+    weights = {"a": np.array([0]), "b": np.array([1]), "c": np.array([-1]), "d": np.array([2**63 - 1])}
+    x = np.array([3, 5, 9], np.float32)
+    np.testing.assert_array_equal(run(model(nodes, [value("x", ["n"])], ["y"], weights), x)[0], x - 3 + 9)

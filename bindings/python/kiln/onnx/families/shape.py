@@ -81,6 +81,11 @@ def split(n: Node, x: Value, split: Known | None = None) -> tuple[Value, ...]:
 def cut(n: Node, x: Value, dim: int, start: Size, end: Size, step: int) -> Value:
     """A slice as ONNX has it: ends below 0 count from the end, and what is beyond the size is cut."""
     size = x.shape[dim]
+    if isinstance(size, kiln.Dim) and step == 1 and isinstance(start, int) and isinstance(end, int) and (
+            (start, end) == (0, 1) or start == -1 and end >= 2**31 - 1):
+        # The first or last one: of size 1, not min(1, n), so that it broadcasts; of an empty dim it is the call's error.
+        start = start + size if start < 0 else 0
+        return ops.slice(x, dim=dim, start=start, end=start + 1)
 
     def place(index: Size, least: Size, most: Size) -> Size:
         if isinstance(index, int) and abs(index) >= 2**31 - 1:
