@@ -303,8 +303,9 @@ def jit(function: Callable[..., Any] | None = None, *, static: Sequence[str] = (
 
     static: names of arguments that are no arrays, by value. parameters: names of arguments that are weights: bound
     once, and again only where they are other objects. sizes: {"x": ("n", None, 3)} declares symbols from the first call
-    on; None: as it is given. dynamic=False: a program for each size. Arrays that the function finds outside are parameters,
-    too (constants, up to 64 elements); after they have been changed in place, `refresh()`. Others are options of a compile.
+    on; None: as it is given. dynamic=False: a program for each size. Arrays that the function finds outside are
+    parameters, too (constants, up to 64 elements); after they have been changed in place, `refresh()`. Others are
+    options of a compile.
     """
     if function is None:
         return lambda of: jit(of, static=static, parameters=parameters, sizes=sizes, dynamic=dynamic, context=context,

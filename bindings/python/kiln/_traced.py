@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from kiln import _kiln
+from kiln._graph import current
 from kiln._kiln import Dim, DType, Graph, Value, add_node
 from kiln._kiln import dtype as to_dtype
 
@@ -227,6 +228,22 @@ def lift(x: Any) -> Traced:
 
 def is_number(x: Any) -> bool:
     return isinstance(x, (int, float)) and not hasattr(x, "dtype")
+
+
+def array_of(x: Any, dtype: DType | None = None) -> Traced:
+    """The same, and numbers as constants of their default dtype, or of `dtype`, in the graph that is traced."""
+    if not is_number(x):
+        return lift(x)
+    own = bool_ if isinstance(x, bool) else i64 if isinstance(x, int) else f32
+    return constant(x, dtype or own, current("asarray"))
+
+
+def float_of(x: Any, name: str) -> Traced:
+    """The same of floats alone."""
+    array = array_of(x)
+    if kind(array.dtype) != "f":
+        raise TypeError(f"[{name}] an array of {array.dtype}: it is of floats alone")
+    return array
 
 
 def constant(number: bool | int | float, dtype: DType, graph: Graph | None = None) -> Traced:

@@ -174,6 +174,11 @@ def test_a_graph_that_was_compiled_can_grow(graph):
     assert [r.tolist() for r in second(np.float32([1, 2]))] == [[2, 3], [2, 4]]
 
 
+def test_a_notebook_shows_the_lines_of_a_graph(graph):
+    graph.output(graph.input("x", "f32", [2]) < 1.0)
+    assert graph._repr_html_().startswith("<pre>input x: f32[2]") and "lt(x" in graph._repr_html_()
+
+
 def test_constants_keep_their_elements(graph):
     c = graph.constant(np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::-1], name="c")
     assert c.node.constant.tolist() == [[2, 1, 0], [5, 4, 3]] and c.dtype == "i32"
