@@ -106,6 +106,7 @@ class Converter:
         self.graph = kiln.Graph(context)
         self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
+        self._symbols = 0
 
     def run(self) -> None:
         """Converts the model's graph."""
@@ -144,6 +145,11 @@ class Converter:
         is_small = isinstance(count, int) and count <= FEW
         made.deciders = frozenset([name]) if is_small else None
         return made
+
+    def fresh_symbol(self, of: str) -> str:
+        """The name of a size that a run tells, which nothing else has."""
+        self._symbols += 1
+        return f"_{of}_{self._symbols}"
 
     # ---- weights
 

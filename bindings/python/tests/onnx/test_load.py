@@ -365,3 +365,12 @@ def test_the_first_of_a_dim_is_of_size_one(run: Callable[..., Any]) -> None:
     weights = {"a": np.array([0]), "b": np.array([1]), "c": np.array([-1]), "d": np.array([2**63 - 1])}
     x = np.array([3, 5, 9], np.float32)
     np.testing.assert_array_equal(run(model(nodes, [value("x", ["n"])], ["y"], weights), x)[0], x - 3 + 9)
+
+
+@pytest.mark.parametrize("counts", [[1, 2], [9, 9], [-1, 0], [-9, 0]])
+def test_a_slice_whose_end_is_computed(counts: list[int], run: Callable[..., Any]) -> None:
+    """From data: its size is what a run finds."""
+    nodes = [node("ReduceSum", ["i"], ["k"], keepdims=1), node("Slice", ["x", "a", "k"], ["s"]), node("Exp", ["s"], ["y"])]
+    made = model(nodes, [value("x", ["n", 2]), value("i", ["m"], I64)], ["y"], {"a": np.array([1])})
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_allclose(run(made, x, np.array(counts))[0], np.exp(x[1:sum(counts)]), rtol=1e-6)

@@ -11,6 +11,7 @@ from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, op
 from kiln.onnx._types import Size, at_least, equal, product, sizes
+from kiln.onnx._values import Tensor
 
 
 def _clamped(size: Size, least: Size, most: Size) -> Size:
@@ -118,13 +119,42 @@ def slice_1(n: Node, x: Value) -> Value:
 
 
 @op("Slice", since=10)
-def slice(n: Node, x: Value, starts: Known, ends: Known, axes: Known | None = None, steps: Known | None = None) -> Value:
-    """Slices that inputs tell."""
-    along = [int(axis) for axis in axes.flat] if axes is not None else range(starts.size)
-    by = [int(step) for step in steps.flat] if steps is not None else [1] * starts.size
-    for axis, start, end, step in zip(along, sizes(starts), sizes(ends), by, strict=True):
-        x = cut(n, x, n.axis(axis, x.ndim), start, end, step)
+def slice(n: Node, x: Value, starts: Tensor, ends: Tensor, axes: Known | None = None, steps: Known | None = None) -> Value:
+    """Slices that inputs tell; where these are computed from data, the result's sizes are what a run finds."""
+    count = n.literal(starts.shape, "the number of slices")[0]
+    along = [int(axis) for axis in axes.flat] if axes is not None else range(count)
+    by = [int(step) for step in steps.flat] if steps is not None else [1] * count
+    first, last = _bounds(n, starts, "starts", by), _bounds(n, ends, "ends", by)
+    for axis, start, end, step in zip(along, first, last, by, strict=True):
+        dim = n.axis(axis, x.ndim)
+        if isinstance(start, Value) or isinstance(end, Value):
+            x = _cut_by_values(n, x, dim, start, end)
+        else:
+            x = cut(n, x, dim, start, end, step)
     return x
+
+
+def _bounds(n: Node, told: Tensor, name: str, steps: Sequence[int]) -> list[Size | Value]:
+    """Sizes, or scalars that are computed."""
+    if told.known is None and told.deciders is None and set(steps) == {1}:
+        values = ops.convert(told.in_graph(n.frame.graph), dtype="i64")
+        return [ops.squeeze(ops.slice(values, dim=0, start=i, end=i + 1), dims=[0]) for i in range(len(steps))]
+    return [*sizes(n.frame.converter.known(n, name, told))]
+
+
+def _cut_by_values(n: Node, x: Value, dim: int, start: Size | Value, end: Size | Value) -> Value:
+    """A slice of which a run tells the begin or the end, and so the size."""
+    size = ops.size(value=x.shape[dim])
+
+    def place(index: Size | Value) -> Value:
+        if not isinstance(index, Value):
+            index = ops.size(value=index)
+        index = ops.where(ops.lt(index, 0), index + size, index)
+        return ops.minimum(ops.maximum(index, 0), size)
+    first = place(start)
+    count = ops.maximum(place(end) - first, 0)
+    symbol = ops.resolve(count, bound=x.shape[dim], symbol=n.frame.converter.fresh_symbol("slice"))
+    return ops.index_select(x, ops.iota(shape=[symbol.node.attr("symbol")]) + first, dim=dim)
 
 
 @op("Expand")
