@@ -1,0 +1,57 @@
+"""What is known of a value of an ONNX graph while the graph is converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import kiln
+from kiln.onnx._types import Size, dtype_of_array, is_literal, sizes
+
+Array = np.ndarray[Any, Any]
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A value: in the Kiln graph (`value`), or as elements that are `known` when the model is read, or both.
+
+    `deciders` are the graph's inputs from whose values its elements could be computed when the model is read; None
+    where that is not to be had (it is no small integer arithmetic).
+    """
+
+    dtype: str
+    shape: tuple[Size, ...]
+    value: kiln.Value | None = None
+    known: Array | None = None
+    deciders: frozenset[str] | None = None
+    make: Callable[[], kiln.Value] | None = None
+
+    @classmethod
+    def of(cls, value: kiln.Value, deciders: frozenset[str] | None = None) -> Tensor:
+        """One that is in the graph."""
+        return cls(str(value.dtype), value.shape, value, deciders=deciders)
+
+    @classmethod
+    def elements(cls, array: Array, make: Callable[[], kiln.Value] | None = None) -> Tensor:
+        """One that is known; `make` puts it into the graph when it is first used there."""
+        return cls(dtype_of_array(array), array.shape, known=array, deciders=NOBODY, make=make)
+
+    def in_graph(self, graph: kiln.Graph) -> kiln.Value:
+        """It as a value of the graph that is being converted to."""
+        if self.value is None:
+            assert self.known is not None
+            self.value = self.make() if self.make else put(graph, self.known)
+        return self.value
+
+
+def put(graph: kiln.Graph, known: Array) -> kiln.Value:
+    """Known elements as a constant; sizes as what computes them."""
+    if is_literal(known):
+        return graph.constant(np.ascontiguousarray(known).reshape(known.shape))
+    scalars = [kiln.ops.size(value=size) for size in sizes(known)]
+    return scalars[0] if known.ndim == 0 else kiln.ops.reshape(kiln.ops.stack(*scalars), shape=known.shape)

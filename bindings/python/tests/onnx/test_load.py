@@ -1,0 +1,376 @@
+"""What reading a model keeps, folds, specialises and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import kiln
+import kiln.onnx
+
+pytestmark = pytest.mark.fast
+
+F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def value(name: str, shape: Any, type_: int = F32) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, type_, shape)
+
+
+def model(nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], outputs: list[str],
+          weights: dict[str, np.ndarray[Any, Any]] | None = None, opset: int = 21, **more: Any) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "graph", inputs, [value(name, None) for name in outputs],
+                              [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], **more)
+
+
+@pytest.fixture
+def run(context: kiln.Context) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    def call(made: onnx.ModelProto, *arrays: Any) -> list[np.ndarray[Any, Any]]:
+        session = kiln.onnx.Session(made, context=context, backend="cpu")
+        return [np.asarray(each) for each in session(*arrays)]
+    return call
+
+
+node = helper.make_node
+
+
+def test_names_are_kept(context: kiln.Context) -> None:
+    w = np.ones((4, 3), np.float32)
+    made = model([node("MatMul", ["in:0", "layer/w"], ["h"]), node("Relu", ["h"], ["out:0"])], [value("in:0", ["n", 4])],
+                 ["out:0"], {"layer/w": w})
+    graph, weights = kiln.onnx.load(made, context=context)
+    told = graph.describe()
+    assert [each["name"] for each in told["inputs"]] == ["in.0"]  # Kiln's names have no colons
+    assert [each["name"] for each in told["outputs"]] == ["out.0"]
+    assert list(weights) == ["layer/w"] and weights["layer/w"] is not w
+    assert told["inputs"][0]["shape"] == ["n", 4]
+    read = json.loads(graph.to_json())
+    assert "MatMul h" in json.dumps(read), "nodes tell what they are made of"
+
+
+def test_sizes_that_follow_from_shapes_are_folded(context: kiln.Context) -> None:
+    """[n, 6] as [n, 2, 3] as [3 n, 2], by way of Shape, Gather, Concat, Mul."""
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]), node("Unsqueeze", ["n", "axis"], ["n1"]),
+             node("Mul", ["n1", "three"], ["n3"]), node("Concat", ["n3", "two"], ["t"], axis=0),
+             node("Reshape", ["x", "t"], ["y"])]
+    weights = {"zero": np.array(0), "axis": np.array([0]), "three": np.array([3]), "two": np.array([2])}
+    graph, left = kiln.onnx.load(model(nodes, [value("x", ["n", 6])], ["y"], weights), context=context)
+    assert not left
+    assert [each.op for each in graph.nodes if each.kind == "op"] == ["reshape"]
+    assert [str(size) for size in graph.outputs[0].shape] == ["3*n", "2"]
+
+
+def test_a_size_that_is_not_minus_one_is_known_to_be_none(context: kiln.Context) -> None:
+    """What torch writes for expand: where(shape == -1, 1, shape)."""
+    nodes = [node("Shape", ["x"], ["s"]), node("Equal", ["s", "minus"], ["e"]), node("Where", ["e", "one", "s"], ["t"]),
+             node("Expand", ["b", "t"], ["y"])]
+    weights = {"minus": np.array([-1]), "one": np.array([1, 1]), "b": np.ones((1, 4), np.float32)}
+    graph, _ = kiln.onnx.load(model(nodes, [value("x", ["n", 4])], ["y"], weights), context=context)
+    assert [str(size) for size in graph.outputs[0].shape] == ["n", "4"]
+
+
+def test_an_input_that_decides_a_size_specialises(context: kiln.Context) -> None:
+    made = model([node("Cast", ["shape"], ["s"], to=I64), node("Reshape", ["x", "s"], ["y"])],
+                 [value("x", [6]), value("shape", [2], TensorProto.INT32)], ["y"])
+    with pytest.raises(kiln.onnx.NeedsValues, match=r"\[Reshape\] node 'y': .*'shape'") as error:
+        kiln.onnx.load(made, context=context)
+    assert error.value.names == {"shape"}
+    loaded = kiln.onnx.load(made, values={"shape": np.array([2, 3], np.int32)}, context=context)
+    assert loaded.graph.outputs[0].shape == (2, 3)
+    assert [each.name for each in loaded.graph.inputs] == ["x"] and list(loaded.specialised) == ["shape"]
+
+    session = kiln.onnx.Session(made, context=context, backend="cpu")
+    x = np.arange(6, dtype=np.float32)
+    for shape in ([2, 3], [3, 2], [2, 3]):
+        assert np.asarray(session(x, np.array(shape, np.int32))[0]).shape == tuple(shape)
+    assert session.report == {"deciders": ["shape"], "variants": [{"shape": [2, 3]}, {"shape": [3, 2]}]}
+
+
+def test_eight_values_are_the_most(context: kiln.Context) -> None:
+    made = model([node("Expand", ["x", "shape"], ["y"])], [value("x", [1]), value("shape", [1], I64)], ["y"])
+    session, x = kiln.onnx.Session(made, context=context, backend="cpu"), np.ones(1, np.float32)
+    for size in range(1, kiln.onnx.VARIANTS + 1):
+        assert np.asarray(session(x, np.array([size]))[0]).shape == (size,)
+    with pytest.raises(kiln.OutOfRange, match="shape.*8 different values"):
+        session(x, np.array([99]))
+    session(x, np.array([3]))
+
+
+def test_a_size_that_is_computed_from_data_is_refused(context: kiln.Context) -> None:
+    made = model([node("ReduceSum", ["x"], ["s"], keepdims=0), node("Exp", ["s"], ["e"]), node("Cast", ["e"], ["k"], to=I64),
+                  node("Reshape", ["x", "k"], ["y"])], [value("x", [4])], ["y"])
+    with pytest.raises(kiln.Unimplemented, match="'shape' has to be known when the model is read, and is computed"):
+        kiln.onnx.load(made, context=context)
+
+
+def test_a_refusal_names_node_op_domain_and_version(context: kiln.Context) -> None:
+    made = model([node("GridSample", ["x", "g"], ["y"], name="warp", mode="spline")],
+                 [value("x", [1, 1, 4, 4]), value("g", [1, 2, 2, 2])], ["y"])
+    with pytest.raises(kiln.Unimplemented) as error:
+        kiln.onnx.load(made, context=context)
+    assert str(error.value).startswith("[GridSample] node 'warp': mode 'spline' is not supported, one of linear, ")
+    assert str(error.value).endswith("was expected (ai.onnx, opset 21)")
+
+
+def test_what_kiln_refuses_names_the_node_too(context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "y"], ["z"], name="plus")], [value("x", [2]), value("y", [3])], ["z"])
+    with pytest.raises(kiln.TypeMismatch, match=r"^\[Add\] node 'plus': .*\(ai.onnx, opset 21\)$"):
+        kiln.onnx.load(made, context=context)
+
+
+@pytest.mark.parametrize("made, message", [
+    (model([node("Mystery", ["x"], ["y"])], [value("x", [1])], ["y"]), r"\[Mystery\] node 'y': there is no such op"),
+    (model([node("Relu", ["x"], ["y"], slope=1.0)], [value("x", [1])], ["y"]), "attribute 'slope' is not supported here"),
+    (model([node("Relu", ["x"], ["y"])], [value("x", [1], TensorProto.STRING)], ["y"]), "input 'x' is of STRING"),
+    (model([node("Relu", ["x"], ["y"])], [value("x", None)], ["y"]), "input 'x' has no shape"),
+    (model([node("Relu", ["x"], ["y"])], [value("x", [1])], ["y"], opset=99), "opset 99"),
+    (model([node("SequenceConstruct", ["x"], ["y"])], [value("x", [1])], ["y"]),
+     r"\[SequenceConstruct\] node 'y': Kiln has tensors alone"),
+    (model([node("Concat", ["x", "x"], ["y"])], [value("x", [1])], ["y"]), "axis")])
+def test_what_is_refused(made: onnx.ModelProto, message: str, context: kiln.Context) -> None:
+    with pytest.raises(kiln.Error, match=message):
+        kiln.onnx.load(made, context=context)
+
+
+# ---- weights
+
+
+def test_external_weights_are_mapped(tmp_path: Path, context: kiln.Context) -> None:
+    w = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    made = model([node("MatMul", ["x", "w"], ["y"])], [value("x", [1, 64])], ["y"], {"w": w})
+    onnx.save_model(made, str(tmp_path / "m.onnx"), save_as_external_data=True, location="m.bin", size_threshold=0)
+    _, weights = kiln.onnx.load(tmp_path / "m.onnx", context=context)
+    np.testing.assert_array_equal(weights["w"], w)
+    with open("/proc/self/maps") as maps:
+        assert str(tmp_path / "m.bin") in maps.read()
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "link.bin"])
+def test_external_weights_outside_of_the_folder_are_refused(location: str, tmp_path: Path, context: kiln.Context) -> None:
+    (tmp_path / "secret.bin").write_bytes(bytes(16))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [4])], ["y"], {"w": np.zeros(4, np.float32)})
+    tensor = made.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, told in (("location", location), ("offset", "0"), ("length", "16")):
+        tensor.external_data.add(key=key, value=told)
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(kiln.InvalidArgument, match=f"'w' lie in '{location}'"):
+        kiln.onnx.load(folder / "m.onnx", context=context)
+    with pytest.raises(kiln.InvalidArgument, match="from its file"):
+        kiln.onnx.load(made, context=context)
+
+
+def test_weights_of_four_bits_stay_so(run: Callable[..., Any], context: kiln.Context) -> None:
+    numbers = np.arange(-8, 8).reshape(2, 8).astype(ml_dtypes.int4)
+    scale, zero = np.array([0.5, 2.0], np.float32), np.array([1, -1]).astype(ml_dtypes.int4)
+    made = model([node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=0), node("MatMul", ["d", "x"], ["y"])],
+                 [value("x", [8, 1])], ["y"], {"w": numbers, "s": scale, "z": zero})
+    _, weights = kiln.onnx.load(made, context=context)
+    assert weights["w"].dtype == np.uint8 and weights["w"].shape == (2, 4)
+    x = np.arange(8, dtype=np.float32).reshape(8, 1)
+    wanted = (numbers.astype(np.float32) - zero.astype(np.float32)[:, None]) * scale[:, None] @ x
+    np.testing.assert_allclose(run(made, x)[0], wanted, rtol=1e-6)
+
+
+# ---- nested graphs
+
+
+def branch(name: str, nodes: list[onnx.NodeProto], outputs: list[str], inputs: Any = ()) -> onnx.GraphProto:
+    return helper.make_graph(nodes, name, list(inputs), [value(each, None) for each in outputs])
+
+
+def test_branches_take_what_they_use_from_outside(run: Callable[..., Any]) -> None:
+    """Weights, constants of their own, and values whose sizes only a run tells."""
+    then = branch("then", [node("Mul", ["x", "w"], ["a"]), node("Constant", [], ["c"], value_float=2.0),
+                           node("Add", ["a", "c"], ["then_y"])], ["then_y"])
+    other = branch("else", [node("Shape", ["x"], ["s"]), node("Expand", ["k", "s"], ["else_y"])], ["else_y"])
+    made = model([node("If", ["p"], ["y"], then_branch=then, else_branch=other)],
+                 [value("p", [], BOOL), value("x", ["n", 100])], ["y"],
+                 {"w": np.arange(100, dtype=np.float32), "k": np.array([[7]], np.float32)})
+    x = np.random.default_rng(0).standard_normal((3, 100)).astype(np.float32)
+    np.testing.assert_allclose(run(made, np.array(True), x)[0], x * np.arange(100, dtype=np.float32) + 2, rtol=1e-6)
+    np.testing.assert_array_equal(run(made, np.array(False), x)[0], np.full((3, 100), 7, np.float32))
+
+
+def _loop(body: list[onnx.NodeProto], carried: list[Any], outputs: list[str]) -> onnx.GraphProto:
+    return branch("body", body, outputs, [value("i", [], I64), value("go", [], BOOL),
+                                          *(value(name, shape) for name, shape in carried)])
+
+
+def test_a_loop_that_its_body_ends(run: Callable[..., Any]) -> None:
+    body = _loop([node("Mul", ["v", "two"], ["v1"]), node("ReduceMax", ["v1"], ["m"], keepdims=0),
+                  node("Less", ["m", "limit"], ["go1"])], [("v", ["n"])], ["go1", "v1"])
+    made = model([node("Loop", ["", "start", "x"], ["y"], body=body)], [value("x", ["n"]), value("limit", [])], ["y"],
+                 {"two": np.array(2, np.float32), "start": np.array(True)})
+    x = np.array([1, 3], np.float32)
+    np.testing.assert_array_equal(run(made, x, np.array(20, np.float32))[0], x * 8)
+
+
+def test_a_loop_of_told_turns_stacks_elements(run: Callable[..., Any]) -> None:
+    body = _loop([node("Add", ["v", "step"], ["v1"]), node("Identity", ["go"], ["go1"]), node("Mul", ["v1", "v1"], ["e"])],
+                 [("v", [2])], ["go1", "v1", "e"])
+    made = model([node("Loop", ["turns", "", "x"], ["y", "all"], body=body)],
+                 [value("x", [2]), value("step", [2])], ["y", "all"], {"turns": np.array(3)})
+    y, every = run(made, np.zeros(2, np.float32), np.array([1, 2], np.float32))
+    np.testing.assert_array_equal(y, [3, 6])
+    np.testing.assert_array_equal(every, [[1, 4], [4, 16], [9, 36]])
+
+
+def test_a_loop_whose_state_grows_is_unrolled(run: Callable[..., Any]) -> None:
+    body = _loop([node("Cast", ["i"], ["f"], to=F32), node("Reshape", ["f", "one"], ["r"]),
+                  node("Concat", ["v", "r"], ["v1"], axis=0), node("Identity", ["go"], ["go1"])], [("v", ["m"])],
+                 ["go1", "v1"])
+    made = model([node("Loop", ["turns", "", "x"], ["y"], body=body)], [value("x", [1])], ["y"],
+                 {"turns": np.array(3), "one": np.array([1])})
+    np.testing.assert_array_equal(run(made, np.array([9], np.float32))[0], [9, 0, 1, 2])
+
+
+def test_a_scan_along_other_dims_and_backwards(run: Callable[..., Any]) -> None:
+    body = branch("body", [node("Add", ["s", "e"], ["s1"]), node("Identity", ["s1"], ["o"])], ["s1", "o"],
+                  [value("s", [2]), value("e", [2])])
+    made = model([node("Scan", ["z", "x"], ["last", "y"], body=body, num_scan_inputs=1, scan_input_axes=[1],
+                       scan_input_directions=[1], scan_output_axes=[1])], [value("z", [2]), value("x", [2, "n"])],
+                 ["last", "y"])
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    last, y = run(made, np.zeros(2, np.float32), x)
+    np.testing.assert_array_equal(last, x.sum(1))
+    np.testing.assert_array_equal(y, np.cumsum(x[:, ::-1], 1))
+
+
+def test_functions_of_the_model(run: Callable[..., Any]) -> None:
+    """With attributes that callers tell, a default, and an input that may be absent."""
+    inner = helper.make_function("my", "Scaled", ["x"], ["y"], [
+        helper.make_node("LeakyRelu", ["x"], ["y"])], [helper.make_opsetid("", 21)], ["alpha"])
+    inner.node[0].attribute.add(name="alpha", ref_attr_name="alpha", type=onnx.AttributeProto.FLOAT)
+    made = model([node("Scaled", ["x"], ["a"], domain="my", alpha=0.5), node("Scaled", ["x"], ["b"], domain="my")],
+                 [value("x", [2])], ["a", "b"], functions=[inner])
+    made.opset_import.add(domain="my", version=1)
+    a, b = run(made, np.array([-1, 2], np.float32))
+    np.testing.assert_allclose(a, [-0.5, 2])
+    np.testing.assert_allclose(b, [-0.01, 2])
+
+
+@pytest.mark.parametrize("opset", range(7, 29))
+def test_every_opset(opset: int, run: Callable[..., Any]) -> None:
+    """Ops whose axes and sizes were attributes and became inputs."""
+    as_inputs = opset >= 13
+    axes = np.array([0])
+    nodes = [node("Unsqueeze", ["x", "axes"], ["u"]) if as_inputs else node("Unsqueeze", ["x"], ["u"], axes=[0]),
+             node("ReduceSum", ["u", "axes"], ["r"], keepdims=0) if as_inputs else node("ReduceSum", ["u"], ["r"], axes=[0],
+                                                                                      keepdims=0),
+             node("Slice", ["r", "axes", "two"], ["s"]) if opset >= 10 else node("Slice", ["r"], ["s"], starts=[0], ends=[2]),
+             node("Softmax", ["s"], ["p"], axis=1),
+             node("TopK", ["p", "one"], ["y", "i"]) if opset >= 10 else node("TopK", ["p"], ["y", "i"], k=1),
+             node("Dropout", ["y"], ["z"])]
+    weights = {"axes": axes, "two": np.array([2]), "one": np.array([1])}
+    x = np.array([[1, 2], [3, 5], [0, 9]], np.float32)
+    made = model(nodes, [value("x", [3, 2])], ["z"], weights, opset=opset)
+    wanted = 1 / (1 + np.exp(x[:2, :1] - x[:2, 1:]))
+    np.testing.assert_allclose(run(made, x)[0], wanted, rtol=1e-6)
+
+
+def test_one_program_for_all_sizes_of_an_image(context: kiln.Context) -> None:
+    """Resized by two, convolved, pooled: heights and widths are of the run."""
+    w = np.random.default_rng(0).standard_normal((2, 3, 3, 3)).astype(np.float32)
+    nodes = [node("Resize", ["x", "", "scales"], ["r"], mode="nearest", coordinate_transformation_mode="asymmetric",
+                  nearest_mode="floor"),
+             node("Conv", ["r", "w"], ["c"], pads=[1, 1, 1, 1]), node("MaxPool", ["c"], ["p"], kernel_shape=[2, 2],
+                                                                     strides=[2, 2]),
+             node("GlobalAveragePool", ["p"], ["y"])]
+    made = model(nodes, [value("x", ["n", 3, "h", "w"])], ["y"], {"w": w, "scales": np.array([1, 1, 2, 2], np.float32)})
+    session = kiln.onnx.Session(made, context=context, backend="cpu")
+    for shape in ((1, 3, 4, 6), (2, 3, 8, 5)):
+        assert np.asarray(session(np.ones(shape, np.float32))[0]).shape == (shape[0], 2, 1, 1)
+    assert len(session.report["variants"]) == 1
+
+
+# ---- the command
+
+
+def test_the_command_imports_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    w = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    x = np.ones((2, 4), np.float32)
+    (tmp_path / "m.onnx").write_bytes(model([node("MatMul", ["x", "w"], ["y"])], [value("x", ["n", 4])], ["y"],
+                                            {"w": w}).SerializeToString())
+    np.save(tmp_path / "x.npy", x)
+    graph, weights = tmp_path / "g.json", tmp_path / "w.safetensors"
+    assert kiln.onnx.main(["import", str(tmp_path / "m.onnx"), "-o", str(graph), "--weights", str(weights)]) == 0
+    read = kiln.Graph.from_json(graph.read_text())
+    assert [each.name for each in read.parameters] == ["w"]
+    size = int.from_bytes(weights.read_bytes()[:8], "little")
+    assert json.loads(weights.read_bytes()[8:8 + size])["w"]["shape"] == [4, 3]
+    assert weights.read_bytes()[8 + size:] == w.tobytes()
+    assert kiln.onnx.main(["run", str(tmp_path / "m.onnx"), "--input", f"x={tmp_path}/x.npy", "--output",
+                           f"y={tmp_path}/y.npy"]) == 0
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), x @ w, rtol=1e-5)
+    assert kiln.onnx.main(["run", str(tmp_path / "m.onnx"), "--input", f"x={tmp_path}/x.npy", "--output", "q=q.npy"]) == 1
+    assert "the model has no output 'q'; it has y" in capsys.readouterr().err
+
+
+def test_a_weight_may_have_the_name_of_a_node(run: Callable[..., Any]) -> None:
+    """Kiln names nodes by their ops."""
+    w = {f"add_{i}": np.full(100, i, np.float32) for i in range(4)} | {"add": np.ones(100, np.float32)}
+    nodes = [node("Add", ["x", "add_3"], ["a"]), node("Add", ["a", "add_1"], ["b"]), node("Add", ["b", "add"], ["c"]),
+             node("Add", ["c", "add_2"], ["y"])]
+    made = model(nodes, [value("x", [100])], ["y"], w)
+    np.testing.assert_array_equal(run(made, np.zeros(100, np.float32))[0], np.full(100, 7))
+
+
+def test_weights_of_a_body_are_one(context: kiln.Context) -> None:
+    """Branches are converted twice, unrolled bodies as often as they turn."""
+    then = branch("then", [node("Mul", ["x", "w"], ["then_y"])], ["then_y"])
+    then.initializer.append(numpy_helper.from_array(np.ones(100, np.float32), "w"))
+    constant = numpy_helper.from_array(np.ones(100, np.float32))
+    other = branch("else", [node("Constant", [], ["k"], value=constant), node("Add", ["x", "k"], ["else_y"])], ["else_y"])
+    made = model([node("If", ["p"], ["y"], then_branch=then, else_branch=other)],
+                 [value("p", [], BOOL), value("x", [100])], ["y"])
+    _, weights = kiln.onnx.load(made, context=context)
+    assert sorted(weights) == ["k", "w"]
+
+
+@pytest.mark.parametrize("length", [2, 6])
+def test_a_start_that_a_run_finds_below_zero_counts_from_the_end(length: int, run: Callable[..., Any]) -> None:
+    nodes = [node("Shape", ["i"], ["s"]), node("Sub", ["s", "four"], ["a"]), node("Slice", ["x", "a", "end"], ["y"])]
+    made = model(nodes, [value("x", ["n"]), value("i", ["m"])], ["y"], {"four": np.array([4]), "end": np.array([2**40])})
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(run(made, x, np.zeros(length, np.float32))[0], x[length - 4:])
+
+
+def test_the_documentation_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs/onnx.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block.replace("/tmp/", f"{tmp_path}/"), "docs/onnx.md", "exec"), {"__name__": "page"})
+
+
+def test_the_first_of_a_dim_is_of_size_one(run: Callable[..., Any]) -> None:
+    """And not min(1, n), which would not broadcast; as torch writes it for the indices of max_pool."""
+    nodes = [node("Slice", ["x", "a", "b"], ["first"]), node("Slice", ["x", "c", "d"], ["last"]),
+             node("Sub", ["x", "first"], ["e"]), node("Add", ["e", "last"], ["y"])]
+    weights = {"a": np.array([0]), "b": np.array([1]), "c": np.array([-1]), "d": np.array([2**63 - 1])}
+    x = np.array([3, 5, 9], np.float32)
+    np.testing.assert_array_equal(run(model(nodes, [value("x", ["n"])], ["y"], weights), x)[0], x - 3 + 9)
+
+
+@pytest.mark.parametrize("counts", [[1, 2], [9, 9], [-1, 0], [-9, 0]])
+def test_a_slice_whose_end_is_computed(counts: list[int], run: Callable[..., Any]) -> None:
+    """From data: its size is what a run finds."""
+    nodes = [node("ReduceSum", ["i"], ["k"], keepdims=1), node("Slice", ["x", "a", "k"], ["s"]), node("Exp", ["s"], ["y"])]
+    made = model(nodes, [value("x", ["n", 2]), value("i", ["m"], I64)], ["y"], {"a": np.array([1])})
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_allclose(run(made, x, np.array(counts))[0], np.exp(x[1:sum(counts)]), rtol=1e-6)
