@@ -29,6 +29,7 @@ u32: Final[DType]
 u64: Final[DType]
 f8_e4m3fn: Final[DType]
 f8_e5m2: Final[DType]
+token: Final[DType]
 
 @final
 class DType:

@@ -114,7 +114,7 @@ void add_dtypes(nb::module_ &module) {
     objects.push_back(type.number ? nb::cast(type).release().ptr() : nullptr);
     if (type.number) {
       module.attr(type.name == "bool" ? "bool_" : type.name.c_str()) = nb::handle(objects.back());
-      all.append(nb::handle(objects.back()));
+      if (type.bytes) all.append(nb::handle(objects.back()));  // a token, which has none, is of no array
     }
   }
   module.attr("dtypes") = nb::tuple(all);

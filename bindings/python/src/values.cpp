@@ -48,9 +48,8 @@ class Operands {
 
   const std::vector<kiln_value> &values() {
     while (!objects_.empty() && objects_.back() == Py_None) objects_.pop_back();
-    for (PyObject *object : objects_)
-      if (nb::isinstance<Value>(object) && has_common_dtype(static_cast<size_t>(&object - objects_.data())))
-        note_dtype(object);
+    for (size_t i = 0; i < objects_.size(); ++i)
+      if (nb::isinstance<Value>(objects_[i]) && has_common_dtype(i)) note_dtype(objects_[i]);
     for (size_t i = 0; i < objects_.size(); ++i) values_.push_back(value_of(i));
     return values_;
   }

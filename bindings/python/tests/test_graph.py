@@ -71,6 +71,11 @@ def test_dtypes_never_mix_silently(graph):
         graph.input("i", "i32", []) + 0.5
 
 
+def test_a_number_takes_the_dtype_of_the_operands_that_share_one(graph):
+    c, x = graph.input("c", "bool", [3]), graph.input("x", "i32", [3])
+    assert kiln.ops.where(c, x, 0).dtype == "i32" and kiln.ops.where(c, 0, x).dtype == "i32"
+
+
 def test_ops_are_functions_with_signature_and_doc():
     signature = inspect.signature(kiln.ops.softmax)
     assert list(signature.parameters) == ["x", "dim", "name"] and signature.parameters["dim"].default == -1
