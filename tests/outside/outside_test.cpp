@@ -2,9 +2,13 @@
 // our reference and our lowering get wrong in the same way is seen here alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
+#include <vector>
 
+#include "runtime/ops/registered.h"
 #include "tests/backend/backends.h"
 #include "tests/outside/expected.h"
 #include "tests/outside/sample_data.h"
@@ -134,7 +138,13 @@ TEST_P(Outside, EveryExpectedValueIsOfASampleThatThereIs) {
   EXPECT_NE(expected_.peer, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Outside, ::testing::ValuesIn(all_ops().begin(), all_ops().end()),
+// Of op token there is nothing to compare.
+std::vector<const Op *> ops_with_samples() {
+  std::vector<const Op *> ops;
+  std::ranges::copy_if(all_ops(), std::back_inserter(ops), [](const Op *op) { return !samples_of(*op).empty(); });
+  return ops;
+}
+INSTANTIATE_TEST_SUITE_P(Ops, Outside, ::testing::ValuesIn(ops_with_samples()),
                          [](const auto &instance) { return std::string(instance.param->name); });
 
 TEST(OutsideFiles, AreOfOpsThatThereAreAndSmall) {
