@@ -234,7 +234,8 @@ class Lowering:
         for stride in fake.stride() if strides else ():
             self.size(stride)
         add = self.graph.parameter if node in self.parameters else self.graph.input
-        self._values[node] = add(node.name, DTYPES[fake.dtype], shape, strides=strides)
+        # Kiln names nodes by their ops: a name of its own cannot be one of these.
+        self._values[node] = add(f"torch.{node.name}", DTYPES[fake.dtype], shape, strides=strides)
         if node not in self.parameters:
             self._bound.update(sizes.bare_symbols(fake))
         self.inputs.append(node)

@@ -49,6 +49,10 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, weight: kiln.Value, bias_sizes
     n = len(x.shape) - 2
     attrs = _attrs(n, stride, padding, dilation, groups)
     dx = dw = db = None
+    whole = dy
+    for i, extra in enumerate(_spread(output_padding, n) if transposed else []):
+        if extra >= attrs["stride"][i]:  # behind what a window of the other convolution would reach
+            dy = b.op("slice", dy, dim=i + 2, start=0, end=dy.shape[i + 2] - extra)
     if output_mask[0]:
         dx = b.op(f"conv{n}d", dy, weight, **attrs) if transposed else \
             b.op(f"conv{n}d_backward_input", weight, dy, size=x.shape[2:], **attrs)
@@ -57,5 +61,5 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, weight: kiln.Value, bias_sizes
         dw = b.op(f"conv{n}d_backward_weight", *inputs, kernel=_kernel(weight), **attrs)
     if output_mask[2]:
         dims = [0, *range(2, n + 2)]
-        db = b.cast(b.op("sum", b.wide(dy), dims=dims), b.dtype)
+        db = b.cast(b.op("sum", b.wide(whole), dims=dims), b.dtype)
     return dx, dw, db

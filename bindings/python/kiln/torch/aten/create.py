@@ -50,8 +50,7 @@ def _(b: Lowering, *_: Any, **__: Any) -> kiln.Value:
     return _filled(b, 1)
 
 
-@row("empty.memory_format empty_like.default new_empty.default empty_strided.default new_empty_strided.default "
-     "empty_permuted.default", "full")
+@row("empty.memory_format empty_like.default new_empty.default empty_permuted.default", "full")
 def _(b: Lowering, *_: Any, **__: Any) -> kiln.Value:
     return _filled(b, 0)
 

@@ -40,7 +40,7 @@ def _max_pool(n: int) -> None:
         y, indices = b.op(f"max_pool{n}d_with_indices", image, **attrs)
         return unbatched(b, y, len(x.shape)), unbatched(b, indices, len(x.shape))
 
-    @row(f"max_pool{n}d_with_indices_backward.default", f"max_pool{n}d_backward", FLOATS)
+    @row(f"max_pool{n}d_with_indices_backward.default", f"max_pool{n}d_backward", FLOATS | {"i64"})
     def make_gradient(b: Lowering, dy: kiln.Value, x: kiln.Value, kernel: Any, stride: Any, padding: Any, dilation: Any,
                       ceil_mode: bool, indices: kiln.Value) -> kiln.Value:
         dy, indices = batched(b, n, dy, indices)
@@ -87,7 +87,7 @@ def _adaptive(n: int) -> None:
         y, indices = b.op(f"adaptive_max_pool{n}d_with_indices", image, size=list(output_size))
         return unbatched(b, y, len(x.shape)), unbatched(b, indices, len(x.shape))
 
-    @row(f"adaptive_max_pool{n}d_backward.default", f"adaptive_max_pool{n}d_backward", FLOATS)
+    @row(f"adaptive_max_pool{n}d_backward.default", f"adaptive_max_pool{n}d_backward", FLOATS | {"i64"})
     def make_max_gradient(b: Lowering, dy: kiln.Value, x: kiln.Value, indices: kiln.Value) -> kiln.Value:
         dy, indices = batched(b, n, dy, indices)
         return unbatched(b, b.op(f"adaptive_max_pool{n}d_backward", indices, dy, size=x.shape[-n:]), len(x.shape))
