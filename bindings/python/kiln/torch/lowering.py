@@ -59,10 +59,12 @@ class Lowering:
 
     @property
     def out(self) -> torch.Tensor:
-        """The node's fake result, or the first of several."""
+        """The node's fake result, or the first that there is of several."""
         assert self._node is not None
         value = self._node.meta["val"]
-        return value[0] if isinstance(value, tuple | list) else value  # type: ignore[no-any-return]
+        if isinstance(value, tuple | list):
+            return next(each for each in value if each is not None)  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
 
     @property
     def outs(self) -> Sequence[torch.Tensor | None]:

@@ -16,9 +16,11 @@ from kiln.torch.backend import compile_graph
 from kiln.torch.report import graphs
 from kiln.torch.rows import find
 
-# Of 16 bits both round once; of f32 the order of sums differs.
-DEBUG = None
-TOLERANCES = {torch.float32: (2e-5, 2e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (2e-2, 2e-2), torch.float64: (1e-9, 1e-9)}
+# Of f32 the order of sums differs. 16-bit results are held to f64's, of which eager is off as well.
+TOLERANCES = {torch.float32: (2e-5, 5e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (1.6e-2, 2e-2),
+              torch.float64: (1e-9, 1e-9)}
+UNDEFINED = {"aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default",
+             "aten.empty_permuted.default"}
 
 
 def graph_of(target, args, kwargs):
@@ -52,28 +54,52 @@ def graph_of(target, args, kwargs):
     return torch.fx.GraphModule({}, graph), tensors
 
 
-def check(target, args, kwargs, values=True):
-    """Runs the call in Kiln and eagerly; whether Kiln took it, else why not."""
-    gm, tensors = graph_of(target, args, kwargs)
+def check(target, args, kwargs=None):
+    """Runs the call in Kiln and eagerly; "" if Kiln took it, else why not."""
+    gm, tensors = graph_of(target, args, kwargs or {})
     run = compile_graph(gm, options.Options(), "call")
     left = graphs()[-1].left
     if left:
         return left[0].reason
-    expected = target(*args, **kwargs)
-    expected = list(expected) if isinstance(expected, tuple | list) else [expected]
+    expected = flat(target(*args, **(kwargs or {})))
     with torch.no_grad():
         got = run(list(tensors))
-    assert len(got) == len(expected)
-    for fake, mine, theirs in zip(gm_outputs(gm), got, expected):
+    for i, (fake, mine, theirs) in enumerate(zip(gm_outputs(gm), got, expected, strict=True)):
         if theirs is None or mine is None:
             continue
         assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, (target, mine, theirs)
-        assert mine.stride() == fake.stride() or mine.numel() < 2 or any(s == 1 for s in mine.shape), \
-            (target, mine.stride(), fake.stride())
-        if values:
-            rtol, atol = TOLERANCES.get(theirs.dtype, (0, 0))
-            torch.testing.assert_close(mine, theirs, rtol=rtol, atol=atol, equal_nan=True)
+        if mine.numel() > 1 and 1 not in mine.shape:
+            assert mine.stride() == fake.stride(), (target, mine.stride(), fake.stride())
+        if str(target) not in UNDEFINED and not (i == 1 and str(target) in ANY_OF_EQUALS and is_small(args[0])):
+            compare(mine, theirs, target, args, kwargs or {}, i)
     return ""
+
+
+# Of equal elements torch may give any, and does.
+ANY_OF_EQUALS = {"aten.sort.default", "aten.topk.default", "aten.kthvalue.default", "aten.median.dim"}
+
+
+def is_small(x):
+    return x.dtype in (torch.float16, torch.bfloat16)
+
+
+def flat(result):
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def compare(mine, theirs, target, args, kwargs, index):
+    rtol, atol = TOLERANCES.get(theirs.dtype, (0, 0))
+    try:
+        torch.testing.assert_close(mine, theirs, rtol=rtol, atol=atol, equal_nan=True)
+    except AssertionError:
+        if not is_small(theirs):
+            raise
+        wide, spec = tree_flatten((args, kwargs))
+        wide = [x.double() if isinstance(x, torch.Tensor) and is_small(x) else x for x in wide]
+        args, kwargs = tree_unflatten(wide, spec)
+        exact = flat(target(*args, **kwargs))[index].double()
+        off, eager = ((x.double() - exact).abs() for x in (mine, theirs))
+        assert (off <= 2 * eager.max() + atol + rtol * exact.abs()).all(), f"{target}: off by {off.max()}, eager {eager.max()}"
 
 
 def gm_outputs(gm):
@@ -96,14 +122,12 @@ def calls_of(op, sample):
     tensors = [flat[i].detach().requires_grad_(flat[i].requires_grad) for i in places]
     try:
         outputs = function(*tensors)
-    except Exception as e:
-        DEBUG and DEBUG(e)
+    except Exception:  # what AOTAutograd cannot trace has no calls
         return
     joint = any(x.requires_grad for x in outputs) and all(x.requires_grad for x in outputs)
     try:
         gm = aot_export_joint_simple(function, tensors, trace_joint=joint)
-    except Exception as e:
-        DEBUG and DEBUG(e)
+    except Exception:  # what AOTAutograd cannot trace has no calls
         return
     recorded = []
 
@@ -120,8 +144,7 @@ def calls_of(op, sample):
         flat_inputs = [x.detach() for x in given]
         try:
             Record(gm).run(*flat_inputs)
-        except Exception as e:
-            DEBUG and DEBUG(e)
+        except Exception:  # what a sample that is refused came to before
             pass
     yield from recorded
 

@@ -16,7 +16,7 @@ def _plain(name: str, op: str, dtypes: frozenset[str] = FLOATS) -> None:
 
 
 _plain("relu.default", "relu", FLOATS | INTEGERS)
-for _name in "silu mish hardswish hardsigmoid relu6 selu".split():
+for _name in "silu mish hardswish hardsigmoid".split():
     _plain(f"{_name}.default", _name)
 
 
@@ -60,7 +60,7 @@ def _(b: Lowering, x: kiln.Value, dim: int = -1) -> kiln.Value:
     return b.op("glu", x, dim=dim)  # type: ignore[no-any-return]
 
 
-@row("prelu.default _prelu_kernel.default", "where mul", FLOATS)
+@row("_prelu_kernel.default", "where mul", FLOATS)
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value) -> kiln.Value:
     return b.op("where", b.op("gt", x, 0.0), x, b.op("mul", x, weight))  # type: ignore[no-any-return]
 

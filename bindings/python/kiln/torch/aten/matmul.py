@@ -43,8 +43,3 @@ def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Numb
 @row("linear.default", "linear", FLOATS)
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value, bias: kiln.Value | None = None) -> kiln.Value:
     return b.op("linear", x, weight, bias)  # type: ignore[no-any-return]
-
-
-@row("matmul.default", "matmul", NUMBERS)
-def _(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
-    return _product(b, x, y)

@@ -1,4 +1,4 @@
-"""Pools, resizing of images, and their gradients."""
+"""Pools and windows of images, and their gradients. AOTAutograd makes indexing of what resizes images."""
 
 from __future__ import annotations
 
@@ -98,34 +98,6 @@ for _n in (2, 3):
     _avg_pool(_n)
     _adaptive(_n)
 
-
-def _scales(scales: Sequence[float | None]) -> list[float]:
-    if any(scale is None for scale in scales):
-        return []
-    return [float(scale) for scale in scales if scale is not None]
-
-
-def _resize(names: Sequence[str], op: str, aligns: bool, **attrs: Any) -> None:
-    for name in names:
-        @row(f"{name}.default", op, FLOATS)
-        def make(b: Lowering, x: kiln.Value, output_size: Sequence[Any], *rest: Any) -> kiln.Value:
-            align, scales = (rest[0], rest[1:]) if aligns else (False, rest)
-            said = {"align_corners": align, **attrs} if aligns else attrs
-            return b.op(op, x, size=list(output_size), scale=_scales(scales), **said)  # type: ignore[no-any-return]
-
-        @row(f"{name}_backward.default", f"{op}_backward", FLOATS)
-        def make_gradient(b: Lowering, dy: kiln.Value, output_size: Sequence[Any], input_size: Sequence[Any],
-                          *rest: Any) -> kiln.Value:
-            align, scales = (rest[0], rest[1:]) if aligns else (False, rest)
-            said = {"align_corners": align, **attrs} if aligns else attrs
-            return b.op(f"{op}_backward", dy, size=list(input_size)[2:], scale=_scales(scales), **said)  # type: ignore[no-any-return]
-
-
-_resize(["upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"], "resize_nearest", False)
-_resize(["_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"], "resize_nearest", False,
-        half_pixel=True)
-_resize(["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"], "resize_linear", True)
-_resize(["upsample_bicubic2d"], "resize_cubic", True)
 
 _MODES = {0: "linear", 1: "nearest", 2: "cubic"}
 _PADDINGS = {0: "zeros", 1: "border", 2: "reflection"}

@@ -9,7 +9,7 @@ from kiln.torch.lowering import Lowering
 from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
 
 
-@row("view.default _unsafe_view.default reshape.default", "reshape", view=True)
+@row("view.default _unsafe_view.default", "reshape", view=True)
 def _(b: Lowering, x: kiln.Value, size: Sequence[Any]) -> kiln.Value:
     return b.reshape(x, b.sizes())
 
