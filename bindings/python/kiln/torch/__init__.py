@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from kiln.torch.backend import backend
+from kiln.torch.compiler import backend
 from kiln.torch.report import clear as clear_reports
 from kiln.torch.report import graphs as reports
 from kiln.torch.rows import coverage

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from kiln.torch import options
-from kiln.torch.backend import compile_graph
+from kiln.torch.compiler import compile_graph
 from kiln.torch.report import graphs
 from kiln.torch.rows import find
 
