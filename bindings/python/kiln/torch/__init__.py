@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from kiln.torch.compiler import backend
+from kiln.torch.freeze import refresh
 from kiln.torch.report import clear as clear_reports
 from kiln.torch.report import graphs as reports
 from kiln.torch.rows import coverage
 
-__all__ = ["backend", "clear_reports", "coverage", "reports"]
+__all__ = ["backend", "clear_reports", "coverage", "refresh", "reports"]

@@ -7,11 +7,13 @@ from typing import Any, Callable, Sequence
 
 import torch
 import torch.fx
-from functorch.compile import default_partition, min_cut_rematerialization_partition
+from functorch.compile import (default_partition,  # type: ignore[import-untyped]
+                               min_cut_rematerialization_partition)
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.graph import _BoxedCodeGen
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrueDiv, Max, Min, Mod, ModularIndexing,
                                           PythonMod)
 
@@ -19,7 +21,7 @@ TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
            "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "default_partition", "expr",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "static_inputs", "storage_of",
+           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
            "writes_or_random"]
 
 
@@ -30,7 +32,8 @@ def expr(size: Any) -> Any:
 
 def range_of(size: torch.SymInt, symbol: Any) -> tuple[int, int | None]:
     """What the shape environment knows of a symbol: its least and its greatest value, None where nothing bounds it."""
-    known = size.node.shape_env.var_to_range.get(symbol)
+    environment: Any = size.node.shape_env
+    known = environment.var_to_range.get(symbol)
     if known is None:
         return 0, None
     low, high = known.lower, known.upper
@@ -40,7 +43,7 @@ def range_of(size: torch.SymInt, symbol: Any) -> tuple[int, int | None]:
 
 def storage_of(value: torch.Tensor) -> int:
     """What tensors that share memory have in common, also fake ones."""
-    return value.untyped_storage()._cdata
+    return int(value.untyped_storage()._cdata)
 
 
 def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:

@@ -10,9 +10,9 @@ import torch
 import torch.fx
 
 import kiln
-from kiln.torch import _torch, decompositions, options as options_, passes, report
+from kiln.torch import _torch, decompositions, freeze, options as options_, passes, report
 from kiln.torch.lowering import Lowering, is_view
-from kiln.torch.parts import is_copy, is_size, plan
+from kiln.torch.parts import is_size, plan
 from kiln.torch.program import Assembly
 from kiln.torch.rows import Unsupported
 
@@ -28,7 +28,12 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
     title = name or "graph"
 
     def compiler(phase: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
-        return lambda graph, inputs: compile_graph(graph, read, f"{title}.{phase}")
+        def compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            if read.freeze and phase != "inference":
+                raise kiln.InvalidArgument(f"[{title}.{phase}] freeze, and weights are trained: use it under "
+                                           "torch.no_grad(), of a model in eval")
+            return compile_graph(graph, read, f"{title}.{phase}")
+        return compile
 
     made: Callable[..., Any] = _torch.aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
@@ -44,13 +49,14 @@ def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: st
     passes.run(gm)
     nodes = [node for node in gm.graph.nodes if node.op == "call_function"]
     context = kiln.default_context()
-    taken, whole = take(nodes, context, told)
+    frozen = freeze.placeholders(gm.graph) if options.freeze else frozenset()
+    taken, whole = take(nodes, context, frozen, told)
     turns = plan(nodes, taken)
     assembly = Assembly(gm.graph, turns, taken)
     lowerings = []
     for number, turn in enumerate(turns):
         whole_fits = len(turns) == 1 and set(whole.inputs) == assembly.inputs_of(number)
-        lowering = whole if whole_fits else lower(turn.kiln, taken, context)
+        lowering = whole if whole_fits else lower(turn.kiln, taken, context, frozen)
         for node in assembly.outputs_of(number):
             lowering.value(node)
             lowering.output(node)
@@ -64,18 +70,19 @@ def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: st
     def compile(graph: kiln.Graph, lowering: Lowering) -> Callable[..., Any]:
         executable = context.compile(graph, options.kiln)
         told.programs.append(executable.report)
-        return executable
+        places = [i for i, node in enumerate(lowering.inputs) if node in frozen]
+        return freeze.Frozen(executable, places, executable.parameter_names, told) if places else executable
     run = assembly.build(lowerings, compile)
     told.compiled = time.perf_counter() - begin
     report.add(told)
     return run
 
 
-def take(nodes: list[torch.fx.Node], context: kiln.Context,
+def take(nodes: list[torch.fx.Node], context: kiln.Context, frozen: frozenset[torch.fx.Node],
          told: report.GraphReport) -> tuple[set[torch.fx.Node], Lowering]:
     """The nodes that Kiln takes, found by lowering each; what of them was lowered is all of the graph if none is left."""
     taken: set[torch.fx.Node] = set()
-    trial = Lowering(context, taken)
+    trial = Lowering(context, taken, frozen)
     for node in nodes:
         if is_size(node):
             continue
@@ -91,12 +98,10 @@ def take(nodes: list[torch.fx.Node], context: kiln.Context,
     return taken, trial
 
 
-def lower(nodes: list[torch.fx.Node], taken: set[torch.fx.Node], context: kiln.Context) -> Lowering:
+def lower(nodes: list[torch.fx.Node], taken: set[torch.fx.Node], context: kiln.Context,
+          frozen: frozenset[torch.fx.Node]) -> Lowering:
     """A part's graph."""
-    lowering = Lowering(context, taken)
+    lowering = Lowering(context, taken, frozen)
     for node in nodes:
         lowering.run(node)
     return lowering
-
-
-__all__ = ["backend", "compile_graph", "is_copy"]

@@ -44,7 +44,8 @@ def why_not_tensor(value: Any) -> str:
 class Lowering:
     """A graph of Kiln's that grows. What it has no value of becomes an input when it is needed; views are made anew."""
 
-    def __init__(self, context: kiln.Context, taken: set[torch.fx.Node]) -> None:
+    def __init__(self, context: kiln.Context, taken: set[torch.fx.Node],
+                 parameters: frozenset[torch.fx.Node] = frozenset()) -> None:
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
@@ -53,24 +54,21 @@ class Lowering:
         self._values: dict[torch.fx.Node, Any] = {}
         self._taken = taken
         self._node: torch.fx.Node | None = None
-        self.parameters: frozenset[torch.fx.Node] = frozenset()
+        self._parameters = parameters
 
     # What rows use.
 
     @property
     def out(self) -> torch.Tensor:
         """The node's fake result, or the first that there is of several."""
-        assert self._node is not None
-        value = self._node.meta["val"]
-        if isinstance(value, tuple | list):
-            return next(each for each in value if each is not None)  # type: ignore[no-any-return]
-        return value  # type: ignore[no-any-return]
+        return next(each for each in self.outs if each is not None)
 
     @property
     def outs(self) -> Sequence[torch.Tensor | None]:
         """The node's fake results."""
         assert self._node is not None
-        return self._node.meta["val"]  # type: ignore[no-any-return]
+        value = self._node.meta["val"]
+        return list(value) if isinstance(value, tuple | list) else [value]
 
     @property
     def target(self) -> Any:
@@ -94,9 +92,15 @@ class Lowering:
         assert self._node is not None
         return any(user.target is operator.getitem and user.args[1] == index for user in self._node.users)
 
-    def op(self, name: str, *operands: Any, **attrs: Any) -> Any:
-        """Adds a node of Kiln's."""
-        return add_node(name, operands, attrs or None, None, self.graph)
+    def op(self, name: str, *operands: Any, **attrs: Any) -> kiln.Value:
+        """Adds a node of Kiln's that gives one value."""
+        made: kiln.Value = add_node(name, operands, attrs or None, None, self.graph)
+        return made
+
+    def several(self, name: str, *operands: Any, **attrs: Any) -> tuple[kiln.Value, ...]:
+        """Adds a node that gives several."""
+        made = add_node(name, operands, attrs or None, None, self.graph)
+        return (made,) if isinstance(made, kiln.Value) else made
 
     def cast(self, x: kiln.Value, dtype: str) -> kiln.Value:
         """x in another element type."""
@@ -119,10 +123,10 @@ class Lowering:
         if dtype == "bool":
             number = bool(number)
         if isinstance(number, int) and not isinstance(number, bool) and abs(number) >= 2 ** 53:
-            return self.op("full", exact=str(number), dtype=dtype, shape=shape)  # type: ignore[no-any-return]
+            return self.op("full", exact=str(number), dtype=dtype, shape=shape)
         if dtype[0] in "iu" and isinstance(number, float):
             number = int(number)
-        return self.op("full", value=float(number), dtype=dtype, shape=shape)  # type: ignore[no-any-return]
+        return self.op("full", value=float(number), dtype=dtype, shape=shape)
 
     def dim(self, dim: int, rank: int) -> int:
         """A dim from the start."""
@@ -144,7 +148,7 @@ class Lowering:
         return sizes.to_dim(size)
 
     def reshape(self, x: kiln.Value, shape: Sequence[Any]) -> kiln.Value:
-        return self.op("reshape", x, shape=list(shape))  # type: ignore[no-any-return]
+        return self.op("reshape", x, shape=list(shape))
 
     # How nodes are made.
 
@@ -172,7 +176,7 @@ class Lowering:
             if isinstance(value, torch.Tensor) and DTYPES[value.dtype] not in found.dtypes:
                 raise Unsupported(f"operand {arg.name} is of {value.dtype}")
         before, self._node = self._node, node
-        self.graph.push_scope(marks.annotations(node))
+        self.graph.push_scope(marks.of(node))
         try:
             made = found.make(self, *args, **kwargs)
         except kiln.Error as error:
@@ -219,7 +223,7 @@ class Lowering:
             value = arg.meta.get("val")
             if isinstance(value, torch.SymInt):
                 return self.size(value)
-            if isinstance(value, int | float | bool) and not isinstance(value, torch.Tensor):
+            if isinstance(value, int | float | bool):
                 return value
             return self.value(arg)
         if isinstance(arg, list | tuple):
@@ -227,7 +231,7 @@ class Lowering:
         return arg
 
     def _add_input(self, node: torch.fx.Node) -> None:
-        fake = node.meta.get("val")
+        fake: Any = node.meta.get("val")
         reason = why_not_tensor(fake)
         if reason:
             raise Unsupported(f"operand {node.name} is {reason}")
@@ -235,10 +239,10 @@ class Lowering:
         strides = sizes.strides_of(fake)
         for stride in fake.stride() if strides else ():
             self.size(stride)
-        add = self.graph.parameter if node in self.parameters else self.graph.input
+        add = self.graph.parameter if node in self._parameters else self.graph.input
         # Kiln names nodes by their ops: a name of its own cannot be one of these.
         self._values[node] = add(f"torch.{node.name}", DTYPES[fake.dtype], shape, strides=strides)
-        if node not in self.parameters:
+        if node not in self._parameters:
             self._bound.update(sizes.bare_symbols(fake))
         self.inputs.append(node)
 

@@ -9,7 +9,7 @@ import torch.fx
 from kiln.torch import _torch
 
 
-def annotations(node: torch.fx.Node) -> dict[str, Any]:
+def of(node: torch.fx.Node) -> dict[str, Any]:
     """Annotations of Kiln's for what the node becomes: the user's kiln.* and names, modules and lines for people."""
     said: dict[str, Any] = {"debug.torch.name": node.name}
     path = _torch.module_path(node)

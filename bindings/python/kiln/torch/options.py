@@ -36,9 +36,9 @@ def read(mode: str | None, options: dict[str, Any] | None) -> Options:
         raise ValueError(f"mode {mode!r}: Kiln has only 'default'; regions are chosen by options={{'mode': ...}}")
     given = dict(options or {})
     ours = {name: given.pop(name) for name in ("strict", "freeze") if name in given}
-    for name, value in ours.items():
+    for ours_name, value in ours.items():
         if not isinstance(value, bool):
-            raise TypeError(f"option {name!r} is {value!r}, a bool was expected")
+            raise TypeError(f"option {ours_name!r} is {value!r}, a bool was expected")
     for name in given:
         if not _is_kilns(name):
             known = ", ".join(sorted({"strict", "freeze", *_of_compile()}))

@@ -26,6 +26,7 @@ class GraphReport:
     left: list[Left] = field(default_factory=list)
     planned: float = 0.0  # seconds from ATen's graph to Kiln's
     compiled: float = 0.0  # seconds in all
+    prepared: int = 0  # how often frozen weights were bound and prepared
     programs: list[dict[str, Any] | None] = field(default_factory=list)  # reports of Kiln's compiles
 
     def reasons(self) -> str:

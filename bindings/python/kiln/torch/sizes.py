@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 
 import kiln
@@ -26,7 +26,7 @@ def _text(e: Any) -> str:
         return "(" + " * ".join([args[0]] * int(e.exp)) + ")"
     for kinds, write in _FUNCTIONS:
         if isinstance(e, kinds):
-            return write(args)
+            return str(write(args))
     raise Unsupported(f"size {e}: Kiln has no {type(e).__name__} of sizes")
 
 

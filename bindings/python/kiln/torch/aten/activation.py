@@ -12,7 +12,7 @@ from kiln.torch.rows import FLOATS, INTEGERS, SMALL_FLOATS, row
 def _plain(name: str, op: str, dtypes: frozenset[str] = FLOATS) -> None:
     @row(name, op, dtypes)
     def make(b: Lowering, x: kiln.Value) -> kiln.Value:
-        return b.op(op, x)  # type: ignore[no-any-return]
+        return b.op(op, x)
 
 
 _plain("relu.default", "relu", FLOATS | INTEGERS)
@@ -22,23 +22,23 @@ for _name in "silu mish hardswish hardsigmoid".split():
 
 @row("gelu.default", "gelu", FLOATS)
 def _(b: Lowering, x: kiln.Value, *, approximate: str = "none") -> kiln.Value:
-    return b.op("gelu", x, approximate=approximate)  # type: ignore[no-any-return]
+    return b.op("gelu", x, approximate=approximate)
 
 
 @row("hardtanh.default", "hardtanh", FLOATS)
 def _(b: Lowering, x: kiln.Value, min_val: Number = -1, max_val: Number = 1) -> kiln.Value:
-    return b.op("hardtanh", x, min=float(min_val), max=float(max_val))  # type: ignore[no-any-return]
+    return b.op("hardtanh", x, min=float(min_val), max=float(max_val))
 
 
 @row("leaky_relu.default", "leaky_relu", FLOATS)
 def _(b: Lowering, x: kiln.Value, negative_slope: Number = 0.01) -> kiln.Value:
-    return b.op("leaky_relu", x, negative_slope=float(negative_slope))  # type: ignore[no-any-return]
+    return b.op("leaky_relu", x, negative_slope=float(negative_slope))
 
 
 @row("elu.default", "where expm1 mul", FLOATS)
 def _(b: Lowering, x: kiln.Value, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> kiln.Value:
     if scale == 1 and input_scale == 1:
-        return b.op("elu", x, alpha=float(alpha))  # type: ignore[no-any-return]
+        return b.op("elu", x, alpha=float(alpha))
     wide = b.wide(x)
     below = b.op("mul", b.op("expm1", b.op("mul", wide, float(input_scale))), float(alpha) * float(scale))
     return b.cast(b.op("where", b.op("gt", wide, 0.0), b.op("mul", wide, float(scale)), below), b.dtype)
@@ -46,7 +46,7 @@ def _(b: Lowering, x: kiln.Value, alpha: Number = 1, scale: Number = 1, input_sc
 
 @row("softplus.default", "softplus", FLOATS)
 def _(b: Lowering, x: kiln.Value, beta: Number = 1, threshold: Number = 20) -> kiln.Value:
-    return b.op("softplus", x, beta=float(beta), threshold=float(threshold))  # type: ignore[no-any-return]
+    return b.op("softplus", x, beta=float(beta), threshold=float(threshold))
 
 
 @row("log_sigmoid_forward.default", "logsigmoid exp neg abs", FLOATS)
@@ -57,33 +57,33 @@ def _(b: Lowering, x: kiln.Value) -> tuple[kiln.Value, kiln.Value]:
 
 @row("glu.default", "glu", FLOATS)
 def _(b: Lowering, x: kiln.Value, dim: int = -1) -> kiln.Value:
-    return b.op("glu", x, dim=dim)  # type: ignore[no-any-return]
+    return b.op("glu", x, dim=dim)
 
 
 @row("_prelu_kernel.default", "where mul", FLOATS)
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value) -> kiln.Value:
-    return b.op("where", b.op("gt", x, 0.0), x, b.op("mul", x, weight))  # type: ignore[no-any-return]
+    return b.op("where", b.op("gt", x, 0.0), x, b.op("mul", x, weight))
 
 
 @row("softshrink.default", "softshrink", FLOATS)
 def _(b: Lowering, x: kiln.Value, lambd: Number = 0.5) -> kiln.Value:
-    return b.op("softshrink", x, **{"lambda": float(lambd)})  # type: ignore[no-any-return]
+    return b.op("softshrink", x, **{"lambda": float(lambd)})
 
 
 @row("hardshrink.default", "hardshrink", FLOATS)
 def _(b: Lowering, x: kiln.Value, lambd: Number = 0.5) -> kiln.Value:
-    return b.op("hardshrink", x, **{"lambda": float(lambd)})  # type: ignore[no-any-return]
+    return b.op("hardshrink", x, **{"lambda": float(lambd)})
 
 
 @row("threshold.default", "threshold", FLOATS)
 def _(b: Lowering, x: kiln.Value, threshold: Number, value: Number) -> kiln.Value:
-    return b.op("threshold", x, threshold=float(threshold), value=float(value))  # type: ignore[no-any-return]
+    return b.op("threshold", x, threshold=float(threshold), value=float(value))
 
 
 # Gradients. Each is computed in f32 for 16-bit floats, and rounded once, as torch does.
 
 def _masked(b: Lowering, dy: kiln.Value, keep: kiln.Value) -> kiln.Value:
-    return b.op("where", keep, dy, b.full(0, str(dy.dtype), []))  # type: ignore[no-any-return]
+    return b.op("where", keep, dy, b.full(0, str(dy.dtype), []))
 
 
 @row("threshold_backward.default", "where gt", FLOATS)
@@ -216,4 +216,4 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, weight: kiln.Value) -> tuple[k
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, lambd: Number) -> kiln.Value:
     wide = b.wide(x)
     inside = b.op("and", b.op("ge", wide, -float(lambd)), b.op("le", wide, float(lambd)))
-    return b.op("where", inside, b.full(0, b.dtype, []), dy)  # type: ignore[no-any-return]
+    return b.op("where", inside, b.full(0, b.dtype, []), dy)

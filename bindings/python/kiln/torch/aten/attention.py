@@ -35,7 +35,7 @@ def _(b: Lowering, q: kiln.Value, k: kiln.Value, v: kiln.Value, dropout_p: float
         raise Unsupported("dropout")
     said = _mask(b, q, k, attn_mask, is_causal)
     mask = said.pop("mask")
-    y, logsumexp = b.op("attention", q, k, v, *([mask] if mask is not None else []), scale=scale or 0.0, logsumexp=True,
+    y, logsumexp = b.several("attention", q, k, v, *([mask] if mask is not None else []), scale=scale or 0.0, logsumexp=True,
                         **said)
     fake = b.outs[1]
     assert fake is not None
@@ -52,7 +52,7 @@ def _(b: Lowering, dy: kiln.Value, q: kiln.Value, k: kiln.Value, v: kiln.Value, 
     said = _mask(b, q, k, attn_mask, is_causal)
     mask = said.pop("mask")
     logsumexp = b.cast(logsumexp, "f64" if b.dtype == "f64" else "f32")
-    dq, dk, dv = b.op("attention_backward", q, k, v, y, logsumexp, dy, *([mask] if mask is not None else []),
+    dq, dk, dv = b.several("attention_backward", q, k, v, y, logsumexp, dy, *([mask] if mask is not None else []),
                       scale=scale or 0.0, **said)
     return dq, dk, dv
 
@@ -62,4 +62,4 @@ def _(b: Lowering, x: kiln.Value, dim: int, dtype: Any = None) -> kiln.Value:
     x = b.cast(x, b.dtype)
     dim = b.dim(dim, len(x.shape))
     hidden = b.op("all", b.op("eq", x, float("-inf")), dims=[dim], keepdim=True)
-    return b.op("where", hidden, b.full(0, b.dtype, []), b.op("softmax", x, dim=dim))  # type: ignore[no-any-return]
+    return b.op("where", hidden, b.full(0, b.dtype, []), b.op("softmax", x, dim=dim))

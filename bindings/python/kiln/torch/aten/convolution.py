@@ -37,8 +37,8 @@ def _(b: Lowering, x: kiln.Value, weight: kiln.Value, bias: kiln.Value | None, s
     attrs = _attrs(n, stride, padding, dilation, groups)
     operands = [x, weight] + ([bias] if bias is not None else [])
     if transposed:
-        return b.op(f"conv_transpose{n}d", *operands, output_padding=_spread(output_padding, n), **attrs)  # type: ignore[no-any-return]
-    return b.op(f"conv{n}d", *operands, **attrs)  # type: ignore[no-any-return]
+        return b.op(f"conv_transpose{n}d", *operands, output_padding=_spread(output_padding, n), **attrs)
+    return b.op(f"conv{n}d", *operands, **attrs)
 
 
 @row("convolution_backward.default", "conv1d_backward_input conv1d_backward_weight conv2d_backward_input "

@@ -11,7 +11,7 @@ from kiln.torch.rows import FLOATS, Unsupported, row
 
 def _filled(b: Lowering, value: Any) -> kiln.Value:
     if isinstance(value, kiln.Dim):
-        return b.op("expand", b.operand(value, b.dtype), shape=b.sizes())  # type: ignore[no-any-return]
+        return b.op("expand", b.operand(value, b.dtype), shape=b.sizes())
     return b.full(value, b.dtype, b.sizes())
 
 
@@ -32,7 +32,7 @@ def _(b: Lowering, x: kiln.Value, value: Any) -> kiln.Value:
 
 @row("fill.Tensor", "expand convert")
 def _(b: Lowering, x: kiln.Value, value: kiln.Value) -> kiln.Value:
-    return b.op("expand", b.cast(value, b.dtype), shape=b.sizes())  # type: ignore[no-any-return]
+    return b.op("expand", b.cast(value, b.dtype), shape=b.sizes())
 
 
 @row("new_full.default", "full size")

@@ -14,7 +14,7 @@ _REDUCTIONS = {"sum": "add", "prod": "mul", "amin": "min", "amax": "max", "mean"
 @row("embedding.default", "embedding")
 def _(b: Lowering, weight: kiln.Value, index: kiln.Value, padding_idx: int = -1, scale_grad_by_freq: bool = False,
       sparse: bool = False) -> kiln.Value:
-    return b.op("embedding", weight, index)  # type: ignore[no-any-return]
+    return b.op("embedding", weight, index)
 
 
 @row("embedding_dense_backward.default", "embedding_backward", when="scale_grad_by_freq is False")
@@ -56,7 +56,7 @@ def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> kiln.
     first, order = _order(dims, len(x.shape))
     if order:
         x = b.op("permute", x, dims=order)
-    return b.op("index", x, *made, dim=first)  # type: ignore[no-any-return]
+    return b.op("index", x, *made, dim=first)
 
 
 @row("index_put.default _unsafe_index_put.default", "index_put index_put_add permute where add")
@@ -71,20 +71,20 @@ def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], values: 
     put = b.op("index_put_add" if accumulate else "index_put", x, b.cast(values, b.dtype), *made, dim=first)
     if order:
         put = b.op("permute", put, dims=[order.index(dim) for dim in range(len(order))])
-    return put  # type: ignore[no-any-return]
+    return put
 
 
 @row("gather.default", "gather")
 def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, *, sparse_grad: bool = False) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
-    return b.op("gather", x, index, dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+    return b.op("gather", x, index, dim=b.dim(dim, len(x.shape)))
 
 
 def _scatter(b: Lowering, op: str, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value, **attrs: Any) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
-    return b.op(op, x, index, source, dim=b.dim(dim, len(x.shape)), **attrs)  # type: ignore[no-any-return]
+    return b.op(op, x, index, source, dim=b.dim(dim, len(x.shape)), **attrs)
 
 
 @row("scatter.src", "scatter")
@@ -113,7 +113,7 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value) -> kiln.Value:
     if not x.shape:
         raise Unsupported("of a scalar")
     index = b.reshape(index, [1]) if not index.shape else index
-    return b.op("index_select", x, index, dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+    return b.op("index_select", x, index, dim=b.dim(dim, len(x.shape)))
 
 
 @row("index_add.default", "index_add mul", FLOATS | INTEGERS)
@@ -122,11 +122,11 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Valu
         raise Unsupported("of a scalar")
     if alpha != 1:
         source = b.op("mul", source, b.operand(alpha, b.dtype))
-    return b.op("index_add", x, index, source, dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+    return b.op("index_add", x, index, source, dim=b.dim(dim, len(x.shape)))
 
 
 @row("index_fill.int_Scalar", "index_put full")
 def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, value: Number) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
-    return b.op("index_put", x, b.full(value, b.dtype, []), index, dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+    return b.op("index_put", x, b.full(value, b.dtype, []), index, dim=b.dim(dim, len(x.shape)))

@@ -26,7 +26,7 @@ def _given(b: Lowering, dy: kiln.Value, x: kiln.Value, reduction: int) -> kiln.V
     count: Any = 1
     for size in x.shape:
         count = count * size
-    return b.op("div", dy, b.operand(count, str(x.dtype)))  # type: ignore[no-any-return]
+    return b.op("div", dy, b.operand(count, str(x.dtype)))
 
 
 @row("mse_loss.default", "mse_loss", FLOATS)
@@ -107,7 +107,7 @@ def _weights(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value 
     safe = b.op("where", counts, target, b.full(0, str(target.dtype), []))
     one = b.full(1, str(x.dtype), []) if weight is None else \
         b.op("index", b.cast(weight, str(x.dtype)), safe, dim=0)
-    return b.op("where", counts, one, b.full(0, str(x.dtype), []))  # type: ignore[no-any-return]
+    return b.op("where", counts, one, b.full(0, str(x.dtype), []))
 
 
 @row("nll_loss_forward.default nll_loss2d_forward.default", "nll_loss where sum", FLOATS | INTEGERS)

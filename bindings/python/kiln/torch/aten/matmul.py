@@ -12,7 +12,7 @@ from kiln.torch.rows import FLOATS, INTEGERS, NUMBERS, Unsupported, row
 def _product(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
     if str(x.dtype) in ("i8", "u8"):
         raise Unsupported("products of 8-bit integers, which are i32 in Kiln")
-    return b.op("matmul", x, y)  # type: ignore[no-any-return]
+    return b.op("matmul", x, y)
 
 
 @row("mm.default bmm.default mv.default dot.default", "matmul", NUMBERS)
@@ -29,7 +29,7 @@ def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Numb
         raise Unsupported("integers times a float")
     if beta == 1 and alpha == 1 and len(y.shape) == 2 and len(x.shape) == 2 and len(bias.shape) == 1 \
             and b.dtype in FLOATS and bias.shape[0] == y.shape[1]:
-        return b.op("linear", x, b.op("permute", y, dims=[1, 0]), bias)  # type: ignore[no-any-return]
+        return b.op("linear", x, b.op("permute", y, dims=[1, 0]), bias)
     made: Any = _product(b, wide_x, y) if str(x.dtype) not in ("f16", "bf16") or alpha != 1 or beta != 1 else \
         b.op("matmul", b.wide(x), b.wide(y))
     if alpha != 1:
@@ -42,4 +42,4 @@ def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Numb
 
 @row("linear.default", "linear", FLOATS)
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value, bias: kiln.Value | None = None) -> kiln.Value:
-    return b.op("linear", x, weight, bias)  # type: ignore[no-any-return]
+    return b.op("linear", x, weight, bias)

@@ -36,7 +36,7 @@ def _(b: Lowering, x: kiln.Value, normalized_shape: Sequence[Any], weight: kiln.
       bias: kiln.Value | None, eps: float) -> Three:
     x = _mixed(b, x, weight, bias)
     weight, bias = _same(b, x, weight, bias)
-    made = b.op("layer_norm", x, *_optional(b, x, weight, bias, normalized_shape), eps=eps,
+    made = b.several("layer_norm", x, *_optional(b, x, weight, bias, normalized_shape), eps=eps,
                 axes=len(normalized_shape), statistics=True)
     return tuple(_own(b, i, each) for i, each in enumerate(made))  # type: ignore[return-value]
 
@@ -57,7 +57,7 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, normalized_shape: Sequence[Any
     x = _mixed(b, x, weight, bias)
     dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
     axes = len(normalized_shape)
-    made = b.op("layer_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []), axes=axes)
+    made = b.several("layer_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []), axes=axes)
     outer = list(range(len(x.shape) - axes))
     dbias = made[2] if len(made) > 2 and made[2] is not None else None
     dscale = made[1]
@@ -78,7 +78,7 @@ def _(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | 
       group: int, eps: float) -> Three:
     x = _mixed(b, x, weight, bias)
     weight, bias = _same(b, x, weight, bias)
-    made = b.op("group_norm", x, *_optional(b, x, weight, bias, [C]), groups=group, eps=eps, statistics=True)
+    made = b.several("group_norm", x, *_optional(b, x, weight, bias, [C]), groups=group, eps=eps, statistics=True)
     return tuple(_own(b, i, each) for i, each in enumerate(made))  # type: ignore[return-value]
 
 
@@ -87,7 +87,7 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, mean: kiln.Value, rstd: kiln.V
       C: Any, HxW: Any, group: int, output_mask: Sequence[bool]) -> Three:
     x = _mixed(b, x, weight)
     dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
-    made = b.op("group_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []),
+    made = b.several("group_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []),
                 groups=group)
     return tuple(_own(b, i, each) if wanted and b.outs[i] is not None else None  # type: ignore[return-value]
                  for i, (each, wanted) in enumerate(zip(made, output_mask)))
@@ -134,7 +134,7 @@ def _(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | 
 def _training(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | None, eps: float) -> Any:
     wide = b.wide(x)
     weight, bias = _same(b, wide, weight, bias)
-    y, mean, variance = b.op("batch_norm_training", wide, *_optional(b, wide, weight, bias, [x.shape[1]]), eps=eps)
+    y, mean, variance = b.several("batch_norm_training", wide, *_optional(b, wide, weight, bias, [x.shape[1]]), eps=eps)
     return y, mean, variance, b.op("rsqrt", b.op("add", variance, eps))
 
 
@@ -202,7 +202,7 @@ def _(b: Lowering, x: kiln.Value, normalized_shape: Sequence[Any], weight: kiln.
         eps = torch.finfo(torch.float64 if b.dtype == "f64" else torch.float32).eps
     x = _mixed(b, x, weight)
     (weight,) = _same(b, x, weight)
-    y, rstd = b.op("rms_norm", x, *([weight] if weight is not None else []), eps=eps, statistics=True)
+    y, rstd = b.several("rms_norm", x, *([weight] if weight is not None else []), eps=eps, statistics=True)
     return _own(b, 0, y), _own(b, 1, rstd)
 
 
@@ -213,6 +213,6 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, normalized_shape: Sequence[Any
         raise Unsupported("over more than the last dim")
     x = _mixed(b, x, weight)
     dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
-    made = b.op("rms_norm_backward", x, *_statistics(b, x, rstd), dy, *([weight] if weight is not None else []))
+    made = b.several("rms_norm_backward", x, *_statistics(b, x, rstd), dy, *([weight] if weight is not None else []))
     return tuple(_own(b, i, each) if wanted and b.outs[i] is not None else None  # type: ignore[return-value]
                  for i, (each, wanted) in enumerate(zip(made, output_mask)))

@@ -33,7 +33,7 @@ def promoted(b: Lowering, *indices: int) -> str:
 def _unary(name: str, op: str, dtypes: frozenset[str] = REAL) -> None:
     @row(name, op, dtypes)
     def make(b: Lowering, x: kiln.Value) -> kiln.Value:
-        return b.op(op, b.cast(x, b.dtype))  # type: ignore[no-any-return]
+        return b.op(op, b.cast(x, b.dtype))
 
 
 for _name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
@@ -48,7 +48,7 @@ _unary("sign.default", "sign", FLOATS | INTEGERS)
 def _integral(name: str) -> None:
     @row(f"{name}.default", name, FLOATS | INTEGERS)
     def make(b: Lowering, x: kiln.Value) -> kiln.Value:
-        return b.op(name, x) if b.dtype in FLOATS else b.op("clone", x)  # type: ignore[no-any-return]
+        return b.op(name, x) if b.dtype in FLOATS else b.op("clone", x)
 
 
 for _name in "ceil floor trunc round".split():
@@ -58,7 +58,7 @@ for _name in "ceil floor trunc round".split():
 def _test(name: str, op: str) -> None:
     @row(f"{name}.default", op, REAL)
     def make(b: Lowering, x: kiln.Value) -> kiln.Value:
-        return b.op(op, b.cast(x, "u8") if str(x.dtype) == "bool" else x)  # type: ignore[no-any-return]
+        return b.op(op, b.cast(x, "u8") if str(x.dtype) == "bool" else x)
 
 
 for _name in "isfinite isinf isnan".split():
@@ -68,7 +68,7 @@ for _name in "isfinite isinf isnan".split():
 @row("add.Tensor add.Scalar", "add mul or", REAL)
 def _(b: Lowering, x: Any, y: Any, alpha: Number = 1) -> kiln.Value:
     if b.dtype == "bool":
-        return b.op("or", *common(b, x, y))  # type: ignore[no-any-return]
+        return b.op("or", *common(b, x, y))
     return _scaled(b, "add", x, y, alpha)
 
 
@@ -94,7 +94,7 @@ def _scaled(b: Lowering, op: str, x: Any, y: Any, alpha: Any) -> kiln.Value:
 @row("mul.Tensor mul.Scalar", "mul and", REAL)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     if b.dtype == "bool":
-        return b.op("and", *common(b, x, y))  # type: ignore[no-any-return]
+        return b.op("and", *common(b, x, y))
     return b.cast(b.op("mul", *common(b, x, y)), b.dtype)
 
 
@@ -150,11 +150,11 @@ def _(b: Lowering, x: kiln.Value, exponent: Any) -> kiln.Value:
 def _bits(name: str, bits: str, truth: str) -> None:
     @row(f"bitwise_{name}.Tensor bitwise_{name}.Scalar", f"{bits} {truth}", INTEGERS | {"bool"})
     def make(b: Lowering, x: Any, y: Any) -> kiln.Value:
-        return b.op(truth if b.dtype == "bool" else bits, *common(b, x, y))  # type: ignore[no-any-return]
+        return b.op(truth if b.dtype == "bool" else bits, *common(b, x, y))
 
     @row(f"logical_{name}.default", truth, REAL)
     def make_logical(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
-        return b.op(truth, b.cast(x, "bool"), b.cast(y, "bool"))  # type: ignore[no-any-return]
+        return b.op(truth, b.cast(x, "bool"), b.cast(y, "bool"))
 
 
 for _name in "and or xor".split():
@@ -163,12 +163,12 @@ for _name in "and or xor".split():
 
 @row("bitwise_not.default", "bit_not not", INTEGERS | {"bool"})
 def _(b: Lowering, x: kiln.Value) -> kiln.Value:
-    return b.op("not" if b.dtype == "bool" else "bit_not", x)  # type: ignore[no-any-return]
+    return b.op("not" if b.dtype == "bool" else "bit_not", x)
 
 
 @row("logical_not.default", "not", REAL)
 def _(b: Lowering, x: kiln.Value) -> kiln.Value:
-    return b.op("not", b.cast(x, "bool"))  # type: ignore[no-any-return]
+    return b.op("not", b.cast(x, "bool"))
 
 
 def _compare(name: str) -> None:
@@ -179,7 +179,7 @@ def _compare(name: str) -> None:
             dtype = "u8"
         if dtype[0] in "iu" and isinstance(y, float):
             raise Unsupported("integers compared with a float")
-        return b.op(name, b.operand(x, dtype), b.operand(y, dtype))  # type: ignore[no-any-return]
+        return b.op(name, b.operand(x, dtype), b.operand(y, dtype))
 
 
 for _name in "eq ne lt le gt ge".split():
@@ -188,12 +188,12 @@ for _name in "eq ne lt le gt ge".split():
 
 @row("where.self where.ScalarSelf where.ScalarOther where.Scalar", "where")
 def _(b: Lowering, condition: kiln.Value, x: Any, y: Any) -> kiln.Value:
-    return b.op("where", b.cast(condition, "bool"), b.operand(x, b.dtype), b.operand(y, b.dtype))  # type: ignore[no-any-return]
+    return b.op("where", b.cast(condition, "bool"), b.operand(x, b.dtype), b.operand(y, b.dtype))
 
 
 @row("masked_fill.Scalar masked_fill.Tensor", "where")
 def _(b: Lowering, x: kiln.Value, mask: kiln.Value, value: Any) -> kiln.Value:
-    return b.op("where", mask, b.operand(value, b.dtype), x)  # type: ignore[no-any-return]
+    return b.op("where", mask, b.operand(value, b.dtype), x)
 
 
 @row("clamp.default", "maximum minimum", FLOATS | INTEGERS)
@@ -251,14 +251,14 @@ def _addc(b: Lowering, op: str, x: kiln.Value, y: kiln.Value, z: kiln.Value, val
 @row("nan_to_num.default", "nan_to_num", FLOATS)
 def _(b: Lowering, x: kiln.Value, nan: float | None = None, posinf: float | None = None,
       neginf: float | None = None) -> kiln.Value:
-    return b.op("nan_to_num", x, nan=nan, posinf=posinf, neginf=neginf)  # type: ignore[no-any-return]
+    return b.op("nan_to_num", x, nan=nan, posinf=posinf, neginf=neginf)
 
 
 @row("bitwise_left_shift.Tensor bitwise_left_shift.Tensor_Scalar", "shift_left", INTEGERS)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
-    return b.op("shift_left", *common(b, x, y))  # type: ignore[no-any-return]
+    return b.op("shift_left", *common(b, x, y))
 
 
 @row("bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar", "shift_right", INTEGERS)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
-    return b.op("shift_right", *common(b, x, y))  # type: ignore[no-any-return]
+    return b.op("shift_right", *common(b, x, y))

@@ -10,8 +10,8 @@ from kiln.torch.rows import FLOATS, INTEGERS, Unsupported, row
 
 
 def _spread(values: Any, n: int) -> list[int]:
-    values = [values] if isinstance(values, int) else list(values)
-    return values * n if len(values) == 1 else values
+    all_ = [values] if isinstance(values, int) else list(values)
+    return all_ * n if len(all_) == 1 else all_
 
 
 def batched(b: Lowering, n: int, *all_: kiln.Value) -> list[kiln.Value]:
@@ -37,7 +37,7 @@ def _max_pool(n: int) -> None:
         attrs = {**_window(n, kernel, stride, padding, ceil_mode), "dilation": _spread(dilation, n)}
         if not b.used(1):
             return unbatched(b, b.op(f"max_pool{n}d", image, **attrs), len(x.shape)), None
-        y, indices = b.op(f"max_pool{n}d_with_indices", image, **attrs)
+        y, indices = b.several(f"max_pool{n}d_with_indices", image, **attrs)
         return unbatched(b, y, len(x.shape)), unbatched(b, indices, len(x.shape))
 
     @row(f"max_pool{n}d_with_indices_backward.default", f"max_pool{n}d_backward", FLOATS | {"i64"})
@@ -84,7 +84,7 @@ def _adaptive(n: int) -> None:
     @row(f"adaptive_max_pool{n}d.default", f"adaptive_max_pool{n}d_with_indices", FLOATS)
     def make_max(b: Lowering, x: kiln.Value, output_size: Sequence[int]) -> tuple[kiln.Value, kiln.Value]:
         (image,) = batched(b, n, x)
-        y, indices = b.op(f"adaptive_max_pool{n}d_with_indices", image, size=list(output_size))
+        y, indices = b.several(f"adaptive_max_pool{n}d_with_indices", image, size=list(output_size))
         return unbatched(b, y, len(x.shape)), unbatched(b, indices, len(x.shape))
 
     @row(f"adaptive_max_pool{n}d_backward.default", f"adaptive_max_pool{n}d_backward", FLOATS | {"i64"})
@@ -105,7 +105,7 @@ _PADDINGS = {0: "zeros", 1: "border", 2: "reflection"}
 
 @row("grid_sampler_2d.default grid_sampler_3d.default", "grid_sample", FLOATS)
 def _(b: Lowering, x: kiln.Value, grid: kiln.Value, mode: int, padding: int, align_corners: bool) -> kiln.Value:
-    return b.op("grid_sample", x, grid, mode=_MODES[mode], padding=_PADDINGS[padding], align_corners=align_corners)  # type: ignore[no-any-return]
+    return b.op("grid_sample", x, grid, mode=_MODES[mode], padding=_PADDINGS[padding], align_corners=align_corners)
 
 
 @row("im2col.default", "im2col", FLOATS)

@@ -28,7 +28,7 @@ def _sum(b: Lowering, x: kiln.Value, dim: Any, keepdim: bool) -> kiln.Value:
     if str(x.dtype) in FLOATS or str(x.dtype) == b.dtype:
         x = b.cast(b.wide(x), b.dtype if b.dtype not in SMALL_FLOATS else "f32") if b.dtype in FLOATS else x
         return b.cast(b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim), b.dtype)
-    return b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim, dtype=b.dtype)  # type: ignore[no-any-return]
+    return b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim, dtype=b.dtype)
 
 
 @row("mean.default mean.dim", "mean", FLOATS)
@@ -43,7 +43,7 @@ def _(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False, *, dty
 def _(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> kiln.Value:
     if not x.shape:
         return b.cast(b.op("clone", x), b.dtype)
-    return b.op("prod", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim)  # type: ignore[no-any-return]
+    return b.op("prod", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim)
 
 
 def _truth(name: str) -> None:
@@ -53,7 +53,7 @@ def _truth(name: str) -> None:
             raise Unsupported(f"the result is {b.dtype}")
         if not x.shape or dim == []:
             return b.cast(x, "bool")
-        return b.op(name, x, dims=dims_of(b, x, dim), keepdim=keepdim)  # type: ignore[no-any-return]
+        return b.op(name, x, dims=dims_of(b, x, dim), keepdim=keepdim)
 
 
 _truth("any")
@@ -64,14 +64,14 @@ def _extreme(name: str, op: str) -> None:
     @row(f"{name}.default a{name}.default", op, FLOATS | INTEGERS)
     def make_all(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False) -> kiln.Value:
         if not x.shape:
-            return b.op("clone", x)  # type: ignore[no-any-return]
-        return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim)  # type: ignore[no-any-return]
+            return b.op("clone", x)
+        return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim)
 
     @row(f"{name}.dim", f"{op}_with_indices", FLOATS | INTEGERS)
     def make(b: Lowering, x: kiln.Value, dim: int, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
         if not x.shape:
             return b.op("clone", x), b.full(0, "i64", [])
-        made = b.op(f"{op}_with_indices", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
+        made = b.several(f"{op}_with_indices", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
         return made[0], made[1]
 
     @row(f"arg{name}.default", f"arg{name}", FLOATS | INTEGERS)
@@ -81,7 +81,7 @@ def _extreme(name: str, op: str) -> None:
         if dim is None:
             flat = b.op(f"arg{name}", b.op("reshape", x, shape=[-1]), dim=0)
             return b.reshape(flat, b.sizes())
-        return b.op(f"arg{name}", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)  # type: ignore[no-any-return]
+        return b.op(f"arg{name}", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
 
 
 _extreme("max", "max")
@@ -102,7 +102,7 @@ def _spread(b: Lowering, op: str, x: kiln.Value, dim: Any, correction: Number | 
     if not x.shape:
         raise Unsupported("of a scalar")
     by = 1.0 if correction is None else float(correction)
-    return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim, correction=by)  # type: ignore[no-any-return]
+    return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim, correction=by)
 
 
 @row("var_mean.correction std_mean.correction", "var std mean", FLOATS)
@@ -115,8 +115,8 @@ def _(b: Lowering, x: kiln.Value, dim: Any = None, *, correction: Number | None 
 @row("logsumexp.default", "logsumexp", FLOATS)
 def _(b: Lowering, x: kiln.Value, dim: Sequence[int], keepdim: bool = False) -> kiln.Value:
     if not x.shape:
-        return b.op("clone", x)  # type: ignore[no-any-return]
-    return b.op("logsumexp", x, dims=dims_of(b, x, dim), keepdim=keepdim)  # type: ignore[no-any-return]
+        return b.op("clone", x)
+    return b.op("logsumexp", x, dims=dims_of(b, x, dim), keepdim=keepdim)
 
 
 @row("linalg_vector_norm.default", "norm", FLOATS)
@@ -125,7 +125,7 @@ def _(b: Lowering, x: kiln.Value, ord: Number = 2, dim: Any = None, keepdim: boo
     if not x.shape:
         x = b.reshape(x, [1])
         return b.reshape(b.op("norm", b.cast(x, b.dtype), dims=[0], p=float(ord)), [])
-    return b.op("norm", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim, p=float(ord))  # type: ignore[no-any-return]
+    return b.op("norm", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim, p=float(ord))
 
 
 @row("_softmax.default", "softmax", FLOATS)
@@ -142,7 +142,7 @@ def _softmax(b: Lowering, op: str, x: kiln.Value, dim: int) -> kiln.Value:
     x = b.cast(x, b.dtype)
     if not x.shape:
         return b.reshape(b.op(op, b.reshape(x, [1]), dim=0), [])
-    return b.op(op, x, dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+    return b.op(op, x, dim=b.dim(dim, len(x.shape)))
 
 
 @row("_softmax_backward_data.default", "mul sub sum", FLOATS)

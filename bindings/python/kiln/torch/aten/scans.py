@@ -14,7 +14,7 @@ def _running(name: str) -> None:
     def make(b: Lowering, x: kiln.Value, dim: int, *, dtype: Any = None) -> kiln.Value:
         if not x.shape:
             return b.cast(b.op("clone", x), b.dtype)
-        return b.op(name, b.cast(x, b.dtype), dim=b.dim(dim, len(x.shape)))  # type: ignore[no-any-return]
+        return b.op(name, b.cast(x, b.dtype), dim=b.dim(dim, len(x.shape)))
 
 
 _running("cumsum")
@@ -23,7 +23,7 @@ _running("cumprod")
 
 @row("logcumsumexp.default", "logcumsumexp", FLOATS)
 def _(b: Lowering, x: kiln.Value, dim: int) -> kiln.Value:
-    return b.op("logcumsumexp", x, dim=b.dim(dim, len(x.shape))) if x.shape else b.op("clone", x)  # type: ignore[no-any-return]
+    return b.op("logcumsumexp", x, dim=b.dim(dim, len(x.shape))) if x.shape else b.op("clone", x)
 
 
 def _extreme(name: str) -> None:
@@ -31,7 +31,7 @@ def _extreme(name: str) -> None:
     def make(b: Lowering, x: kiln.Value, dim: int) -> tuple[kiln.Value, kiln.Value]:
         if not x.shape:
             return b.op("clone", x), b.full(0, "i64", [])
-        values, indices = b.op(name, x, dim=b.dim(dim, len(x.shape)))
+        values, indices = b.several(name, x, dim=b.dim(dim, len(x.shape)))
         return values, indices
 
 
@@ -53,7 +53,7 @@ def _(b: Lowering, x: kiln.Value, *, stable: bool | None = None, dim: int = -1,
 def _sort(b: Lowering, x: kiln.Value, dim: int, descending: bool) -> tuple[kiln.Value, kiln.Value]:
     if not x.shape:
         return b.op("clone", x), b.full(0, "i64", [])
-    values, indices = b.op("sort", x, dim=b.dim(dim, len(x.shape)), descending=descending)
+    values, indices = b.several("sort", x, dim=b.dim(dim, len(x.shape)), descending=descending)
     return values, indices
 
 
@@ -62,7 +62,7 @@ def _(b: Lowering, x: kiln.Value, k: Any, dim: int = -1, largest: bool = True,
       sorted: bool = True) -> tuple[kiln.Value, kiln.Value]:
     if not x.shape:
         raise Unsupported("of a scalar")
-    values, indices = b.op("topk", x, dim=b.dim(dim, len(x.shape)), k=k, largest=largest)
+    values, indices = b.several("topk", x, dim=b.dim(dim, len(x.shape)), k=k, largest=largest)
     return values, indices
 
 
@@ -70,7 +70,7 @@ def _(b: Lowering, x: kiln.Value, k: Any, dim: int = -1, largest: bool = True,
 def _(b: Lowering, x: kiln.Value, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
     if not x.shape:
         raise Unsupported("of a scalar")
-    values, indices = b.op("kthvalue", x, dim=b.dim(dim, len(x.shape)), k=k, keepdim=keepdim)
+    values, indices = b.several("kthvalue", x, dim=b.dim(dim, len(x.shape)), k=k, keepdim=keepdim)
     return values, indices
 
 
@@ -78,7 +78,7 @@ def _(b: Lowering, x: kiln.Value, k: Any, dim: int = -1, keepdim: bool = False) 
 def _(b: Lowering, x: kiln.Value, dim: int, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
     if not x.shape:
         raise Unsupported("of a scalar")
-    values, indices = b.op("median", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
+    values, indices = b.several("median", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
     return values, indices
 
 
