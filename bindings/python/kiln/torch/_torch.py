@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.fx
@@ -20,7 +20,7 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrue
 TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "default_partition", "expr",
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr",
            "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
            "writes_or_random"]
 
@@ -30,10 +30,10 @@ def expr(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
 
 
-def range_of(size: torch.SymInt, symbol: Any) -> tuple[int, int | None]:
-    """What the shape environment knows of a symbol: its least and its greatest value, None where nothing bounds it."""
+def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int, int | None]:
+    """The least and the greatest value of a symbol, None where nothing bounds it: as said, else as torch knows it."""
     environment: Any = size.node.shape_env
-    known = environment.var_to_range.get(symbol)
+    known = said.get(symbol) or environment.var_to_range.get(symbol)
     if known is None:
         return 0, None
     low, high = known.lower, known.upper
@@ -85,6 +85,13 @@ def module_path(node: torch.fx.Node) -> str:
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = next(reversed(stack.values()), ("", None))[0] if stack else ""
     return str(path).removeprefix("L['self'].").removeprefix("L['fn'].")
+
+
+def composites() -> dict[Any, Callable[..., Any]]:
+    """How torch.export takes apart what AOTAutograd never shows: ops that are made of others whatever the device."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return {op: make for op, make in torch.export.default_decompositions().items()
+            if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)}
 
 
 def static_inputs() -> Sequence[int]:

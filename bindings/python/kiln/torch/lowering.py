@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import torch
 import torch.fx
@@ -45,7 +45,8 @@ class Lowering:
     """A graph of Kiln's that grows. What it has no value of becomes an input when it is needed; views are made anew."""
 
     def __init__(self, context: kiln.Context, taken: set[torch.fx.Node],
-                 parameters: frozenset[torch.fx.Node] = frozenset()) -> None:
+                 parameters: frozenset[torch.fx.Node] = frozenset(),
+                 names: Mapping[torch.fx.Node, str] | None = None, ranges: Mapping[Any, Any] | None = None) -> None:
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
@@ -54,7 +55,7 @@ class Lowering:
         self._values: dict[torch.fx.Node, Any] = {}
         self._taken = taken
         self._node: torch.fx.Node | None = None
-        self._parameters = parameters
+        self._parameters, self._names, self._ranges = parameters, names or {}, ranges or {}
 
     # What rows use.
 
@@ -196,10 +197,10 @@ class Lowering:
                 self._add_input(node)
         return self._values[node]
 
-    def output(self, node: torch.fx.Node) -> None:
+    def output(self, node: torch.fx.Node, row_major: bool = False) -> None:
         """Makes a value an output, with the strides that torch knows of it."""
         fake = node.meta["val"]
-        strides = None if sizes.overlaps(fake) else sizes.strides_of(fake)
+        strides = None if row_major or sizes.overlaps(fake) else sizes.strides_of(fake)
         for stride in fake.stride() if strides else ():
             self.size(stride)
         self.graph.output(self._values[node], node.name, strides=strides)
@@ -241,7 +242,7 @@ class Lowering:
             self.size(stride)
         add = self.graph.parameter if node in self._parameters else self.graph.input
         # Kiln names nodes by their ops: a name of its own cannot be one of these.
-        self._values[node] = add(f"torch.{node.name}", DTYPES[fake.dtype], shape, strides=strides)
+        self._values[node] = add(self._names.get(node, f"torch.{node.name}"), DTYPES[fake.dtype], shape, strides=strides)
         if node not in self._parameters:
             self._bound.update(sizes.bare_symbols(fake))
         self.inputs.append(node)
@@ -250,7 +251,7 @@ class Lowering:
         for symbol in sorted(getattr(_torch.expr(size), "free_symbols", ()), key=str):
             if symbol not in self._symbols:
                 self._symbols[symbol] = size
-                low, high = _torch.range_of(size, symbol)
+                low, high = _torch.range_of(size, symbol, self._ranges)
                 self.graph.symbol(str(symbol), min=low, max=high)
 
     def _check(self, node: torch.fx.Node, made: Any) -> None:
