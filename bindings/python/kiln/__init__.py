@@ -10,18 +10,19 @@
 
 from __future__ import annotations
 
-from kiln._errors import (Busy, Cancelled, Corrupt, Error, FileError, Incompatible, Internal, InvalidArgument, Invariant,
-                          NoDevice, NotCached, OutOfMemory, OutOfRange, PluginFailed, TypeMismatch, Unimplemented,
-                          UnknownName)
+from kiln._errors import (Busy, Cancelled, Corrupt, Error, FileError, Incompatible, Internal, InvalidArgument,
+                          Invariant, NoDevice, NotCached, OutOfMemory, OutOfRange, PluginFailed, TypeMismatch,
+                          Unimplemented, UnknownName)
 from kiln._kiln import (Array, Call, Context, Dim, DType, Executable, Graph, Node, Value, bf16, bool_, build_report,
                         dim_max, dim_min, dtype, dtypes, f8_e4m3fn, f8_e5m2, f16, f32, f64, i8, i16, i32, i64,
-                        inspect_plugin, join, options, u8, u16, u32, u64)
+                        inspect_plugin, join, open_tensors, options, save_tensors, u8, u16, u32, u64)
 from kiln._graph import region, scope
 
 TYPE_CHECKING = False  # typing costs more to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
+    from kiln import array_api as array_api
     from kiln import ops as ops
     from kiln._default import compile as compile
     from kiln._default import default_context as default_context
@@ -31,24 +32,32 @@ if TYPE_CHECKING:
     from kiln._hosts import function as function
     from kiln._hosts import graph_pass as graph_pass
     from kiln._hosts import op as op
+    from kiln._jit import jit as jit
+    from kiln._progress import progress as progress
+    from kiln._trees import register_tree as register_tree
 
-__version__ = "0.1.0"
+    __version__: str
 
 # What is imported when it is first used: a start costs what it uses.
-_LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "compile": "kiln._default", "load": "kiln._default",
+_LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "register_tree": "kiln._trees", "array_api": "kiln.array_api",
+          "compile": "kiln._default", "load": "kiln._default",
+          "progress": "kiln._progress",
           "graph_pass": "kiln._hosts", "op": "kiln._hosts", "function": "kiln._hosts", "Type": "kiln._hosts",
           "default_context": "kiln._default", "set_default_context": "kiln._default"}
 
 __all__ = [
     "Array", "Busy", "Call", "Cancelled", "Context", "Corrupt", "DType", "Dim", "Error", "Executable", "FileError",
     "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice", "Node", "NotCached", "OutOfMemory",
-    "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "bf16", "bool_",
-    "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16", "f32", "f64",
-    "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin", "join", "load", "op", "ops", "options", "region",
-    "scope", "set_default_context", "u16", "u32", "u64", "u8"]
+    "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "array_api",
+    "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
+    "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
+    "jit", "join", "load", "op", "open_tensors", "ops", "options", "progress", "region", "register_tree",
+    "save_tensors", "scope", "set_default_context", "u16", "u32", "u64", "u8"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # the library's
+        return build_report()["version"]
     if name not in _LATER:
         raise AttributeError(f"module 'kiln' has no attribute {name!r}")
     import importlib

@@ -10,17 +10,19 @@ _LETTERS = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i", "i16": "
             "u16": "H", "u8": "B", "bool": "?"}
 
 
-def inspect(kind: type) -> tuple[bool, str, Callable[[Any], Any] | None]:
-    """Of a type of arrays: whether it is torch's, why it is refused ("": it is not), and its library's from_dlpack."""
+def inspect(kind: type) -> tuple[bool, str, Callable[[Any], Any] | None, bool]:
+    """Of a type of arrays: whether it is torch's, why it is refused ("": it is not), its library's from_dlpack, and
+    whether nobody may write them."""
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "Tensor") and issubclass(kind, torch.Tensor):
-        return True, _refused_tensor(torch, kind), torch.from_dlpack
-    library: Any = sys.modules.get(kind.__module__.partition(".")[0].removesuffix("lib"))  # jaxlib's arrays are jax's
+        return True, _refused_tensor(torch, kind), torch.from_dlpack, False
+    name = kind.__module__.partition(".")[0].removesuffix("lib")  # jaxlib's arrays are jax's
+    library: Any = sys.modules.get(name)
     for module in (library, getattr(library, "numpy", None), getattr(library, "dlpack", None)):
         from_dlpack = getattr(module, "from_dlpack", None)
         if from_dlpack is not None and hasattr(kind, "__dlpack__"):
-            return False, "", from_dlpack
-    return False, "", None
+            return False, "", from_dlpack, name == "jax"
+    return False, "", None, False
 
 
 def _refused_tensor(torch: Any, kind: type) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from kiln._kiln import Context, Executable, Graph
@@ -14,7 +15,8 @@ def default_context() -> Context:
     """The context that is used where none is said: with the standard cache, made when it is first needed."""
     global _context
     if _context is None:
-        _context = Context()
+        torch = sys.modules.get("torch")  # whoever told torch how many threads there are meant the process
+        _context = Context() if torch is None else Context(threads=torch.get_num_threads())
     return _context
 
 

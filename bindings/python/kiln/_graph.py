@@ -54,7 +54,7 @@ def scope(annotations: dict[str, Any] | None = None, /, **named: Any) -> Scope:
 
 
 def region(name: str, /, **options: Any) -> Scope:
-    """Marks the nodes that are added inside for a region, of which a compile in a mode that cuts makes a part of its own.
+    """Marks the nodes that are added inside for a region, which a compile in a mode that cuts compiles by itself.
 
     Options are the region's: backend, rounding, fuse.
     """

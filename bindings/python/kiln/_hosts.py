@@ -129,7 +129,7 @@ def op(schema: dict[str, Any], *, uuid: Any = None) -> Callable[[Callable[..., N
     """Makes an op of its schema (docs/write-an-op.md) and a function that computes it.
 
     The function gets arrays of operands, then of results, which it fills, and attributes as keywords; None: the op is
-    only decomposed. Arrays are valid inside the call alone. `.infer` and `.decompose` of the op decorate more functions;
+    only decomposed. Arrays are valid inside the call alone. `.infer` and `.decompose` of it decorate more functions;
     without `infer` the results' types are the first operand's. `context.add(op)` makes it known.
     """
     return lambda run: Op(schema, uuid, run)

@@ -77,14 +77,16 @@ def doc(schema: dict[str, Any]) -> str:
         lines.append(f"{python_name(arg['name'])}: {arg['doc']} ({dtypes})")
     for attr in schema["attrs"]:
         default = "" if attr["required"] else f"; default {_default(attr)}"
-        lines.append(f"{python_name(attr['name'])}: {attr['doc']} ({attr['kind']}{'[]' if attr['list'] else ''}{default})")
+        kind = attr["kind"] + ("[]" if attr["list"] else "")
+        lines.append(f"{python_name(attr['name'])}: {attr['doc']} ({kind}{default})")
     lines.append("name: of the node")
     return "\n".join(lines)
 
 
 def source(schema: dict[str, Any]) -> str:
     """A def whose body adds the node."""
-    operands = "".join(("*" if arg["arity"] == "variadic" else "") + python_name(arg["name"]) + ", " for arg in schema["args"])
+    stars = {"variadic": "*"}
+    operands = "".join(f"{stars.get(arg['arity'], '')}{python_name(arg['name'])}, " for arg in schema["args"])
     attrs = ", ".join(f"{attr['name']!r}: {python_name(attr['name'])}" for attr in schema["attrs"])
     name = python_name(schema["name"].replace(".", "_").replace("-", "_"))
     return (f"def {name}({', '.join(parameters(schema))}):\n"

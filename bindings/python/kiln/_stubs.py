@@ -31,7 +31,8 @@ def stub() -> str:
     with kiln.Context(cache="off") as context:
         for name in context.op_names:
             schema = context.describe_op(name)
-            lines.append(f"def {python_name(name)}({', '.join(parameters(schema, typed=True))}) -> {result(schema)}: ...\n")
+            said = ", ".join(parameters(schema, typed=True))
+            lines.append(f"def {python_name(name)}({said}) -> {result(schema)}: ...\n")
     return "".join(lines)
 
 

@@ -17,7 +17,8 @@ struct TypeInfo {
   const Library *library = nullptr;
   const DLPackExchangeAPI *exchange = nullptr;
   bool is_torch = false;
-  std::string why;  // of kRefused
+  bool immutable = false;  // JAX's, whatever their DLPack says
+  std::string why;         // of kRefused
 };
 
 const Library kNumpy{Library::Kind::kNumpy, nullptr, nullptr, false};
@@ -56,6 +57,7 @@ TypeInfo inspect(PyTypeObject *type) {
     nb::object told = package("kiln._arrays").attr("inspect")(object);
     info.is_torch = nb::cast<bool>(told[0]);
     info.why = nb::cast<std::string>(told[1]);
+    info.immutable = nb::cast<bool>(told[3]);
     info.exchange = exchange_of(object);
     const bool dlpack = nb::hasattr(object, "__dlpack__");
     if (!info.why.empty())
@@ -101,10 +103,18 @@ const TypeInfo &info_of(PyTypeObject *type) {
 
 PyObject *interned(const char *name) { return PyUnicode_InternFromString(name); }
 
+// What reads `requires_grad` of a tensor: torch's own function, without looking the name up again.
+const PyGetSetDef *requires_grad_of(nb::handle tensor_type) {
+  nb::object found = tensor_type.attr("requires_grad");
+  if (Py_TYPE(found.ptr()) != &PyGetSetDescr_Type) return nullptr;
+  return reinterpret_cast<PyGetSetDescrObject *>(found.ptr())->d_getset;  // the type lives as long as torch
+}
+
 // torch's tensors that require gradients are refused where torch would record what is done with them.
 void check_grad(PyObject *tensor, const std::string &name) {
-  static PyObject *requires_grad = interned("requires_grad");
-  nb::object required = nb::steal(PyObject_GetAttr(tensor, requires_grad));
+  static const PyGetSetDef *getter = requires_grad_of(package("torch").attr("Tensor"));
+  static PyObject *text = interned("requires_grad");
+  nb::object required = nb::steal(getter ? getter->get(tensor, getter->closure) : PyObject_GetAttr(tensor, text));
   if (!required.is_valid()) throw nb::python_error();
   if (required.ptr() != Py_True) return;
   if (nb::cast<bool>(package("torch").attr("is_grad_enabled")()))
@@ -150,6 +160,18 @@ Managed *managed_of(PyObject *capsule, const char *name) {
 
 const Library &library_of(nb::handle type) { return *info_of(reinterpret_cast<PyTypeObject *>(type.ptr())).library; }
 
+const Library &default_library() {
+  static const Library &found = [&]() -> const Library & {
+    try {
+      numpy::array_type(true);
+      return kNumpy;
+    } catch (nb::python_error &) {
+      return kArray;
+    }
+  }();
+  return found;
+}
+
 const Library &library_by_name(nb::handle name) {
   if (PyUnicode_Check(name.ptr())) {
     const std::string_view text = utf8(name, "library");
@@ -171,7 +193,7 @@ void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &nam
   if (Py_TYPE(object) == numpy::array_type() && borrow_numpy(object, name)) return;
   const TypeInfo &info = info_of(Py_TYPE(object));
   library_ = info.library;
-  read_only_ = false;
+  read_only_ = info.immutable;
   switch (info.way) {
     case TypeInfo::Way::kNumpy:
       borrow_numpy(object, name);
@@ -230,7 +252,7 @@ void Argument::borrow_dlpack(PyObject *object, const std::string &name) {
     if (versioned->version.major != DLPACK_MAJOR_VERSION)
       refuse(name, object, "its DLPack is of another major version");
     tensor_ = versioned->dl_tensor;
-    read_only_ = versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+    read_only_ |= (versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   } else if (auto *plain = managed_of<DLManagedTensor>(capsule.ptr(), "dltensor")) {
     tensor_ = plain->dl_tensor;
   } else {

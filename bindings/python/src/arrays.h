@@ -18,6 +18,9 @@ const Library &library_of(nb::handle type);
 /// "numpy", "torch", "dlpack" (kiln.Array), or a module that has from_dlpack.
 const Library &library_by_name(nb::handle name);
 
+/// Of results where no input tells it: NumPy's, where it can be imported.
+const Library &default_library();
+
 /// An array of another library's as a DLTensor. Reused from call to call, since that is cheaper than to make it anew.
 class Argument {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "attrs.h"
 #include "dtypes.h"
 #include "numpy.h"
 
@@ -16,18 +17,14 @@ constexpr auto kLong = std::chrono::milliseconds(20);
 // Larger results lie in Kiln's memory, which is recycled: fresh pages cost more than the arithmetic.
 constexpr size_t kSmall = 64 << 10;
 
-bool is(PyObject *name, const char *text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; }
+// Names of keywords are interned, but for those that a program makes.
+bool is(PyObject *name, PyObject *interned) { return name == interned || PyUnicode_Compare(name, interned) == 0; }
 
-void describe(std::vector<int64_t> &to, const DLTensor &tensor) {
-  const int64_t type = tensor.dtype.code | tensor.dtype.bits << 8 | tensor.dtype.lanes << 16;
-  to.push_back(type << 16 | tensor.device.device_type << 8 | tensor.ndim << 1 | (tensor.strides != nullptr));
-  to.insert(to.end(), tensor.shape, tensor.shape + tensor.ndim);
-  if (tensor.strides) to.insert(to.end(), tensor.strides, tensor.strides + tensor.ndim);
-}
-
-CallHandle open_call(const Program &program) {
+CallHandle open_call(const Program &program, int64_t device) {
+  nb::dict options;
+  if (device) options["device"] = device;
   kiln_call *call = nullptr;
-  check(kiln_call_create(program.handle.get(), &call));
+  check(kiln_call_open(program.handle.get(), to_options(options, nb::handle()).get(), &call));
   return CallHandle(call);
 }
 }  // namespace
@@ -46,7 +43,10 @@ struct Runner::Given {
   Runner &runner_;
 };
 
-Runner::Runner(std::shared_ptr<Program> program) : Runner(program, open_call(*program), {}) {}
+Runner::Runner(std::shared_ptr<Program> program, int64_t device) : Runner(program, open_call(*program, device), {}) {}
+
+// First of all the call, which waits for a run in flight: that still uses the arrays.
+Runner::~Runner() { call_.reset(); }
 
 Runner::Runner(std::shared_ptr<Program> program, CallHandle call,
                const std::vector<std::unique_ptr<BorrowedArray>> &bound)
@@ -91,7 +91,7 @@ void Runner::bind(size_t slot, nb::handle array) {
   }
   check(kiln_call_bind(call_.get(), static_cast<uint32_t>(slot), bound ? &bound->tensor() : nullptr));
   bound_[slot] = std::move(bound);
-  known_ = false;
+  descriptors_.set_known(false);
   quick_runs_ = 0;
   free_inputs_.clear();
   free_outputs_.clear();
@@ -108,13 +108,15 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     raise(KILN_TYPE_MISMATCH, std::to_string(count) + " arrays are given, and " + std::to_string(free_inputs_.size()) +
                                   " inputs are to be given");
   for (size_t i = 0; i < count; ++i) given_[free_inputs_[i]] = args[i];
+  static PyObject *out_name = PyUnicode_InternFromString("out");
+  static PyObject *library_name = PyUnicode_InternFromString("library");
   PyObject *out = nullptr;
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   for (size_t i = 0; i < named; ++i) {
     PyObject *name = PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), *value = args[count + i];
-    if (is(name, "out")) {
+    if (is(name, out_name)) {
       out = value;
-    } else if (is(name, "library")) {
+    } else if (is(name, library_name)) {
       if (value != Py_None) library_ = &library_by_name(value);
     } else {
       const std::string_view text = utf8(name, "a name");
@@ -136,7 +138,7 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     if (!bound_[slot])
       raise(KILN_INVALID_ARGUMENT, "parameter '" + signature.slot(slot).name + "' is not bound: executable.bind(" +
                                        signature.slot(slot).name + "=...) gives a call that has it");
-  now_.clear();
+  descriptors_.begin();
   args_.clear();
   for (size_t input : free_inputs_) {
     const Slot &slot = signature.inputs[input];
@@ -144,16 +146,22 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     Argument &argument = inputs_[input];
     argument.borrow(given_[input], slot.dtype, slot.name);
     if (slot.row_major) argument.pack(true);
-    if ((argument.read_only() || argument.packed()) && program_->writes(input))
-      argument.packed()
-          ? raise(KILN_INVALID_ARGUMENT, "'" + slot.name + "' is written where it lies: its array must be row-major")
-          : argument.require_writable(slot.name);
+    check_in_place(argument, slot, input);
     if (!library_) library_ = argument.library();
-    describe(now_, argument.tensor());
+    descriptors_.add(argument.tensor());
     args_.push_back(&argument.tensor());
   }
   given_out_ = out && out != Py_None;
   if (given_out_) take_outputs(out);
+}
+
+// What is written, or given back as a view, must be the caller's memory itself.
+void Runner::check_in_place(const Argument &argument, const Slot &slot, size_t input) {
+  const bool ours = argument.packed() || !argument.library();  // a copy, or a number
+  if (ours && (slot.viewed || program_->writes(input)))
+    raise(KILN_INVALID_ARGUMENT,
+          "'" + slot.name + "' is written or viewed where it lies: an array that is row-major was expected");
+  if (argument.read_only() && program_->writes(input)) argument.require_writable(slot.name);
 }
 
 void Runner::take_outputs(PyObject *out) {
@@ -170,7 +178,7 @@ void Runner::take_outputs(PyObject *out) {
     PyObject *object = items[i];
     if (object == Py_None) {
       args_.push_back(nullptr);
-      now_.push_back(-1);
+      descriptors_.add_none();
       continue;
     }
     const Slot &slot = signature.outputs[output];
@@ -179,7 +187,7 @@ void Runner::take_outputs(PyObject *out) {
     argument.require_writable(slot.name);
     if (slot.row_major) argument.pack(false);
     given_[first + output] = object;  // the tuple is the caller's, and so is what it holds
-    describe(now_, argument.tensor());
+    descriptors_.add(argument.tensor());
     args_.push_back(&argument.tensor());
   }
 }
@@ -188,7 +196,7 @@ void Runner::take_outputs(PyObject *out) {
 void Runner::make_outputs() {
   const Signature &signature = program_->signature;
   if (library_ && library_->kind != Library::Kind::kNumpy) return;
-  if (!known_ || last_.size() < now_.size() || !std::equal(now_.begin(), now_.end(), last_.begin())) return;
+  if (!descriptors_.same_so_far()) return;
   for (size_t output : free_outputs_) {
     if (shapes_[output].empty() || !signature.outputs[output].sized_by_inputs) return;
     size_t bytes = dtype_of(signature.outputs[output].dtype).bytes;
@@ -201,13 +209,13 @@ void Runner::make_outputs() {
     made_.push_back(numpy::make(signature.outputs[output].dtype, static_cast<int>(shape.size() - 1), shape.data() + 1));
     given_[first + output] = made_.back().ptr();
     outputs_[output].borrow(made_.back().ptr(), 0, signature.outputs[output].name);
-    describe(now_, outputs_[output].tensor());
+    descriptors_.add(outputs_[output].tensor());
     args_.push_back(&outputs_[output].tensor());
   }
 }
 
 bool Runner::same_as_last() {
-  if (args_.size() != free_inputs_.size() + free_outputs_.size() || !known_ || now_ != last_) return false;
+  if (!descriptors_.end() || args_.size() != free_inputs_.size() + free_outputs_.size()) return false;
   data_.clear();
   for (const DLTensor *tensor : args_) {
     if (!tensor) return false;
@@ -216,19 +224,20 @@ bool Runner::same_as_last() {
   return true;
 }
 
-void Runner::execute(uint32_t flags) {
+void Runner::execute(uint32_t flags, uint64_t stream) {
   const bool same = same_as_last();
   if (!same) quick_runs_ = 0;
   kiln_run_options options{};
   options.struct_size = sizeof options;
   options.flags = flags | (long_run_ && !(flags & KILN_RUN_ASYNC) ? KILN_RUN_STEPS : 0);
-  const kiln_run_options *given = options.flags ? &options : nullptr;
+  options.stream = stream;
+  const kiln_run_options *given = options.flags || stream ? &options : nullptr;
   const auto run = [&] {
     return same ? kiln_call_run_data(call_.get(), data_.data(), data_.size(), given)
                 : kiln_call_run(call_.get(), args_.data(), args_.size(), given);
   };
   kiln_error *error = nullptr;
-  if (same && quick_runs_ >= 2) {
+  if (same && quick_runs_ >= 2 && !flags) {
     error = run();
   } else {
     forget_exception();
@@ -243,7 +252,7 @@ void Runner::execute(uint32_t flags) {
     quick_runs_ = end - begin < kQuick && !program_->may_wait ? quick_runs_ + 1 : 0;
   }
   if (error) {
-    known_ = false;
+    descriptors_.set_known(false);
     quick_runs_ = 0;
     raise(error);
   }
@@ -251,9 +260,9 @@ void Runner::execute(uint32_t flags) {
     for (size_t output : free_outputs_)
       if (outputs_[output].packed()) outputs_[output].unpack();
   if (same) return;
-  std::swap(last_, now_);
-  known_ = true;
-  if (flags & KILN_RUN_ASYNC) return;
+  descriptors_.set_known(true);
+  for (auto &shape : shapes_) shape.clear();
+  if (flags & KILN_RUN_ASYNC) return;  // whose shapes are not known yet
   const size_t first = program_->signature.inputs.size() + program_->signature.parameters.size();
   for (size_t output : free_outputs_) {
     const auto dims = list<int64_t>(kiln_call_dims, call_.get(), static_cast<uint32_t>(first + output));
@@ -267,7 +276,7 @@ nb::object Runner::result(size_t index) {
   const size_t slot = signature.inputs.size() + signature.parameters.size() + index;
   if (bound_[slot]) return bound_[slot]->object();
   if (given_[slot]) return nb::borrow(given_[slot]);
-  const Library &library = library_ ? *library_ : library_by_name(str("numpy"));
+  const Library &library = library_ ? *library_ : default_library();
   const int view_of = signature.outputs[index].view_of;
   if (view_of >= 0) {
     const auto input = static_cast<size_t>(view_of);
@@ -304,22 +313,31 @@ void Runner::forget() noexcept {
   }
 }
 
-nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names) {
+nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uint32_t flags) {
+  // All is bound, and the last runs were quick: nothing is to be looked at.
+  if (!count && !names && !flags && quick_runs_ >= 2 && free_inputs_.empty() && free_outputs_.empty() && !busy_ &&
+      descriptors_.is_known()) {
+    if (kiln_error *error = kiln_call_run_data(call_.get(), nullptr, 0, nullptr)) {
+      descriptors_.set_known(false);
+      raise(error);
+    }
+    return results();
+  }
   Given given(*this);
   take_arguments(args, count, names);
   if (!given_out_ && !free_outputs_.empty()) make_outputs();
-  execute(0);
+  execute(flags);
   return results();
 }
 
-void Runner::start(PyObject *const *args, size_t count, PyObject *names) {
+void Runner::start(PyObject *const *args, size_t count, PyObject *names, uint64_t stream) {
   Given given(*this);
   take_arguments(args, count, names);
   for (size_t output : free_outputs_)
     if (outputs_[output].packed())
       raise(KILN_INVALID_ARGUMENT,
             "'" + program_->signature.outputs[output].name + "' is not row-major; a run in flight writes no copy");
-  execute(KILN_RUN_ASYNC);
+  execute(KILN_RUN_ASYNC, stream);
   in_flight_ = true;
   for (PyObject *object : given_) made_.push_back(nb::borrow(object));  // until wait
 }
@@ -390,7 +408,8 @@ PyObject *call_executable(PyObject *self, PyObject *const *args, size_t count, P
   });
 }
 
-Call::Call(std::shared_ptr<Program> program) : vectorcall(call_call), runner(std::move(program)) {}
+Call::Call(std::shared_ptr<Program> program, int64_t device)
+    : vectorcall(call_call), runner(std::move(program), device) {}
 Call::Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound)
     : vectorcall(call_call), runner(std::move(program), std::move(clone), bound) {}
 
@@ -429,15 +448,27 @@ void add_call(nb::module_ &module) {
           "A call for another thread, which shares the parameters and what was prepared of them.")
       .def(
           "start",
-          [split](Call &self, const nb::args &args, const nb::kwargs &keywords) {
+          [split](Call &self, const nb::args &args, uint64_t stream, const nb::kwargs &keywords) {
             auto [all, names] = split(args, keywords);
-            self.runner.start(all.data(), args.size(), names.ptr());
+            self.runner.start(all.data(), args.size(), names.ptr(), stream);
           },
-          "Begins a run, and returns while it is in flight; wait() gives its outputs.")
+          nb::arg("inputs"), nb::kw_only(), nb::arg("stream") = 0, nb::arg("keywords"),
+          "Begins a run, and returns while it is in flight; wait() gives its outputs. `stream`: a CUstream's number, "
+          "of a GPU's.")
       .def(
           "wait", [](Call &self) { return self.runner.wait(); }, "Waits for the run in flight; its outputs.")
       .def(
           "done", [](Call &self) { return self.runner.poll(); }, "Whether no run is in flight any more.")
+      .def(
+          "times",
+          [split](Call &self, const nb::args &args, const nb::kwargs &keywords) {
+            auto [all, names] = split(args, keywords);
+            self.runner.run(all.data(), args.size(), names.ptr(), KILN_RUN_STEPS);
+            kiln_report *report = nullptr;
+            check(kiln_call_report(self.runner.get(), &report));
+            return nb::object(to_python(ReportHandle(report))["steps"]);
+          },
+          "Runs, and tells how long each step took: what, runs and ns of each.")
       .def(
           "report",
           [](Call &self) {

@@ -15,6 +15,9 @@ bool is_logged(uint32_t kind) {
   return nb::cast<bool>(nb::handle(logger).attr("isEnabledFor")(10));
 }
 
+// Functions that see the events of all contexts; Python fills the list (kiln.progress).
+PyObject *watchers = nullptr;
+
 int32_t receive(void *user, uint32_t kind, const char *text, uint64_t size) {
   if (!Py_IsInitialized()) return 0;
   nb::gil_scoped_acquire locked;
@@ -23,6 +26,8 @@ int32_t receive(void *user, uint32_t kind, const char *text, uint64_t size) {
     if (is_logged(kind))
       package("logging").attr("getLogger")("kiln").attr(kind == KILN_EVENT_WARNING ? "warning" : "debug")(
           "%s: %s", kind_name(kind), str(std::string_view(text, size)));
+    for (Py_ssize_t i = 0; watchers && i < PyList_GET_SIZE(watchers); ++i)
+      nb::borrow(PyList_GET_ITEM(watchers, i))(kind_name(kind), str(std::string_view(text, size)));
     nb::handle receiver(static_cast<PyObject *>(user));
     return !receiver.is_none() &&
            nb::cast<bool>(nb::bool_(receiver(kind_name(kind), str(std::string_view(text, size)))));
@@ -38,6 +43,11 @@ void let_go(void *user) {
   Py_DECREF(static_cast<PyObject *>(user));
 }
 }  // namespace
+
+void add_events(nb::module_ &module) {
+  watchers = nb::object(nb::list()).release().ptr();
+  module.attr("watchers") = nb::handle(watchers);
+}
 
 Events::Events(nb::object receiver) : receiver_(std::move(receiver)) {
   sink_.struct_size = sizeof sink_;

@@ -12,6 +12,12 @@ BlobHandle listing(kiln_executable *executable, std::string_view what) {
   return BlobHandle(blob);
 }
 
+nb::object description_of(kiln_executable *executable) {
+  kiln_report *report = nullptr;
+  check(kiln_executable_describe(executable, &report));
+  return to_python(ReportHandle(report));
+}
+
 BlobHandle bytes_of(kiln_executable *executable) {
   kiln_blob *blob = nullptr;
   check(kiln_executable_bytes(executable, nullptr, &blob));
@@ -40,7 +46,7 @@ std::shared_ptr<Program> open(nb::handle context, nb::handle source, const std::
     error = kiln_executable_open(in, path.data(), path.size(), options.get(), &executable);
   }
   check(error);
-  return std::make_shared<Program>(nb::borrow(context), ExecutableHandle(executable), nb::none());
+  return Program::make(nb::borrow(context), ExecutableHandle(executable), ReportHandle());
 }
 
 nb::list names(const std::vector<Slot> &slots) {
@@ -69,14 +75,14 @@ nb::object join(nb::list executables) {
   kiln_executable *joined = nullptr;
   check(kiln_executable_join(all.data(), all.size(), &joined));
   nb::object context = nb::cast<Executable &>(executables[0]).program->context;
-  return make_inline<Executable>(std::make_shared<Program>(context, ExecutableHandle(joined), nb::none()));
+  return make_inline<Executable>(Program::make(context, ExecutableHandle(joined), ReportHandle()));
 }
 }  // namespace
 
-Program::Program(nb::object in, ExecutableHandle owned, nb::object report)
-    : context(std::move(in)), handle(std::move(owned)), signature(describe()), compile_report(std::move(report)) {
+Program::Program(nb::object in, ExecutableHandle owned, ReportHandle report, nb::handle description)
+    : context(std::move(in)), handle(std::move(owned)), signature(description), compile_report(std::move(report)) {
   // Anything but kernels may call back or loop; so may an entry, which is another program.
-  may_wait = nb::len(nb::object(describe()["entries"])) > 1;
+  may_wait = nb::len(nb::object(description["entries"])) > 1;
   const BlobHandle plan = listing(handle.get(), "plan");
   std::string_view lines = view(plan);
   while (!lines.empty()) {
@@ -86,11 +92,12 @@ Program::Program(nb::object in, ExecutableHandle owned, nb::object report)
   }
 }
 
-nb::object Program::describe() const {
-  kiln_report *report = nullptr;
-  check(kiln_executable_describe(handle.get(), &report));
-  return to_python(ReportHandle(report));
+std::shared_ptr<Program> Program::make(nb::object context, ExecutableHandle handle, ReportHandle report) {
+  const nb::object description = description_of(handle.get());
+  return std::make_shared<Program>(std::move(context), std::move(handle), std::move(report), description);
 }
+
+nb::object Program::describe() const { return description_of(handle.get()); }
 
 bool Program::writes(size_t input) {
   if (!written_) {
@@ -107,7 +114,7 @@ Executable::~Executable() = default;
 
 nb::object compile(nb::handle context, Graph &graph, nb::object options, const nb::kwargs &keywords) {
   OptionsHandle owned = to_options(options, keywords);
-  const kiln_graph *finished = graph.finished();
+  const std::shared_ptr<const kiln_graph> finished = graph.shared();
   kiln_context *in = nb::inst_ptr<Context>(context)->get();
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;
@@ -115,12 +122,11 @@ nb::object compile(nb::handle context, Graph &graph, nb::object options, const n
   forget_exception();
   {
     nb::gil_scoped_release unlocked;
-    error = kiln_compile(in, finished, owned.get(), &executable, &report);
+    error = kiln_compile(in, finished.get(), owned.get(), &executable, &report);
   }
   check(error);
   ExecutableHandle made(executable);
-  return make_inline<Executable>(
-      std::make_shared<Program>(nb::borrow(context), std::move(made), to_python(ReportHandle(report))));
+  return make_inline<Executable>(Program::make(nb::borrow(context), std::move(made), ReportHandle(report)));
 }
 
 nb::object load(nb::handle context, nb::handle source, const std::string &expect_key) {
@@ -133,13 +139,14 @@ void add_executable(nb::module_ &module) {
                               "A compiled graph. Calling it with its inputs gives its outputs; any thread may.");
   type.def(
           "bind",
-          [](Executable &self, nb::object arrays, const nb::kwargs &keywords) {
-            nb::object call = make_inline<Call>(self.program);
+          [](Executable &self, nb::object arrays, int64_t device, const nb::kwargs &keywords) {
+            nb::object call = make_inline<Call>(self.program, device);
             nb::inst_ptr<Call>(call)->runner.bind_all(arrays, keywords);
             return call;
           },
-          nb::arg("arrays").none() = nb::none(), nb::arg("keywords"),
-          "A call with parameters, inputs or outputs bound, by their names, as a dict or as keywords.")
+          nb::arg("arrays").none() = nb::none(), nb::kw_only(), nb::arg("device") = 0, nb::arg("keywords"),
+          "A call with parameters, inputs or outputs bound, by their names, as a dict or as keywords. `device`: of the "
+          "GPUs, if the program is for one.")
       .def("save", &save, nb::arg("path"), nb::kw_only(), nb::arg("packed") = true,
            "Writes the artifact into a file, or, not packed, into a folder that a person reads and edits.")
       .def(
@@ -157,7 +164,7 @@ void add_executable(nb::module_ &module) {
       .def_prop_ro(
           "context", [](Executable &self) { return self.program->context; }, "The context that it was compiled in.")
       .def_prop_ro(
-          "report", [](Executable &self) { return self.program->compile_report; },
+          "report", [](Executable &self) { return to_python(self.program->compile_report); },
           "What the compile did: lookup, reason, passes, kernels, phases, ...; None of one that was loaded.")
       .def_prop_ro(
           "input_names", [](Executable &self) { return nb::tuple(names(self.program->signature.inputs)); }, "In order.")

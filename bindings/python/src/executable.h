@@ -14,13 +14,14 @@ struct Program {
   nb::object context;
   ExecutableHandle handle;
   Signature signature;
-  nb::object compile_report;  // None of what was loaded
+  ReportHandle compile_report;  // null of what was loaded
   // Runs may call back: into host functions, ops and backends, which may want the interpreter; or may loop.
   bool may_wait = false;
   // Whether an input is written by runs; asked when one is read-only.
   bool writes(size_t input);
 
-  Program(nb::object context, ExecutableHandle handle, nb::object report);
+  Program(nb::object context, ExecutableHandle handle, ReportHandle report, nb::handle description);
+  static std::shared_ptr<Program> make(nb::object context, ExecutableHandle handle, ReportHandle report);
   nb::object describe() const;
 
  private:

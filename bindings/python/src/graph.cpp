@@ -114,14 +114,14 @@ const kiln_graph *Graph::view() {
   return edit_ ? kiln_edit_view(edit_.get()) : finished_.get();
 }
 
-const kiln_graph *Graph::finished() {
+std::shared_ptr<const kiln_graph> Graph::shared() {
   if (!finished_) {
     if (!edit_) edit();
     kiln_graph *graph = nullptr;
     check(kiln_edit_finish(edit_.get(), &graph));
-    finished_.reset(graph);
+    finished_ = GraphHandle(graph);
   }
-  return finished_.get();
+  return finished_;
 }
 
 nb::object graph_of(nb::handle context, const kiln_graph *graph) {
@@ -305,6 +305,13 @@ void add_graph(nb::module_ &module) {
           "As JSON, which from_json reads back to an equal graph.")
       .def(
           "to_text", [](Graph &self) { return str(view(written(self, "text"))); }, "A line a node, for people.")
+      .def(
+          "_repr_html_",
+          [](Graph &self) {
+            return "<pre>" + nb::cast<std::string>(package("html").attr("escape")(str(view(written(self, "text"))))) +
+                   "</pre>";
+          },
+          "For notebooks.")
       .def(
           "to_dot", [](Graph &self) { return str(view(written(self, "dot"))); }, "For Graphviz.")
       .def_static(

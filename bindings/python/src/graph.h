@@ -16,13 +16,15 @@ class Graph {
   kiln_edit *edit();
   /// As it stands, to be read.
   const kiln_graph *view();
-  /// As it stands, verified.
-  const kiln_graph *finished();
+  /// As it stands, verified. It lives until the next change at least.
+  const kiln_graph *finished() { return shared().get(); }
+  /// The same for calls that unlock the interpreter, while another thread may change the graph.
+  std::shared_ptr<const kiln_graph> shared();
 
  private:
   nb::object context_;
   EditHandle edit_;
-  GraphHandle finished_;  // null once the edit has changed
+  std::shared_ptr<const kiln_graph> finished_;  // null once the edit has changed
 };
 
 /// A value of a graph, which it keeps alive.

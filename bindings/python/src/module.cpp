@@ -9,11 +9,13 @@ NB_MODULE(_kiln, module) {
   add_dtypes(module);
   add_dims(module);
   add_arrays(module);
+  add_events(module);
   add_context(module);
   add_graph(module);
   add_values(module);
   add_executable(module);
   add_call(module);
+  add_tensors(module);
   add_passes(module);
   add_host_ops(module);
   add_functions(module);

@@ -48,6 +48,7 @@ Signature::Signature(nb::handle description)
   for (size_t i = 0; i < outputs.size(); ++i) {
     nb::dict told = nb::borrow<nb::dict>(nb::borrow<nb::list>(description["outputs"])[i]);
     if (told.contains("view_of")) outputs[i].view_of = find(nb::cast<std::string>(told["view_of"]));
+    if (outputs[i].view_of >= 0) inputs[static_cast<size_t>(outputs[i].view_of)].viewed = true;
     outputs[i].sized_by_inputs = outputs[i].view_of < 0 && outputs[i].row_major;
     for (nb::handle dim : nb::borrow<nb::list>(told["shape"]))
       if (PyUnicode_Check(dim.ptr()))

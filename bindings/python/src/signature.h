@@ -10,6 +10,7 @@ struct Slot {
   // Of an output: the input that it is a view of (-1: none), and whether its shape follows from those of the inputs, so
   // that memory can be made for it before a run. Of neither where it has strides of its own.
   int view_of = -1;
+  bool viewed = false;  // of an input: an output is a view of it
   bool sized_by_inputs = false;
 };
 

@@ -87,6 +87,7 @@ nb::module_ package(const char *module);
 void add_errors(nb::module_ &module);
 void add_dtypes(nb::module_ &module);
 void add_dims(nb::module_ &module);
+void add_events(nb::module_ &module);
 void add_context(nb::module_ &module);
 void add_graph(nb::module_ &module);
 void add_values(nb::module_ &module);

@@ -149,7 +149,8 @@ def test_a_nested_graph_is_an_attribute():
     more = kiln.Graph()
     i, x = more.input("i", "i64", []), more.input("x", "f32", ["n"])
     more.output(i < 5)
-    program = compiled(lambda n, x: kiln.ops.while_(n, x, cond_graph=more, body_graph=body), ("i64", []), ("f32", ["n"]))
+    program = compiled(lambda n, x: kiln.ops.while_(n, x, cond_graph=more, body_graph=body),
+                       ("i64", []), ("f32", ["n"]))
     count, result = program(2, np.float32([1, 3]))
     assert count == 5 and result.tolist() == [8, 24]
 
@@ -171,6 +172,11 @@ def test_a_graph_that_was_compiled_can_grow(graph):
     second = kiln.compile(graph)
     assert first(np.float32([1, 2])).tolist() == [2, 3]
     assert [r.tolist() for r in second(np.float32([1, 2]))] == [[2, 3], [2, 4]]
+
+
+def test_a_notebook_shows_the_lines_of_a_graph(graph):
+    graph.output(graph.input("x", "f32", [2]) < 1.0)
+    assert graph._repr_html_().startswith("<pre>input x: f32[2]") and "lt(x" in graph._repr_html_()
 
 
 def test_constants_keep_their_elements(graph):

@@ -38,6 +38,21 @@ def test_sizes_that_differ_are_refused_and_the_next_run_is_right(add):
 
 
 @fast
+def test_a_run_that_is_refused_is_not_taken_for_the_last_one():
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    small, large = np.zeros(3, np.float32), np.zeros(50_000, np.float32)
+    for _ in range(4):
+        assert program(small).tolist() == [1] * 3
+    for bad in (np.zeros(3), large[:4], (large, large)):
+        with pytest.raises(TypeError):
+            program(large, out=bad)
+        assert (program(large) == 1).all() and program(small).tolist() == [1] * 3
+        with pytest.raises(ValueError):
+            program(large, nothing=small)
+        assert (program(large, out=large.copy()) == 1).all() and program(small, out=small.copy()).tolist() == [1] * 3
+
+
+@fast
 def test_results_are_kept_apart(add):
     a = np.ones(8, np.float32)
     results = [add(a, np.float32([i] * 8)) for i in range(50)]
@@ -50,7 +65,8 @@ def test_results_are_kept_apart(add):
 def test_out_is_written_and_given_back(add):
     a, out = np.ones(4, np.float32), np.empty(4, np.float32)
     assert add(a, a, out=out) is out and out.tolist() == [2] * 4
-    for bad, message in ((np.empty(3, np.float32), "output0"), (np.empty(4), "output0"), ((out, out), "out has 2 arrays")):
+    for bad, message in ((np.empty(3, np.float32), "output0"), (np.empty(4), "output0"),
+                         ((out, out), "out has 2 arrays")):
         with pytest.raises(TypeError, match=message):
             add(a, a, out=bad)
     out.flags.writeable = False
@@ -89,12 +105,26 @@ def test_a_bound_call_reads_and_writes_where_its_arrays_lie(add):
 @fast
 def test_a_run_in_flight_is_waited_for(add):
     call, a = add.bind(), np.ones(100_000, np.float32)
+    with pytest.raises(kiln.Error, match="stream"):
+        call.start(a, a, stream=7)
     call.start(a, a)
     with pytest.raises(kiln.Busy, match="in flight"):
         call(a, a)
     assert (call.wait() == 2).all() and call.done() and (call(a, a) == 2).all()
     with pytest.raises(ValueError, match="no run of this call is in flight"):
         call.wait()
+
+
+@fast
+def test_a_call_that_is_dropped_in_flight_lets_its_arrays_go_after_the_run(add):
+    for size in (1 << 20, 7, 1 << 18):
+        call = add.bind()
+        call.start(np.ones(size, np.float32), np.ones(size, np.float32)[::-1])
+        del call
+    call = add.bind()
+    for size in (3, 5, 3):  # sizes of a run in flight are not taken for those of the next
+        call.start(np.ones(size, np.float32), np.ones(size, np.float32))
+        assert call.wait().tolist() == [2] * size and call(*[np.ones(size, np.float32)] * 2).tolist() == [2] * size
 
 
 @fast
@@ -127,10 +157,25 @@ def test_an_input_that_is_written_must_be_writable_and_is_written_in_place(graph
     state.flags.writeable = False
     with pytest.raises(ValueError, match="'cache' is written"):
         program(state, x)
-    with pytest.raises(ValueError, match="'cache' is written where it lies"):
+    with pytest.raises(ValueError, match="'cache' is written or viewed where it lies"):
         program(np.ones(8, np.float32)[::2], x)
     x.flags.writeable = False
     assert program(np.zeros(4, np.float32), x).tolist() == [1] * 4
+
+
+@fast
+def test_an_output_that_is_a_view_shares_its_inputs_memory_and_keeps_it_alive(graph):
+    x = graph.input("x", "f32", [4, 3])
+    graph.output(x[1:, 0], "column", view=True)
+    program, array = kiln.compile(graph), np.arange(12, dtype=np.float32).reshape(4, 3)
+    column = program(array)
+    assert column.tolist() == [3, 6, 9] and np.shares_memory(column, array) and column.strides == (12,)
+    array[1, 0] = 7
+    del array
+    gc.collect()
+    assert column.tolist() == [7, 6, 9]
+    with pytest.raises(ValueError, match="'x' is written or viewed where it lies"):
+        program(np.zeros((3, 4), np.float32).T)
 
 
 @fast
@@ -158,6 +203,28 @@ def test_entries_for_some_sizes_run_where_they_fit():
     assert call.report()["entry"] == "m=8,n=2"
     call(np.zeros((3, 8), np.float32))
     assert call.report()["entry"] == "general"
+
+
+@fast
+def test_times_tell_what_each_step_took(add):
+    a = np.ones(1000, np.float32)
+    (step,) = add.bind().times(a, a)
+    assert step["runs"] == 1 and step["ns"] > 0 and "kernel" in step["what"]
+
+
+@fast
+def test_tensors_are_views_of_a_file_and_parameters_may_lie_there(tmp_path, graph):
+    w = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kiln.save_tensors(tmp_path / "w.safetensors", {"w": w, "t": w.T, "i": np.array([1, 2])})
+    read = kiln.open_tensors(tmp_path / "w.safetensors")
+    assert read["w"].tolist() == w.tolist() and read["t"].tolist() == w.T.tolist() and read["i"].dtype == "int64"
+    assert not read["w"].flags.writeable and not read["w"].flags.owndata
+    graph.output(graph.input("x", "f32", ["n", 2]) @ graph.parameter("w", "f32", [2, 3]))
+    call = kiln.compile(graph).bind(w=read["w"])
+    del read
+    assert call(np.float32([[1, 0]])).tolist() == [[0, 1, 2]]
+    with pytest.raises(OSError):
+        kiln.open_tensors(tmp_path / "nothing.npy")
 
 
 @fast
@@ -214,21 +281,27 @@ def test_a_fork_goes_on_with_its_handles(add):
 
 
 def interrupted(code):
-    """How long Ctrl-C took to end what `code` does after it says "go"; the process then computes 1 + 1."""
+    """Whether Ctrl-C ends within half a second what `code` does after it says "go"; the process then computes 1 + 1."""
     code += "\nimport numpy as np\nprint('ended', add(np.float32([1]), np.float32([1])).tolist(), flush=True)"
     child = subprocess.Popen([sys.executable, "-c", PRELUDE + code], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline().strip() == "go"
     time.sleep(0.3)
     begin = time.perf_counter()
     child.send_signal(signal.SIGINT)
+    limit = threading.Timer(30, child.kill)
+    limit.start()
     line = child.stdout.readline().strip()
     taken = time.perf_counter() - begin
     child.stdout.read()
-    assert child.wait() == 0 and line == "interrupted"
-    return taken
+    status = child.wait()
+    limit.cancel()
+    assert status == 0 and line == "interrupted"
+    return taken < 0.5 * max(1, os.getloadavg()[0] / os.cpu_count())  # where others compute, too, it takes longer
 
 
 PRELUDE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background process ignores
 import kiln
 kiln.set_default_context(kiln.Context(cache="off"))
 def compiled(build, *types):
@@ -253,7 +326,7 @@ body, more = kiln.Graph(), kiln.Graph()
 body.output(body.input("x", "f32", []) * 1.0)
 more.output(more.input("x", "f32", []) < 5.0)
 loop = kiln.compile(compiled(lambda x: kiln.ops.while_(x, cond_graph=more, body_graph=body), ("f32", [])))
-ended(lambda: loop(1.0))""") < 0.5
+ended(lambda: loop(1.0))""")
 
 
 def test_ctrl_c_ends_a_long_compile():
@@ -263,7 +336,7 @@ def many(x):
         x = kiln.ops.softmax(kiln.ops.sin(x) @ x + float(i))
     return x
 g = compiled(many, ("f32", [64, 64]))
-ended(lambda: [kiln.compile(g, fuse=False) for _ in range(100)])""") < 0.5
+ended(lambda: [kiln.compile(g, fuse=False) for _ in range(100)])""")
 
 
 def test_ctrl_c_ends_a_long_run():
@@ -275,7 +348,7 @@ def many(x):
     return x
 program = kiln.compile(compiled(many, ("f32", [700, 700])))
 x = np.zeros((700, 700), np.float32)
-ended(lambda: [program(x) for _ in range(1000)])""") < 0.5
+ended(lambda: [program(x) for _ in range(1000)])""")
 
 
 @fast
@@ -297,6 +370,39 @@ def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
         with pytest.raises(kiln.Cancelled) as caught:
             context.compile(kiln.Graph.from_json(graph.to_json(), context))
         assert isinstance(caught.value.__cause__, LookupError)
+
+
+@fast
+def test_progress_is_shown_of_what_takes_longer(capsys):
+    pytest.importorskip("tqdm", reason="tqdm is not installed in this environment")
+    with kiln.progress(after=0):
+        compiled(lambda x: kiln.ops.cosh(x), ("f32", ["n"]))
+    shown = capsys.readouterr().err
+    assert "kiln" in shown and "events" in shown
+    with kiln.progress(after=60):
+        compiled(lambda x: kiln.ops.sinh(x), ("f32", ["n"]))
+    compiled(lambda x: kiln.ops.asinh(x), ("f32", ["n"]))
+    assert capsys.readouterr().err == ""
+
+
+@fast
+def test_a_call_in_use_by_another_thread_is_refused():
+    program = compiled(lambda x: kiln.ops.matmul(x, x), ("f32", ["n", "n"]))
+    call, x, busy = program.bind(), np.ones((1200, 1200), np.float32), []
+    threads = [threading.Thread(target=lambda: busy.append(attempt(call, x))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(busy) <= {True, "this call is in use"} and True in busy
+    assert call.clone()(x)[0, 0] == 1200
+
+
+def attempt(call, x):
+    try:
+        return bool((call(x) == 1200).all())
+    except kiln.Busy as error:
+        return str(error)[:19]
 
 
 def memory():

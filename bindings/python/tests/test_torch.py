@@ -86,6 +86,16 @@ def test_parameters_of_a_module_are_bound_in_place(graph):
         torch.testing.assert_close(call(given), linear(given))
 
 
+def test_the_default_context_has_as_many_threads_as_torch():
+    before = torch.get_num_threads()
+    kiln.set_default_context(None)
+    try:
+        torch.set_num_threads(3)
+        assert kiln.default_context().report()["threads"] == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_results_outlive_the_program_and_share_no_memory(add):
     a = torch.ones(1 << 18)
     results = [add(a, a) for _ in range(4)]
