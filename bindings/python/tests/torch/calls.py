@@ -45,6 +45,9 @@ def graph_of(target, args, kwargs):
     if isinstance(result, tuple | list):
         outputs = []
         for i, each in enumerate(result):
+            if each is None:
+                outputs.append(None)
+                continue
             node = graph.call_function(operator.getitem, (call, i))
             node.meta["val"] = each
             outputs.append(node)
@@ -103,7 +106,7 @@ def compare(mine, theirs, target, args, kwargs, index):
 
 
 def gm_outputs(gm):
-    return [node.meta["val"] for node in next(iter(reversed(gm.graph.nodes))).args[0]]
+    return [node and node.meta["val"] for node in next(iter(reversed(gm.graph.nodes))).args[0]]
 
 
 def calls_of(op, sample):

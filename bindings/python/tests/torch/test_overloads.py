@@ -83,6 +83,15 @@ BY_HAND = {
     "slice_backward.default": lambda d: [(x(3, 2, dtype=d), [3, 5], 1, 1, 5, 2)],
     "_native_batch_norm_legit.no_stats": lambda d: [(x(3, 4, 5, dtype=d), x(4, dtype=d), x(4, dtype=d), True, 0.1, 1e-5)],
     "_fused_rms_norm.default": lambda d: [(x(3, 4, dtype=d), [4], x(4, dtype=d), 1e-6), (x(3, 4, dtype=d), [4], None, None)],
+    # Of 16 bits torch's fake statistics are not of the type that its kernel gives.
+    "_native_batch_norm_legit_functional.default": lambda d: [
+        (x(3, 4, 5), x(4), x(4), x(4), x(4).abs(), training, 0.1, 1e-5) for training in (True, False)],
+    "pow.Scalar": lambda d: [(2.0, x(9, dtype=d))],
+    "permute.default": lambda d: [(x(2, 3, 4, dtype=d), [2, 0, -2])],
+    "median.dim": lambda d: [(torch.arange(15).to(d).view(3, 5).flip(1), 1)],
+    "avg_pool2d.default": lambda d: [(x(2, 3, 6, 7, dtype=d), [2, 3], [2, 2], [1, 1], True, False), (x(3, 6, 7, dtype=d), [2])],
+    "avg_pool2d_backward.default": lambda d: [(x(2, 3, 3, 4, dtype=d), x(2, 3, 6, 8, dtype=d), [2, 2], [], [0, 0], False, True, None)],
+    "replication_pad2d.default": lambda d: [(x(2, 3, 4, 5, dtype=d), [1, 2, 0, 1])],
     "_scaled_dot_product_flash_attention_for_cpu_backward.default": lambda d: list(attention(d)),
     **{f"bitwise_{name}.Scalar": lambda d: [(x(9, dtype=I), 3)] for name in ("and", "or", "xor")},
     **{f"bitwise_{name}.Tensor": lambda d: [(x(9, dtype=I), x(9, dtype=I))] for name in ("xor", "left_shift", "right_shift")},

@@ -116,12 +116,12 @@ def _(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | 
     if not training:
         y = _inference(b, x, weight, bias, running_mean, running_var, eps)
         none = [b.full(0, DTYPES[fake.dtype], [0]) for fake in b.outs[1:3] if fake is not None]
-        return y, *none, b.op("clone", running_mean), b.op("clone", running_var)
+        return y, *none, _own(b, 3, b.op("clone", running_mean)), _own(b, 4, b.op("clone", running_var))
     y, mean, variance, rstd = _training(b, x, weight, bias, eps)
     count = _count(b, x)
     unbiased = b.op("mul", variance, b.op("div", count, b.op("sub", count, 1.0)))
-    return (_own(b, 0, y), _own(b, 1, mean), _own(b, 2, rstd), _moved(b, running_mean, mean, momentum),
-            _moved(b, running_var, unbiased, momentum))
+    return (_own(b, 0, y), _own(b, 1, mean), _own(b, 2, rstd), _own(b, 3, _moved(b, running_mean, mean, momentum)),
+            _own(b, 4, _moved(b, running_var, unbiased, momentum)))
 
 
 @row("_native_batch_norm_legit.no_stats", "batch_norm_training rsqrt", FLOATS)
@@ -204,15 +204,3 @@ def _(b: Lowering, x: kiln.Value, normalized_shape: Sequence[Any], weight: kiln.
     (weight,) = _same(b, x, weight)
     y, rstd = b.several("rms_norm", x, *([weight] if weight is not None else []), eps=eps, statistics=True)
     return _own(b, 0, y), _own(b, 1, rstd)
-
-
-@row("_fused_rms_norm_backward.default", "rms_norm_backward", FLOATS)
-def _(b: Lowering, dy: kiln.Value, x: kiln.Value, normalized_shape: Sequence[Any], rstd: kiln.Value,
-      weight: kiln.Value | None, output_mask: Sequence[bool]) -> tuple[Any, Any]:
-    if len(normalized_shape) != 1:
-        raise Unsupported("over more than the last dim")
-    x = _mixed(b, x, weight)
-    dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
-    made = b.several("rms_norm_backward", x, *_statistics(b, x, rstd), dy, *([weight] if weight is not None else []))
-    return tuple(_own(b, i, each) if wanted and b.outs[i] is not None else None  # type: ignore[return-value]
-                 for i, (each, wanted) in enumerate(zip(made, output_mask)))
