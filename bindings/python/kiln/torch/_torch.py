@@ -1,0 +1,101 @@
+"""torch's private names, all of them: what is to be looked at when torch changes. Tested with 2.15."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+import torch.fx
+from functorch.compile import (default_partition,  # type: ignore[import-untyped]
+                               min_cut_rematerialization_partition)
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.graph import _BoxedCodeGen
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrueDiv, Max, Min, Mod, ModularIndexing,
+                                          PythonMod)
+
+TESTED = ("2.15",)
+
+__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr",
+           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
+           "writes_or_random"]
+
+
+def expr(size: Any) -> Any:
+    """A size as an int or sympy's expression. Never evaluates it, which would add a guard."""
+    return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
+
+
+def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int, int | None]:
+    """The least and the greatest value of a symbol, None where nothing bounds it: as said, else as torch knows it."""
+    environment: Any = size.node.shape_env
+    known = said.get(symbol) or environment.var_to_range.get(symbol)
+    if known is None:
+        return 0, None
+    low, high = known.lower, known.upper
+    bounded = high.is_Integer and int(high) < 2 ** 62
+    return (max(0, int(low)) if low.is_Integer else 0), (int(high) if bounded else None)
+
+
+def storage_of(value: torch.Tensor) -> int:
+    """What tensors that share memory have in common, also fake ones."""
+    return int(value.untyped_storage()._cdata)
+
+
+def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:
+    """A function of a list of arguments, which it empties, so that each dies when it is no longer used."""
+    graph.set_codegen(_BoxedCodeGen())
+    module = torch.fx.GraphModule(root, graph)
+    function = module.forward
+    assert callable(function)
+
+    def run(args: list[Any]) -> Any:
+        return function(args)
+    run._boxed_call = True  # type: ignore[attr-defined]
+    run.module = module  # type: ignore[attr-defined]
+    return run
+
+
+def writes_or_random(target: Any) -> bool:
+    """Whether a node of it must keep its place among others of its kind: it writes, draws numbers or has an effect."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return not (getattr(target, "__module__", "") in ("_operator", "math") or target is operator.getitem
+                    or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
+    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or \
+        target.namespace not in ("aten", "prims")
+
+
+def reads_data(target: Any) -> bool:
+    """Whether it makes a size of an element, which takes a run."""
+    return isinstance(target, torch._ops.OpOverload) and torch.Tag.data_dependent_output in target.tags
+
+
+def annotations_of(node: torch.fx.Node) -> dict[str, Any]:
+    """What the user said of it by torch.fx.traceback.annotate; of a node of the backward pass, of the one it is for."""
+    custom = node.meta.get("custom") or {}
+    return custom if isinstance(custom, dict) else {}
+
+
+def module_path(node: torch.fx.Node) -> str:
+    """The module that called it, as a path of names."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    path = next(reversed(stack.values()), ("", None))[0] if stack else ""
+    return str(path).removeprefix("L['self'].").removeprefix("L['fn'].")
+
+
+def composites() -> dict[Any, Callable[..., Any]]:
+    """How torch.export takes apart what AOTAutograd never shows: ops that are made of others whatever the device."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return {op: make for op, make in torch.export.default_decompositions().items()
+            if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)}
+
+
+def static_inputs() -> Sequence[int]:
+    """Of the graph that is being compiled: which inputs are parameters and buffers of modules."""
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    return tuple(metadata.static_input_indices) if metadata else ()

@@ -1,0 +1,271 @@
+"""Views, and what moves elements."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import kiln
+from kiln.torch.lowering import Lowering
+from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
+
+
+@row("view.default _unsafe_view.default", "reshape", view=True)
+def _(b: Lowering, x: kiln.Value, size: Sequence[Any]) -> kiln.Value:
+    return b.reshape(x, b.sizes())
+
+
+@row("alias.default detach.default lift_fresh_copy.default", "", view=True)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    return x
+
+
+@row("t.default", "permute", view=True)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    return b.op("permute", x, dims=[1, 0]) if len(x.shape) == 2 else x
+
+
+@row("permute.default", "permute", view=True)
+def _(b: Lowering, x: kiln.Value, dims: Sequence[int]) -> kiln.Value:
+    return b.op("permute", x, dims=[b.dim(dim, len(x.shape)) for dim in dims]) if dims else x
+
+
+@row("transpose.int", "permute", view=True)
+def _(b: Lowering, x: kiln.Value, dim0: int, dim1: int) -> kiln.Value:
+    dims = list(range(len(x.shape)))
+    if not dims:
+        return x
+    dim0, dim1 = b.dim(dim0, len(dims)), b.dim(dim1, len(dims))
+    dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
+    return b.op("permute", x, dims=dims)
+
+
+@row("expand.default", "expand", view=True)
+def _(b: Lowering, x: kiln.Value, size: Sequence[Any], *, implicit: bool = False) -> kiln.Value:
+    return b.op("expand", x, shape=b.sizes())
+
+
+@row("unsqueeze.default squeeze.default squeeze.dim squeeze.dims", "reshape", view=True)
+def _(b: Lowering, x: kiln.Value, dim: Any = None) -> kiln.Value:
+    return b.reshape(x, b.sizes())
+
+
+def bounds(b: Lowering, size: Any, start: Any, end: Any) -> tuple[Any, Any]:
+    """Where a slice of torch's begins and ends, which clamps what lies outside and counts negatives from the end."""
+    start, end = 0 if start is None else start, size if end is None else end
+    if isinstance(end, int) and end >= 2 ** 62:
+        end = size
+    made = []
+    for at in (start, end):
+        if isinstance(at, int) and at < 0:
+            at = at + size
+        if isinstance(at, int) and isinstance(size, int):
+            at = min(max(at, 0), size)
+        elif not (isinstance(at, int) and at == 0) and at is not size:
+            at = kiln.dim_min(at, size)
+            if isinstance(at, kiln.Dim) and "-" in at.text:
+                at = kiln.dim_max(at, 0)
+        made.append(at)
+    low, high = made
+    if isinstance(low, int) and isinstance(high, int):
+        high = max(low, high)
+    return low, high
+
+
+@row("slice.Tensor", "slice", view=True)
+def _(b: Lowering, x: kiln.Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> kiln.Value:
+    dim = b.dim(dim, len(x.shape))
+    low, high = bounds(b, x.shape[dim], start, end)
+    if isinstance(low, int) and low == 0 and step == 1 and type(high) is type(x.shape[dim]) and high == x.shape[dim]:
+        return x
+    return b.op("slice", x, dim=dim, start=low, end=high, step=step)
+
+
+@row("select.int", "slice reshape", view=True)
+def _(b: Lowering, x: kiln.Value, dim: int, index: Any) -> kiln.Value:
+    dim = b.dim(dim, len(x.shape))
+    if isinstance(index, int) and index < 0:
+        index = index + x.shape[dim]
+    part = b.op("slice", x, dim=dim, start=index, end=index + 1)
+    return b.op("squeeze", part, dims=[dim])
+
+
+@row("split.Tensor", "split", view=True)
+def _(b: Lowering, x: kiln.Value, split_size: Any, dim: int = 0) -> list[kiln.Value]:
+    dim = b.dim(dim, len(x.shape))
+    return _split(b, x, [b.size(part.shape[dim]) for part in b.outs if part is not None], dim)
+
+
+@row("split_with_sizes.default", "split", view=True)
+def _(b: Lowering, x: kiln.Value, split_sizes: Sequence[Any], dim: int = 0) -> list[kiln.Value]:
+    return _split(b, x, list(split_sizes), b.dim(dim, len(x.shape)))
+
+
+def _split(b: Lowering, x: kiln.Value, all_: list[Any], dim: int) -> list[kiln.Value]:
+    return list(b.several("split", x, sizes=all_, dim=dim))
+
+
+@row("unbind.int", "slice squeeze", view=True)
+def _(b: Lowering, x: kiln.Value, dim: int = 0) -> list[kiln.Value]:
+    dim = b.dim(dim, len(x.shape))
+    return [b.op("squeeze", b.op("slice", x, dim=dim, start=i, end=i + 1), dims=[dim]) for i in range(len(b.outs))]
+
+
+@row("diagonal.default", "diagonal", view=True)
+def _(b: Lowering, x: kiln.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> kiln.Value:
+    rank = len(x.shape)
+    return b.op("diagonal", x, offset=offset, dim1=b.dim(dim1, rank), dim2=b.dim(dim2, rank))
+
+
+@row("unfold.default", "unfold", view=True)
+def _(b: Lowering, x: kiln.Value, dimension: int, size: int, step: int) -> kiln.Value:
+    if not x.shape:
+        return b.reshape(x, [1])
+    return b.op("unfold", x, dim=b.dim(dimension, len(x.shape)), size=size, step=step)
+
+
+# What makes memory of its own.
+
+@row("clone.default", "clone")
+def _(b: Lowering, x: kiln.Value, *, memory_format: Any = None) -> kiln.Value:
+    return b.op("clone", x)
+
+
+@row("copy_.default", "copy_", when="of an input, by what has its type and size")
+def _(b: Lowering, dest: kiln.Value, src: kiln.Value, non_blocking: bool = False) -> kiln.Value:
+    if dest.node.kind != "input":
+        raise Unsupported("what is written is no input")
+    shape = list(dest.shape)
+    src = b.cast(src, str(dest.dtype))
+    return b.op("copy_", dest, src if list(src.shape) == shape else b.op("expand", src, shape=shape))
+
+
+@row("cat.default", "concat")
+def _(b: Lowering, tensors: Sequence[kiln.Value], dim: int = 0) -> kiln.Value:
+    kept = [x for x in tensors if not (len(x.shape) == 1 and isinstance(x.shape[0], int) and x.shape[0] == 0)]
+    kept = kept or list(tensors[:1])
+    return b.op("concat", *(b.cast(x, b.dtype) for x in kept), dim=b.dim(dim, len(kept[0].shape)))
+
+
+@row("stack.default", "stack")
+def _(b: Lowering, tensors: Sequence[kiln.Value], dim: int = 0) -> kiln.Value:
+    return b.op("stack", *(b.cast(x, b.dtype) for x in tensors), dim=b.dim(dim, len(tensors[0].shape) + 1))
+
+
+@row("flip.default", "flip")
+def _(b: Lowering, x: kiln.Value, dims: Sequence[int]) -> kiln.Value:
+    if not x.shape or not dims:
+        return b.op("clone", x)
+    return b.op("flip", x, dims=[b.dim(dim, len(x.shape)) for dim in dims])
+
+
+@row("roll.default", "roll reshape")
+def _(b: Lowering, x: kiln.Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> kiln.Value:
+    if not x.shape:
+        return b.op("clone", x)
+    if not dims:
+        flat = b.op("roll", b.op("reshape", x, shape=[-1]), shifts=list(shifts), dims=[0])
+        return b.reshape(flat, x.shape)
+    places = [b.dim(dim, len(x.shape)) for dim in dims]
+    if len(set(places)) < len(places):
+        raise Unsupported("a dim is rolled twice")
+    return b.op("roll", x, shifts=list(shifts), dims=places)
+
+
+@row("repeat.default", "tile")
+def _(b: Lowering, x: kiln.Value, repeats: Sequence[Any]) -> kiln.Value:
+    return b.op("tile", x, repeats=list(repeats)) if repeats else b.op("clone", x)
+
+
+@row("constant_pad_nd.default", "pad")
+def _(b: Lowering, x: kiln.Value, pad: Sequence[int], value: Any = 0) -> kiln.Value:
+    if any(not isinstance(each, int) for each in pad):
+        raise Unsupported("padding that is not known")
+    low, high = [0] * len(x.shape), [0] * len(x.shape)
+    for i in range(len(pad) // 2):
+        low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
+    if b.dtype not in FLOATS and isinstance(value, float) and not value.is_integer():
+        value = int(value)
+    return b.op("pad", x, low=low, high=high, value=float(value))
+
+
+def _pad(mode: str, name: str) -> None:
+    @row(" ".join(f"{name}_pad{n}d.default" for n in (1, 2, 3)), "pad", FLOATS | INTEGERS)
+    def make(b: Lowering, x: kiln.Value, padding: Sequence[int]) -> kiln.Value:
+        low, high = [0] * len(x.shape), [0] * len(x.shape)
+        for i in range(len(padding) // 2):
+            low[-1 - i], high[-1 - i] = padding[2 * i], padding[2 * i + 1]
+        return b.op("pad", x, low=low, high=high, mode=mode)
+
+
+_pad("reflect", "reflection")
+_pad("replicate", "replication")
+
+
+@row("tril.default", "tril")
+def _(b: Lowering, x: kiln.Value, diagonal: int = 0) -> kiln.Value:
+    return b.op("tril", x, diagonal=diagonal)
+
+
+@row("triu.default", "triu")
+def _(b: Lowering, x: kiln.Value, diagonal: int = 0) -> kiln.Value:
+    return b.op("triu", x, diagonal=diagonal)
+
+
+@row("pixel_shuffle.default", "pixel_shuffle")
+def _(b: Lowering, x: kiln.Value, upscale_factor: int) -> kiln.Value:
+    return b.op("pixel_shuffle", x, factor=upscale_factor)
+
+
+@row("pixel_unshuffle.default", "pixel_unshuffle")
+def _(b: Lowering, x: kiln.Value, downscale_factor: int) -> kiln.Value:
+    return b.op("pixel_unshuffle", x, factor=downscale_factor)
+
+
+# Gradients of views.
+
+@row("slice_backward.default", "slice_scatter full")
+def _(b: Lowering, dy: kiln.Value, input_sizes: Sequence[Any], dim: int, start: Any, end: Any, step: int) -> kiln.Value:
+    dim = b.dim(dim, len(input_sizes))
+    zeros = b.full(0, b.dtype, b.sizes())
+    low, high = bounds(b, b.sizes()[dim], start, end)
+    return b.op("slice_scatter", zeros, dy, dim=dim, start=low, end=high, step=step)
+
+
+@row("select_backward.default", "select_scatter full")
+def _(b: Lowering, dy: kiln.Value, input_sizes: Sequence[Any], dim: int, index: Any) -> kiln.Value:
+    dim = b.dim(dim, len(input_sizes))
+    return _select_scatter(b, b.full(0, b.dtype, b.sizes()), dy, dim, index)
+
+
+def _select_scatter(b: Lowering, x: kiln.Value, part: kiln.Value, dim: int, index: Any) -> kiln.Value:
+    if isinstance(index, int) and index < 0:
+        index = index + x.shape[dim]
+    return b.op("select_scatter", x, part, dim=dim, index=index)
+
+
+@row("select_scatter.default", "select_scatter")
+def _(b: Lowering, x: kiln.Value, src: kiln.Value, dim: int, index: Any) -> kiln.Value:
+    return _select_scatter(b, x, b.cast(src, b.dtype), b.dim(dim, len(x.shape)), index)
+
+
+@row("slice_scatter.default", "slice_scatter")
+def _(b: Lowering, x: kiln.Value, src: kiln.Value, dim: int = 0, start: Any = None, end: Any = None,
+      step: int = 1) -> kiln.Value:
+    dim = b.dim(dim, len(x.shape))
+    low, high = bounds(b, x.shape[dim], start, end)
+    src = b.cast(src, b.dtype)
+    return b.op("slice_scatter", x, src, dim=dim, start=low, end=high, step=step)
+
+
+@row("_to_copy.default", "convert clone")
+def _(b: Lowering, x: kiln.Value, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None,
+      non_blocking: bool = False, memory_format: Any = None) -> kiln.Value:
+    made = _convert(b, x)
+    return b.op("clone", x) if made is x else made
+
+
+def _convert(b: Lowering, x: kiln.Value) -> kiln.Value:
+    dtype = DTYPES[b.out.dtype]
+    if dtype.startswith("f8") and str(x.dtype) != dtype:
+        return b.op("convert", x, dtype=dtype, saturate=False)
+    return b.cast(x, dtype)

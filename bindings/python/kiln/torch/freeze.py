@@ -1,0 +1,81 @@
+"""Parameters that are bound once: `options={"freeze": True}`, in inference alone.
+
+A program that is given its weights as inputs reads them where they lie: always right, and nothing of them can be made
+ahead. Frozen, they are Kiln's parameters: packed and folded once, and each call asks of every one whether it is still
+what was bound: its memory, sizes and strides, its version, which in-place operations raise, and how many steps
+optimizers made, some of which write without that. What writes by `.data`, NumPy or a pointer says so by `refresh`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+
+import kiln
+from kiln.torch import _torch, report
+
+_steps = 0
+_refreshed = 0
+_hooked = False
+
+
+def _count(*_: Any) -> None:
+    global _steps
+    _steps += 1
+
+
+def _hook() -> None:
+    """Once: has optimizers say that they made a step."""
+    global _hooked
+    if not _hooked:
+        _torch.register_optimizer_step_post_hook(_count)
+        _hooked = True
+
+
+State = tuple[Any, ...]
+
+
+def _state(tensors: Sequence[torch.Tensor]) -> State:
+    return (_steps, _refreshed, *((x.data_ptr(), x._version, x.shape, x.stride()) for x in tensors))
+
+
+class Frozen:
+    """A program with weights bound; called with all arrays, of which it takes the others."""
+
+    def __init__(self, executable: kiln.Executable, places: Sequence[int], names: Sequence[str],
+                 told: report.GraphReport) -> None:
+        _hook()
+        self._executable, self._names = executable, tuple(names)
+        self._places = frozenset(places)
+        self._weights = tuple(places)
+        self._state: State | None = None
+        self._call: Any = None
+        self._told = told
+
+    def __call__(self, *arrays: Any, **told: Any) -> Any:
+        weights = [arrays[place] for place in self._weights]
+        if self._state != _state(weights):
+            self._call = self._executable.bind(dict(zip(self._names, weights)))
+            self._state = _state(weights)
+            self._told.prepared += 1
+        return self._call(*(x for i, x in enumerate(arrays) if i not in self._places), **told)
+
+
+def refresh(module: torch.nn.Module | None = None) -> None:
+    """Says that weights were written by `.data`, NumPy or a pointer, which nothing else tells: they are bound anew.
+
+    Of the module, or of all; what did not change costs a preparation more, and is right either way.
+    """
+    global _refreshed
+    _refreshed += 1
+
+
+def placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
+    """The graph's inputs that are parameters and buffers, and that it does not write."""
+    all_ = [node for node in graph.nodes if node.op == "placeholder"]
+    static = (all_[i] for i in _torch.static_inputs() if i < len(all_))
+    return frozenset(node for node in static
+                     if not any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users))
+
+

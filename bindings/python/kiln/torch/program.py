@@ -1,0 +1,169 @@
+"""What runs in place of an FX graph: calls of Kiln's programs, what torch does between them, and views.
+
+It is an FX graph again, of which torch makes Python code. Placeholders, None, sizes, inputs among outputs and values
+that are given twice pass through it as they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Sequence
+
+import torch
+import torch.fx
+from torch.autograd.graph import increment_version
+
+import kiln
+from kiln.torch import _torch, sizes
+from kiln.torch.lowering import Lowering, is_view
+from kiln.torch.parts import Turn, is_copy, is_size
+
+Compile = Callable[[kiln.Graph, Lowering], Callable[..., Any]]
+_ONE = torch.ones(1, dtype=torch.bool)
+
+
+def nothing_of_size(size: int) -> torch.Tensor:
+    """An array whose only content is its size: how a program learns of a size that no array of its own tells."""
+    return _ONE.expand(size)
+
+
+class Assembly:
+    """Makes the graph that runs, turn by turn."""
+
+    def __init__(self, graph: torch.fx.Graph, turns: Sequence[Turn], taken: set[torch.fx.Node]) -> None:
+        self._source, self._turns, self._taken = graph, turns, taken
+        self._made = torch.fx.Graph()
+        self._root: dict[str, Any] = {}
+        self._env: dict[torch.fx.Node, torch.fx.Node] = {}
+        self._owner = {node: number for number, turn in enumerate(turns) for node in turn.kiln}
+        self._wanted = self._find_wanted()
+
+    def build(self, lowerings: Sequence[Lowering], compile: Compile) -> Callable[[list[Any]], Any]:
+        for node in self._source.nodes:
+            if node.op == "placeholder":
+                self._env[node] = self._made.placeholder(node.name)
+            elif node.op == "get_attr":
+                self._root[str(node.target)] = _attribute(node)
+                self._env[node] = self._made.get_attr(str(node.target))
+        for number, turn in enumerate(self._turns):
+            if turn.kiln:
+                self._call(number, turn, lowerings[number], compile)
+            for node in turn.torch:
+                self._env[node] = self._made.node_copy(node, self._host)
+        output = next(iter(reversed(self._source.nodes)))
+        self._made.output(torch.fx.node.map_arg(output.args[0], self._host))
+        self._made.eliminate_dead_code(is_impure_node=_is_kept)
+        return _torch.boxed(self._made, self._root)
+
+    def outputs_of(self, number: int) -> list[torch.fx.Node]:
+        """The values of a part that others need."""
+        return [node for node in self._wanted if self._part(node) == number]
+
+    def inputs_of(self, number: int) -> set[torch.fx.Node]:
+        """The arrays that a part reads."""
+        roots = {self._root_of(operand) for node in self._turns[number].kiln for operand in self._reads(node)}
+        return {root for root in roots if self._owner.get(root) != number}
+
+    def _find_wanted(self) -> list[torch.fx.Node]:
+        """Values of Kiln's that torch or another part needs.
+
+        A view is not one of them but what it is a view of, so that memory is shared as in torch. The exception is a
+        view of all elements that nothing else shares: that is made at once as torch has it.
+        """
+        wanted: dict[torch.fx.Node, dict[torch.fx.Node, None]] = {}
+
+        def want(node: torch.fx.Node, by: int | None) -> None:
+            if is_size(node):
+                for operand in node.all_input_nodes:
+                    want(operand, by)
+                return
+            root = self._root_of(node)
+            if root in self._owner and self._owner[root] != by:
+                wanted.setdefault(root, {})[node if by is None else root] = None
+
+        for number, turn in enumerate(self._turns):
+            for node in turn.kiln:
+                for operand in self._reads(node):
+                    want(operand, number)
+            for node in turn.torch:
+                for operand in node.all_input_nodes:
+                    want(operand, None)
+        for operand in next(iter(reversed(self._source.nodes))).all_input_nodes:
+            want(operand, None)
+        found = []
+        for root, users in wanted.items():
+            only = next(iter(users))
+            alone = len(users) == 1 and _has_all_elements(only, root)
+            found.append(only if alone else root)
+        return found
+
+    def _reads(self, node: torch.fx.Node) -> list[torch.fx.Node]:
+        return [operand for operand in node.all_input_nodes if not is_size(operand)]
+
+    def _part(self, node: torch.fx.Node) -> int | None:
+        return self._owner.get(self._root_of(node))
+
+    def _root_of(self, node: torch.fx.Node) -> torch.fx.Node:
+        while node in self._taken and is_view(node):
+            source = node.args[0]
+            assert isinstance(source, torch.fx.Node)
+            node = source
+        return node
+
+    def _call(self, number: int, turn: Turn, lowering: Lowering, compile: Compile) -> None:
+        outputs = self.outputs_of(number)
+        writes = [node.args[0] for node in turn.kiln if is_copy(node)]
+        run = compile(lowering.graph, lowering)
+        name = f"kiln_{number}"
+        self._root[name] = run
+        args = [self._host(node) for node in lowering.inputs]
+        args += [self._made.call_function(nothing_of_size, (self._size(symbol),)) for symbol in lowering.size_inputs]
+        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array says whose the results are to be
+        called = self._made.call_function(operator.call, (self._made.get_attr(name), *args), told)
+        called.meta["kiln"] = True
+        for index, node in enumerate(outputs):
+            self._env[node] = called if len(outputs) == 1 else \
+                self._made.call_function(operator.getitem, (called, index))
+        for node in turn.kiln:
+            if is_copy(node):
+                assert isinstance(node.args[0], torch.fx.Node)
+                self._env[node] = self._host(node.args[0])
+        if writes:
+            kept = self._made.call_function(increment_version, (torch.fx.node.map_arg(writes, self._host),))
+            kept.meta["kiln"] = True
+
+    def _host(self, node: torch.fx.Node) -> torch.fx.Node:
+        """A value in torch: views and sizes are made where they are needed."""
+        if node not in self._env:
+            self._env[node] = self._made.node_copy(node, self._host)
+        return self._env[node]
+
+    def _size(self, symbol: Any) -> torch.fx.Node:
+        """What tells a symbol: an argument that is it, or an array's dim."""
+        for node in self._source.nodes:
+            if node not in self._env:
+                continue
+            value = node.meta.get("val")
+            if isinstance(value, torch.SymInt) and _torch.expr(value) == symbol:
+                return self._env[node]
+            if isinstance(value, torch.Tensor) and str(symbol) in sizes.bare_symbols(value):
+                dim = sizes.bare_symbols(value)[str(symbol)]
+                return self._made.call_function(torch.ops.aten.sym_size.int, (self._env[node], dim))
+        raise kiln.Internal(f"nothing tells size {symbol}")
+
+
+def _attribute(node: torch.fx.Node) -> Any:
+    found: Any = node.graph.owning_module
+    for name in str(node.target).split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _has_all_elements(view: torch.fx.Node, root: torch.fx.Node) -> bool:
+    return view is root or (not sizes.overlaps(view.meta["val"])
+                            and sizes.numel(view.meta["val"]) == sizes.numel(root.meta["val"]))
+
+
+def _is_kept(node: torch.fx.Node) -> bool:
+    return "kiln" in node.meta or node.op in ("placeholder", "output") or \
+        node.op == "call_function" and _torch.writes_or_random(node.target)

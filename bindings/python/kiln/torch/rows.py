@@ -1,0 +1,85 @@
+"""The mapping from ATen to Kiln: a row an overload. Rows are said in kiln/torch/aten, one file an op family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator
+
+import torch
+
+# What torch calls element types, and what Kiln does. A tensor of another type (complex, quantized) stays in torch.
+DTYPES: dict[torch.dtype, str] = {
+    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint64: "u64", torch.uint32: "u32",
+    torch.uint16: "u16", torch.uint8: "u8", torch.bool: "bool", torch.float8_e4m3fn: "f8_e4m3fn",
+    torch.float8_e5m2: "f8_e5m2"}
+TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+
+FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"})
+NUMBERS = FLOATS | INTEGERS
+REAL = NUMBERS | {"bool"}
+ANY = frozenset(DTYPES.values())
+SMALL_FLOATS = frozenset({"f16", "bf16"})
+
+
+class Unsupported(Exception):
+    """Why a node stays in torch."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An ATen overload: what makes it of Kiln's ops, and when."""
+
+    overload: str  # "add.Tensor"
+    ops: tuple[str, ...]  # of Kiln's, that it is made of
+    dtypes: frozenset[str]  # that its tensors may have
+    make: Callable[..., Any]  # of a Lowering, then the overload's arguments
+    view: bool = False  # the result lies in the first operand's memory
+    when: str = ""  # which calls it takes, where not all; `make` raises Unsupported for others
+
+    @property
+    def target(self) -> torch._ops.OpOverload:
+        packet, _, name = self.overload.partition(".")
+        return getattr(getattr(torch.ops.aten, packet), name)  # type: ignore[no-any-return]
+
+
+_ROWS: dict[Any, Row] = {}
+
+
+def row(overloads: str, ops: str, dtypes: frozenset[str] = ANY, *, view: bool = False,
+        when: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Says that the function makes these overloads (names with spaces between them) of these ops of Kiln's.
+
+    It is given a Lowering, then what the overload is: of tensors Kiln's values, of sizes ints and Dims.
+    """
+    def add(make: Callable[..., Any]) -> Callable[..., Any]:
+        for name in overloads.split():
+            said = Row(name, tuple(ops.split()), dtypes, make, view, when)
+            if said.target in _ROWS:
+                raise ValueError(f"two rows for aten.{name}")
+            _ROWS[said.target] = said
+        return make
+    return add
+
+
+def find(target: Any) -> Row | None:
+    """The row of an overload, None where there is none."""
+    if not _ROWS:
+        from kiln.torch import aten  # noqa: F401  (says all rows)
+    return _ROWS.get(target)
+
+
+def rows() -> Iterator[Row]:
+    """All rows, in the order of their files."""
+    find(None)
+    yield from _ROWS.values()
+
+
+def coverage() -> str:
+    """A line a row: the overload, Kiln's ops, types, and which calls are taken."""
+    lines = []
+    for each in rows():
+        lines.append(f"{each.overload:48} {' '.join(each.ops):40} {' '.join(sorted(each.dtypes))}"
+                     + (f"; {each.when}" if each.when else ""))
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""Sizes: torch's SymInts, which are expressions of sympy's, as Kiln's. None is ever evaluated."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+import kiln
+from kiln.torch import _torch
+from kiln.torch.rows import Unsupported
+
+
+def _text(e: Any) -> str:
+    if e.is_Integer:
+        return str(int(e))
+    if e.is_Symbol:
+        return str(e)
+    args = [_text(arg) for arg in e.args]
+    if e.is_Add:
+        return "(" + " + ".join(args) + ")"
+    if e.is_Mul:
+        return "(" + " * ".join(args) + ")"
+    if e.is_Pow and e.exp.is_Integer and 0 < int(e.exp) < 8:
+        return "(" + " * ".join([args[0]] * int(e.exp)) + ")"
+    for kinds, write in _FUNCTIONS:
+        if isinstance(e, kinds):
+            return str(write(args))
+    raise Unsupported(f"size {e}: Kiln has no {type(e).__name__} of sizes")
+
+
+def _nested(function: str, args: list[str]) -> str:
+    text = args[0]
+    for arg in args[1:]:
+        text = f"{function}({text}, {arg})"
+    return text
+
+
+_FUNCTIONS: list[tuple[Any, Any]] = [
+    ((_torch.Max, sympy.Max), lambda args: _nested("max", args)),
+    ((_torch.Min, sympy.Min), lambda args: _nested("min", args)),
+    (_torch.CleanDiv, lambda args: f"({args[0]} / {args[1]})"),
+    (_torch.FloorDiv, lambda args: f"({args[0]} // {args[1]})"),
+    ((_torch.Mod, _torch.PythonMod), lambda args: f"({args[0]} % {args[1]})"),
+    (_torch.ModularIndexing, lambda args: f"(({args[0]} // {args[1]}) % {args[2]})"),
+]
+
+
+def to_dim(size: Any) -> int | kiln.Dim:
+    """A size of torch's as Kiln has it."""
+    e = _torch.expr(size)
+    if isinstance(e, int):
+        return e
+    if isinstance(size, torch.SymBool | torch.SymFloat):
+        raise Unsupported(f"{type(size).__name__} {e}: only integers are sizes of Kiln's")
+    return int(e) if e.is_Integer else kiln.Dim(_text(e))
+
+
+def to_dims(sizes: Sequence[Any]) -> list[int | kiln.Dim]:
+    return [to_dim(size) for size in sizes]
+
+
+def _plain(e: Any) -> Any:
+    """Without the max(1, n) that torch has in strides."""
+    if isinstance(e, int):
+        return sympy.Integer(e)
+    return e.replace(lambda x: isinstance(x, _torch.Max | sympy.Max) and sympy.S.One in x.args and len(x.args) == 2,
+                     lambda x: next(arg for arg in x.args if arg != 1))
+
+
+def strides_of(value: torch.Tensor) -> list[int | kiln.Dim] | None:
+    """A tensor's strides; None: it is row-major."""
+    sizes = [_plain(_torch.expr(size)) for size in value.shape]
+    strides = [_torch.expr(stride) for stride in value.stride()]
+    if sympy.S.Zero in sizes:
+        return None
+    step, row_major = sympy.S.One, True
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if size != 1:
+            row_major = row_major and _plain(stride) == step
+        step = sympy.expand(step * size)
+    return None if row_major else to_dims(value.stride())
+
+
+def overlaps(value: torch.Tensor) -> bool:
+    """Whether two elements may be one, as far as strides of 0 tell."""
+    return any(stride == 0 and size != 1 for size, stride in
+               zip(map(_torch.expr, value.shape), map(_torch.expr, value.stride())))
+
+
+def numel(value: torch.Tensor) -> Any:
+    """How many elements, as sympy's expression."""
+    product: Any = sympy.S.One
+    for size in value.shape:
+        product = sympy.expand(product * _torch.expr(size))
+    return product
+
+
+def bare_symbols(value: torch.Tensor) -> dict[str, int]:
+    """The symbols that a tensor's dims bind, each with the first such dim."""
+    found: dict[str, int] = {}
+    for dim, size in enumerate(value.shape):
+        e = _torch.expr(size)
+        if not isinstance(e, int) and e.is_Symbol:
+            found.setdefault(str(e), dim)
+    return found

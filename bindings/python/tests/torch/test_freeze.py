@@ -1,0 +1,110 @@
+"""Weights are what they are at each call, whoever wrote them: as inputs, and bound once."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed in this environment")
+
+from torch import nn
+
+import kiln.torch
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Linear(6, 6), nn.BatchNorm1d(6)
+        self.second = nn.Linear(6, 6)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(torch.relu(self.norm(self.first(x))))
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    kiln.torch.clear_reports()
+    torch.manual_seed(0)
+
+
+@pytest.fixture(params=[False, True], ids=["inputs", "frozen"])
+def model(request):
+    made = Tied().eval()
+    made.run = torch.compile(made.forward, backend=kiln.torch.backend, options={"freeze": request.param})
+    return made
+
+
+def holds(model, x=None):
+    x = torch.randn(3, 6) if x is None else x
+    with torch.no_grad():
+        torch.testing.assert_close(model.run(x), model(x), rtol=1e-5, atol=1e-5)
+
+
+def train(model, optimizer):
+    model.train()
+    model(torch.randn(4, 6)).square().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    model.eval()
+
+
+@pytest.mark.parametrize("how", [{"foreach": False}, {"foreach": True}, {"fused": True}])
+def test_optimizers_of_all_kinds(model, how):
+    for kind in (torch.optim.SGD, torch.optim.AdamW):
+        optimizer = kind(model.parameters(), lr=0.1, **how)
+        for _ in range(2):
+            holds(model)
+            train(model, optimizer)
+    holds(model)
+
+
+def test_load_state_dict_in_place_writes_and_other_tensors(model):
+    other = Tied()
+    holds(model)
+    model.load_state_dict(copy.deepcopy(other.state_dict()))
+    holds(model)
+    with torch.no_grad():
+        model.first.weight.mul_(2)
+    holds(model)
+    model.norm.running_mean += 1
+    holds(model)
+    model.first.bias.data = torch.ones(6)
+    holds(model)
+    model.second.bias = nn.Parameter(torch.ones(6))
+    holds(model)
+
+
+def test_an_average_of_weights(model):
+    average = torch.optim.swa_utils.AveragedModel(model.first, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    holds(model)
+    for _ in range(2):
+        with torch.no_grad():
+            model.first.weight.add_(1)
+        average.update_parameters(model.first)
+        model.first.load_state_dict(average.module.state_dict())
+        holds(model)
+
+
+def test_what_nothing_tells_needs_refresh(model):
+    holds(model)
+    model.first.weight.data.mul_(3)
+    model.norm.weight.detach().numpy()[:] = 2
+    kiln.torch.refresh(model)
+    holds(model)
+
+
+def test_frozen_weights_are_prepared_once_and_not_in_training():
+    model = Tied().eval()
+    run = torch.compile(model, backend=kiln.torch.backend, options={"freeze": True})
+    with pytest.raises(Exception, match="freeze, and weights are trained"):
+        run(torch.randn(3, 6))
+    with torch.no_grad():
+        for _ in range(3):
+            run(torch.randn(3, 6))
+    assert kiln.torch.reports()[-1].prepared == 1
+    with torch.no_grad():
+        model.first.weight.mul_(2)
+        run(torch.randn(3, 6))
+    assert kiln.torch.reports()[-1].prepared == 2

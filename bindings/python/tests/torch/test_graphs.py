@@ -1,0 +1,192 @@
+"""What passes through the backend as it is in eager: views, writes, sizes, random numbers; and what it refuses."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed in this environment")
+
+import kiln
+import kiln.torch
+from kiln.torch import parts
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    kiln.torch.clear_reports()
+    torch.manual_seed(0)
+
+
+def compiled(function, dynamic=None, **options):
+    return torch.compile(function, backend=kiln.torch.backend, dynamic=dynamic, fullgraph=True, options=options or None)
+
+
+def same(function, *inputs, dynamic=None, run=None):
+    """Both give the same, with the same strides; inputs are written alike."""
+    run = run or compiled(function, dynamic)
+    mine, theirs = ([x.clone() if isinstance(x, torch.Tensor) else x for x in inputs] for _ in range(2))
+    torch.manual_seed(1)
+    expected = function(*theirs)
+    torch.manual_seed(1)
+    got = run(*mine)
+    torch.testing.assert_close(got, expected)
+    for a, b in zip(got if isinstance(got, tuple) else (got,), expected if isinstance(expected, tuple) else (expected,)):
+        assert not isinstance(a, torch.Tensor) or a.stride() == b.stride()
+    torch.testing.assert_close(mine, theirs)
+    return got
+
+
+def test_inputs_duplicates_and_sizes_pass_through():
+    x = torch.randn(3, 4)
+    got = same(lambda x, n: (x, x * n, x.shape[0] + n, None), x, 2)
+    assert got[3] is None
+
+    def twice(x):
+        y = x + 1
+        return y, y, x
+
+    a, b, c = compiled(twice)(x)
+    assert a is b and c is x
+
+
+def test_views_share_memory_and_have_torchs_strides():
+    def views(x):
+        y = torch.sin(x)
+        return y, y.t(), y[1:], x[:, ::2], x.t() + 1, y.expand(2, 3, 4), (x * 2).permute(1, 0)
+
+    got = same(views, torch.randn(3, 4))
+    assert got[0].data_ptr() == got[1].data_ptr() and got[2].data_ptr() == got[0][1:].data_ptr()
+
+
+def test_inputs_with_strides_are_read_where_they_lie():
+    for x in (torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2], torch.randn(1, 4).expand(3, 4), torch.randn(3, 4)):
+        same(lambda x: torch.exp(x) @ x.t(), x)
+
+
+def test_inputs_are_written_in_place_and_their_versions_count():
+    def step(x, y):
+        x.mul_(2).add_(y)
+        y[0] = x.sum()
+        return x + y
+
+    same(step, torch.randn(3), torch.randn(3))
+    x = torch.zeros(3)
+    version = x._version
+    compiled(lambda x: x.add_(1))(x)
+    assert x.tolist() == [1, 1, 1] and x._version > version
+
+
+def test_what_kiln_lacks_stays_in_torch_and_is_told():
+    def mixed(x):
+        a = torch.sin(x) + 1
+        return a.t(), torch.fft.fft(a).real.exp() + a, torch.special.i0(a) * a
+
+    same(mixed, torch.randn(3, 4))
+    (report,) = kiln.torch.reports()
+    left = [each.op for each in report.left]
+    assert report.parts == 2 and "aten._fft_r2c.default" in left and "aten.special_i0.default" in left or "aten.i0.default" in left
+    assert "Kiln has no row for it" in str(report)
+    with pytest.raises(Exception, match="strict, and . nodes stay in torch: .*_fft_r2c"):
+        compiled(mixed, strict=True)(torch.randn(3, 4))
+
+
+def test_random_numbers_are_eagers_bit_by_bit():
+    def draws(x):
+        return torch.nn.functional.dropout(torch.sin(x)) + torch.rand_like(x), torch.bernoulli(torch.full_like(x, 0.5))
+
+    got = same(draws, torch.randn(50))
+    assert len(set(got[0].tolist())) > 10
+
+
+def test_sizes_add_no_guards_and_one_compile_serves_all():
+    def sizes(x, w):
+        n = x.shape[0]
+        y = torch.cat([x[n // 2:], x[:n // 2]]).reshape(-1)
+        return y * n, torch.arange(n) + 1, (x @ w).view(n, 2, -1).sum(0), y.view(n, -1).mean(), x.new_zeros(n, n + 1)
+
+    run = compiled(sizes, dynamic=True)
+    for n in (4, 6, 10):
+        same(sizes, torch.randn(n, 3), torch.randn(3, 6), run=run)
+    assert len(kiln.torch.reports()) == 1 and not kiln.torch.reports()[0].left
+
+
+def guards_of(backend):
+    torch._dynamo.reset()
+    seen = []
+
+    def spy(gm, inputs):
+        made = backend(gm, inputs)
+        shape_env = torch._guards.TracingContext.get().fake_mode.shape_env
+        seen.append(sorted(str(guard.expr) for guard in shape_env.guards))
+        return made
+
+    def function(x, y):
+        z = torch.nn.functional.layer_norm(x.flatten(1) @ y, (y.shape[1],))
+        return z[1:].softmax(-1).reshape(-1), z.shape[0] * 2
+
+    run = torch.compile(function, backend=spy, dynamic=True)
+    run(torch.randn(5, 2, 3), torch.randn(6, 7))
+    return seen
+
+
+def test_guards_are_those_of_torchs_own_backend():
+    assert guards_of(kiln.torch.backend) == guards_of(torch._dynamo.lookup_backend("aot_eager"))
+
+
+def test_a_size_that_no_array_tells_comes_by_itself():
+    run = compiled(lambda x, n: x * n + torch.arange(n).sum(), dynamic=True)
+    for n in (3, 5):
+        assert run(torch.ones(2), n).tolist() == [n + n * (n - 1) / 2] * 2
+
+
+def test_options_are_checked_by_name_and_reach_kiln():
+    x = torch.randn(3)
+    for options, why in (({"bogus": 1}, "option 'bogus' is none of the backend's"), ({"mode": "some"}, "'mode' is 'some'"),
+                         ({"strict": 1}, "a bool was expected")):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match=why):
+            compiled(lambda x: x + 1, **options)(x)
+    torch._dynamo.reset()
+    compiled(lambda x: (x + 1).exp().sin(), mode="none")(x)
+    assert kiln.torch.reports()[-1].programs[0]["kernels_compiled"] > 1
+    with pytest.raises(Exception, match="mode 'max-autotune'"):
+        torch.compile(lambda x: x + 1, backend=kiln.torch.backend, mode="max-autotune")(x)
+
+
+def test_other_dtypes_devices_and_layouts_stay_in_torch():
+    same(lambda x: torch.view_as_real(x * x) + 1, torch.randn(3, dtype=torch.complex64))
+    assert "complex64" in str(kiln.torch.reports()[-1])
+
+
+def node(graph, target, *args):
+    made = graph.call_function(target, args)
+    made.meta["val"] = torch.empty(2)
+    return made
+
+
+def test_nothing_moves_across_a_write():
+    graph, aten = torch.fx.Graph(), torch.ops.aten
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    before = node(graph, aten.sin.default, x)
+    write = node(graph, aten.copy_.default, x, y)
+    after = node(graph, aten.sin.default, x)
+    nodes = [before, write, after]
+    turns = parts.plan(nodes, {before, after})
+    assert turns[0].kiln == [before] and turns[0].torch == [write] and turns[1].kiln == [after]
+    turns = parts.plan(nodes, {before, write, after})
+    assert turns[0].kiln == [before, write] and turns[1].kiln == [after]
+    turns = parts.plan(nodes, {write})
+    assert turns[0].torch == [before] and turns[1].kiln == [write] and turns[1].torch == [after]
+
+
+def test_planning_is_linear():
+    import time
+    graph, nodes, taken = torch.fx.Graph(), [], set()
+    last = graph.placeholder("x")
+    for i in range(4000):
+        last = node(graph, torch.ops.aten.special_i0.default if i % 10 == 9 else torch.ops.aten.sin.default, last)
+        nodes.append(last)
+        if i % 10 != 9:
+            taken.add(last)
+    begin = time.perf_counter()
+    turns = parts.plan(nodes, taken)
+    assert time.perf_counter() - begin < 0.25 and len(turns) == 400 and turns[0].torch == [nodes[9]]
