@@ -1,8 +1,17 @@
 """A context of its own for each test, with a cache in a fresh folder: nothing is shared, and nothing is left behind."""
 
+from importlib.util import find_spec
+
 import kiln
 import numpy as np
 import pytest
+
+HAS_TORCH = find_spec("torch") is not None
+collect_ignore = [] if HAS_TORCH else ["torch_compile"]
+
+
+def pytest_report_header():
+    return [] if HAS_TORCH else ["SKIP: tests/torch_compile: torch is not installed in this environment"]
 
 
 @pytest.fixture
@@ -26,12 +35,3 @@ def graph():
 @pytest.fixture
 def random():
     return np.random.default_rng(0)
-
-
-def compiled(build, *types, **options):
-    """The executable of a function of values, whose inputs have the types (dtype, shape)."""
-    graph = kiln.Graph()
-    results = build(*(graph.input(f"x{i}", dtype, shape) for i, (dtype, shape) in enumerate(types)))
-    for value in results if isinstance(results, tuple) else (results,):
-        graph.output(value)
-    return kiln.compile(graph, **options)

@@ -6,7 +6,7 @@ import pickle
 import kiln
 import numpy as np
 import pytest
-from conftest import compiled
+from building import compiled
 
 pytestmark = pytest.mark.fast
 

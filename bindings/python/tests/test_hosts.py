@@ -6,7 +6,7 @@ import weakref
 import kiln
 import numpy as np
 import pytest
-from conftest import compiled
+from building import compiled
 
 pytestmark = pytest.mark.fast
 UUID = "5ab0a1f2-3a3c-4f6a-9d0a-2f6f3f0b8a11"

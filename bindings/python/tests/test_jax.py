@@ -2,7 +2,7 @@
 
 import kiln
 import pytest
-from conftest import compiled
+from building import compiled
 
 jnp = pytest.importorskip("jax.numpy", reason="jax is not installed in this environment")
 

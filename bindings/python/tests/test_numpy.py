@@ -4,7 +4,7 @@ import kiln
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import compiled
+from building import compiled
 
 pytestmark = pytest.mark.fast
 

@@ -12,7 +12,7 @@ import time
 import kiln
 import numpy as np
 import pytest
-from conftest import compiled
+from building import compiled
 
 fast = pytest.mark.fast
 

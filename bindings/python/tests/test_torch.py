@@ -3,7 +3,7 @@
 import kiln
 import numpy as np
 import pytest
-from conftest import compiled
+from building import compiled
 
 torch = pytest.importorskip("torch", reason="torch is not installed in this environment")
 
