@@ -282,6 +282,10 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   const PassEvents events{work.env.progress, work.env.warning};
   const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .events = &events};
   KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.ops, how, lower));
+  for (const LoweredGraph &each : lowered.graphs)
+    for (const LoweredRegion &region : each.regions)
+      if (region.region.kind == Region::Kind::reference && region.region.function.empty())
+        KILN_TRY(ask_for_parts(*region.region.graph, work.ops));
   work.report.stages.push_back({"lower", digest_of(lowered)});
   return lowered;
 }
@@ -415,6 +419,8 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
   for (const std::string &name : work.backends)
     if (const BackendPtr backend = work.env.backends->find(name); backend && !backend->has_uuid)
       unsaved = str_cat("backend '", name, "'");
+  if (!unsaved.empty() && work.options.strict)
+    return invalid(unsaved, " has no identity, which strict mode needs of what a compile brings in: give it a UUID");
   if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
     KILN_TRY(warn(work, str_cat("not saved: ", unsaved, " has no identity")));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
@@ -445,6 +451,7 @@ Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact) {
   KILN_TRY(work.phases.begin("plan"));
   work.ops.add(graph);
+  KILN_TRY(ask_for_parts(graph, work.ops));
   artifact.graphs = {write_json(graph)};
   KILN_ASSIGN(artifact.plan, plan_reference(graph));
   return finish(work, std::move(artifact), {});

@@ -145,6 +145,10 @@ kiln_error *kiln_edit_add(kiln_edit *edit, kiln_op op, const char *name, uint64_
     KILN_TRY(check.pointer(out, "out"));
     KILN_ASSIGN(AttrMap checked, read_attrs(check, *edit->context, attrs, attr_count, NoDType::allowed));
     integers_to_dims(*record, checked);
+    if (edit->callback && edit->callback->only_adds)
+      if (const RegisteredOp *own = registered(*record); (own && !own->decomposes) || record->name == "token")
+        return error(Code::unimplemented, "[", record->name, "] ", own ? "a function runs it" : "it orders effects",
+                     "; a decomposition is made of ops that are compiled");
     std::vector<ValueId> operands;
     for (kiln_value value : given) operands.push_back(ValueId::unpack(value));
     KILN_ASSIGN(const uint32_t node, changed->add(record, operands, std::move(checked), label));

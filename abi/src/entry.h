@@ -76,6 +76,8 @@ class Checks {
     KILN_TRY(pointer(in, name));
     T copy{};
     KILN_TRY(copy_request(in, in->struct_size, &copy, sizeof copy, name));
+    if (in->struct_size % alignof(T) != 0)
+      return fail(name, "->struct_size is ", in->struct_size, ", which ends within a member");
     return copy;
   }
 

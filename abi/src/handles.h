@@ -209,6 +209,7 @@ struct kiln_op_call {
       : kiln_op_call(in, of, c.node.attrs, {}) {
     decompose = &c;
     callback.only_adds = true;
+    context.recorded = &c.ops;
     for (const kiln::ValueId input : c.node.inputs) operands.push_back(c.type(input));
     edit.emplace(in.shared_from_this(), c.edit, &callback);
   }

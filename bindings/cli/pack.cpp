@@ -18,6 +18,13 @@ int save(const Args &args, bool packed) {
   const std::string &path = args.operands()[0];
   const Subject subject = load(session, path);
   if (subject.graph) throw Usage(path + " is a graph; kiln compile makes an artifact of it");
+  const Report description = report_of(kiln_executable_describe, subject.executable.get());
+  if (description.count("targets") > 1)
+    throw Failure(
+        path +
+            ": it is for several targets, of which only what fits this machine was loaded, and would be kept; "
+            "kiln compile makes it in either form",
+        KILN_UNIMPLEMENTED);
   Options options;
   options.set("packed", packed);
   check(kiln_executable_save(subject.executable.get(), output->data(), output->size(), options.get()));

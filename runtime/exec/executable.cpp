@@ -23,14 +23,24 @@ bool same_types(const std::vector<Plan::Argument> &a, const std::vector<Plan::Ar
   });
 }
 
+std::string_view known_as(std::string_view identity) { return identity.empty() ? "none" : identity; }
+
 // Ops whose own functions run are those that it was made with.
-Status check_ops(const Graph &graph, const Artifact &artifact) {
+Status check_ops(const Graph &graph, const Artifact &artifact, const OpTable &ops) {
   for (const Node &node : graph.nodes()) {
     const RegisteredOp *op = node.op ? registered(*node.op) : nullptr;
     if (!op) continue;
     const auto use =
         std::ranges::find_if(artifact.uses, [&](const Use &u) { return u.kind == "op" && u.name == op->name; });
-    if (use != artifact.uses.end() && use->identity == op->identity) continue;
+    if (use != artifact.uses.end() && use->identity == op->identity) {
+      if (op->runs) continue;
+      for (const Use &part : artifact.uses)  // it is made of some of them when it runs
+        if (part.kind == "op" && part.identity != ops.identity(part.name))
+          return error(Code::incompatible, "op '", part.name, "' is ", known_as(ops.identity(part.name)),
+                       ", and the artifact was made with ", known_as(part.identity), ", of which op '", op->name,
+                       "' may be made");
+      continue;
+    }
     return error(Code::incompatible, "op '", op->name, "' is ", op->identity, ", and the artifact was made with ",
                  use == artifact.uses.end() ? "none" : use->identity);
   }
@@ -65,7 +75,7 @@ Result<std::vector<GraphPtr>> read_graphs(const Artifact &artifact, const OpTabl
     Result<GraphPtr> read = read_json(json, ops);
     if (read.status().code() == Code::out_of_memory) return read.take_status();  // which says nothing of the artifact
     if (!read.ok()) return unreadable(read.status(), "the artifact's graph cannot be read", artifact, ops);
-    KILN_TRY(check_ops(**read, artifact));
+    KILN_TRY(check_ops(**read, artifact, ops));
     graphs.push_back(std::move(read).value());
   }
   return graphs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/base/utf8.h"
+#include "runtime/ops/nested.h"
 #include "runtime/ops/reference.h"
 
 namespace kiln {
@@ -57,7 +58,21 @@ Status reference_by_function(ReferenceContext &c) {
   return {};
 }
 
+Status too_deep(const OpSchema &op) {
+  return error(Code::plugin_failed, "[", op.name, "] its decomposition has not ended ", most_decompositions,
+               " deep: it comes back to itself, or is made of too many others");
+}
+
+// How many are under way, on the stack.
+thread_local int decompositions = 0;
+struct Deeper {
+  Deeper() { ++decompositions; }
+  ~Deeper() { --decompositions; }
+};
+
 Status reference_by_decomposition(ReferenceContext &c) {
+  const Deeper deeper;
+  if (decompositions > most_decompositions) return too_deep(c.op);
   Edit edit;
   KILN_ASSIGN(const uint32_t id, add_alone(c, edit));
   const Node node = *edit.view().find(id);
@@ -73,6 +88,36 @@ Status reference_by_decomposition(ReferenceContext &c) {
 }  // namespace
 
 const RegisteredOp *registered(const OpSchema &op) { return op.flags & op_flags::registered ? &of(op) : nullptr; }
+
+void ask_for_ops(const Graph &graph, const OpTable &ops) {
+  for (const Node &node : graph.nodes())
+    if (node.op && registered(*node.op)) (void)ops.find(node.op->name);
+}
+
+Status ask_for_parts(const Graph &graph, const OpTable &ops) {
+  ask_for_ops(graph, ops);
+  for (const Node &node : graph.nodes()) {
+    for (const auto &[name, nested] : nested_graphs(node)) KILN_TRY(ask_for_parts(*nested, ops));
+    const RegisteredOp *op = node.op ? registered(*node.op) : nullptr;
+    if (!op || op->runs) continue;
+    const Deeper deeper;
+    if (decompositions > most_decompositions) return too_deep(*op);
+    Edit edit;
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) {
+      const TensorType &type = graph.type(input);
+      KILN_ASSIGN(inputs.emplace_back(), edit.input(str_cat("x", inputs.size()), make_type(type.dtype, type.dims)));
+    }
+    KILN_ASSIGN(const uint32_t id, edit.add(op, inputs, node.attrs));
+    const Node alone = *edit.view().find(id);
+    DecomposeContext parts{.op = *op, .edit = edit, .ops = ops, .node = alone, .results = {}};
+    KILN_TRY(op->decompose(parts));
+    KILN_TRY(edit.set_output_values(parts.results));
+    KILN_ASSIGN(const GraphPtr made, edit.finish());
+    KILN_TRY(ask_for_parts(*made, ops));
+  }
+  return {};
+}
 
 bool runs_itself(const Node &node) {
   const RegisteredOp *op = node.op ? registered(*node.op) : nullptr;

@@ -67,5 +67,13 @@ std::string wrong_with_name(std::string_view name);
 
 // Those of a record of either kind.
 std::vector<Sample> samples_of(const Op &op);
+// Asks the table for the registered ops among the graph's, but for those of graphs that nodes carry: one that records
+// what it is asked has them then, too, where they were added by number.
+void ask_for_ops(const Graph &graph, const OpTable &ops);
+// The same for what ops that are nothing but a decomposition are made of when the graph's nodes run on reference
+// kernels, and for what their functions look up.
+Status ask_for_parts(const Graph &graph, const OpTable &ops);
+// How deep decompositions may stand in one another: one that comes back to itself would go on for ever.
+inline constexpr int most_decompositions = 16;
 
 }  // namespace kiln

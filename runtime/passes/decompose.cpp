@@ -2,14 +2,11 @@
 #include <set>
 
 #include "runtime/ops/op.h"
+#include "runtime/ops/registered.h"
 #include "runtime/passes/builtin.h"
 
 namespace kiln {
 namespace {
-
-// Decompositions are layered a few deep (attention holds softmax, softmax holds max and sum); one that comes back to
-// itself would go on for ever.
-constexpr int max_rounds = 16;
 
 // The nodes of `graph` that a decomposition replaces.
 std::vector<const Node *> composites(const Graph &graph) {
@@ -71,10 +68,12 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops) {
   for (int round = 0;; ++round) {
     const std::vector<const Node *> nodes = composites(*graph);
+    ask_for_ops(*graph, ops);
     if (nodes.empty()) return graph;
-    if (round == max_rounds)
-      return error(Code::internal, "[", nodes[0]->op->name, "] its decomposition has not ended after ", max_rounds,
-                   " rounds, at node '", nodes[0]->name, "'");
+    if (round == most_decompositions)
+      return error(registered(*nodes[0]->op) ? Code::plugin_failed : Code::internal, "[", nodes[0]->op->name,
+                   "] its decomposition has not ended ", most_decompositions, " deep, at node '", nodes[0]->name,
+                   "': it comes back to itself, or is made of too many others");
     KILN_ASSIGN(graph, one_round(graph, nodes, ops));
     // What composites carry graphs for they call, and those nodes have not been widened.
     KILN_ASSIGN(const GraphPtr inlined, inline_calls(graph, ops));

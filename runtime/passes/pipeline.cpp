@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/graph/verify_part.h"
+#include "runtime/ops/registered.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/passes/nested_graphs.h"
 
@@ -85,6 +86,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
   Result<GraphPtr> after = commit(pass, *graph, context, run);
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
+  ask_for_ops(**after, ops);
   run.rewrites += context.rewrites;
   run.nodes_after += (*after)->nodes().size() - nodes;
   return after;

@@ -243,4 +243,38 @@ TEST_P(EffectPass, LosesNoEffectAndNoOrder) {
 }
 INSTANTIATE_TEST_SUITE_P(Abi, EffectPass, testing::ValuesIn(rewrites), host::name_of_row);
 
+// The order that a graph yields to what follows it, in the graph of a call.
+TEST(EffectMisuse, APassMayNotCutTheOrderThatANestedGraphYields) {
+  TestEffect effect;
+  const host::Context context = host::make_context();
+  effect.register_in(context.get());
+  host::TestPass pass([](kiln_pass_call *call) -> kiln_error * {
+    kiln_edit *edit = kiln_pass_edit(call);
+    kiln_node b = 0;
+    if (kiln_error *error = kiln_graph_find(kiln_edit_view(edit), "b", 1, &b)) {
+      kiln_error_destroy(error);
+      return kiln_pass_done(call, 0);
+    }
+    if (kiln_error *error = kiln_edit_replace(edit, b << 32 | 1, value(edit, "after"))) return error;
+    return kiln_pass_done(call, 1);
+  });
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+  const host::Graph graph = host::parse(context.get(), R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [4]}}],
+      "graphs": {"body": {"inputs": [{"name": "v", "type": {"dtype": "f32", "shape": [4]}},
+                                     {"name": "after", "type": {"dtype": "token", "shape": []}}],
+                          "nodes": [{"name": "a", "op": "host.note", "inputs": ["v", "after"], "attrs": {"id": 1}},
+                                    {"name": "b", "op": "host.note", "inputs": ["v", "a:1"], "attrs": {"id": 2}}],
+                          "outputs": [{"name": "v", "value": "v"}, {"name": "t", "value": "b:1"}]}},
+      "nodes": [{"name": "t", "op": "token"}, {"name": "w", "op": "call", "inputs": ["x", "t"], "attrs": {"graph": "body"}},
+                {"name": "end", "op": "host.note", "inputs": ["w:0", "w:1"], "attrs": {"id": 3}}],
+      "outputs": [{"name": "y", "value": "end:0"}]})");
+  const host::Compiled compiled = host::compile(context.get(), graph.get());
+  EXPECT_EQ(compiled.error.code, KILN_INVARIANT) << compiled.error;
+  EXPECT_NE(compiled.error.message.find(
+                "node 'a' [host.note]: by the tokens that the graph yields what follows it came after this"),
+            std::string::npos)
+      << compiled.error;
+}
+
 }  // namespace

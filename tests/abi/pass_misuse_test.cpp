@@ -380,6 +380,7 @@ const std::vector<Registration> &registrations() {
   static const std::vector<Registration> table = {
       {"NoSize", "struct_size is 0; set it to the struct's size, 112", [](kiln_pass &p) { p.struct_size = 0; }},
       {"HugeSize", "struct_size is 4097; set it", [](kiln_pass &p) { p.struct_size = 4097; }},
+      {"SizeWithinAMember", "struct_size is 89, which ends within a member", [](kiln_pass &p) { p.struct_size = 89; }},
       {"NoRun", "pass->run is NULL", [](kiln_pass &p) { p.run = nullptr; }},
       {"NoName", "has no name", [](kiln_pass &p) { p.name_size = 0; }},
       {"NameOfTwoLines", "pass->name 'a\\x0ab' has control characters",
