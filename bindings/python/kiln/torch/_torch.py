@@ -20,7 +20,7 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrue
 TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr",
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr", "is_kept",
            "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
            "writes_or_random"]
 
@@ -67,6 +67,12 @@ def writes_or_random(target: Any) -> bool:
                     or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
     return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or \
         target.namespace not in ("aten", "prims")
+
+
+def is_kept(node: torch.fx.Node) -> bool:
+    """Whether a node runs even if nothing reads its value."""
+    return node.op in ("placeholder", "output") or node.op == "call_function" and (
+        writes_or_random(node.target) or node.target in torch.fx.node._side_effectful_functions)
 
 
 def reads_data(target: Any) -> bool:

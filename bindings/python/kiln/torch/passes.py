@@ -18,13 +18,8 @@ def run(gm: torch.fx.GraphModule) -> dict[str, int]:
     """Runs all, in order; how often each found something."""
     found = {name: pass_(gm.graph) for name, pass_ in PASSES.items()}
     if any(found.values()):
-        gm.graph.eliminate_dead_code(is_impure_node=_is_kept)
+        gm.graph.eliminate_dead_code(is_impure_node=_torch.is_kept)
     return found
-
-
-def _is_kept(node: torch.fx.Node) -> bool:
-    return node.op in ("placeholder", "output") or \
-        node.op == "call_function" and _torch.writes_or_random(node.target)
 
 
 def _calls(graph: torch.fx.Graph, *targets: Any) -> Iterator[torch.fx.Node]:
@@ -125,5 +120,13 @@ def accumulations(graph: torch.fx.Graph) -> int:
     return found
 
 
-PASSES: dict[str, Callable[[torch.fx.Graph], int]] = {"linear": linear, "rms_norm": rms_norm,
-                                                      "accumulations": accumulations}
+def assertions(graph: torch.fx.Graph) -> int:
+    """What asserts a type that the tracing has fixed says nothing to a compiled graph."""
+    found = list(_calls(graph, aten._assert_tensor_metadata.default))
+    for node in found:
+        graph.erase_node(node)
+    return len(found)
+
+
+PASSES: dict[str, Callable[[torch.fx.Graph], int]] = {
+    "linear": linear, "rms_norm": rms_norm, "accumulations": accumulations, "assertions": assertions}

@@ -43,6 +43,9 @@ tril triu flip linalg.vector_norm rsqrt sqrt reciprocal abs neg digamma mean sum
 unsqueeze squeeze expand diagonal unfold nn.functional.relu where bitwise_not logical_not div.floor_rounding
 div.trunc_rounding div.no_rounding_mode add sub mul scalar_tensor _softmax_backward_data roll lu_solve stft
 nn.functional.linear_cross_entropy view clone contiguous nn.functional.relu6 nn.functional.selu
+histc aminmax nansum nn.functional.pairwise_distance nn.functional.celu fmax fmin frac logit isposinf isneginf heaviside
+rad2deg deg2rad as_strided_scatter diff diagonal_scatter diag_embed diagonal_copy index_copy take
+nn.functional.soft_margin_loss
 """.split()
 
 
@@ -86,6 +89,10 @@ BY_HAND = {
     # Of 16 bits torch's fake statistics are not of the type that its kernel gives.
     "_native_batch_norm_legit_functional.default": lambda d: [
         (x(3, 4, 5), x(4), x(4), x(4), x(4).abs(), training, 0.1, 1e-5) for training in (True, False)],
+    "native_dropout_backward.default": lambda d: [(x(9, dtype=d), x(9, dtype=B), 2.0)],
+    "copy.default": lambda d: [(x(3, 4, dtype=d), x(4))],
+    "norm.Scalar": lambda d: [(x(9, dtype=d), 3)],
+    "as_strided.default": lambda d: [(x(3, 4, dtype=d), [2, 2], [1, 4], 1), (x(3, 4, dtype=d).t(), [4, 3], [3, 1])],
     "pow.Scalar": lambda d: [(2.0, x(9, dtype=d))],
     "permute.default": lambda d: [(x(2, 3, 4, dtype=d), [2, 0, -2])],
     "median.dim": lambda d: [(torch.arange(15).to(d).view(3, 5).flip(1), 1)],

@@ -135,3 +135,17 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, weight: ki
     chosen = b.op("eq", b.op("iota", shape=list(x.shape), dim=dim), b.op("unsqueeze", b.cast(target, "i64"), dims=[dim]))
     each = b.op("unsqueeze", each, dims=[dim]) if each.shape or target.shape else b.reshape(each, [1])
     return b.cast(b.op("where", chosen, each, b.full(0, dtype, [])), b.dtype)
+
+
+@row("soft_margin_loss.default", "log1p exp mul neg", FLOATS)
+def _(b: Lowering, x: kiln.Value, target: kiln.Value, reduction: int = 1) -> kiln.Value:
+    x, target = b.wide(x), b.wide(target)
+    return _reduced(b, b.op("log1p", b.op("exp", b.op("mul", b.op("neg", target), x))), reduction)
+
+
+@row("soft_margin_loss_backward.default", "exp mul div neg add", FLOATS)
+def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, reduction: int) -> kiln.Value:
+    x, target = b.wide(x), b.wide(target)
+    z = b.op("exp", b.op("mul", b.op("neg", target), x))
+    slope = b.op("div", b.op("mul", b.op("neg", target), z), b.op("add", z, 1.0))
+    return b.cast(b.op("mul", slope, _given(b, dy, x, reduction)), b.dtype)
