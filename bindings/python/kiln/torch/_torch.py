@@ -96,7 +96,8 @@ def module_path(node: torch.fx.Node) -> str:
 def composites() -> dict[Any, Callable[..., Any]]:
     """How torch.export takes apart what AOTAutograd never shows: ops that are made of others whatever the device."""
     key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return {op: make for op, make in torch.export.default_decompositions().items()
+    table: Any = torch.export.default_decompositions()
+    return {op: make for op, make in table.items()
             if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)}
 
 
