@@ -43,7 +43,8 @@ struct Runner::Given {
   Runner &runner_;
 };
 
-Runner::Runner(std::shared_ptr<Program> program, int64_t device) : Runner(program, open_call(*program, device), {}) {}
+Runner::Runner(const std::shared_ptr<Program> &program, int64_t device)
+    : Runner(program, open_call(*program, device), {}) {}
 
 // First of all the call, which waits for a run in flight: that still uses the arrays.
 Runner::~Runner() { call_.reset(); }
@@ -408,8 +409,7 @@ PyObject *call_executable(PyObject *self, PyObject *const *args, size_t count, P
   });
 }
 
-Call::Call(std::shared_ptr<Program> program, int64_t device)
-    : vectorcall(call_call), runner(std::move(program), device) {}
+Call::Call(const std::shared_ptr<Program> &program, int64_t device) : vectorcall(call_call), runner(program, device) {}
 Call::Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound)
     : vectorcall(call_call), runner(std::move(program), std::move(clone), bound) {}
 
@@ -430,7 +430,9 @@ void add_call(nb::module_ &module) {
   };
   type.def(
           "bind",
-          [](Call &self, nb::object arrays, const nb::kwargs &keywords) { self.runner.bind_all(arrays, keywords); },
+          [](Call &self, const nb::object &arrays, const nb::kwargs &keywords) {
+            self.runner.bind_all(arrays, keywords);
+          },
           nb::arg("arrays").none() = nb::none(), nb::arg("keywords"),
           "Binds arrays by the names of slots, without a copy: they must stay as they are, parameters with their "
           "values. "

@@ -8,7 +8,7 @@ namespace kiln_python {
 /// One thread at a time: a second one is refused.
 class Runner {
  public:
-  explicit Runner(std::shared_ptr<Program> program, int64_t device = 0);
+  explicit Runner(const std::shared_ptr<Program> &program, int64_t device = 0);
   Runner(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound);
 
   ~Runner();
@@ -62,7 +62,7 @@ class Runner {
 struct Call {
   vectorcallfunc vectorcall;
   Runner runner;
-  explicit Call(std::shared_ptr<Program> program, int64_t device = 0);
+  explicit Call(const std::shared_ptr<Program> &program, int64_t device = 0);
   Call(std::shared_ptr<Program> program, CallHandle clone, const std::vector<std::unique_ptr<BorrowedArray>> &bound);
 };
 

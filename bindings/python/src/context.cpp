@@ -109,7 +109,7 @@ void add_context(nb::module_ &module) {
                       "Threads, a cache, passes, ops and plugins; what is compiled is compiled in one.")
       .def(
           "__init__",
-          [](Context *self, nb::object options, nb::object on_event, const nb::kwargs &keywords) {
+          [](Context *self, const nb::object &options, nb::object on_event, const nb::kwargs &keywords) {
             new (self) Context(to_options(options, keywords), std::move(on_event));
           },
           nb::arg("options").none() = nb::none(), nb::kw_only(), nb::arg("on_event").none() = nb::none(),
@@ -142,7 +142,7 @@ void add_context(nb::module_ &module) {
           nb::arg("verb"), "\"ls\", \"stats\", \"clear\" or \"verify\", as a dict.")
       .def(
           "load_plugin",
-          [](Context &self, nb::handle path, nb::object options, const nb::kwargs &keywords) {
+          [](Context &self, nb::handle path, const nb::object &options, const nb::kwargs &keywords) {
             const auto text = nb::cast<std::string>(package("os").attr("fspath")(path));
             OptionsHandle owned = to_options(options, keywords);
             check(kiln_plugin_load(self.get(), text.data(), text.size(), owned.get()));
@@ -162,7 +162,7 @@ void add_context(nb::module_ &module) {
           nb::arg("name"), "The op's schema, as a dict.")
       .def(
           "passes",
-          [](Context &self, Graph &graph, nb::object options, const nb::kwargs &keywords) {
+          [](Context &self, Graph &graph, const nb::object &options, const nb::kwargs &keywords) {
             kiln_report *report = nullptr;
             check(kiln_compile_passes(self.get(), graph.finished(), to_options(options, keywords).get(), &report));
             return to_python(ReportHandle(report));

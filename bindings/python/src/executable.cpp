@@ -68,7 +68,7 @@ void save(Executable &self, nb::handle path, bool packed) {
   check(error);
 }
 
-nb::object join(nb::list executables) {
+nb::object join(const nb::list &executables) {
   std::vector<const kiln_executable *> all;
   for (nb::handle each : executables) all.push_back(nb::cast<Executable &>(each).program->handle.get());
   if (all.empty()) raise(KILN_INVALID_ARGUMENT, "at least one executable was expected");
@@ -112,7 +112,7 @@ bool Program::writes(size_t input) {
 Executable::Executable(std::shared_ptr<Program> of) : vectorcall(call_executable), program(std::move(of)) {}
 Executable::~Executable() = default;
 
-nb::object compile(nb::handle context, Graph &graph, nb::object options, const nb::kwargs &keywords) {
+nb::object compile(nb::handle context, Graph &graph, const nb::object &options, const nb::kwargs &keywords) {
   OptionsHandle owned = to_options(options, keywords);
   const std::shared_ptr<const kiln_graph> finished = graph.shared();
   kiln_context *in = nb::inst_ptr<Context>(context)->get();
@@ -139,7 +139,7 @@ void add_executable(nb::module_ &module) {
                               "A compiled graph. Calling it with its inputs gives its outputs; any thread may.");
   type.def(
           "bind",
-          [](Executable &self, nb::object arrays, int64_t device, const nb::kwargs &keywords) {
+          [](Executable &self, const nb::object &arrays, int64_t device, const nb::kwargs &keywords) {
             nb::object call = make_inline<Call>(self.program, device);
             nb::inst_ptr<Call>(call)->runner.bind_all(arrays, keywords);
             return call;

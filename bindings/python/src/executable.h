@@ -39,7 +39,7 @@ struct Executable {
   ~Executable();
 };
 
-nb::object compile(nb::handle context, Graph &graph, nb::object options, const nb::kwargs &keywords);
+nb::object compile(nb::handle context, Graph &graph, const nb::object &options, const nb::kwargs &keywords);
 nb::object load(nb::handle context, nb::handle source, const std::string &expect_key);
 
 /// An instance whose C++ object lies in the Python object, at `vectorcall_offset`.

@@ -15,7 +15,7 @@ nb::object capsule_of(ManagedTensor tensor) {
     if (owned->deleter) owned->deleter(owned);
   }));
   if (!capsule.is_valid()) throw nb::python_error();
-  tensor.release();
+  (void)tensor.release();
   return capsule;
 }
 
@@ -52,7 +52,7 @@ nb::object lend(const Array &array, bool versioned) {
     owned->deleter(owned);
   }));
   if (!capsule.is_valid()) throw nb::python_error();
-  lent.release();
+  (void)lent.release();
   return capsule;
 }
 
@@ -100,7 +100,7 @@ nb::object hand_over(ManagedTensor tensor, const Library &library) {
     case Library::Kind::kExchange: {
       void *object = nullptr;
       if (library.exchange->managed_tensor_to_py_object_no_sync(tensor.get(), &object)) throw nb::python_error();
-      tensor.release();
+      (void)tensor.release();
       return nb::steal(static_cast<PyObject *>(object));
     }
     case Library::Kind::kFromDlpack:

@@ -69,7 +69,7 @@ uint64_t register_function(nb::handle context, nb::handle object) {
   function.destroy = Callback::destroy;
   uint64_t id = 0;
   check(kiln_function_register(nb::inst_ptr<Context>(context)->get(), &function, &id));
-  owner.release();
+  (void)owner.release();
   return id;
 }
 

@@ -86,7 +86,7 @@ BlobHandle written(Graph &graph, const std::string &format) {
   return BlobHandle(blob);
 }
 
-void parse(Graph *self, const std::string &json, nb::object context) {
+void parse(Graph *self, const std::string &json, const nb::object &context) {
   nb::object owner;
   Context &in = context_or_default(context, owner);
   kiln_graph *graph = nullptr;
@@ -139,7 +139,7 @@ void add_graph(nb::module_ &module) {
                     "A graph of tensors that grows: inputs, parameters, constants and what ops make of them.")
       .def(
           "__init__",
-          [](Graph *self, nb::object context) {
+          [](Graph *self, const nb::object &context) {
             nb::object owner;
             context_or_default(context, owner);
             new (self) Graph(std::move(owner), GraphHandle());
@@ -214,7 +214,7 @@ void add_graph(nb::module_ &module) {
           nb::arg("from_"), nb::arg("to"), "Makes every use of a value a use of another one.")
       .def(
           "scope",
-          [](nb::handle self, nb::object annotations, const nb::kwargs &named) {
+          [](nb::handle self, const nb::object &annotations, const nb::kwargs &named) {
             nb::dict all;
             if (!annotations.is_none()) all.update(nb::borrow<nb::dict>(annotations));
             all.update(nb::borrow<nb::dict>(named));
@@ -316,9 +316,9 @@ void add_graph(nb::module_ &module) {
           "to_dot", [](Graph &self) { return str(view(written(self, "dot"))); }, "For Graphviz.")
       .def_static(
           "from_json",
-          [](const std::string &json, nb::object context) {
+          [](const std::string &json, const nb::object &context) {
             nb::object made = nb::inst_alloc(nb::type<Graph>());
-            parse(nb::inst_ptr<Graph>(made), json, std::move(context));
+            parse(nb::inst_ptr<Graph>(made), json, context);
             nb::inst_mark_ready(made);
             return made;
           },

@@ -103,7 +103,7 @@ void register_op(nb::handle context, nb::handle object) {
   }
   op.destroy = Callback::destroy;
   check(kiln_op_register(nb::inst_ptr<Context>(context)->get(), &op, nullptr));
-  owner.release();
+  (void)owner.release();
 }
 }  // namespace
 

@@ -70,7 +70,7 @@ uint64_t register_pass(nb::handle context, nb::handle object) {
   pass.destroy = Callback::destroy;
   uint64_t id = 0;
   check(kiln_pass_register(nb::inst_ptr<Context>(context)->get(), &pass, nullptr, &id));
-  owner.release();
+  (void)owner.release();
   return id;
 }
 }  // namespace

@@ -23,7 +23,7 @@ nb::dict open_tensors(nb::handle path) {
   return all;
 }
 
-void save_tensors(nb::handle path, nb::dict arrays) {
+void save_tensors(nb::handle path, const nb::dict &arrays) {
   const auto text = nb::cast<std::string>(package("os").attr("fspath")(path));
   std::vector<std::unique_ptr<BorrowedArray>> borrowed;
   std::vector<kiln_text> names;
@@ -44,7 +44,7 @@ void save_tensors(nb::handle path, nb::dict arrays) {
 }  // namespace
 
 void add_tensors(nb::module_ &module) {
-  nb::class_<TensorFile>(module, "TensorFile", nb::is_final(), "A mapped file.");
+  const nb::class_<TensorFile> file(module, "TensorFile", nb::is_final(), "A mapped file.");
   module.def(
       "open_tensors", &open_tensors, nb::arg("path"),
       "The tensors of a .safetensors or .npy file by their names, without a copy: read-only views of the mapped file.");

@@ -384,7 +384,8 @@ void add_values(nb::module_ &module) {
       });
   module.def(
       "add_node",
-      [](const std::string &op, nb::tuple operands, nb::object attrs, nb::object name, nb::object graph) {
+      [](const std::string &op, const nb::tuple &operands, const nb::object &attrs, const nb::object &name,
+         const nb::object &graph) {
         return add_node(graph, op, &PyTuple_GET_ITEM(operands.ptr(), 0), operands.size(), attrs, name);
       },
       nb::arg("op"), nb::arg("operands"), nb::arg("attrs").none() = nb::none(), nb::arg("name").none() = nb::none(),
