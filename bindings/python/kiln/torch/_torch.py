@@ -7,9 +7,9 @@ from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.fx
-from functorch.compile import (default_partition,  # type: ignore[import-untyped]
-                               min_cut_rematerialization_partition)
+from functorch.compile import min_cut_rematerialization_partition  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.utils import counters
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.graph import _BoxedCodeGen
@@ -20,8 +20,8 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrue
 TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr", "is_kept",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "dynamo_counts", "expr", "is_kept",
+           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs",
            "writes_or_random"]
 
 
@@ -39,11 +39,6 @@ def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[
     low, high = known.lower, known.upper
     bounded = high.is_Integer and int(high) < 2 ** 62
     return (max(0, int(low)) if low.is_Integer else 0), (int(high) if bounded else None)
-
-
-def storage_of(value: torch.Tensor) -> int:
-    """What tensors that share memory have in common, also fake ones."""
-    return int(value.untyped_storage()._cdata)
 
 
 def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:
@@ -99,6 +94,14 @@ def composites() -> dict[Any, Callable[..., Any]]:
     table: Any = torch.export.default_decompositions()
     return {op: make for op, make in table.items()
             if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)}
+
+
+def dynamo_counts() -> tuple[int, int, dict[str, int]]:
+    """Frames that Dynamo saw, those of it that it compiled, and why graphs broke or frames run as Python: how often."""
+    frames = counters["frames"]
+    why = {reason.partition("\n")[0]: count for kind in ("graph_break", "unimplemented")
+           for reason, count in counters[kind].items()}
+    return frames["total"], frames["ok"], why
 
 
 def static_inputs() -> Sequence[int]:

@@ -1,5 +1,9 @@
 """What passes through the backend as it is in eager: views, writes, sizes, random numbers; and what it refuses."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed in this environment")
@@ -190,3 +194,32 @@ def test_planning_is_linear():
     begin = time.perf_counter()
     turns = parts.plan(nodes, taken)
     assert time.perf_counter() - begin < 0.25 and len(turns) == 400 and turns[0].torch == [nodes[9]]
+
+
+def test_breaks_and_frames_that_run_as_python_are_told():
+    def broken(x):
+        y = torch.sin(x)
+        torch._dynamo.graph_break()
+        return y * 2
+
+    torch._dynamo.utils.counters.clear()
+    run = torch.compile(broken, backend=kiln.torch.backend)
+    with torch._dynamo.config.patch(recompile_limit=1):
+        for dtype in (torch.float32, torch.float64):
+            run(torch.ones(3, dtype=dtype))
+    told = kiln.torch.summary()
+    assert "1 times: Call to `torch._dynamo.graph_break()`" in told and "recompile limit exceeded" in told, told
+
+
+PROCESS = """
+import torch, kiln.torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU())
+torch.compile(model, backend=kiln.torch.backend, dynamic=True)(torch.ones(3, 4)).sum().backward()
+print(*(program["lookup"] for report in kiln.torch.reports() for program in report.programs))
+"""
+
+
+def test_the_next_process_is_served_by_kilns_cache(cache):
+    got = [subprocess.run([sys.executable, "-c", PROCESS], env={**os.environ, "KILN_CACHE": str(cache)}, check=True,
+                          capture_output=True, text=True).stdout.split() for _ in range(2)]
+    assert got == [["MISS", "MISS"], ["HIT", "HIT"]]
