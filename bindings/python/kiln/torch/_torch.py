@@ -20,8 +20,9 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrue
 TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "dynamo_counts", "expr", "is_kept",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs",
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
+           "expr", "is_kept",           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
+           "register_optimizer_step_post_hook", "static_inputs",
            "writes_or_random"]
 
 
@@ -64,10 +65,15 @@ def writes_or_random(target: Any) -> bool:
         target.namespace not in ("aten", "prims")
 
 
+def asserts(target: Any) -> bool:
+    """Whether it only ends a run that breaks what was assumed: it runs in torch, and is no op that stayed there."""
+    return target in torch.fx.node._side_effectful_functions
+
+
 def is_kept(node: torch.fx.Node) -> bool:
     """Whether a node runs even if nothing reads its value."""
     return node.op in ("placeholder", "output") or node.op == "call_function" and (
-        writes_or_random(node.target) or node.target in torch.fx.node._side_effectful_functions)
+        writes_or_random(node.target) or asserts(node.target))
 
 
 def reads_data(target: Any) -> bool:

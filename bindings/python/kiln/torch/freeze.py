@@ -75,7 +75,7 @@ def placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
     """The graph's inputs that are parameters and buffers, and that it does not write."""
     all_ = [node for node in graph.nodes if node.op == "placeholder"]
     static = (all_[i] for i in _torch.static_inputs() if i < len(all_))
-    return frozenset(node for node in static
-                     if not any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users))
+    written = {node.args[0] for node in graph.nodes if node.target is torch.ops.aten.copy_.default}
+    return frozenset(node for node in static if node not in written)
 
 

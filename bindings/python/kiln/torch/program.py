@@ -118,7 +118,7 @@ class Assembly:
         self._root[name] = run
         args = [self._host(node) for node in lowering.inputs]
         args += [self._made.call_function(nothing_of_size, (self._size(symbol),)) for symbol in lowering.size_inputs]
-        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array says whose the results are to be
+        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array tells whose results are
         called = self._made.call_function(operator.call, (self._made.get_attr(name), *args), told)
         called.meta["kiln"] = True
         for index, node in enumerate(outputs):

@@ -77,7 +77,8 @@ def test_load_state_dict_in_place_writes_and_other_tensors(model):
 
 
 def test_an_average_of_weights(model):
-    average = torch.optim.swa_utils.AveragedModel(model.first, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    utils = torch.optim.swa_utils
+    average = utils.AveragedModel(model.first, multi_avg_fn=utils.get_ema_multi_avg_fn(0.5))
     holds(model)
     for _ in range(2):
         with torch.no_grad():

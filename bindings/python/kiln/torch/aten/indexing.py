@@ -81,7 +81,8 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, *, sparse_grad: b
     return b.op("gather", x, index, dim=b.dim(dim, len(x.shape)))
 
 
-def _scatter(b: Lowering, op: str, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value, **attrs: Any) -> kiln.Value:
+def _scatter(b: Lowering, op: str, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value,
+             **attrs: Any) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
     return b.op(op, x, index, source, dim=b.dim(dim, len(x.shape)), **attrs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import kiln
-from kiln.torch import _torch, sizes
+from kiln.torch import sizes
 from kiln.torch.lowering import Lowering
 from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
 
@@ -126,14 +126,10 @@ def _(b: Lowering, x: kiln.Value, dimension: int, size: int, step: int) -> kiln.
 
 @row("as_strided.default", "permute as_strided", view=True, when="of what lies dense in memory, from its begin on")
 def _(b: Lowering, x: kiln.Value, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> kiln.Value:
-    fake = b.fake(0)
-    steps = [_torch.expr(each) for each in fake.stride()]
-    if any(not isinstance(each, int) for each in [*steps, _torch.expr(fake.storage_offset())]) or fake.storage_offset() != 0:
-        raise Unsupported("of what lies in memory as sizes tell")
-    order = sorted(range(len(steps)), key=lambda dim: -steps[dim])
-    if sizes.strides_of(fake.permute(order)) is not None:
-        raise Unsupported("of what does not lie dense in memory")
-    if order != list(range(len(steps))):
+    order = sizes.memory_order(b.fake(0))
+    if order is None or sizes.known(b.fake(0).storage_offset()) != 0:
+        raise Unsupported("of what does not lie dense in memory, from its begin on")
+    if order != list(range(len(order))):
         x = b.op("permute", x, dims=order)
     return b.op("as_strided", x, shape=b.sizes(), strides=list(stride), offset=storage_offset or 0)
 
@@ -275,6 +271,12 @@ def _(b: Lowering, x: kiln.Value, src: kiln.Value, dim: int = 0, start: Any = No
 @row("_to_copy.default", "convert clone")
 def _(b: Lowering, x: kiln.Value, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None,
       non_blocking: bool = False, memory_format: Any = None) -> kiln.Value:
+    made = _convert(b, x)
+    return b.op("clone", x) if made is x else made
+
+
+@row("prims::convert_element_type.default", "convert clone")
+def _(b: Lowering, x: kiln.Value, dtype: Any) -> kiln.Value:
     made = _convert(b, x)
     return b.op("clone", x) if made is x else made
 
