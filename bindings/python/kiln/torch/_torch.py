@@ -21,9 +21,10 @@ TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
            "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
-           "expr", "is_kept",           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
+           "expr", "is_kept", "is_ordered",
+           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "static_inputs",
-           "writes_or_random"]
+           "writes"]
 
 
 def expr(size: Any) -> Any:
@@ -56,13 +57,18 @@ def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], 
     return run
 
 
-def writes_or_random(target: Any) -> bool:
-    """Whether a node of it must keep its place among others of its kind: it writes, draws numbers or has an effect."""
-    if not isinstance(target, torch._ops.OpOverload):
-        return not (getattr(target, "__module__", "") in ("_operator", "math") or target is operator.getitem
-                    or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
-    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or \
-        target.namespace not in ("aten", "prims")
+def writes(target: Any) -> bool:
+    """Whether a node of it writes an operand, or may, as far as is known."""
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable
+    return not (getattr(target, "__module__", "") in ("_operator", "math") or target is operator.getitem
+                or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
+
+
+def is_ordered(target: Any) -> bool:
+    """Whether it keeps its place among its kind: it draws random numbers, asserts, or has an effect, as others may."""
+    return asserts(target) or isinstance(target, torch._ops.OpOverload) and (
+        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims"))
 
 
 def asserts(target: Any) -> bool:
@@ -73,7 +79,7 @@ def asserts(target: Any) -> bool:
 def is_kept(node: torch.fx.Node) -> bool:
     """Whether a node runs even if nothing reads its value."""
     return node.op in ("placeholder", "output") or node.op == "call_function" and (
-        writes_or_random(node.target) or asserts(node.target))
+        writes(node.target) or is_ordered(node.target))
 
 
 def reads_data(target: Any) -> bool:

@@ -182,6 +182,18 @@ def test_nothing_moves_across_a_write():
     assert turns[0].torch == [before] and turns[1].kiln == [write] and turns[1].torch == [after]
 
 
+def test_random_numbers_keep_their_order_and_part_nothing():
+    graph, aten = torch.fx.Graph(), torch.ops.aten
+    x = graph.placeholder("x")
+    one = node(graph, aten.sin.default, x)
+    draw = node(graph, aten.bernoulli.default, one)
+    two = node(graph, aten.sin.default, one)
+    again = node(graph, aten.bernoulli.default, x)
+    end = node(graph, aten.mul.Tensor, two, again)
+    turns = parts.plan([one, draw, two, again, end], {one, two, end})
+    assert [turn.kiln for turn in turns] == [[one, two], [end]] and turns[0].torch == [draw, again]
+
+
 def test_planning_is_linear():
     import time
     graph, nodes, taken = torch.fx.Graph(), [], set()
