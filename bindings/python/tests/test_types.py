@@ -1,5 +1,6 @@
 """The package is typed: stubs hold what there is, and mypy is content with all of it."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,9 @@ def test_the_stub_of_ops_is_what_the_registry_says():
 
 def test_mypy_finds_nothing_in_the_package(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed in this environment")
-    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "-p", "kiln"],
+    # What is of torch's types can be checked only where these are.
+    without = [] if importlib.util.find_spec("torch") else ["--exclude", "kiln/torch/"]
+    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, *without, "-p", "kiln"],
                          capture_output=True, text=True, cwd=PACKAGE.parent)
     assert run.returncode == 0, run.stdout
 

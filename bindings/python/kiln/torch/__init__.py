@@ -11,6 +11,7 @@ from kiln.torch.export import export
 from kiln.torch.freeze import refresh
 from kiln.torch.report import clear as clear_reports
 from kiln.torch.report import graphs as reports
+from kiln.torch.report import summary
 from kiln.torch.rows import coverage
 
-__all__ = ["backend", "clear_reports", "coverage", "export", "refresh", "reports"]
+__all__ = ["backend", "clear_reports", "coverage", "export", "refresh", "reports", "summary"]

@@ -7,9 +7,9 @@ from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.fx
-from functorch.compile import (default_partition,  # type: ignore[import-untyped]
-                               min_cut_rematerialization_partition)
+from functorch.compile import min_cut_rematerialization_partition  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.utils import counters
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.graph import _BoxedCodeGen
@@ -20,9 +20,11 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrue
 TESTED = ("2.15",)
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "boxed", "composites", "default_partition", "expr",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data", "register_optimizer_step_post_hook", "static_inputs", "storage_of",
-           "writes_or_random"]
+           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
+           "expr", "is_kept", "is_ordered",
+           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
+           "register_optimizer_step_post_hook", "static_inputs",
+           "writes"]
 
 
 def expr(size: Any) -> Any:
@@ -41,11 +43,6 @@ def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[
     return (max(0, int(low)) if low.is_Integer else 0), (int(high) if bounded else None)
 
 
-def storage_of(value: torch.Tensor) -> int:
-    """What tensors that share memory have in common, also fake ones."""
-    return int(value.untyped_storage()._cdata)
-
-
 def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:
     """A function of a list of arguments, which it empties, so that each dies when it is no longer used."""
     graph.set_codegen(_BoxedCodeGen())
@@ -60,13 +57,29 @@ def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], 
     return run
 
 
-def writes_or_random(target: Any) -> bool:
-    """Whether a node of it must keep its place among others of its kind: it writes, draws numbers or has an effect."""
-    if not isinstance(target, torch._ops.OpOverload):
-        return not (getattr(target, "__module__", "") in ("_operator", "math") or target is operator.getitem
-                    or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
-    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or \
-        target.namespace not in ("aten", "prims")
+def writes(target: Any) -> bool:
+    """Whether a node of it writes an operand, or may, as far as is known."""
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable
+    return not (getattr(target, "__module__", "") in ("_operator", "math") or target is operator.getitem
+                or target in (torch.sym_max, torch.sym_min, torch.sym_not, torch.sym_float, torch.sym_int))
+
+
+def is_ordered(target: Any) -> bool:
+    """Whether it keeps its place among its kind: it draws random numbers, asserts, or has an effect, as others may."""
+    return asserts(target) or isinstance(target, torch._ops.OpOverload) and (
+        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims"))
+
+
+def asserts(target: Any) -> bool:
+    """Whether it only ends a run that breaks what was assumed: it runs in torch, and is no op that stayed there."""
+    return target in torch.fx.node._side_effectful_functions
+
+
+def is_kept(node: torch.fx.Node) -> bool:
+    """Whether a node runs even if nothing reads its value."""
+    return node.op in ("placeholder", "output") or node.op == "call_function" and (
+        writes(node.target) or is_ordered(node.target))
 
 
 def reads_data(target: Any) -> bool:
@@ -90,8 +103,17 @@ def module_path(node: torch.fx.Node) -> str:
 def composites() -> dict[Any, Callable[..., Any]]:
     """How torch.export takes apart what AOTAutograd never shows: ops that are made of others whatever the device."""
     key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return {op: make for op, make in torch.export.default_decompositions().items()
+    table: Any = torch.export.default_decompositions()
+    return {op: make for op, make in table.items()
             if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)}
+
+
+def dynamo_counts() -> tuple[int, int, dict[str, int]]:
+    """Frames that Dynamo saw, those of it that it compiled, and why graphs broke or frames run as Python: how often."""
+    frames = counters["frames"]
+    why = {reason.partition("\n")[0]: count for kind in ("graph_break", "unimplemented")
+           for reason, count in counters[kind].items()}
+    return frames["total"], frames["ok"], why
 
 
 def static_inputs() -> Sequence[int]:

@@ -15,7 +15,8 @@ from kiln.torch.rows import Unsupported
 
 
 def export(module: torch.nn.Module, args: Sequence[Any], *, kwargs: dict[str, Any] | None = None,
-           dynamic_shapes: Any = None, context: kiln.Context | None = None) -> tuple[kiln.Graph, dict[str, torch.Tensor]]:
+           dynamic_shapes: Any = None,
+           context: kiln.Context | None = None) -> tuple[kiln.Graph, dict[str, torch.Tensor]]:
     """The graph of the module at such arguments, and its weights by the names of the graph's parameters.
 
     dynamic_shapes is torch.export's: which sizes may change. All of the module must be Kiln's: what is not is an error
@@ -30,7 +31,8 @@ def export(module: torch.nn.Module, args: Sequence[Any], *, kwargs: dict[str, An
     weights = _weights(program)
     passes.run(program.graph_module)
     nodes = list(program.graph.nodes)
-    names = {node: weights[node.name][0] if node.name in weights else node.name for node in nodes if node.op == "placeholder"}
+    names = {node: weights[node.name][0] if node.name in weights else node.name
+             for node in nodes if node.op == "placeholder"}
     taken: set[torch.fx.Node] = set()
     frozen = frozenset(node for node in names if node.name in weights)
     lowering = Lowering(context or kiln.default_context(), taken, frozen, names,

@@ -8,6 +8,7 @@ optimizers made, some of which write without that. What writes by `.data`, NumPy
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Sequence
 
 import torch
@@ -41,25 +42,30 @@ def _state(tensors: Sequence[torch.Tensor]) -> State:
 
 
 class Frozen:
-    """A program with weights bound; called with all arrays, of which it takes the others."""
+    """A program with weights bound; called with all arrays, of which it takes the others. Any thread may."""
 
     def __init__(self, executable: kiln.Executable, places: Sequence[int], names: Sequence[str],
                  told: report.GraphReport) -> None:
         _hook()
-        self._executable, self._names = executable, tuple(names)
-        self._places = frozenset(places)
-        self._weights = tuple(places)
+        self._executable, self._names, self._told = executable, tuple(names), told
+        self._weights, self._places = tuple(places), frozenset(places)
         self._state: State | None = None
-        self._call: Any = None
-        self._told = told
+        self._bound: kiln.Call | None = None  # never run itself, but by clones, which share what is prepared
+        self._lock, self._own = threading.Lock(), threading.local()
 
     def __call__(self, *arrays: Any, **told: Any) -> Any:
         weights = [arrays[place] for place in self._weights]
-        if self._state != _state(weights):
-            self._call = self._executable.bind(dict(zip(self._names, weights)))
-            self._state = _state(weights)
-            self._told.prepared += 1
-        return self._call(*(x for i, x in enumerate(arrays) if i not in self._places), **told)
+        state = _state(weights)
+        if self._state != state:
+            with self._lock:
+                self._bound = self._executable.bind(dict(zip(self._names, weights)))
+                self._state = state
+                self._told.prepared += 1
+        bound, own = self._bound, self._own
+        assert bound is not None
+        if getattr(own, "of", None) is not bound:
+            own.of, own.call = bound, bound.clone()
+        return own.call(*(x for i, x in enumerate(arrays) if i not in self._places), **told)
 
 
 def refresh(module: torch.nn.Module | None = None) -> None:
@@ -75,7 +81,7 @@ def placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
     """The graph's inputs that are parameters and buffers, and that it does not write."""
     all_ = [node for node in graph.nodes if node.op == "placeholder"]
     static = (all_[i] for i in _torch.static_inputs() if i < len(all_))
-    return frozenset(node for node in static
-                     if not any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users))
+    written = {node.args[0] for node in graph.nodes if node.target is torch.ops.aten.copy_.default}
+    return frozenset(node for node in static if node not in written)
 
 

@@ -242,7 +242,8 @@ class Lowering:
             self.size(stride)
         add = self.graph.parameter if node in self._parameters else self.graph.input
         # Kiln names nodes by their ops: a name of its own cannot be one of these.
-        self._values[node] = add(self._names.get(node, f"torch.{node.name}"), DTYPES[fake.dtype], shape, strides=strides)
+        name = self._names.get(node, f"torch.{node.name}")
+        self._values[node] = add(name, DTYPES[fake.dtype], shape, strides=strides)
         if node not in self._parameters:
             self._bound.update(sizes.bare_symbols(fake))
         self.inputs.append(node)
@@ -255,13 +256,13 @@ class Lowering:
                 self.graph.symbol(str(symbol), min=low, max=high)
 
     def _check(self, node: torch.fx.Node, made: Any) -> None:
-        """A row that gives another type than torch is a bug of ours, and says so."""
+        """A row that gives another type than torch is a bug of ours: the node stays in torch, with the reason."""
         fakes = node.meta.get("val")
         both = zip(fakes, made) if isinstance(fakes, tuple | list) else [(fakes, made)]
         for fake, value in both:
             if fake is None or value is None:
                 continue
-            shape = [size if isinstance(size, int) else None for size in map(sizes.to_dim, fake.shape)]
+            shape = [sizes.known(size) for size in fake.shape]
             ours = [size if isinstance(size, int) else None for size in value.shape]
             same = len(shape) == len(ours) and all(a is None or b is None or a == b for a, b in zip(shape, ours))
             if TORCH_DTYPES[str(value.dtype)] != fake.dtype or not same:

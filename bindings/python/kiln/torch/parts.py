@@ -2,8 +2,8 @@
 
 Parts of Kiln and stretches of torch take turns: part 0, stretch 0, part 1, ... A node of Kiln's is of the first part at
 which all that it needs is there, and so is one of torch's; so nothing needs what comes later, and there is no cycle.
-What writes, draws random numbers or has an effect stays behind all that stands before it, and before all that stands
-behind. One walk over the nodes: linear.
+What writes stays behind all that stands before it, and before all that stands behind; what draws random numbers or has
+an effect stays in order among its kind. One walk over the nodes: linear.
 
 Views that Kiln can see are of no part. They are made anew wherever they are needed, in Kiln and in torch.
 """
@@ -42,6 +42,7 @@ def plan(nodes: list[torch.fx.Node], taken: set[torch.fx.Node]) -> list[Turn]:
     in_torch: set[torch.fx.Node] = set()
     result = [Turn()]
     floor_copy = floor_kiln = floor_torch = 0  # what stands behind a write comes no earlier
+    last_ordered = 0
     last, last_torch = 0, -1  # the latest turn so far, and that of a node of torch's
     for node in nodes:
         is_kiln, operands = node in taken, [operand for operand in node.all_input_nodes if operand in turns]
@@ -57,9 +58,11 @@ def plan(nodes: list[torch.fx.Node], taken: set[torch.fx.Node]) -> list[Turn]:
             floor_copy, floor_torch = turn + 1, turn
         elif is_kiln:
             turn = max(turn, floor_copy)
-        elif _torch.writes_or_random(node.target):
+        elif _torch.writes(node.target):
             turn = max(turn, last)
             floor_kiln, floor_torch = turn + 1, turn
+        elif _torch.is_ordered(node.target):
+            turn = last_ordered = max(turn, last_ordered)
         turns[node], last = turn, max(last, turn)
         result.extend(Turn() for _ in range(turn + 1 - len(result)))
         if is_kiln:

@@ -18,13 +18,8 @@ def run(gm: torch.fx.GraphModule) -> dict[str, int]:
     """Runs all, in order; how often each found something."""
     found = {name: pass_(gm.graph) for name, pass_ in PASSES.items()}
     if any(found.values()):
-        gm.graph.eliminate_dead_code(is_impure_node=_is_kept)
+        gm.graph.eliminate_dead_code(is_impure_node=_torch.is_kept)
     return found
-
-
-def _is_kept(node: torch.fx.Node) -> bool:
-    return node.op in ("placeholder", "output") or \
-        node.op == "call_function" and _torch.writes_or_random(node.target)
 
 
 def _calls(graph: torch.fx.Graph, *targets: Any) -> Iterator[torch.fx.Node]:
@@ -53,7 +48,8 @@ def linear(graph: torch.fx.Graph) -> int:
     """view(addmm(bias, view(x), t(weight))) and its like: linear(x, weight, bias)."""
     found = 0
     for node in _calls(graph, aten.addmm.default, aten.mm.default):
-        bias, x, weight = node.args if node.target is aten.addmm.default else (None, *node.args)
+        args: tuple[Any, ...] = node.args if node.target is aten.addmm.default else (None, *node.args)
+        bias, x, weight = args
         if node.kwargs or not _is(weight, aten.t.default) or bias is not None and len(_sizes(bias)) != 1:
             continue
         if bias is not None and _sizes(bias) != _sizes(node)[1:]:
@@ -74,9 +70,9 @@ def rms_norm(graph: torch.fx.Graph) -> int:
     """x * rsqrt(mean(x^2, last) + eps), and the weight behind it: _fused_rms_norm."""
     found = 0
     for root in _calls(graph, aten.rsqrt.default):
-        total = root.args[0]
-        mean = total.args[0] if _is(total, aten.add.Scalar, aten.add.Tensor) and not total.kwargs else None
-        power = mean.args[0] if _is(mean, aten.mean.dim) else None
+        total: Any = root.args[0]
+        mean: Any = total.args[0] if _is(total, aten.add.Scalar, aten.add.Tensor) and not total.kwargs else None
+        power: Any = mean.args[0] if _is(mean, aten.mean.dim) else None
         if not _is(power, aten.pow.Tensor_Scalar) or power.args[1] != 2 or not isinstance(total.args[1], float):
             continue
         x, sizes = power.args[0], _sizes(power.args[0])
@@ -96,7 +92,7 @@ def rms_norm(graph: torch.fx.Graph) -> int:
             results = [graph.call_function(operator.getitem, (made, i)) for i in (0, 1)]
         for result, old in zip(results, (end, root)):
             result.meta = {**old.meta}
-            old.replace_all_uses_with(result, delete_user_cb=lambda user, mine=result: user not in (y, end, made))
+            old.replace_all_uses_with(result)
         found += 1
     return found
 
@@ -125,5 +121,13 @@ def accumulations(graph: torch.fx.Graph) -> int:
     return found
 
 
-PASSES: dict[str, Callable[[torch.fx.Graph], int]] = {"linear": linear, "rms_norm": rms_norm,
-                                                      "accumulations": accumulations}
+def assertions(graph: torch.fx.Graph) -> int:
+    """What asserts a type that the tracing has fixed says nothing to a compiled graph."""
+    found = list(_calls(graph, aten._assert_tensor_metadata.default))
+    for node in found:
+        graph.erase_node(node)
+    return len(found)
+
+
+PASSES: dict[str, Callable[[torch.fx.Graph], int]] = {
+    "linear": linear, "rms_norm": rms_norm, "accumulations": accumulations, "assertions": assertions}

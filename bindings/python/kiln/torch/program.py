@@ -52,7 +52,7 @@ class Assembly:
                 self._env[node] = self._made.node_copy(node, self._host)
         output = next(iter(reversed(self._source.nodes)))
         self._made.output(torch.fx.node.map_arg(output.args[0], self._host))
-        self._made.eliminate_dead_code(is_impure_node=_is_kept)
+        self._made.eliminate_dead_code(is_impure_node=lambda node: "kiln" in node.meta or _torch.is_kept(node))
         return _torch.boxed(self._made, self._root)
 
     def outputs_of(self, number: int) -> list[torch.fx.Node]:
@@ -118,7 +118,7 @@ class Assembly:
         self._root[name] = run
         args = [self._host(node) for node in lowering.inputs]
         args += [self._made.call_function(nothing_of_size, (self._size(symbol),)) for symbol in lowering.size_inputs]
-        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array says whose the results are to be
+        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array tells whose results are
         called = self._made.call_function(operator.call, (self._made.get_attr(name), *args), told)
         called.meta["kiln"] = True
         for index, node in enumerate(outputs):
@@ -162,8 +162,3 @@ def _attribute(node: torch.fx.Node) -> Any:
 def _has_all_elements(view: torch.fx.Node, root: torch.fx.Node) -> bool:
     return view is root or (not sizes.overlaps(view.meta["val"])
                             and sizes.numel(view.meta["val"]) == sizes.numel(root.meta["val"]))
-
-
-def _is_kept(node: torch.fx.Node) -> bool:
-    return "kiln" in node.meta or node.op in ("placeholder", "output") or \
-        node.op == "call_function" and _torch.writes_or_random(node.target)

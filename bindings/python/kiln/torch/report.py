@@ -6,6 +6,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from kiln.torch import _torch
+
 
 @dataclass
 class Left:
@@ -50,6 +52,16 @@ def add(graph: GraphReport) -> None:
 def graphs() -> list[GraphReport]:
     """Of the last graphs that were compiled, the oldest first."""
     return list(_graphs)
+
+
+def summary() -> str:
+    """For people: a line a graph, then what Dynamo kept from the backend, since torch.compiler.reset or the start.
+
+    Dynamo compiles a frame again when its guards fail, and above its limit runs it as Python, without a word.
+    """
+    total, compiled, why = _torch.dynamo_counts()
+    lines = [str(each) for each in _graphs] + [f"Dynamo: {compiled} of {total} frames compiled"]
+    return "\n".join(lines + [f"  {count} times: {reason}" for reason, count in why.items()])
 
 
 def clear() -> None:

@@ -31,7 +31,7 @@ class Unsupported(Exception):
 class Row:
     """An ATen overload: what makes it of Kiln's ops, and when."""
 
-    overload: str  # "add.Tensor"
+    overload: str  # "add.Tensor"; of another namespace than aten's "prims::NAME"
     ops: tuple[str, ...]  # of Kiln's, that it is made of
     dtypes: frozenset[str]  # that its tensors may have
     make: Callable[..., Any]  # of a Lowering, then the overload's arguments
@@ -40,8 +40,9 @@ class Row:
 
     @property
     def target(self) -> torch._ops.OpOverload:
-        packet, _, name = self.overload.partition(".")
-        return getattr(getattr(torch.ops.aten, packet), name)  # type: ignore[no-any-return]
+        namespace, _, said = self.overload.rpartition("::")
+        packet, _, name = said.partition(".")
+        return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), name)  # type: ignore[no-any-return]
 
 
 _ROWS: dict[Any, Row] = {}

@@ -69,18 +69,50 @@ def _plain(e: Any) -> Any:
                      lambda x: next(arg for arg in x.args if arg != 1))
 
 
+def known(size: Any) -> int | None:
+    """A size that is no expression; None of others."""
+    e = _torch.expr(size)
+    return e if isinstance(e, int) else int(e) if e.is_Integer else None
+
+
 def strides_of(value: torch.Tensor) -> list[int | kiln.Dim] | None:
     """A tensor's strides; None: it is row-major."""
+    sizes = [known(size) for size in value.shape]
+    if 0 in sizes:
+        return None
+    strides = [known(stride) for stride in value.stride()]
+    if None not in sizes and None not in strides:
+        return None if _row_major(sizes, strides) else strides  # type: ignore[arg-type,return-value]
+    return _symbolic_strides_of(value)
+
+
+def _row_major(sizes: list[int], strides: list[int]) -> bool:
+    step = 1
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _symbolic_strides_of(value: torch.Tensor) -> list[int | kiln.Dim] | None:
     sizes = [_plain(_torch.expr(size)) for size in value.shape]
     strides = [_torch.expr(stride) for stride in value.stride()]
-    if sympy.S.Zero in sizes:
-        return None
     step, row_major = sympy.S.One, True
     for size, stride in zip(reversed(sizes), reversed(strides)):
         if size != 1:
             row_major = row_major and _plain(stride) == step
         step = sympy.expand(step * size)
     return None if row_major else to_dims(value.stride())
+
+
+def memory_order(value: torch.Tensor) -> list[int] | None:
+    """The dims from the outermost to the innermost in memory; None where elements do not lie dense, or none knows."""
+    strides = [known(stride) for stride in value.stride()]
+    if None in strides:
+        return None
+    order = sorted(range(len(strides)), key=lambda dim: -(strides[dim] or 0))
+    return order if strides_of(value.permute(order)) is None else None
 
 
 def overlaps(value: torch.Tensor) -> bool:

@@ -1,6 +1,7 @@
 """Weights are what they are at each call, whoever wrote them: as inputs, and bound once."""
 
 import copy
+import threading
 
 import pytest
 
@@ -77,7 +78,8 @@ def test_load_state_dict_in_place_writes_and_other_tensors(model):
 
 
 def test_an_average_of_weights(model):
-    average = torch.optim.swa_utils.AveragedModel(model.first, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    utils = torch.optim.swa_utils
+    average = utils.AveragedModel(model.first, multi_avg_fn=utils.get_ema_multi_avg_fn(0.5))
     holds(model)
     for _ in range(2):
         with torch.no_grad():
@@ -108,3 +110,22 @@ def test_frozen_weights_are_prepared_once_and_not_in_training():
         model.first.weight.mul_(2)
         run(torch.randn(3, 6))
     assert kiln.torch.reports()[-1].prepared == 2
+
+
+def test_threads_share_frozen_weights():
+    model = Tied().eval()
+    run, wrong = torch.compile(model, backend=kiln.torch.backend, options={"freeze": True}), []
+    x = torch.randn(3, 6)
+    with torch.no_grad():
+        expected = run(x)
+
+    def work():
+        with torch.no_grad():
+            wrong.extend(1 for _ in range(300) if not torch.equal(run(x), expected))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and kiln.torch.reports()[-1].prepared == 1

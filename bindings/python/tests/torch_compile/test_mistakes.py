@@ -34,7 +34,8 @@ def test_the_backend_is_found_by_its_name(tmp_path):
     (info / "entry_points.txt").write_text("[torch_dynamo_backends]\nkiln = "
                                            + said["entry-points"]["torch_dynamo_backends"]["kiln"])
     code = (f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport torch\n"
-            "print(torch.compile(lambda x: x + 1, backend='kiln')(torch.ones(2)).tolist(), 'kiln' in torch._dynamo.list_backends())")
+            "run = torch.compile(lambda x: x + 1, backend='kiln')\n"
+            "print(run(torch.ones(2)).tolist(), 'kiln' in torch._dynamo.list_backends())")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[2.0, 2.0] True", done.stderr[-2000:]
 

@@ -17,8 +17,8 @@ MOST = 3  # calls of an overload and a type
 
 # Ops whose samples come to all overloads that any sample comes to; found by tracing all of them.
 OPS = """
-nn.functional.cosine_embedding_loss quantile clamp nn.functional.interpolate.bicubic cumprod nn.functional.mish norm prod
-max_pool2d_with_indices_backward __getitem__ native_group_norm nn.functional.adaptive_avg_pool2d
+nn.functional.cosine_embedding_loss quantile clamp nn.functional.interpolate.bicubic cumprod nn.functional.mish norm
+prod max_pool2d_with_indices_backward __getitem__ native_group_norm nn.functional.adaptive_avg_pool2d
 nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d
 nn.functional.avg_pool3d nn.functional.conv_transpose1d nn.functional.conv_transpose2d nn.functional.conv2d
 nn.functional.conv3d nn.functional.layer_norm nn.functional.hardswish nn.functional.unfold
@@ -29,8 +29,8 @@ nn.functional.mse_loss all nn.functional.huber_loss nn.functional.pixel_shuffle 
 log_softmax nn.functional.cross_entropy nn.functional.nll_loss nn.functional.prelu cosh sin cos sinh lgamma
 scatter_reduce.sum acosh nn.functional.binary_cross_entropy baddbmm addmm bmm mv dot addmv fmod atan2 xlogy logcumsumexp
 pow logical_xor logical_and logical_or nn.functional.pad.replicate nn.functional.pad.reflect nn.functional.pad.constant
-torch.ops.aten._scaled_dot_product_flash_attention_for_cpu nn.functional.scaled_dot_product_attention topk ne eq lt le gt
-ge roll arange cummax cummin diag floor_divide kthvalue min.reduction_with_dim max.reduction_with_dim isinf isnan
+torch.ops.aten._scaled_dot_product_flash_attention_for_cpu nn.functional.scaled_dot_product_attention topk ne eq lt le
+gt ge roll arange cummax cummin diag floor_divide kthvalue min.reduction_with_dim max.reduction_with_dim isinf isnan
 isfinite index_fill index_select index_add index_put new_ones new_zeros full full_like new_empty empty empty_like
 empty_permuted new_full zeros_like ones_like zeros ones bucketize searchsorted tile repeat nn.functional.grid_sample
 grid_sampler_3d argmax argmin chunk round ceil floor sign sgn split.list_args trunc sort nn.functional.softplus any
@@ -43,6 +43,9 @@ tril triu flip linalg.vector_norm rsqrt sqrt reciprocal abs neg digamma mean sum
 unsqueeze squeeze expand diagonal unfold nn.functional.relu where bitwise_not logical_not div.floor_rounding
 div.trunc_rounding div.no_rounding_mode add sub mul scalar_tensor _softmax_backward_data roll lu_solve stft
 nn.functional.linear_cross_entropy view clone contiguous nn.functional.relu6 nn.functional.selu
+histc aminmax nansum nn.functional.pairwise_distance nn.functional.celu fmax fmin frac logit isposinf isneginf heaviside
+rad2deg deg2rad as_strided_scatter diff diagonal_scatter diag_embed diagonal_copy index_copy take
+nn.functional.soft_margin_loss
 """.split()
 
 
@@ -60,7 +63,8 @@ BY_HAND = {
     "mish_backward.default": lambda d: [(x(9, dtype=d), x(9, dtype=d))],
     "fill.Tensor": lambda d: [(x(3, 2, dtype=d), x(1, dtype=d)[0])],
     "arange.start": lambda d: [(2, 7), (2.0, 5.5)],
-    "linear.default": lambda d: [(x(2, 3, 4, dtype=d), x(5, 4, dtype=d), x(5, dtype=d)), (x(3, 4, dtype=d), x(5, 4, dtype=d))],
+    "linear.default": lambda d: [(x(2, 3, 4, dtype=d), x(5, 4, dtype=d), x(5, dtype=d)),
+                                 (x(3, 4, dtype=d), x(5, 4, dtype=d))],
     "isfinite.default": lambda d: [(torch.tensor([1.0, float("nan"), float("inf")]).to(d),)],
     "div.Scalar_mode": lambda d: [(x(9, dtype=d), 0.3)],
     "floor_divide.Scalar": lambda d: [(x(9, dtype=d), 0.3)],
@@ -81,20 +85,32 @@ BY_HAND = {
     "replication_pad3d.default": lambda d: [(x(2, 3, 4, 5, 6, dtype=d), [1, 2, 0, 1, 2, 2])],
     "select_backward.default": lambda d: [(x(3, 5, dtype=d), [3, 4, 5], 1, -2)],
     "slice_backward.default": lambda d: [(x(3, 2, dtype=d), [3, 5], 1, 1, 5, 2)],
-    "_native_batch_norm_legit.no_stats": lambda d: [(x(3, 4, 5, dtype=d), x(4, dtype=d), x(4, dtype=d), True, 0.1, 1e-5)],
-    "_fused_rms_norm.default": lambda d: [(x(3, 4, dtype=d), [4], x(4, dtype=d), 1e-6), (x(3, 4, dtype=d), [4], None, None)],
+    "_native_batch_norm_legit.no_stats": lambda d: [
+        (x(3, 4, 5, dtype=d), x(4, dtype=d), x(4, dtype=d), True, 0.1, 1e-5)],
+    "_fused_rms_norm.default": lambda d: [
+        (x(3, 4, dtype=d), [4], x(4, dtype=d), 1e-6), (x(3, 4, dtype=d), [4], None, None)],
     # Of 16 bits torch's fake statistics are not of the type that its kernel gives.
     "_native_batch_norm_legit_functional.default": lambda d: [
         (x(3, 4, 5), x(4), x(4), x(4), x(4).abs(), training, 0.1, 1e-5) for training in (True, False)],
+    "native_dropout_backward.default": lambda d: [(x(9, dtype=d), x(9, dtype=B), 2.0)],
+    "copy.default": lambda d: [(x(3, 4, dtype=d), x(4))],
+    "norm.Scalar": lambda d: [(x(9, dtype=d), 3)],
+    "as_strided.default": lambda d: [(x(3, 4, dtype=d), [2, 2], [1, 4], 1), (x(3, 4, dtype=d).t(), [4, 3], [3, 1])],
+    "empty_strided.default": lambda d: [([3, 4], [1, 3])],
+    "new_empty_strided.default": lambda d: [(x(2, dtype=d), [3, 4], [1, 3])],
+    "prims::convert_element_type.default": lambda d: [(x(9), d), (x(9, dtype=I), d)],
     "pow.Scalar": lambda d: [(2.0, x(9, dtype=d))],
     "permute.default": lambda d: [(x(2, 3, 4, dtype=d), [2, 0, -2])],
     "median.dim": lambda d: [(torch.arange(15).to(d).view(3, 5).flip(1), 1)],
-    "avg_pool2d.default": lambda d: [(x(2, 3, 6, 7, dtype=d), [2, 3], [2, 2], [1, 1], True, False), (x(3, 6, 7, dtype=d), [2])],
-    "avg_pool2d_backward.default": lambda d: [(x(2, 3, 3, 4, dtype=d), x(2, 3, 6, 8, dtype=d), [2, 2], [], [0, 0], False, True, None)],
+    "avg_pool2d.default": lambda d: [
+        (x(2, 3, 6, 7, dtype=d), [2, 3], [2, 2], [1, 1], True, False), (x(3, 6, 7, dtype=d), [2])],
+    "avg_pool2d_backward.default": lambda d: [
+        (x(2, 3, 3, 4, dtype=d), x(2, 3, 6, 8, dtype=d), [2, 2], [], [0, 0], False, True, None)],
     "replication_pad2d.default": lambda d: [(x(2, 3, 4, 5, dtype=d), [1, 2, 0, 1])],
     "_scaled_dot_product_flash_attention_for_cpu_backward.default": lambda d: list(attention(d)),
     **{f"bitwise_{name}.Scalar": lambda d: [(x(9, dtype=I), 3)] for name in ("and", "or", "xor")},
-    **{f"bitwise_{name}.Tensor": lambda d: [(x(9, dtype=I), x(9, dtype=I))] for name in ("xor", "left_shift", "right_shift")},
+    **{f"bitwise_{name}.Tensor": lambda d: [(x(9, dtype=I), x(9, dtype=I))]
+       for name in ("xor", "left_shift", "right_shift")},
     **{f"bitwise_{name}.Tensor_Scalar": lambda d: [(x(9, dtype=I), 2)] for name in ("left_shift", "right_shift")},
 }
 KEYWORDS = {"div.Scalar_mode": {"rounding_mode": "floor"}}

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from kiln.torch.aten import (activation, attention, convolution, create, indexing, loss, matmul, norm, pointwise,  # noqa: F401
-                             pooling, reduction, scans, shape)
+from kiln.torch.aten import activation, attention, convolution, create, indexing, loss  # noqa: F401
+from kiln.torch.aten import matmul, norm, pointwise, pooling, reduction, scans, shape  # noqa: F401

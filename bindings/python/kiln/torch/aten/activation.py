@@ -6,7 +6,7 @@ from typing import Any
 
 import kiln
 from kiln.torch.lowering import Lowering, Number
-from kiln.torch.rows import FLOATS, INTEGERS, SMALL_FLOATS, row
+from kiln.torch.rows import FLOATS, INTEGERS, SMALL_FLOATS, Unsupported, row
 
 
 def _plain(name: str, op: str, dtypes: frozenset[str] = FLOATS) -> None:
@@ -217,3 +217,18 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, lambd: Number) -> kiln.Value:
     wide = b.wide(x)
     inside = b.op("and", b.op("ge", wide, -float(lambd)), b.op("le", wide, float(lambd)))
     return b.op("where", inside, b.full(0, b.dtype, []), dy)
+
+
+@row("celu.default", "celu", FLOATS)
+def _(b: Lowering, x: kiln.Value, alpha: Number = 1.0) -> kiln.Value:
+    if alpha <= 0:
+        raise Unsupported("alpha is not above 0")
+    return b.op("celu", x, alpha=float(alpha))
+
+
+# Dropout draws in torch; what it kept is multiplied here.
+
+@row("native_dropout_backward.default", "mul convert", FLOATS | {"bool"})
+def _(b: Lowering, dy: kiln.Value, mask: kiln.Value, scale: float) -> kiln.Value:
+    dy = b.wide(dy)
+    return b.cast(b.op("mul", b.op("mul", dy, b.cast(mask, str(dy.dtype))), scale), b.dtype)

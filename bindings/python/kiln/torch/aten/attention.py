@@ -35,8 +35,8 @@ def _(b: Lowering, q: kiln.Value, k: kiln.Value, v: kiln.Value, dropout_p: float
         raise Unsupported("dropout")
     said = _mask(b, q, k, attn_mask, is_causal)
     mask = said.pop("mask")
-    y, logsumexp = b.several("attention", q, k, v, *([mask] if mask is not None else []), scale=scale or 0.0, logsumexp=True,
-                        **said)
+    y, logsumexp = b.several("attention", q, k, v, *([mask] if mask is not None else []), scale=scale or 0.0,
+                              logsumexp=True, **said)
     fake = b.outs[1]
     assert fake is not None
     return y, b.cast(logsumexp, DTYPES[fake.dtype])

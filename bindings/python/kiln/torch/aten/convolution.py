@@ -16,7 +16,8 @@ def _spread(values: Sequence[Any], count: int) -> list[int]:
     return list(values) * count if len(values) == 1 else list(values)
 
 
-def _attrs(n: int, stride: Sequence[Any], padding: Sequence[Any], dilation: Sequence[Any], groups: int) -> dict[str, Any]:
+def _attrs(n: int, stride: Sequence[Any], padding: Sequence[Any], dilation: Sequence[Any],
+           groups: int) -> dict[str, Any]:
     return {"stride": _spread(stride, n), "padding": _spread(padding, n), "dilation": _spread(dilation, n),
             "groups": groups}
 

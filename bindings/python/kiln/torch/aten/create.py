@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import kiln
+from kiln.torch import sizes
 from kiln.torch.lowering import Lowering
 from kiln.torch.rows import FLOATS, Unsupported, row
 
@@ -52,6 +53,13 @@ def _(b: Lowering, *_: Any, **__: Any) -> kiln.Value:
 
 @row("empty.memory_format empty_like.default new_empty.default empty_permuted.default", "full")
 def _(b: Lowering, *_: Any, **__: Any) -> kiln.Value:
+    return _filled(b, 0)
+
+
+@row("empty_strided.default new_empty_strided.default", "full", when="dense ones")
+def _(b: Lowering, *_: Any, **__: Any) -> kiln.Value:
+    if sizes.memory_order(b.out) is None:
+        raise Unsupported("elements that do not lie dense")
     return _filled(b, 0)
 
 

@@ -81,7 +81,8 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, *, sparse_grad: b
     return b.op("gather", x, index, dim=b.dim(dim, len(x.shape)))
 
 
-def _scatter(b: Lowering, op: str, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value, **attrs: Any) -> kiln.Value:
+def _scatter(b: Lowering, op: str, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value,
+             **attrs: Any) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
     return b.op(op, x, index, source, dim=b.dim(dim, len(x.shape)), **attrs)
@@ -130,3 +131,17 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, value: Number) ->
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
     return b.op("index_put", x, b.full(value, b.dtype, []), index, dim=b.dim(dim, len(x.shape)))
+
+
+@row("index_copy.default", "index_put")
+def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value) -> kiln.Value:
+    if not x.shape or not index.shape:
+        raise Unsupported("of a scalar")
+    return b.op("index_put", x, source, index, dim=b.dim(dim, len(x.shape)))
+
+
+@row("take.default", "index reshape")
+def _(b: Lowering, x: kiln.Value, index: kiln.Value) -> kiln.Value:
+    flat = b.op("reshape", x, shape=[-1])
+    _, places = _places(b, flat, [index])
+    return b.op("index", flat, places[0], dim=0)

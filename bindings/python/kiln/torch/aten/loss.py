@@ -74,7 +74,8 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, reduction:
 
 
 @row("binary_cross_entropy.default", "binary_cross_entropy mul", FLOATS)
-def _(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value | None = None, reduction: int = 1) -> kiln.Value:
+def _(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value | None = None,
+      reduction: int = 1) -> kiln.Value:
     made = b.op("binary_cross_entropy", b.wide(x), b.wide(target), reduction="none")
     if weight is not None:
         made = b.op("mul", made, b.wide(weight))
@@ -101,7 +102,8 @@ def _(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value | None 
     return _reduced(b, b.op("binary_cross_entropy_with_logits", x, target, *weights, reduction="none"), reduction)
 
 
-def _weights(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value | None, ignore_index: int) -> kiln.Value:
+def _weights(b: Lowering, x: kiln.Value, target: kiln.Value, weight: kiln.Value | None,
+             ignore_index: int) -> kiln.Value:
     """Of each target, 0 where it is to be ignored."""
     counts = b.op("ne", target, b.operand(ignore_index, str(target.dtype)))
     safe = b.op("where", counts, target, b.full(0, str(target.dtype), []))
@@ -132,6 +134,21 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, weight: ki
     if _REDUCTIONS[reduction] == "mean":
         given = b.op("div", given, b.cast(total_weight, dtype))
     each = b.op("neg", b.op("mul", _weights(b, wide, target, weight, ignore_index), given))
-    chosen = b.op("eq", b.op("iota", shape=list(x.shape), dim=dim), b.op("unsqueeze", b.cast(target, "i64"), dims=[dim]))
-    each = b.op("unsqueeze", each, dims=[dim]) if each.shape or target.shape else b.reshape(each, [1])
+    target = b.op("unsqueeze", b.cast(target, "i64"), dims=[dim])
+    chosen = b.op("eq", b.op("iota", shape=list(x.shape), dim=dim), target)
+    each = b.op("unsqueeze", each, dims=[dim]) if each.shape or len(target.shape) > 1 else b.reshape(each, [1])
     return b.cast(b.op("where", chosen, each, b.full(0, dtype, [])), b.dtype)
+
+
+@row("soft_margin_loss.default", "log1p exp mul neg", FLOATS)
+def _(b: Lowering, x: kiln.Value, target: kiln.Value, reduction: int = 1) -> kiln.Value:
+    x, target = b.wide(x), b.wide(target)
+    return _reduced(b, b.op("log1p", b.op("exp", b.op("mul", b.op("neg", target), x))), reduction)
+
+
+@row("soft_margin_loss_backward.default", "exp mul div neg add", FLOATS)
+def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, reduction: int) -> kiln.Value:
+    x, target = b.wide(x), b.wide(target)
+    z = b.op("exp", b.op("mul", b.op("neg", target), x))
+    slope = b.op("div", b.op("mul", b.op("neg", target), z), b.op("add", z, 1.0))
+    return b.cast(b.op("mul", slope, _given(b, dy, x, reduction)), b.dtype)

@@ -21,7 +21,8 @@ def _(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
 
 
 @row("addmm.default addmv.default baddbmm.default", "matmul add mul linear", NUMBERS)
-def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Number = 1, alpha: Number = 1) -> kiln.Value:
+def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Number = 1,
+      alpha: Number = 1) -> kiln.Value:
     wide_x = x
     if b.dtype in FLOATS and (beta != 1 or alpha != 1):
         wide_x, y, bias = b.wide(x), b.wide(y), b.wide(bias)

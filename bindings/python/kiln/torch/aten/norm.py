@@ -57,7 +57,8 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, normalized_shape: Sequence[Any
     x = _mixed(b, x, weight, bias)
     dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
     axes = len(normalized_shape)
-    made = b.several("layer_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []), axes=axes)
+    scale = [weight] if weight is not None else []
+    made = b.several("layer_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *scale, axes=axes)
     outer = list(range(len(x.shape) - axes))
     dbias = made[2] if len(made) > 2 and made[2] is not None else None
     dscale = made[1]
@@ -87,8 +88,8 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, mean: kiln.Value, rstd: kiln.V
       C: Any, HxW: Any, group: int, output_mask: Sequence[bool]) -> Three:
     x = _mixed(b, x, weight)
     dy, weight = _same(b, x, dy, weight)  # type: ignore[assignment]
-    made = b.several("group_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *([weight] if weight is not None else []),
-                groups=group)
+    scale = [weight] if weight is not None else []
+    made = b.several("group_norm_backward", x, *_statistics(b, x, mean, rstd), dy, *scale, groups=group)
     return tuple(_own(b, i, each) if wanted and b.outs[i] is not None else None  # type: ignore[return-value]
                  for i, (each, wanted) in enumerate(zip(made, output_mask)))
 
@@ -97,7 +98,8 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, mean: kiln.Value, rstd: kiln.V
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | None, running_mean: kiln.Value,
       running_var: kiln.Value, momentum: float, eps: float) -> Three:
     y = _inference(b, x, weight, bias, running_mean, running_var, eps)
-    return y, *(b.full(0, DTYPES[fake.dtype], [0]) for fake in b.outs[1:] if fake is not None)  # type: ignore[return-value]
+    none, nothing = (b.full(0, DTYPES[fake.dtype], [0]) for fake in b.outs[1:] if fake is not None)
+    return y, none, nothing
 
 
 def _inference(b: Lowering, x: kiln.Value, weight: kiln.Value | None, bias: kiln.Value | None, mean: kiln.Value,

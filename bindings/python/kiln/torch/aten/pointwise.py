@@ -36,8 +36,8 @@ def _unary(name: str, op: str, dtypes: frozenset[str] = REAL) -> None:
         return b.op(op, b.cast(x, b.dtype))
 
 
-for _name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
-              "erfinv lgamma digamma sqrt rsqrt reciprocal sigmoid").split():
+for _name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf "
+              "erfc erfinv lgamma digamma sqrt rsqrt reciprocal sigmoid").split():
     _unary(f"{_name}.default", _name)
 for _name in "abs neg".split():
     _unary(f"{_name}.default", _name, FLOATS | INTEGERS)
@@ -262,3 +262,50 @@ def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
 @row("bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar", "shift_right", INTEGERS)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.op("shift_right", *common(b, x, y))
+
+
+def _larger(name: str, op: str) -> None:
+    """Of two numbers, of which NaN is none."""
+    @row(f"{name}.default", f"{op} where isnan", FLOATS | INTEGERS)
+    def make(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
+        x, y = common(b, x, y)
+        return b.op("where", b.op("isnan", x), y, b.op("where", b.op("isnan", y), x, b.op(op, x, y)))
+
+
+_larger("fmax", "maximum")
+_larger("fmin", "minimum")
+
+
+@row("frac.default", "sub trunc", FLOATS)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    return b.op("sub", x, b.op("trunc", x))
+
+
+@row("logit.default", "log sub div clamp", FLOATS)
+def _(b: Lowering, x: kiln.Value, eps: float | None = None) -> kiln.Value:
+    wide = b.wide(x)
+    if eps is not None:
+        wide = b.op("clamp", wide, min=eps, max=1 - eps)
+    return b.cast(b.op("log", b.op("div", wide, b.op("sub", 1.0, wide))), b.dtype)
+
+
+def _infinite(name: str, sign: str) -> None:
+    @row(f"{name}.default", "eq", FLOATS)
+    def make(b: Lowering, x: kiln.Value) -> kiln.Value:
+        return b.op("eq", x, float(f"{sign}inf"))
+
+
+_infinite("isposinf", "")
+_infinite("isneginf", "-")
+
+
+@row("heaviside.default", "where eq lt", FLOATS | INTEGERS)
+def _(b: Lowering, x: kiln.Value, values: kiln.Value) -> kiln.Value:
+    step = b.cast(b.op("not", b.op("lt", x, 0)), b.dtype)
+    return b.op("where", b.op("eq", x, 0), values, step)
+
+
+@row("rad2deg.default deg2rad.default", "mul", FLOATS)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    factor = 180 / math.pi if "rad2deg" in str(b.target) else math.pi / 180
+    return b.cast(b.op("mul", b.wide(x), factor), b.dtype)

@@ -158,3 +158,28 @@ def _(b: Lowering, dy: kiln.Value, y: kiln.Value, dim: int, input_dtype: Any) ->
     dy, y = b.wide(dy), b.wide(y)
     total = b.op("sum", dy, dims=dims_of(b, y, dim), keepdim=True) if y.shape else dy
     return b.cast(b.op("sub", dy, b.op("mul", b.op("exp", y), total)), b.dtype)
+
+
+@row("histc.default", "histogram convert", FLOATS)
+def _(b: Lowering, x: kiln.Value, bins: int = 100, min: Number = 0, max: Number = 0) -> kiln.Value:
+    return b.cast(b.op("histogram", x, bins=bins, min=float(min), max=float(max)), b.dtype)
+
+
+@row("aminmax.default", "min max", FLOATS | INTEGERS)
+def _(b: Lowering, x: kiln.Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
+    if not x.shape:
+        return b.op("clone", x), b.op("clone", x)
+    dims = dims_of(b, x, dim)
+    return b.op("min", x, dims=dims, keepdim=keepdim), b.op("max", x, dims=dims, keepdim=keepdim)
+
+
+@row("nansum.default", "sum where isnan", FLOATS)
+def _(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> kiln.Value:
+    return _sum(b, b.op("where", b.op("isnan", x), b.full(0, str(x.dtype), []), x), dim, keepdim)
+
+
+@row("norm.ScalarOpt_dim norm.Scalar", "norm", FLOATS)
+def _(b: Lowering, x: kiln.Value, p: Number | None, dim: Any = None, keepdim: bool = False) -> kiln.Value:
+    if not x.shape:
+        raise Unsupported("of a scalar")
+    return b.op("norm", x, dims=dims_of(b, x, dim), keepdim=keepdim, p=2.0 if p is None else float(p))

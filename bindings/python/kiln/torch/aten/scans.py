@@ -91,5 +91,6 @@ def _(b: Lowering, sorted_sequence: kiln.Value, x: kiln.Value, *, out_int32: boo
 
 
 @row("bucketize.Tensor", "searchsorted", FLOATS | INTEGERS)
-def _(b: Lowering, x: kiln.Value, boundaries: kiln.Value, *, out_int32: bool = False, right: bool = False) -> kiln.Value:
+def _(b: Lowering, x: kiln.Value, boundaries: kiln.Value, *, out_int32: bool = False,
+      right: bool = False) -> kiln.Value:
     return b.cast(b.op("searchsorted", boundaries, x, right=right), b.dtype)

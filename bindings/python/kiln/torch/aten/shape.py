@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import kiln
+from kiln.torch import sizes
 from kiln.torch.lowering import Lowering
 from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
 
@@ -121,6 +122,16 @@ def _(b: Lowering, x: kiln.Value, dimension: int, size: int, step: int) -> kiln.
     if not x.shape:
         return b.reshape(x, [1])
     return b.op("unfold", x, dim=b.dim(dimension, len(x.shape)), size=size, step=step)
+
+
+@row("as_strided.default", "permute as_strided", view=True, when="of what lies dense in memory, from its begin on")
+def _(b: Lowering, x: kiln.Value, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> kiln.Value:
+    order = sizes.memory_order(b.fake(0))
+    if order is None or sizes.known(b.fake(0).storage_offset()) != 0:
+        raise Unsupported("of what does not lie dense in memory, from its begin on")
+    if order != list(range(len(order))):
+        x = b.op("permute", x, dims=order)
+    return b.op("as_strided", x, shape=b.sizes(), strides=list(stride), offset=storage_offset or 0)
 
 
 # What makes memory of its own.
@@ -264,8 +275,57 @@ def _(b: Lowering, x: kiln.Value, *, dtype: Any = None, layout: Any = None, devi
     return b.op("clone", x) if made is x else made
 
 
+@row("prims::convert_element_type.default", "convert clone")
+def _(b: Lowering, x: kiln.Value, dtype: Any) -> kiln.Value:
+    made = _convert(b, x)
+    return b.op("clone", x) if made is x else made
+
+
 def _convert(b: Lowering, x: kiln.Value) -> kiln.Value:
     dtype = DTYPES[b.out.dtype]
     if dtype.startswith("f8") and str(x.dtype) != dtype:
         return b.op("convert", x, dtype=dtype, saturate=False)
     return b.cast(x, dtype)
+
+
+@row("copy.default", "convert expand")
+def _(b: Lowering, x: kiln.Value, src: kiln.Value, non_blocking: bool = False) -> kiln.Value:
+    return b.op("clone", b.op("expand", _convert(b, src), shape=b.sizes()))
+
+
+def _diagonal_scatter(b: Lowering, x: kiln.Value, src: kiln.Value, offset: int, dim1: int, dim2: int) -> kiln.Value:
+    """x with src on a diagonal: where two dims' indices differ by offset, the element at the smaller place."""
+    rank = len(x.shape)
+    dim1, dim2 = b.dim(dim1, rank), b.dim(dim2, rank)
+    rows, columns = (b.op("iota", shape=list(x.shape), dim=dim) for dim in (dim1, dim2))
+    on = b.op("eq", columns, b.op("add", rows, offset))
+    others = [dim for dim in range(rank) if dim not in (dim1, dim2)]
+    along = rows if offset >= 0 else columns
+    length = src.shape[-1]
+    if not isinstance(length, int):
+        raise Unsupported("a diagonal whose length is not known")
+    if length == 0:
+        return b.op("clone", x)
+    place = b.op("minimum", along, length - 1)
+    spread = b.op("unsqueeze", src, dims=[rank - 1])  # others, diagonal, 1
+    order = [*others, dim1, dim2]
+    place = b.op("permute", place, dims=order)
+    wide = b.op("expand", spread, shape=[*[x.shape[dim] for dim in others], length, x.shape[dim2]])
+    picked = b.op("gather", wide, place, dim=rank - 2)
+    picked = b.op("permute", picked, dims=[order.index(dim) for dim in range(rank)])
+    return b.op("where", on, b.cast(picked, str(x.dtype)), x)
+
+
+@row("diagonal_scatter.default", "where gather iota", when="the diagonal's length is known")
+def _(b: Lowering, x: kiln.Value, src: kiln.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> kiln.Value:
+    return _diagonal_scatter(b, x, src, offset, dim1, dim2)
+
+
+@row("diagonal_backward.default", "where gather iota full", when="the diagonal's length is known")
+def _(b: Lowering, dy: kiln.Value, input_sizes: Sequence[Any], offset: int, dim1: int, dim2: int) -> kiln.Value:
+    return _diagonal_scatter(b, b.full(0, b.dtype, b.sizes()), dy, offset, dim1, dim2)
+
+
+@row("diag_embed.default", "where gather iota full", when="the diagonal's length is known")
+def _(b: Lowering, x: kiln.Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> kiln.Value:
+    return _diagonal_scatter(b, b.full(0, b.dtype, b.sizes()), x, offset, dim1, dim2)
