@@ -44,7 +44,9 @@ std::string_view chosen_view(const Args &args) {
 // What it was compiled for; the plan tells the rest.
 void print_head(const Report &description) {
   for (const std::string_view key : {"backend", "target", "build_id", "key"}) {
-    print(std::string(key) + " " + description.text(key) + "\n");
+    const std::string value = description.text(key);
+    const bool has_none = key == "key" && value.empty();
+    print(std::string(key) + " " + (has_none ? "none: it was compiled without the cache" : value) + "\n");
     if (key == "key" && description.has("edited"))
       for (size_t i = 0; i < description.count("edited"); ++i)
         print("edited " + printable(description.text(path_of("edited", i))) + "\n");

@@ -46,8 +46,19 @@ std::optional<ArtifactIdentity> any_identity(const fs::path &folder) {
 
 // The names of components that are in one list only, or in both with other digests; those of `wanted` first.
 std::vector<std::string> differing(const std::vector<KeyComponent> &wanted, const std::vector<KeyComponent> &present) {
-  const auto in = [](const std::vector<KeyComponent> &list, const KeyComponent &c) {
-    return std::ranges::any_of(list, [&](const KeyComponent &o) { return o.name == c.name && o.digest == c.digest; });
+  const auto has_name = [](const std::vector<KeyComponent> &list, const KeyComponent &c) {
+    return std::ranges::find(list, c.name, &KeyComponent::name) != list.end();
+  };
+  const auto is_pass = [](const KeyComponent &c) { return c.name.starts_with("pass "); };
+  // Where one was put in or taken out, those behind it have another place, which is part of what they are.
+  const bool moved = std::ranges::any_of(wanted, [&](const auto &c) { return is_pass(c) && !has_name(present, c); }) ||
+                     std::ranges::any_of(present, [&](const auto &c) { return is_pass(c) && !has_name(wanted, c); });
+  const auto but_for_place = [](const KeyComponent &c) { return c.text.substr(0, c.text.rfind(", place ")); };
+  const auto in = [&](const std::vector<KeyComponent> &list, const KeyComponent &c) {
+    return std::ranges::any_of(list, [&](const KeyComponent &o) {
+      return o.name == c.name && (o.digest == c.digest ||
+                                  (moved && is_pass(c) && o.text != c.text && but_for_place(o) == but_for_place(c)));
+    });
   };
   std::vector<std::string> names;
   const auto add = [&](const KeyComponent &c) {

@@ -1,6 +1,7 @@
 // The built-in ops: the tables of all families, sorted by name.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/ops/backward.h"
 #include "runtime/ops/families.h"
@@ -116,13 +117,25 @@ class BuiltinOps final : public OpTable {
 }  // namespace
 
 std::string suggest_among(std::string_view name, std::span<const Op *const> ops) {
+  constexpr size_t longest = 100;  // that names of ops are
+  // What other libraries call an op that has another name here.
+  constexpr std::pair<std::string_view, std::string_view> elsewhere[] = {
+      {"transpose", "permute"}, {"view", "reshape"}, {"cat", "concat"},   {"mm", "matmul"},
+      {"bmm", "matmul"},        {"dot", "matmul"},   {"cast", "convert"}, {"astype", "convert"},
+      {"multiply", "mul"},      {"subtract", "sub"}, {"divide", "div"},   {"power", "pow"}};
   const Op *nearest = nullptr;
-  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // what is further away is no misspelling
-  for (const Op *op : ops)
-    if (const size_t distance = edit_distance(name, op->name); distance < least) {
+  // What is further away is no misspelling; of two that are as near, the one with the same first letter.
+  size_t least = 2 * std::min<size_t>(3, name.size() / 2 + 1);
+  for (const Op *op : ops) {
+    if (name.size() > longest) break;
+    for (const auto &[theirs, ours] : elsewhere)
+      if (name == theirs && op->name == ours) return str_cat("; did you mean '", ours, "'?");
+    const size_t distance = 2 * edit_distance(name, op->name) + (name.substr(0, 1) != op->name.substr(0, 1));
+    if (distance < least) {
       nearest = op;
       least = distance;
     }
+  }
   return nearest ? str_cat("; did you mean '", nearest->name, "'?") : "";
 }
 

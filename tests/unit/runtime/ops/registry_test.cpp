@@ -42,6 +42,9 @@ TEST(Registry, SuggestsTheNearestNameOfAMisspelling) {
   EXPECT_EQ(builtin_ops().suggest("sofmax"), "; did you mean 'softmax'?");
   EXPECT_EQ(builtin_ops().suggest("reshpae"), "; did you mean 'reshape'?");
   EXPECT_EQ(builtin_ops().suggest("layernorm"), "; did you mean 'layer_norm'?");
+  EXPECT_EQ(builtin_ops().suggest("mull"), "; did you mean 'mul'?") << "and not 'full'";
+  EXPECT_EQ(builtin_ops().suggest("transpose"), "; did you mean 'permute'?") << "as others call it";
+  EXPECT_EQ(builtin_ops().suggest(std::string(1 << 20, 'a')), "");
   EXPECT_EQ(builtin_ops().suggest("fourier_transform"), "");
 }
 
