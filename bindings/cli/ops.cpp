@@ -64,7 +64,7 @@ std::string described(const Report &op) {
   std::string text =
       op.text("name") + ", " + op.text("family") + ", version " + op.shown("version") + ", " + op.text("kind");
   for (size_t i = 0; i < op.count("flags"); ++i) text += ", " + op.text(path_of("flags", i));
-  text += "\n" + op.text("doc") + "\n";
+  text += "\n" + printable(op.text("doc")) + "\n";
   append_args(text, op);
   append_attrs(text, op);
   for (size_t i = 0; i < op.count("results"); ++i) text += (i ? ", " : "results\n  ") + op.text(path_of("results", i));
@@ -90,7 +90,7 @@ std::string types_of(const Report &op, const std::string &list) {
 }
 
 std::string section_of(const Report &op) {
-  std::string text = "### `" + op.text("name") + "`\n\n" + op.text("doc") + "\n\n";
+  std::string text = "### `" + op.text("name") + "`\n\n" + printable(op.text("doc")) + "\n\n";
   for (size_t i = 0; i < op.count("args"); ++i) {
     const auto shown = [&](std::string_view member) { return op.shown(path_of("args", i, member)); };
     const std::string arity = shown("arity") == "one" ? "" : " (" + shown("arity") + ")";
