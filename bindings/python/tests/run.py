@@ -1,6 +1,7 @@
 """Builds the extension against a build of Kiln, in an environment of its own, and tests it: run.py BUILD [FLAGS…].
 
---fast: the tests of `./dev test` alone. --torch: with torch, which is large. --build: no tests. Others are pytest's.
+--fast: the tests of `./dev test` alone. --torch: with torch and ONNX Runtime, which are large. --build: no tests. Others
+are pytest's.
 Exits 77, with the reason in one line that begins with "SKIP:", where the environment cannot be made.
 """
 
@@ -11,7 +12,8 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
-TORCH = ["torch==2.15.0", "expecttest==0.3.0"]  # the second: of torch's own samples of its ops
+# The second: of torch's own samples of its ops; the third: what ONNX models of torch's are run beside.
+TORCH = ["torch==2.15.0", "expecttest==0.3.0", "onnxruntime==1.32.0"]
 
 
 def skip(reason):
