@@ -46,7 +46,7 @@ void print_head(const Report &description) {
   for (const std::string_view key : {"backend", "target", "build_id", "key"}) {
     const std::string value = description.text(key);
     const bool has_none = key == "key" && value.empty();
-    print(std::string(key) + " " + (has_none ? "none: it was compiled without the cache" : value) + "\n");
+    print(std::string(key) + " " + (has_none ? "none: no cache keeps it" : value) + "\n");
     if (key == "key" && description.has("edited"))
       for (size_t i = 0; i < description.count("edited"); ++i)
         print("edited " + printable(description.text(path_of("edited", i))) + "\n");

@@ -19,7 +19,7 @@ int save(const Args &args, bool packed) {
   const Subject subject = load(session, path);
   if (subject.graph) throw Usage(path + " is a graph; kiln compile makes an artifact of it");
   const Report description = report_of(kiln_executable_describe, subject.executable.get());
-  if (description.count("targets") > 1)
+  if (description.has("targets") && description.count("targets") > 1)
     throw Failure(
         path +
             ": it is for several targets, of which only what fits this machine was loaded, and would be kept; "
