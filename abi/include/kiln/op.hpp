@@ -149,11 +149,10 @@ class Decomposition : public Call {
   kiln_node add_node(std::string_view op, pass::Span<kiln_value> inputs, pass::Span<pass::Attr> attrs = {}) {
     kiln_op number = 0;
     check(host().op->find(host().op_call->context(call()), op.data(), op.size(), &number));
-    size_t count = inputs.size();
-    while (count && !inputs.data()[count - 1]) count--;
     const pass::CAttrs given(attrs);
     kiln_node node = 0;
-    check(host().edit->add(edit(), number, nullptr, 0, inputs.data(), count, given.data(), given.size(), &node));
+    check(host().edit->add(edit(), number, nullptr, 0, inputs.data(), pass::given_count(inputs), given.data(),
+                           given.size(), &node));
     return node;
   }
   // Its bytes are copied.

@@ -56,6 +56,13 @@ class Span {
   size_t size_;
 };
 
+// How many of a node's operands are given: those of 0 at the end are optional ones that are left out.
+inline size_t given_count(Span<kiln_value> operands) {
+  size_t count = operands.size();
+  while (count && !operands.data()[count - 1]) count--;
+  return count;
+}
+
 // Takes an annotation away (Rewriter::annotate).
 struct Remove {};
 
@@ -344,11 +351,10 @@ class Rewriter {
   // The node itself, for ops of several results. Operands of 0 at the end are left out: optional ones.
   kiln_node add_node(kiln_op op, Span<kiln_value> inputs, Span<Attr> attrs = {}) {
     if (error_) return 0;
-    size_t count = inputs.size();
-    while (count && !inputs.data()[count - 1]) count--;
     const CAttrs given(attrs);
     kiln_node node = 0;
-    error_ = host_.edit->add(edit_, op, nullptr, 0, inputs.data(), count, given.data(), given.size(), &node);
+    error_ =
+        host_.edit->add(edit_, op, nullptr, 0, inputs.data(), given_count(inputs), given.data(), given.size(), &node);
     return error_ ? 0 : node;
   }
   // Adds a constant; its bytes are copied.
