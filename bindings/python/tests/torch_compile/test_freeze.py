@@ -23,13 +23,6 @@ class Tied(nn.Module):
         return self.second(torch.relu(self.norm(self.first(x))))
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 @pytest.fixture(params=[False, True], ids=["inputs", "frozen"])
 def model(request):
     made = Tied().eval()

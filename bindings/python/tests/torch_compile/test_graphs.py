@@ -13,13 +13,6 @@ import kiln.torch
 from kiln.torch import parts
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def compiled(function, dynamic=None, **options):
     return torch.compile(function, backend=kiln.torch.backend, dynamic=dynamic, fullgraph=True, options=options or None)
 

@@ -10,13 +10,6 @@ import kiln.torch
 from kiln.torch import passes
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def found(model, x, dynamic=None):
     """How often each pass found something, in forward and backward; both as in eager."""
     counts, real = {}, passes.run
