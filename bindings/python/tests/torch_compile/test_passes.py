@@ -36,6 +36,12 @@ def test_linear_is_restored(bias, lead, dynamic):
     assert found(nn.Linear(6, 5, bias=bias), torch.randn(*lead, 6), dynamic)["linear"] >= 1
 
 
+def test_a_product_of_integers_stays_one():
+    x, weight = torch.arange(6).view(2, 3), torch.arange(12).view(4, 3)
+    run = torch.compile(lambda x, weight: x @ weight.t(), backend=kiln.torch.backend, options={"strict": True})
+    assert torch.equal(run(x, weight), x @ weight.t())
+
+
 @pytest.mark.parametrize("affine", [False, True])
 def test_rms_norm_is_restored(affine):
     assert found(nn.RMSNorm(6, elementwise_affine=affine), torch.randn(2, 3, 6), True)["rms_norm"] == 1
