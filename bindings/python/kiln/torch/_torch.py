@@ -32,7 +32,7 @@ def expr(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
 
 
-def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int, int | None]:
+def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int | None, int | None]:
     """The least and the greatest value of a symbol, None where nothing bounds it: as said, else as torch knows it."""
     environment: Any = size.node.shape_env
     known = said.get(symbol) or environment.var_to_range.get(symbol)
@@ -40,7 +40,7 @@ def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[
         return 0, None
     low, high = known.lower, known.upper
     bounded = high.is_Integer and int(high) < 2 ** 62
-    return (max(0, int(low)) if low.is_Integer else 0), (int(high) if bounded else None)
+    return (int(low) if low.is_Integer else None), (int(high) if bounded else None)
 
 
 def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:

@@ -57,8 +57,10 @@ class Frozen:
         weights = [arrays[place] for place in self._weights]
         state = _state(weights)
         if self._state != state:
+            # Aliases, which hold the memory: it could else be given to what `.data` is set to, and tell of no change.
+            held = [x.detach() for x in weights]
             with self._lock:
-                self._bound = self._executable.bind(dict(zip(self._names, weights)))
+                self._bound = self._executable.bind(dict(zip(self._names, held)))
                 self._state = state
                 self._told.prepared += 1
         bound, own = self._bound, self._own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, Mapping, Sequence
 
@@ -14,6 +15,24 @@ from kiln.torch import _torch, marks, sizes
 from kiln.torch.rows import DTYPES, SMALL_FLOATS, TORCH_DTYPES, Unsupported, find
 
 Number = bool | int | float
+
+
+def number(x: Any) -> float:
+    """A number that Kiln has as an attribute, which no size can be."""
+    if isinstance(x, kiln.Dim):
+        raise Unsupported(f"{x.text}, a size, where a number is expected")
+    return float(x)
+
+
+def element(x: Any, dtype: str) -> Number:
+    """A number as torch makes an element of it: of integers without its fraction, and only finite ones."""
+    if dtype == "bool":
+        return bool(number(x))
+    if dtype[0] in "iu" and isinstance(x, float):
+        if not math.isfinite(x):
+            raise Unsupported(f"{x} as {dtype}")
+        return int(x)
+    return x if isinstance(x, int) else number(x)
 
 
 def is_view(node: torch.fx.Node) -> bool:
@@ -119,15 +138,12 @@ class Lowering:
             return self.op("size", value=x, dtype=dtype)
         return self.full(x, dtype, [])
 
-    def full(self, number: Number, dtype: str, shape: Sequence[Any]) -> kiln.Value:
+    def full(self, value: Number, dtype: str, shape: Sequence[Any]) -> kiln.Value:
         """A tensor of one number."""
-        if dtype == "bool":
-            number = bool(number)
-        if isinstance(number, int) and not isinstance(number, bool) and abs(number) >= 2 ** 53:
-            return self.op("full", exact=str(number), dtype=dtype, shape=shape)
-        if dtype[0] in "iu" and isinstance(number, float):
-            number = int(number)
-        return self.op("full", value=float(number), dtype=dtype, shape=shape)
+        value = element(value, dtype)
+        if isinstance(value, int) and abs(value) >= 2 ** 53:
+            return self.op("full", exact=str(value), dtype=dtype, shape=shape)
+        return self.op("full", value=float(value), dtype=dtype, shape=shape)
 
     def dim(self, dim: int, rank: int) -> int:
         """A dim from the start."""
@@ -251,8 +267,10 @@ class Lowering:
     def _say_symbols(self, size: torch.SymInt) -> None:
         for symbol in sorted(getattr(_torch.expr(size), "free_symbols", ()), key=str):
             if symbol not in self._symbols:
-                self._symbols[symbol] = size
                 low, high = _torch.range_of(size, symbol, self._ranges)
+                if low is None or low < 0:
+                    raise Unsupported(f"{symbol}, an int that may be below 0, which no size of Kiln's is")
+                self._symbols[symbol] = size
                 self.graph.symbol(str(symbol), min=low, max=high)
 
     def _check(self, node: torch.fx.Node, made: Any) -> None:

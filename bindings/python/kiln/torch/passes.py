@@ -50,6 +50,8 @@ def linear(graph: torch.fx.Graph) -> int:
     for node in _calls(graph, aten.addmm.default, aten.mm.default):
         args: tuple[Any, ...] = node.args if node.target is aten.addmm.default else (None, *node.args)
         bias, x, weight = args
+        if not node.meta["val"].dtype.is_floating_point:  # which Kiln's linear is of
+            continue
         if node.kwargs or not _is(weight, aten.t.default) or bias is not None and len(_sizes(bias)) != 1:
             continue
         if bias is not None and _sizes(bias) != _sizes(node)[1:]:

@@ -116,9 +116,18 @@ def memory_order(value: torch.Tensor) -> list[int] | None:
 
 
 def overlaps(value: torch.Tensor) -> bool:
-    """Whether two elements may be one, as far as strides of 0 tell."""
-    return any(stride == 0 and size != 1 for size, stride in
-               zip(map(_torch.expr, value.shape), map(_torch.expr, value.stride())))
+    """Whether two elements are one, or may be: of sizes that are not known, as far as strides of 0 tell."""
+    dims = list(zip(map(_torch.expr, value.shape), map(_torch.expr, value.stride())))
+    if any(stride == 0 and size != 1 for size, stride in dims):
+        return True
+    if any(known(each) is None for each in (*value.shape, *value.stride())):
+        return False
+    reach = 0  # how far from the first the last element of the dims inside lies
+    for stride, size in sorted((int(stride), int(size)) for size, stride in dims if size != 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
 
 
 def numel(value: torch.Tensor) -> Any:

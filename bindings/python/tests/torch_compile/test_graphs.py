@@ -13,13 +13,6 @@ import kiln.torch
 from kiln.torch import parts
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def compiled(function, dynamic=None, **options):
     return torch.compile(function, backend=kiln.torch.backend, dynamic=dynamic, fullgraph=True, options=options or None)
 
@@ -59,6 +52,11 @@ def test_views_share_memory_and_have_torchs_strides():
 
     got = same(views, torch.randn(3, 4))
     assert got[0].data_ptr() == got[1].data_ptr() and got[2].data_ptr() == got[0][1:].data_ptr()
+
+
+def test_views_whose_elements_share_memory():
+    for view in (lambda x: x.as_strided((2, 3), (1, 2)), lambda x: x.unfold(0, 3, 2)):
+        same(lambda x: view(torch.sin(x)), torch.randn(6))
 
 
 def test_inputs_with_strides_are_read_where_they_lie():
@@ -140,6 +138,35 @@ def test_a_size_that_no_array_tells_comes_by_itself():
     run = compiled(lambda x, n: x * n + torch.arange(n).sum(), dynamic=True)
     for n in (3, 5):
         assert run(torch.ones(2), n).tolist() == [n + n * (n - 1) / 2] * 2
+    assert len(kiln.torch.reports()) == 1 and not kiln.torch.reports()[0].left
+
+
+def test_an_int_that_may_be_below_zero_is_no_size():
+    run = compiled(lambda x, n: x * n, dynamic=True)
+    for n in (3, -3):
+        assert run(torch.ones(2), n).tolist() == [n, n]
+    assert "may be below 0" in str(kiln.torch.reports()[0])
+
+
+def test_a_size_is_no_attribute_that_is_a_number():
+    def numbers(x):
+        return torch.nn.functional.hardtanh(x, -1, x.shape[0]), torch.linalg.vector_norm(x, ord=x.shape[0])
+
+    run = compiled(numbers, dynamic=True)
+    for n in (3, 5):
+        same(numbers, torch.full((n,), 4.5), run=run)
+    assert "a size, where a number is expected" in str(kiln.torch.reports()[0])
+
+
+def test_a_number_that_no_integer_is_is_torchs_error():
+    with pytest.raises(RuntimeError, match="cannot be converted to type int64_t without overflow"):
+        compiled(lambda x: x + torch.full((2,), float("inf"), dtype=torch.int64))(torch.arange(2))
+
+
+def test_attention_by_a_scale_of_zero_is_a_mean():
+    q, k, v = torch.randn(3, 1, 2, 4, 8)
+    got = same(lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=0.0), q, k, v)
+    torch.testing.assert_close(got, v.mean(2, keepdim=True).expand_as(v))
 
 
 def test_options_are_checked_by_name_and_reach_kiln():

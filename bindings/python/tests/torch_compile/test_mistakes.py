@@ -15,13 +15,6 @@ from torch import nn
 import kiln.torch
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def compiled(function, **keywords):
     return torch.compile(function, backend=kiln.torch.backend, **keywords)
 

@@ -145,13 +145,6 @@ MODELS = {"mlp": (mlp, lambda n: torch.randn(n, 8)), "cnn": (CNN, lambda n: torc
           "state space": (StateSpace, lambda n: torch.randn(n, 7, 6))}
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def close(a, b, tolerance=1e-4):
     torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance / 5)
 

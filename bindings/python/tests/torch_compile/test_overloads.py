@@ -54,7 +54,16 @@ def x(*shape, dtype=torch.float32):
 
 
 I, B = torch.int64, torch.bool
+NAN = float("nan")
 BY_HAND = {
+    **{f"{name}.default": lambda d: [(torch.tensor([NAN, -2.0, 0.0, 3.0]).to(d),)] for name in ("sign", "sgn")},
+    "heaviside.default": lambda d: [(torch.tensor([NAN, -2.0, 0.0, 3.0]).to(d), torch.full((4,), 0.5).to(d))],
+    "hardswish_backward.default": lambda d: [(torch.ones(5).to(d), torch.tensor([-4.0, -3.0, 1.0, 3.0, 4.0]).to(d))],
+    "sum.dim_IntList": lambda d: [(torch.tensor([0.5, 0.5, 1.75]).to(d), [0])],
+    "nansum.default": lambda d: [(torch.tensor([0.5, NAN, 0.5, 1.75]).to(d),)],
+    "constant_pad_nd.default": lambda d: [(x(3, dtype=d), [1, 2], 0.5), (x(3, dtype=B), [1, 2], 0.5),
+                                          (x(3, dtype=I), [1, 2], -1.5)],
+    "index_fill.int_Scalar": lambda d: [(x(3, 4, dtype=d), 1, torch.tensor([-1, 0]), 2.0)],
     "softshrink.default": lambda d: [(x(9, dtype=d), 0.4)],
     "hardshrink.default": lambda d: [(x(9, dtype=d), 0.4)],
     "softshrink_backward.default": lambda d: [(x(9, dtype=d), x(9, dtype=d), 0.4)],
@@ -65,7 +74,7 @@ BY_HAND = {
     "arange.start": lambda d: [(2, 7), (2.0, 5.5)],
     "linear.default": lambda d: [(x(2, 3, 4, dtype=d), x(5, 4, dtype=d), x(5, dtype=d)),
                                  (x(3, 4, dtype=d), x(5, 4, dtype=d))],
-    "isfinite.default": lambda d: [(torch.tensor([1.0, float("nan"), float("inf")]).to(d),)],
+    "isfinite.default": lambda d: [(torch.tensor([1.0, NAN, float("inf")]).to(d),)],
     "div.Scalar_mode": lambda d: [(x(9, dtype=d), 0.3)],
     "floor_divide.Scalar": lambda d: [(x(9, dtype=d), 0.3)],
     "fmod.Scalar": lambda d: [(x(9, dtype=d), 0.5)],
@@ -113,7 +122,7 @@ BY_HAND = {
        for name in ("xor", "left_shift", "right_shift")},
     **{f"bitwise_{name}.Tensor_Scalar": lambda d: [(x(9, dtype=I), 2)] for name in ("left_shift", "right_shift")},
 }
-KEYWORDS = {"div.Scalar_mode": {"rounding_mode": "floor"}}
+KEYWORDS = {"div.Scalar_mode": {"rounding_mode": "floor"}, "sum.dim_IntList": {"dtype": I}, "nansum.default": {"dtype": I}}
 # Of no graph of one call: held to eager by test_models.py and test_graphs.py.
 ELSEWHERE = {"aten.copy_.default"}
 
@@ -156,7 +165,6 @@ def test_what_opinfo_samples_come_to(name):
 @pytest.mark.parametrize("overload", sorted(BY_HAND))
 def test_samples_by_hand(overload):
     target = next(row.target for row in rows() if row.overload == overload)
-    torch.manual_seed(0)
     for dtype in DTYPES:
         for args in BY_HAND[overload](dtype):
             assert calls.check(target, args, KEYWORDS.get(overload)) == ""

@@ -10,13 +10,6 @@ import kiln.torch
 from kiln.torch import passes
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    kiln.torch.clear_reports()
-    torch.manual_seed(0)
-
-
 def found(model, x, dynamic=None):
     """How often each pass found something, in forward and backward; both as in eager."""
     counts, real = {}, passes.run
@@ -41,6 +34,12 @@ def found(model, x, dynamic=None):
 @pytest.mark.parametrize("lead", [(4,), (2, 3), (2, 3, 2)])
 def test_linear_is_restored(bias, lead, dynamic):
     assert found(nn.Linear(6, 5, bias=bias), torch.randn(*lead, 6), dynamic)["linear"] >= 1
+
+
+def test_a_product_of_integers_stays_one():
+    x, weight = torch.arange(6).view(2, 3), torch.arange(12).view(4, 3)
+    run = torch.compile(lambda x, weight: x @ weight.t(), backend=kiln.torch.backend, options={"strict": True})
+    assert torch.equal(run(x, weight), x @ weight.t())
 
 
 @pytest.mark.parametrize("affine", [False, True])

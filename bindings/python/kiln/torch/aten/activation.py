@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import kiln
-from kiln.torch.lowering import Lowering, Number
-from kiln.torch.rows import FLOATS, INTEGERS, SMALL_FLOATS, Unsupported, row
+from kiln.torch.lowering import Lowering, Number, number
+from kiln.torch.rows import FLOATS, INTEGERS, Unsupported, row
 
 
 def _plain(name: str, op: str, dtypes: frozenset[str] = FLOATS) -> None:
@@ -27,26 +27,26 @@ def _(b: Lowering, x: kiln.Value, *, approximate: str = "none") -> kiln.Value:
 
 @row("hardtanh.default", "hardtanh", FLOATS)
 def _(b: Lowering, x: kiln.Value, min_val: Number = -1, max_val: Number = 1) -> kiln.Value:
-    return b.op("hardtanh", x, min=float(min_val), max=float(max_val))
+    return b.op("hardtanh", x, min=number(min_val), max=number(max_val))
 
 
 @row("leaky_relu.default", "leaky_relu", FLOATS)
 def _(b: Lowering, x: kiln.Value, negative_slope: Number = 0.01) -> kiln.Value:
-    return b.op("leaky_relu", x, negative_slope=float(negative_slope))
+    return b.op("leaky_relu", x, negative_slope=number(negative_slope))
 
 
 @row("elu.default", "where expm1 mul", FLOATS)
 def _(b: Lowering, x: kiln.Value, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> kiln.Value:
     if scale == 1 and input_scale == 1:
-        return b.op("elu", x, alpha=float(alpha))
+        return b.op("elu", x, alpha=number(alpha))
     wide = b.wide(x)
-    below = b.op("mul", b.op("expm1", b.op("mul", wide, float(input_scale))), float(alpha) * float(scale))
-    return b.cast(b.op("where", b.op("gt", wide, 0.0), b.op("mul", wide, float(scale)), below), b.dtype)
+    below = b.op("mul", b.op("expm1", b.op("mul", wide, number(input_scale))), number(alpha) * number(scale))
+    return b.cast(b.op("where", b.op("gt", wide, 0.0), b.op("mul", wide, number(scale)), below), b.dtype)
 
 
 @row("softplus.default", "softplus", FLOATS)
 def _(b: Lowering, x: kiln.Value, beta: Number = 1, threshold: Number = 20) -> kiln.Value:
-    return b.op("softplus", x, beta=float(beta), threshold=float(threshold))
+    return b.op("softplus", x, beta=number(beta), threshold=number(threshold))
 
 
 @row("log_sigmoid_forward.default", "logsigmoid exp neg abs", FLOATS)
@@ -67,17 +67,17 @@ def _(b: Lowering, x: kiln.Value, weight: kiln.Value) -> kiln.Value:
 
 @row("softshrink.default", "softshrink", FLOATS)
 def _(b: Lowering, x: kiln.Value, lambd: Number = 0.5) -> kiln.Value:
-    return b.op("softshrink", x, **{"lambda": float(lambd)})
+    return b.op("softshrink", x, **{"lambda": number(lambd)})
 
 
 @row("hardshrink.default", "hardshrink", FLOATS)
 def _(b: Lowering, x: kiln.Value, lambd: Number = 0.5) -> kiln.Value:
-    return b.op("hardshrink", x, **{"lambda": float(lambd)})
+    return b.op("hardshrink", x, **{"lambda": number(lambd)})
 
 
 @row("threshold.default", "threshold", FLOATS)
 def _(b: Lowering, x: kiln.Value, threshold: Number, value: Number) -> kiln.Value:
-    return b.op("threshold", x, threshold=float(threshold), value=float(value))
+    return b.op("threshold", x, threshold=number(threshold), value=number(value))
 
 
 # Gradients. Each is computed in f32 for 16-bit floats, and rounded once, as torch does.
@@ -89,7 +89,7 @@ def _masked(b: Lowering, dy: kiln.Value, keep: kiln.Value) -> kiln.Value:
 @row("threshold_backward.default", "where gt", FLOATS)
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, threshold: Number) -> kiln.Value:
     wide = b.wide(x)
-    return _masked(b, dy, b.op("not", b.op("le", wide, float(threshold))))
+    return _masked(b, dy, b.op("not", b.op("le", wide, number(threshold))))
 
 
 @row("sigmoid_backward.default", "mul sub", FLOATS)
@@ -140,20 +140,20 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value) -> kiln.Value:
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value) -> kiln.Value:
     dy, x = b.wide(dy), b.wide(x)
     middle = b.op("mul", dy, b.op("add", b.op("mul", x, 1 / 3), 0.5))
-    above = b.op("where", b.op("gt", x, 3.0) if b.dtype not in SMALL_FLOATS else b.op("ge", x, 3.0), dy, middle)
-    return b.cast(_masked(b, above, b.op("gt", x, -3.0)), b.dtype)
+    above = b.op("where", b.op("ge", x, 3.0), dy, middle)
+    return b.cast(_masked(b, above, b.op("not", b.op("le", x, -3.0))), b.dtype)
 
 
 @row("hardtanh_backward.default", "where", FLOATS)
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, min_val: Number, max_val: Number) -> kiln.Value:
     wide = b.wide(x)
-    return _masked(b, dy, b.op("and", b.op("gt", wide, float(min_val)), b.op("lt", wide, float(max_val))))
+    return _masked(b, dy, b.op("and", b.op("gt", wide, number(min_val)), b.op("lt", wide, number(max_val))))
 
 
 @row("leaky_relu_backward.default", "where mul", FLOATS)
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, negative_slope: Number, self_is_result: bool) -> kiln.Value:
     dy, x = b.wide(dy), b.wide(x)
-    return b.cast(b.op("where", b.op("gt", x, 0.0), dy, b.op("mul", dy, float(negative_slope))), b.dtype)
+    return b.cast(b.op("where", b.op("gt", x, 0.0), dy, b.op("mul", dy, number(negative_slope))), b.dtype)
 
 
 @row("elu_backward.default", "where mul exp add", FLOATS)
@@ -161,20 +161,20 @@ def _(b: Lowering, dy: kiln.Value, alpha: Number, scale: Number, input_scale: Nu
       x: kiln.Value) -> kiln.Value:
     dy, x = b.wide(dy), b.wide(x)
     if is_result:
-        below = b.op("mul", b.op("add", x, float(alpha) * float(scale)), float(input_scale))
+        below = b.op("mul", b.op("add", x, number(alpha) * number(scale)), number(input_scale))
     else:
-        below = b.op("mul", b.op("exp", b.op("mul", x, float(input_scale))),
-                     float(alpha) * float(scale) * float(input_scale))
-    slope = b.op("where", b.op("gt", x, 0.0), b.full(float(scale), str(x.dtype), []), below)
+        below = b.op("mul", b.op("exp", b.op("mul", x, number(input_scale))),
+                     number(alpha) * number(scale) * number(input_scale))
+    slope = b.op("where", b.op("gt", x, 0.0), b.full(number(scale), str(x.dtype), []), below)
     return b.cast(b.op("mul", dy, slope), b.dtype)
 
 
 @row("softplus_backward.default", "where mul sigmoid", FLOATS)
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, beta: Number, threshold: Number) -> kiln.Value:
     dy, x = b.wide(dy), b.wide(x)
-    scaled = b.op("mul", x, float(beta))
+    scaled = b.op("mul", x, number(beta))
     slope = b.op("mul", dy, b.op("sigmoid", scaled))
-    return b.cast(b.op("where", b.op("gt", scaled, float(threshold)), dy, slope), b.dtype)
+    return b.cast(b.op("where", b.op("gt", scaled, number(threshold)), dy, slope), b.dtype)
 
 
 @row("log_sigmoid_backward.default", "mul sigmoid neg", FLOATS)
@@ -215,15 +215,15 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, weight: kiln.Value) -> tuple[k
 @row("softshrink_backward.default hardshrink_backward.default", "where", FLOATS)
 def _(b: Lowering, dy: kiln.Value, x: kiln.Value, lambd: Number) -> kiln.Value:
     wide = b.wide(x)
-    inside = b.op("and", b.op("ge", wide, -float(lambd)), b.op("le", wide, float(lambd)))
+    inside = b.op("and", b.op("ge", wide, -number(lambd)), b.op("le", wide, number(lambd)))
     return b.op("where", inside, b.full(0, b.dtype, []), dy)
 
 
 @row("celu.default", "celu", FLOATS)
 def _(b: Lowering, x: kiln.Value, alpha: Number = 1.0) -> kiln.Value:
-    if alpha <= 0:
+    if number(alpha) <= 0:
         raise Unsupported("alpha is not above 0")
-    return b.op("celu", x, alpha=float(alpha))
+    return b.op("celu", x, alpha=number(alpha))
 
 
 # Dropout draws in torch; what it kept is multiplied here.

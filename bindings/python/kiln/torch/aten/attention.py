@@ -5,55 +5,53 @@ from __future__ import annotations
 from typing import Any
 
 import kiln
-from kiln.torch.lowering import Lowering
+from kiln.torch.lowering import Lowering, number
 from kiln.torch.rows import DTYPES, FLOATS, Unsupported, row
 
 
-def _mask(b: Lowering, q: kiln.Value, k: kiln.Value, mask: kiln.Value | None, is_causal: bool) -> dict[str, Any]:
-    """How masks are said: torch counts a causal one from the first key, Kiln from the last."""
-    queries, keys = q.shape[2], k.shape[2]
-    said: dict[str, Any] = {"mask": None, "causal": False}
-    if is_causal and type(queries) is type(keys) and queries == keys and mask is None:
-        said["causal"] = True
-    elif is_causal:
-        rows, columns = (b.op("iota", shape=[queries, keys], dim=dim) for dim in (0, 1))
-        if mask is not None:
-            raise Unsupported("a mask, and causal")
-        said["mask"] = b.op("ge", rows, columns)
-    elif mask is not None:
-        said["mask"] = mask if str(mask.dtype) == "bool" else b.cast(mask, str(q.dtype))
-    if said["mask"] is not None:
-        mask = said["mask"]
-        said["mask"] = b.op("reshape", mask, shape=[1] * (4 - len(mask.shape)) + list(mask.shape))
-    return said
+_WHEN = "dropout_p is 0, scale is not, and a mask is not also causal"
 
 
-@row("_scaled_dot_product_flash_attention_for_cpu.default", "attention", FLOATS | {"bool"}, when="dropout_p is 0")
-def _(b: Lowering, q: kiln.Value, k: kiln.Value, v: kiln.Value, dropout_p: float = 0.0, is_causal: bool = False, *,
-      attn_mask: kiln.Value | None = None, scale: float | None = None) -> tuple[kiln.Value, kiln.Value]:
+def _said(b: Lowering, q: kiln.Value, k: kiln.Value, dropout_p: float, is_causal: bool, mask: kiln.Value | None,
+          scale: float | None) -> tuple[list[kiln.Value], dict[str, Any]]:
+    """The mask, if there is one, and attributes. Torch counts a causal mask from the first key, Kiln from the last."""
     if dropout_p:
         raise Unsupported("dropout")
-    said = _mask(b, q, k, attn_mask, is_causal)
-    mask = said.pop("mask")
-    y, logsumexp = b.several("attention", q, k, v, *([mask] if mask is not None else []), scale=scale or 0.0,
-                              logsumexp=True, **said)
+    if scale == 0:
+        raise Unsupported("a scale of 0, by which Kiln means 1 / sqrt(D)")
+    if is_causal and mask is not None:
+        raise Unsupported("a mask, and causal")
+    queries, keys = q.shape[2], k.shape[2]
+    causal = is_causal and type(queries) is type(keys) and queries == keys
+    attrs = {"causal": causal, "scale": 0.0 if scale is None else number(scale)}
+    if is_causal and not causal:
+        rows, columns = (b.op("iota", shape=[queries, keys], dim=dim) for dim in (0, 1))
+        mask = b.op("ge", rows, columns)
+    if mask is None:
+        return [], attrs
+    if str(mask.dtype) != "bool":
+        mask = b.cast(mask, str(q.dtype))
+    return [b.reshape(mask, [1] * (4 - len(mask.shape)) + list(mask.shape))], attrs
+
+
+@row("_scaled_dot_product_flash_attention_for_cpu.default", "attention", FLOATS | {"bool"}, when=_WHEN)
+def _(b: Lowering, q: kiln.Value, k: kiln.Value, v: kiln.Value, dropout_p: float = 0.0, is_causal: bool = False, *,
+      attn_mask: kiln.Value | None = None, scale: float | None = None) -> tuple[kiln.Value, kiln.Value]:
+    mask, attrs = _said(b, q, k, dropout_p, is_causal, attn_mask, scale)
+    y, logsumexp = b.several("attention", q, k, v, *mask, logsumexp=True, **attrs)
     fake = b.outs[1]
     assert fake is not None
     return y, b.cast(logsumexp, DTYPES[fake.dtype])
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu_backward.default", "attention_backward", FLOATS | {"bool"},
-     when="dropout_p is 0")
+     when=_WHEN)
 def _(b: Lowering, dy: kiln.Value, q: kiln.Value, k: kiln.Value, v: kiln.Value, y: kiln.Value, logsumexp: kiln.Value,
       dropout_p: float, is_causal: bool, *, attn_mask: kiln.Value | None = None,
       scale: float | None = None) -> tuple[kiln.Value, kiln.Value, kiln.Value]:
-    if dropout_p:
-        raise Unsupported("dropout")
-    said = _mask(b, q, k, attn_mask, is_causal)
-    mask = said.pop("mask")
+    mask, attrs = _said(b, q, k, dropout_p, is_causal, attn_mask, scale)
     logsumexp = b.cast(logsumexp, "f64" if b.dtype == "f64" else "f32")
-    dq, dk, dv = b.several("attention_backward", q, k, v, y, logsumexp, dy, *([mask] if mask is not None else []),
-                      scale=scale or 0.0, **said)
+    dq, dk, dv = b.several("attention_backward", q, k, v, y, logsumexp, dy, *mask, **attrs)
     return dq, dk, dv
 
 

@@ -36,11 +36,15 @@ def _places(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) ->
         if str(index.dtype) in ("bool", "u8"):
             raise Unsupported("a mask as index, whose size is known when it runs")
         index = index if str(index.dtype) in ("i64", "i32") else b.cast(index, "i64")
-        size = b.operand(x.shape[dim], str(index.dtype))
-        below = b.op("lt", index, 0)
-        made.append(b.op("where", below, b.op("add", index, size), index))
+        made.append(_from_start(b, x, dim, index))
         dims.append(dim)
     return dims, made
+
+
+def _from_start(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value) -> kiln.Value:
+    """Indices of a dim, of which those below 0 count from its end."""
+    size = b.operand(x.shape[dim], str(index.dtype))
+    return b.op("where", b.op("lt", index, 0), b.op("add", index, size), index)
 
 
 def _order(dims: list[int], rank: int) -> tuple[int, list[int] | None]:
@@ -126,11 +130,12 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Valu
     return b.op("index_add", x, index, source, dim=b.dim(dim, len(x.shape)))
 
 
-@row("index_fill.int_Scalar", "index_put full")
+@row("index_fill.int_Scalar", "index_put full where lt add")
 def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, value: Number) -> kiln.Value:
     if not x.shape or not index.shape:
         raise Unsupported("of a scalar")
-    return b.op("index_put", x, b.full(value, b.dtype, []), index, dim=b.dim(dim, len(x.shape)))
+    dim = b.dim(dim, len(x.shape))
+    return b.op("index_put", x, b.full(value, b.dtype, []), _from_start(b, x, dim, index), dim=dim)
 
 
 @row("index_copy.default", "index_put")

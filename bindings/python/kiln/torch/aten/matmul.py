@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import kiln
-from kiln.torch.lowering import Lowering, Number
+from kiln.torch.lowering import Lowering, Number, number
 from kiln.torch.rows import FLOATS, INTEGERS, NUMBERS, Unsupported, row
 
 
@@ -26,7 +26,7 @@ def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Numb
     wide_x = x
     if b.dtype in FLOATS and (beta != 1 or alpha != 1):
         wide_x, y, bias = b.wide(x), b.wide(y), b.wide(bias)
-    if b.dtype in INTEGERS and not (float(beta).is_integer() and float(alpha).is_integer()):
+    if b.dtype in INTEGERS and not (number(beta).is_integer() and number(alpha).is_integer()):
         raise Unsupported("integers times a float")
     if beta == 1 and alpha == 1 and len(y.shape) == 2 and len(x.shape) == 2 and len(bias.shape) == 1 \
             and b.dtype in FLOATS and bias.shape[0] == y.shape[1]:

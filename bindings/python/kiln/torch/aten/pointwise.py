@@ -41,8 +41,13 @@ for _name in ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan si
     _unary(f"{_name}.default", _name)
 for _name in "abs neg".split():
     _unary(f"{_name}.default", _name, FLOATS | INTEGERS)
-_unary("sgn.default", "sign", FLOATS | INTEGERS)
-_unary("sign.default", "sign", FLOATS | INTEGERS)
+
+
+@row("sgn.default sign.default", "sign where isnan", FLOATS | INTEGERS)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    """Of NaN 0, where Kiln's is NaN."""
+    sign = b.op("sign", x)
+    return sign if b.dtype in INTEGERS else b.op("where", b.op("isnan", x), b.full(0, b.dtype, []), sign)
 
 
 def _integral(name: str) -> None:
@@ -299,10 +304,9 @@ _infinite("isposinf", "")
 _infinite("isneginf", "-")
 
 
-@row("heaviside.default", "where eq lt", FLOATS | INTEGERS)
+@row("heaviside.default", "where eq gt", FLOATS | INTEGERS)
 def _(b: Lowering, x: kiln.Value, values: kiln.Value) -> kiln.Value:
-    step = b.cast(b.op("not", b.op("lt", x, 0)), b.dtype)
-    return b.op("where", b.op("eq", x, 0), values, step)
+    return b.op("where", b.op("eq", x, 0), values, b.cast(b.op("gt", x, 0), b.dtype))
 
 
 @row("rad2deg.default deg2rad.default", "mul", FLOATS)

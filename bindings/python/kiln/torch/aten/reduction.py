@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import kiln
-from kiln.torch.lowering import Lowering, Number
+from kiln.torch.lowering import Lowering, Number, number
 from kiln.torch.rows import FLOATS, INTEGERS, REAL, SMALL_FLOATS, Unsupported, row
 
 
@@ -25,10 +25,8 @@ def _(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False, *, dty
 def _sum(b: Lowering, x: kiln.Value, dim: Any, keepdim: bool) -> kiln.Value:
     if not x.shape:
         return b.cast(b.op("clone", x), b.dtype)
-    if str(x.dtype) in FLOATS or str(x.dtype) == b.dtype:
-        x = b.cast(b.wide(x), b.dtype if b.dtype not in SMALL_FLOATS else "f32") if b.dtype in FLOATS else x
-        return b.cast(b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim), b.dtype)
-    return b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim, dtype=b.dtype)
+    x = b.cast(x, "f32" if b.dtype in SMALL_FLOATS else b.dtype)
+    return b.cast(b.op("sum", x, dims=dims_of(b, x, dim), keepdim=keepdim), b.dtype)
 
 
 @row("mean.default mean.dim", "mean", FLOATS)
@@ -101,7 +99,7 @@ def _name_of(b: Lowering) -> str:
 def _spread(b: Lowering, op: str, x: kiln.Value, dim: Any, correction: Number | None, keepdim: bool) -> kiln.Value:
     if not x.shape:
         raise Unsupported("of a scalar")
-    by = 1.0 if correction is None else float(correction)
+    by = 1.0 if correction is None else number(correction)
     return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim, correction=by)
 
 
@@ -124,8 +122,8 @@ def _(b: Lowering, x: kiln.Value, ord: Number = 2, dim: Any = None, keepdim: boo
       dtype: Any = None) -> kiln.Value:
     if not x.shape:
         x = b.reshape(x, [1])
-        return b.reshape(b.op("norm", b.cast(x, b.dtype), dims=[0], p=float(ord)), [])
-    return b.op("norm", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim, p=float(ord))
+        return b.reshape(b.op("norm", b.cast(x, b.dtype), dims=[0], p=number(ord)), [])
+    return b.op("norm", b.cast(x, b.dtype), dims=dims_of(b, x, dim), keepdim=keepdim, p=number(ord))
 
 
 @row("_softmax.default", "softmax", FLOATS)
@@ -162,7 +160,7 @@ def _(b: Lowering, dy: kiln.Value, y: kiln.Value, dim: int, input_dtype: Any) ->
 
 @row("histc.default", "histogram convert", FLOATS)
 def _(b: Lowering, x: kiln.Value, bins: int = 100, min: Number = 0, max: Number = 0) -> kiln.Value:
-    return b.cast(b.op("histogram", x, bins=bins, min=float(min), max=float(max)), b.dtype)
+    return b.cast(b.op("histogram", x, bins=bins, min=number(min), max=number(max)), b.dtype)
 
 
 @row("aminmax.default", "min max", FLOATS | INTEGERS)
@@ -182,4 +180,4 @@ def _(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False, *, dty
 def _(b: Lowering, x: kiln.Value, p: Number | None, dim: Any = None, keepdim: bool = False) -> kiln.Value:
     if not x.shape:
         raise Unsupported("of a scalar")
-    return b.op("norm", x, dims=dims_of(b, x, dim), keepdim=keepdim, p=2.0 if p is None else float(p))
+    return b.op("norm", x, dims=dims_of(b, x, dim), keepdim=keepdim, p=2.0 if p is None else number(p))

@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 import kiln
 from kiln.torch import sizes
-from kiln.torch.lowering import Lowering
+from kiln.torch.lowering import Lowering, element
 from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
 
 
@@ -194,9 +194,7 @@ def _(b: Lowering, x: kiln.Value, pad: Sequence[int], value: Any = 0) -> kiln.Va
     low, high = [0] * len(x.shape), [0] * len(x.shape)
     for i in range(len(pad) // 2):
         low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
-    if b.dtype not in FLOATS and isinstance(value, float) and not value.is_integer():
-        value = int(value)
-    return b.op("pad", x, low=low, high=high, value=float(value))
+    return b.op("pad", x, low=low, high=high, value=float(element(value, b.dtype)))
 
 
 def _pad(mode: str, name: str) -> None:
