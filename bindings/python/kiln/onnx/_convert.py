@@ -16,7 +16,7 @@ from kiln.onnx._node import Node, name_of
 from kiln.onnx._registry import Conversion, Parameter, find
 from kiln.onnx._types import Size, dtype_of, product
 from kiln.onnx._values import Array, Tensor
-from kiln.onnx._weights import Weights, is_few, kiln_name
+from kiln.onnx._weights import FOLDER, Weights, is_few, kiln_name
 
 FEW = 1024
 """An input with so many elements may decide sizes."""
@@ -104,7 +104,8 @@ class Converter:
                  declare: bool = False) -> None:
         self.model, self.values = model, values
         self.graph = kiln.Graph(context)
-        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs), declare)
+        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs),
+                               model.meta.get(FOLDER), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
         self._symbols = 0
 
@@ -159,7 +160,7 @@ class Converter:
             if value in self.root.tensors:
                 continue  # of a graph that is converted once more
             assert value.const_value is not None
-            self.root.tensors[value] = self.weights.tensor(np.asarray(value.const_value.numpy()), str(value.name))
+            self.root.tensors[value] = self.weights.tensor(self.weights.elements(value.const_value), str(value.name))
 
     # ---- nodes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -171,6 +172,66 @@ def test_external_weights_outside_of_the_folder_are_refused(location: str, tmp_p
     with pytest.raises(kiln.InvalidArgument, match=f"'w' lie in '{location}'"):
         kiln.onnx.load(folder / "m.onnx", context=context)
     with pytest.raises(kiln.InvalidArgument, match="from its file"):
+        kiln.onnx.load(made, context=context)
+
+
+@pytest.mark.parametrize("where", ["a node", "a default", "a branch"])
+def test_weights_of_functions_lie_in_the_folder_too(where: str, tmp_path: Path, context: kiln.Context,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an attribute of a node, as what an attribute is where none is told, or of a graph inside."""
+    (folder := tmp_path / "model").mkdir()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    w = np.arange(100, dtype=np.float32)
+    for path, array in ((folder / "w.bin", w), (elsewhere / "w.bin", -w), (tmp_path / "w.bin", -w)):
+        path.write_bytes(array.tobytes())
+
+    def made(location: str) -> bytes:
+        tensor = TensorProto(name="w", data_type=F32, dims=[100], data_location=TensorProto.EXTERNAL)
+        tensor.external_data.add(key="location", value=location)
+        add, constant = node("Add", ["x", "w"], ["y"]), node("Constant", [], ["w"], value=tensor)
+        if where == "a branch":
+            then = branch("then", [node("Add", ["x", "w"], ["b"])], ["b"])
+            then.initializer.append(tensor)
+            nodes = [node("Constant", [], ["p"], value=numpy_helper.from_array(np.array(True))),
+                     node("If", ["p"], ["y"], then_branch=then, else_branch=branch("e", [node("Neg", ["x"], ["c"])], ["c"]))]
+        else:
+            nodes = [constant, add]
+        inner = helper.make_function("my", "F", ["x"], ["y"], nodes, [helper.make_opsetid("", 21)])
+        if where == "a default":
+            inner.node[0].attribute[0].CopyFrom(onnx.AttributeProto(name="value", ref_attr_name="w",
+                                                                    type=onnx.AttributeProto.TENSOR))
+            inner.attribute_proto.append(helper.make_attribute("w", tensor))
+        model_ = model([node("F", ["x"], ["z"], domain="my")], [value("x", [100])], ["z"], functions=[inner])
+        model_.opset_import.add(domain="my", version=1)
+        return bytes(model_.SerializeToString())
+    monkeypatch.chdir(elsewhere)
+    (folder / "m.onnx").write_bytes(made("w.bin"))
+    session = kiln.onnx.Session(folder / "m.onnx", context=context, backend="cpu")
+    np.testing.assert_array_equal(session(np.ones(100, np.float32))[0], w + 1)
+    (folder / "m.onnx").write_bytes(made("../w.bin"))
+    with pytest.raises(kiln.InvalidArgument, match="'w' lie in '../w.bin', which is not in the model's folder"):
+        kiln.onnx.load(folder / "m.onnx", context=context)
+
+
+def test_files_that_are_none_are_not_waited_for(tmp_path: Path, context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [4])], ["y"], {"w": np.zeros(4, np.float32)})
+    onnx.save_model(made, str(tmp_path / "m.onnx"), save_as_external_data=True, location="m.bin", size_threshold=0)
+    (tmp_path / "m.bin").unlink()
+    os.mkfifo(tmp_path / "m.bin")
+    with pytest.raises(kiln.FileError, match="'w' lie in 'm.bin', and there is no such file"):
+        kiln.onnx.load(tmp_path / "m.onnx", context=context)
+
+
+@pytest.mark.parametrize("source", [b"garbage\xff\xff", model([], [], ["y"]).SerializeToString()[:-3]])
+def test_what_is_no_model(source: bytes, context: kiln.Context) -> None:
+    with pytest.raises(kiln.Corrupt, match="this is no ONNX model"):
+        kiln.onnx.load(source, context=context)
+
+
+def test_weights_of_too_few_bytes(context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [2])], ["y"], {"w": np.ones(2, np.float32)})
+    made.graph.initializer[0].raw_data = b"abcd"
+    with pytest.raises(kiln.TypeMismatch, match="the elements of 'w' cannot be read"):
         kiln.onnx.load(made, context=context)
 
 
