@@ -21,6 +21,12 @@ from kiln.onnx._weights import FOLDER, Weights, is_few, kiln_name
 FEW = 1024
 """An input with so many elements may decide sizes."""
 
+DEEPEST = 64
+"""Graphs and functions that are inside or called by one another."""
+
+MOST_NODES = 2**18
+"""That are converted of one model, functions and graphs inside as often as they are: a few lines can tell of any number."""
+
 
 class NeedsValues(kiln.Unimplemented):
     """Sizes depend on the values of these inputs of the model: tell them, and it is converted for these values."""
@@ -48,6 +54,12 @@ class Frame:
     captures: list[Tensor] = field(default_factory=list)
     inside: dict[Tensor, Tensor] = field(default_factory=dict)
     sizes: list[Size] = field(default_factory=list)
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.depth = self.outer.depth + 1 if self.outer else 0
+        if self.depth > DEEPEST:
+            raise kiln.Unimplemented(f"graphs and functions are more than {DEEPEST} deep, or a function calls itself")
 
     def find(self, value: ir.Value) -> Tensor | None:
         """What is known of a value; None of an absent input of a function."""
@@ -107,7 +119,7 @@ class Converter:
         self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs),
                                model.meta.get(FOLDER), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
-        self._symbols = 0
+        self._symbols = self._nodes = 0
 
     def run(self) -> None:
         """Converts the model's graph."""
@@ -172,6 +184,9 @@ class Converter:
                 raise kiln.TypeMismatch(f"[{node.op_type}] node '{name_of(node)}': the model imports no opset of its domain "
                                         f"'{node.domain}'")
             told = Node(node, frame, version, frame.references)
+            self._nodes += 1
+            if self._nodes > MOST_NODES:
+                raise told.refuse(f"it is after {MOST_NODES} others, which are the most that a model may have")
             results = self.node(told)
             for output, result in zip(node.outputs, results, strict=False):
                 if output.name and result is not None:

@@ -325,6 +325,34 @@ def test_functions_of_the_model(run: Callable[..., Any]) -> None:
     np.testing.assert_allclose(b, [-0.01, 2])
 
 
+def _called(first: str, functions: list[onnx.FunctionProto]) -> onnx.ModelProto:
+    """A model of one call of a function of the domain "my"."""
+    made = model([node(first, ["x"], ["y"], domain="my")], [value("x", [2])], ["y"], functions=functions)
+    made.opset_import.add(domain="my", version=1)
+    return made
+
+
+def _function(name: str, *calls: str) -> onnx.FunctionProto:
+    """One that calls others, one after the other."""
+    names = ["x", *(f"t{i}" for i in range(1, len(calls))), "y"]
+    nodes = [node(call, [names[i]], [names[i + 1]], domain="my") for i, call in enumerate(calls)]
+    return helper.make_function("my", name, ["x"], ["y"], nodes, [helper.make_opsetid("my", 1)])
+
+
+def test_functions_that_call_themselves_are_refused(context: kiln.Context) -> None:
+    with pytest.raises(kiln.Unimplemented, match="more than 64 deep, or a function calls itself"):
+        kiln.onnx.load(_called("A", [_function("A", "B"), _function("B", "A")]), context=context)
+
+
+def test_functions_that_make_too_much_are_refused(context: kiln.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each calls the next one twice: 2^40 nodes of 40 functions."""
+    monkeypatch.setattr("kiln.onnx._convert.MOST_NODES", 1000)
+    functions = [_function(f"F{i}", f"F{i + 1}", f"F{i + 1}") for i in range(40)]
+    functions.append(helper.make_function("my", "F40", ["x"], ["y"], [node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 21)]))
+    with pytest.raises(kiln.Unimplemented, match="after 1000 others"):
+        kiln.onnx.load(_called("F0", functions), context=context)
+
+
 @pytest.mark.parametrize("opset", range(7, 29))
 def test_every_opset(opset: int, run: Callable[..., Any]) -> None:
     """Ops whose axes and sizes were attributes and became inputs."""
