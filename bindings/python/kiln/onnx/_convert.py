@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -202,6 +203,15 @@ class Converter:
             if output not in self.root.tensors or any(each.is_ref() for each in node.ir.attributes.values()):
                 self.root.tensors[output] = self.constant(node)  # weights belong to the outermost graph
             return []
+        try:
+            return self._made(node, inputs)
+        except kiln.Error:
+            raise
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            # An attribute of another kind, lists of other lengths, an index that is none: no function checks for all.
+            raise node.wrong(str(error)) from error
+
+    def _made(self, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         folded = _fold.fold(node, inputs)
         if folded is not None:
             return [Tensor.elements(array) for array in folded]
@@ -284,11 +294,11 @@ class Converter:
                       **node.resolved}
         versions = {**node.frame.versions, **function.opset_imports}
         frame = Frame(self, node.frame.graph, versions, node.frame, references=references)
-        given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
-        for value, tensor in zip(function.inputs, given, strict=True):
-            frame.tensors[value] = tensor
+        if len(inputs) > len(function.inputs):
+            raise node.wrong(f"{len(inputs)} inputs, at most {len(function.inputs)} were expected")
+        frame.tensors.update(itertools.zip_longest(function.inputs, inputs))
         self.nodes(function, frame)
-        return [frame.tensors.get(value) for value in function.outputs]
+        return [frame.find(value) if node.wants(i) else None for i, value in enumerate(function.outputs)]
 
 
 def symbol(name: str) -> str:

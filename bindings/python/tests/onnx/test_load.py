@@ -137,7 +137,15 @@ def test_what_kiln_refuses_names_the_node_too(context: kiln.Context) -> None:
     (model([node("Relu", ["x"], ["y"])], [value("x", [1])], ["y"], opset=99), "opset 99"),
     (model([node("SequenceConstruct", ["x"], ["y"])], [value("x", [1])], ["y"]),
      r"\[SequenceConstruct\] node 'y': Kiln has tensors alone"),
-    (model([node("Concat", ["x", "x"], ["y"])], [value("x", [1])], ["y"]), "axis")])
+    (model([node("Concat", ["x", "x"], ["y"])], [value("x", [1])], ["y"]), "axis"),
+    (model([node("If", ["x"], ["y"], then_branch=1, else_branch=2)], [value("x", [], BOOL)], ["y"]),
+     r"\[If\] node 'y': attribute 'then_branch' is no graph"),
+    (model([node("Range", ["a", "a", "zero"], ["y"])], [], ["y"], {"a": np.array(1), "zero": np.array(0)}),
+     r"\[Range\] node 'y': .*zero"),
+    (model([node("Gather", ["a", "b"], ["y"])], [], ["y"], {"a": np.array([1]), "b": np.array(5)}),
+     r"\[Gather\] node 'y': index 5 is out of bounds"),
+    (model([node("Conv", ["x", "x"], ["y"], pads=[1])], [value("x", [1, 1, 3, 3])], ["y"]), r"\[Conv\] node 'y'"),
+    (model([node("Shape", [], ["y"])], [], ["y"]), r"\[Shape\] node 'y'")])
 def test_what_is_refused(made: onnx.ModelProto, message: str, context: kiln.Context) -> None:
     with pytest.raises(kiln.Error, match=message):
         kiln.onnx.load(made, context=context)
@@ -337,6 +345,18 @@ def _function(name: str, *calls: str) -> onnx.FunctionProto:
     names = ["x", *(f"t{i}" for i in range(1, len(calls))), "y"]
     nodes = [node(call, [names[i]], [names[i + 1]], domain="my") for i, call in enumerate(calls)]
     return helper.make_function("my", name, ["x"], ["y"], nodes, [helper.make_opsetid("my", 1)])
+
+
+def test_a_function_may_give_what_is_known(run: Callable[..., Any]) -> None:
+    """A constant of its own, and its input."""
+    inner = helper.make_function("my", "F", ["x"], ["y", "z"], [
+        node("Constant", [], ["y"], value_float=2.0), node("Identity", ["x"], ["z"])], [helper.make_opsetid("", 21)])
+    made = _called("F", [inner])
+    made.graph.node[0].output.append("z")
+    made.graph.output.append(value("z", None))
+    y, z = run(made, np.array([3, 4], np.float32))
+    assert y.item() == 2.0
+    np.testing.assert_array_equal(z, [3, 4])
 
 
 def test_functions_that_call_themselves_are_refused(context: kiln.Context) -> None:
