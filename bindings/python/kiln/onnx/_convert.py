@@ -83,7 +83,7 @@ class Frame:
         if found not in self.inside:
             assert self.outer is not None
             if found.known is not None and is_few(found):
-                made = Tensor.elements(found.known)
+                made = Tensor.elements(found.known, found.dtype)
                 self.sizes.extend(found.known.flat)
             else:
                 value = found.in_graph(self.outer.graph)
@@ -214,7 +214,7 @@ class Converter:
     def _made(self, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         folded = _fold.fold(node, inputs)
         if folded is not None:
-            return [Tensor.elements(array) for array in folded]
+            return folded
         with node.frame.graph, node.frame.graph.scope({"debug.onnx": f"{node.op} {node.name}"}):
             function = self.model.functions.get(node.ir.op_identifier())
             if function is not None:

@@ -134,7 +134,8 @@ class Node:
 
     def axes(self, known: Array | None, rank: int, default: Sequence[int] | None = None) -> list[int]:
         """Axes that are an input or, in older opsets, an attribute; none told: the default, else all."""
-        told = [int(each) for each in known.flat] if known is not None else self.ints("axes", default or range(rank))
+        told = [int(each) for each in known.flat] if known is not None else self.ints(
+            "axes", range(rank) if default is None else default)
         return [self.axis(each, rank) for each in told]
 
     def literal(self, sizes: Sequence[Size], what: str) -> list[int]:

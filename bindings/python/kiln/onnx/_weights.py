@@ -10,8 +10,8 @@ import numpy as np
 import onnx_ir as ir
 
 import kiln
-from kiln.onnx._types import is_literal, of_four_bits
-from kiln.onnx._values import Array, Tensor
+from kiln.onnx._types import dtype_of_array, is_literal, of_four_bits
+from kiln.onnx._values import NOBODY, Array, Tensor
 
 FOLDER = "kiln.folder"
 """Where the folder of a model that was read from a file stands in its `meta`."""
@@ -68,8 +68,7 @@ class Weights:
     def tensor(self, array: Array, name: str) -> Tensor:
         """Elements that the model holds, which are put into the graph when something uses them there."""
         if of_four_bits(array):  # as bytes; dequantize has a way for halves of them
-            made = Tensor("i4" if array.min(initial=0) < 0 or array.dtype.name == "int4" else "u4", array.shape,
-                          known=array, deciders=frozenset())
+            made = Tensor("i4" if array.dtype.name == "int4" else "u4", array.shape, known=array, deciders=NOBODY)
             made.make = lambda: self._stored(array.astype(np.int8 if made.dtype == "i4" else np.uint8), name)
             return made
         try:
@@ -99,7 +98,7 @@ class Weights:
                 continue  # names of nested graphs may be those of others
             self._taken.add(called)
             try:
-                value = self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+                value = self.graph.parameter(called, dtype_of_array(array), array.shape)
             except kiln.InvalidArgument as error:
                 if "is taken" not in str(error):
                     raise

@@ -151,6 +151,35 @@ def test_what_is_refused(made: onnx.ModelProto, message: str, context: kiln.Cont
         kiln.onnx.load(made, context=context)
 
 
+@pytest.mark.parametrize("type_", [np.int32, np.int64])
+def test_sizes_are_of_the_type_that_they_are_cast_to(type_: Any, run: Callable[..., Any]) -> None:
+    """Those that are numbers, expressions, ranges up to them, and what branches take from outside."""
+    to = helper.np_dtype_to_tensor_dtype(np.dtype(type_))
+    then = branch("then", [node("Add", ["both", "k"], ["a"])], ["a"])
+    other = branch("else", [node("Identity", ["both"], ["b"])], ["b"])
+    nodes = [node("Shape", ["x"], ["s"]), node("Cast", ["s"], ["both"], to=to), node("Gather", ["both", "zero"], ["n"]),
+             node("Gather", ["both", "one"], ["four"]), node("Range", ["k", "n", "k"], ["range"]),
+             node("If", ["p"], ["y"], then_branch=then, else_branch=other)]
+    made = model(nodes, [value("x", ["n", 4]), value("p", [], BOOL)], ["both", "n", "four", "range", "y"],
+                 {"zero": np.array(0), "one": np.array(1), "k": np.array(1, type_)})
+    results = run(made, np.ones((3, 4), np.float32), np.array(True))
+    assert [each.dtype for each in results] == [type_] * 5
+    assert [each.tolist() for each in results] == [[3, 4], 3, 4, [1, 2], [4, 5]]
+
+
+def test_a_range_of_small_integers(run: Callable[..., Any]) -> None:
+    """As many as i16 holds no number of."""
+    begin, end = np.array(-30000, np.int16), np.array(30000, np.int16)
+    made = model([node("Range", ["a", "b", "c"], ["y"])], [], ["y"], {"a": begin, "b": end, "c": np.array(1, np.int16)})
+    y, = run(made)
+    assert y.dtype == np.int16
+    np.testing.assert_array_equal(y, np.arange(-30000, 30000))
+
+
+def test_without_axes_squeeze_keeps_what_has_no_dims_of_size_one(run: Callable[..., Any]) -> None:
+    assert run(model([node("Squeeze", ["x"], ["y"])], [value("x", [2, 3])], ["y"]), np.ones((2, 3), np.float32))[0].shape == (2, 3)
+
+
 # ---- weights
 
 
