@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +17,16 @@ from kiln.onnx._node import Node, name_of
 from kiln.onnx._registry import Conversion, Parameter, find
 from kiln.onnx._types import Size, dtype_of, product
 from kiln.onnx._values import Array, Tensor
-from kiln.onnx._weights import Weights, is_few, kiln_name
+from kiln.onnx._weights import FOLDER, Weights, is_few, kiln_name
 
 FEW = 1024
 """An input with so many elements may decide sizes."""
+
+DEEPEST = 64
+"""Graphs and functions that are inside or called by one another."""
+
+MOST_NODES = 2**18
+"""That are converted of one model, functions and graphs inside as often as they are: a few lines can tell of any number."""
 
 
 class NeedsValues(kiln.Unimplemented):
@@ -48,6 +55,12 @@ class Frame:
     captures: list[Tensor] = field(default_factory=list)
     inside: dict[Tensor, Tensor] = field(default_factory=dict)
     sizes: list[Size] = field(default_factory=list)
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.depth = self.outer.depth + 1 if self.outer else 0
+        if self.depth > DEEPEST:
+            raise kiln.Unimplemented(f"graphs and functions are more than {DEEPEST} deep, or a function calls itself")
 
     def find(self, value: ir.Value) -> Tensor | None:
         """What is known of a value; None of an absent input of a function."""
@@ -70,7 +83,7 @@ class Frame:
         if found not in self.inside:
             assert self.outer is not None
             if found.known is not None and is_few(found):
-                made = Tensor.elements(found.known)
+                made = Tensor.elements(found.known, found.dtype)
                 self.sizes.extend(found.known.flat)
             else:
                 value = found.in_graph(self.outer.graph)
@@ -104,9 +117,10 @@ class Converter:
                  declare: bool = False) -> None:
         self.model, self.values = model, values
         self.graph = kiln.Graph(context)
-        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs), declare)
+        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs),
+                               model.meta.get(FOLDER), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
-        self._symbols = 0
+        self._symbols = self._nodes = 0
 
     def run(self) -> None:
         """Converts the model's graph."""
@@ -159,7 +173,7 @@ class Converter:
             if value in self.root.tensors:
                 continue  # of a graph that is converted once more
             assert value.const_value is not None
-            self.root.tensors[value] = self.weights.tensor(np.asarray(value.const_value.numpy()), str(value.name))
+            self.root.tensors[value] = self.weights.tensor(self.weights.elements(value.const_value), str(value.name))
 
     # ---- nodes
 
@@ -171,6 +185,9 @@ class Converter:
                 raise kiln.TypeMismatch(f"[{node.op_type}] node '{name_of(node)}': the model imports no opset of its domain "
                                         f"'{node.domain}'")
             told = Node(node, frame, version, frame.references)
+            self._nodes += 1
+            if self._nodes > MOST_NODES:
+                raise told.refuse(f"it is after {MOST_NODES} others, which are the most that a model may have")
             results = self.node(told)
             for output, result in zip(node.outputs, results, strict=False):
                 if output.name and result is not None:
@@ -186,9 +203,18 @@ class Converter:
             if output not in self.root.tensors or any(each.is_ref() for each in node.ir.attributes.values()):
                 self.root.tensors[output] = self.constant(node)  # weights belong to the outermost graph
             return []
+        try:
+            return self._made(node, inputs)
+        except kiln.Error:
+            raise
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            # An attribute of another kind, lists of other lengths, an index that is none: no function checks for all.
+            raise node.wrong(str(error)) from error
+
+    def _made(self, node: Node, inputs: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         folded = _fold.fold(node, inputs)
         if folded is not None:
-            return [Tensor.elements(array) for array in folded]
+            return folded
         with node.frame.graph, node.frame.graph.scope({"debug.onnx": f"{node.op} {node.name}"}):
             function = self.model.functions.get(node.ir.op_identifier())
             if function is not None:
@@ -268,11 +294,11 @@ class Converter:
                       **node.resolved}
         versions = {**node.frame.versions, **function.opset_imports}
         frame = Frame(self, node.frame.graph, versions, node.frame, references=references)
-        given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
-        for value, tensor in zip(function.inputs, given, strict=True):
-            frame.tensors[value] = tensor
+        if len(inputs) > len(function.inputs):
+            raise node.wrong(f"{len(inputs)} inputs, at most {len(function.inputs)} were expected")
+        frame.tensors.update(itertools.zip_longest(function.inputs, inputs))
         self.nodes(function, frame)
-        return [frame.tensors.get(value) for value in function.outputs]
+        return [frame.find(value) if node.wants(i) else None for i, value in enumerate(function.outputs)]
 
 
 def symbol(name: str) -> str:

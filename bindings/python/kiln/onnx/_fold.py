@@ -1,11 +1,12 @@
 """The one place where values are computed when a model is read: those that sizes depend on.
 
-Elements are numbers of their dtype, or, in i64, sizes that are expressions (`kiln.Dim`). What cannot be told for all
-values of the symbols is not folded; the program computes it then.
+Elements are numbers of their dtype, or, in i64 and i32, sizes that are expressions (`kiln.Dim`). What cannot be told for
+all values of the symbols is not folded; the program computes it then.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 import kiln
 from kiln.onnx._node import Node
-from kiln.onnx._types import Size, at_least, dtype_of_array, equal, numpy_type, plain, sizes
+from kiln.onnx._types import INTEGERS, Size, at_least, dtype_of_array, equal, numpy_type, plain, product, sizes
 from kiln.onnx._values import NOBODY, Array, Tensor
 
 MOST = 1024
@@ -36,26 +37,35 @@ def folds(*names: str) -> Callable[[_Fold], _Fold]:
     return register
 
 
-def fold(node: Node, inputs: Sequence[Tensor | None]) -> list[Array] | None:
-    """The elements of a node's outputs, if they are known and few; else None."""
-    if node.domain:
+def fold(node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor] | None:
+    """A node's outputs, if their elements are known and few; else None."""
+    if node.domain or not inputs:
         return None
     if node.op in ("Shape", "Size") and inputs[0] is not None:
-        return [_shape(node, inputs[0])]
+        return [Tensor.elements(_shape(node, inputs[0]))]
     function = _folds.get(node.op)
     if function is None or any(each is not None and each.known is None for each in inputs):
         return None
     known = [None if each is None else each.known for each in inputs]
-    if not inputs and node.op != "Constant" or sum(each.size for each in known if each is not None) > MOST:
+    if sum(each.size for each in known if each is not None) > MOST:
         return None
     try:
         with np.errstate(all="ignore"):
             results = function(node, *known)
     except Undecided:
         return None
-    results = results if isinstance(results, list) else [results]
-    results = [plain(np.asarray(each)) for each in results]
-    return None if any(each.size > MOST for each in results) else results
+    results = [np.asarray(each) for each in (results if isinstance(results, list) else [results])]
+    dtype = _dtype_of_sizes(node, inputs)
+    return None if any(each.size > MOST for each in results) else [
+        Tensor.elements(plain(each, dtype), dtype) for each in results]
+
+
+def _dtype_of_sizes(node: Node, inputs: Sequence[Tensor | None]) -> str:
+    """The dtype of results that are sizes: arrays of sizes do not tell."""
+    if node.op == "Cast":
+        return node.dtype("to")
+    return next((each.dtype for each in inputs if each is not None and each.known is not None and _are_sizes(each.known)),
+                "i64")
 
 
 def deciders(node: Node, inputs: Sequence[Tensor | None]) -> frozenset[str] | None:
@@ -73,10 +83,7 @@ def deciders(node: Node, inputs: Sequence[Tensor | None]) -> frozenset[str] | No
 
 def _shape(node: Node, tensor: Tensor) -> Array:
     if node.op == "Size":
-        total: Size = 1
-        for size in tensor.shape:
-            total = total * size
-        return _array([total]).reshape(())
+        return _array([product(tensor.shape)]).reshape(())
     rank = len(tensor.shape)
     start, end, _ = slice(node.integer("start", 0), node.integer("end", rank)).indices(rank)
     return _array(tensor.shape[start:end])
@@ -109,9 +116,9 @@ def _divide(a: Size, b: Size) -> Size:
     return a // b
 
 
-def _remainder(a: Size, b: Size) -> Size:
-    if not at_least(b, 0):
-        raise Undecided
+def _remainder(a: Size, b: Size, of_a: bool) -> Size:
+    if not at_least(b, 0) or of_a and not at_least(a, 0):
+        raise Undecided  # a remainder of sizes has b's sign
     return a % b
 
 
@@ -160,11 +167,12 @@ def _div(node: Node, a: Array, b: Array) -> Array:
 
 @folds("Mod")
 def _mod(node: Node, a: Array, b: Array) -> Array:
+    of_a = node.flag("fmod")
     if _are_sizes(a, b):
-        return _elementwise(_remainder, a, b)
+        return _elementwise(lambda a, b: _remainder(a, b, of_a), a, b)
     if not np.all(b):
         raise Undecided
-    return np.fmod(a, b) if node.flag("fmod") else np.mod(a, b)
+    return np.fmod(a, b) if of_a else np.mod(a, b)
 
 
 _UNARY: dict[str, Callable[..., Any]] = {
@@ -190,12 +198,16 @@ def _identity(node: Node, x: Array) -> Array:
 
 @folds("Cast", "CastLike")
 def _cast(node: Node, x: Array, like: Array | None = None) -> Array:
+    if like is not None and _are_sizes(like):
+        raise Undecided  # sizes do not tell of which type they are
     to = dtype_of_array(like) if like is not None else node.dtype("to")
     if to.startswith("f8"):
         raise Undecided  # what saturates is told in one place, and not here
-    if x.dtype != object:
-        if x.dtype.kind not in "biu" and to in ("i64", "i32") and not np.all(np.isfinite(x.astype(np.float64))):
-            raise Undecided
+    if not _are_sizes(x):
+        if x.dtype.kind not in "biu" and to in INTEGERS:
+            limits, wide = np.iinfo(numpy_type(to)), x.astype(np.float64)
+            if not np.all((wide >= limits.min) & (wide < float(limits.max) + 1)):
+                raise Undecided  # nor what no such integer is
         return x.astype(numpy_type(to))
     if to in ("i64", "i32"):
         return x
@@ -280,11 +292,16 @@ def _split(node: Node, x: Array, split: Array | None = None) -> list[Array]:
     return np.split(x, np.cumsum(told)[:-1].astype(np.int64), axis)
 
 
+def range_count(start: float, limit: float, delta: float) -> int:
+    """How many numbers there are from start to before limit, delta apart; not of NumPy's, which overflow."""
+    return max(math.ceil((limit - start) / delta), 0)
+
+
 @folds("Range")
 def _range(node: Node, start: Array, limit: Array, delta: Array) -> Array:
     if _are_sizes(start, limit, delta):
         raise Undecided
-    count = max(int(np.ceil((limit.item() - start.item()) / delta.item())), 0)
+    count = range_count(start.item(), limit.item(), delta.item())
     if count > MOST:
         raise Undecided
     return np.asarray(start + np.arange(count).astype(start.dtype) * delta).astype(start.dtype)

@@ -16,7 +16,7 @@ from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
 from kiln.onnx._values import Array
-from kiln.onnx._weights import NameTaken, check_external, kiln_name
+from kiln.onnx._weights import FOLDER, NameTaken, kiln_name
 
 VARIANTS = 8
 """For so many values of inputs that decide sizes a session is ready at once."""
@@ -46,6 +46,7 @@ def load(source: Source, *, values: Mapping[str, Any] | None = None, context: ki
     these values and has no such inputs. Without them such a model is refused, and the message names them.
     context: the graph's; the default one.
     Errors: kiln.Unimplemented tells what Kiln lacks, kiln.TypeMismatch what the model has wrong; both name the node.
+    kiln.Corrupt: it is no model. kiln.InvalidArgument: weights lie outside of the model's folder. OSError: of files.
     """
     return convert(read(source), values, context)
 
@@ -68,15 +69,19 @@ def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Con
 
 def read(source: Source) -> ir.Model:
     """The model as onnx-ir has it, after what may be said of it as a whole."""
-    folder = None
-    if isinstance(source, onnx.ModelProto):
-        model = ir.serde.deserialize_model(source)
-    elif isinstance(source, bytes):
-        model = ir.serde.deserialize_model(onnx.ModelProto.FromString(source))
-    else:
-        path = os.fspath(source)
-        model, folder = ir.load(path), os.path.dirname(os.path.abspath(path))
-    check_external(model, folder)
+    try:
+        if isinstance(source, onnx.ModelProto):
+            model = ir.serde.deserialize_model(source)
+        elif isinstance(source, bytes):
+            model = ir.serde.deserialize_model(onnx.ModelProto.FromString(source))
+        else:
+            path = os.path.abspath(source)
+            model = ir.load(path)
+            model.meta[FOLDER] = os.path.dirname(path)
+    except OSError:
+        raise
+    except Exception as error:  # protobuf, onnx and onnx-ir have no class in common
+        raise kiln.Corrupt(f"this is no ONNX model: {error}") from error
     families.load_all()
     version = model.opset_imports.get("", model.opset_imports.get("ai.onnx"))
     if version is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import onnx_ir as ir
 
 import kiln
@@ -103,12 +102,17 @@ class Node:
 
     def graph(self, name: str) -> ir.Graph:
         """An attribute that is a graph."""
-        made: ir.Graph = self._get(name, ...)
+        made = self._get(name, ...)
+        if not isinstance(made, ir.Graph):
+            raise self.wrong(f"attribute '{name}' is no graph")
         return made
 
     def array(self, name: str) -> Array:
         """An attribute that is a tensor."""
-        return np.asarray(self._get(name, ...).numpy())
+        tensor = self._get(name, ...)
+        if not isinstance(tensor, ir.TensorProtocol):
+            raise self.wrong(f"attribute '{name}' is no tensor")
+        return self.frame.converter.weights.elements(tensor)
 
     def dtype(self, name: str, default: Any = ...) -> str:
         """An attribute that is an element type, by Kiln's name; a default is one, too."""
@@ -130,7 +134,8 @@ class Node:
 
     def axes(self, known: Array | None, rank: int, default: Sequence[int] | None = None) -> list[int]:
         """Axes that are an input or, in older opsets, an attribute; none told: the default, else all."""
-        told = [int(each) for each in known.flat] if known is not None else self.ints("axes", default or range(rank))
+        told = [int(each) for each in known.flat] if known is not None else self.ints(
+            "axes", range(rank) if default is None else default)
         return [self.axis(each, rank) for each in told]
 
     def literal(self, sizes: Sequence[Size], what: str) -> list[int]:

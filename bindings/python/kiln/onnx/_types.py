@@ -48,8 +48,8 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 
 
 def dtype_of_array(array: np.ndarray[Any, Any]) -> str:
-    """Kiln's name of an array's type; elements that are sizes count as i64."""
-    return "i64" if array.dtype == object else _NAMES[array.dtype]
+    """Kiln's name of an array's type; not of sizes, which are i64 or i32."""
+    return _NAMES[array.dtype]
 
 
 def of_four_bits(array: np.ndarray[Any, Any]) -> bool:
@@ -62,10 +62,10 @@ def is_literal(array: np.ndarray[Any, Any]) -> bool:
     return bool(array.dtype != object)
 
 
-def plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Elements that are sizes, as i64 where all of them are numbers."""
+def plain(array: np.ndarray[Any, Any], dtype: str = "i64") -> np.ndarray[Any, Any]:
+    """Elements that are sizes, as an array of the dtype where all of them are numbers."""
     if array.dtype == object and all(not isinstance(each, kiln.Dim) for each in array.flat):
-        return array.astype(np.int64)
+        return array.astype(numpy_type(dtype))
     return array
 
 

@@ -21,7 +21,8 @@ class Tensor:
     """A value: in the Kiln graph (`value`), or as elements that are `known` when the model is read, or both.
 
     `deciders` are the graph's inputs from whose values its elements could be computed when the model is read; None
-    where that is not to be had (it is no small integer arithmetic).
+    where that is not to be had (it is no small integer arithmetic). `make` puts it into the graph when it is first used
+    there; without it, its elements are a constant.
     """
 
     dtype: str
@@ -37,21 +38,21 @@ class Tensor:
         return cls(str(value.dtype), value.shape, value, deciders=deciders)
 
     @classmethod
-    def elements(cls, array: Array, make: Callable[[], kiln.Value] | None = None) -> Tensor:
-        """One that is known; `make` puts it into the graph when it is first used there."""
-        return cls(dtype_of_array(array), array.shape, known=array, deciders=NOBODY, make=make)
+    def elements(cls, array: Array, dtype: str = "i64") -> Tensor:
+        """One that is known; `dtype` is that of sizes, which have none of their own."""
+        return cls(dtype if array.dtype == object else dtype_of_array(array), array.shape, known=array, deciders=NOBODY)
 
     def in_graph(self, graph: kiln.Graph) -> kiln.Value:
         """It as a value of the graph that is being converted to."""
         if self.value is None:
             assert self.known is not None
-            self.value = self.make() if self.make else put(graph, self.known)
+            self.value = self.make() if self.make else put(graph, self.known, self.dtype)
         return self.value
 
 
-def put(graph: kiln.Graph, known: Array) -> kiln.Value:
-    """Known elements as a constant; sizes as what computes them."""
+def put(graph: kiln.Graph, known: Array, dtype: str) -> kiln.Value:
+    """Known elements as a constant; sizes as what computes them, in a dtype."""
     if is_literal(known):
         return graph.constant(np.ascontiguousarray(known).reshape(known.shape))
-    scalars = [kiln.ops.size(value=size) for size in sizes(known)]
+    scalars = [kiln.ops.size(value=size, dtype=dtype) for size in sizes(known)]
     return scalars[0] if known.ndim == 0 else kiln.ops.reshape(kiln.ops.stack(*scalars), shape=known.shape)

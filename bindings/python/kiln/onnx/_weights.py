@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import onnx_ir as ir
 
 import kiln
-from kiln.onnx._types import is_literal, of_four_bits
-from kiln.onnx._values import Array, Tensor
+from kiln.onnx._types import dtype_of_array, is_literal, of_four_bits
+from kiln.onnx._values import NOBODY, Array, Tensor
+
+FOLDER = "kiln.folder"
+"""Where the folder of a model that was read from a file stands in its `meta`."""
 
 SMALL = 64
 """Known elements up to here are constants (and part of a cache key), more are parameters."""
@@ -30,17 +33,42 @@ class Weights:
     """Those of one graph, by name; `taken` are names that others have.
 
     They are declared when something uses them, since many only tell sizes; or all of them at once (`declare`).
+    `folder` is the model's; a model that is not of a file has none.
     """
 
-    def __init__(self, graph: kiln.Graph, taken: Iterable[str], declare: bool = False) -> None:
+    def __init__(self, graph: kiln.Graph, taken: Iterable[str], folder: str | None, declare: bool = False) -> None:
         self.graph, self.arrays = graph, dict[str, Array]()
-        self._taken, self._declare = set(taken), declare
+        self._taken, self._folder, self._declare = set(taken), folder, declare
+
+    def elements(self, tensor: ir.TensorProtocol) -> Array:
+        """What a tensor of the model holds; of one in a file the mapped file. Here alone are such files opened.
+
+        Refuses files outside of the model's folder, links out of it included, and without a folder all files.
+        """
+        if isinstance(tensor, ir.ExternalTensor):
+            self._check_file(tensor)
+        try:
+            return np.asarray(tensor.numpy())
+        except (TypeError, ValueError) as error:
+            raise kiln.TypeMismatch(f"the elements of '{tensor.name}' cannot be read: {error}") from error
+
+    def _check_file(self, tensor: ir.ExternalTensor) -> None:
+        location = os.fspath(tensor.location)
+        said = f"the weights of '{tensor.name}' lie in '{location}'"
+        if self._folder is None:
+            raise kiln.InvalidArgument(f"{said}: read the model from its file")
+        root = os.path.realpath(self._folder)
+        path = os.path.realpath(os.path.join(root, location))
+        if os.path.isabs(location) or os.path.commonpath([root, path]) != root:
+            raise kiln.InvalidArgument(f"{said}, which is not in the model's folder")
+        if not os.path.isfile(path):  # a pipe would be waited for
+            raise kiln.FileError(f"{said}, and there is no such file")
+        tensor.base_dir = self._folder  # onnx-ir tells it to the tensors of the model's graph, not of its functions
 
     def tensor(self, array: Array, name: str) -> Tensor:
         """Elements that the model holds, which are put into the graph when something uses them there."""
         if of_four_bits(array):  # as bytes; dequantize has a way for halves of them
-            made = Tensor("i4" if array.min(initial=0) < 0 or array.dtype.name == "int4" else "u4", array.shape,
-                          known=array, deciders=frozenset())
+            made = Tensor("i4" if array.dtype.name == "int4" else "u4", array.shape, known=array, deciders=NOBODY)
             made.make = lambda: self._stored(array.astype(np.int8 if made.dtype == "i4" else np.uint8), name)
             return made
         try:
@@ -70,7 +98,7 @@ class Weights:
                 continue  # names of nested graphs may be those of others
             self._taken.add(called)
             try:
-                value = self.graph.parameter(called, Tensor.elements(array).dtype, array.shape)
+                value = self.graph.parameter(called, dtype_of_array(array), array.shape)
             except kiln.InvalidArgument as error:
                 if "is taken" not in str(error):
                     raise
@@ -85,29 +113,3 @@ def is_few(tensor: Tensor) -> bool:
     """Whether it is known, and as good as a constant anywhere."""
     known = tensor.known
     return known is not None and (known.size <= SMALL or not is_literal(known)) and not of_four_bits(known)
-
-
-def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            if isinstance(value.const_value, ir.ExternalTensor):
-                yield value.const_value
-    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    for each in graphs:
-        for node in each.all_nodes():
-            for attribute in node.attributes.values():
-                if attribute.type == ir.AttributeType.TENSOR and isinstance(attribute.value, ir.ExternalTensor):
-                    yield attribute.value
-
-
-def check_external(model: ir.Model, folder: str | None) -> None:
-    """Refuses weights in files outside of the model's folder; without one all that are in files."""
-    root = None if folder is None else os.path.realpath(folder)
-    for tensor in _external(model):
-        location = os.fspath(tensor.location)
-        if root is None:
-            raise kiln.InvalidArgument(f"the weights of '{tensor.name}' lie in '{location}': read the model from its file")
-        path = os.path.realpath(os.path.join(root, location))
-        if os.path.isabs(location) or os.path.commonpath([root, path]) != root:
-            raise kiln.InvalidArgument(f"the weights of '{tensor.name}' lie in '{location}', which is not in the model's "
-                                       "folder")

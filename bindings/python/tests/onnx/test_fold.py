@@ -29,7 +29,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("Mod", [INTS, FEW], {"fmod": 1}), ("Gather", [INTS, np.array([-1, 0])], {}), ("Gather", [INTS, np.array(2)], {}),
     ("Slice", [INTS, np.array([1]), np.array([3])], {}),
     ("Slice", [INTS, np.array([-1]), np.array([-99]), np.array([0]), np.array([-1])], {}),
-    ("Squeeze", [INTS.reshape(1, 4), np.array([0])], {}), ("Squeeze", [INTS.reshape(1, 4, 1)], {}),
+    ("Squeeze", [INTS], {}), ("Squeeze", [INTS.reshape(1, 4), np.array([0])], {}), ("Squeeze", [INTS.reshape(1, 4, 1)], {}),
     ("Unsqueeze", [INTS, np.array([0, -1])], {}), ("Reshape", [INTS, np.array([2, -1])], {}), ("Flatten", [INTS], {"axis": 0}),
     ("Transpose", [INTS.reshape(2, 2)], {}), ("Range", [np.array(1), np.array(9), np.array(3)], {}),
     ("Range", [np.float32(5), np.float32(0), np.float32(-1.5)], {}), ("ConstantOfShape", [np.array([3])], {}),
@@ -90,6 +90,8 @@ def sized(nodes: list[tuple[str, list[str], dict[str, Any]]], weights: dict[str,
     ([("Less", ["k", "s"], {}), ("Where", ["t0", "s", "k"], {})], {"k": [-2, -3]}, "n, m"),
     ([("ReduceProd", ["s"], {"keepdims": 1}), ("Concat", ["t0", "k"], {"axis": 0})], {"k": [3]}, "m*n, 3"),
     ([("Cast", ["s"], {"to": 6}), ("Cast", ["t0"], {"to": 7})], {}, "n, m"),
+    ([("Sub", ["s", "k"], {}), ("Mod", ["t0", "l"], {})], {"k": [5, 1], "l": [3, 3]}, "(n + 1) % 3, (m + 2) % 3"),
+    ([("Sub", ["s", "k"], {}), ("Mod", ["t0", "l"], {"fmod": 1})], {"k": [5, 1], "l": [3, 3]}, ""),  # of the sign of n - 5
     ([("Cast", ["s"], {"to": 1}), ("Cast", ["t0"], {"to": 7})], {}, ""),  # f32 does not hold all sizes
     ([("Reshape", ["s", "k"], {}), ("Transpose", ["t0"], {}), ("Flatten", ["t1"], {"axis": 0}), ("Squeeze", ["t2", "l"], {})],
      {"k": [1, 2], "l": [0]}, "n, m")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -136,10 +137,47 @@ def test_what_kiln_refuses_names_the_node_too(context: kiln.Context) -> None:
     (model([node("Relu", ["x"], ["y"])], [value("x", [1])], ["y"], opset=99), "opset 99"),
     (model([node("SequenceConstruct", ["x"], ["y"])], [value("x", [1])], ["y"]),
      r"\[SequenceConstruct\] node 'y': Kiln has tensors alone"),
-    (model([node("Concat", ["x", "x"], ["y"])], [value("x", [1])], ["y"]), "axis")])
+    (model([node("Concat", ["x", "x"], ["y"])], [value("x", [1])], ["y"]), "axis"),
+    (model([node("If", ["x"], ["y"], then_branch=1, else_branch=2)], [value("x", [], BOOL)], ["y"]),
+     r"\[If\] node 'y': attribute 'then_branch' is no graph"),
+    (model([node("Range", ["a", "a", "zero"], ["y"])], [], ["y"], {"a": np.array(1), "zero": np.array(0)}),
+     r"\[Range\] node 'y': .*zero"),
+    (model([node("Gather", ["a", "b"], ["y"])], [], ["y"], {"a": np.array([1]), "b": np.array(5)}),
+     r"\[Gather\] node 'y': index 5 is out of bounds"),
+    (model([node("Conv", ["x", "x"], ["y"], pads=[1])], [value("x", [1, 1, 3, 3])], ["y"]), r"\[Conv\] node 'y'"),
+    (model([node("Shape", [], ["y"])], [], ["y"]), r"\[Shape\] node 'y'")])
 def test_what_is_refused(made: onnx.ModelProto, message: str, context: kiln.Context) -> None:
     with pytest.raises(kiln.Error, match=message):
         kiln.onnx.load(made, context=context)
+
+
+@pytest.mark.parametrize("type_", [np.int32, np.int64])
+def test_sizes_are_of_the_type_that_they_are_cast_to(type_: Any, run: Callable[..., Any]) -> None:
+    """Those that are numbers, expressions, ranges up to them, and what branches take from outside."""
+    to = helper.np_dtype_to_tensor_dtype(np.dtype(type_))
+    then = branch("then", [node("Add", ["both", "k"], ["a"])], ["a"])
+    other = branch("else", [node("Identity", ["both"], ["b"])], ["b"])
+    nodes = [node("Shape", ["x"], ["s"]), node("Cast", ["s"], ["both"], to=to), node("Gather", ["both", "zero"], ["n"]),
+             node("Gather", ["both", "one"], ["four"]), node("Range", ["k", "n", "k"], ["range"]),
+             node("If", ["p"], ["y"], then_branch=then, else_branch=other)]
+    made = model(nodes, [value("x", ["n", 4]), value("p", [], BOOL)], ["both", "n", "four", "range", "y"],
+                 {"zero": np.array(0), "one": np.array(1), "k": np.array(1, type_)})
+    results = run(made, np.ones((3, 4), np.float32), np.array(True))
+    assert [each.dtype for each in results] == [type_] * 5
+    assert [each.tolist() for each in results] == [[3, 4], 3, 4, [1, 2], [4, 5]]
+
+
+def test_a_range_of_small_integers(run: Callable[..., Any]) -> None:
+    """As many as i16 holds no number of."""
+    begin, end = np.array(-30000, np.int16), np.array(30000, np.int16)
+    made = model([node("Range", ["a", "b", "c"], ["y"])], [], ["y"], {"a": begin, "b": end, "c": np.array(1, np.int16)})
+    y, = run(made)
+    assert y.dtype == np.int16
+    np.testing.assert_array_equal(y, np.arange(-30000, 30000))
+
+
+def test_without_axes_squeeze_keeps_what_has_no_dims_of_size_one(run: Callable[..., Any]) -> None:
+    assert run(model([node("Squeeze", ["x"], ["y"])], [value("x", [2, 3])], ["y"]), np.ones((2, 3), np.float32))[0].shape == (2, 3)
 
 
 # ---- weights
@@ -171,6 +209,66 @@ def test_external_weights_outside_of_the_folder_are_refused(location: str, tmp_p
     with pytest.raises(kiln.InvalidArgument, match=f"'w' lie in '{location}'"):
         kiln.onnx.load(folder / "m.onnx", context=context)
     with pytest.raises(kiln.InvalidArgument, match="from its file"):
+        kiln.onnx.load(made, context=context)
+
+
+@pytest.mark.parametrize("where", ["a node", "a default", "a branch"])
+def test_weights_of_functions_lie_in_the_folder_too(where: str, tmp_path: Path, context: kiln.Context,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an attribute of a node, as what an attribute is where none is told, or of a graph inside."""
+    (folder := tmp_path / "model").mkdir()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    w = np.arange(100, dtype=np.float32)
+    for path, array in ((folder / "w.bin", w), (elsewhere / "w.bin", -w), (tmp_path / "w.bin", -w)):
+        path.write_bytes(array.tobytes())
+
+    def made(location: str) -> bytes:
+        tensor = TensorProto(name="w", data_type=F32, dims=[100], data_location=TensorProto.EXTERNAL)
+        tensor.external_data.add(key="location", value=location)
+        add, constant = node("Add", ["x", "w"], ["y"]), node("Constant", [], ["w"], value=tensor)
+        if where == "a branch":
+            then = branch("then", [node("Add", ["x", "w"], ["b"])], ["b"])
+            then.initializer.append(tensor)
+            nodes = [node("Constant", [], ["p"], value=numpy_helper.from_array(np.array(True))),
+                     node("If", ["p"], ["y"], then_branch=then, else_branch=branch("e", [node("Neg", ["x"], ["c"])], ["c"]))]
+        else:
+            nodes = [constant, add]
+        inner = helper.make_function("my", "F", ["x"], ["y"], nodes, [helper.make_opsetid("", 21)])
+        if where == "a default":
+            inner.node[0].attribute[0].CopyFrom(onnx.AttributeProto(name="value", ref_attr_name="w",
+                                                                    type=onnx.AttributeProto.TENSOR))
+            inner.attribute_proto.append(helper.make_attribute("w", tensor))
+        model_ = model([node("F", ["x"], ["z"], domain="my")], [value("x", [100])], ["z"], functions=[inner])
+        model_.opset_import.add(domain="my", version=1)
+        return bytes(model_.SerializeToString())
+    monkeypatch.chdir(elsewhere)
+    (folder / "m.onnx").write_bytes(made("w.bin"))
+    session = kiln.onnx.Session(folder / "m.onnx", context=context, backend="cpu")
+    np.testing.assert_array_equal(session(np.ones(100, np.float32))[0], w + 1)
+    (folder / "m.onnx").write_bytes(made("../w.bin"))
+    with pytest.raises(kiln.InvalidArgument, match="'w' lie in '../w.bin', which is not in the model's folder"):
+        kiln.onnx.load(folder / "m.onnx", context=context)
+
+
+def test_files_that_are_none_are_not_waited_for(tmp_path: Path, context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [4])], ["y"], {"w": np.zeros(4, np.float32)})
+    onnx.save_model(made, str(tmp_path / "m.onnx"), save_as_external_data=True, location="m.bin", size_threshold=0)
+    (tmp_path / "m.bin").unlink()
+    os.mkfifo(tmp_path / "m.bin")
+    with pytest.raises(kiln.FileError, match="'w' lie in 'm.bin', and there is no such file"):
+        kiln.onnx.load(tmp_path / "m.onnx", context=context)
+
+
+@pytest.mark.parametrize("source", [b"garbage\xff\xff", model([], [], ["y"]).SerializeToString()[:-3]])
+def test_what_is_no_model(source: bytes, context: kiln.Context) -> None:
+    with pytest.raises(kiln.Corrupt, match="this is no ONNX model"):
+        kiln.onnx.load(source, context=context)
+
+
+def test_weights_of_too_few_bytes(context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [2])], ["y"], {"w": np.ones(2, np.float32)})
+    made.graph.initializer[0].raw_data = b"abcd"
+    with pytest.raises(kiln.TypeMismatch, match="the elements of 'w' cannot be read"):
         kiln.onnx.load(made, context=context)
 
 
@@ -262,6 +360,46 @@ def test_functions_of_the_model(run: Callable[..., Any]) -> None:
     a, b = run(made, np.array([-1, 2], np.float32))
     np.testing.assert_allclose(a, [-0.5, 2])
     np.testing.assert_allclose(b, [-0.01, 2])
+
+
+def _called(first: str, functions: list[onnx.FunctionProto]) -> onnx.ModelProto:
+    """A model of one call of a function of the domain "my"."""
+    made = model([node(first, ["x"], ["y"], domain="my")], [value("x", [2])], ["y"], functions=functions)
+    made.opset_import.add(domain="my", version=1)
+    return made
+
+
+def _function(name: str, *calls: str) -> onnx.FunctionProto:
+    """One that calls others, one after the other."""
+    names = ["x", *(f"t{i}" for i in range(1, len(calls))), "y"]
+    nodes = [node(call, [names[i]], [names[i + 1]], domain="my") for i, call in enumerate(calls)]
+    return helper.make_function("my", name, ["x"], ["y"], nodes, [helper.make_opsetid("my", 1)])
+
+
+def test_a_function_may_give_what_is_known(run: Callable[..., Any]) -> None:
+    """A constant of its own, and its input."""
+    inner = helper.make_function("my", "F", ["x"], ["y", "z"], [
+        node("Constant", [], ["y"], value_float=2.0), node("Identity", ["x"], ["z"])], [helper.make_opsetid("", 21)])
+    made = _called("F", [inner])
+    made.graph.node[0].output.append("z")
+    made.graph.output.append(value("z", None))
+    y, z = run(made, np.array([3, 4], np.float32))
+    assert y.item() == 2.0
+    np.testing.assert_array_equal(z, [3, 4])
+
+
+def test_functions_that_call_themselves_are_refused(context: kiln.Context) -> None:
+    with pytest.raises(kiln.Unimplemented, match="more than 64 deep, or a function calls itself"):
+        kiln.onnx.load(_called("A", [_function("A", "B"), _function("B", "A")]), context=context)
+
+
+def test_functions_that_make_too_much_are_refused(context: kiln.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each calls the next one twice: 2^40 nodes of 40 functions."""
+    monkeypatch.setattr("kiln.onnx._convert.MOST_NODES", 1000)
+    functions = [_function(f"F{i}", f"F{i + 1}", f"F{i + 1}") for i in range(40)]
+    functions.append(helper.make_function("my", "F40", ["x"], ["y"], [node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 21)]))
+    with pytest.raises(kiln.Unimplemented, match="after 1000 others"):
+        kiln.onnx.load(_called("F0", functions), context=context)
 
 
 @pytest.mark.parametrize("opset", range(7, 29))

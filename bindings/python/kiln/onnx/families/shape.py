@@ -8,10 +8,12 @@ import numpy as np
 
 import kiln
 from kiln import Value, ops
+from kiln.onnx._fold import range_count
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, op
-from kiln.onnx._types import Size, at_least, equal, product, sizes
+from kiln.onnx._types import Size, at_least, equal, is_literal, numpy_type, product, sizes
 from kiln.onnx._values import Tensor
+from kiln.onnx.families.elementwise import convert
 
 
 def _clamped(size: Size, least: Size, most: Size) -> Size:
@@ -266,20 +268,20 @@ def eye_like(n: Node, x: Value) -> Value:
 
 
 @op("Range")
-def arange(n: Node, start: Known, limit: Known, delta: Known) -> Value:
+def arange(n: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Value:
     """Numbers from start to before limit, delta apart."""
-    first, last, step = (each.reshape(-1)[0] for each in (start, limit, delta))
-    if any(isinstance(each, kiln.Dim) for each in (first, last, step)):
-        step = n.literal([step if isinstance(step, kiln.Dim) else int(step)], "the step of a range")[0]
-        first, last = (each if isinstance(each, kiln.Dim) else int(each) for each in (first, last))
+    told = [n.frame.converter.known(n, name, each) for name, each in (("start", start), ("limit", limit), ("delta", delta))]
+    first, last, step = (each.item() for each in told)
+    count: Size
+    if all(is_literal(each) for each in told):
+        count = range_count(first, last, step)
+    else:
+        step = n.literal([step], "the step of a range")[0]
         span = last - first if step > 0 else first - last
-        count: Size = kiln.dim_max((span + abs(step) - 1) // abs(step), 0)
-        begin = ops.size(value=first)
-        return ops.add(ops.mul(ops.iota(shape=[count]), step), begin)
-    dtype = start.dtype
-    count = max(int(np.ceil((last - first) / step)), 0)
-    places = ops.convert(ops.iota(shape=[count]), dtype=n.frame.graph.constant(np.zeros((), dtype)).dtype)
-    return ops.add(ops.mul(places, np.asarray(step, dtype)), np.asarray(first, dtype))
+        count = kiln.dim_max((span + abs(step) - 1) // abs(step), 0)
+    dtype = numpy_type(start.dtype)
+    begin = ops.size(value=first, dtype=start.dtype) if isinstance(first, kiln.Dim) else np.asarray(first, dtype)
+    return ops.add(ops.mul(convert(ops.iota(shape=[count]), start.dtype), np.asarray(step, dtype)), begin)
 
 
 @op("ReverseSequence")
