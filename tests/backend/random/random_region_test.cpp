@@ -37,7 +37,7 @@ class Marking {
       if (dice_.chance(0.3)) region = std::array{"", "a", "b", "c"}[static_cast<size_t>(dice_.below(4))];
       KILN_TRY(edit.annotate(node.id, "kiln.region", region));
       if (dice_.chance(0.1)) KILN_TRY(edit.annotate(node.id, "kiln.fallback", true));
-      if (dice_.chance(0.1) && !is_call(node) && runs_as_reference(*graph, node))
+      if (dice_.chance(0.1) && !is_call(node) && may_be_kept(*graph, node, is_nested))
         KILN_TRY(edit.annotate(node.id, "kiln.decompose", "keep"));
       if (dice_.chance(0.2))
         KILN_TRY(edit.annotate(node.id, "kiln.phase", dice_.chance(0.5) ? "backward" : "recompute"));
@@ -51,6 +51,15 @@ class Marking {
   }
 
  private:
+  // Whether something runs it by itself. What calls a graph may put an expression for a symbol of it, of which operands
+  // tell less.
+  static bool may_be_kept(const Graph &graph, const Node &node, bool is_nested) {
+    const auto is_told = [&](ValueId input) {
+      return std::ranges::all_of(graph.type(input).dims, [](const Dim &dim) { return dim.is_integer(); });
+    };
+    return runs_as_reference(graph, node) && (!is_nested || std::ranges::all_of(node.inputs, is_told));
+  }
+
   // One that several nodes carry stays one.
   Result<GraphPtr> nested(const GraphPtr &graph) {
     if (const auto known = known_.find(graph.get()); known != known_.end()) return known->second;

@@ -233,7 +233,7 @@ def _concat(node: Node, *parts: Array) -> Array:
 
 @folds("Gather")
 def _gather(node: Node, x: Array, indices: Array) -> Array:
-    return np.asarray(np.take(x, indices.astype(np.int64), node.integer("axis", 0)))
+    return np.asarray(np.take(x, indices.astype(np.int64), node.integer("axis", 0)), x.dtype)  # one of sizes is a number
 
 
 @folds("Slice")
