@@ -202,6 +202,16 @@ KILN_EXPORT kiln_error *kiln_graph_parse(kiln_context *context, const void *json
 KILN_EXPORT kiln_error *kiln_graph_extract(kiln_context *context, const kiln_graph *graph, const char *key,
                                            uint64_t key_size, const char *value, uint64_t value_size, kiln_graph **out,
                                            kiln_report **out_map);
+/* The planner of regions for a graph that Kiln does not have: a host's, of which Kiln is to compile parts. Its `count`
+ * nodes stand in an order in which they can run: node i comes after the nodes uses[use_begins[i]] to
+ * uses[use_begins[i + 1] - 1], all below i; `use_begins` has count + 1 members and begins with 0. Nodes of one color go
+ * into as few parts as can be run one after another; a node of color 0 is a part by itself. What has to keep an order
+ * (writes, effects) is said as uses. Writes to out_parts[i], of `count` members, the number of i's part, and to
+ * *out_count how many parts there are; parts are numbered in an order in which they can run. Linear in nodes and uses.
+ * KILN_INVALID_ARGUMENT when a use is not below its node, a color is above `count`, or there are 2^32 - 1 nodes or uses
+ * or more. Any thread. */
+KILN_EXPORT kiln_error *kiln_parts_plan(uint64_t count, const uint32_t *colors, const uint64_t *use_begins,
+                                        const uint32_t *uses, uint32_t *out_parts, uint32_t *out_count);
 /* `format`: "json" (reads back to an equal graph), "text" (one line a node), "dot" (Graphviz). */
 KILN_EXPORT kiln_error *kiln_graph_write(const kiln_graph *graph, const char *format, uint64_t format_size,
                                          kiln_blob **out);

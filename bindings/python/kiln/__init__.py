@@ -15,7 +15,7 @@ from kiln._errors import (Busy, Cancelled, Corrupt, Error, FileError, Incompatib
                           Unimplemented, UnknownName)
 from kiln._kiln import (Array, Call, Context, Dim, DType, Executable, Graph, Node, Value, bf16, bool_, build_report,
                         dim_max, dim_min, dtype, dtypes, f8_e4m3fn, f8_e5m2, f16, f32, f64, i8, i16, i32, i64,
-                        inspect_plugin, join, open_tensors, options, save_tensors, token, u8, u16, u32, u64)
+                        inspect_plugin, join, open_tensors, options, plan_parts, save_tensors, token, u8, u16, u32, u64)
 from kiln._graph import region, scope
 
 TYPE_CHECKING = False  # typing costs more to import than all of this
@@ -51,7 +51,7 @@ __all__ = [
     "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented", "UnknownName", "Value", "array_api",
     "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
     "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
-    "jit", "join", "load", "op", "open_tensors", "ops", "options", "progress", "region", "register_tree",
+    "jit", "join", "load", "op", "open_tensors", "ops", "options", "plan_parts", "progress", "region", "register_tree",
     "save_tensors", "scope", "set_default_context", "token", "u16", "u32", "u64", "u8"]
 
 

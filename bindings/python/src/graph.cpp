@@ -1,5 +1,7 @@
 #include "graph.h"
 
+#include <nanobind/stl/vector.h>
+
 #include "arrays.h"
 #include "attrs.h"
 #include "dims.h"
@@ -133,6 +135,23 @@ nb::object graph_of(nb::handle context, const kiln_graph *graph) {
   check(kiln_edit_finish(edit, &copy));
   return nb::cast(std::make_unique<Graph>(nb::borrow(context), GraphHandle(copy)));
 }
+
+namespace {
+std::vector<uint32_t> plan_parts(const std::vector<uint32_t> &colors, const std::vector<std::vector<uint32_t>> &uses) {
+  if (colors.size() != uses.size())
+    raise(KILN_INVALID_ARGUMENT, "[plan_parts] " + std::to_string(colors.size()) + " colors, and uses of " +
+                                     std::to_string(uses.size()) + " nodes");
+  std::vector<uint64_t> begins = {0};
+  std::vector<uint32_t> all, parts(colors.size());
+  for (const std::vector<uint32_t> &of_node : uses) {
+    all.insert(all.end(), of_node.begin(), of_node.end());
+    begins.push_back(all.size());
+  }
+  uint32_t count = 0;
+  check(kiln_parts_plan(colors.size(), colors.data(), begins.data(), all.data(), parts.data(), &count));
+  return parts;
+}
+}  // namespace
 
 void add_graph(nb::module_ &module) {
   nb::class_<Graph>(module, "Graph", nb::is_weak_referenceable(),
@@ -326,5 +345,10 @@ void add_graph(nb::module_ &module) {
       .def("__str__", [](Graph &self) { return str(view(written(self, "text"))); })
       .def("__getstate__", [](Graph &self) { return str(view(written(self, "json"))); })
       .def("__setstate__", [](Graph *self, const std::string &json) { parse(self, json, nb::none()); });
+  module.def(
+      "plan_parts", plan_parts, nb::arg("colors"), nb::arg("uses"),
+      "For each node of some graph, in an order in which it can run, the part that it belongs to. uses: of each, the\n"
+      "numbers of those that it comes after. Nodes of one color go into as few parts as can be run one after\n"
+      "another, by whose numbers they can run; one of color 0 is a part by itself.");
 }
 }  // namespace kiln_python

@@ -22,6 +22,7 @@ TEST(Handles, NullHandles) {
   refused(kiln_pass_register(nullptr, nullptr, nullptr, nullptr), "kiln_pass_register: context is NULL");
   refused(kiln_graph_parse(nullptr, "", 0, &graph), "kiln_graph_parse: context is NULL");
   refused(kiln_graph_extract(nullptr, nullptr, "a", 1, "b", 1, &graph, &report), "kiln_graph_extract: context is NULL");
+  refused(kiln_parts_plan(1, nullptr, nullptr, nullptr, nullptr, nullptr), "kiln_parts_plan: colors is NULL, its count is 1");
   refused(kiln_graph_write(nullptr, "json", 4, &blob), "kiln_graph_write: graph is NULL");
   refused(kiln_graph_nodes(nullptr, nullptr, 0, &count), "kiln_graph_nodes: graph is NULL");
   refused(kiln_value_dims(nullptr, 1, nullptr, 0, &count), "kiln_value_dims: graph is NULL");

@@ -1,9 +1,9 @@
 """Which nodes of a graph run in Kiln and which in torch, and in what order.
 
-Parts of Kiln and stretches of torch take turns: part 0, stretch 0, part 1, ... A node of Kiln's is of the first part at
-which all that it needs is there, and so is one of torch's; so nothing needs what comes later, and there is no cycle.
-What writes stays behind all that stands before it, and before all that stands behind; what draws random numbers or has
-an effect stays in order among its kind. One walk over the nodes: linear.
+Parts of Kiln and stretches of torch take turns: part 0, stretch 0, part 1, ... Kiln's planner of regions makes as few
+parts as can be of what comes after what: what a node reads; and where torch keeps an order, that. What writes stays
+behind all that stands before it, and before all that stands behind; what draws random numbers or has an effect stays in
+order among its kind. Linear in nodes and operands.
 
 Views that Kiln can see are of no part. They are made anew wherever they are needed, in Kiln and in torch.
 """
@@ -11,9 +11,11 @@ Views that Kiln can see are of no part. They are made anew wherever they are nee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Iterable
 
 import torch.fx
 
+import kiln
 from kiln.torch import _torch
 from kiln.torch.lowering import is_view
 
@@ -36,39 +38,71 @@ def is_size(node: torch.fx.Node) -> bool:
         not _torch.reads_data(node.target)
 
 
+class _Orders:
+    """What each node that is planned comes after. Numbers stand for nodes, and for borders that only keep an order."""
+
+    def __init__(self) -> None:
+        self.colors: list[int] = []
+        self.uses: list[list[int]] = []
+        self._values: dict[torch.fx.Node, frozenset[int]] = {}  # what makes a value: of a view, what it is a view of
+        self._since: list[int] = []  # all since what wrote last
+        self._border: list[int] = []  # what wrote last
+        self._copies: list[int] = []  # of Kiln's, which copy when all of their part has read
+        self._drawn: list[int] = []
+
+    def passes(self, node: torch.fx.Node) -> None:
+        """Of one that is made wherever it is needed."""
+        self._values[node] = frozenset().union(*(self._values.get(each, ()) for each in node.all_input_nodes))
+
+    def add(self, node: torch.fx.Node, in_kiln: bool) -> int:
+        copies = in_kiln and is_copy(node)
+        if self._copies and not copies:  # their part ends with them
+            self._border = [self._add(0, self._copies)]
+            self._copies, self._since = [], []
+        uses = {*self._border, *(use for each in node.all_input_nodes for use in self._values.get(each, ()))}
+        writes = copies or not in_kiln and _torch.writes(node.target)
+        if writes:
+            uses.update(self._since)
+        if not in_kiln and _torch.is_ordered(node.target):
+            uses.update(self._drawn)
+        number = self._add(1 if in_kiln else 0, uses)
+        self._values[node] = frozenset([number])
+        if copies:
+            self._copies.append(number)
+            self._border, self._since = [number], []
+        elif writes:
+            self._border, self._since = [number], []
+        else:
+            self._since.append(number)
+        if not in_kiln and _torch.is_ordered(node.target):
+            self._drawn = [number]
+        return number
+
+    def _add(self, color: int, uses: Iterable[int]) -> int:
+        self.colors.append(color)
+        self.uses.append(sorted(uses))
+        return len(self.colors) - 1
+
+
 def plan(nodes: list[torch.fx.Node], taken: set[torch.fx.Node]) -> list[Turn]:
     """The turns of call_function nodes, in their order, of which Kiln takes some."""
-    turns: dict[torch.fx.Node, int] = {}  # when a value is there: made by part t of Kiln, or after it by torch
-    in_torch: set[torch.fx.Node] = set()
-    result = [Turn()]
-    floor_copy = floor_kiln = floor_torch = 0  # what stands behind a write comes no earlier
-    last_ordered = 0
-    last, last_torch = 0, -1  # the latest turn so far, and that of a node of torch's
+    orders = _Orders()
+    planned: dict[int, torch.fx.Node] = {}
     for node in nodes:
-        is_kiln, operands = node in taken, [operand for operand in node.all_input_nodes if operand in turns]
-        if is_size(node) or is_kiln and is_view(node):
-            turns[node] = max((turns[operand] for operand in operands), default=0)
-            if any(operand in in_torch and turns[operand] == turns[node] for operand in operands):
-                in_torch.add(node)
-            continue
-        turn = max([turns[operand] + (is_kiln and operand in in_torch) for operand in operands], default=0)
-        turn = max(turn, floor_kiln if is_kiln else floor_torch)
-        if is_kiln and is_copy(node):  # which Kiln does when all of the part has read
-            turn = max(turn, last, last_torch + 1)
-            floor_copy, floor_torch = turn + 1, turn
-        elif is_kiln:
-            turn = max(turn, floor_copy)
-        elif _torch.writes(node.target):
-            turn = max(turn, last)
-            floor_kiln, floor_torch = turn + 1, turn
-        elif _torch.is_ordered(node.target):
-            turn = last_ordered = max(turn, last_ordered)
-        turns[node], last = turn, max(last, turn)
-        result.extend(Turn() for _ in range(turn + 1 - len(result)))
-        if is_kiln:
-            result[turn].kiln.append(node)
+        if is_size(node) or node in taken and is_view(node):
+            orders.passes(node)
         else:
-            in_torch.add(node)
-            last_torch = max(last_torch, turn)
-            result[turn].torch.append(node)
+            planned[orders.add(node, node in taken)] = node
+    members: dict[int, list[torch.fx.Node]] = {}
+    parts = kiln.plan_parts(orders.colors, orders.uses)
+    for number, node in planned.items():
+        members.setdefault(parts[number], []).append(node)
+    result = [Turn()]
+    for _, part in sorted(members.items()):
+        if part[0] not in taken:
+            result[-1].torch.extend(part)
+        elif result == [Turn()]:
+            result = [Turn(part)]
+        else:
+            result.append(Turn(part))
     return result

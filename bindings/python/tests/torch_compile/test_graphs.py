@@ -209,6 +209,25 @@ def test_nothing_moves_across_a_write():
     assert turns[0].torch == [before] and turns[1].kiln == [write] and turns[1].torch == [after]
 
 
+def test_copies_that_follow_each_other_are_of_one_part():
+    graph, aten = torch.fx.Graph(), torch.ops.aten
+    x, y, z = graph.placeholder("x"), graph.placeholder("y"), graph.placeholder("z")
+    made = node(graph, aten.sin.default, x)
+    nodes = [made, node(graph, aten.copy_.default, x, made), node(graph, aten.copy_.default, y, made)]
+    assert [turn.kiln for turn in parts.plan(nodes, set(nodes))] == [nodes]
+    later = node(graph, aten.sin.default, z)  # of what nobody writes, and yet behind, as in torch
+    assert [turn.kiln for turn in parts.plan([*nodes, later], {*nodes, later})] == [nodes, [later]]
+
+
+def test_what_comes_after_a_part_of_torch_may_still_be_of_an_earlier_part():
+    graph, aten = torch.fx.Graph(), torch.ops.aten
+    x = graph.placeholder("x")
+    left = node(graph, aten.special_i0.default, x)
+    one, two = node(graph, aten.sin.default, left), node(graph, aten.sin.default, x)
+    turns = parts.plan([left, one, two], {one, two})
+    assert [turn.kiln for turn in turns] == [[], [one, two]] and turns[0].torch == [left]
+
+
 def test_random_numbers_keep_their_order_and_part_nothing():
     graph, aten = torch.fx.Graph(), torch.ops.aten
     x = graph.placeholder("x")
