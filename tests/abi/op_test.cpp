@@ -346,106 +346,26 @@ TEST(Op, ItRunsInWhatNodesCarry) {
   }
 }
 
-// ---- what is refused
-
-TEST(Op, ANameIsOneOps) {
-  TestOp abs(TestOp::runs, "abs"), one(TestOp::runs), two(TestOp::runs);
-  {
-    const host::Context context = host::make_context();
-    EXPECT_FAILS(kiln_op_register(context.get(), &abs.def, nullptr), KILN_INVALID_ARGUMENT,
-                 "the name is that of a built-in op");
-    one.register_in(context.get());
-    EXPECT_FAILS(kiln_op_register(context.get(), &two.def, nullptr), KILN_INVALID_ARGUMENT,
-                 "op 'host.scale': the name is taken by another op already");
-  }
-  EXPECT_EQ(one.destroyed, 1);
-  EXPECT_EQ(two.destroyed + abs.destroyed, 0) << "its user stays the caller's";
-}
-
-TEST(Op, AClosedContextTakesNone) {
-  TestOp scale(TestOp::runs);
+TEST(Op, WhatAnOpenThatFailsSetIsItsOwnToEnd) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  scale.def.open = [](void *, kiln_op_call *, void **out_state) {
+    static double state;
+    *out_state = &state;
+    return kiln_error_create(KILN_IO, "no room", 7, nullptr);
+  };
   const host::Context context = host::make_context();
-  ASSERT_OK(kiln_context_close(context.get()));
-  EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), KILN_INVALID_ARGUMENT, "the context is closed");
-}
-
-struct Definition : host::Row {
-  const char *words;
-  std::function<void(kiln_op_def &)> spoil;
-  uint32_t code = KILN_INVALID_ARGUMENT;
-};
-
-void take_schema(kiln_op_def &def, std::string_view schema) {
-  def.schema = schema.data(), def.schema_size = schema.size();
-}
-constexpr uint8_t no_uuid[16] = {};
-
-const Definition definitions[] = {
-    {"NoSize", "op->struct_size is 0; set it to the struct's size", [](kiln_op_def &d) { d.struct_size = 0; }},
-    {"UnknownFlag", "op->flags has unknown bits", [](kiln_op_def &d) { d.flags = 1u << 20; }},
-    {"SufficesWithoutUuid", "has no effect without op->uuid", [](kiln_op_def &d) { d.flags = KILN_OP_UUID_SUFFICES; }},
-    {"UuidWithoutFile", "there is no file to hash", [](kiln_op_def &d) { d.uuid = host::some_uuid; }},
-    {"UuidOfZeros", "op->uuid is all zero", [](kiln_op_def &d) { d.uuid = no_uuid, d.flags = KILN_OP_UUID_SUFFICES; }},
-    {"NoInfer", "op->infer is NULL", [](kiln_op_def &d) { d.infer = nullptr; }},
-    {"NeitherRunsNorDecomposes", "one of them is needed", [](kiln_op_def &d) { d.run = nullptr; }},
-    {"CloseWithoutOpen", "op->close has no effect without op->open",
-     [](kiln_op_def &d) { d.close = [](void *, void *) {}; }},
-    {"NoSchema", "op->schema", [](kiln_op_def &d) { take_schema(d, ""); }},
-    {"SchemaNotUtf8", "op->schema is not UTF-8", [](kiln_op_def &d) { take_schema(d, "\xff"); }},
-    {"SchemaNoJson", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "{name}"); }},
-    {"SampleOfNoSize", "its inputs have symbol 'n', of which 'sizes' does not tell the size",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"], "samples":
-                        [{"name": "s", "inputs": [{"dtype": "f32", "shape": ["m", "2*n"]}], "sizes": {"m": 3}}]})");
-     }},
-    {"SchemaAList", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "[1]"); }},
-    {"NoName", "'name'", [](kiln_op_def &d) { take_schema(d, R"({"results": ["y"]})"); }},
-    {"NameOfTwoWords", "'a b' is no name",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a b", "results": ["y"]})"); }},
-    {"NoResults", "the op has no results", [](kiln_op_def &d) { take_schema(d, R"({"name": "a"})"); }},
-    {"UnknownMember", "'colour'",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "colour": 1})"); }},
-    {"VersionZero", "version: expected 1 to 65535",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "version": 0})"); }},
-    {"ArgWithoutTypes", "args[0]",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x"}]})"); }},
-    {"ArgOfNoType", "args[0].dtypes[0]",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x", "dtypes": ["f31"]}]})");
-     },
-     KILN_UNKNOWN_NAME},
-    {"ArgBehindAVariadicOne", "comes after one that is variadic",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "args": [
-           {"name": "x", "dtypes": ["f32"], "arity": "variadic"}, {"name": "z", "dtypes": ["f32"]}]})");
-     }},
-    {"AttrOfNoKind", "attrs[0].kind: expected i64, f64",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "graph"}]})");
-     }},
-    {"AttrTwice", "'k' is there already",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "i64"},
-           {"name": "k", "kind": "i64"}]})");
-     }},
-    {"DefaultOfAnotherKind", "attrs[0].default",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "attrs": [{"name": "k", "kind": "bool", "default": 3}]})");
-     }},
-};
-
-class OpDefinition : public testing::TestWithParam<Definition> {};
-
-TEST_P(OpDefinition, IsRefusedAndUserStaysTheCallers) {
-  TestOp scale(TestOp::runs);
-  GetParam().spoil(scale.def);
+  scale.register_in(context.get());
+  const host::Compiled compiled = host::compile(context.get(), host::parse(context.get(), chain()).get());
+  ASSERT_EQ(compiled.error, host::Error());
   {
-    const host::Context context = host::make_context();
-    EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), GetParam().code, GetParam().words);
+    const host::Call call = make_call(compiled.executable);
+    std::vector<float> y;
+    for (int i = 0; i < 2; ++i) EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_IO, "[host.scale] no room");
   }
-  EXPECT_EQ(scale.destroyed, 0);
+  EXPECT_EQ(scale.ran + scale.closed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(definitions), host::name_of_row);
+
+// ---- what is refused of what its functions do
 
 struct Misuse : host::Row {
   uint32_t code;
@@ -464,6 +384,13 @@ const Misuse misuses[] = {
      }},
     {"ResultThatIsNot", KILN_OUT_OF_RANGE, "result 1 of 1",
      [](kiln_op_call *call) { return kiln_op_call_result(call, 1, nullptr); }},
+    {"ResultTwice", KILN_INVALID_ARGUMENT, "the type of result 0 was told already",
+     [](kiln_op_call *call) {
+       kiln_type type{};
+       type.struct_size = sizeof type, type.dtype = KILN_F32, type.rank = 1, type.dims = &two;
+       kiln_error *error = kiln_op_call_result(call, 0, &type);
+       return error ? error : kiln_op_call_result(call, 0, &type);
+     }},
     {"ResultWithoutType", KILN_INVALID_ARGUMENT, "type is NULL",
      [](kiln_op_call *call) { return kiln_op_call_result(call, 0, nullptr); }},
     {"AttributeThatIsNot", KILN_UNKNOWN_NAME, "op 'host.scale' has no attribute 'tall'",
