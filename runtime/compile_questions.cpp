@@ -8,7 +8,9 @@ namespace {
 
 // Those options that are in the key, by the names that hosts set them by.
 AttrMap keyed_answers(const CompileOptions &options, const Target &target) {
-  AttrMap answers = {{"compile.backend", options.backend}, {"compile.target", target.name()}};
+  AttrMap answers;
+  answers["compile.backend"] = options.backend;
+  answers["compile.target"] = target.name();
   for (const auto &row : compile_option_rows())
     if (row.unkeyed.empty()) answers.emplace(str_cat("compile.option.", row.name), row.get(options));
   for (const auto *named : {&options.of_regions, &options.of_backends})
@@ -16,15 +18,21 @@ AttrMap keyed_answers(const CompileOptions &options, const Target &target) {
   return answers;
 }
 
+AttrMap of_device(std::string_view kind, std::string arch) {
+  AttrMap answers;
+  answers["device.kind"] = std::string(kind);
+  answers["device.arch"] = std::move(arch);
+  return answers;
+}
+
 AttrMap of_processor() {
+  AttrMap answers = of_device("cpu", Target::host().name());
   const Caches caches = Caches::of_host();
-  const auto number = [](uint64_t value) { return static_cast<int64_t>(value); };
-  return {{"device.kind", "cpu"},
-          {"device.arch", Target::host().name()},
-          {"device.cores", number(usable_cores())},
-          {"device.l1_bytes", number(caches.l1)},
-          {"device.l2_bytes", number(caches.l2)},
-          {"device.l3_bytes", number(caches.l3)}};
+  for (const auto &[name, value] :
+       {std::pair("device.cores", uint64_t{usable_cores()}), std::pair("device.l1_bytes", caches.l1),
+        std::pair("device.l2_bytes", caches.l2), std::pair("device.l3_bytes", caches.l3)})
+    answers[name] = static_cast<int64_t>(value);
+  return answers;
 }
 
 }  // namespace
@@ -33,7 +41,7 @@ std::shared_ptr<Questions> questions_of(const Work &work, const Target &target) 
   const auto device = [modules = work.env.modules, &backend = work.backend()]() -> Result<AttrMap> {
     if (!backend.on_device()) return of_processor();
     KILN_ASSIGN(const std::shared_ptr<Device> open, modules->device(backend, 0));
-    return AttrMap{{"device.kind", std::string(backend.name)}, {"device.arch", open->arch()}};
+    return of_device(backend.name, open->arch());
   };
   const auto keyed = [&options = work.options, target] { return keyed_answers(options, target); };
   return std::make_shared<Questions>(Questions::Sources{work.env.facts, work.env.files, device, keyed});

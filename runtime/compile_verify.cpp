@@ -9,56 +9,39 @@
 namespace kiln {
 namespace {
 
-using json::View;
-
-std::vector<View> list_of(const View &object, std::string_view name) {
-  const std::optional<View> list = object.member(name);
-  if (!list) return {};
-  Result<std::vector<View>> items = list->as_list();
-  return items.ok() ? std::move(items).value() : std::vector<View>();
-}
-
-std::string text_of(const View &object, std::string_view name) {
-  const std::optional<View> text = object.member(name);
-  return text && text->is_text() ? std::string(text->text()) : "";
-}
-
-// What differs first of two compiles, as their provenance tells them.
-struct Difference {
-  std::string pass, stage;  // one of them
+// What a compile made on its way, as its provenance tells it: "pass 'fuse'", "stage 'lower'", with digests; of pieces,
+// in turn, what theirs do.
+struct Step {
+  bool is_pass = false;
+  std::string name, digest;
+  bool operator==(const Step &) const = default;
 };
 
-template <class Visit>
-std::optional<Difference> first_of(const View &found, const View &again, std::string_view list, Visit visit) {
-  const std::vector<View> before = list_of(found, list), now = list_of(again, list);
-  for (size_t i = 0; i < std::max(before.size(), now.size()); ++i)
-    if (std::optional<Difference> other =
-            visit(i < before.size() ? &before[i] : nullptr, i < now.size() ? &now[i] : nullptr))
-      return other;
-  return std::nullopt;
+Status add_steps(const json::View &made, std::vector<Step> &steps) {
+  for (const bool is_pass : {true, false}) {
+    KILN_ASSIGN(const json::View list, made.required(is_pass ? "passes" : "stages"));
+    KILN_ASSIGN(const std::vector<json::View> items, list.as_list());
+    for (const json::View &item : items) {
+      KILN_ASSIGN(const json::View name, item.required(is_pass ? "name" : "stage"));
+      KILN_ASSIGN(const json::View digest, item.required("digest"));
+      KILN_ASSIGN(const std::string_view name_text, name.as_text());
+      KILN_ASSIGN(const std::string_view digest_text, digest.as_text());
+      steps.push_back({is_pass, std::string(name_text), std::string(digest_text)});
+    }
+    const auto pieces = made.member("pieces");
+    if (!is_pass || !pieces) continue;  // pieces come before the stages that they are part of
+    KILN_ASSIGN(const std::vector<json::View> parts, pieces->as_list());
+    for (const json::View &part : parts)
+      if (const auto of_part = part.member("made")) KILN_TRY(add_steps(*of_part, steps));
+  }
+  return {};
 }
 
-std::optional<Difference> difference(const View &found, const View &again) {
-  const auto other_digest = [](const View *before, const View *now, std::string_view name) {
-    return !before || !now || text_of(*before, name) != text_of(*now, name) ||
-           text_of(*before, "digest") != text_of(*now, "digest");
-  };
-  const auto pass = [&](const View *before, const View *now) -> std::optional<Difference> {
-    if (!other_digest(before, now, "name")) return std::nullopt;
-    return Difference{.pass = text_of(now ? *now : *before, "name"), .stage = {}};
-  };
-  const auto piece = [&](const View *before, const View *now) -> std::optional<Difference> {
-    if (!before || !now) return Difference{.pass = {}, .stage = "pieces"};
-    const std::optional<View> made = before->member("made"), made_now = now->member("made");
-    return made && made_now ? difference(*made, *made_now) : std::nullopt;
-  };
-  const auto stage = [&](const View *before, const View *now) -> std::optional<Difference> {
-    if (!other_digest(before, now, "stage")) return std::nullopt;
-    return Difference{.pass = {}, .stage = text_of(now ? *now : *before, "stage")};
-  };
-  if (auto other = first_of(found, again, "passes", pass)) return other;
-  if (auto other = first_of(found, again, "pieces", piece)) return other;
-  return first_of(found, again, "stages", stage);
+Result<std::vector<Step>> steps_of(const Artifact &artifact) {
+  KILN_ASSIGN(const json::Document report, json::parse(artifact.report_json));
+  std::vector<Step> steps;
+  KILN_TRY(add_steps(json::View(report.get(), ""), steps));
+  return steps;
 }
 
 std::string differing_kernel(const Artifact &found, const Artifact &again) {
@@ -93,11 +76,13 @@ Status verify_found(Work &work, const Artifact &found, const std::function<Resul
   KILN_ASSIGN(const Compiled compiled, make(again));
   std::ranges::move(report.passes, std::back_inserter(work.report.passes));
   const Artifact &made = compiled.executable->artifact();
-  KILN_ASSIGN(const json::Document before, json::parse(found.report_json));
-  KILN_ASSIGN(const json::Document now, json::parse(made.report_json));
-  if (const auto other = difference(View(before.get(), ""), View(now.get(), ""))) {
-    if (!other->pass.empty()) return blamed(work, other->pass);
-    return error(Code::invariant, "stage ", other->stage, " left something else than when the record was made, and no ",
+  KILN_ASSIGN(const std::vector<Step> before, steps_of(found));
+  KILN_ASSIGN(const std::vector<Step> now, steps_of(made));
+  for (size_t i = 0; i < std::max(before.size(), now.size()); ++i) {
+    if (i < before.size() && i < now.size() && before[i] == now[i]) continue;
+    const Step &other = i < now.size() ? now[i] : before[i];
+    if (other.is_pass) return blamed(work, other.name);
+    return error(Code::invariant, "stage ", other.name, " left something else than when the record was made, and no ",
                  "pass did");
   }
   if (const std::string kernel = differing_kernel(found, made); !kernel.empty())

@@ -5,26 +5,24 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "runtime/cache/artifact_sections.h"
-#include "runtime/plan/expr_table.h"
 
 namespace kiln {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view record_suffix = ".kiln", questions_suffix = ".questions", plain_name = "artifact.kiln";
 
 // Of more files than there may be, which another writer is about to put right, no more are looked at.
 constexpr size_t most_listed = 4 * (max_question_sets + max_variants);
 
-std::vector<fs::path> files_of(const std::string &folder, std::string_view suffix) {
-  Result<std::vector<fs::path>> all = folder_entries(folder, most_listed);
-  if (!all.ok()) return {};
-  std::erase_if(*all, [&](const fs::path &path) { return path.extension() != suffix; });
-  return std::move(all).value();
+std::vector<std::string> files_of(const std::string &folder, std::string_view suffix) {
+  std::vector<std::string> files;
+  const Result<std::vector<std::filesystem::path>> all = folder_entries(folder, most_listed);
+  if (!all.ok()) return files;
+  for (const std::filesystem::path &path : *all)
+    if (path.native().ends_with(suffix)) files.push_back(path.native());
+  return files;
 }
 
 Digest get_digest(ByteReader &in) {
@@ -33,27 +31,11 @@ Digest get_digest(ByteReader &in) {
   return digest;
 }
 
-void keep_newest(std::vector<fs::path> files, size_t most) {
-  if (files.size() <= most) return;
-  std::vector<std::pair<int64_t, fs::path>> by_use;
-  for (fs::path &path : files) {
-    struct stat info{};
-    if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    by_use.emplace_back(info.st_mtim.tv_sec * 1'000'000'000LL + info.st_mtim.tv_nsec, std::move(path));
-  }
-  std::ranges::sort(by_use);
-  for (size_t i = 0; i + most < by_use.size(); ++i) (void)::unlink(by_use[i].second.c_str());
-}
-
-// What of the answers that a record was made after is otherwise now.
-std::vector<std::pair<Answer, std::string>> differing(std::span<const Answer> answers, Questions &questions) {
-  std::vector<std::pair<Answer, std::string>> others;
-  for (const Answer &answer : answers) {
-    const Result<Answer> now = questions.answer(answer.question);
-    if (!now.ok()) others.emplace_back(answer, now.status().message());
-    if (now.ok() && now->digest != answer.digest) others.emplace_back(answer, now->text);
-  }
-  return others;
+// The time of its last use; no file of ours: none.
+std::optional<int64_t> used_at(const std::string &path) {
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return info.st_mtim.tv_sec * 1'000'000'000LL + info.st_mtim.tv_nsec;
 }
 
 }  // namespace
@@ -92,11 +74,14 @@ Result<QuestionSet> read_question_set(ByteSpan bytes, const Digest &graph_key) {
   QuestionSet set;
   const uint64_t count = in.count(8);
   for (uint64_t i = 0; i < count && in.ok(); ++i) set.questions.insert(in.text());
-  set.files = read_list<FileDigests::Known>(in, 72, [&](FileDigests::Known &file) {
+  const uint64_t files = in.count(72);
+  for (uint64_t i = 0; i < files && in.ok(); ++i) {
+    FileDigests::Known &file = set.files.emplace_back();
+    file.is_settled = true;
     for (uint64_t *number : {&file.stamp.device, &file.stamp.inode, &file.stamp.size}) *number = in.get<uint64_t>();
     for (int64_t *time : {&file.stamp.modified_ns, &file.stamp.changed_ns}) *time = in.get<int64_t>();
     file.digest = get_digest(in);
-  });
+  }
   if (!in.ok() || !in.at_end() || set.questions.empty())
     return error(Code::corrupt, record.where(SectionKind::questions), ": expected questions, and files");
   return set;
@@ -106,8 +91,8 @@ std::string question_set_name(ByteSpan bytes) { return str_cat(digest_of(bytes).
 
 StoredSets stored_questions(const std::string &folder, const Digest &graph_key) {
   StoredSets found;
-  for (const fs::path &path : files_of(folder, questions_suffix)) {
-    StoredQuestions stored{.path = path.string(), .file = open_record(path.string()), .set = {}};
+  for (const std::string &path : files_of(folder, questions_suffix)) {
+    StoredQuestions stored{.path = path, .file = open_record(path), .set = {}};
     if (stored.file.state == RecordFile::State::none || stored.file.state == RecordFile::State::failed) continue;
     Result<QuestionSet> set = stored.file.state == RecordFile::State::read
                                   ? read_question_set(stored.file.bytes, graph_key)
@@ -125,30 +110,40 @@ StoredSets stored_questions(const std::string &folder, const Digest &graph_key) 
 }
 
 std::string differing_answers(const std::string &folder, Questions &questions) {
-  std::optional<std::vector<std::pair<Answer, std::string>>> nearest;
-  for (const fs::path &path : files_of(folder, record_suffix)) {
-    const RecordFile file = open_record(path.string(), SectionKind::components);
+  size_t fewest = SIZE_MAX;
+  std::string nearest = "no record for what passes ask";
+  for (const std::string &path : files_of(folder, record_suffix)) {
+    const RecordFile file = open_record(path, SectionKind::components);
     if (file.state != RecordFile::State::read) continue;
     const Result<ArtifactIdentity> identity = read_identity(file.bytes, file.length);
-    if (!identity.ok() || identity->answers.empty()) continue;
-    auto others = differing(identity->answers, questions);
-    if (!nearest || others.size() < nearest->size()) nearest = std::move(others);
+    if (!identity.ok()) continue;
+    size_t count = 0;
+    std::string names, one;
+    for (const Answer &answer : identity->answers) {
+      const Result<Answer> now = questions.answer(answer.question);
+      if (now.ok() && now->digest == answer.digest) continue;
+      str_append(names, str_cat(count++ ? ", '" : "'", answer.question, "'"));
+      one = str_cat("question ", names, " is answered ", now.ok() ? now->text : now.status().message(),
+                    ", and the nearest record was made after ", answer.text);
+    }
+    if (count == 0 || count >= fewest) continue;
+    fewest = count;
+    nearest = count == 1 ? one : str_cat("questions ", names, " are answered otherwise than for the nearest record");
   }
-  if (!nearest || nearest->empty()) return "no record for what passes ask";
-  const auto &[answer, now] = nearest->front();
-  if (nearest->size() == 1)
-    return str_cat("question '", answer.question, "' is answered ", now, ", and the nearest record was made after ",
-                   answer.text);
-  return str_cat("questions ",
-                 join(*nearest, ", ", [](const auto &other) { return str_cat("'", other.first.question, "'"); }),
-                 " are answered otherwise than for the nearest record");
+  return nearest;
 }
 
 void make_room_beside(const std::string &path) {
-  const fs::path file(path);
-  const std::string suffix = file.extension().string();
-  keep_newest(files_of(file.parent_path().string(), suffix),
-              (suffix == questions_suffix ? max_question_sets : max_variants) - 1);
+  const bool is_set = path.ends_with(questions_suffix);
+  const size_t most = is_set ? max_question_sets : max_variants;
+  std::vector<std::string> files = files_of(path.substr(0, path.rfind('/')), is_set ? questions_suffix : record_suffix);
+  while (files.size() >= most) {
+    size_t oldest = 0;
+    for (size_t i = 1; i < files.size(); ++i)
+      if (used_at(files[i]) < used_at(files[oldest])) oldest = i;
+    (void)::unlink(files[oldest].c_str());
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(oldest));
+  }
 }
 
 }  // namespace kiln

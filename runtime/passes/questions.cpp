@@ -10,9 +10,7 @@ namespace {
 constexpr std::string_view of_env = "env.", of_file = "file.", of_host = "host.", of_device = "device.",
                            of_compile = "compile.";
 
-Result<std::optional<AttrValue>> find_in(const AttrMap &answers, std::string_view question, std::string_view what) {
-  const auto found = answers.find(question);
-  if (found != answers.end()) return std::optional(found->second);
+Status not_among(const AttrMap &answers, std::string_view question, std::string_view what) {
   return error(Code::unknown_name, "'", printable(question), "': ", what, " has ",
                join(answers, ", ", [](const auto &answer) { return answer.first; }));
 }
@@ -34,17 +32,16 @@ Result<Questions::Given> Questions::find(std::string_view question) {
   } else if (is_of(of_file)) {
     KILN_ASSIGN(given.file, sources_.files->of(std::string(question.substr(of_file.size()))));
     if (given.file) given.value = given.file->digest.hex();
-  } else if (is_of(of_host)) {
-    const auto fact = sources_.facts->find(question);
-    if (fact != sources_.facts->end()) given.value = fact->second;
-  } else if (is_of(of_device)) {
-    if (!device_ && sources_.device) {
-      KILN_ASSIGN(device_, sources_.device());
+  } else if (is_of(of_host) || is_of(of_device) || is_of(of_compile)) {
+    if (is_of(of_device) && !device_) {
+      KILN_ASSIGN(device_, sources_.device ? sources_.device() : AttrMap());
     }
-    KILN_ASSIGN(given.value, find_in(device_ ? *device_ : AttrMap(), question, "the device"));
-  } else if (is_of(of_compile)) {
-    if (!compile_ && sources_.compile) compile_ = sources_.compile();
-    KILN_ASSIGN(given.value, find_in(compile_ ? *compile_ : AttrMap(), question, "the compile"));
+    if (is_of(of_compile) && !compile_) compile_ = sources_.compile ? sources_.compile() : AttrMap();
+    const AttrMap &answers = is_of(of_host) ? *sources_.facts : is_of(of_device) ? *device_ : *compile_;
+    const auto found = answers.find(question);
+    if (found != answers.end()) given.value = found->second;
+    if (!given.value && !is_of(of_host))
+      return not_among(answers, question, is_of(of_device) ? "the device" : "the compile");
   } else {
     return error(Code::unknown_name, "'", printable(question), "' is no question: expected env.NAME, file.PATH, ",
                  "host.NAME, device.NAME or compile.NAME");
