@@ -81,11 +81,13 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(phases.begin("verify"));
   KILN_ASSIGN(const Target target, choose_target(work));
   report.target = target.name();
+  work.questions = questions_of(work, target);
   KILN_TRY(verify(*graph));
   KILN_TRY(check_request(work, *graph));
   KILN_ASSIGN(const std::vector<FixedSizes> entries, wanted_entries(options, *graph));
   KILN_ASSIGN(const Passes passes, select_passes(work));
   work.lower = passes.lower;
+  KILN_TRY(warn_of_numerics(work, passes));
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
   // 2 the graph's key; 3 a record of it
@@ -99,11 +101,21 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
     KILN_TRY(warn(work, std::string(nothing_marked)));
   if (!compiled.executable && work.oracle()) {
     KILN_ASSIGN(compiled.executable, finish_oracle(work, *graph, std::move(artifact)));
-  } else if (!compiled.executable) {
+  } else if (!compiled.executable || (options.verify && !work.oracle())) {
     // 4 the pipeline on the whole graph, nothing decomposed; 5 to 8
-    KILN_ASSIGN(whole, run_passes(work, "pre_grad", passes.late, Stage::pre_grad, graph));
-    KILN_ASSIGN(whole, run_passes(work, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
-    KILN_ASSIGN(compiled, build(work, *graph, whole, target, std::move(artifact)));
+    const auto make = [&](Work &part, Artifact begun) -> Result<Compiled> {
+      KILN_ASSIGN(whole, run_passes(part, "pre_grad", passes.late, Stage::pre_grad, graph));
+      KILN_ASSIGN(whole, run_passes(part, "post_grad", passes.late, Stage::post_grad, std::move(whole)));
+      return build(part, *graph, whole, target, std::move(begun));
+    };
+    if (!compiled.executable) {
+      KILN_ASSIGN(compiled, make(work, std::move(artifact)));
+    } else {
+      KILN_TRY(verify_found(work, compiled.executable->artifact(), [&](Work &again) -> Result<Compiled> {
+        KILN_ASSIGN(Artifact begun, identify(again, *graph, passes.late, target));
+        return make(again, std::move(begun));
+      }));
+    }
   }
   if (entries.empty()) return compiled;
 
@@ -111,7 +123,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_TRY(phases.begin("entries"));
   const auto maker = std::make_shared<const EntryMaker>(EntryMaker{
       options, target, graph, whole, passes.lower, functions_of(compiled.executable->artifact().uses, *env.functions),
-      backends_of(compiled.executable->artifact().uses, *env.backends)});
+      backends_of(compiled.executable->artifact().uses, *env.backends), work.questions, work.uncacheable});
   KILN_TRY(make_entries(env, maker, entries, compiled.executable, report));
   return compiled;
 }

@@ -45,6 +45,11 @@ struct CompileEnvironment {
   std::shared_ptr<Modules> modules = std::make_shared<Modules>();
   std::shared_ptr<const FunctionTable> functions = std::make_shared<const HostFunctions>();  // nobody changes them
   std::shared_ptr<const BackendTable> backends = std::make_shared<const BackendTable>();     // likewise
+  std::shared_ptr<const AttrMap> facts = std::make_shared<const AttrMap>();                  // of the host; likewise
+  std::shared_ptr<FileDigests> files = std::make_shared<FileDigests>();
+  PassPolicy passes_that_fail = {};
+  // Whether nobody was told yet that this pass changes numerics; empty: whoever asks is the first.
+  std::function<bool(const Pass &)> is_news = {};
 };
 
 struct Compiled {

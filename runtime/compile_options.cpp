@@ -66,6 +66,9 @@ const std::array rows = {
     option_row<&O::strict>("strict", of_lookup,
                            "a cache that is off, or that is bypassed because of a pass, is an error"),
     option_row<&O::require_hit>("require_hit", of_lookup, "all but a hit is an error, NOT_CACHED, with the report"),
+    option_row<&O::verify>("verify", of_lookup,
+                           "a hit is made again, and is an error where a pass, or what kernels are made of it, gives "
+                           "something else: the pass is named"),
     option_row<&O::passes>("passes", in_passes,
                            "exact names of the registered passes to run; not given: all; an empty list: none"),
     option_row<&O::disable_passes>("disable_passes", in_passes,

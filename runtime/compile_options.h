@@ -38,6 +38,7 @@ struct CompileOptions {
   bool code = true;             // false: kernels are made but not compiled; the executable can be looked at, not called
   bool use_cache = true;
   bool strict = false;                                  // a bypass that the host did not ask for is an error
+  bool verify = false;                                  // a hit is made again, and compared
   bool require_hit = false;                             // anything but HIT is an error NOT_CACHED with the report
   std::optional<std::vector<std::string>> passes = {};  // exact names of those to run; none: all
   std::vector<std::string> disable_passes = {};

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "runtime/cache/key.h"
@@ -25,6 +27,7 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   CompileReport report;
   Work work{outer.env, options, report};
   work.lower = outer.lower;
+  work.questions = outer.questions;
   KILN_ASSIGN(Artifact artifact, identify(work, *graph, work.lower, target));
   report.stages.back().stage = "piece";
   MadePiece made;
@@ -36,6 +39,10 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
     KILN_ASSIGN(made.program, seal(work, std::move(artifact), kernels.fresh));
     made.texts = std::move(kernels.texts);
   }
+  outer.asked.merge(work.asked);
+  if (outer.uncacheable.empty()) outer.uncacheable = std::move(work.uncacheable);
+  std::ranges::move(report.passes, std::back_inserter(outer.report.passes_of_pieces));
+  std::ranges::move(report.warnings, std::back_inserter(outer.report.warnings));
   outer.report.kernels_compiled += report.kernels_compiled;
   outer.report.kernels_from_cache += report.kernels_from_cache;
   outer.report.materialised += report.materialised;

@@ -260,14 +260,22 @@ Result<Passes> select_passes(Work &work) {
   return passes;
 }
 
+Status warn_of_numerics(Work &work, const Passes &passes) {
+  for (const PassPtrs *some : {&passes.early, &passes.late})
+    for (const auto &pass : *some)
+      if (pass->numerics && (!work.env.is_news || work.env.is_news(*pass)))
+        KILN_TRY(warn(work, str_cat(described(*pass), " changes what is computed (KILN_PASS_NUMERICS)")));
+  return {};
+}
+
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph) {
   KILN_TRY(work.phases.begin(phase));
-  const PassEvents events{work.env.progress, work.env.warning};
   std::optional<Digest> made;
   for (const auto &pass : passes) {
     if (pass->stage != stage) continue;
     PassRun &run = work.report.passes.emplace_back(run_of(*pass));
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run, {}, &events));
+    const PassHost host = work.host_of(*pass);
+    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run, {}, &host));
     made = run.digest = digest_of(*graph);
   }
   // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
@@ -280,8 +288,8 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   KILN_TRY(work.phases.begin("lower"));
   std::vector<PassRun> &runs = work.report.passes;
   for (const auto &pass : work.lower) runs.push_back(run_of(*pass));
-  const PassEvents events{work.env.progress, work.env.warning};
-  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .events = &events};
+  const PassHost host = work.lower.empty() ? PassHost() : work.host_of(*work.lower.front());  // all are late
+  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .host = &host};
   KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.ops, how, lower));
   for (const LoweredGraph &each : lowered.graphs)
     for (const LoweredRegion &region : each.regions)
@@ -328,19 +336,26 @@ Result<Artifact> identify(Work &work, const Graph &graph, const PassPtrs &late, 
   artifact.build_id = build_id();
   artifact.backend = work.backend().name;
   artifact.target = target.name();
-  if (Bypass bypass = bypass_of(work, graph, late); !bypass.reason.empty()) {
+  const auto bypassed = [&](Bypass bypass) -> Result<Artifact> {
     work.report.lookup = Outcome::bypass;
     work.report.reason = std::move(bypass.reason);
     if (work.options.strict && !bypass.strict.empty()) return invalid(bypass.strict);
     work.report.stages.push_back({"early passes", digest_of(graph)});
     return artifact;
-  }
+  };
+  if (Bypass bypass = bypass_of(work, graph, late); !bypass.reason.empty()) return bypassed(std::move(bypass));
   const std::string options = keyed_text(work.options);
   KILN_ASSIGN(auto used, identities_of_backends(work, graph));
   for (const auto &[what, function] : functions_of(work, graph))
     used[what] = function ? str_cat(function->name, ", ", function->identity) : "";
-  KILN_ASSIGN(artifact.components,
-              key_components({graph, options, late, target, work.options.backend, artifact.build_id, std::move(used)}));
+  std::string uncacheable;
+  const KeyInputs key{
+      graph, options, late, target, work.options.backend, artifact.build_id, std::move(used), work.questions.get()};
+  KILN_ASSIGN(artifact.components, key_components(key, uncacheable));
+  if (!uncacheable.empty()) {
+    artifact.components.clear();
+    return bypassed({uncacheable, str_cat(uncacheable, ", and strict mode lets no pass bypass the cache")});
+  }
   artifact.graph_key = work.report.key = graph_key(artifact.components);
   work.report.stages.push_back({"early passes", artifact.components.front().digest});  // that of the graph
   return artifact;
@@ -373,14 +388,25 @@ bool is_of_another_compiler(Work &work, const Artifact &artifact) {
   return true;
 }
 
+// Of an artifact that is there already: what its passes asked.
+ArtifactPtr found(Work &work, ArtifactPtr artifact) {
+  for (const Answer &answer : artifact->answers) work.asked.insert(answer.question);
+  work.report.answers = artifact->answers;
+  return artifact;
+}
+
 Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact &artifact) {
   CompileReport &report = work.report;
   if (report.lookup == Outcome::bypass) return ArtifactPtr();
-  KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, [&] {
+  const auto cancels = [&] {
     if (!work.env.progress || !work.env.progress("in flight")) return Status();
     report.reason = "in flight";
     return error(Code::cancelled, "the compile was cancelled while it waited for another of the same graph");
-  }));
+  };
+  const auto suits = [&](const Artifact &other) {
+    return differing_answer(other.answers, work.questions.get()).empty();
+  };
+  KILN_ASSIGN(InFlight::Entered entered, work.cache()->in_flight().enter(artifact.graph_key, cancels, suits));
   if (entered.artifact) {
     // What is made instead is this compile's alone.
     if (differs(work, entered.artifact->uses, "in flight: ")) return ArtifactPtr();
@@ -388,22 +414,23 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
     report.reason = "in flight";
     const auto own = std::make_shared<Artifact>(*entered.artifact);
     name_as(graph, *own);
-    return ArtifactPtr(own);
+    return found(work, own);
   }
   work.lead = std::move(entered.lead);
-  Lookup found = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target);
-  report.lookup = found.outcome;
-  report.reason = std::move(found.reason);
-  if (found.outcome == Outcome::miss && !work.lead)
+  Lookup looked = work.cache()->find(artifact.graph_key, artifact.components, artifact.build_id, artifact.target,
+                                     work.questions.get());
+  report.lookup = looked.outcome;
+  report.reason = std::move(looked.reason);
+  if (looked.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
-  if (found.outcome != Outcome::hit) return ArtifactPtr();
-  if (differs(work, found.artifact->uses) || is_of_another_compiler(work, *found.artifact)) {
-    work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
+  if (looked.outcome != Outcome::hit) return ArtifactPtr();
+  if (differs(work, looked.artifact->uses) || is_of_another_compiler(work, *looked.artifact)) {
+    work.cache()->reject(looked);  // what is made instead has the same key
     return ArtifactPtr();
   }
-  name_as(graph, *found.artifact);
-  work.record = std::move(found);
-  return ArtifactPtr(work.record->artifact);
+  name_as(graph, *looked.artifact);
+  work.record = std::move(looked);
+  return found(work, work.record->artifact);
 }
 
 Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &artifact) {
@@ -414,7 +441,7 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
     Result<ExecutablePtr> executable = load(work, found);
     if (executable.ok()) work.lead.found(found);
     if (executable.ok() || !work.record || !is_of_record(executable.status().code())) return executable;
-    work.cache()->reject(artifact.graph_key, *work.record);
+    work.cache()->reject(*work.record);
     report.lookup = Outcome::reject;
     report.reason = str_cat("the record does not load: ", executable.status().message());
   }
@@ -425,12 +452,26 @@ Result<ExecutablePtr> look_up(Work &work, const Graph &graph, const Artifact &ar
   return missing;
 }
 
+// Why no other compile may have what passes made, though all has an identity; empty: it may.
+Result<std::string> not_for_others(Work &work) {
+  if (!work.uncacheable.empty() && work.options.strict)
+    return invalid(work.uncacheable, ": strict mode needs a result that can be cached");
+  if (!work.uncacheable.empty() || !work.questions) return work.uncacheable;
+  if (const std::string file = work.questions->changed_file(work.asked); !file.empty())
+    return str_cat("file '", file, "', which a pass asked for, has changed since");
+  return std::string();
+}
+
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh) {
   KILN_TRY(work.phases.begin("artifact"));
   made.report_json = provenance_json(work.report, to_json(work.options));
   made.uses = uses_of_backends(made.backend, work.backends, *work.env.backends);
   std::ranges::move(work.ops.uses(), std::back_inserter(made.uses));
   work.functions.add_to(made.uses);
+  if (work.questions) {
+    KILN_ASSIGN(made.answers, work.questions->answers(work.asked));
+    work.report.answers = made.answers;
+  }
   std::string unsaved;  // what a pass brought in
   if (const std::string op = work.ops.without_identity(); !op.empty()) unsaved = str_cat("op '", op, "'");
   if (const std::string function = work.functions.without_identity(); !function.empty())
@@ -440,19 +481,24 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
       unsaved = str_cat("backend '", name, "'");
   if (!unsaved.empty() && work.options.strict)
     return invalid(unsaved, " has no identity, which strict mode needs of what a compile brings in: give it a UUID");
+  if (!unsaved.empty()) unsaved += " has no identity";
+  if (unsaved.empty()) {
+    KILN_ASSIGN(unsaved, not_for_others(work));
+  }
   if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
-    KILN_TRY(warn(work, str_cat("not saved: ", unsaved, " has no identity")));
+    KILN_TRY(warn(work, str_cat("not saved: ", unsaved)));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (Cache *cache = work.cache()) {
     if (work.lead && unsaved.empty()) {
       // Written when the task is done or dropped.
-      const std::shared_ptr<void> written(
-          nullptr, [cache, key = artifact->graph_key](void *) { cache->in_flight().written(key); });
+      const std::shared_ptr<void> written(nullptr, [=](void *) { cache->in_flight().written(artifact); });
       work.lead.made(artifact);
+      std::vector<FileDigests::Known> files;
+      if (!work.asked.empty()) files = work.questions->settled_files(work.asked);
       publish(work.env, [=] {
         (void)written;
-        KILN_TRY(cache->publish(*artifact));
+        KILN_TRY(cache->publish(*artifact, files));
         if (const std::string compiler = compiler_of(*artifact); !compiler.empty())
           remember_compiler(cache->dir(), compiler);
         return Status();

@@ -33,9 +33,14 @@ struct Work {
   FixedAs fixed = {};                   // of an entry
   PassPtrs lower = {};                  // Passes::lower, once they are selected
   std::set<std::string> backends = {};  // registered ones that it was made with
+  // What passes may ask: one for all parts of a compile, so that they get the same answers.
+  std::shared_ptr<Questions> questions = {};
+  Asked asked = {};              // what those of this part did ask, and was made after the answers
+  std::string uncacheable = {};  // why what it makes is nobody else's; empty: it may be
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return base_backend(options.backend); }  // Kiln's own
+  PassHost host_of(const Pass &pass);                                           // compile_questions.cpp
   bool oracle() const { return !backend().makes_code(); }
   void add_backends(std::span<const Use> uses) { backends.merge(registered_backends(uses)); }
   uint32_t wanted_texts() const {
@@ -69,7 +74,14 @@ Result<Target> choose_target(const Work &work);
 Status check_request(const Work &work, const Graph &graph);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(Work &work);
+// Of those among them that change what is computed a context's host is told once, of each.
+Status warn_of_numerics(Work &work, const Passes &passes);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
+// What passes may ask of a compile for this target (compile_questions.cpp).
+std::shared_ptr<Questions> questions_of(const Work &work, const Target &target);
+// The first of the answers that an artifact was made after and that are others now: "question 'host.rank' is answered
+// 1, ..."; empty: all are the same.
+std::string differing_answer(std::span<const Answer> answers, Questions *questions);
 // Those of work.lower run on each region.
 Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how);
 
@@ -118,6 +130,9 @@ Result<Compiled> build(Work &work, const Graph &given, const GraphPtr &whole, co
 // artifact, unless the lookup is bypassed, and those of its images that `fresh` numbers.
 Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fresh);
 Result<ExecutablePtr> finish(Work &work, Artifact made, std::span<const uint32_t> fresh);
+// Makes again what was found, by `make`, without the cache, and compares: passes, stages, kernels. Code invariant names
+// the first pass that made another graph (compile_verify.cpp).
+Status verify_found(Work &work, const Artifact &found, const std::function<Result<Compiled>(Work &again)> &make);
 // All that is left to do for the oracle: an artifact of one step, which runs the graph.
 Result<ExecutablePtr> finish_oracle(Work &work, const Graph &graph, Artifact artifact);
 

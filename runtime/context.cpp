@@ -12,6 +12,7 @@ Context::Context(const ContextOptions &options, std::optional<EventSink> sink)
     : pool_(std::make_shared<ThreadPool>(options.threads)),
       cache_(options.cache == "off" ? nullptr : std::make_unique<Cache>(options.cache, options.cache_max_bytes)),
       load_symbols_(options.load_symbols),
+      passes_that_fail_{options.pass_failures == PassFailures::skip, options.pass_budget_ms},
       sink_(sink ? std::make_shared<const EventSink>(*std::move(sink)) : nullptr) {
   if (!cache_) return;
   refusal_ = cache_->refusal();
@@ -144,6 +145,21 @@ bool Context::lets_load(std::string_view library) const {
   return std::ranges::find(load_symbols_, library) != load_symbols_.end();
 }
 
+Status Context::set_fact(std::string name, std::optional<AttrValue> value) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return invalid("the context is closed");
+  auto next = std::make_shared<AttrMap>(*facts_);
+  next->erase(name);
+  if (value) next->emplace(std::move(name), *std::move(value));
+  facts_ = std::move(next);
+  return {};
+}
+
+std::shared_ptr<const AttrMap> Context::facts() const {
+  std::lock_guard lock(mutex_);
+  return facts_;
+}
+
 PassList Context::passes() const {
   std::lock_guard lock(mutex_);
   return passes_;
@@ -180,6 +196,7 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   };
   Result<Compiled> compiled = kiln::compile(env, std::move(graph), options, report);
   std::lock_guard lock(mutex_);
+  passes_run_.add(report);
   if (compiled.ok()) {
     compiles_.add(report);
   } else {
@@ -231,6 +248,23 @@ void CompileCounts::add(const CompileReport &report) {
   kernels_from_cache += report.kernels_from_cache;
 }
 
+void PassCounts::add(const CompileReport &report) {
+  for (const std::vector<PassRun> *runs : {&report.passes, &report.passes_of_pieces})
+    for (const PassRun &run : *runs) add(run);
+  for (const EntryReport &entry : report.entries)
+    if (entry.made) add(*entry.made);
+}
+
+void PassCounts::add(const PassRun &run) {
+  if (run.built_in || run.runs == 0) return;
+  skipped += !run.skipped.empty();
+  if (run.failed_by.empty()) ++(run.rewrites ? rewrote : unchanged);
+  for (const auto &[by, count] :
+       {std::pair("throw", &threw), std::pair("error", &errors), std::pair("budget", &over_budget),
+        std::pair("not done", &not_done), std::pair("invariant", &invariants)})
+    *count += run.failed_by == by;
+}
+
 CompileEnvironment Context::environment(const PassList &passes) {
   return {
       .ops = ops(),
@@ -242,6 +276,14 @@ CompileEnvironment Context::environment(const PassList &passes) {
       .modules = modules_,
       .functions = functions(),
       .backends = backends(),
+      .facts = facts(),
+      .files = files_,
+      .passes_that_fail = passes_that_fail_,
+      .is_news =
+          [this](const Pass &pass) {
+            std::lock_guard lock(mutex_);
+            return told_numerics_.insert(pass.registration).second;
+          },
   };
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,16 @@ struct CompileCounts {
   void add(const CompileReport &report);
 };
 
+// Of the registered passes that compiles ran, as it tells them, too: each is counted once a compile, or once a piece of
+// it. What failed and was skipped is counted in both.
+struct PassCounts {
+  uint64_t rewrote = 0, unchanged = 0;
+  uint64_t threw = 0, errors = 0, over_budget = 0, not_done = 0, invariants = 0;  // those that failed, by how
+  uint64_t skipped = 0;
+  void add(const CompileReport &report);
+  void add(const PassRun &run);
+};
+
 class Context : public std::enable_shared_from_this<Context> {
  public:
   Context(const ContextOptions &options, std::optional<EventSink> sink);
@@ -94,6 +105,10 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<const BackendTable> backends() const;  // a snapshot
   // Whether the option load_symbols lets functions be taken of this file.
   bool lets_load(std::string_view library) const;
+
+  // What passes of compiles that begin from now on may ask for, "host.rank"; none: it is no more.
+  Status set_fact(std::string name, std::optional<AttrValue> value);
+  std::shared_ptr<const AttrMap> facts() const;  // a snapshot
 
   // Compiles that have begun keep the pass.
   Status remove_pass(uint64_t id);
@@ -137,6 +152,8 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<Modules> modules_ = std::make_shared<Modules>();
   std::unique_ptr<Cache> cache_;  // made before background_, whose tasks use it: see AtFork
   const std::vector<std::string> load_symbols_;
+  const PassPolicy passes_that_fail_;
+  const std::shared_ptr<FileDigests> files_ = std::make_shared<FileDigests>();
   std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
@@ -155,8 +172,11 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<const HostFunctions> functions_ = no_functions_;
   const std::shared_ptr<const BackendTable> no_backends_ = std::make_shared<const BackendTable>();
   std::shared_ptr<const BackendTable> backends_ = no_backends_;
+  std::shared_ptr<const AttrMap> facts_ = std::make_shared<const AttrMap>();
+  std::set<uint64_t> told_numerics_;                        // passes that a warning was sent of
   std::vector<std::string> entry_failures_, end_failures_;  // not told yet
   CompileCounts compiles_;
+  PassCounts passes_run_;
   std::shared_ptr<const EventSink> sink_;
   ContextOps ops_;  // the last member: what ends with it may tell of a failure
 };

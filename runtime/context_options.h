@@ -9,11 +9,18 @@
 
 namespace kiln {
 
+// What becomes of a compile when a pass fails.
+enum class PassFailures : uint8_t { fail, skip };
+AttrValue to_attr(PassFailures policy);
+Status from_attr(const AttrValue &value, PassFailures &out);
+
 struct ContextOptions {
   uint32_t threads = 0;                        // 0: one per usable core
   std::string cache;                           // a folder; "": the standard one; "off"
   uint64_t cache_max_bytes = 0;                // 0: the cache's default
   std::vector<std::string> load_symbols = {};  // files that functions may be taken of
+  PassFailures pass_failures = PassFailures::fail;
+  uint32_t pass_budget_ms = 0;  // 0: none
 };
 
 std::span<const OptionRow<ContextOptions>> context_option_rows();

@@ -66,6 +66,7 @@ Status make_entry(const CompileEnvironment &given, const EntryMaker &maker, cons
   const Entries::Entry &entry = general.entries()[number];
   Work work{env, maker.options, report};
   work.lower = maker.lower;
+  work.questions = maker.questions;
   report.target = maker.target.name();
   report.backend = maker.options.backend;
   const Artifact &of_all = general.artifact();
@@ -75,25 +76,38 @@ Status make_entry(const CompileEnvironment &given, const EntryMaker &maker, cons
   artifact.build_id = of_all.build_id;
   artifact.backend = of_all.backend;
   artifact.target = of_all.target;
-  if (artifact.graph_key == Digest{}) {
+  for (const Answer &answer : of_all.answers) work.asked.insert(answer.question);
+  if (artifact.graph_key == Digest{} || !maker.uncacheable.empty()) {
+    artifact.graph_key = {};
+    artifact.components.clear();
     report.lookup = Outcome::bypass;
-    report.reason = "that of the program for all sizes is bypassed";
+    report.reason = maker.uncacheable.empty() ? "that of the program for all sizes is bypassed" : maker.uncacheable;
   } else {
     artifact.components.push_back({"sizes", digest_of(entry.name()), entry.name()});
     artifact.graph_key = report.key = graph_key(artifact.components);
   }
-  KILN_ASSIGN(ExecutablePtr made, look_up(work, *maker.given, artifact));
-  if (!made) {
+  const auto make = [&](Work &part, Artifact begun) -> Result<Compiled> {
     GraphPtr whole = maker.whole;
     if (!whole) {
-      KILN_TRY(work.phases.begin("graph"));
+      KILN_TRY(part.phases.begin("graph"));
       KILN_ASSIGN(whole, read_source(general.shared_artifact(), env.ops));
     }
-    KILN_TRY(work.phases.begin("specialize"));
+    KILN_TRY(part.phases.begin("specialize"));
     KILN_ASSIGN(const GraphPtr fixed, specialize(whole, entry.sizes()));
-    work.fixed = {std::move(whole), entry.sizes()};
-    KILN_ASSIGN(Compiled compiled, build(work, *maker.given, fixed, maker.target, std::move(artifact)));
+    part.fixed = {std::move(whole), entry.sizes()};
+    return build(part, *maker.given, fixed, maker.target, std::move(begun));
+  };
+  KILN_ASSIGN(ExecutablePtr made, look_up(work, *maker.given, artifact));
+  if (!made) {
+    KILN_ASSIGN(Compiled compiled, make(work, std::move(artifact)));
     made = std::move(compiled.executable);
+  } else if (maker.options.verify) {
+    artifact.graph_key = {};
+    artifact.components.clear();
+    KILN_TRY(verify_found(work, made->artifact(), [&](Work &again) {
+      again.report.lookup = Outcome::bypass;
+      return make(again, std::move(artifact));
+    }));
   }
   work.phases.end();
   return general.entries().put(number, std::move(made), general.plan());

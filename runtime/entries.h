@@ -21,6 +21,8 @@ struct EntryMaker {
   std::vector<std::shared_ptr<const Pass>> lower;  // passes that run on its regions
   std::shared_ptr<const FunctionTable> functions;  // those that the program for all sizes was made with
   std::shared_ptr<const BackendTable> backends;    // likewise
+  std::shared_ptr<Questions> questions;            // with their answers
+  std::string uncacheable;                         // why neither it nor entries are anybody else's; empty: they may be
 };
 
 // Makes one entry of the executable, or takes it from the cache. Of passes, runs those of stage lower. Errors are a

@@ -49,8 +49,10 @@ struct Callback {
   mutable std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now();  // whether the host cancels
 
   bool is_here() const { return Acting::id() == thread; }
-  // Now and then asks the host whether it cancels; a pass that it cancelled gets no more answers.
-  bool is_cancelled() const;
+  // Now and then asks the host whether it cancels; a pass that it cancelled, or that has taken too long, gets no more
+  // answers: then why.
+  std::string_view cancelled_by() const;
+  bool is_cancelled() const { return !cancelled_by().empty(); }
 };
 
 }  // namespace kiln::abi

@@ -87,6 +87,22 @@ kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_si
   });
 }
 
+kiln_error *kiln_fact_set(kiln_context *context, const kiln_attr *fact) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(context, "context"));
+    KILN_TRY(check.pointer(fact, "fact"));
+    KILN_ASSIGN(const std::string_view name, check.line(fact->name, fact->name_size, "fact->name"));
+    constexpr std::string_view host = "host.";
+    if (!name.starts_with(host) || name == host) return check.fail("fact->name is '", name, "', expected host.NAME");
+    if (fact->kind == KILN_ATTR_NONE) return context->context.set_fact(std::string(name), std::nullopt);
+    const uint32_t kind = fact->kind & ~KILN_ATTR_LIST;
+    if (kind == KILN_ATTR_DIM || kind == KILN_ATTR_GRAPH || kind == KILN_ATTR_TENSOR)
+      return check.fail("fact->kind: a fact's kind is i64, f64, text, dtype or bool, not number ", kind);
+    KILN_ASSIGN(NamedAttr read, read_attr(check, nullptr, *fact));
+    return context->context.set_fact(std::string(name), std::move(read.value));
+  });
+}
+
 kiln_error *kiln_context_close(kiln_context *context) {
   return entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));

@@ -43,7 +43,8 @@ class Checks {
   Status running(const Callback *callback, const char *name) const {
     if (!callback) return {};
     if (!callback->is_here()) return fail(name, " is of a ", callback->what, " that runs on another thread");
-    return callback->is_cancelled() ? error(Code::cancelled, function_, ": the host cancelled the compile") : Status();
+    const std::string_view why = callback->cancelled_by();
+    return why.empty() ? Status() : error(Code::cancelled, function_, ": ", why);
   }
   template <class Handle>
   Status optional_handle(const Handle *given, const char *name) const {

@@ -109,10 +109,18 @@ std::string thrown_by(const std::function<void()> &callback, std::string_view of
 }
 
 Status call_back(const std::function<kiln_error *()> &callback) {
+  bool threw = false;
+  return call_back(callback, threw);
+}
+
+Status call_back(const std::function<kiln_error *()> &callback, bool &threw) {
+  threw = true;
   try {
     const HostFloats floats;
     const InCallback in_callback;
-    return take_status(callback());
+    kiln_error *failure = callback();
+    threw = false;
+    return take_status(failure);
   } catch (const std::bad_alloc &) {
     return kiln::error(Code::out_of_memory, "out of memory");
   } catch (const std::exception &exception) {

@@ -24,5 +24,6 @@ std::string thrown_by(const std::function<void()> &callback, std::string_view of
 // Runs a callback of a host's or plugin's, in the host's floating-point environment: what it returns or throws becomes
 // the Status.
 Status call_back(const std::function<kiln_error *()> &callback);
+Status call_back(const std::function<kiln_error *()> &callback, bool &threw);
 
 }  // namespace kiln::abi

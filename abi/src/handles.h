@@ -5,6 +5,7 @@
 #include <kiln/plugin.h>
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -176,9 +177,11 @@ struct kiln_pass_call {
   kiln::abi::Callback callback;
   kiln_context context;
   const kiln::AttrMap &options;
-  kiln::PassContext *pass = nullptr;        // null inside fingerprint
-  std::optional<kiln_edit> edit;            // of pass
-  kiln::ByteWriter *fingerprint = nullptr;  // null inside run
+  kiln::PassContext *pass = nullptr;                            // null inside fingerprint
+  std::optional<kiln_edit> edit;                                // of pass
+  kiln::Fingerprint *fingerprint = nullptr;                     // null inside run
+  kiln::Questions *questions = nullptr;                         // null: nothing can be asked
+  std::deque<std::optional<kiln::AttrValue>> own_answers = {};  // of this run alone
   kiln::abi::Views views;
 
   kiln_pass_call(kiln::Context &in, kiln::PassContext &running)
@@ -187,9 +190,10 @@ struct kiln_pass_call {
     context.callback = &callback;
     edit.emplace(in.shared_from_this(), running.edit, &callback);
     edit->view.is_part = running.is_part;
+    if (running.host) questions = running.host->questions;
   }
-  kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::ByteWriter &key)
-      : callback{.what = "pass"}, context(in), options(given), fingerprint(&key) {
+  kiln_pass_call(kiln::Context &in, const kiln::AttrMap &given, kiln::Fingerprint &key)
+      : callback{.what = "pass"}, context(in), options(given), fingerprint(&key), questions(key.questions) {
     context.callback = &callback;
   }
 };

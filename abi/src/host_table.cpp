@@ -99,6 +99,8 @@ constexpr kiln_host_pass pass_table = {
     KILN_SLOT(pass, done),
     KILN_SLOT(pass, note),
     KILN_SLOT(pass, warn),
+    KILN_SLOT(pass, query),
+    KILN_SLOT(pass, uncacheable),
 };
 constexpr kiln_host_context context_table = {
     .struct_size = sizeof context_table,

@@ -32,8 +32,8 @@ struct Callbacks {
 Status tell(kiln_pass_call &call, bool warns, std::string_view text) {
   PassContext &pass = *call.pass;
   (warns ? pass.warnings : pass.notes).emplace_back(text);
-  const auto *events = pass.events;
-  const auto *receiver = !events ? nullptr : warns ? &events->warning : &events->progress;
+  const auto *host = pass.host;
+  const auto *receiver = !host ? nullptr : warns ? &host->warning : &host->progress;
   if (!receiver || !*receiver || !(*receiver)(str_cat(described(*pass.pass), ": ", text))) return {};
   pass.cancelled = true;
   return error(Code::cancelled, "the host cancelled the compile");
@@ -58,8 +58,8 @@ Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.timing > KILN_TIMING_EARLY) return check.fail("pass->timing: no timing has number ", pass.timing);
   if (pass.timing == KILN_TIMING_EARLY && pass.stage != KILN_STAGE_PRE_GRAD)
     return check.fail("pass->timing: only passes of stage pre_grad can be early");
-  if (pass.flags & ~(KILN_PASS_UUID_SUFFICES | KILN_PASS_ANY_THREAD))
-    return check.fail("pass->flags has unknown bits: ", pass.flags);
+  constexpr uint32_t known = KILN_PASS_UUID_SUFFICES | KILN_PASS_ANY_THREAD | KILN_PASS_NUMERICS | KILN_PASS_TOP_ONLY;
+  if (pass.flags & ~known) return check.fail("pass->flags has unknown bits: ", pass.flags);
   if (pass.flags & KILN_PASS_ANY_THREAD)
     return error(Code::unimplemented,
                  "pass->flags: KILN_PASS_ANY_THREAD has no effect yet; passes run on the thread that called compile");
@@ -67,6 +67,23 @@ Status check_numbers(const Checks &check, const kiln_pass &pass) {
     return check.fail("pass->flags: KILN_PASS_UUID_SUFFICES has no effect without pass->uuid");
   if (pass.reserved0) return check.fail("pass->reserved0 is not 0");
   return check.pointer(reinterpret_cast<const void *>(pass.run), "pass->run");
+}
+
+// What is true of this run alone, or else what the compile answers.
+Result<const std::optional<AttrValue> *> ask(kiln_pass_call &call, std::string_view question) {
+  const PassContext *pass = call.pass;
+  if (pass && (question == "compile.stage" || question == "compile.region")) {
+    std::optional<AttrValue> &answer = call.own_answers.emplace_back();
+    if (question == "compile.stage") {
+      answer = std::string(name_of(pass->pass->stage));
+    } else if (pass->region) {
+      answer = *pass->region;
+    }
+    return &answer;
+  }
+  KILN_ASSIGN(const std::optional<AttrValue> *answer, call.questions->ask(question));
+  if (pass && pass->host->asked && Questions::is_guarded(question)) pass->host->asked->emplace(question);
+  return answer;
 }
 
 }  // namespace
@@ -78,6 +95,10 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   auto pass = std::make_shared<Pass>();
   KILN_ASSIGN(pass->name, check.line(in.name, in.name_size, "pass->name"));
   KILN_ASSIGN(pass->version, check.line(in.version, in.version_size, "pass->version"));
+  KILN_ASSIGN(pass->label, check.line(in.label, in.label_size, "pass->label"));
+  if (!pass->name.empty() && !pass->label.empty()) pass->name = str_cat(pass->name, ":", pass->label);
+  pass->numerics = in.flags & KILN_PASS_NUMERICS;
+  pass->top_only = in.flags & KILN_PASS_TOP_ONLY;
   pass->stage = static_cast<Stage>(in.stage);
   pass->timing = static_cast<Timing>(in.timing);
   pass->priority = in.priority;
@@ -99,10 +120,10 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin), context, described(*pass));
   pass->run = [callbacks, &context](PassContext &running) {
     const Passing<kiln_pass_call> call(context, running);
-    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); });
+    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); }, running.threw);
   };
   if (in.fingerprint) {
-    pass->fingerprint = [callbacks, &context, options = pass->options](ByteWriter &key) {
+    pass->fingerprint = [callbacks, &context, options = pass->options](Fingerprint &key) {
       const Passing<kiln_pass_call> call(context, options, key);
       return call_back([&] { return callbacks->pass.fingerprint(callbacks->pass.user, call.get()); });
     };
@@ -111,13 +132,21 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   return pass;
 }
 
-bool Callback::is_cancelled() const {
+std::string_view Callback::cancelled_by() const {
   constexpr auto pause = std::chrono::milliseconds(20);
-  if (!pass || !pass->events || !pass->events->progress || pass->cancelled) return pass && pass->cancelled;
+  constexpr std::string_view by_host = "the host cancelled the compile", by_budget = "the pass has taken too long";
+  if (!pass) return "";
+  if (pass->cancelled || pass->took_too_long) return pass->cancelled ? by_host : by_budget;
+  if (!pass->ends_by && (!pass->host || !pass->host->progress)) return "";
   const auto now = std::chrono::steady_clock::now();
-  if (now - asked < pause) return false;
+  if (pass->ends_by && now > *pass->ends_by) {
+    pass->took_too_long = true;
+    return by_budget;
+  }
+  if (!pass->host || !pass->host->progress || now - asked < pause) return "";
   asked = now;
-  return pass->cancelled = pass->events->progress(str_cat("inside ", described(*pass->pass)));
+  pass->cancelled = pass->host->progress(str_cat("inside ", described(*pass->pass)));
+  return pass->cancelled ? by_host : "";
 }
 
 void own_user(const Pass &pass) { static_cast<Callbacks *>(pass.keep.get())->owned = true; }
@@ -178,7 +207,39 @@ kiln_error *kiln_pass_fingerprint_add(kiln_pass_call *call, const void *bytes, u
     KILN_TRY(check.handle(call, "call"));
     KILN_ASSIGN(const ByteSpan given, check.array(static_cast<const uint8_t *>(bytes), size, "bytes"));
     if (!call->fingerprint) return check.fail("only a pass's fingerprint adds to the key, not its run");
-    call->fingerprint->blob(given);
+    call->fingerprint->key.blob(given);
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_query(kiln_pass_call *call, const char *question, uint64_t question_size, kiln_attr *out) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view asked, check.text(question, question_size, "question"));
+    KILN_TRY(check.pointer(out, "out"));
+    if (!call->questions) return check.fail("nothing can be asked here");
+    KILN_ASSIGN(const std::optional<AttrValue> *answer, ask(*call, asked));
+    kiln_attr given{};
+    if (*answer) given = call->views.attr(share(&call->context), asked, **answer);
+    given.name = question;
+    given.name_size = question_size;
+    *out = given;
+    return {};
+  });
+}
+
+kiln_error *kiln_pass_uncacheable(kiln_pass_call *call, const char *why, uint64_t why_size) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string_view reason, check.line(why, why_size, "why"));
+    if (reason.empty()) return check.fail("why is empty");
+    if (call->fingerprint) {
+      if (call->fingerprint->uncacheable.empty()) call->fingerprint->uncacheable = reason;
+      return {};
+    }
+    std::string *of_compile = call->pass->host ? call->pass->host->uncacheable : nullptr;
+    if (of_compile && of_compile->empty())
+      *of_compile = str_cat(described(*call->pass->pass), ": uncacheable because ", reason);
     return {};
   });
 }

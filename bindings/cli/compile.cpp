@@ -15,6 +15,7 @@ constexpr Flag flags[] = {
     {"--unpacked", "", "write a folder that can be read and edited"},
     plugin_flag,
     plugin_option_flag,
+    fact_flag,
     backend_flag,
     {"--cpu", "NAME[,NAME…]",
      "generate code for x86-64, v3, v4 or these and more (native); what opens it picks of several"},

@@ -17,6 +17,7 @@ constexpr Flag flags[] = {
     {"--cuda", "", "the CUDA C++ of its kernels; needs neither a GPU nor NVRTC"},
     plugin_flag,
     plugin_option_flag,
+    fact_flag,
     backend_flag,
     cpu_flag,
     arch_flag,

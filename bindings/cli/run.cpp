@@ -24,6 +24,7 @@ constexpr Flag flags[] = {
     {"--compare", "reference", "run the reference backend, too, and print how far apart the outputs are"},
     plugin_flag,
     plugin_option_flag,
+    fact_flag,
     backend_flag,
     cpu_flag,
     arch_flag,

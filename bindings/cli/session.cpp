@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -66,6 +67,40 @@ class Progress {
   std::jthread ticker_;  // last: it uses all the others
 };
 
+namespace {
+
+// A fact of the kind that its text looks like.
+void set_fact(kiln_context *context, const std::string &name, const std::string &text) {
+  kiln_attr fact = {};
+  fact.name = name.data();
+  fact.name_size = name.size();
+  fact.count = 1;
+  const auto set = [&](uint32_t kind, const void *data) {
+    fact.kind = kind;
+    fact.data = data;
+  };
+  int64_t integer = 0;
+  double real = 0;
+  const auto reads_as = [&](auto &number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  const uint8_t truth = text == "true";
+  const kiln_text as_text = {text.data(), text.size()};
+  if (truth || text == "false") {
+    set(KILN_ATTR_BOOL, &truth);
+  } else if (reads_as(integer)) {
+    set(KILN_ATTR_I64, &integer);
+  } else if (reads_as(real)) {
+    set(KILN_ATTR_F64, &real);
+  } else {
+    set(KILN_ATTR_TEXT, &as_text);
+  }
+  check(kiln_fact_set(context, &fact));
+}
+
+}  // namespace
+
 Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   Options options;
   if (const auto cache = args.get(cache_flag.name)) options.set("cache", *cache);
@@ -76,6 +111,10 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   sink.user = progress_.get();
   sink.event = Progress::event;
   context_ = make<Context>(kiln_context_create, options.get(), &sink);
+  for (const auto &[name, text] : args.pairs(fact_flag.name)) {
+    if (!name.starts_with("host.") || name == "host.") throw Usage("--fact: '" + name + "' is not host.NAME");
+    set_fact(context_.get(), name, text);
+  }
   const auto plugins = args.all(plugin_flag.name);
   plugins_.assign(plugins.begin(), plugins.end());
   const auto plugin_options = args.all(plugin_option_flag.name);

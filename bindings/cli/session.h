@@ -14,6 +14,8 @@ namespace kiln::cli {
 inline constexpr Flag plugin_flag{"--plugin", "P.so", "load a plugin, with its passes", true};
 inline constexpr Flag plugin_option_flag{"--plugin-option", "PASS.OPTION=V",
                                          "set an option of a pass of a plugin's; kiln plugin inspect lists them", true};
+inline constexpr Flag fact_flag{"--fact", "host.NAME=V", "a fact that passes may ask for (true, 3, 0.5, or a text)",
+                                true};
 inline constexpr Flag backend_flag{"--backend", "cpu|cuda|reference|NAME",
                                    "what runs the graph, NAME of a plugin (cpu)"};
 inline constexpr Flag cpu_flag{
@@ -44,7 +46,7 @@ class Progress;
 
 class Session {
  public:
-  // Reads --cache, --threads, --plugin (those that the command knows).
+  // Reads --cache, --threads, --fact, --plugin (those that the command knows).
   explicit Session(const Args &args);
   ~Session();
 

@@ -57,4 +57,9 @@ Result<bool> env_flag(Env variable) {
   return invalid(name_of(variable), " is '", *text, "'; expected 0 or 1");
 }
 
+std::optional<std::string> env_of_others(const std::string &name) {
+  const char *text = std::getenv(name.c_str());
+  return text ? std::optional<std::string>(text) : std::nullopt;
+}
+
 }  // namespace kiln

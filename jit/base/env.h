@@ -32,5 +32,7 @@ Status check_env();
 std::optional<std::string> env_text(Env variable);
 Result<std::optional<uint32_t>> env_count(Env variable);  // a decimal number, at least 1
 Result<bool> env_flag(Env variable);                      // "1" or "0"; unset: false
+// One that is none of Kiln's: a pass asks for it by its name. Unset is nullopt, empty is not.
+std::optional<std::string> env_of_others(const std::string &name);
 
 }  // namespace kiln

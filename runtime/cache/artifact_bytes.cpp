@@ -39,6 +39,17 @@ Bytes write_components(const Artifact &a) {
   return out.take();
 }
 
+Bytes write_answers(std::span<const Answer> answers) {
+  ByteWriter out;
+  out.put<uint64_t>(answers.size());
+  for (const Answer &answer : answers) {
+    out.text(answer.question);
+    put_digest(out, answer.digest);
+    out.text(answer.text);
+  }
+  return out.take();
+}
+
 // What the code is for and which inputs it writes stand here, too: they are as little the plan's to say as what the
 // code relies on.
 Bytes write_contracts(const Artifact &a, std::vector<Expr> &table) {
@@ -178,6 +189,17 @@ Status parse_components(ByteReader &in, ArtifactIdentity &out) {
   return {};
 }
 
+Status parse_answers(ByteReader &in, std::vector<Answer> &out) {
+  out = read_list<Answer>(in, 48, [&](Answer &answer) {
+    answer.question = in.text();
+    answer.digest = get_digest(in);
+    answer.text = in.text();
+  });
+  for (const Answer &answer : out)
+    if (!is_utf8(answer.question) || !is_utf8(answer.text)) return error(Code::corrupt, "the text is not UTF-8");
+  return {};
+}
+
 Status parse_images(ByteReader &in, std::vector<Image> &out) {
   std::vector<std::shared_ptr<const Bytes>> codes;
   const uint64_t code_count = in.count(8);
@@ -304,6 +326,9 @@ Result<ArtifactIdentity> identity_of(const RecordReader &record) {
   identity.graph_key = record.key();
   KILN_TRY(
       read_section(record, SectionKind::components, [&](ByteReader &in) { return parse_components(in, identity); }));
+  if (record.end_of(SectionKind::answers) != 0)
+    KILN_TRY(read_section(record, SectionKind::answers,
+                          [&](ByteReader &in) { return parse_answers(in, identity.answers); }));
   return identity;
 }
 
@@ -328,6 +353,7 @@ Result<Artifact> read_alone(const RecordReader &record) {
   a.graph_key = identity.graph_key;
   a.components = std::move(identity.components);
   a.uses = std::move(identity.uses);
+  a.answers = std::move(identity.answers);
   a.build_id = std::move(identity.build_id);
   a.backend = std::move(identity.backend);
   a.target = std::move(identity.target);
@@ -379,6 +405,8 @@ Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> 
   RecordWriter record;
   std::vector<Expr> table;
   Bytes contracts = write_contracts(artifact, table);
+  // Before the others: a lookup that finds another's reads no more.
+  if (!artifact.answers.empty()) record.add(SectionKind::answers, write_answers(artifact.answers));
   record.add(SectionKind::components, write_components(artifact));
   record.add(SectionKind::plan, write_plan(artifact.plan, table));
   record.add(SectionKind::images, write_images(artifact.images));

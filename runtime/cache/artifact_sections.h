@@ -13,6 +13,7 @@ struct ArtifactIdentity {
   Digest graph_key;
   std::vector<KeyComponent> components;
   std::vector<Use> uses;
+  std::vector<Answer> answers;
   std::string build_id, backend, target;
 };
 // Reads and checks the header and the components, and no other section. Errors are read_artifact's. `first` are the

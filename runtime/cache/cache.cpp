@@ -16,6 +16,7 @@
 #include "runtime/cache/ledger.h"
 #include "runtime/cache/nearest.h"
 #include "runtime/cache/trust.h"
+#include "runtime/cache/variants.h"
 
 namespace kiln {
 namespace {
@@ -56,9 +57,7 @@ std::string_view name_of(Outcome outcome) {
 Cache::Cache(std::string dir, uint64_t max_bytes)
     : dir_(dir.empty() ? default_dir() : std::move(dir)), max_bytes_(max_bytes ? max_bytes : default_max_bytes) {}
 
-std::string Cache::artifact_path(const Digest &graph_key) const {
-  return str_cat(dir_, "/a/", graph_key.hex(), "/artifact.kiln");
-}
+std::string Cache::folder_of(const Digest &graph_key) const { return str_cat(dir_, "/a/", graph_key.hex(), "/"); }
 
 std::string Cache::kernel_path(const Digest &kernel_key) const {
   const std::string hex = kernel_key.hex();
@@ -91,12 +90,47 @@ std::string Cache::refusal() const {
   return reason.empty() ? "" : str_cat("cache folder ", dir_, " is not used: ", reason);
 }
 
+struct Cache::Wanted {
+  const Digest &graph_key;
+  const std::vector<KeyComponent> &components;
+  std::string_view build_id, target;
+  std::span<const Answer> answers = {};
+};
+
 Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
-                   std::string_view target) {
+                   std::string_view target, Questions *questions) {
   if (dir_.empty()) return {Outcome::miss, "no cache folder", nullptr};
-  const std::string path = artifact_path(graph_key);
+  const Wanted wanted{graph_key, components, build_id, target};
+  const std::string path = folder_of(graph_key) + record_name({});
   RecordFile file = open_record(path);
-  if (file.state == RecordFile::State::none) return {Outcome::miss, nearest_record(dir_, components), nullptr};
+  if (file.state != RecordFile::State::none) return read_record(path, std::move(file), wanted);
+  if (questions) return find_variant(wanted, *questions);
+  return {Outcome::miss, nearest_record(dir_, components), nullptr};
+}
+
+Lookup Cache::find_variant(const Wanted &wanted, Questions &questions) {
+  const std::string folder = folder_of(wanted.graph_key);
+  const StoredSets stored = stored_questions(folder, wanted.graph_key);
+  for (const auto &[path, file] : stored.damaged) quarantine(path, file);
+  if (stored.sets.empty()) return {Outcome::miss, nearest_record(dir_, wanted.components), nullptr};
+  for (const StoredQuestions &each : stored.sets)
+    for (const FileDigests::Known &file : each.set.files) questions.files().add(file.stamp, file.digest);
+  for (const StoredQuestions &each : stored.sets) {
+    const Result<std::vector<Answer>> answers = questions.answers(each.set.questions);
+    if (!answers.ok()) continue;  // what cannot be answered is not what it was
+    const std::string path = folder + record_name(*answers);
+    RecordFile file = open_record(path);
+    if (file.state == RecordFile::State::none) continue;
+    Wanted these = wanted;
+    these.answers = *answers;
+    Lookup found = read_record(path, std::move(file), these);
+    if (found.outcome == Outcome::hit) touch(each.file.file);
+    return found;
+  }
+  return {Outcome::miss, differing_answers(folder, questions), nullptr};
+}
+
+Lookup Cache::read_record(const std::string &path, RecordFile file, const Wanted &wanted) {
   if (file.state == RecordFile::State::failed)
     return {Outcome::miss, note(error(Code::io, file.reason)).message(), nullptr};
   if (file.state == RecordFile::State::wrong) {
@@ -106,32 +140,41 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
 
   Result<Artifact> read =
       file.state == RecordFile::State::damaged ? error(Code::corrupt, file.reason) : read_artifact(file.bytes);
-  if (read.ok() && read->graph_key != graph_key)
+  if (read.ok() && read->graph_key != wanted.graph_key)
     read = error(Code::corrupt, "header at offset 24: the key is not the file's");
+  if (read.ok() && !std::ranges::equal(read->answers, wanted.answers))
+    read = error(Code::corrupt, "section 'answers': they are not the file's");
   if (!read.ok()) {
     quarantine(path, file);
     return {Outcome::reject, str_cat("the record is damaged: ", read.status().message()), nullptr};
   }
-  if (read->build_id != build_id || read->target != target) {
+  if (read->build_id != wanted.build_id || read->target != wanted.target) {
     quarantine(path, file);
     return {Outcome::miss,
-            str_cat("component '", read->build_id != build_id ? "build" : "target", "' differs from the record"),
+            str_cat("component '", read->build_id != wanted.build_id ? "build" : "target", "' differs from the record"),
             nullptr};
   }
   touch(file.file);
   file.memory.reset();
   file.bytes = {};
   return {Outcome::hit, "hit", std::make_shared<Artifact>(std::move(read).value()),
-          std::make_shared<const RecordFile>(std::move(file))};
+          std::make_shared<const RecordFile>(std::move(file)), path};
 }
 
-void Cache::reject(const Digest &graph_key, const Lookup &found) {
-  if (found.file) quarantine(artifact_path(graph_key), *found.file);
+void Cache::reject(const Lookup &found) {
+  if (found.file) quarantine(found.path, *found.file);
 }
 
-Status Cache::publish(const Artifact &artifact) {
+Status Cache::publish(const Artifact &artifact, std::span<const FileDigests::Known> files) {
   if (!artifact.edited.empty()) return invalid("an edited artifact is nobody's to find");
-  return publish_file(artifact_path(artifact.graph_key), write_artifact(artifact));
+  const std::string folder = folder_of(artifact.graph_key);
+  if (!artifact.answers.empty()) {  // first, or the record could not be found
+    QuestionSet set{.questions = {}, .files = {files.begin(), files.end()}};
+    for (const Answer &answer : artifact.answers) set.questions.insert(answer.question);
+    const Bytes bytes = write_question_set(set, artifact.graph_key);
+    KILN_TRY(publish_file(folder + question_set_name(bytes), bytes));
+  }
+  return publish_file(folder + record_name(artifact.answers), write_artifact(artifact));
 }
 
 std::optional<Image> Cache::find_kernel(const Digest &kernel_key) {
@@ -215,6 +258,7 @@ Status Cache::publish_file(const std::string &path, ByteSpan bytes) {
     KILN_ASSIGN(Ledger ledger, begin_writing());
     KILN_ASSIGN(const bool is_free, prepare_place(ledger, path, bytes.size()));
     if (!is_free) return {};
+    make_room_beside(path);
     KILN_TRY(link_new_file(path, bytes));
     ++saves_;
     return {};

@@ -1,4 +1,5 @@
-// The disk cache. A folder per graph for its record; a folder of kernel images. Keys are in hex.
+// The disk cache. A folder per graph for its records, of which there are several where passes asked of their
+// surroundings (variants.h); a folder of kernel images. Keys are in hex.
 //   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/artifact.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
 // Readers take no lock. Writers take turns (ledger.h); a writer publishes by linking a finished file, never reads back,
 // never overwrites. I/O errors are misses (counted, with the reason) and never deletions; a record that fails to load,
@@ -22,6 +23,7 @@
 namespace kiln {
 
 class Ledger;
+class Questions;
 struct RecordFile;
 
 enum class Outcome : uint8_t { hit = 1, miss, bypass, reject };
@@ -32,6 +34,7 @@ struct Lookup {
   std::string reason;  // "hit", "no record", "component 'target' differs from the nearest record", "cache off", ...
   std::shared_ptr<Artifact> artifact;                // hit
   std::shared_ptr<const RecordFile> file = nullptr;  // hit: that which was read, without its bytes
+  std::string path = {};                             // likewise
 };
 
 class Cache {
@@ -42,15 +45,17 @@ class Cache {
 
   // `components` explain a miss: the nearest record is the one that shares most of them. A record under this key that
   // is of another build or target is a miss that names the component; a damaged one a reject. Both are quarantined, so
-  // that what is compiled instead can be published.
+  // that what is compiled instead can be published. Of records whose passes asked something, the one is found that was
+  // made after the answers that `questions` gives (null: none is).
   Lookup find(const Digest &graph_key, const std::vector<KeyComponent> &components, std::string_view build_id,
-              std::string_view target);
+              std::string_view target, Questions *questions = nullptr);
   // What compiles with this cache are making or have to write: they look here before they look for a record.
   InFlight &in_flight() { return in_flight_; }
   // The record that find() gave did not load: it is quarantined, so that what is compiled instead can be published.
-  void reject(const Digest &graph_key, const Lookup &found);
-  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them.
-  Status publish(const Artifact &artifact);
+  void reject(const Lookup &found);
+  // Ok also when another writer was first. Errors (code io) are counted; results do not depend on them. `files` are
+  // those that the artifact's passes asked for (Questions::settled_files).
+  Status publish(const Artifact &artifact, std::span<const FileDigests::Known> files = {});
 
   std::optional<Image> find_kernel(const Digest &kernel_key);  // also one that waits to be written
   // Images that share their code share a file, which is there under each one's kernel_key.
@@ -61,7 +66,7 @@ class Cache {
     uint64_t size_bytes;
     int64_t modified_seconds;
   };
-  Result<std::vector<Entry>> list() const;  // kind "artifact" or "kernel"
+  Result<std::vector<Entry>> list() const;  // kind "artifact", "questions" or "kernel"
   struct Problem {
     std::string path, what;
   };
@@ -79,7 +84,10 @@ class Cache {
   std::string last_io_error() const;  // its reason; empty: there was none
 
  private:
-  std::string artifact_path(const Digest &graph_key) const;
+  std::string folder_of(const Digest &graph_key) const;
+  struct Wanted;
+  Lookup read_record(const std::string &path, RecordFile file, const Wanted &wanted);
+  Lookup find_variant(const Wanted &wanted, Questions &questions);
   std::string kernel_path(const Digest &kernel_key) const;
   bool is_marked() const;
   Status publish_file(const std::string &path, ByteSpan bytes);

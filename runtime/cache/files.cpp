@@ -83,6 +83,18 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
   return {};
 }
 
+Status add_questions(const fs::path &folder, std::vector<StoredFile> &out) {
+  KILN_ASSIGN(const std::vector<fs::path> paths, folder_entries(folder));
+  for (const fs::path &path : paths) {
+    if (path.extension() != ".questions") continue;
+    std::optional<StoredFile> file = describe(path, StoredFile::Kind::questions);
+    if (!file) continue;
+    file->key = folder.filename().string();
+    out.push_back(std::move(*file));
+  }
+  return {};
+}
+
 // The first bytes of an open file, as many as fit into `out`; fewer where it was cut short since. Nullopt with errno
 // set.
 std::optional<ByteSpan> read_first(const FileDescriptor &file, std::span<uint8_t> out) {
@@ -190,6 +202,7 @@ Result<std::vector<StoredFile>> stored_files(const std::string &dir) {
       if (!fs::is_directory(fs::symlink_status(folder, gone))) continue;
       const size_t before = out.size();
       KILN_TRY(add_records(folder, suffix, kind, out));
+      if (kind == StoredFile::Kind::artifact) KILN_TRY(add_questions(folder, out));
       const Result<std::vector<fs::path>> inside = folder_entries(folder);
       if (out.size() == before && inside.ok() && inside->empty())
         out.push_back({.path = folder.string(), .kind = StoredFile::Kind::empty_folder});

@@ -58,6 +58,7 @@ Status link_new_file(const std::string &path, ByteSpan bytes);
 struct StoredFile {
   enum class Kind : uint8_t {
     artifact,
+    questions,
     kernel,
     quarantined,
     temporary,  // of a writer that died, if asked with the ledger locked
@@ -65,7 +66,7 @@ struct StoredFile {
   };
   std::string path;
   Kind kind = Kind::artifact;
-  std::string key = {};  // hex; of artifacts and kernels
+  std::string key = {};  // hex; of artifacts, questions and kernels
   uint64_t size_bytes = 0;
   int64_t modified_ns = 0;  // since the epoch
 };

@@ -26,14 +26,16 @@ void InFlight::Lead::end(std::shared_ptr<const Artifact> artifact, bool keep) {
   entry_ = nullptr;
 }
 
-Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function<Status()> &ask) {
+Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function<Status()> &ask,
+                                          const std::function<bool(const Artifact &)> &suits) {
   constexpr auto between_questions = std::chrono::milliseconds(20);
+  std::shared_ptr<Entry> unsuited;
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto there = entries_.find(key);
-    if (there == entries_.end()) {
+    if (there == entries_.end() || there->second == unsuited) {
       Entered entered;
-      entered.lead.entry_ = entries_.emplace(key, std::make_shared<Entry>()).first->second;
+      entered.lead.entry_ = entries_[key] = std::make_shared<Entry>();
       entered.lead.of_ = this;
       entered.lead.key_ = key;
       return entered;
@@ -47,13 +49,18 @@ Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function
       KILN_TRY(ask());
       lock.lock();
     }
-    if (other->artifact) return Entered{.artifact = other->artifact};
+    if (!other->artifact) continue;
+    lock.unlock();
+    if (suits(*other->artifact)) return Entered{.artifact = other->artifact};
+    unsuited = other;
+    lock.lock();
   }
 }
 
-void InFlight::written(const Digest &key) {
+void InFlight::written(const std::shared_ptr<const Artifact> &artifact) {
   const std::lock_guard lock(mutex_);
-  if (const auto at = entries_.find(key); at != entries_.end() && at->second->over) entries_.erase(at);
+  const auto at = entries_.find(artifact->graph_key);
+  if (at != entries_.end() && at->second->artifact == artifact) entries_.erase(at);
 }
 
 void InFlight::add_kernels(std::span<const Image> images) {

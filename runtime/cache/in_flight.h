@@ -1,6 +1,6 @@
 // Artifacts that compiles with one Cache are making, and what waits to be written: artifacts, kernels. A compile of the
 // same key takes it instead of making it again. Others, in this process or not, find a record once it is on disk.
-// Threads: all methods from any thread; no lock is held while `ask` runs.
+// Threads: all methods from any thread.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -55,9 +55,12 @@ class InFlight {
   // Waits while another compile makes what `key` names, and asks from time to time whether to go on; its error is
   // returned. What foreign code calls from within a compile never waits (InCallback), for then two could wait for one
   // another, or one for itself.
-  Result<Entered> enter(const Digest &key, const std::function<Status()> &ask);
-  // A record of the key can be read, or never will be.
-  void written(const Digest &key);
+  // What another made is given to whom it `suits`: passes may have been answered otherwise there. Whom it does not
+  // makes its own, in its place. Neither function is called with a lock held.
+  Result<Entered> enter(const Digest &key, const std::function<Status()> &ask,
+                        const std::function<bool(const Artifact &)> &suits);
+  // A record of it can be read, or never will be.
+  void written(const std::shared_ptr<const Artifact> &artifact);
 
   // Images that are to be written; whoever asks for one of their keys gets it, until they are.
   void add_kernels(std::span<const Image> images);

@@ -49,10 +49,13 @@ void add_ops(const Graph &graph, std::vector<KeyComponent> &components) {
   components.push_back(component("ops", std::move(own)));
 }
 
-Result<KeyComponent> pass_component(const Pass &pass, uint64_t position) {
-  ByteWriter bytes;
-  KILN_TRY(write_identity(pass, position, bytes));
-  return component(str_cat("pass ", pass.name), bytes.bytes(),
+Result<KeyComponent> pass_component(const Pass &pass, uint64_t position, Questions *questions,
+                                    std::string &uncacheable) {
+  Fingerprint identity{.questions = questions};
+  KILN_TRY(write_identity(pass, position, identity));
+  if (!identity.uncacheable.empty() && uncacheable.empty())
+    uncacheable = str_cat(described(pass), ": uncacheable because ", identity.uncacheable);
+  return component(str_cat("pass ", pass.name), identity.key.bytes(),
                    str_cat(name_of(pass.stage), ", version '", pass.version, "', place ", position));
 }
 
@@ -65,13 +68,13 @@ std::map<std::string, const OpSchema *> ops_of(const Graph &graph) {
   return ops;
 }
 
-Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs) {
+Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs, std::string &uncacheable) {
   std::vector<KeyComponent> components = {graph_component(inputs.graph)};
   add_ops(inputs.graph, components);
   components.push_back(component("options", std::string(inputs.options)));
   uint64_t position = 0;
   for (const std::shared_ptr<const Pass> &pass : inputs.late) {
-    KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++));
+    KILN_ASSIGN(KeyComponent of_pass, pass_component(*pass, position++, inputs.questions, uncacheable));
     components.push_back(std::move(of_pass));
   }
   for (const auto &[what, identity] : inputs.registered) components.push_back(component(what, identity));

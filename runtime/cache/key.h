@@ -26,11 +26,13 @@ struct KeyInputs {
   // Functions that the graph's nodes name, those that its ops fall back to, where some may, and registered backends:
   // "function 'f'", "fallback of 'matmul'" and "backend 'b'" with their identities.
   std::map<std::string, std::string> registered = {};
+  Questions *questions = nullptr;  // for fingerprints
 };
 
 // The parts of a graph's key, in the order in which it hashes them: "graph", "ops", "options", "pass NAME" for each
-// late pass, those of what is registered, "target", "backend", "build". Fails when a pass's fingerprint does.
-Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs);
+// late pass, those of what is registered, "target", "backend", "build". Fails when a pass's fingerprint does. Where one
+// says that nothing of the pass's can be kept, `uncacheable` gets "pass 'p' of costs: " and why.
+Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs, std::string &uncacheable);
 // The ops that a graph and the graphs nested in it use, by name.
 std::map<std::string, const OpSchema *> ops_of(const Graph &graph);
 Digest graph_key(std::span<const KeyComponent> components);

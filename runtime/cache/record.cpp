@@ -52,6 +52,10 @@ std::string_view name_of(SectionKind kind) {
       return "edited";
     case SectionKind::entries:
       return "entries";
+    case SectionKind::answers:
+      return "answers";
+    case SectionKind::questions:
+      return "questions";
   }
   return "unknown";
 }

@@ -37,6 +37,8 @@ enum class SectionKind : uint32_t {
   entries,
   targets,
   edited,
+  answers,
+  questions,
 };
 std::string_view name_of(SectionKind kind);
 

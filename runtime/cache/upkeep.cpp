@@ -11,17 +11,24 @@
 #include "runtime/cache/cache.h"
 #include "runtime/cache/files.h"
 #include "runtime/cache/ledger.h"
+#include "runtime/cache/variants.h"
 
 namespace kiln {
 namespace {
+
+// Of those that somebody looks up; empty: of what is nobody's.
+std::string_view name_of_kind(StoredFile::Kind kind) {
+  if (kind == StoredFile::Kind::artifact) return "artifact";
+  if (kind == StoredFile::Kind::questions) return "questions";
+  return kind == StoredFile::Kind::kernel ? "kernel" : "";
+}
 
 // True when the file is gone: removed now, or by another process.
 bool remove_file(const StoredFile &file) {
   if (file.kind == StoredFile::Kind::empty_folder) return ::rmdir(file.path.c_str()) == 0 || errno == ENOENT;
   if (::unlink(file.path.c_str()) != 0 && errno != ENOENT) return false;
   // The folder of a key goes with its last file; this fails, as it should, while others are there.
-  if (file.kind == StoredFile::Kind::artifact || file.kind == StoredFile::Kind::kernel)
-    ::rmdir(std::filesystem::path(file.path).parent_path().c_str());
+  if (!name_of_kind(file.kind).empty()) ::rmdir(std::filesystem::path(file.path).parent_path().c_str());
   return true;
 }
 
@@ -45,6 +52,9 @@ Status check_record(const Cache::Entry &entry, ByteSpan bytes) {
   if (entry.kind == "artifact") {
     KILN_ASSIGN(const Artifact artifact, read_artifact(bytes));
     key = artifact.graph_key;
+  } else if (entry.kind == "questions") {
+    KILN_ASSIGN(const RecordReader record, RecordReader::open(bytes));
+    return read_question_set(bytes, record.key()).status();
   } else {
     KILN_ASSIGN(const std::vector<Image> images, read_kernel_images(bytes));
     for (const Image &image : images)
@@ -59,9 +69,9 @@ Result<std::vector<Cache::Entry>> Cache::list() const {
   std::vector<Entry> entries;
   KILN_ASSIGN(const std::vector<StoredFile> files, stored_files(dir_));
   for (const StoredFile &f : files) {
-    if (f.kind != StoredFile::Kind::artifact && f.kind != StoredFile::Kind::kernel) continue;
-    entries.push_back({f.path, f.kind == StoredFile::Kind::artifact ? "artifact" : "kernel", f.key, f.size_bytes,
-                       f.modified_ns / 1'000'000'000});
+    const std::string_view kind = name_of_kind(f.kind);
+    if (kind.empty()) continue;
+    entries.push_back({f.path, std::string(kind), f.key, f.size_bytes, f.modified_ns / 1'000'000'000});
   }
   std::ranges::sort(entries, {}, &Entry::path);
   return entries;

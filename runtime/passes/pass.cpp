@@ -14,25 +14,17 @@ std::string_view name_of(Stage stage) {
   return "unknown";
 }
 
-namespace {
-
-void write_options(const AttrMap &options, ByteWriter &out) {
-  out.put<uint64_t>(options.size());
-  for (const auto &[name, value] : options) {
-    out.text(name);
-    out.put(static_cast<uint8_t>(value.kind()));
-    out.put(static_cast<uint8_t>(value.is_list));
-    out.put<uint64_t>(value.size());
-    // Texts one by one, so that ["a, b"] and ["a", "b"] differ; of other kinds the printed form is unambiguous.
-    if (const auto *texts = std::get_if<std::vector<std::string>>(&value.items)) {
-      for (const std::string &text : *texts) out.text(text);
-    } else {
-      out.text(value.text());
-    }
+void write_value(const AttrValue &value, ByteWriter &out) {
+  out.put(static_cast<uint8_t>(value.kind()));
+  out.put(static_cast<uint8_t>(value.is_list));
+  out.put<uint64_t>(value.size());
+  // Texts one by one, so that ["a, b"] and ["a", "b"] differ; of other kinds the printed form is unambiguous.
+  if (const auto *texts = std::get_if<std::vector<std::string>>(&value.items)) {
+    for (const std::string &text : *texts) out.text(text);
+  } else {
+    out.text(value.text());
   }
 }
-
-}  // namespace
 
 std::string described(const Pass &pass) {
   if (pass.built_in()) return str_cat("pass '", pass.name, "'");
@@ -53,20 +45,27 @@ Status blame_failure(const Pass &pass, std::string_view what, const Status &fail
   return blame(pass, code, str_cat(what, ": ", failure.message()), failure.info());
 }
 
-Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
+Status write_identity(const Pass &pass, uint64_t position, Fingerprint &fingerprint) {
+  ByteWriter &out = fingerprint.key;
   out.text(pass.name);
+  out.text(pass.label);
   out.text(pass.version);
   out.put(static_cast<uint8_t>(pass.stage));
   out.put(static_cast<uint8_t>(pass.early()));
+  out.put(static_cast<uint8_t>(pass.top_only));
   out.put(pass.priority);
   out.put(position);
   out.put(static_cast<uint8_t>(pass.uuid.has_value()));
   if (pass.uuid) out.raw(*pass.uuid);
   out.put(static_cast<uint8_t>(pass.file.has_value()));
   if (pass.file) out.raw(pass.file->bytes);
-  write_options(pass.options, out);
+  out.put<uint64_t>(pass.options.size());
+  for (const auto &[name, value] : pass.options) {
+    out.text(name);
+    write_value(value, out);
+  }
   if (!pass.fingerprint) return {};
-  const Status status = pass.fingerprint(out);
+  const Status status = pass.fingerprint(fingerprint);
   if (status.ok()) return {};
   return blame_failure(pass, "its fingerprint failed", status);
 }

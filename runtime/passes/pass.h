@@ -1,6 +1,7 @@
 // A graph pass: built in, from a plugin, or from the host. Named by stage; identified (or not) for the cache's key.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "runtime/graph/edit.h"
+#include "runtime/passes/questions.h"
 
 namespace kiln {
 
@@ -20,16 +22,30 @@ enum class Stage : uint8_t { pre_grad = 1, post_grad = 3, lower = 4 };
 enum class Timing : uint8_t { by_identity = 0, late = 1, early = 2 };  // by_identity: late with an identity, else early
 std::string_view name_of(Stage stage);
 
+// What becomes of a compile one of whose passes fails, and when one has taken too long.
+struct PassPolicy {
+  bool skips_failures = false;  // it goes on with the graph as that pass found it
+  uint32_t budget_ms = 0;       // of one pass, on a graph and all that are nested in it; 0: none
+};
+
 struct Pass;
 using Uuid = std::array<uint8_t, 16>;
 
-// Whom a running pass's compile tells; each may be empty, and returns true to cancel. Called on the compiling thread.
-struct PassEvents {
+// What a compile offers the passes that it runs.
+struct PassHost {
+  // Whom it tells; each may be empty, and returns true to cancel. Called on the compiling thread.
   std::function<bool(std::string_view what)> progress = {}, warning = {};
+  Questions *questions = nullptr;  // null: nothing can be asked
+  // What is asked of `questions` that is not keyed, and why (the first reason) what is made must not be kept. Null: of
+  // passes whose result is keyed.
+  Asked *asked = nullptr;
+  std::string *uncacheable = nullptr;
+  PassPolicy policy = {};
 };
 
 // What a running pass works with. The pass edits; the pipeline verifies and commits.
 struct PassContext {
+  using Clock = std::chrono::steady_clock;
   Edit &edit;
   const OpTable &ops;
   const AttrMap &options;
@@ -38,13 +54,25 @@ struct PassContext {
   GraphPtr replacement;  // set: takes the place of the edit's result (same signature)
   bool is_part = false;  // of a graph, which binds the symbols that it declares (graph/verify_part.h)
   const Pass *pass = nullptr;
-  const PassEvents *events = nullptr;        // null: nobody listens
+  const PassHost *host = nullptr;          // null: nobody listens or answers
+  std::optional<std::string> region = {};  // whose graph it is
+  std::optional<Clock::time_point> ends_by = {};
   bool cancelled = false;                    // by the host, while the pass ran: whatever it returns
+  bool took_too_long = false;                // likewise, by its budget
+  bool threw = false;                        // rather than failed
   std::vector<std::string> notes, warnings;  // of the pass, for the report
 };
 
+// What a pass adds to the key by itself, or why nothing that it makes can have one (empty: it can).
+struct Fingerprint {
+  ByteWriter key = {};
+  std::string uncacheable = {};
+  Questions *questions = nullptr;  // null: nothing can be asked
+};
+
 struct Pass {
-  std::string name;
+  std::string name;  // with its label, "NAME:LABEL", where it has one
+  std::string label = {};
   std::string plugin = {};  // path or name of who registered it; empty: built in
   std::string version = {};
   Stage stage = Stage::post_grad;
@@ -54,9 +82,11 @@ struct Pass {
   std::optional<Uuid> uuid = {};    // the identity; built-ins are covered by the build id
   std::optional<Digest> file = {};  // the plugin file's, unless its UUID suffices
   AttrMap options = {};
+  bool numerics = false;  // it changes what is computed, beyond rounding
+  bool top_only = false;  // it does not run on nested graphs
   std::function<Status(PassContext &)> run = {};
-  std::function<Status(ByteWriter &)> fingerprint = {};  // may be empty; asked at every lookup
-  std::shared_ptr<void> keep = {};                       // the plugin's or host's state; destroyed with the last copy
+  std::function<Status(Fingerprint &)> fingerprint = {};  // may be empty; asked at every lookup
+  std::shared_ptr<void> keep = {};                        // the plugin's or host's state; destroyed with the last copy
 
   bool built_in() const { return plugin.empty(); }
   // Before the key is made, at every compile: only passes of pre_grad can.
@@ -75,7 +105,9 @@ Status blame(const Pass &pass, Code code, std::string_view message, std::shared_
 Status blame_failure(const Pass &pass, std::string_view what, const Status &failure);
 
 // What of a pass is in the key: all of the above that can change its result, its place in the ordered list, and what
-// its fingerprint adds. The error is the fingerprint's.
-Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out);
+// its fingerprint adds or says. The error is the fingerprint's.
+Status write_identity(const Pass &pass, uint64_t position, Fingerprint &out);
+// Of a kind that options may have: equal values, and no others, have equal bytes.
+void write_value(const AttrValue &value, ByteWriter &out);
 
 }  // namespace kiln

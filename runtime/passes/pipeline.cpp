@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include "runtime/graph/verify_part.h"
 #include "runtime/ops/registered.h"
@@ -59,7 +58,7 @@ Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &cont
 
 // The pass on one graph, whose nested graphs it has been on. `where` is for messages: "in the graph of node 'a': ".
 Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &ops, const Where &in, PassRun &run,
-                        const PassEvents *events) {
+                        const PassHost *host, std::optional<PassContext::Clock::time_point> ends_by) {
   const std::string &where = in.text;
   const uint64_t nodes = graph->nodes().size();
   ++run.runs;
@@ -72,7 +71,9 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
                       .replacement = nullptr,
                       .is_part = in.is_part,
                       .pass = &pass,
-                      .events = events,
+                      .host = host,
+                      .region = in.region,
+                      .ends_by = ends_by,
                       .notes = {},
                       .warnings = {}};
   Status status = pass.run(context);
@@ -80,16 +81,35 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   run.warnings.insert(run.warnings.end(), context.warnings.begin(), context.warnings.end());
   if (context.cancelled) return blame(pass, Code::cancelled, str_cat(where, "cancelled by the host while it ran"));
   if (!status.ok() && pass.built_in()) return status;  // what the graph asks for cannot be done
-  if (!status.ok()) return blame_failure(pass, where + "failed", status);
+  const auto failed_by = [&](std::string_view what) { run.failed_by = what; };
   const auto refuse = [&](std::string_view what) { return blame(pass, Code::plugin_failed, str_cat(where, what)); };
-  if (!context.done) return refuse("returned without saying that it is done (kiln_pass_done)");
+  if (context.took_too_long) {
+    failed_by("budget");
+    return refuse(str_cat("took longer than its budget of ", host->policy.budget_ms, " ms"));
+  }
+  if (!status.ok()) {
+    failed_by(context.threw ? "throw" : "error");
+    return blame_failure(pass, where + "failed", status);
+  }
+  if (!context.done) {
+    failed_by("not done");
+    return refuse("returned without saying that it is done (kiln_pass_done)");
+  }
+  failed_by("invariant");
   if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
   Result<GraphPtr> after = commit(pass, *graph, context, run);
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
+  failed_by("");
   ask_for_ops(**after, ops);
   run.rewrites += context.rewrites;
   run.nodes_after += (*after)->nodes().size() - nodes;
   return after;
+}
+
+// Whether the compile goes on as if the pass had not run.
+bool is_skipped(const Pass &pass, const Status &failure, const PassHost *host) {
+  return host && host->policy.skips_failures && !pass.built_in() && failure.code() != Code::cancelled &&
+         failure.code() != Code::out_of_memory;
 }
 
 }  // namespace
@@ -116,8 +136,9 @@ Status PassList::add(std::shared_ptr<const Pass> pass) {
     if (other->name == pass->name)
       return invalid(described(*pass), ": the name is taken by ", described(*other), " already",
                      twice ? "; it is registered twice" : "");
-    if (pass->uuid && other->uuid == pass->uuid)
-      return invalid(described(*pass), ": its UUID is that of ", described(*other), "; each pass has one of its own");
+    if (pass->uuid && other->uuid == pass->uuid && other->label == pass->label)
+      return invalid(described(*pass), ": its UUID is that of ", described(*other), "; each pass has one of its own",
+                     ", or a label");
   }
   passes_.push_back(std::move(pass));
   return {};
@@ -154,20 +175,41 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::opt
   return selected;
 }
 
-PassRun run_of(const Pass &pass) { return {.name = pass.name, .stage = std::string(name_of(pass.stage))}; }
+PassRun run_of(const Pass &pass) {
+  return {.name = pass.name,
+          .stage = std::string(name_of(pass.stage)),
+          .built_in = pass.built_in(),
+          .numerics = pass.numerics};
+}
 
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run, const Where &where,
-                          const PassEvents *events) {
-  if (events && events->progress && events->progress(str_cat(name_of(pass.stage), ": ", described(pass))))
+                          const PassHost *host) {
+  if (host && host->progress && host->progress(str_cat(name_of(pass.stage), ": ", described(pass))))
     return error(Code::cancelled, "the compile was cancelled before ", described(pass));
-  const auto start = std::chrono::steady_clock::now();
-  const auto on_nested = [&](const GraphPtr &nested, const std::string &carrier) {
-    return run_on(pass, nested, ops, {str_cat(where.text, "in the graph of ", carrier, ": ")}, run, events);
-  };
-  KILN_ASSIGN(const GraphPtr whole, rewrite_nested(graph, on_nested));
-  KILN_ASSIGN(GraphPtr after, run_on(pass, whole, ops, where, run, events));
-  run.ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return after;
+  const auto start = PassContext::Clock::now();
+  std::optional<PassContext::Clock::time_point> ends_by;
+  if (host && host->policy.budget_ms && !pass.built_in())
+    ends_by = start + std::chrono::milliseconds(host->policy.budget_ms);
+  const PassRun before = run;
+  Result<GraphPtr> after = [&]() -> Result<GraphPtr> {
+    const auto on_nested = [&](const GraphPtr &nested, const std::string &carrier) {
+      Where in{str_cat(where.text, "in the graph of ", carrier, ": "), false, where.region};
+      return run_on(pass, nested, ops, in, run, host, ends_by);
+    };
+    if (pass.top_only) return run_on(pass, graph, ops, where, run, host, ends_by);
+    KILN_ASSIGN(const GraphPtr whole, rewrite_nested(graph, on_nested));
+    return run_on(pass, whole, ops, where, run, host, ends_by);
+  }();
+  run.ms += std::chrono::duration<double, std::milli>(PassContext::Clock::now() - start).count();
+  if (after.ok() || !is_skipped(pass, after.status(), host)) return after;
+  run.rewrites = before.rewrites;
+  run.clones = before.clones;
+  run.nodes_after = before.nodes_after + (run.nodes_before - before.nodes_before);
+  run.skipped = after.status().message();
+  if (host->uncacheable && host->uncacheable->empty()) *host->uncacheable = str_cat(described(pass), " was skipped");
+  if (host->warning && host->warning(str_cat("skipped: ", run.skipped)))
+    return error(Code::cancelled, "the host cancelled the compile");
+  return graph;
 }
 
 Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where) {
@@ -177,7 +219,7 @@ Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, con
   KILN_ASSIGN(region, rewrite_nested(region, inlined));
   for (size_t i = 0; i < lower.passes.size(); ++i) {
     PassRun &run = lower.runs[i];
-    KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where, lower.events));
+    KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where, lower.host));
     ByteWriter digests;
     digests.raw(run.digest.bytes);
     digests.raw(digest_of(*region).bytes);

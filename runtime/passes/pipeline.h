@@ -19,7 +19,11 @@ struct PassRun {
   double ms = 0;
   uint64_t clones = 0;  // of outputs that would have come to share storage
   std::vector<std::string> notes = {}, warnings = {};
-  Digest digest = {};  // of the graph that it made; of stage lower of the regions' digests, in order
+  bool built_in = false;
+  bool numerics = false;       // it changes what is computed
+  std::string skipped = {};    // why it did nothing, for it failed: its error
+  std::string failed_by = {};  // of a pass that failed: "throw", "error", "budget", "not done" or "invariant"
+  Digest digest = {};          // of the graph that it made; of stage lower of the regions' digests, in order
 };
 PassRun run_of(const Pass &pass);  // that has not begun
 
@@ -44,18 +48,20 @@ class PassList {
 // On failure the error names plugin, pass, `where` ("in region 'a': "), invariant and node, and the caller still has
 // the graph it gave. An output that has come to share storage with an argument or another output becomes a clone, and
 // is counted. Adds what it did, on all these graphs, to `run`.
+// Where the compile's policy is to skip what fails, a pass that fails leaves the graph as it is, and `run` says why.
 struct Where {
   std::string text = {};
   bool is_part = false;  // of a graph, which binds the symbols that it declares (graph/verify_part.h)
+  std::optional<std::string> region = {};
 };
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run,
-                          const Where &where = {}, const PassEvents *events = nullptr);
+                          const Where &where = {}, const PassHost *host = nullptr);
 
 // The passes of stage lower, and their runs, one each.
 struct LowerPasses {
   std::span<const std::shared_ptr<const Pass>> passes = {};
   std::span<PassRun> runs = {};
-  const PassEvents *events = nullptr;
+  const PassHost *host = nullptr;
 };
 // Runs them on a region's graph. For them its calls are inlined, and those of graphs that its nodes carry.
 Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where);

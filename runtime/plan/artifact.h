@@ -13,6 +13,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/target.h"
 #include "runtime/graph/attr.h"
+#include "runtime/passes/questions.h"
 #include "runtime/plan/contract.h"
 #include "runtime/plan/plan.h"
 
@@ -70,6 +71,7 @@ struct Artifact {
   Digest graph_key;  // zero when the lookup was bypassed, or the artifact was edited
   std::vector<KeyComponent> components;
   std::vector<Use> uses;          // by kind and name
+  std::vector<Answer> answers;    // to what its passes asked, by question
   std::string build_id, backend;  // backend: its name in runtime/backends/backend.h
   std::string target;             // Target::name() that the images need
   Plan plan;

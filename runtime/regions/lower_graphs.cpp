@@ -112,7 +112,8 @@ class Lowering {
   Result<LoweredGraph> lower(const Open &open) {
     GraphPtr graph = open.graph;
     if (open.is_region) {
-      const Where where{open.owned ? str_cat("in region '", open.name, "': ") : "", open.owned};
+      const Where where{open.owned ? str_cat("in region '", open.name, "': ") : "", open.owned,
+                        open.owned ? std::optional(open.name) : std::nullopt};
       KILN_ASSIGN(graph, run_lower_passes(passes_, std::move(graph), ops_, where));
       for (const Node &node : graph->nodes())
         if (const std::optional<std::string> why = refusals_.of(*graph, node))
@@ -132,7 +133,7 @@ class Lowering {
     const auto [known, is_new] =
         programs_.try_emplace(std::pair(digest_of(*program.graph), program.options.backend_text()));
     if (is_new) {
-      const Where where{str_cat("in region '", *program.name, "': "), true};
+      const Where where{str_cat("in region '", *program.name, "': "), true, program.name};
       KILN_ASSIGN(known->second, run_lower_passes(passes_, program.graph, ops_, where));
       for (const Node &node : known->second->nodes()) {
         if (!node.op || known->second == program.graph) continue;

@@ -103,6 +103,14 @@ void write_device_kernels(std::span<const Image> images, JsonWriter &json) {
   json.end_list();
 }
 
+void write_answers(std::span<const Answer> answers, JsonWriter &json) {
+  if (answers.empty()) return;
+  json.key("questions").begin_list();
+  for (const Answer &answer : answers)
+    json.begin_object().member("question", answer.question).member("answer", answer.text).end_object();
+  json.end_list();
+}
+
 void write_guards(const FixedSizes &sizes, JsonWriter &json) {
   json.key("guards").begin_list();
   for (const auto &[symbol, size] : sizes)
@@ -140,12 +148,17 @@ std::string to_json(const CompileReport &report) {
     json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
     json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
     if (pass.clones) json.member("clones", pass.clones);
+    if (pass.numerics) json.member("numerics", true);
+    if (!pass.failed_by.empty()) json.member("failed_by", pass.failed_by);
+    if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
     write_texts("notes", pass.notes, json);
     write_texts("warnings", pass.warnings, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
   write_texts("warnings", report.warnings, json);
+  if (report.verified) json.member("verified", true);
+  write_answers(report.answers, json);
   write_stages(report.stages, json);
   json.key("pieces").begin_list();
   uint64_t compiled = 0;
@@ -183,6 +196,8 @@ std::string provenance_json(const CompileReport &report, std::string_view option
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage).member("rewrites", pass.rewrites);
     json.member("runs", pass.runs).member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    if (pass.numerics) json.member("numerics", true);
+    if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();

@@ -46,8 +46,11 @@ struct CompileReport {
   std::string reason;
   Digest key;  // zero: bypassed or cache off
   std::vector<PassRun> passes;
-  std::vector<std::string> warnings;  // that this compile gave rise to
-  std::vector<StageDigest> stages;    // those that the compile came through; "piece": of a piece as it was cut out
+  std::vector<PassRun> passes_of_pieces;  // those that ran on pieces, each of which has them in its `made`
+  std::vector<std::string> warnings;      // that this compile gave rise to
+  bool verified = false;                  // a hit that was made again, likewise
+  std::vector<Answer> answers;            // what passes asked that the artifact was made with
+  std::vector<StageDigest> stages;        // those that the compile came through; "piece": of a piece as it was cut out
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
   uint32_t materialised = 0;                             // kernel::Fused; on a HIT 0, for nothing is fused
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
@@ -64,6 +67,7 @@ struct CompileReport {
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
 //  "stage", "rewrites", ...; "clones", "notes", "warnings" where there are some}], "warnings" where there are some,
+//  "questions": [{"question", "answer"}] where there are some,
 //  "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
 //  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
 //  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
@@ -74,6 +78,8 @@ std::vector<Image> device_kernels(const Artifact &artifact);
 // "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
 // "whole_group"}]. `json` is inside an object.
 void write_device_kernels(std::span<const Image> images, JsonWriter &json);
+// "questions": [{"question", "answer"}], where there are some. `json` is inside an object.
+void write_answers(std::span<const Answer> answers, JsonWriter &json);
 // "guards": [{"symbol", "value"}]. `json` is inside an object.
 void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.

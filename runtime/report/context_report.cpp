@@ -19,6 +19,11 @@ std::string Context::report() const {
   json.member("bypasses", compiles_.bypasses).member("rejects", compiles_.rejects).member("failed", compiles_.failed);
   json.member("kernels_compiled", compiles_.kernels_compiled);
   json.member("kernels_from_cache", compiles_.kernels_from_cache).end_object();
+  json.key("passes_run").begin_object().member("rewrote", passes_run_.rewrote);
+  json.member("unchanged", passes_run_.unchanged).member("threw", passes_run_.threw);
+  json.member("errors", passes_run_.errors).member("over_budget", passes_run_.over_budget);
+  json.member("not_done", passes_run_.not_done).member("invariants", passes_run_.invariants);
+  json.member("skipped", passes_run_.skipped).end_object();
   json.key("passes").begin_list();
   for (const auto &pass : passes_.all()) write_report(*pass, json);
   json.end_list().key("ops");
@@ -30,7 +35,9 @@ std::string Context::report() const {
     json.begin_object().member("name", plugin.name).member("path", plugin.path);
     json.member("digest", plugin.digest.hex()).end_object();
   }
-  json.end_list().key("handles").begin_object().member("live", live_.total());
+  json.end_list().key("facts").begin_object();
+  for (const auto &[name, value] : *facts_) json.member(name, value.text());
+  json.end_object().key("handles").begin_object().member("live", live_.total());
   json.member("graphs", live_.graphs.load()).member("edits", live_.edits.load());
   json.member("executables", live_.executables.load()).member("calls", live_.calls.load());
   json.end_object().end_object();

@@ -328,6 +328,7 @@ std::string describe(const Executable &executable, std::span<const std::string> 
     json.end_object();
   }
   json.end_list();
+  write_answers(artifact.answers, json);
   if (!artifact.edited.empty()) {
     json.key("edited").begin_list();
     for (const std::string &path : artifact.edited) json.value(path);

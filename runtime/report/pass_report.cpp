@@ -17,6 +17,9 @@ void write_report(const Pass &pass, JsonWriter &json) {
   json.begin_object().member("name", pass.name).member("plugin", pass.plugin).member("stage", name_of(pass.stage));
   json.member("timing", pass.early() ? "early" : "late").member("priority", pass.priority);
   json.member("version", pass.version);
+  if (!pass.label.empty()) json.member("label", pass.label);
+  if (pass.numerics) json.member("numerics", true);
+  if (pass.top_only) json.member("top_only", true);
   if (pass.uuid) json.member("uuid", text_of(*pass.uuid));
   json.member("identity", pass.built_in() ? "build" : !pass.uuid ? "none" : pass.file ? "uuid and file" : "uuid");
   json.key("options").begin_object();

@@ -21,6 +21,12 @@ void walk(V &v, T &x, const Use *) {
   v.field("identity", x, &Use::identity);
 }
 template <class V, class T>
+void walk(V &v, T &x, const Answer *) {
+  v.field("question", x, &Answer::question);
+  v.field("digest", x, &Answer::digest);
+  v.field("text", x, &Answer::text);
+}
+template <class V, class T>
 void walk(V &v, T &x, const kiln_kernel_use *) {
   v.field("group_threads", x, &kiln_kernel_use::group_threads);
   v.field("whole_group", x, &kiln_kernel_use::whole_group);
@@ -70,6 +76,7 @@ void walk(V &v, T &x, const Manifest *) {
   v.field("key", x, &Manifest::key);
   v.field("components", x, &Manifest::components);
   v.field("uses", x, &Manifest::uses);
+  v.field("answers", x, &Manifest::answers);
   v.field("edited", x, &Manifest::edited);
   v.field("written_inputs", x, &Manifest::written_inputs);
   v.field("donated_inputs", x, &Manifest::donated_inputs);

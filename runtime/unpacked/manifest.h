@@ -37,7 +37,7 @@ struct Manifest {
     std::string backend, target;
   };
   struct Member {
-    std::string path;  // with '/', from the folder on
+    std::string path;   // with '/', from the folder on
     uint64_t size = 0;  // bytes
     Digest digest;
   };
@@ -49,6 +49,7 @@ struct Manifest {
   Digest key;
   std::vector<KeyComponent> components;
   std::vector<Use> uses;
+  std::vector<Answer> answers;
   std::vector<std::string> edited;  // of what it was made
   std::vector<uint32_t> written_inputs, donated_inputs;
   uint32_t codes = 0;

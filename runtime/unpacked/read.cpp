@@ -84,6 +84,7 @@ class Reader {
     a.graph_key = manifest_.key;
     a.components = std::move(manifest_.components);
     a.uses = std::move(manifest_.uses);
+    a.answers = std::move(manifest_.answers);
     a.build_id = manifest_.build_id;
     a.backend = manifest_.backend;
     a.target = manifest_.target;

@@ -34,6 +34,7 @@ class Writer {
     manifest_.key = a.graph_key;
     manifest_.components = a.components;
     manifest_.uses = a.uses;
+    manifest_.answers = a.answers;
     manifest_.edited = a.edited;
     manifest_.written_inputs = a.plan.written_inputs;
     manifest_.donated_inputs = a.plan.donated_inputs;

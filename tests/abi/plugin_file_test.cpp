@@ -164,6 +164,15 @@ TEST_P(ReplacedPlugin, WhatRunsIsWhatTheKeySays) {
   expect(compile_and_run(first, 2), "MISS", {1, 2});
   expect(compile_and_run(first), "HIT", {1, 2});
 }
+
+TEST_P(ReplacedPlugin, IsTheSameForTheKeyWhereItsUuidSuffices) {
+  copy_in_place(build_of("replaced_abs_suffices.so"), plugin_);
+  expect(seen_by_another_context(plugin_, cache_), "MISS", {1, 2});
+  GetParam().put(build_of("replaced_relu_suffices.so"), plugin_);
+  const Seen other = seen_by_another_context(plugin_, cache_);
+  expect(other, "HIT", {1, 2});
+  EXPECT_EQ(other.setups, -1) << "its pass does not run";
+}
 INSTANTIATE_TEST_SUITE_P(By, ReplacedPlugin, testing::ValuesIn(ways), [](const auto &at) { return at.param.name; });
 
 // What a process of its own sees.

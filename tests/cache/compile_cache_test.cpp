@@ -206,7 +206,7 @@ TEST_F(CompileCache, AMissNamesWhatDiffers) {
   expect(Outcome::miss, "pass counts", chain);
   with([](Pass &p) { p.file = digest_of("another build of the plugin"); });
   expect(Outcome::miss, "pass counts", chain);
-  with([](Pass &p) { p.fingerprint = [](ByteWriter &out) { return out.text("state"), Status(); }; });
+  with([](Pass &p) { p.fingerprint = [](Fingerprint &out) { return out.key.text("state"), Status(); }; });
   expect(Outcome::miss, "pass counts", chain);
   with([](Pass &) {});
   expect(Outcome::miss, "options", chain, {.fuse = false});

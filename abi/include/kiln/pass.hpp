@@ -333,6 +333,20 @@ class Rewriter {
     return text.data ? std::string(text.data, text.size) : std::string();
   }
 
+  // ---- what neither graph nor key has, "host.rank" (kiln_pass_query): the result may depend on it. Nothing: there is no
+  // such variable, file or fact. A fact of another kind ends the pass.
+
+  std::optional<int64_t> ask_integer(std::string_view question) { return ask<int64_t>(question, KILN_ATTR_I64); }
+  std::optional<double> ask_number(std::string_view question) { return ask<double>(question, KILN_ATTR_F64); }
+  std::optional<std::string> ask_text(std::string_view question) {
+    const auto text = ask<kiln_text>(question, KILN_ATTR_TEXT);
+    return text ? std::optional<std::string>(std::in_place, text->data, text->size) : std::nullopt;
+  }
+  // Why no other compile may be given what the pass makes: it reads what cannot be asked for.
+  void uncacheable(std::string_view why) {
+    if (!error_) check(host_.pass->uncacheable(call_, why.data(), why.size()));
+  }
+
   // ---- what whoever compiles is told: one line of UTF-8
 
   void note(std::string_view text) {
@@ -415,6 +429,15 @@ class Rewriter {
     fail(KILN_TYPE_MISMATCH, "option '" + std::string(name) + "' is of another kind");
     return T{};
   }
+  template <class T>
+  std::optional<T> ask(std::string_view question, uint32_t kind) {
+    kiln_attr answer{};
+    if (error_ || !check(host_.pass->query(call_, question.data(), question.size(), &answer))) return std::nullopt;
+    if (answer.kind == kind) return *static_cast<const T *>(answer.data);
+    if (answer.kind != KILN_ATTR_NONE)
+      fail(KILN_TYPE_MISMATCH, "the answer to '" + std::string(question) + "' is of another kind");
+    return std::nullopt;
+  }
   static std::string_view name_of(const kiln_attr &attr) { return {attr.name, attr.name_size}; }
 
   // Asks how many there are, then for all of them.
@@ -490,6 +513,8 @@ struct Definition {
   uint64_t (*rewrite)(Rewriter &graph);  // returns how many rewrites it made; see kiln_pass for what it may depend on
   std::vector<Attr> (*options)() = no_options;
   int32_t priority = 0;
+  uint32_t flags = 0;           // KILN_PASS_*
+  std::string_view label = {};  // tells several of one name and UUID apart
 };
 
 // What is being thrown, as an error: nothing may be thrown into the host.
@@ -532,6 +557,9 @@ kiln_error *add_pass(const kiln_host *host, kiln_context *context) {
   pass.user = const_cast<kiln_host *>(host);  // read only; it outlives the pass
   pass.run = run<definition>;
   pass.priority = definition.priority;
+  pass.flags = definition.flags;
+  pass.label = definition.label.data();
+  pass.label_size = definition.label.size();
   const std::vector<Attr> known = definition.options();
   const CAttrs options(known);
   pass.options = options.data();

@@ -123,6 +123,8 @@ typedef struct kiln_host_pass {
   kiln_error *(*done)(kiln_pass_call *call, uint64_t rewrites);
   kiln_error *(*note)(kiln_pass_call *call, const char *text, uint64_t text_size);
   kiln_error *(*warn)(kiln_pass_call *call, const char *text, uint64_t text_size);
+  kiln_error *(*query)(kiln_pass_call *call, const char *question, uint64_t question_size, kiln_attr *out);
+  kiln_error *(*uncacheable)(kiln_pass_call *call, const char *why, uint64_t why_size);
 } kiln_host_pass;
 
 /* What only a plugin may call, and only inside its setup. */

@@ -1,7 +1,10 @@
 /* A plugin of which two builds are told apart by what their pass does: the node "negated" becomes REPLACEMENT of its
  * operand. It reports how often the library was set up as its rewrites. */
 #define NOTE_NAME "replaced"
-#define CHANGE_PASS pass.name = "replace", pass.name_size = 7
+#ifndef FLAGS
+#define FLAGS 0
+#endif
+#define CHANGE_PASS pass.name = "replace", pass.name_size = 7, pass.flags = FLAGS
 #define SETUP_BODY \
   ++setups;        \
   return register_pass(host, context)

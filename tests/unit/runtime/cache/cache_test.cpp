@@ -145,7 +145,7 @@ TEST_F(CacheTest, ARecordThatDoesNotLoadCanBeReplaced) {
   Cache cache(dir_, 0);
   Artifact a = example::add(4);
   ASSERT_TRUE(cache.publish(a).ok());
-  cache.reject(a.graph_key, find(cache, a));
+  cache.reject(find(cache, a));
   EXPECT_EQ(find(cache, a).outcome, Outcome::miss);
   a.report_json = "another";
   ASSERT_TRUE(cache.publish(a).ok());

@@ -20,8 +20,9 @@ struct Request {
   std::vector<KeyComponent> components() const {
     std::vector<std::shared_ptr<const Pass>> passes;
     for (const Pass &pass : late) passes.push_back(std::make_shared<const Pass>(pass));
+    std::string uncacheable;
     Result<std::vector<KeyComponent>> result =
-        key_components({*graph_of(graph), options, passes, target, backend, build});
+        key_components({*graph_of(graph), options, passes, target, backend, build}, uncacheable);
     EXPECT_TRUE(result.ok()) << result.status().message();
     return *result;
   }
@@ -64,8 +65,8 @@ TEST(Key, CoversAllOfAPass) {
   EXPECT_EQ(changed([](Request &r) { r.late[1].priority = 5; }), second);
   EXPECT_EQ(changed([](Request &r) { r.late[1].file = digest_of("file"); }), second);
   EXPECT_EQ(changed([](Request &r) {
-              r.late[1].fingerprint = [](ByteWriter &out) {
-                out.text("what the pass read");
+              r.late[1].fingerprint = [](Fingerprint &out) {
+                out.key.text("what the pass read");
                 return Status();
               };
             }),
@@ -120,10 +121,11 @@ TEST(Key, LooksOnceAtAGraphThatIsUsedOften) {
 
 TEST(Key, ReportsAPassWhoseFingerprintFails) {
   Pass pass{.name = "p", .plugin = "p.so", .uuid = Uuid{1}};
-  pass.fingerprint = [](ByteWriter &) { return error(Code::io, "no such file"); };
+  pass.fingerprint = [](Fingerprint &) { return error(Code::io, "no such file"); };
   const std::shared_ptr<const Pass> late[] = {std::make_shared<const Pass>(pass)};
   const GraphPtr graph = graph_of(Request().graph);
-  const Status status = key_components({*graph, {}, late, Target(), "cpu", "b"}).status();
+  std::string uncacheable;
+  const Status status = key_components({*graph, {}, late, Target(), "cpu", "b"}, uncacheable).status();
   EXPECT_EQ(status.code(), Code::plugin_failed);
   EXPECT_EQ(status.message(), "pass 'p' of p.so: its fingerprint failed: no such file");
   EXPECT_EQ(status.info()->cause->code, Code::io);

@@ -55,9 +55,9 @@ TEST(PassList, OnlyRegisteredPassesAreRemoved) {
 
 TEST(PassIdentity, EachPartOfItCounts) {
   const auto bytes = [](const Pass &pass, uint64_t position) {
-    ByteWriter out;
+    Fingerprint out;
     EXPECT_TRUE(write_identity(pass, position, out).ok());
-    return out.take();
+    return out.key.take();
   };
   const auto base = make_pass("p");
   base->options = {{"texts", AttrValue(std::vector<std::string>{"a", "b"})}};
@@ -71,14 +71,16 @@ TEST(PassIdentity, EachPartOfItCounts) {
   };
   EXPECT_NE(changed([](Pass &p) { p.name = "q"; }), expected);
   EXPECT_NE(changed([](Pass &p) { p.version = "2"; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.label = "l"; }), expected);
+  EXPECT_NE(changed([](Pass &p) { p.top_only = true; }), expected);
   EXPECT_NE(changed([](Pass &p) { p.stage = Stage::pre_grad; }), expected);
   EXPECT_NE(changed([](Pass &p) { p.priority = 1; }), expected);
   EXPECT_NE(changed([](Pass &p) { p.uuid = Uuid{1}; }), expected);
   EXPECT_NE(changed([](Pass &p) { p.file = Digest(); }), expected);
   EXPECT_NE(changed([](Pass &p) { p.options["texts"] = AttrValue(std::vector<std::string>{"a, b"}); }), expected);
   EXPECT_NE(changed([](Pass &p) {
-              p.fingerprint = [](ByteWriter &out) {
-                out.text("environment");
+              p.fingerprint = [](Fingerprint &out) {
+                out.key.text("environment");
                 return Status();
               };
             }),

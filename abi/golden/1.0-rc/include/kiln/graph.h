@@ -220,6 +220,28 @@ KILN_EXPORT kiln_error *kiln_pass_done(kiln_pass_call *call, uint64_t rewrites);
 KILN_EXPORT kiln_error *kiln_pass_note(kiln_pass_call *call, const char *text, uint64_t text_size);
 /* The same of what is likely not meant: "passes.N.warnings", and KILN_EVENT_WARNING. */
 KILN_EXPORT kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, uint64_t text_size);
+/* Asks what no key has, so that the result may depend on it: a record that was made after other answers is not this
+ * compile's, and stays, for whoever has those. All passes of a compile get the same answers, as they were when first
+ * asked; of host.NAME as they were when it began.
+ *   env.NAME       a variable of the environment (text)
+ *   file.PATH      the digest of a file's content, 64 hex digits (text); to be asked before the file is read
+ *   host.NAME      what the host has set by kiln_fact_set, of the kind that it has there
+ *   device.NAME    of what the backend runs on: "kind" and "arch" (texts), of the processor also "cores", "l1_bytes",
+ *                  "l2_bytes", "l3_bytes" (i64)
+ *   compile.NAME   of what is keyed anyway: "backend", "target", "stage", "region" (of stage lower, of what was cut out;
+ *                  of equal regions, which are compiled once, the first one's) (texts), "option.NAME" of those that say
+ *                  what is made (docs/options.md)
+ * *out is a view of `call`, but its name, which is `question`. Of kind KILN_ATTR_NONE where there is no such variable,
+ * file, fact or region, which is an answer, too. KILN_UNKNOWN_NAME: no question, with what there is; KILN_IO: the file
+ * cannot be read, or is a folder; KILN_NO_DEVICE. Inside run and fingerprint; what a fingerprint or an early pass asks
+ * is not kept: a key is made of what they do. */
+KILN_EXPORT kiln_error *kiln_pass_query(kiln_pass_call *call, const char *question, uint64_t question_size,
+                                        kiln_attr *out);
+/* Says in one line of UTF-8 why what the pass makes is not to be given to another compile: "it reads the clock". Inside
+ * fingerprint the cache is bypassed, with that reason; inside run the lookup has been a miss, and what is made is neither
+ * saved nor shared, of which a KILN_EVENT_WARNING tells. In strict mode the compile fails. Of an early pass it says
+ * nothing: what that makes is keyed. */
+KILN_EXPORT kiln_error *kiln_pass_uncacheable(kiln_pass_call *call, const char *why, uint64_t why_size);
 
 /* ---- inside a function of an op (kiln_op_def): valid until it returns, on its thread; otherwise refused
  * (KILN_INVALID_ARGUMENT; 0 or NULL where there is no error) */

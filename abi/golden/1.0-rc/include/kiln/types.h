@@ -124,6 +124,10 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_TIMING_EARLY 2u       /* pre_grad only: at every compile, before the key is made of what it made */
 #define KILN_PASS_UUID_SUFFICES 1u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
 #define KILN_PASS_ANY_THREAD 2u    /* reserved for passes that may run on threads of Kiln's: KILN_UNIMPLEMENTED */
+/* What it makes may compute other values than the graph, beyond the order of roundings (in less precision, say): a
+ * context warns once of such a pass, and reports mark it ("passes.N.numerics"). */
+#define KILN_PASS_NUMERICS 4u
+#define KILN_PASS_TOP_ONLY 8u /* does not run on graphs that nodes carry */
 
 /* ---- ops */
 #define KILN_OP_UUID_SUFFICES 16u /* leaves the digest of the plugin's file out of the key; needs `uuid` */
@@ -242,10 +246,10 @@ typedef void (*kiln_destroy_fn)(void *user);
  * and marks are gone from a region that was cut out. Its inputs and outputs have names of their own, and symbols may
  * be bound by inputs that it does not have: only an edit that begins from the pass's own view can be finished.
  *
- * What a pass with an identity makes is cached, so it must follow from what is in the key: the graph, the identity
- * (version and options included), and what `fingerprint` adds. A pass can read more than that. Not in the key are the
- * names of op nodes and constants, the numbers of nodes, and annotations whose names begin with "debug."; nor are
- * files, the environment and the clock. Unless the pass is early (then the key is made of its result), a result that
+ * What a pass with an identity makes is cached, so it must follow from what is in the key (the graph, the identity
+ * with version and options, what `fingerprint` adds) and from what it asks of kiln_pass_query: files, the environment,
+ * facts of the host. A pass can read more than that. Not in the key are the names of op nodes and constants, the numbers
+ * of nodes, and annotations whose names begin with "debug."; nor is what it reads by itself, as the clock. Unless the pass is early (then the key is made of its result), a result that
  * depends on one of these may later be given to a graph that it is wrong for. */
 typedef struct kiln_pass {
   uint32_t struct_size;
@@ -267,9 +271,14 @@ typedef struct kiln_pass {
    * (call, cond, scan, attention, ...) it runs once on each, however many nodes carry it, the innermost first, and last
    * on the graph itself. */
   kiln_error *(*run)(void *user, kiln_pass_call *call);
-  /* May be NULL. Asked at every lookup: adds to the key with kiln_pass_fingerprint_add. */
+  /* May be NULL. Asked at every lookup: adds to the key with kiln_pass_fingerprint_add, or says that there can be none
+   * (kiln_pass_uncacheable). */
   kiln_error *(*fingerprint)(void *user, kiln_pass_call *call);
   kiln_destroy_fn destroy; /* may be NULL */
+  /* Tells several registrations of one name and UUID apart, with other options, say: the pass is then called
+   * "NAME:LABEL" wherever passes are named. Part of the identity. Empty: none. */
+  const char *label;
+  uint64_t label_size;
 } kiln_pass;
 
 /* An op of a host's or a plugin's (kiln_op_register, and host->context->add_op). It is used as built-in ops are: in
