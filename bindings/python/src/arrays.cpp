@@ -117,7 +117,10 @@ void check_grad(PyObject *tensor, const std::string &name) {
   nb::object required = nb::steal(getter ? getter->get(tensor, getter->closure) : PyObject_GetAttr(tensor, text));
   if (!required.is_valid()) throw nb::python_error();
   if (required.ptr() != Py_True) return;
-  if (nb::cast<bool>(package("torch").attr("is_grad_enabled")()))
+  static PyObject *is_enabled = nb::object(package("torch").attr("is_grad_enabled")).release().ptr();
+  nb::object records = nb::steal(PyObject_CallNoArgs(is_enabled));
+  if (!records.is_valid()) throw nb::python_error();
+  if (records.ptr() == Py_True)
     refuse(name, tensor,
            "it requires grad, and nothing here records one; call .detach(), or run under torch.no_grad()");
 }
