@@ -43,7 +43,8 @@ def call_torch() -> Iterator[Row]:
     a, b, c, d = torch.rand(4, SIZE).unbind()
     names = {"program": program, "add": torch.add, "a": a, "b": b, "c": c, "d": d}
     times = interleave({"kiln": timer("program(a, b, out=c)", **names), "torch": timer("add(a, b, out=d)", **names),
-                        "kiln, new": timer("program(a, b)", **names), "torch, new": timer("add(a, b)", **names)}, ROUNDS, SECONDS)
+                        "kiln, new": timer("program(a, b)", **names), "torch, new": timer("add(a, b)", **names)},
+                       ROUNDS, SECONDS)
     exact = a.double() + b.double()
     errors = {name: error_of(name, [x], [exact], 1e-7)
               for name, x in (("kiln", c), ("torch", d), ("kiln, new", program(a, b)))}

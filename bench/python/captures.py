@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -49,10 +50,10 @@ def overhead(name: str, inputs: int, parameters: int, outputs: int) -> Row:
     with torch.no_grad(), kiln.Context(cache="off", threads=torch.get_num_threads()) as context:
         kiln.set_default_context(context)
         run = {backend: torch.compile(module, backend=of) for backend, of in backends.items()}
-        errors = {"kiln": error_of("kiln", run["kiln"](*arrays), module.double()(*(x.double() for x in arrays)), 1e-6)}
-        module.float()
-        times = interleave({backend: timer("run(*arrays)", run=each, arrays=arrays) for backend, each in run.items()}, 201,
-                           0.001)
+        exact = copy.deepcopy(module).double()(*(x.double() for x in arrays))
+        errors = {"kiln": error_of("kiln", run["kiln"](*arrays), exact, 1e-6)}
+        times = interleave({backend: timer("run(*arrays)", run=each, arrays=arrays) for backend, each in run.items()},
+                           201, 0.001)
         kiln.set_default_context(None)
     tensors = inputs + parameters
     return Row(name, differences(times, "kiln", "ready", 1e6), "us beyond a ready backend",

@@ -72,15 +72,16 @@ def page(told: dict[str, Any], rows: list[Row]) -> str:
              f"By `./dev bench --peers python`, on {told['machine']['cores']} cores ({told['machine']['cpu']}), load "
              f"{told['machine']['load']} before the run; Python {told['machine']['python']}, "
              + ", ".join(f"{name} {version}" for name, version in told["versions"].items()) + ".",
-             "Medians of ratios or differences of rounds in which all took turns, with their quartiles; below 1 Kiln is "
-             "quicker, but for compiles. Errors are against float64, as parts of the largest element.", "",
+             "Medians of ratios or differences of rounds in which all took turns, with their quartiles; below 1 Kiln "
+             "is quicker, but for compiles. Errors are against float64, as parts of the largest element.", "",
              "| figure | value | quartiles | target | | times | largest error |", "|---|---|---|---|---|---|---|"]
     for row in rows:
         target = "" if row.target is None else f"{'≥' if row.higher_is_better else '≤'} {row.target:.3g}"
         errors = ", ".join(f"{who} {error:.0e}" for who, error in row.errors.items())
         note = f" ({row.note})" if row.note else ""
-        lines.append(f"| {row.name}{note} | {row.value:.3g} {row.unit} | {row.quartiles[0]:.3g} to {row.quartiles[1]:.3g} "
-                     f"| {target} | {verdict(row)} | {medians(row)} | {errors} |")
+        low, high = row.quartiles
+        lines.append(f"| {row.name}{note} | {row.value:.3g} {row.unit} | {low:.3g} to {high:.3g} | {target} "
+                     f"| {verdict(row)} | {medians(row)} | {errors} |")
     return "\n".join([*lines, "", *(f"Failed: {name}: {why}" for name, why in told["failed"].items())]).rstrip() + "\n"
 
 

@@ -82,10 +82,9 @@ MODELS = {
     "mlp": Model(lambda: nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 512)),
                  lambda: torch.randn(64, 512)),
     "decoder": Model(Block, lambda: torch.randn(1, 64, 256), exported=False),
-    "bert": Model(lambda: transformer("Bert", "Model"), lambda: torch.randint(0, 1000, (1, 128)), exported=False),
+    "bert": Model(lambda: transformer("Bert", "Model"), lambda: torch.randint(0, 1000, (1, 128))),
     "llama": Model(lambda: transformer("Llama", "ForCausalLM", num_key_value_heads=2),
                    lambda: torch.randint(0, 1000, (1, 128)), exported=False),
     "resnet18": Model(lambda: vision("resnet18"), lambda: torch.randn(1, 3, 224, 224)),
     "mobilenet_v3_small": Model(lambda: vision("mobilenet_v3_small"), lambda: torch.randn(1, 3, 224, 224)),
-    "encoder": Model(lambda: nn.TransformerEncoderLayer(256, 4, 704, batch_first=True), lambda: torch.randn(1, 64, 256)),
 }

@@ -70,7 +70,8 @@ def train_step() -> Iterator[Row]:
         models = {"eager": module, "kiln": torch.compile(copy.deepcopy(module), backend=kiln.torch.backend),
                   "inductor": torch.compile(copy.deepcopy(module))}
         errors = {who: error_of(who, step(each, x), exact) for who, each in models.items()}
-        times = interleave({who: timer(lambda each=each: step(each, x)) for who, each in models.items()}, ROUNDS, SECONDS)
+        times = interleave({who: timer(lambda each=each: step(each, x)) for who, each in models.items()}, ROUNDS,
+                           SECONDS)
         for peer in ("eager", "inductor"):
             yield Row(f"train_decoder_{peer}", ratios(times, "kiln", peer), f"x kiln / {peer}", times=times,
                       errors=errors)
@@ -88,7 +89,7 @@ def onnx_run_time() -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path = os.path.join(folder, "model.onnx")
-            torch.onnx.export(module, (x,), path, dynamo=False, input_names=["x"])
+            torch.onnx.export(module, (x,), path, dynamo=False, input_names=["x"], opset_version=20)
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = torch.get_num_threads()
             theirs = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
