@@ -110,14 +110,22 @@ const PyGetSetDef *requires_grad_of(nb::handle tensor_type) {
   return reinterpret_cast<PyGetSetDescrObject *>(found.ptr())->d_getset;  // the type lives as long as torch
 }
 
-// torch's tensors that require gradients are refused where torch would record what is done with them.
-void check_grad(PyObject *tensor, const std::string &name) {
+bool requires_grad(PyObject *tensor) {
   static const PyGetSetDef *getter = requires_grad_of(package("torch").attr("Tensor"));
   static PyObject *text = interned("requires_grad");
   nb::object required = nb::steal(getter ? getter->get(tensor, getter->closure) : PyObject_GetAttr(tensor, text));
   if (!required.is_valid()) throw nb::python_error();
-  if (required.ptr() != Py_True) return;
-  if (nb::cast<bool>(package("torch").attr("is_grad_enabled")()))
+  return required.ptr() == Py_True;
+}
+
+// torch's tensors that require gradients are refused where torch would record what is done with them. What is asked
+// first is what told it last time: of a model's weights the mode, once a run.
+void check_grad(PyObject *tensor, const std::string &name, GradMode &mode) {
+  static bool mode_tells = false;
+  if (mode_tells) mode_tells = !mode.is_enabled();
+  if (mode_tells || !requires_grad(tensor)) return;
+  mode_tells = !mode.is_enabled();
+  if (!mode_tells)
     refuse(name, tensor,
            "it requires grad, and nothing here records one; call .detach(), or run under torch.no_grad()");
 }
@@ -158,6 +166,17 @@ Managed *managed_of(PyObject *capsule, const char *name) {
 }
 }  // namespace
 
+bool GradMode::is_enabled() {
+  static PyObject *function = nb::object(package("torch").attr("is_grad_enabled")).release().ptr();
+  if (!known_) {
+    nb::object enabled = nb::steal(PyObject_CallNoArgs(function));
+    if (!enabled.is_valid()) throw nb::python_error();
+    enabled_ = enabled.ptr() == Py_True;
+    known_ = true;
+  }
+  return enabled_;
+}
+
 const Library &library_of(nb::handle type) { return *info_of(reinterpret_cast<PyTypeObject *>(type.ptr())).library; }
 
 const Library &default_library() {
@@ -188,7 +207,7 @@ const Library &library_by_name(nb::handle name) {
                                " is none of 'numpy', 'torch', 'dlpack', nor a module with from_dlpack");
 }
 
-void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &name) {
+void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &name, GradMode &mode) {
   release();
   if (Py_TYPE(object) == numpy::array_type() && borrow_numpy(object, name)) return;
   const TypeInfo &info = info_of(Py_TYPE(object));
@@ -199,11 +218,11 @@ void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &nam
       borrow_numpy(object, name);
       return;
     case TypeInfo::Way::kExchange:
-      if (info.is_torch) check_grad(object, name);
+      if (info.is_torch) check_grad(object, name, mode);
       if (info.exchange->dltensor_from_py_object_no_sync(object, &tensor_) == 0) return;
       break;
     case TypeInfo::Way::kDlpack:
-      if (info.is_torch) check_grad(object, name);
+      if (info.is_torch) check_grad(object, name, mode);
       return borrow_dlpack(object, name);
     case TypeInfo::Way::kInterface: {
       nb::object array = package("numpy").attr("asarray")(nb::handle(object));

@@ -21,6 +21,15 @@ const Library &library_by_name(nb::handle name);
 /// Of results where no input tells it: NumPy's, where it can be imported.
 const Library &default_library();
 
+/// Whether torch records gradients: asked once, and only where a tensor makes it matter.
+class GradMode {
+ public:
+  bool is_enabled();
+
+ private:
+  bool known_ = false, enabled_ = false;
+};
+
 /// An array of another library's as a DLTensor. Reused from call to call, since that is cheaper than to make it anew.
 class Argument {
  public:
@@ -30,8 +39,8 @@ class Argument {
   Argument &operator=(const Argument &) = delete;
 
   /// Lends the memory of `object`, which must live until release. `name` is for messages. A Python number is an array
-  /// of `dtype` without dims (0: it is refused).
-  void borrow(PyObject *object, kiln_dtype dtype, const std::string &name);
+  /// of `dtype` without dims (0: it is refused). `mode` is shared by arrays that are borrowed together.
+  void borrow(PyObject *object, kiln_dtype dtype, const std::string &name, GradMode &mode);
   void release() noexcept {
     if (lent_) give_back();
     packed_.clear();
@@ -71,7 +80,8 @@ class BorrowedArray {
  public:
   explicit BorrowedArray(nb::handle object, kiln_dtype dtype = 0, const std::string &name = "an array")
       : object_(nb::borrow(object)) {
-    argument_.borrow(object.ptr(), dtype, name);
+    GradMode mode;
+    argument_.borrow(object.ptr(), dtype, name, mode);
   }
   const DLTensor &tensor() const { return argument_.tensor(); }
   const Argument &argument() const { return argument_; }

@@ -145,7 +145,7 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     const Slot &slot = signature.inputs[input];
     if (!given_[input]) raise(KILN_TYPE_MISMATCH, "input '" + slot.name + "' is not given");
     Argument &argument = inputs_[input];
-    argument.borrow(given_[input], slot.dtype, slot.name);
+    argument.borrow(given_[input], slot.dtype, slot.name, grad_mode_);
     if (slot.row_major) argument.pack(true);
     check_in_place(argument, slot, input);
     if (!library_) library_ = argument.library();
@@ -184,7 +184,7 @@ void Runner::take_outputs(PyObject *out) {
     }
     const Slot &slot = signature.outputs[output];
     Argument &argument = outputs_[output];
-    argument.borrow(object, 0, slot.name);
+    argument.borrow(object, 0, slot.name, grad_mode_);
     argument.require_writable(slot.name);
     if (slot.row_major) argument.pack(false);
     given_[first + output] = object;  // the tuple is the caller's, and so is what it holds
@@ -194,22 +194,33 @@ void Runner::take_outputs(PyObject *out) {
 }
 
 // Small results of NumPy's lie in memory of its own, if their shapes are known from the last run.
-void Runner::make_outputs() {
+bool Runner::makes_outputs() const {
   const Signature &signature = program_->signature;
-  if (library_ && library_->kind != Library::Kind::kNumpy) return;
-  if (!descriptors_.same_so_far()) return;
-  for (size_t output : free_outputs_) {
-    if (shapes_[output].empty() || !signature.outputs[output].sized_by_inputs) return;
+  if (library_ && library_->kind != Library::Kind::kNumpy) return false;
+  if (!descriptors_.same_so_far()) return false;
+  return std::ranges::all_of(free_outputs_, [&](size_t output) {
+    if (shapes_[output].empty() || !signature.outputs[output].sized_by_inputs) return false;
     size_t bytes = dtype_of(signature.outputs[output].dtype).bytes;
     for (size_t i = 1; i < shapes_[output].size(); ++i) bytes *= static_cast<size_t>(shapes_[output][i]);
-    if (bytes > kSmall) return;
-  }
+    return bytes <= kSmall;
+  });
+}
+
+// Outputs that the caller does not give: memory of NumPy's, or Kiln's own.
+void Runner::make_outputs() {
+  const Signature &signature = program_->signature;
   const size_t first = signature.inputs.size() + signature.parameters.size();
+  const bool make = makes_outputs();
   for (size_t output : free_outputs_) {
+    if (!make) {
+      args_.push_back(nullptr);
+      descriptors_.add_none();
+      continue;
+    }
     const std::vector<int64_t> &shape = shapes_[output];  // its rank comes first
     made_.push_back(numpy::make(signature.outputs[output].dtype, static_cast<int>(shape.size() - 1), shape.data() + 1));
     given_[first + output] = made_.back().ptr();
-    outputs_[output].borrow(made_.back().ptr(), 0, signature.outputs[output].name);
+    outputs_[output].borrow(made_.back().ptr(), 0, signature.outputs[output].name, grad_mode_);
     descriptors_.add(outputs_[output].tensor());
     args_.push_back(&outputs_[output].tensor());
   }
@@ -218,10 +229,8 @@ void Runner::make_outputs() {
 bool Runner::same_as_last() {
   if (!descriptors_.end() || args_.size() != free_inputs_.size() + free_outputs_.size()) return false;
   data_.clear();
-  for (const DLTensor *tensor : args_) {
-    if (!tensor) return false;
-    data_.push_back(static_cast<char *>(tensor->data) + tensor->byte_offset);
-  }
+  for (const DLTensor *tensor : args_)
+    data_.push_back(tensor ? static_cast<char *>(tensor->data) + tensor->byte_offset : nullptr);
   return true;
 }
 
@@ -306,6 +315,7 @@ void Runner::forget() noexcept {
   std::fill(given_.begin(), given_.end(), nullptr);
   made_.clear();
   library_ = nullptr;
+  grad_mode_ = {};
   while (!passing_.empty()) {
     const size_t slot = passing_.back();
     passing_.pop_back();
@@ -326,7 +336,7 @@ nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uin
   }
   Given given(*this);
   take_arguments(args, count, names);
-  if (!given_out_ && !free_outputs_.empty()) make_outputs();
+  if (!given_out_) make_outputs();
   execute(flags);
   return results();
 }

@@ -33,6 +33,7 @@ class Runner {
   void take_arguments(PyObject *const *args, size_t count, PyObject *names);
   void check_in_place(const Argument &argument, const Slot &slot, size_t input);
   void take_outputs(PyObject *out);
+  bool makes_outputs() const;
   void make_outputs();
   bool same_as_last();
   void execute(uint32_t flags, uint64_t stream = 0);
@@ -53,6 +54,7 @@ class Runner {
   Descriptors descriptors_;
   std::vector<std::vector<int64_t>> shapes_;  // of outputs, in the last run; empty: not known
   const Library *library_ = nullptr;
+  GradMode grad_mode_;    // of torch, in this run
   int quick_runs_ = 0;    // of these descriptors, one after the other, that took less than kQuick
   bool long_run_ = true;  // the last one took so long that one may want to end it, or none is known
   bool busy_ = false, given_out_ = false, in_flight_ = false;

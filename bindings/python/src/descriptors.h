@@ -1,6 +1,7 @@
 // The types and shapes of a call's arrays, remembered from run to run.
 #pragma once
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "kiln/kiln.h"
@@ -37,9 +38,13 @@ class Descriptors {
  private:
   void put(int64_t number) { put(&number, 1); }
   void put(const int64_t *numbers, size_t count) {
-    if (same_ && at_ + count <= all_.size() && std::memcmp(all_.data() + at_, numbers, count * sizeof *numbers) == 0) {
-      at_ += count;
-      return;
+    if (same_ && at_ + count <= all_.size()) {
+      size_t equal = 0;  // by hand: they are few, and a call of memcmp would cost more
+      while (equal < count && all_[at_ + equal] == numbers[equal]) ++equal;
+      if (equal == count) {
+        at_ += count;
+        return;
+      }
     }
     same_ = known_ = false;  // whatever becomes of this run
     all_.resize(at_);

@@ -47,6 +47,18 @@ def test_a_tensor_that_requires_grad_is_refused_in_grad_mode_alone(add):
     with torch.no_grad():
         assert add(a, p).tolist() == [2, 2]
     assert add(a, p.detach()).tolist() == [2, 2]
+    for _ in range(3):  # whatever the last call was told
+        with torch.no_grad():
+            assert add(p, p).tolist() == [2, 2]
+        with pytest.raises(TypeError, match="'x1' is a Parameter: it requires grad"):
+            add(a, p, out=torch.empty(2))
+
+
+def test_results_of_calls_alike_are_kept_apart(add):
+    given = [(torch.full((n,), float(i)), torch.ones(n)) for n in (3, 3, 3, 3, 5, 5, 5, 5) for i in range(3)]
+    results = [add(a, b) for a, b in given]
+    assert len({x.data_ptr() for x in results}) == len(results)
+    assert all(torch.equal(x, a + b) for x, (a, b) in zip(results, given))
 
 
 def test_what_has_no_dense_memory_is_refused_by_name(add):

@@ -1,0 +1,111 @@
+"""What a figure is: how it is timed, what it is held to, how it is told."""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Row:
+    """One number: a ratio or a difference, of which each round gave one."""
+
+    name: str
+    samples: Sequence[float]
+    unit: str  # "x kiln / numpy": a ratio, and of what
+    target: float | None = None  # None: published, and held to nothing
+    higher_is_better: bool = False
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)  # seconds, by who took them
+    errors: Mapping[str, float] = field(default_factory=dict)  # against float64, as a part of the largest element
+    note: str = ""
+
+    @property
+    def value(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        if len(self.samples) < 2:
+            return self.value, self.value
+        low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
+        return low, high
+
+    @property
+    def met(self) -> bool | None:
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.higher_is_better else self.value <= self.target
+
+
+class Wrong(Exception):
+    """What was computed is not what float64 says."""
+
+
+class Effort:
+    """How much each figure does; a brief run shows only that each works."""
+
+    brief = False
+
+    def rounds(self, full: int) -> int:
+        return 2 if self.brief else full
+
+
+effort = Effort()
+Figure = Callable[[], Iterator[Row]]
+figures: dict[str, Figure] = {}
+
+
+def figure(function: Figure) -> Figure:
+    """Registers what yields rows, under its name."""
+    figures[function.__name__] = function
+    return function
+
+
+def timer(work: str | Callable[[], Any], **names: Any) -> timeit.Timer:
+    """Of a statement, whose names are given (what takes well under a microsecond), or of a function."""
+    return timeit.Timer(work, globals=names)
+
+
+def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005) -> dict[str, list[float]]:
+    """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
+
+    Each turn lasts about `seconds`, after a run that is not counted: of caches, and of threads that went to sleep.
+    """
+    counts, times = {}, {name: [] for name in timers}
+    for name, each in timers.items():
+        each.timeit(3)
+        counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
+    for turn in range(effort.rounds(rounds)):
+        for name in timers if turn % 2 else reversed(timers):
+            timers[name].timeit(1)
+            times[name].append(timers[name].timeit(counts[name]) / counts[name])
+    return times
+
+
+def ratios(times: Mapping[str, Sequence[float]], ours: str, theirs: str) -> list[float]:
+    return [a / b for a, b in zip(times[ours], times[theirs], strict=True)]
+
+
+def differences(times: Mapping[str, Sequence[float]], ours: str, theirs: str, scale: float) -> list[float]:
+    return [(a - b) * scale for a, b in zip(times[ours], times[theirs], strict=True)]
+
+
+def error_of(who: str, results: Sequence[Any], exact: Sequence[Any], most: float = 1e-4) -> float:
+    """The largest error as a part of the largest element of float64's; Wrong where it is above `most`."""
+    if len(results) != len(exact):
+        raise Wrong(f"{who} gave {len(results)} results, expected {len(exact)}")
+    worst = 0.0
+    for got, wanted in zip(results, exact):
+        a, b = (np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (got, wanted))
+        if a.shape != b.shape:
+            raise Wrong(f"{who} gave shape {a.shape}, expected {b.shape}")
+        error = float(np.abs(a - b).max() / max(float(np.abs(b).max()), 1e-30))
+        worst = error if not error <= worst else worst  # NaN, too
+    if not worst <= most:
+        raise Wrong(f"{who} is off by {worst:.1e} of the largest element, at most {most:.0e} was expected")
+    return worst
