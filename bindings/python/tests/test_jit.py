@@ -240,3 +240,18 @@ def test_tracing_a_thousand_nodes_takes_at_most_ten_milliseconds():
         graph = f.graph(x)
         times.append(time.thread_time() - begin)
     assert len(graph.nodes) >= 1000 and min(times) < 0.010
+
+
+def test_every_op_is_there_while_a_function_is_traced():
+    weight = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+    @kiln.jit
+    def run(index, x):
+        rows = kiln.ops.embedding(weight, index)
+        low, high = kiln.ops.split(kiln.ops.concat(rows, x, dim=0), sizes=[1, 3], dim=0)
+        return low * 2.0, kiln.ops.softmax(high, dim=-1)
+
+    index, x = np.array([3, 1]), np.ones((2, 3), np.float32)
+    low, high = run(index, x)
+    assert low.tolist() == [[18, 20, 22]] and high.shape == (3, 3)
+    np.testing.assert_allclose(high.sum(1), 1, rtol=1e-6)

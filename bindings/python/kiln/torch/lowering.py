@@ -12,7 +12,7 @@ import torch.fx
 import kiln
 from kiln._kiln import add_node
 from kiln.torch import _torch, marks, sizes
-from kiln.torch.rows import DTYPES, SMALL_FLOATS, TORCH_DTYPES, Unsupported, find
+from kiln.torch.rows import DTYPES, SMALL_FLOATS, TORCH_DTYPES, Unsupported, find, why_none
 
 Number = bool | int | float
 
@@ -185,7 +185,11 @@ class Lowering:
             return
         found = find(node.target)
         if found is None:
-            raise Unsupported("Kiln has no row for it")
+            raise Unsupported(why_none(node.target))
+        made = node.meta.get("val")
+        for fake in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(fake, torch.Tensor) and fake.dtype not in DTYPES:
+                raise Unsupported(f"its result is {why_not_tensor(fake)}")
         args = [self._argument(arg) for arg in node.args]
         kwargs = {name: self._argument(arg) for name, arg in node.kwargs.items()}
         for arg in node.all_input_nodes:

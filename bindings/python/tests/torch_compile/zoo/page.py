@@ -1,0 +1,54 @@
+"""The page of what became of which model, docs/torch_models.md: written by `python -m zoo --write`."""
+
+import math
+import pathlib
+import re
+
+from .architectures import DYNAMIC, MODELS, TRAINED
+
+PATH = pathlib.Path(__file__).resolve().parents[5] / "docs/torch_models.md"
+HEAD = """# Models by torch.compile
+
+What becomes of models of others, in reduced configurations with random weights, on a CPU: transformers, torchvision and
+timm as `bindings/python/requirements-torch.txt` pins them, and some by hand. Written by `python -m zoo --write` in
+`bindings/python/tests/torch_compile`; `test_zoo.py` there holds each line to what it finds.
+
+- graphs: that Dynamo and AOTAutograd made; in training the forward and the backward pass.
+- ops: of ATen's, views apart, that run in Kiln; in how many programs, and these in how many different kernels.
+- left: ops that stayed in torch, how often, and why.
+- error: the largest difference from eager beside the largest element of the same result or gradient, below which power of
+  ten.
+"""
+TITLES = {"eval": "In eval", "train": "A training step: results and the gradients of all parameters",
+          "dynamic": "Three sizes by one compilation"}
+COLUMNS = ("model", "kind", "graphs", "ops", "programs", "kernels", "left in torch", "error")
+NAMES = {"eval": tuple(MODELS), "train": TRAINED, "dynamic": DYNAMIC}
+
+
+def bound(error):
+    return f"1e{math.ceil(math.log10(max(error, 1e-9)))}"
+
+
+def line(name, told):
+    left = "; ".join(f"{count} {op} ({reason})" for (op, reason), count in sorted(told.left.items()))
+    cells = (name, MODELS[name].kind, told.graphs, told.ops, told.programs, told.kernels, left, bound(told.error))
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def text(lines):
+    parts = [HEAD]
+    for section, title in TITLES.items():
+        parts += [f"\n## {title}\n", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *lines[section]]
+    return "\n".join(parts) + "\n"
+
+
+def read(section):
+    """The cells of the lines that the page has, by model."""
+    part = PATH.read_text().split(f"## {TITLES[section]}\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in part.splitlines() if line[:1] == "|"]
+    return {row[0]: dict(zip(COLUMNS, row)) for row in rows[2:]}
+
+
+def ops(cell):
+    """What stayed without the reasons."""
+    return re.sub(r" \([^;]*\)", "", cell)
