@@ -180,6 +180,19 @@ def test_a_size_is_no_attribute_that_is_a_number():
     assert "a size, where a number is expected" in str(kiln.torch.reports()[0])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_numbers_made_of_sizes_are_kilns(dtype):
+    def numbers(x):
+        n = x.shape[0]
+        wide = torch.nn.functional.interpolate(x[None, None], size=(2 * n, n + 1), mode="bilinear")
+        return x * (n / 3), x.clamp(max=n / 7), torch.full((2,), n / 5), x > n / 9, wide
+
+    run = compiled(numbers, dynamic=True)
+    for n in (3, 5, 8):
+        same(numbers, torch.randn(n, n).to(dtype), run=run)
+    assert len(kiln.torch.reports()) == 1 and not kiln.torch.reports()[0].left, kiln.torch.reports()[0]
+
+
 def test_a_number_that_no_integer_is_is_torchs_error():
     with pytest.raises(RuntimeError, match="cannot be converted to type int64_t without overflow"):
         compiled(lambda x: x + torch.full((2,), float("inf"), dtype=torch.int64))(torch.arange(2))

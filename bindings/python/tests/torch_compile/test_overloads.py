@@ -83,6 +83,8 @@ BY_HAND = {
     "linear.default": lambda d: [(x(2, 3, 4, dtype=d), x(5, 4, dtype=d), x(5, dtype=d)),
                                  (x(3, 4, dtype=d), x(5, 4, dtype=d))],
     "isfinite.default": lambda d: [(torch.tensor([1.0, NAN, float("inf")]).to(d),)],
+    "true_divide.Tensor": lambda d: [(x(3, 4, dtype=d), x(4, dtype=d)), (x(3, dtype=I), x(3, dtype=d))],
+    "true_divide.Scalar": lambda d: [(x(9, dtype=d), 3)],
     "div.Scalar_mode": lambda d: [(x(9, dtype=d), 0.3)],
     "floor_divide.Scalar": lambda d: [(x(9, dtype=d), 0.3)],
     "fmod.Scalar": lambda d: [(x(9, dtype=d), 0.5)],

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed in this envi
 from zoo import page, trials
 from zoo.architectures import DYNAMIC, FAST, MODELS, TRAINED
 
-# Of what normalises by statistics of few elements errors grow from layer to layer.
-LIMITS = {"eval": 2e-5, "train": 2e-3, "dynamic": 2e-5}
+# Eager, too, is that far from float64 where layers normalise by the statistics of few elements.
+LIMITS = {"eval": 1e-4, "train": 1e-3, "dynamic": 1e-4}
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -27,7 +27,7 @@ def models(names):
 
 def check(section, name, told):
     said = page.read(section)[name]
-    found = dict(zip(page.COLUMNS, page.line(name, told).strip("| ").split(" | ")))
+    found = dict(zip(page.COLUMNS, page.cells(page.line(name, told))))
     for column in ("kind", "graphs", "ops", "programs"):
         assert found[column] == said[column], (column, page.line(name, told))
     assert page.ops(found["left in torch"]) == page.ops(said["left in torch"])

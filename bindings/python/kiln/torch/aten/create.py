@@ -6,12 +6,12 @@ from typing import Any, Sequence
 
 import kiln
 from kiln.torch import sizes
-from kiln.torch.lowering import Lowering, element
+from kiln.torch.lowering import Fraction, Lowering, element
 from kiln.torch.rows import FLOATS, Unsupported, row
 
 
 def _filled(b: Lowering, value: Any) -> kiln.Value:
-    if isinstance(value, kiln.Dim):
+    if isinstance(value, kiln.Dim | Fraction):
         return b.op("expand", b.operand(value, b.dtype), shape=b.sizes())
     return b.full(value, b.dtype, b.sizes())
 

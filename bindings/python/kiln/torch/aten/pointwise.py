@@ -23,7 +23,7 @@ def common(b: Lowering, *args: Any, dtype: str | None = None) -> list[kiln.Value
 def promoted(b: Lowering, *indices: int) -> str:
     """The type in which torch compares arguments."""
     x, y = (b.fake(index) for index in indices)
-    x, y = (value.node.pytype(0) if isinstance(value, torch.SymInt) else value for value in (x, y))
+    x, y = (value.node.pytype(0) if isinstance(value, torch.SymInt | torch.SymFloat) else value for value in (x, y))
     dtype = torch.result_type(x, y)
     if dtype not in DTYPES:
         raise Unsupported(f"compared as {dtype}")
@@ -103,7 +103,7 @@ def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.cast(b.op("mul", *common(b, x, y)), b.dtype)
 
 
-@row("div.Tensor div.Scalar", "div", REAL)
+@row("div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar", "div", REAL)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.cast(b.op("div", *common(b, x, y)), b.dtype)
 

@@ -1,1 +1,4 @@
-"""Architectures of others beside eager: `python -m zoo [--train|--dynamic] [NAME…]`, in this folder's parent."""
+"""Architectures of others beside eager: `python -m zoo [--eval] [--train] [--dynamic] [--write] [NAME…]`, in tests/torch_compile.
+
+`architectures.py` and `by_hand.py` have the models, `trials.py` runs one, `page.py` is docs/torch_models.md.
+"""

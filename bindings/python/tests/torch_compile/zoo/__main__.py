@@ -1,4 +1,4 @@
-"""Tries models, and prints a line a model; --write: all of them, into the page."""
+"""Tries models, and prints a line a model; --write: into the page as well."""
 
 import logging
 import sys
@@ -8,26 +8,24 @@ import kiln
 
 from . import page, trials
 
-SECTIONS = {"--train": "train", "--dynamic": "dynamic"}
+SECTIONS = {"--eval": "eval", "--train": "train", "--dynamic": "dynamic"}
 
 
 def main(arguments):
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    write = "--write" in arguments
-    chosen = [SECTIONS[each] for each in arguments if each in SECTIONS] or (list(page.TITLES) if write else ["eval"])
+    sections = [SECTIONS[each] for each in arguments if each in SECTIONS] or list(SECTIONS.values())
     names = [each for each in arguments if not each.startswith("--")]
-    lines = {}
+    found = {section: {} for section in sections}
     with kiln.Context(cache="off") as context:
         kiln.set_default_context(context)
-        for section in chosen:
-            lines[section] = []
-            for name in names or page.NAMES[section]:
+        for section in sections:
+            for name in (each for each in names or page.NAMES[section] if each in page.NAMES[section]):
                 told = trials.sizes(name) if section == "dynamic" else trials.trial(name, section == "train")
-                lines[section].append(page.line(name, told))
-                print(f"{lines[section][-1]} {told.error:.1e}", flush=True)
-    if write:
-        page.PATH.write_text(page.text(lines))
+                found[section][name] = page.line(name, told)
+                print(found[section][name], f"{told.error:.1e}", flush=True)
+    if "--write" in arguments:
+        page.write(found)
 
 
 main(sys.argv[1:])

@@ -35,18 +35,30 @@ def line(name, told):
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def text(lines):
+def write(found):
+    """With new lines, by section and model; those of other models stay."""
     parts = [HEAD]
     for section, title in TITLES.items():
-        parts += [f"\n## {title}\n", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *lines[section]]
-    return "\n".join(parts) + "\n"
+        lines = {**_lines(section), **found.get(section, {})}
+        parts += [f"\n## {title}\n", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS),
+                  *(lines[name] for name in NAMES[section] if name in lines)]
+    PATH.write_text("\n".join(parts) + "\n")
+
+
+def _lines(section):
+    if not PATH.exists():
+        return {}
+    part = PATH.read_text().split(f"## {TITLES[section]}\n")[1].split("\n## ")[0]
+    return {line.split(" | ")[0].strip("| "): line for line in part.splitlines()[3:] if line[:2] == "| "}
 
 
 def read(section):
     """The cells of the lines that the page has, by model."""
-    part = PATH.read_text().split(f"## {TITLES[section]}\n")[1].split("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in part.splitlines() if line[:1] == "|"]
-    return {row[0]: dict(zip(COLUMNS, row)) for row in rows[2:]}
+    return {name: dict(zip(COLUMNS, cells(line))) for name, line in _lines(section).items()}
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
 def ops(cell):

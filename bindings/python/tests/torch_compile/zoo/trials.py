@@ -92,7 +92,7 @@ def sizes(name):
     model, errors = make(name).eval(), []
     run = torch.compile(model, backend=kiln.torch.backend, dynamic=True)
     with torch.no_grad():
-        for n in (3, 2, 6):
+        for n in (4, 2, 7):
             data = MODELS[name].data(n)
             errors.append(apart(call(run, data), call(model, data)))
     told = summary()
