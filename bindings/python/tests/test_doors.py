@@ -17,9 +17,8 @@ MODELS = pathlib.Path(__file__).resolve().parents[3] / "tests/models"
 
 
 def weights_of(name):
-    return {key: np.array(kiln_array) for key, kiln_array in
-            ((key, np.from_dlpack(each)) for key, each in
-             kiln.open_tensors(MODELS / name / "weights.safetensors").items())}
+    tensors = kiln.open_tensors(MODELS / name / "weights.safetensors")
+    return {key: np.array(np.from_dlpack(each)) for key, each in tensors.items()}
 
 
 def expected(name):
@@ -70,7 +69,7 @@ def chars(tokens, w):
             return xp.permute_dims(xp.reshape(linear(part, y), (batch, length, count, 40)), (0, 2, 1, 3))
         y = normed(x, w[f"layer{i}.attention_norm.weight"])
         q, k = (kiln.ops.rope(heads(*each), positions, theta=1e4) for each in (("query", 4), ("key", 2)))
-        (mixed,) = [kiln.ops.attention(q, k, heads("value", 2), causal=True)]
+        mixed = kiln.ops.attention(q, k, heads("value", 2), causal=True)
         x = x + linear("attended", xp.reshape(xp.permute_dims(mixed, (0, 2, 1, 3)), (batch, length, 160)))
         y = normed(x, w[f"layer{i}.feed_norm.weight"])
         gate = linear("gate", y)
@@ -157,18 +156,23 @@ def by_onnx(name):
     return lambda x: session(x)[0]
 
 
+# Those of torch are no part of `./dev test`, which does not install it.
+FAST = ("graph", "function")
 DOORS = {"graph": by_graph, "function": by_function, "torch": by_torch,
          "frozen torch": lambda name: by_torch(name, freeze=True), "onnx": by_onnx}
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("door", DOORS)
+def every_door(test):
+    doors = [pytest.param(door, marks=[pytest.mark.fast] if door in FAST else []) for door in DOORS]
+    return pytest.mark.filterwarnings("ignore")(pytest.mark.parametrize("door", doors)(test))
+
+
+@every_door
 def test_digits_are_told_as_well_through_each_door(door):
     assert accuracy(DOORS[door]("digits")) == expected("digits")["accuracy"]
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("door", DOORS)
+@every_door
 def test_characters_are_as_likely_through_each_door(door):
     run = DOORS[door]("chars")
     for window in expected("chars")["windows"]:

@@ -32,7 +32,7 @@ def expr(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
 
 
-def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int | None, int | None]:
+def range_of(size: torch.SymInt | torch.SymFloat, symbol: Any, said: Mapping[Any, Any]) -> tuple[int | None, int | None]:
     """The least and the greatest value of a symbol, None where nothing bounds it: as said, else as torch knows it."""
     environment: Any = size.node.shape_env
     known = said.get(symbol) or environment.var_to_range.get(symbol)

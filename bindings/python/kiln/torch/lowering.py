@@ -79,7 +79,7 @@ class Lowering:
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
-        self._symbols: dict[Any, torch.SymInt] = {}
+        self._symbols: dict[Any, torch.SymInt | torch.SymFloat] = {}
         self._bound: set[str] = set()
         self._values: dict[torch.fx.Node, Any] = {}
         self._taken = taken

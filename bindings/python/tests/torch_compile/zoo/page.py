@@ -16,8 +16,10 @@ timm as `bindings/python/requirements-torch.txt` pins them, and some by hand. Wr
 - graphs: that Dynamo and AOTAutograd made; in training the forward and the backward pass.
 - ops: of ATen's, views apart, that run in Kiln; in how many programs, and these in how many different kernels.
 - left: ops that stayed in torch, how often, and why.
-- error: the largest difference from eager beside the largest element of the same result or gradient, below which power of
-  ten.
+- error: the largest difference from eager beside the largest element of the same result or gradient, as the power of ten
+  above it; another processor may have the next one.
+
+A graph breaks where Dynamo ends it; in detection that is where boxes decide sizes.
 """
 TITLES = {"eval": "In eval", "train": "A training step: results and the gradients of all parameters",
           "dynamic": "Three sizes by one compilation"}
@@ -37,7 +39,7 @@ def line(name, told):
 
 def write(found):
     """With new lines, by section and model; those of other models stay."""
-    parts = [HEAD]
+    parts = [HEAD.rstrip()]
     for section, title in TITLES.items():
         lines = {**_lines(section), **found.get(section, {})}
         parts += [f"\n## {title}\n", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS),
