@@ -147,7 +147,8 @@ BY_HAND = {
     "_cdist_forward.default": lambda d: [(x(2, 3, 4), x(2, 5, 4), p, None) for p in (1.0, 2.0, 3.0, float("inf"))],
     "_cdist_backward.default": lambda d: [
         (x(2, 3, 5), a, c, p, torch.cdist(a, c, p)) for p in (1.0, 2.0, 3.0) for a, c in [(x(2, 3, 4), x(2, 5, 4))]],
-    "_upsample_bilinear2d_aa.default": lambda d: [(x(2, 3, 9, 7), [4, 5], False), (x(2, 3, 9, 7), [4, 3], False, .5, .5)],
+    "_upsample_bilinear2d_aa.default": lambda d: [
+        (x(2, 3, 9, 7), [4, 5], False), (x(2, 3, 9, 7), [4, 3], False, .5, .5)],
     "_upsample_bicubic2d_aa.default": lambda d: [(x(2, 3, 9, 7), [4, 5], False), (x(2, 3, 4, 4), [7, 9], False)],
     "_upsample_bilinear2d_aa_backward.default": lambda d: [(x(2, 3, 4, 5), [4, 5], [2, 3, 9, 7], False)],
     "_upsample_bicubic2d_aa_backward.default": lambda d: [(x(2, 3, 4, 5), [4, 5], [2, 3, 9, 7], False)],
@@ -159,7 +160,11 @@ BY_HAND = {
                                        torch.tensor([5, 5, 16], dtype=torch.int32))],
     "index_put.default": lambda d: [
         (x(3, 4, dtype=d), [x(3, 4, dtype=B)], x(1, dtype=d)[0]), (x(3, 4, dtype=d), [x(3, dtype=B)], x(4, dtype=d)),
-        (x(3, 4, dtype=d), [x(3, dtype=B)], x(1, 4, dtype=d), True), (x(3, 4, dtype=d), [torch.tensor([1, -1])], x(4, dtype=d))],
+        (x(3, 4, 2, dtype=d), [None, x(4, dtype=B)], x(3, 1, 2, dtype=d)),
+        (x(3, 4, 2, dtype=d), [x(3, 4, dtype=B)], x(2, dtype=d)),
+        (x(3, 4, dtype=d), [None, x(4, dtype=B)], x(1, dtype=d)),
+        (x(3, 4, dtype=d), [x(3, dtype=B)], x(1, 4, dtype=d), True),
+        (x(3, 4, dtype=d), [torch.tensor([1, -1])], x(4, dtype=d))],
     "masked_scatter.default": lambda d: [(x(3, 4, dtype=d), x(3, 4, dtype=B), x(12, dtype=d)),
                                          (x(3, 4, dtype=d), x(4, dtype=B), x(3, 5, dtype=d))],
     "masked_scatter_backward.default": lambda d: [(x(3, 4, dtype=d), x(3, 4, dtype=B), [14])],
@@ -184,7 +189,8 @@ BY_HAND = {
     **{f"bitwise_{name}.Tensor_Scalar": lambda d: [(x(9, dtype=I), 2)] for name in ("left_shift", "right_shift")},
 }
 SIZES = {1: (7,), 2: (7, 8), 3: (7, 8, 6)}
-KEYWORDS = {"arange.start_step": {"dtype": I}, "div.Scalar_mode": {"rounding_mode": "floor"}, "sum.dim_IntList": {"dtype": I}, "nansum.default": {"dtype": I}}
+KEYWORDS = {"arange.start_step": {"dtype": I}, "div.Scalar_mode": {"rounding_mode": "floor"},
+            "sum.dim_IntList": {"dtype": I}, "nansum.default": {"dtype": I}}
 # Of no graph of one call: held to eager by test_models.py and test_graphs.py.
 ELSEWHERE = {"aten.copy_.default"}
 
@@ -201,8 +207,8 @@ def grids(n, modes):
     for mode in modes:
         for padding in (0, 1, 2):
             for corners in (False, True):
-                yield (x(2, 3, *[4, 3, 2][:n]), x(2, 3, *[5, 4, 3][:n]), x(2, *[4, 3, 2][:n], n), mode, padding, corners,
-                       [True, True])
+                dy, image, grid = x(2, 3, *[4, 3, 2][:n]), x(2, 3, *[5, 4, 3][:n]), x(2, *[4, 3, 2][:n], n)
+                yield dy, image, grid, mode, padding, corners, [True, True]
 
 
 OTHERS = {

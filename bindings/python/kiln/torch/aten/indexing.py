@@ -84,8 +84,9 @@ def _index(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> 
      when="a mask puts the same at all its places")
 def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], values: kiln.Value,
       accumulate: bool = False) -> kiln.Value:
-    if len(indices) == 1 and indices[0] is not None and str(indices[0].dtype) == "bool":
-        return _put_by_mask(b, x, indices[0], b.cast(values, b.dtype), accumulate)
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(given) == 1 and str(given[0][1].dtype) == "bool":
+        return _put_by_mask(b, x, *given[0], b.cast(values, b.dtype), accumulate)
     return _put(b, x, indices, values, accumulate)
 
 
@@ -103,14 +104,17 @@ def _put(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], value
     return put
 
 
-def _put_by_mask(b: Lowering, x: kiln.Value, mask: kiln.Value, values: kiln.Value, accumulate: bool) -> kiln.Value:
-    inner = len(x.shape) - len(mask.shape)
-    if len(values.shape) > inner and values.shape[0] != 1 or b.dtype == "bool" and accumulate:
+def _put_by_mask(b: Lowering, x: kiln.Value, dim: int, mask: kiln.Value, values: kiln.Value,
+                 accumulate: bool) -> kiln.Value:
+    """The mask is of the dims from `dim` on; where values have a dim for its places, that has one element."""
+    inner = len(x.shape) - dim - len(mask.shape)
+    at = len(values.shape) - inner - 1
+    if at >= 0 and values.shape[at] != 1 or b.dtype == "bool" and accumulate:
         raise Unsupported("a mask as index, of which each place is given something else")
-    if len(values.shape) > inner:
-        values = b.reshape(values, list(values.shape[1:]))
+    if at >= 0:
+        values = b.reshape(values, [*values.shape[:at], *[1] * len(mask.shape), *values.shape[at + 1:]])
     if inner:
-        mask = b.op("unsqueeze", mask, dims=list(range(len(mask.shape), len(x.shape))))
+        mask = b.op("unsqueeze", mask, dims=list(range(len(mask.shape), len(mask.shape) + inner)))
     if accumulate:
         values = b.op("add", x, values)
     return b.op("where", mask, values, x)

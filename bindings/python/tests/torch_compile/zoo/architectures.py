@@ -208,6 +208,7 @@ MODELS = {name: Model(kind, *made, data) for kind, rows in ROWS.items() for name
 TRAINED = ("bert", "modernbert", "gpt2", "llama", "gemma2", "t5", "mixtral", "mamba", "lstm", "gru", "vit", "swin_t",
            "resnet18", "convnext", "u_net", "segformer", "yolos", "whisper")
 # Three sizes, one compilation.
-DYNAMIC = ("bert", "gpt2", "llama", "gemma2", "t5", "qwen3_moe", "vit", "mixer", "resnet18", "convnext", "u_net", "bart")
+DYNAMIC = ("bert", "gpt2", "llama", "gemma2", "t5", "qwen3_moe", "vit", "mixer", "resnet18", "convnext", "u_net",
+           "bart")
 # Without a package of others, and quick: a part of `./dev test`, where torch is installed.
 FAST = ("lstm", "gru", "u_net")

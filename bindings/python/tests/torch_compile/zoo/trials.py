@@ -80,7 +80,8 @@ def trial(name, train=False):
             torch.manual_seed(1)  # of dropout
             both.append(step(function, owner, data) if train else (call(function, data), []))
     told = summary()
-    assert both[0][0] and all(float(x.double().std()) > 0 for x in both[1][0] if x.is_floating_point() and x.numel() > 1)
+    numbers = [each for each in both[1][0] if each.is_floating_point() and each.numel() > 1]
+    assert both[0][0] and all(float(each.double().std()) > 0 for each in numbers)
     told.error = max(apart(mine, theirs) for mine, theirs in zip(*both))
     return told
 
