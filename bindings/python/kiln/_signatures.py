@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import keyword
+import sys
 from typing import Any
+
+from kiln._kiln import add_node
 
 _KINDS = {"i64": "int", "f64": "float", "text": "str", "bool": "bool", "dtype": "DTypeLike", "dim": "Size",
           "graph": "Graph", "tensor": "Operand"}
@@ -93,10 +96,17 @@ def source(schema: dict[str, Any]) -> str:
             f"    return add_node({schema['name']!r}, ({operands}), {'{' + attrs + '}' if attrs else None}, name)\n")
 
 
+def _add_node(op: str, operands: tuple[Any, ...], attrs: dict[str, Any] | None, name: str | None) -> Any:
+    """A node; of traced arrays, which only a trace has, traced arrays."""
+    traced = sys.modules.get("kiln._traced")
+    if traced is None or traced.tracing.get() is None:
+        return add_node(op, operands, attrs, name)
+    return traced.node(op, operands, attrs, name)
+
+
 def function(schema: dict[str, Any], module: str) -> Any:
     """The function of an op."""
-    from kiln._kiln import add_node
-    scope: dict[str, Any] = {"add_node": add_node, "__name__": module}
+    scope: dict[str, Any] = {"add_node": _add_node, "__name__": module}
     exec(source(schema), scope)  # a def, so that help, signatures and messages are Python's own
     made = next(value for key, value in scope.items() if key not in ("add_node", "__name__", "__builtins__"))
     made.__doc__ = doc(schema)

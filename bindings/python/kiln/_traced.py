@@ -202,6 +202,27 @@ def call(op: str, *operands: Any, **attrs: Any) -> Traced:
                   bool(operands) and all(x.weak for x in operands))
 
 
+def node(op: str, operands: Sequence[Any], attrs: dict[str, Any] | None, name: str | None) -> Any:
+    """One node of whatever operands kiln.ops takes; Traced where an operand is. Arrays from outside are captured, but for
+    nested graphs, which capture nothing: there they are constants."""
+    found, trace = False, tracing.get()
+    inside = trace is not None and current(op) is trace.graph
+
+    def plain(x: Any) -> Any:
+        nonlocal found
+        if isinstance(x, (list, tuple)):
+            return [plain(each) for each in x]
+        if not isinstance(x, Traced):
+            is_array = inside and hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, Value)
+            return lift(x).value if is_array else x
+        found = True
+        return x.value
+    made = add_node(op, tuple([plain(x) for x in operands]), attrs, name)
+    if not found:
+        return made
+    return tuple([Traced(each) for each in made]) if isinstance(made, tuple) else Traced(made)
+
+
 def _take_first(x: Traced, index: Traced) -> Traced:
     from kiln import array_api
     return array_api.take(x, index, axis=0)

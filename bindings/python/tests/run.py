@@ -1,7 +1,7 @@
 """Builds the extension against a build of Kiln, in an environment of its own, and tests it: run.py BUILD [FLAGS…].
 
---fast: the tests of `./dev test` alone. --torch: with torch and ONNX Runtime, which are large. --build: no tests. Others
-are pytest's.
+--fast: the tests of `./dev test` alone. --torch: with torch and what else requirements-torch.txt has, which is large.
+--build: no tests. Others are pytest's.
 Exits 77, with the reason in one line that begins with "SKIP:", where the environment cannot be made.
 """
 
@@ -12,8 +12,7 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
-# The second: of torch's own samples of its ops; the third: what ONNX models of torch's are run beside.
-TORCH = ["torch==2.15.0", "expecttest==0.3.0", "onnxruntime==1.32.0"]
+OWN, TORCH = FOLDER / "requirements.txt", FOLDER / "requirements-torch.txt"
 
 
 def skip(reason):
@@ -21,19 +20,19 @@ def skip(reason):
     sys.exit(77)
 
 
-def environment(build, wanted):
+def environment(build, files):
     """The environment's Python; made anew when the pins have changed."""
     home = build / "python-env"
     python, made_of = home / "bin/python", home / "made-of.txt"
-    pins = (FOLDER / "requirements.txt").read_text() + "\n".join(wanted)
-    without = (FOLDER / "requirements.txt").read_text()
-    if python.exists() and made_of.exists() and made_of.read_text() in (pins, without + "\n".join(TORCH)):
+    pins, all_ = ("".join(file.read_text() for file in each) for each in (files, (OWN, TORCH)))
+    if python.exists() and made_of.exists() and made_of.read_text() in (pins, all_):
         return python
     done = subprocess.run([sys.executable, "-m", "venv", home], capture_output=True, text=True, check=False)
     if done.returncode:
         skip(f"no virtual environment; python3-venv makes one: {(done.stderr or done.stdout).strip()[-200:]}")
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
-                           FOLDER / "requirements.txt", *wanted], capture_output=True, text=True, check=False)
+    wanted = [word for file in files for word in ("-r", file)]
+    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         skip(f"packages of Python's cannot be installed: {done.stderr.strip().splitlines()[-1]}")
     made_of.write_text(pins)
@@ -58,7 +57,7 @@ def main():
     if sys.version_info < (3, 11):
         skip(f"Python {sys.version.split()[0]}, 3.11 or later was expected")
     own = {"--fast", "--torch", "--build"}
-    python = environment(build, TORCH if "--torch" in flags else [])
+    python = environment(build, [OWN, TORCH] if "--torch" in flags else [OWN])
     build_extension(build, python)
     if "--build" in flags:
         return 0

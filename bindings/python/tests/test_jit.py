@@ -240,3 +240,35 @@ def test_tracing_a_thousand_nodes_takes_at_most_ten_milliseconds():
         graph = f.graph(x)
         times.append(time.thread_time() - begin)
     assert len(graph.nodes) >= 1000 and min(times) < 0.010
+
+
+def test_every_op_is_there_while_a_function_is_traced():
+    weight = np.arange(300, dtype=np.float32).reshape(100, 3)  # of more elements than a constant has
+
+    @kiln.jit
+    def run(index, x):
+        rows = kiln.ops.embedding(weight, index)
+        low, high = kiln.ops.split(kiln.ops.concat(rows, x, dim=0), sizes=[1, 3], dim=0)
+        return low * 2.0, kiln.ops.softmax(high, dim=-1)
+
+    index, x = np.array([3, 1]), np.ones((2, 3), np.float32)
+    low, high = run(index, x)
+    assert low.tolist() == [[18, 20, 22]] and high.shape == (3, 3)
+    assert run.programs[0].parameter_names == ("captured0",)
+    np.testing.assert_allclose(high.sum(1), 1, rtol=1e-6)
+
+
+def test_a_nested_graph_of_a_traced_function_keeps_its_arrays():
+    @kiln.jit
+    def run(x):
+        double, same = kiln.Graph(), kiln.Graph()
+        with double:
+            y = double.input("x", "f32", [3])
+            double.output(kiln.ops.mul(y, np.full(3, 2, np.float32)))
+        same.output(same.input("x", "f32", [3]))
+        return kiln.ops.cond(xp.sum(x) > 0, x, then_graph=double, else_graph=same)
+
+    for sign in (1, -1):
+        x = np.full(3, sign, np.float32)
+        (y,) = run(x)
+        assert y.tolist() == [2.0 if sign > 0 else -1.0] * 3

@@ -3,12 +3,12 @@
 import gc
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
 import time
 
+import interrupts
 import kiln
 import numpy as np
 import pytest
@@ -280,28 +280,7 @@ def test_a_fork_goes_on_with_its_handles(add):
     assert os.waitpid(child, 0)[1] == 0 and add(a, a).tolist() == [2] * 4
 
 
-def interrupted(code):
-    """Whether Ctrl-C ends within half a second what `code` does after it says "go"; the process then computes 1 + 1."""
-    code += "\nimport numpy as np\nprint('ended', add(np.float32([1]), np.float32([1])).tolist(), flush=True)"
-    child = subprocess.Popen([sys.executable, "-c", PRELUDE + code], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline().strip() == "go"
-    time.sleep(0.3)
-    begin = time.perf_counter()
-    child.send_signal(signal.SIGINT)
-    limit = threading.Timer(30, child.kill)
-    limit.start()
-    line = child.stdout.readline().strip()
-    taken = time.perf_counter() - begin
-    child.stdout.read()
-    status = child.wait()
-    limit.cancel()
-    assert status == 0 and line == "interrupted"
-    return taken < 0.5 * max(1, os.getloadavg()[0] / os.cpu_count())  # where others compute, too, it takes longer
-
-
 PRELUDE = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background process ignores
 import kiln
 kiln.set_default_context(kiln.Context(cache="off"))
 def compiled(build, *types):
@@ -310,13 +289,15 @@ def compiled(build, *types):
     for v in r if isinstance(r, tuple) else (r,): g.output(v)
     return g
 add = kiln.compile(compiled(lambda a, b: a + b, ("f32", ["n"]), ("f32", ["n"])))
-def ended(what):
-    print("go", flush=True)
-    try:
-        what()
-    except KeyboardInterrupt:
-        print("interrupted", flush=True)
 """
+AFTER = """
+import numpy as np
+assert add(np.float32([1]), np.float32([1])).tolist() == [2]
+"""
+
+
+def interrupted(code):
+    return interrupts.ends(PRELUDE, code, AFTER)
 
 
 @fast

@@ -22,7 +22,7 @@ class Tensor:
 
     `deciders` are the graph's inputs from whose values its elements could be computed when the model is read; None
     where that is not to be had (it is no small integer arithmetic). `make` puts it into the graph when it is first used
-    there; without it, its elements are a constant.
+    there; without it, its elements are a constant. `counts` are the sizes that floats are which were made of sizes.
     """
 
     dtype: str
@@ -31,6 +31,7 @@ class Tensor:
     known: Array | None = None
     deciders: frozenset[str] | None = None
     make: Callable[[], kiln.Value] | None = None
+    counts: Array | None = None
 
     @classmethod
     def of(cls, value: kiln.Value, deciders: frozenset[str] | None = None) -> Tensor:

@@ -14,13 +14,14 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.graph import _BoxedCodeGen
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrueDiv, Max, Min, Mod, ModularIndexing,
-                                          PythonMod)
+from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloatTrueDiv, FloorDiv, IntTrueDiv, Max, Min, Mod,
+                                          ModularIndexing, PythonMod, ToFloat)
 
 TESTED = ("2.15",)
 
-__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
-           "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
+__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod",
+           "ModularIndexing", "PythonMod", "TESTED", "ToFloat",
+           "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
            "expr", "is_kept", "is_ordered",
            "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "static_inputs",
@@ -32,7 +33,8 @@ def expr(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
 
 
-def range_of(size: torch.SymInt, symbol: Any, said: Mapping[Any, Any]) -> tuple[int | None, int | None]:
+def range_of(size: torch.SymInt | torch.SymFloat, symbol: Any,
+             said: Mapping[Any, Any]) -> tuple[int | None, int | None]:
     """The least and the greatest value of a symbol, None where nothing bounds it: as said, else as torch knows it."""
     environment: Any = size.node.shape_env
     known = said.get(symbol) or environment.var_to_range.get(symbol)

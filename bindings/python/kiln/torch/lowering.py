@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
 import torch
@@ -12,15 +13,24 @@ import torch.fx
 import kiln
 from kiln._kiln import add_node
 from kiln.torch import _torch, marks, sizes
-from kiln.torch.rows import DTYPES, SMALL_FLOATS, TORCH_DTYPES, Unsupported, find
+from kiln.torch.rows import DTYPES, SMALL_FLOATS, TORCH_DTYPES, Unsupported, find, why_none
 
 Number = bool | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Fraction:
+    """A number that is made of sizes, and is none: a scalar of f64 in Kiln."""
+
+    value: kiln.Value
 
 
 def number(x: Any) -> float:
     """A number that Kiln has as an attribute, which no size can be."""
     if isinstance(x, kiln.Dim):
         raise Unsupported(f"{x.text}, a size, where a number is expected")
+    if isinstance(x, Fraction):
+        raise Unsupported("a number made of sizes, where one that is known is expected")
     return float(x)
 
 
@@ -69,7 +79,7 @@ class Lowering:
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
-        self._symbols: dict[Any, torch.SymInt] = {}
+        self._symbols: dict[Any, torch.SymInt | torch.SymFloat] = {}
         self._bound: set[str] = set()
         self._values: dict[torch.fx.Node, Any] = {}
         self._taken = taken
@@ -132,8 +142,8 @@ class Lowering:
 
     def operand(self, x: Any, dtype: str) -> kiln.Value:
         """A value, a number or a size as an operand of an element type."""
-        if isinstance(x, kiln.Value):
-            return self.cast(x, dtype)
+        if isinstance(x, kiln.Value | Fraction):
+            return self.cast(x if isinstance(x, kiln.Value) else x.value, dtype)
         if isinstance(x, kiln.Dim):
             return self.op("size", value=x, dtype=dtype)
         return self.full(x, dtype, [])
@@ -185,7 +195,11 @@ class Lowering:
             return
         found = find(node.target)
         if found is None:
-            raise Unsupported("Kiln has no row for it")
+            raise Unsupported(why_none(node.target))
+        made = node.meta.get("val")
+        for fake in made if isinstance(made, tuple | list) else [made]:
+            if isinstance(fake, torch.Tensor) and fake.dtype not in DTYPES:
+                raise Unsupported(f"its result is {why_not_tensor(fake)}")
         args = [self._argument(arg) for arg in node.args]
         kwargs = {name: self._argument(arg) for name, arg in node.kwargs.items()}
         for arg in node.all_input_nodes:
@@ -240,6 +254,9 @@ class Lowering:
             value = arg.meta.get("val")
             if isinstance(value, torch.SymInt):
                 return self.size(value)
+            if isinstance(value, torch.SymFloat):
+                self._say_symbols(value)
+                return Fraction(sizes.fraction(_torch.expr(value), self.op))
             if isinstance(value, int | float | bool):
                 return value
             return self.value(arg)
@@ -264,7 +281,7 @@ class Lowering:
             self._bound.update(sizes.bare_symbols(fake))
         self.inputs.append(node)
 
-    def _say_symbols(self, size: torch.SymInt) -> None:
+    def _say_symbols(self, size: torch.SymInt | torch.SymFloat) -> None:
         for symbol in sorted(getattr(_torch.expr(size), "free_symbols", ()), key=str):
             if symbol not in self._symbols:
                 low, high = _torch.range_of(size, symbol, self._ranges)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Callable, Iterator
 
 import torch
@@ -31,7 +32,7 @@ class Unsupported(Exception):
 class Row:
     """An ATen overload: what makes it of Kiln's ops, and when."""
 
-    overload: str  # "add.Tensor"; of another namespace than aten's "prims::NAME"
+    overload: str  # "add.Tensor"; of another namespace than aten's "NAMESPACE::NAME.OVERLOAD"
     ops: tuple[str, ...]  # of Kiln's, that it is made of
     dtypes: frozenset[str]  # that its tensors may have
     make: Callable[..., Any]  # of a Lowering, then the overload's arguments
@@ -39,13 +40,19 @@ class Row:
     when: str = ""  # which calls it takes, where not all; `make` raises Unsupported for others
 
     @property
-    def target(self) -> torch._ops.OpOverload:
+    def name(self) -> str:
+        """As torch prints it: "aten.add.Tensor"."""
         namespace, _, said = self.overload.rpartition("::")
-        packet, _, name = said.partition(".")
-        return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), name)  # type: ignore[no-any-return]
+        return f"{namespace or 'aten'}.{said}"
+
+    @property
+    def target(self) -> torch._ops.OpOverload:
+        """The overload; that of a library's op is there once the library is imported."""
+        namespace, packet, name = self.name.split(".")
+        return getattr(getattr(getattr(torch.ops, namespace), packet), name)  # type: ignore[no-any-return]
 
 
-_ROWS: dict[Any, Row] = {}
+_ROWS: dict[str, Row] = {}
 
 
 def row(overloads: str, ops: str, dtypes: frozenset[str] = ANY, *, view: bool = False,
@@ -57,18 +64,44 @@ def row(overloads: str, ops: str, dtypes: frozenset[str] = ANY, *, view: bool = 
     def add(make: Callable[..., Any]) -> Callable[..., Any]:
         for name in overloads.split():
             said = Row(name, tuple(ops.split()), dtypes, make, view, when)
-            if said.target in _ROWS:
-                raise ValueError(f"two rows for aten.{name}")
-            _ROWS[said.target] = said
+            if said.name in _ROWS:
+                raise ValueError(f"two rows for {said.name}")
+            _ROWS[said.name] = said
         return make
     return add
 
 
+@cache
 def find(target: Any) -> Row | None:
     """The row of an overload, None where there is none."""
-    if not _ROWS:
-        from kiln.torch import aten  # noqa: F401  (says all rows)
-    return _ROWS.get(target)
+    from kiln.torch import aten  # noqa: F401  (says all rows)
+    return _ROWS.get(str(target)) if isinstance(target, torch._ops.OpOverload) else None
+
+
+# Why there is no row, by what an op's name begins with.
+_REASONS = {
+    "linear algebra, which Kiln has not": (
+        "linalg_", "_linalg_", "cholesky", "lu_", "geqrf", "ormqr", "triangular_solve", "_compute_linear"),
+    "complex numbers, which Kiln has not": ("_fft_", "view_as_", "_conj", "complex", "polar", "real", "imag"),
+    "a special function that Kiln has not": (
+        "special_", "i0", "igamma", "polygamma", "mvlgamma", "zeta"),
+}
+
+
+def why_none(target: Any) -> str:
+    """Why an op without a row stays in torch."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return "Kiln has no row for it"
+    for tag, reason in ((torch.Tag.dynamic_output_shape, "the size of its result is known when it runs"),
+                        (torch.Tag.data_dependent_output, "it makes a number of an element"),
+                        (torch.Tag.nondeterministic_seeded, "it draws random numbers, which are torch's")):
+        if tag in target.tags:
+            return reason
+    name = target._schema.name.removeprefix("aten::")
+    for reason, begins in _REASONS.items():
+        if name.startswith(begins):
+            return reason
+    return "Kiln has no row for it"
 
 
 def rows() -> Iterator[Row]:

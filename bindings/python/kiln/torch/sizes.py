@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import sympy  # type: ignore[import-untyped]
 import torch
@@ -59,6 +59,23 @@ def to_dim(size: Any) -> int | kiln.Dim:
 
 def to_dims(sizes: Sequence[Any]) -> list[int | kiln.Dim]:
     return [to_dim(size) for size in sizes]
+
+
+def fraction(e: Any, op: Callable[..., kiln.Value]) -> kiln.Value:
+    """A number that is made of sizes, as a scalar of f64; `op` adds a node."""
+    if e.is_Number:
+        return op("full", value=float(e), dtype="f64", shape=[])
+    for kinds, name in ((_torch.IntTrueDiv | _torch.FloatTrueDiv, "div"), (sympy.Mul, "mul"), (sympy.Add, "add")):
+        if isinstance(e, kinds) and not e.is_integer:
+            made = fraction(e.args[0], op)
+            for arg in e.args[1:]:
+                made = op(name, made, fraction(arg, op))
+            return made
+    whole = e.args[0] if isinstance(e, _torch.ToFloat) else e
+    if not whole.is_integer:
+        raise Unsupported(f"{e}: Kiln has no {type(e).__name__} of sizes")
+    text = _text(whole)
+    return op("size", value=int(text) if text.isdigit() else kiln.Dim(text), dtype="f64")
 
 
 def _plain(e: Any) -> Any:

@@ -98,3 +98,16 @@ def sized(nodes: list[tuple[str, list[str], dict[str, Any]]], weights: dict[str,
 def test_sizes_are_folded_where_they_hold_for_all(nodes: list[Any], weights: dict[str, Any], wanted: str,
                                                   context: kiln.Context) -> None:
     assert sized(nodes, {name: np.asarray(array) for name, array in weights.items()}, context) == wanted
+
+
+def test_a_range_of_floats_may_end_at_a_size(context: kiln.Context) -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Squeeze", ["s"], ["m"]),
+             helper.make_node("Cast", ["m"], ["end"], to=1), helper.make_node("Range", ["one", "end", "step"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n"])],
+                              [helper.make_tensor_value_info("y", 1, None)],
+                              [numpy_helper.from_array(np.float32(each), name) for name, each in (("one", 1), ("step", 2))])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    session = kiln.onnx.Session(model, context=context)
+    for n in (6, 5, 1):
+        (y,) = session(np.zeros(n, np.float32))
+        assert y.dtype == np.float32 and y.tolist() == list(range(1, n, 2))

@@ -19,6 +19,9 @@ from kiln.torch.rows import find
 # Of f32 the order of sums differs. 16-bit results are held to f64's, of which eager is off as well.
 TOLERANCES = {torch.float32: (2e-5, 5e-5), torch.float16: (4e-3, 4e-3), torch.bfloat16: (1.6e-2, 2e-2),
               torch.float64: (1e-9, 1e-9)}
+# Of these Kiln gives some results alone, and takes them where the others are not used.
+GIVEN = {"aten._linalg_det.default": {0}, "aten.mkldnn_rnn_layer.default": {0, 1, 2},
+         "aten._embedding_bag.default": {0}, "aten._embedding_bag_forward_only.default": {0}}
 UNDEFINED = {"aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default",
              "aten.empty_permuted.default", "aten.empty_strided.default", "aten.new_empty_strided.default"}
 
@@ -45,7 +48,7 @@ def graph_of(target, args, kwargs):
     if isinstance(result, tuple | list):
         outputs = []
         for i, each in enumerate(result):
-            if each is None:
+            if each is None or i not in GIVEN.get(str(target), {i}):
                 outputs.append(None)
                 continue
             node = graph.call_function(operator.getitem, (call, i))

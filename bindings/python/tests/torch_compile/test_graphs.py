@@ -86,9 +86,31 @@ def test_what_kiln_lacks_stays_in_torch_and_is_told():
     (report,) = kiln.torch.reports()
     left = [each.op for each in report.left]
     assert report.parts == 2 and "aten._fft_r2c.default" in left and "aten.i0.default" in left
-    assert "Kiln has no row for it" in str(report)
+    assert "complex numbers, which Kiln has not" in str(report)
     with pytest.raises(Exception, match="strict, and . nodes stay in torch: .*_fft_r2c"):
         compiled(mixed, strict=True)(torch.randn(3, 4))
+
+
+@pytest.mark.parametrize("function, reason", [
+    (lambda x: x[x > 0].exp() * 2, "a mask as index, whose size is known when it runs"),
+    (lambda x: torch.nonzero(x.sin()).sum(0), "the size of its result is known when it runs"),
+    (lambda x: x + torch.ones(int(x[0].item()) + 2).sum(), "it makes a number of an element")])
+def test_sizes_that_data_decide_stay_in_torch(function, reason):
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
+        run = compiled(function)
+        for x in (torch.tensor([1.0, -2.0, 0.0, 4.0]), torch.tensor([3.0, 2.0, 5.0, 4.0])):
+            same(function, x, run=run)
+    assert reason in str(kiln.torch.reports()[0]) and len(kiln.torch.reports()) == 1
+
+
+def test_a_mask_that_puts_one_number_is_kilns():
+    def masked(x, y):
+        x[x > 0] = 2
+        y[y.sum(1) > 0] = x[0]
+        return x + y
+
+    same(masked, torch.randn(3, 4), torch.randn(3, 4))
+    assert not kiln.torch.reports()[0].left
 
 
 def test_random_numbers_are_eagers_bit_by_bit():
@@ -156,6 +178,19 @@ def test_a_size_is_no_attribute_that_is_a_number():
     for n in (3, 5):
         same(numbers, torch.full((n,), 4.5), run=run)
     assert "a size, where a number is expected" in str(kiln.torch.reports()[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_numbers_made_of_sizes_are_kilns(dtype):
+    def numbers(x):
+        n = x.shape[0]
+        wide = torch.nn.functional.interpolate(x[None, None], size=(2 * n, n + 1), mode="bilinear")
+        return x * (n / 3), x.clamp(max=n / 7), torch.full((2,), n / 5), x > n / 9, wide
+
+    run = compiled(numbers, dynamic=True)
+    for n in (3, 5, 8):
+        same(numbers, torch.randn(n, n).to(dtype), run=run)
+    assert len(kiln.torch.reports()) == 1 and not kiln.torch.reports()[0].left, kiln.torch.reports()[0]
 
 
 def test_a_number_that_no_integer_is_is_torchs_error():

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed in this envi
 
 from torch import nn
 
+import interrupts
 import kiln.torch
 
 
@@ -40,6 +41,30 @@ def test_other_dtypes_and_shapes_compile_again():
         torch.testing.assert_close(run(x), torch.exp(x) * 2)
 
 
+def test_dtypes_that_do_not_fit_are_torchs_error():
+    run = compiled(lambda x, y: x @ y)
+    with pytest.raises(Exception, match="dtype|scalar type"):
+        run(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
+    assert run(torch.ones(2, 2), torch.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
+    lookup = compiled(nn.Embedding(5, 2))
+    with pytest.raises(Exception, match="indices|scalar type"):
+        lookup(torch.ones(3))
+    assert lookup(torch.tensor([1, 4])).shape == (2, 2)
+
+
+def test_another_device_stays_in_torch_and_two_devices_are_torchs_error():
+    model = nn.Linear(3, 2)
+    run = compiled(model)
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(run(x), model(x))
+        model.to("meta")
+        assert run(x.to("meta")).device.type == "meta"
+        assert "on device meta, the CPU was expected" in str(kiln.torch.reports()[-1])
+        with pytest.raises(Exception, match="device"):
+            run(x)
+
+
 def test_shapes_that_do_not_fit_are_torchs_error():
     run = compiled(lambda x, y: x @ y)
     with pytest.raises(Exception, match="size|shape"):
@@ -62,6 +87,22 @@ def test_a_module_that_changes_after_the_compile():
     del model[0].weight
     with pytest.raises(AttributeError, match="weight"):
         run(x.double())
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_a_weight_that_is_deleted_or_taken_away_is_told(freeze):
+    model = nn.Linear(3, 2).eval()
+    run, x = compiled(model, options={"freeze": freeze}), torch.randn(4, 3)
+    with torch.no_grad():
+        run(x)
+        kept = model.weight
+        del model.weight
+        with pytest.raises(AttributeError, match="weight"):
+            run(x)
+        model.weight = nn.Parameter(kept * 2)
+        torch.testing.assert_close(run(x), model(x))
+        model.bias = None
+        torch.testing.assert_close(run(x), x @ model.weight.t())
 
 
 def test_a_weight_written_between_forward_and_backward_is_refused():
@@ -95,6 +136,23 @@ def test_two_threads_run_one_model():
     assert wrong == []
 
 
+def test_two_threads_compile_at_once():
+    models = [nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, i + 1)) for i in range(4)]
+    x, got = torch.randn(3, 4), {}
+
+    def work(i):
+        with torch.no_grad():
+            got[i] = compiled(models[i])(x)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, model in enumerate(models):
+        torch.testing.assert_close(got[i], model(x))
+
+
 class Doubled(torch.utils.data.Dataset):
     def __len__(self):
         return 8
@@ -103,11 +161,70 @@ class Doubled(torch.utils.data.Dataset):
         return torch.full((3,), float(i)) * 2
 
 
+class Compiled(Doubled):
+    """Runs a compiled function in the worker, which is a fork of a process that has compiled it."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def __getitem__(self, i):
+        return self.run(torch.full((1, 3), float(i)))[0]
+
+
+def test_workers_that_run_what_was_compiled():
+    run = compiled(lambda x: x.sum(-1) + 1)
+    with torch.no_grad():
+        run(torch.ones(1, 3))
+        loader = torch.utils.data.DataLoader(Compiled(run), batch_size=4, num_workers=2, timeout=60)
+        assert torch.cat(list(loader)).tolist() == [3 * i + 1 for i in range(8)]
+
+
 def test_workers_of_a_data_loader():
     run = compiled(lambda x: x.sum(-1) + 1)
     run(torch.ones(4, 3))
     got = [run(batch) for batch in torch.utils.data.DataLoader(Doubled(), batch_size=4, num_workers=1)]
     assert torch.cat(got).tolist() == [6 * i + 1 for i in range(8)]
+
+
+PRELUDE = """
+import torch, kiln, kiln.torch
+kiln.set_default_context(kiln.Context(cache="off"))
+def compiled(function, **options):
+    return torch.compile(function, backend=kiln.torch.backend, options=options or None)
+add = compiled(lambda x: x + 1)
+assert add(torch.ones(2)).tolist() == [2, 2]
+def many(x, n):
+    for i in range(n):
+        x = torch.sin(x @ x + i)
+    return x
+"""
+AFTER = """
+assert add(torch.ones(2)).tolist() == [2, 2]
+"""
+
+
+def test_ctrl_c_ends_a_run():
+    assert interrupts.ends(PRELUDE, """
+run, x = compiled(lambda x: many(x, 40)), torch.zeros(1500, 1500)
+expected = run(x)
+ended(lambda: [run(x) for _ in range(1000)])
+torch.testing.assert_close(run(x), expected)""", AFTER)
+
+
+def test_ctrl_c_ends_kilns_part_of_a_compile_and_the_next_call_compiles():
+    assert interrupts.ends(PRELUDE, """
+import kiln.torch.compiler as compiler
+plan, run, x = compiler.plan, compiled(lambda x: many(x, 600), mode="none"), torch.ones(8, 8)
+ready, compiler.plan = plan, lambda *args: (go(), ready(*args))[1]
+def go():
+    compiler.plan = ready
+    print("go", flush=True)
+try:
+    run(x)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+short = compiled(lambda x: many(x, 3))
+torch.testing.assert_close(short(x), many(x, 3))""", AFTER)
 
 
 def test_an_index_out_of_range_is_an_index_error():

@@ -10,6 +10,7 @@ from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, Results, kiln_op, op
 from kiln.onnx._types import FLOATS, INTEGERS, SIGNED, numpy_type
+from kiln.onnx._values import Tensor
 
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
@@ -114,11 +115,15 @@ def convert(x: Value, dtype: str, saturate: bool = True) -> Value:
 
 
 @op("Cast")
-def cast(n: Node, x: Value) -> Value:
+def cast(n: Node, x: Tensor) -> Tensor:
     """Another dtype."""
     if n.text("round_mode", "up") != "up":
         raise n.refuse(f"round_mode '{n.text('round_mode')}' is of f8e8m0, a type that Kiln does not have")
-    return convert(x, n.dtype("to"), n.flag("saturate", True))
+    to = n.dtype("to")
+    made = Tensor.of(convert(x.in_graph(n.frame.graph), to, n.flag("saturate", True)), x.deciders)
+    if x.known is not None and x.known.dtype == object and to in ("f32", "f64"):
+        made.counts = x.known
+    return made
 
 
 @op("CastLike")

@@ -270,12 +270,17 @@ def eye_like(n: Node, x: Value) -> Value:
 @op("Range")
 def arange(n: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Value:
     """Numbers from start to before limit, delta apart."""
-    told = [n.frame.converter.known(n, name, each) for name, each in (("start", start), ("limit", limit), ("delta", delta))]
+    told = [n.frame.converter.known(n, name, each) if each.counts is None else each.counts
+            for name, each in (("start", start), ("limit", limit), ("delta", delta))]
     first, last, step = (each.item() for each in told)
     count: Size
     if all(is_literal(each) for each in told):
         count = range_count(first, last, step)
     else:
+        first, last, step = (int(each) if isinstance(each, float) and each.is_integer() else each
+                             for each in (first, last, step))
+        if any(isinstance(each, float) for each in (first, last, step)):
+            raise n.refuse("a range of a size and of a number with a fraction is not supported")
         step = n.literal([step], "the step of a range")[0]
         span = last - first if step > 0 else first - last
         count = kiln.dim_max((span + abs(step) - 1) // abs(step), 0)

@@ -27,6 +27,19 @@ def _(b: Lowering, dy: kiln.Value, index: kiln.Value, num_weights: Any, padding_
     return b.cast(made, b.dtype)
 
 
+@row("_embedding_bag.default _embedding_bag_forward_only.default", "embedding_bag", FLOATS | {"i64", "i32"},
+     when="only the sums are used, as in inference; without weights, padding_idx and include_last_offset")
+def _(b: Lowering, weight: kiln.Value, index: kiln.Value, offsets: kiln.Value, scale_grad_by_freq: bool = False,
+      mode: int = 0, sparse: bool = False, per_sample_weights: kiln.Value | None = None,
+      include_last_offset: bool = False, padding_idx: int = -1) -> tuple[Any, Any, Any, Any]:
+    if any(b.used(i) for i in (1, 2, 3)):
+        raise Unsupported("its places, which a gradient takes")
+    if per_sample_weights is not None or include_last_offset or padding_idx >= 0:
+        raise Unsupported("weights, padding or a last offset")
+    offsets = b.cast(offsets, str(index.dtype))
+    return b.op("embedding_bag", weight, index, offsets, mode=("sum", "mean", "max")[mode]), None, None, None
+
+
 def _places(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> tuple[list[int], list[kiln.Value]]:
     """The dims that are indexed, and the indices, none of which is below 0."""
     dims, made = [], []
@@ -56,6 +69,10 @@ def _order(dims: list[int], rank: int) -> tuple[int, list[int] | None]:
 
 @row("index.Tensor _unsafe_index.Tensor", "index permute where add")
 def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> kiln.Value:
+    return _index(b, x, indices)
+
+
+def _index(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> kiln.Value:
     dims, made = _places(b, x, indices)
     first, order = _order(dims, len(x.shape))
     if order:
@@ -63,9 +80,18 @@ def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None]) -> kiln.
     return b.op("index", x, *made, dim=first)
 
 
-@row("index_put.default _unsafe_index_put.default", "index_put index_put_add permute where add")
+@row("index_put.default _unsafe_index_put.default", "index_put index_put_add permute where add",
+     when="a mask puts the same at all its places")
 def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], values: kiln.Value,
       accumulate: bool = False) -> kiln.Value:
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(given) == 1 and str(given[0][1].dtype) == "bool":
+        return _put_by_mask(b, x, *given[0], b.cast(values, b.dtype), accumulate)
+    return _put(b, x, indices, values, accumulate)
+
+
+def _put(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], values: kiln.Value,
+         accumulate: bool) -> kiln.Value:
     dims, made = _places(b, x, indices)
     first, order = _order(dims, len(x.shape))
     if accumulate and b.dtype == "bool":
@@ -76,6 +102,71 @@ def _(b: Lowering, x: kiln.Value, indices: Sequence[kiln.Value | None], values: 
     if order:
         put = b.op("permute", put, dims=[order.index(dim) for dim in range(len(order))])
     return put
+
+
+def _put_by_mask(b: Lowering, x: kiln.Value, dim: int, mask: kiln.Value, values: kiln.Value,
+                 accumulate: bool) -> kiln.Value:
+    """The mask is of the dims from `dim` on; where values have a dim for its places, that has one element."""
+    inner = len(x.shape) - dim - len(mask.shape)
+    at = len(values.shape) - inner - 1
+    if at >= 0 and values.shape[at] != 1 or b.dtype == "bool" and accumulate:
+        raise Unsupported("a mask as index, of which each place is given something else")
+    if at >= 0:
+        values = b.reshape(values, [*values.shape[:at], *[1] * len(mask.shape), *values.shape[at + 1:]])
+    if inner:
+        mask = b.op("unsqueeze", mask, dims=list(range(len(mask.shape), len(mask.shape) + inner)))
+    if accumulate:
+        values = b.op("add", x, values)
+    return b.op("where", mask, values, x)
+
+
+@row("_unsafe_masked_index.default", "index where maximum minimum")
+def _(b: Lowering, x: kiln.Value, mask: kiln.Value, indices: Sequence[kiln.Value | None], fill: Number) -> kiln.Value:
+    made = _index(b, x, [_inside(b, x, dim, index) for dim, index in enumerate(indices)])
+    return b.op("where", mask, made, b.full(fill, b.dtype, []))
+
+
+@row("_unsafe_masked_index_put_accumulate.default", "index_put_add where maximum minimum", FLOATS | INTEGERS | {"bool"})
+def _(b: Lowering, x: kiln.Value, mask: kiln.Value, indices: Sequence[kiln.Value | None],
+      values: kiln.Value) -> kiln.Value:
+    values = b.op("where", mask, values, b.full(0, b.dtype, []))
+    return _put(b, x, [_inside(b, x, dim, index) for dim, index in enumerate(indices)], values, True)
+
+
+def _inside(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value | None) -> kiln.Value | None:
+    if index is None:
+        return None
+    last = b.operand(x.shape[dim] - 1, str(index.dtype))
+    return b.op("maximum", b.op("minimum", index, last), 0)
+
+
+def _running_places(b: Lowering, mask: kiln.Value) -> kiln.Value:
+    """Of each element the number of those before it that the mask has; of the first that it has 0."""
+    flat = b.cast(b.op("reshape", mask, shape=[-1]), "i64")
+    return b.op("sub", b.op("cumsum", flat, dim=0), 1)
+
+
+@row("masked_scatter.default", "cumsum index where")
+def _(b: Lowering, x: kiln.Value, mask: kiln.Value, source: kiln.Value) -> kiln.Value:
+    if any(size == 0 for size in (*source.shape, *x.shape)):
+        raise Unsupported("of nothing")
+    mask, x = (b.op("expand", each, shape=b.sizes()) for each in (mask, x))
+    places = b.op("maximum", _running_places(b, mask), 0)
+    picked = b.op("index", b.op("reshape", source, shape=[-1]), b.reshape(places, b.sizes()), dim=0)
+    return b.op("where", mask, b.cast(picked, b.dtype), x)
+
+
+@row("masked_scatter_backward.default", "cumsum index_put where slice")
+def _(b: Lowering, dy: kiln.Value, mask: kiln.Value, sizes: Sequence[Any]) -> kiln.Value:
+    count: Any = 1
+    for size in sizes:
+        count = count * size
+    mask = b.op("expand", mask, shape=list(dy.shape))
+    flat = b.op("reshape", mask, shape=[-1])
+    places = b.op("where", flat, _running_places(b, mask), b.operand(count, "i64"))  # behind the last
+    room = b.full(0, b.dtype, [count + 1])
+    put = b.op("index_put", room, b.op("reshape", dy, shape=[-1]), places, dim=0)
+    return b.reshape(b.op("slice", put, dim=0, start=0, end=count), list(sizes))
 
 
 @row("gather.default", "gather")
@@ -136,6 +227,29 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, value: Number) ->
         raise Unsupported("of a scalar")
     dim = b.dim(dim, len(x.shape))
     return b.op("index_put", x, b.full(value, b.dtype, []), _from_start(b, x, dim, index), dim=dim)
+
+
+@row("index_fill.int_Tensor", "index_put where lt add")
+def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, value: kiln.Value) -> kiln.Value:
+    if not x.shape or not index.shape:
+        raise Unsupported("of a scalar")
+    dim = b.dim(dim, len(x.shape))
+    return b.op("index_put", x, b.cast(value, b.dtype), _from_start(b, x, dim, index), dim=dim)
+
+
+@row("index_reduce.default", "index_reduce", FLOATS | INTEGERS)
+def _(b: Lowering, x: kiln.Value, dim: int, index: kiln.Value, source: kiln.Value, reduce: str, *,
+      include_self: bool = True) -> kiln.Value:
+    if not x.shape or not index.shape:
+        raise Unsupported("of a scalar")
+    return b.op("index_reduce", x, index, source, dim=b.dim(dim, len(x.shape)), reduction=_REDUCTIONS[reduce],
+                include_self=include_self)
+
+
+@row("put.default", "index_put index_put_add reshape")
+def _(b: Lowering, x: kiln.Value, index: kiln.Value, source: kiln.Value, accumulate: bool = False) -> kiln.Value:
+    flat = b.op("reshape", x, shape=[-1])
+    return b.reshape(_put(b, flat, [index], b.reshape(source, list(index.shape)), accumulate), list(x.shape))
 
 
 @row("index_copy.default", "index_put")

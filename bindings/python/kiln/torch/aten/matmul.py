@@ -15,7 +15,7 @@ def _product(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
     return b.op("matmul", x, y)
 
 
-@row("mm.default bmm.default mv.default dot.default", "matmul", NUMBERS)
+@row("mm.default bmm.default mv.default dot.default vdot.default", "matmul", NUMBERS)
 def _(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
     return _product(b, x, y)
 
@@ -44,3 +44,33 @@ def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Numb
 @row("linear.default", "linear", FLOATS)
 def _(b: Lowering, x: kiln.Value, weight: kiln.Value, bias: kiln.Value | None = None) -> kiln.Value:
     return b.op("linear", x, weight, bias)
+
+
+@row("addbmm.default", "matmul sum add mul", FLOATS)
+def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Number = 1,
+      alpha: Number = 1) -> kiln.Value:
+    made = b.op("sum", b.op("matmul", b.wide(x), b.wide(y)), dims=[0])
+    return _added(b, bias, made, beta, alpha)
+
+
+@row("addr.default", "outer add mul", FLOATS)
+def _(b: Lowering, bias: kiln.Value, x: kiln.Value, y: kiln.Value, *, beta: Number = 1,
+      alpha: Number = 1) -> kiln.Value:
+    return _added(b, bias, b.op("outer", b.wide(x), b.wide(y)), beta, alpha)
+
+
+def _added(b: Lowering, bias: kiln.Value, made: kiln.Value, beta: Number, alpha: Number) -> kiln.Value:
+    if alpha != 1:
+        made = b.op("mul", made, number(alpha))
+    if beta != 0:
+        wide = b.wide(bias)
+        made = b.op("add", made, wide if beta == 1 else b.op("mul", wide, number(beta)))
+    return b.cast(made, b.dtype)
+
+
+@row("_grouped_mm.default", "grouped_matmul add", FLOATS | {"i32"}, when="of rows by groups")
+def _(b: Lowering, x: kiln.Value, weights: kiln.Value, offsets: kiln.Value | None = None,
+      bias: kiln.Value | None = None, out_dtype: Any = None) -> kiln.Value:
+    if len(x.shape) != 2 or len(weights.shape) != 3 or offsets is None or bias is not None:
+        raise Unsupported("not rows by groups")
+    return b.cast(b.op("grouped_matmul", x, weights, offsets), b.dtype)

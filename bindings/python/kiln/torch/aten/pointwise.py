@@ -23,7 +23,7 @@ def common(b: Lowering, *args: Any, dtype: str | None = None) -> list[kiln.Value
 def promoted(b: Lowering, *indices: int) -> str:
     """The type in which torch compares arguments."""
     x, y = (b.fake(index) for index in indices)
-    x, y = (value.node.pytype(0) if isinstance(value, torch.SymInt) else value for value in (x, y))
+    x, y = (value.node.pytype(0) if isinstance(value, torch.SymInt | torch.SymFloat) else value for value in (x, y))
     dtype = torch.result_type(x, y)
     if dtype not in DTYPES:
         raise Unsupported(f"compared as {dtype}")
@@ -103,7 +103,7 @@ def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.cast(b.op("mul", *common(b, x, y)), b.dtype)
 
 
-@row("div.Tensor div.Scalar", "div", REAL)
+@row("div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar", "div", REAL)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.cast(b.op("div", *common(b, x, y)), b.dtype)
 
@@ -267,49 +267,3 @@ def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
 @row("bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar", "shift_right", INTEGERS)
 def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
     return b.op("shift_right", *common(b, x, y))
-
-
-def _larger(name: str, op: str) -> None:
-    """Of two numbers, of which NaN is none."""
-    @row(f"{name}.default", f"{op} where isnan", FLOATS | INTEGERS)
-    def make(b: Lowering, x: kiln.Value, y: kiln.Value) -> kiln.Value:
-        x, y = common(b, x, y)
-        return b.op("where", b.op("isnan", x), y, b.op("where", b.op("isnan", y), x, b.op(op, x, y)))
-
-
-_larger("fmax", "maximum")
-_larger("fmin", "minimum")
-
-
-@row("frac.default", "sub trunc", FLOATS)
-def _(b: Lowering, x: kiln.Value) -> kiln.Value:
-    return b.op("sub", x, b.op("trunc", x))
-
-
-@row("logit.default", "log sub div clamp", FLOATS)
-def _(b: Lowering, x: kiln.Value, eps: float | None = None) -> kiln.Value:
-    wide = b.wide(x)
-    if eps is not None:
-        wide = b.op("clamp", wide, min=eps, max=1 - eps)
-    return b.cast(b.op("log", b.op("div", wide, b.op("sub", 1.0, wide))), b.dtype)
-
-
-def _infinite(name: str, sign: str) -> None:
-    @row(f"{name}.default", "eq", FLOATS)
-    def make(b: Lowering, x: kiln.Value) -> kiln.Value:
-        return b.op("eq", x, float(f"{sign}inf"))
-
-
-_infinite("isposinf", "")
-_infinite("isneginf", "-")
-
-
-@row("heaviside.default", "where eq gt", FLOATS | INTEGERS)
-def _(b: Lowering, x: kiln.Value, values: kiln.Value) -> kiln.Value:
-    return b.op("where", b.op("eq", x, 0), values, b.cast(b.op("gt", x, 0), b.dtype))
-
-
-@row("rad2deg.default deg2rad.default", "mul", FLOATS)
-def _(b: Lowering, x: kiln.Value) -> kiln.Value:
-    factor = 180 / math.pi if "rad2deg" in str(b.target) else math.pi / 180
-    return b.cast(b.op("mul", b.wide(x), factor), b.dtype)

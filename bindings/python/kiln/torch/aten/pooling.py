@@ -49,25 +49,31 @@ def _max_pool(n: int) -> None:
 
 
 def _avg_pool(n: int) -> None:
-    def attrs(kernel: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-              divisor: Any) -> dict[str, Any]:
-        if divisor is not None:
-            raise Unsupported("a divisor of its own")
-        return {**_window(n, kernel, stride, padding, ceil_mode), "count_include_pad": count_include_pad}
-
-    @row(f"avg_pool{n}d.default", f"avg_pool{n}d", FLOATS)
+    @row(f"avg_pool{n}d.default", f"avg_pool{n}d sum_pool{n}d div", FLOATS)
     def make(b: Lowering, x: kiln.Value, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
              count_include_pad: bool = True, divisor_override: Any = None) -> kiln.Value:
         (image,) = batched(b, n, x)
-        said = attrs(kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        return unbatched(b, b.op(f"avg_pool{n}d", image, **said), len(x.shape))
+        said = _window(n, kernel, stride, padding, ceil_mode)
+        if divisor_override is not None:
+            total = b.op(f"sum_pool{n}d", b.wide(image), **said)
+            return unbatched(b, b.cast(b.op("div", total, float(divisor_override)), b.dtype), len(x.shape))
+        return unbatched(b, b.op(f"avg_pool{n}d", image, count_include_pad=count_include_pad, **said), len(x.shape))
 
-    @row(f"avg_pool{n}d_backward.default", f"avg_pool{n}d_backward", FLOATS)
+    @row(f"avg_pool{n}d_backward.default", f"avg_pool{n}d_backward", FLOATS, when="without divisor_override")
     def make_gradient(b: Lowering, dy: kiln.Value, x: kiln.Value, kernel: Any, stride: Any, padding: Any,
                       ceil_mode: bool, count_include_pad: bool, divisor_override: Any) -> kiln.Value:
+        if divisor_override is not None:
+            raise Unsupported("a divisor of its own")
         (image,) = batched(b, n, dy)
-        said = attrs(kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        said = {**_window(n, kernel, stride, padding, ceil_mode), "count_include_pad": count_include_pad}
         return unbatched(b, b.op(f"avg_pool{n}d_backward", image, size=x.shape[-n:], **said), len(x.shape))
+
+
+def _max_unpool(n: int) -> None:
+    @row(f"max_unpool{n}d.default", f"max_unpool{n}d")
+    def make(b: Lowering, x: kiln.Value, indices: kiln.Value, size: Sequence[Any], *_: Any) -> kiln.Value:
+        image, places = batched(b, n, x, indices)
+        return unbatched(b, b.op(f"max_unpool{n}d", image, places, size=list(size)), len(x.shape))
 
 
 def _adaptive(n: int) -> None:
@@ -96,16 +102,8 @@ def _adaptive(n: int) -> None:
 for _n in (2, 3):
     _max_pool(_n)
     _avg_pool(_n)
+    _max_unpool(_n)
     _adaptive(_n)
-
-
-_MODES = {0: "linear", 1: "nearest", 2: "cubic"}
-_PADDINGS = {0: "zeros", 1: "border", 2: "reflection"}
-
-
-@row("grid_sampler_2d.default grid_sampler_3d.default", "grid_sample", FLOATS)
-def _(b: Lowering, x: kiln.Value, grid: kiln.Value, mode: int, padding: int, align_corners: bool) -> kiln.Value:
-    return b.op("grid_sample", x, grid, mode=_MODES[mode], padding=_PADDINGS[padding], align_corners=align_corners)
 
 
 @row("im2col.default", "im2col", FLOATS)
@@ -124,5 +122,3 @@ def _(b: Lowering, x: kiln.Value, size: Sequence[Any], kernel: Sequence[int], di
     made = b.op("col2im", columns, size=list(size), kernel=kernel, dilation=_spread(dilation, 2),
                 padding=_spread(padding, 2), stride=_spread(stride, 2))
     return unbatched(b, made, len(b.out.shape))
-
-

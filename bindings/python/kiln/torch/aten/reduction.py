@@ -181,3 +181,9 @@ def _(b: Lowering, x: kiln.Value, p: Number | None, dim: Any = None, keepdim: bo
     if not x.shape:
         raise Unsupported("of a scalar")
     return b.op("norm", x, dims=dims_of(b, x, dim), keepdim=keepdim, p=2.0 if p is None else number(p))
+
+
+@row("count_nonzero.default count_nonzero.dim_IntList", "ne sum", REAL)
+def _(b: Lowering, x: kiln.Value, dim: Any = None) -> kiln.Value:
+    counts = b.cast(b.cast(x, "bool") if str(x.dtype) == "bool" else b.op("ne", x, 0), "i64")
+    return b.op("sum", counts, dims=dims_of(b, x, dim)) if x.shape else counts

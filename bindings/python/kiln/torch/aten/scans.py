@@ -94,3 +94,16 @@ def _(b: Lowering, sorted_sequence: kiln.Value, x: kiln.Value, *, out_int32: boo
 def _(b: Lowering, x: kiln.Value, boundaries: kiln.Value, *, out_int32: bool = False,
       right: bool = False) -> kiln.Value:
     return b.cast(b.op("searchsorted", boundaries, x, right=right), b.dtype)
+
+
+@row("median.default", "median reshape", FLOATS | INTEGERS)
+def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    return b.several("median", b.op("reshape", x, shape=[-1]), dim=0)[0]
+
+
+@row("isin.Tensor_Tensor", "eq any not", REAL)
+def _(b: Lowering, x: kiln.Value, among: kiln.Value, *, assume_unique: bool = False,
+      invert: bool = False) -> kiln.Value:
+    each = b.op("eq", b.op("unsqueeze", x, dims=[len(x.shape)]), b.op("reshape", among, shape=[-1]))
+    found = b.op("any", each, dims=[len(x.shape)])
+    return b.op("not", found) if invert else found

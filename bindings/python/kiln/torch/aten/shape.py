@@ -6,8 +6,8 @@ from typing import Any, Sequence
 
 import kiln
 from kiln.torch import sizes
-from kiln.torch.lowering import Lowering, element
-from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
+from kiln.torch.lowering import Lowering
+from kiln.torch.rows import DTYPES, Unsupported, row
 
 
 @row("view.default _unsafe_view.default", "reshape", view=True)
@@ -90,13 +90,13 @@ def _(b: Lowering, x: kiln.Value, dim: int, index: Any) -> kiln.Value:
     return b.op("squeeze", part, dims=[dim])
 
 
-@row("split.Tensor", "split", view=True)
+@row("split.Tensor unsafe_split.Tensor", "split", view=True)
 def _(b: Lowering, x: kiln.Value, split_size: Any, dim: int = 0) -> list[kiln.Value]:
     dim = b.dim(dim, len(x.shape))
     return _split(b, x, [b.size(part.shape[dim]) for part in b.outs if part is not None], dim)
 
 
-@row("split_with_sizes.default", "split", view=True)
+@row("split_with_sizes.default unsafe_split_with_sizes.default", "split", view=True)
 def _(b: Lowering, x: kiln.Value, split_sizes: Sequence[Any], dim: int = 0) -> list[kiln.Value]:
     return _split(b, x, list(split_sizes), b.dim(dim, len(x.shape)))
 
@@ -187,27 +187,35 @@ def _(b: Lowering, x: kiln.Value, repeats: Sequence[Any]) -> kiln.Value:
     return b.op("tile", x, repeats=list(repeats)) if repeats else b.op("clone", x)
 
 
-@row("constant_pad_nd.default", "pad")
-def _(b: Lowering, x: kiln.Value, pad: Sequence[int], value: Any = 0) -> kiln.Value:
-    if any(not isinstance(each, int) for each in pad):
-        raise Unsupported("padding that is not known")
-    low, high = [0] * len(x.shape), [0] * len(x.shape)
-    for i in range(len(pad) // 2):
-        low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
-    return b.op("pad", x, low=low, high=high, value=float(element(value, b.dtype)))
+@row("rot90.default", "flip permute")
+def _(b: Lowering, x: kiln.Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> kiln.Value:
+    first, second = (b.dim(dim, len(x.shape)) for dim in dims)
+    flipped = {0: [], 1: [second], 2: [first, second], 3: [first]}[k % 4]
+    made = b.op("flip", x, dims=flipped) if flipped else b.op("clone", x)
+    order = list(range(len(x.shape)))
+    if k % 2:
+        order[first], order[second] = second, first
+    return b.op("permute", made, dims=order)
 
 
-def _pad(mode: str, name: str) -> None:
-    @row(" ".join(f"{name}_pad{n}d.default" for n in (1, 2, 3)), "pad", FLOATS | INTEGERS)
-    def make(b: Lowering, x: kiln.Value, padding: Sequence[int]) -> kiln.Value:
-        low, high = [0] * len(x.shape), [0] * len(x.shape)
-        for i in range(len(padding) // 2):
-            low[-1 - i], high[-1 - i] = padding[2 * i], padding[2 * i + 1]
-        return b.op("pad", x, low=low, high=high, mode=mode)
+@row("channel_shuffle.default", "reshape permute")
+def _(b: Lowering, x: kiln.Value, groups: Any) -> kiln.Value:
+    channels, rest = x.shape[1], list(x.shape[2:])
+    if not isinstance(channels, int) or not isinstance(groups, int):
+        raise Unsupported("channels or groups that are not known")
+    apart = b.reshape(x, [x.shape[0], groups, channels // groups, *rest])
+    turned = b.op("permute", apart, dims=[0, 2, 1, *range(3, len(rest) + 3)])
+    return b.reshape(turned, list(x.shape))
 
 
-_pad("reflect", "reflection")
-_pad("replicate", "replication")
+@row("block_diag.default", "pad concat reshape")
+def _(b: Lowering, tensors: Sequence[kiln.Value]) -> kiln.Value:
+    blocks = [b.reshape(b.cast(x, b.dtype), [1] * (2 - len(x.shape)) + list(x.shape)) for x in tensors]
+    widths = [x.shape[1] for x in blocks]
+    if any(not isinstance(width, int) for width in widths):
+        raise Unsupported("a width that is not known")
+    made = [b.op("pad", x, low=[0, sum(widths[:i])], high=[0, sum(widths[i + 1:])]) for i, x in enumerate(blocks)]
+    return b.op("concat", *made, dim=0)
 
 
 @row("tril.default", "tril")
