@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any, Callable, Mapping, Sequence
 
@@ -14,16 +15,18 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.graph import _BoxedCodeGen
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.checkpoint import CheckpointPolicy
 from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloorDiv, IntTrueDiv, Max, Min, Mod, ModularIndexing,
                                           PythonMod)
 
 TESTED = ("2.15",)
+MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no backward pass computes it again
 
-__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod", "ModularIndexing",
+__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod", "ModularIndexing",
            "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
-           "expr", "is_kept", "is_ordered",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
-           "register_optimizer_step_post_hook", "static_inputs",
+           "expr", "fake_empty", "is_kept", "is_ordered",
+           "min_cut_rematerialization_partition", "module_path", "overload_name", "range_of", "reads_data",
+           "register_optimizer_step_post_hook", "schema_with", "static_inputs",
            "writes"]
 
 
@@ -68,7 +71,7 @@ def writes(target: Any) -> bool:
 def is_ordered(target: Any) -> bool:
     """Whether it keeps its place among its kind: it draws random numbers, asserts, or has an effect, as others may."""
     return asserts(target) or isinstance(target, torch._ops.OpOverload) and (
-        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims"))
+        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims", "kiln"))
 
 
 def asserts(target: Any) -> bool:
@@ -85,6 +88,25 @@ def is_kept(node: torch.fx.Node) -> bool:
 def reads_data(target: Any) -> bool:
     """Whether it makes a size of an element, which takes a run."""
     return isinstance(target, torch._ops.OpOverload) and torch.Tag.data_dependent_output in target.tags
+
+
+def overload_name(target: Any) -> str:
+    """`packet.overload`."""
+    return str(target._schema.name).partition("::")[2] + "." + str(target._overloadname)
+
+
+def schema_with(target: Any, first: str) -> str:
+    """The schema of an overload, without its namespace, of which arguments stand before its own."""
+    _, _, said = str(target._schema).partition("::")
+    name, _, rest = said.partition("(")
+    return f"{name}({first}, {rest}" if not rest.startswith(")") else f"{name}({first}{rest}"
+
+
+def fake_empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """A fake tensor on the CPU, of the graph that is being compiled; outside of one an empty tensor."""
+    context = TracingContext.try_get()
+    with (context.fake_mode if context and context.fake_mode else contextlib.nullcontext()):
+        return torch.empty(shape, dtype=dtype, device="cpu")
 
 
 def annotations_of(node: torch.fx.Node) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class Lowering:
             return
         found = find(node.target)
         if found is None:
-            raise Unsupported("Kiln has no row for it")
+            raise Unsupported(node.meta.get("kiln_refused", "Kiln has no row for it"))
         args = [self._argument(arg) for arg in node.args]
         kwargs = {name: self._argument(arg) for name, arg in node.kwargs.items()}
         for arg in node.all_input_nodes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import torch.fx
 
-from kiln.torch import _torch
+from kiln.torch import _torch, random
 from kiln.torch.lowering import is_view
 
 
@@ -46,7 +46,7 @@ def plan(nodes: list[torch.fx.Node], taken: set[torch.fx.Node]) -> list[Turn]:
     last, last_torch = 0, -1  # the latest turn so far, and that of a node of torch's
     for node in nodes:
         is_kiln, operands = node in taken, [operand for operand in node.all_input_nodes if operand in turns]
-        if is_size(node) or is_kiln and is_view(node):
+        if is_size(node) or random.is_seed(node) or is_kiln and is_view(node):
             turns[node] = max((turns[operand] for operand in operands), default=0)
             if any(operand in in_torch and turns[operand] == turns[node] for operand in operands):
                 in_torch.add(node)

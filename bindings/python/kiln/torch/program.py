@@ -14,7 +14,7 @@ import torch.fx
 from torch.autograd.graph import increment_version
 
 import kiln
-from kiln.torch import _torch, sizes
+from kiln.torch import _torch, random, sizes
 from kiln.torch.lowering import Lowering, is_view
 from kiln.torch.parts import Turn, is_copy, is_size
 
@@ -45,6 +45,8 @@ class Assembly:
             elif node.op == "get_attr":
                 self._root[str(node.target)] = _attribute(node)
                 self._env[node] = self._made.get_attr(str(node.target))
+            elif random.is_seed(node):
+                self._env[node] = self._made.node_copy(node)
         for number, turn in enumerate(self._turns):
             if turn.kiln:
                 self._call(number, turn, lowerings[number], compile)
