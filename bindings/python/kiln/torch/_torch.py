@@ -26,7 +26,7 @@ __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "MUS
            "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
            "expr", "fake_empty", "is_kept", "is_ordered",
            "min_cut_rematerialization_partition", "module_path", "overload_name", "range_of", "reads_data",
-           "register_optimizer_step_post_hook", "schema_with", "static_inputs",
+           "register_optimizer_step_post_hook", "schema_with", "static_inputs", "with_wide_floats",
            "writes"]
 
 
@@ -107,6 +107,23 @@ def fake_empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     context = TracingContext.try_get()
     with (context.fake_mode if context and context.fake_mode else contextlib.nullcontext()):
         return torch.empty(shape, dtype=dtype, device="cpu")
+
+
+def with_wide_floats(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """The graph of a score or mask function, with fake values as if it were given f32 in place of 16-bit floats."""
+    changed = False
+    for node in graph.nodes:
+        fake = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(fake, FakeTensor) and fake.dtype in (torch.float16, torch.bfloat16):
+            with fake.fake_mode:
+                node.meta["val"] = torch.empty_like(fake, dtype=torch.float32)
+            changed = True
+        elif node.op == "call_function" and changed:
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta["val"])
+            mode = fake.fake_mode if isinstance(fake, FakeTensor) else contextlib.nullcontext()
+            with mode:
+                node.meta["val"] = node.target(*args, **kwargs)
+    return graph
 
 
 def annotations_of(node: torch.fx.Node) -> dict[str, Any]:

@@ -35,6 +35,19 @@ def element(x: Any, dtype: str) -> Number:
     return x if isinstance(x, int) else number(x)
 
 
+def attribute(node: torch.fx.Node) -> Any:
+    """What a get_attr node gets."""
+    found: Any = node.graph.owning_module
+    for name in str(node.target).split("."):
+        found = getattr(found, name)
+    return found
+
+
+def is_module(node: torch.fx.Node) -> bool:
+    """Whether it is a graph that another node carries."""
+    return node.op == "get_attr" and isinstance(attribute(node), torch.nn.Module)
+
+
 def is_view(node: torch.fx.Node) -> bool:
     """Whether Kiln can see its value as a view of its first operand."""
     if node.op != "call_function":
@@ -66,6 +79,7 @@ class Lowering:
     def __init__(self, context: kiln.Context, taken: set[torch.fx.Node],
                  parameters: frozenset[torch.fx.Node] = frozenset(),
                  names: Mapping[torch.fx.Node, str] | None = None, ranges: Mapping[Any, Any] | None = None) -> None:
+        self._context = context
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
@@ -77,6 +91,10 @@ class Lowering:
         self._parameters, self._names, self._ranges = parameters, names or {}, ranges or {}
 
     # What rows use.
+
+    @property
+    def context(self) -> kiln.Context:
+        return self._context
 
     @property
     def out(self) -> torch.Tensor:
@@ -237,6 +255,8 @@ class Lowering:
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, torch.fx.Node):
+            if is_module(arg):
+                return attribute(arg)
             value = arg.meta.get("val")
             if isinstance(value, torch.SymInt):
                 return self.size(value)

@@ -31,7 +31,7 @@ class Unsupported(Exception):
 class Row:
     """An ATen overload: what makes it of Kiln's ops, and when."""
 
-    overload: str  # "add.Tensor"; of another namespace than aten's "prims::NAME"
+    overload: str  # "add.Tensor"; of another namespace than aten's "prims::NAME"; of what has none "higher_order::OP"
     ops: tuple[str, ...]  # of Kiln's, that it is made of
     dtypes: frozenset[str]  # that its tensors may have
     make: Callable[..., Any]  # of a Lowering, then the overload's arguments
@@ -39,10 +39,11 @@ class Row:
     when: str = ""  # which calls it takes, where not all; `make` raises Unsupported for others
 
     @property
-    def target(self) -> torch._ops.OpOverload:
+    def target(self) -> Any:
         namespace, _, said = self.overload.rpartition("::")
         packet, _, name = said.partition(".")
-        return getattr(getattr(getattr(torch.ops, namespace or "aten"), packet), name)  # type: ignore[no-any-return]
+        found = getattr(getattr(torch.ops, namespace or "aten"), packet)
+        return getattr(found, name) if name else found
 
 
 _ROWS: dict[Any, Row] = {}
