@@ -11,8 +11,9 @@ import torch.fx
 from functorch.compile import min_cut_rematerialization_partition  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.utils import counters
+from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._guards import TracingContext
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.graph import _BoxedCodeGen
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.checkpoint import CheckpointPolicy
@@ -24,10 +25,10 @@ MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no ba
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod", "ModularIndexing",
            "PythonMod", "TESTED", "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
-           "expr", "fake_empty", "is_kept", "is_ordered",
-           "min_cut_rematerialization_partition", "module_path", "overload_name", "range_of", "reads_data",
-           "register_optimizer_step_post_hook", "schema_with", "static_inputs", "with_wide_floats",
-           "writes"]
+           "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
+           "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
+           "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
+           "wants_files", "writes"]
 
 
 def expr(size: Any) -> Any:
@@ -58,6 +59,48 @@ def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], 
     run._boxed_call = True  # type: ignore[attr-defined]
     run.module = module  # type: ignore[attr-defined]
     return run
+
+
+def wants_files() -> bool:
+    """Whether torch compiles for a file. Else its cache would hold what one backend made, and give it to another."""
+    return bool(torch._functorch.config.bypass_autograd_cache_key)
+
+
+def for_files(key: str, compilers: Mapping[str, Callable[..., Any]], **said: Any) -> Callable[..., Any]:
+    """aot_autograd of compilers that give OutputCode, of which torch makes files under a key that has this in it."""
+    made = aot_autograd(**{name: SerializableAOTDispatchCompiler(output_code(), compiler)
+                           for name, compiler in compilers.items()}, **said)
+
+    def run(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        tag = torch.compiler.config.cache_key_tag
+        with torch.compiler.config.patch(cache_key_tag=f"{tag} {key}"):
+            return made(gm, inputs)
+    return run
+
+
+def output_code() -> Any:
+    """The class of what torch puts in files; part of inductor, which is slow to import."""
+    from torch._inductor.output_code import OutputCode
+    return OutputCode
+
+
+def save_graph(module: torch.fx.GraphModule) -> bytes:
+    """A graph that runs, with all that its nodes get, as bytes."""
+    from torch.fx._graph_pickler import GraphPickler, Options
+    for node in module.graph.nodes:
+        node.meta.clear()
+    data: bytes = GraphPickler.dumps(module, Options(ops_filter=None))
+    return data
+
+
+def load_graph(data: bytes) -> torch.fx.GraphModule:
+    """What save_graph saved."""
+    from torch.fx._graph_pickler import GraphPickler
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    module = GraphPickler.loads(data, FakeTensorMode(shape_env=ShapeEnv()))
+    assert isinstance(module, torch.fx.GraphModule)
+    module.recompile()
+    return module
 
 
 def writes(target: Any) -> bool:

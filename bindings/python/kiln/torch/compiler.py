@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 import kiln
-from kiln.torch import _torch, decompositions, freeze, options as options_, passes, random, report
+from kiln.torch import _torch, cached, decompositions, freeze, options as options_, passes, random, report
 from kiln.torch.lowering import Lowering, is_view
 from kiln.torch.parts import is_size, plan
 from kiln.torch.program import Assembly
@@ -27,6 +27,7 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
     """
     read = options_.read(mode, options)
     title = name or "graph"
+    files = _torch.wants_files()
 
     def compiler(phase: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
         def compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -35,14 +36,17 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
                                            "torch.no_grad(), of a model in eval")
             if phase == "inference" and read.random == "kiln":
                 random.draw_by_seed(graph, kiln.default_context())
-            return compile_graph(graph, read, f"{title}.{phase}")
+            run = compile_graph(graph, read, f"{title}.{phase}")
+            return cached.code(run) if files else run
         return compile
 
     split = random.partition if read.random == "kiln" else _torch.min_cut_rematerialization_partition
-    made: Callable[..., Any] = _torch.aot_autograd(
-        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
-        partition_fn=split, decompositions=decompositions.table(),
-        keep_inference_input_mutations=True)(gm, example_inputs)
+    compilers = {"fw_compiler": compiler("forward"), "bw_compiler": compiler("backward"),
+                 "inference_compiler": compiler("inference")}
+    said: dict[str, Any] = {"partition_fn": split, "decompositions": decompositions.table(),
+                            "keep_inference_input_mutations": True}
+    run = _torch.for_files(cached.key(read), compilers, **said) if files else _torch.aot_autograd(**compilers, **said)
+    made: Callable[..., Any] = run(gm, example_inputs)
     return made
 
 
