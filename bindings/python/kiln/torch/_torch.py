@@ -68,12 +68,13 @@ def wants_files() -> bool:
 
 def for_files(key: str, compilers: Mapping[str, Callable[..., Any]], **said: Any) -> Callable[..., Any]:
     """aot_autograd of compilers that give OutputCode, of which torch makes files under a key that has this in it."""
-    made = aot_autograd(**{name: SerializableAOTDispatchCompiler(output_code(), compiler)
-                           for name, compiler in compilers.items()}, **said)
+    for name, compiler in compilers.items():
+        said[name] = SerializableAOTDispatchCompiler(output_code(), compiler)
+    made = aot_autograd(**said)
 
     def run(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
-        tag = torch.compiler.config.cache_key_tag
-        with torch.compiler.config.patch(cache_key_tag=f"{tag} {key}"):
+        config: Any = torch.compiler.config
+        with config.patch(cache_key_tag=f"{config.cache_key_tag} {key}"):
             return made(gm, inputs)
     return run
 

@@ -41,8 +41,8 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
         return compile
 
     split = random.partition if read.random == "kiln" else _torch.min_cut_rematerialization_partition
-    compilers = {"fw_compiler": compiler("forward"), "bw_compiler": compiler("backward"),
-                 "inference_compiler": compiler("inference")}
+    compilers: dict[str, Any] = {
+        "fw_compiler": compiler("forward"), "bw_compiler": compiler("backward"), "inference_compiler": compiler("inference")}
     said: dict[str, Any] = {"partition_fn": split, "decompositions": decompositions.table(),
                             "keep_inference_input_mutations": True}
     run = _torch.for_files(cached.key(read), compilers, **said) if files else _torch.aot_autograd(**compilers, **said)
@@ -59,6 +59,9 @@ def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: st
     context = kiln.default_context()
     frozen = freeze.placeholders(gm.graph) if options.freeze else frozenset()
     taken, whole = take(nodes, context, frozen, told)
+    for each in told.left:
+        if each.op.startswith("kiln."):  # drawn by a seed, which torch cannot
+            raise kiln.Internal(f"[{title}] {each.node}: {each.reason}")
     turns = plan(nodes, taken)
     assembly = Assembly(gm.graph, turns, taken)
     lowerings = []

@@ -37,7 +37,7 @@ def gives_what_it_is_given(module: torch.fx.GraphModule, index: int) -> bool:
 
 def gives_true(module: torch.fx.GraphModule) -> bool:
     """Whether it is the mask that hides nothing."""
-    (result,) = module.graph.output_node().args
+    result: Any = module.graph.output_node().args[0]
     return result.target is aten.new_ones.default or result.target is aten.full.default and result.args[1] is True
 
 
@@ -96,7 +96,8 @@ class Elements(Lowering):
                 raise Unsupported(f"{node.target}, a constant")
             if node.op == "call_function":
                 self.run(node)
-        result = self._values[graph.output_node().args[0]]
+        last: Any = graph.output_node().args[0]
+        result = self._values[last]
         if len(result.shape) < 4:
             result = self.reshape(result, [1] * 4)
         if scores:

@@ -222,6 +222,11 @@ class Lowering:
         self._check(node, made)
         self._values[node] = made
 
+    @property
+    def is_given_arrays(self) -> bool:
+        """Whether a call is given any: not by parameters alone, which are bound before."""
+        return bool(self.size_inputs) or any(node not in self._parameters for node in self.inputs)
+
     def value(self, node: torch.fx.Node) -> Any:
         """Kiln's value of a node: made in this graph, or a view of what is, or an input."""
         if node not in self._values:

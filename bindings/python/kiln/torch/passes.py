@@ -135,9 +135,10 @@ def block_masks(graph: torch.fx.Graph) -> int:
     """flex_attention's mask function says all that its blocks do, which nothing but this reads."""
     found = 0
     for node in _calls(graph, torch.ops.higher_order.flex_attention):
-        *blocks, function = node.args[4]
-        node.args = (*node.args[:4], (*(None if isinstance(each, torch.fx.Node) else each for each in blocks), function),
-                     *node.args[5:])
+        args: tuple[Any, ...] = node.args
+        *blocks, function = args[4]
+        node.args = (*args[:4], (*(None if isinstance(each, torch.fx.Node) else each for each in blocks), function),
+                     *args[5:])
         found += 1
     return found
 

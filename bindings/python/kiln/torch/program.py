@@ -120,7 +120,7 @@ class Assembly:
         self._root[name] = run
         args = [self._host(node) for node in lowering.inputs]
         args += [self._made.call_function(nothing_of_size, (self._size(symbol),)) for symbol in lowering.size_inputs]
-        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array tells whose results are
+        told: dict[str, Any] = {} if lowering.is_given_arrays else {"library": "torch"}  # no array tells whose results are
         called = self._made.call_function(operator.call, (self._made.get_attr(name), *args), told)
         called.meta["kiln"] = True
         for index, node in enumerate(outputs):
