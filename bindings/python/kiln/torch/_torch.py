@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any, Callable, Mapping, Sequence
 
@@ -10,22 +11,24 @@ import torch.fx
 from functorch.compile import min_cut_rematerialization_partition  # type: ignore[import-untyped]
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.utils import counters
+from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._guards import TracingContext
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.graph import _BoxedCodeGen
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.checkpoint import CheckpointPolicy
 from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloatTrueDiv, FloorDiv, IntTrueDiv, Max, Min, Mod,
                                           ModularIndexing, PythonMod, ToFloat)
 
 TESTED = ("2.15",)
+MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no backward pass computes it again
 
-__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "Max", "Min", "Mod",
-           "ModularIndexing", "PythonMod", "TESTED", "ToFloat",
-           "annotations_of", "aot_autograd", "asserts", "boxed", "composites", "dynamo_counts",
-           "expr", "is_kept", "is_ordered",
-           "min_cut_rematerialization_partition", "module_path", "range_of", "reads_data",
-           "register_optimizer_step_post_hook", "static_inputs",
-           "writes"]
+__all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
+           "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
+           "composites", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
+           "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
+           "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
+           "wants_files", "writes"]
 
 
 def expr(size: Any) -> Any:
@@ -59,6 +62,49 @@ def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], 
     return run
 
 
+def wants_files() -> bool:
+    """Whether torch compiles for a file. Else its cache would hold what one backend made, and give it to another."""
+    return bool(torch._functorch.config.bypass_autograd_cache_key)
+
+
+def for_files(key: str, compilers: Mapping[str, Callable[..., Any]], **said: Any) -> Callable[..., Any]:
+    """aot_autograd of compilers that give OutputCode, of which torch makes files under a key that has this in it."""
+    for name, compiler in compilers.items():
+        said[name] = SerializableAOTDispatchCompiler(output_code(), compiler)
+    made = aot_autograd(**said)
+
+    def run(gm: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
+        config: Any = torch.compiler.config
+        with config.patch(cache_key_tag=f"{config.cache_key_tag} {key}"):
+            return made(gm, inputs)
+    return run
+
+
+def output_code() -> Any:
+    """The class of what torch puts in files; part of inductor, which is slow to import."""
+    from torch._inductor.output_code import OutputCode
+    return OutputCode
+
+
+def save_graph(module: torch.fx.GraphModule) -> bytes:
+    """A graph that runs, with all that its nodes get, as bytes."""
+    from torch.fx._graph_pickler import GraphPickler, Options
+    for node in module.graph.nodes:
+        node.meta.clear()
+    data: bytes = GraphPickler.dumps(module, Options(ops_filter=None))
+    return data
+
+
+def load_graph(data: bytes) -> torch.fx.GraphModule:
+    """What save_graph saved."""
+    from torch.fx._graph_pickler import GraphPickler
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    module = GraphPickler.loads(data, FakeTensorMode(shape_env=ShapeEnv()))
+    assert isinstance(module, torch.fx.GraphModule)
+    module.recompile()
+    return module
+
+
 def writes(target: Any) -> bool:
     """Whether a node of it writes an operand, or may, as far as is known."""
     if isinstance(target, torch._ops.OpOverload):
@@ -70,7 +116,7 @@ def writes(target: Any) -> bool:
 def is_ordered(target: Any) -> bool:
     """Whether it keeps its place among its kind: it draws random numbers, asserts, or has an effect, as others may."""
     return asserts(target) or isinstance(target, torch._ops.OpOverload) and (
-        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims"))
+        torch.Tag.nondeterministic_seeded in target.tags or target.namespace not in ("aten", "prims", "kiln"))
 
 
 def asserts(target: Any) -> bool:
@@ -87,6 +133,42 @@ def is_kept(node: torch.fx.Node) -> bool:
 def reads_data(target: Any) -> bool:
     """Whether it makes a size of an element, which takes a run."""
     return isinstance(target, torch._ops.OpOverload) and torch.Tag.data_dependent_output in target.tags
+
+
+def overload_name(target: Any) -> str:
+    """`packet.overload`."""
+    return str(target._schema.name).partition("::")[2] + "." + str(target._overloadname)
+
+
+def schema_with(target: Any, first: str) -> str:
+    """The schema of an overload, without its namespace, of which arguments stand before its own."""
+    _, _, said = str(target._schema).partition("::")
+    name, _, rest = said.partition("(")
+    return f"{name}({first}, {rest}" if not rest.startswith(")") else f"{name}({first}{rest}"
+
+
+def fake_empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """A fake tensor on the CPU, of the graph that is being compiled; outside of one an empty tensor."""
+    context = TracingContext.try_get()
+    with (context.fake_mode if context and context.fake_mode else contextlib.nullcontext()):
+        return torch.empty(shape, dtype=dtype, device="cpu")
+
+
+def with_wide_floats(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """The graph of a score or mask function, with fake values as if it were given f32 in place of 16-bit floats."""
+    changed = False
+    for node in graph.nodes:
+        fake = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(fake, FakeTensor) and fake.dtype in (torch.float16, torch.bfloat16):
+            with fake.fake_mode:
+                node.meta["val"] = torch.empty_like(fake, dtype=torch.float32)
+            changed = True
+        elif node.op == "call_function" and changed:
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta["val"])
+            mode = fake.fake_mode if isinstance(fake, FakeTensor) else contextlib.nullcontext()
+            with mode:
+                node.meta["val"] = node.target(*args, **kwargs)
+    return graph
 
 
 def annotations_of(node: torch.fx.Node) -> dict[str, Any]:

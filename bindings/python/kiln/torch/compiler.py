@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 import kiln
-from kiln.torch import _torch, decompositions, freeze, options as options_, passes, report
+from kiln.torch import _torch, cached, decompositions, freeze, options as options_, passes, random, report
 from kiln.torch.lowering import Lowering, is_view
 from kiln.torch.parts import is_size, plan
 from kiln.torch.program import Assembly
@@ -21,24 +21,32 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
             options: dict[str, Any] | None = None, name: str | None = None) -> Callable[..., Any]:
     """`torch.compile(model, backend="kiln")`.
 
-    options: strict (what stays in torch is an error), freeze (parameters are bound once), and those of Kiln's compile
+    options: strict (what stays in torch is an error), freeze (parameters are bound once),
+    random ("kiln": random numbers are Kiln's), and those of Kiln's compile
     (`kiln options`), as {"mode": "none"}. name: of the graph, in reports.
     """
     read = options_.read(mode, options)
     title = name or "graph"
+    files = _torch.wants_files()
 
     def compiler(phase: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
         def compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             if read.freeze and phase != "inference":
                 raise kiln.InvalidArgument(f"[{title}.{phase}] freeze, and weights are trained: use it under "
                                            "torch.no_grad(), of a model in eval")
-            return compile_graph(graph, read, f"{title}.{phase}")
+            if phase == "inference" and read.random == "kiln":
+                random.draw_by_seed(graph, kiln.default_context())
+            run = compile_graph(graph, read, f"{title}.{phase}")
+            return cached.code(run) if files else run
         return compile
 
-    made: Callable[..., Any] = _torch.aot_autograd(
-        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
-        partition_fn=_torch.min_cut_rematerialization_partition, decompositions=decompositions.table(),
-        keep_inference_input_mutations=True)(gm, example_inputs)
+    split = random.partition if read.random == "kiln" else _torch.min_cut_rematerialization_partition
+    compilers: dict[str, Any] = {
+        "fw_compiler": compiler("forward"), "bw_compiler": compiler("backward"), "inference_compiler": compiler("inference")}
+    said: dict[str, Any] = {"partition_fn": split, "decompositions": decompositions.table(),
+                            "keep_inference_input_mutations": True}
+    run = _torch.for_files(cached.key(read), compilers, **said) if files else _torch.aot_autograd(**compilers, **said)
+    made: Callable[..., Any] = run(gm, example_inputs)
     return made
 
 
@@ -51,6 +59,9 @@ def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: st
     context = kiln.default_context()
     frozen = freeze.placeholders(gm.graph) if options.freeze else frozenset()
     taken, whole = take(nodes, context, frozen, told)
+    for each in told.left:
+        if each.op.startswith("kiln."):  # drawn by a seed, which torch cannot
+            raise kiln.Internal(f"[{title}] {each.node}: {each.reason}")
     turns = plan(nodes, taken)
     assembly = Assembly(gm.graph, turns, taken)
     lowerings = []
@@ -84,7 +95,7 @@ def take(nodes: list[torch.fx.Node], context: kiln.Context, frozen: frozenset[to
     taken: set[torch.fx.Node] = set()
     trial = Lowering(context, taken, frozen)
     for node in nodes:
-        if is_size(node) or _torch.asserts(node.target):
+        if is_size(node) or random.is_seed(node) or _torch.asserts(node.target):
             continue
         try:
             trial.run(node)

@@ -53,6 +53,9 @@ class Frozen:
         self._bound: kiln.Call | None = None  # never run itself, but by clones, which share what is prepared
         self._lock, self._own = threading.Lock(), threading.local()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load, (self._executable, self._weights, self._names, self._told.name)
+
     def __call__(self, *arrays: Any, **told: Any) -> Any:
         weights = [arrays[place] for place in self._weights]
         state = _state(weights)
@@ -68,6 +71,10 @@ class Frozen:
         if getattr(own, "of", None) is not bound:
             own.of, own.call = bound, bound.clone()
         return own.call(*(x for i, x in enumerate(arrays) if i not in self._places), **told)
+
+
+def _load(executable: kiln.Executable, places: Sequence[int], names: Sequence[str], title: str) -> Frozen:
+    return Frozen(executable, places, names, report.GraphReport(title))
 
 
 def refresh(module: torch.nn.Module | None = None) -> None:

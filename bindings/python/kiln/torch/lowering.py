@@ -45,6 +45,19 @@ def element(x: Any, dtype: str) -> Number:
     return x if isinstance(x, int) else number(x)
 
 
+def attribute(node: torch.fx.Node) -> Any:
+    """What a get_attr node gets."""
+    found: Any = node.graph.owning_module
+    for name in str(node.target).split("."):
+        found = getattr(found, name)
+    return found
+
+
+def is_module(node: torch.fx.Node) -> bool:
+    """Whether it is a graph that another node carries."""
+    return node.op == "get_attr" and isinstance(attribute(node), torch.nn.Module)
+
+
 def is_view(node: torch.fx.Node) -> bool:
     """Whether Kiln can see its value as a view of its first operand."""
     if node.op != "call_function":
@@ -76,6 +89,7 @@ class Lowering:
     def __init__(self, context: kiln.Context, taken: set[torch.fx.Node],
                  parameters: frozenset[torch.fx.Node] = frozenset(),
                  names: Mapping[torch.fx.Node, str] | None = None, ranges: Mapping[Any, Any] | None = None) -> None:
+        self._context = context
         self.graph = kiln.Graph(context)
         self.inputs: list[torch.fx.Node] = []
         self.size_inputs: list[Any] = []  # sympy's symbols that no input's dims bind
@@ -87,6 +101,10 @@ class Lowering:
         self._parameters, self._names, self._ranges = parameters, names or {}, ranges or {}
 
     # What rows use.
+
+    @property
+    def context(self) -> kiln.Context:
+        return self._context
 
     @property
     def out(self) -> torch.Tensor:
@@ -195,7 +213,7 @@ class Lowering:
             return
         found = find(node.target)
         if found is None:
-            raise Unsupported(why_none(node.target))
+            raise Unsupported(node.meta.get("kiln_refused") or why_none(node.target))
         made = node.meta.get("val")
         for fake in made if isinstance(made, tuple | list) else [made]:
             if isinstance(fake, torch.Tensor) and fake.dtype not in DTYPES:
@@ -217,6 +235,11 @@ class Lowering:
             self._node = before
         self._check(node, made)
         self._values[node] = made
+
+    @property
+    def is_given_arrays(self) -> bool:
+        """Whether a call is given any: not by parameters alone, which are bound before."""
+        return bool(self.size_inputs) or any(node not in self._parameters for node in self.inputs)
 
     def value(self, node: torch.fx.Node) -> Any:
         """Kiln's value of a node: made in this graph, or a view of what is, or an input."""
@@ -251,6 +274,8 @@ class Lowering:
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, torch.fx.Node):
+            if is_module(arg):
+                return attribute(arg)
             value = arg.meta.get("val")
             if isinstance(value, torch.SymInt):
                 return self.size(value)

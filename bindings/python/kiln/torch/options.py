@@ -9,6 +9,7 @@ from typing import Any
 import kiln
 
 # torch.compile's modes ask for effort of inductor's kind; what they mean to Kiln.
+_RANDOM = ("torch", "kiln")
 _MODES: dict[str | None, dict[str, Any]] = {None: {}, "default": {}}
 
 
@@ -18,6 +19,7 @@ class Options:
 
     strict: bool = False  # what stays in torch is an error
     freeze: bool = False  # parameters and buffers are bound once
+    random: str = "torch"  # whose random numbers: torch's, which are eager's bit by bit, or kiln's
     kiln: dict[str, Any] = field(default_factory=dict)  # options of Kiln's compile
 
 
@@ -39,8 +41,11 @@ def read(mode: str | None, options: dict[str, Any] | None) -> Options:
     for ours_name, value in ours.items():
         if not isinstance(value, bool):
             raise TypeError(f"option {ours_name!r} is {value!r}, a bool was expected")
+    random = given.pop("random", "torch")
+    if random not in _RANDOM:
+        raise ValueError(f"option 'random' is {random!r}, 'torch' or 'kiln' was expected")
     for name in given:
         if not _is_kilns(name):
-            known = ", ".join(sorted({"strict", "freeze", *_of_compile()}))
+            known = ", ".join(sorted({"strict", "freeze", "random", *_of_compile()}))
             raise ValueError(f"option {name!r} is none of the backend's: {known}, region.NAME.OPTION")
-    return Options(kiln={**_MODES[mode], **given}, **ours)
+    return Options(kiln={**_MODES[mode], **given}, random=random, **ours)

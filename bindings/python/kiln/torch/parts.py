@@ -16,7 +16,7 @@ from typing import Iterable
 import torch.fx
 
 import kiln
-from kiln.torch import _torch
+from kiln.torch import _torch, random
 from kiln.torch.lowering import is_view
 
 
@@ -89,7 +89,7 @@ def plan(nodes: list[torch.fx.Node], taken: set[torch.fx.Node]) -> list[Turn]:
     orders = _Orders()
     planned: dict[int, torch.fx.Node] = {}
     for node in nodes:
-        if is_size(node) or node in taken and is_view(node):
+        if is_size(node) or random.is_seed(node) or node in taken and is_view(node):
             orders.passes(node)
         else:
             planned[orders.add(node, node in taken)] = node

@@ -14,8 +14,8 @@ import torch.fx
 from torch.autograd.graph import increment_version
 
 import kiln
-from kiln.torch import _torch, sizes
-from kiln.torch.lowering import Lowering, is_view
+from kiln.torch import _torch, random, sizes
+from kiln.torch.lowering import Lowering, attribute, is_module, is_view
 from kiln.torch.parts import Turn, is_copy, is_size
 
 Compile = Callable[[kiln.Graph, Lowering], Callable[..., Any]]
@@ -43,8 +43,10 @@ class Assembly:
             if node.op == "placeholder":
                 self._env[node] = self._made.placeholder(node.name)
             elif node.op == "get_attr":
-                self._root[str(node.target)] = _attribute(node)
+                self._root[str(node.target)] = attribute(node)
                 self._env[node] = self._made.get_attr(str(node.target))
+            elif random.is_seed(node):
+                self._env[node] = self._made.node_copy(node)
         for number, turn in enumerate(self._turns):
             if turn.kiln:
                 self._call(number, turn, lowerings[number], compile)
@@ -98,7 +100,7 @@ class Assembly:
         return found
 
     def _reads(self, node: torch.fx.Node) -> list[torch.fx.Node]:
-        return [operand for operand in node.all_input_nodes if not is_size(operand)]
+        return [operand for operand in node.all_input_nodes if not is_size(operand) and not is_module(operand)]
 
     def _part(self, node: torch.fx.Node) -> int | None:
         return self._owner.get(self._root_of(node))
@@ -118,7 +120,7 @@ class Assembly:
         self._root[name] = run
         args = [self._host(node) for node in lowering.inputs]
         args += [self._made.call_function(nothing_of_size, (self._size(symbol),)) for symbol in lowering.size_inputs]
-        told: dict[str, Any] = {} if lowering.inputs else {"library": "torch"}  # no array tells whose results are
+        told: dict[str, Any] = {} if lowering.is_given_arrays else {"library": "torch"}  # no array tells whose results are
         called = self._made.call_function(operator.call, (self._made.get_attr(name), *args), told)
         called.meta["kiln"] = True
         for index, node in enumerate(outputs):
@@ -150,13 +152,6 @@ class Assembly:
                 dim = sizes.bare_symbols(value)[str(symbol)]
                 return self._made.call_function(torch.ops.aten.sym_size.int, (self._env[node], dim))
         raise kiln.Internal(f"nothing tells size {symbol}")
-
-
-def _attribute(node: torch.fx.Node) -> Any:
-    found: Any = node.graph.owning_module
-    for name in str(node.target).split("."):
-        found = getattr(found, name)
-    return found
 
 
 def _has_all_elements(view: torch.fx.Node, root: torch.fx.Node) -> bool:

@@ -32,7 +32,7 @@ class Unsupported(Exception):
 class Row:
     """An ATen overload: what makes it of Kiln's ops, and when."""
 
-    overload: str  # "add.Tensor"; of another namespace than aten's "NAMESPACE::NAME.OVERLOAD"
+    overload: str  # "add.Tensor"; of another namespace than aten's "NAMESPACE::NAME.OVERLOAD", or "higher_order::NAME"
     ops: tuple[str, ...]  # of Kiln's, that it is made of
     dtypes: frozenset[str]  # that its tensors may have
     make: Callable[..., Any]  # of a Lowering, then the overload's arguments
@@ -41,15 +41,17 @@ class Row:
 
     @property
     def name(self) -> str:
-        """As torch prints it: "aten.add.Tensor"."""
+        """As torch prints it: "aten.add.Tensor"; of a function of functions "higher_order.flex_attention"."""
         namespace, _, said = self.overload.rpartition("::")
         return f"{namespace or 'aten'}.{said}"
 
     @property
-    def target(self) -> torch._ops.OpOverload:
+    def target(self) -> Any:
         """The overload; that of a library's op is there once the library is imported."""
-        namespace, packet, name = self.name.split(".")
-        return getattr(getattr(getattr(torch.ops, namespace), packet), name)  # type: ignore[no-any-return]
+        found = torch.ops
+        for part in self.name.split("."):
+            found = getattr(found, part)
+        return found
 
 
 _ROWS: dict[str, Row] = {}
@@ -75,6 +77,8 @@ def row(overloads: str, ops: str, dtypes: frozenset[str] = ANY, *, view: bool = 
 def find(target: Any) -> Row | None:
     """The row of an overload, None where there is none."""
     from kiln.torch import aten  # noqa: F401  (says all rows)
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return _ROWS.get(f"higher_order.{target.name()}")
     return _ROWS.get(str(target)) if isinstance(target, torch._ops.OpOverload) else None
 
 

@@ -134,3 +134,17 @@ def test_threads_share_frozen_weights():
     for thread in threads:
         thread.join()
     assert not wrong and kiln.torch.reports()[-1].prepared == 1
+
+
+def test_a_model_of_nothing_but_frozen_weights_gives_tensors():
+    class Weight(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.arange(3.0))
+
+        def forward(self):
+            return torch.exp(self.w)
+
+    with torch.no_grad():
+        got = torch.compile(Weight(), backend=kiln.torch.backend, options={"freeze": True})()
+    torch.testing.assert_close(got, torch.exp(torch.arange(3.0)))

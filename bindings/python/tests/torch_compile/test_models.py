@@ -207,6 +207,7 @@ def test_only_the_marked_attention_is_compiled():
     x, target = tokens(32, 9)(2), torch.randint(0, 4, (18,))
     for mine, theirs in zip(step(run, model, x, target), step(model, model, x, target), strict=True):
         close(mine, theirs, 1e-3)
+    assert len(kiln.torch.reports()) == 2  # forward and backward
     for report in kiln.torch.reports():
         regions = report.programs[0]["made"]["partition"]["regions"]
         assert {region["name"] for region in regions} == {"attn"}, report

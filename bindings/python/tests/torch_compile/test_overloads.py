@@ -191,7 +191,7 @@ BY_HAND = {
 SIZES = {1: (7,), 2: (7, 8), 3: (7, 8, 6)}
 KEYWORDS = {"arange.start_step": {"dtype": I}, "div.Scalar_mode": {"rounding_mode": "floor"},
             "sum.dim_IntList": {"dtype": I}, "nansum.default": {"dtype": I}}
-# Of no graph of one call: held to eager by test_models.py and test_graphs.py.
+# Of no graph of one call: held to eager by test_models.py and test_graphs.py. What draws is in test_random.py.
 ELSEWHERE = {"aten.copy_.default"}
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Sequence
 
 import kiln
+from kiln.torch import elements
 from kiln.torch.lowering import Lowering, number
-from kiln.torch.rows import DTYPES, FLOATS, Unsupported, row
+from kiln.torch.rows import DTYPES, FLOATS, INTEGERS, Unsupported, row
 
 
 _WHEN = "dropout_p is 0, scale is not, and a mask is not also causal"
@@ -61,3 +63,31 @@ def _(b: Lowering, x: kiln.Value, dim: int, dtype: Any = None) -> kiln.Value:
     dim = b.dim(dim, len(x.shape))
     hidden = b.op("all", b.op("eq", x, float("-inf")), dims=[dim], keepdim=True)
     return b.op("where", hidden, b.full(0, b.dtype, []), b.op("softmax", x, dim=dim))
+
+
+@row("higher_order::flex_attention", "attention expand mul", FLOATS | INTEGERS | {"bool"},
+     when="scale is not 0, nothing reads the largest scores, and functions are of what is pointwise and of indices")
+def _(b: Lowering, q: kiln.Value, k: kiln.Value, v: kiln.Value, score: Any, block_mask: Sequence[Any], scale: float,
+      kernel_options: Any, of_score: Sequence[Any] = (), of_mask: Sequence[Any] = ()) -> tuple[kiln.Value | None, ...]:
+    if b.used(2):
+        raise Unsupported("its largest scores")
+    if scale == 0:
+        raise Unsupported("a scale of 0, by which Kiln means 1 / sqrt(D)")
+    if k.shape[0] == 1 and q.shape[0] != 1:
+        k, v = (b.op("expand", x, shape=[q.shape[0], *x.shape[1:]]) for x in (k, v))
+    mask, dtype = block_mask[-1], str(q.dtype)
+    captured = [b.operand(x, "i64") if isinstance(x, kiln.Dim | int) else x for x in (
+        *elements.captured_by(score, 5, of_score), *elements.captured_by(mask, 4, of_mask))]
+    if any(isinstance(x, float) for x in captured):
+        raise Unsupported("a captured number")
+    used = [x for x in captured if x is not None]
+    graphs: dict[str, kiln.Graph] = {}
+    dims = [*q.shape[:3], k.shape[2]]
+    if not elements.gives_what_it_is_given(score, 0):
+        graphs["score_graph"] = elements.graph_of(b.context, score, elements.wide(dtype), dims, captured, 0)
+    if not elements.gives_true(mask):
+        graphs["mask_graph"] = elements.graph_of(b.context, mask, None, dims, captured, len(of_score))
+    first = [b.full(True, "bool", [1] * 4), *used] if used and graphs else []
+    logsumexp = b.used(1)
+    y, *others = b.several("attention", q, k, v, *first, scale=number(scale), logsumexp=logsumexp, **graphs)
+    return y, b.op("mul", others[0], 1 / math.log(2)) if logsumexp else None, None  # torch has it of powers of 2
