@@ -1,0 +1,50 @@
+// What `kiln plugin test` and `kiln plugin check` do with a plugin: compile graphs with it, and run them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "../arrays.h"
+#include "../handles.h"
+#include "../signature.h"
+
+namespace kiln::cli {
+
+// A context with the plugin; `cache` is a folder or "off". Warnings are not shown.
+Context context_with(const std::string &plugin, std::string_view cache = "off");
+// A context without plugins and cache.
+Context plain_context();
+
+Graph parse(const Context &context, std::string_view json);
+// As one line a node.
+std::string text_of(const Graph &graph);
+
+// What a plugin registers, by kiln_plugin_inspect.
+struct Registered {
+  explicit Registered(const std::string &plugin);
+  Report report;
+  std::vector<std::string> passes, ops, backends;
+  bool has_lower_pass = false;  // which runs on what is compiled together alone
+};
+
+struct Compilation {
+  Executable executable;
+  Report report;
+};
+// Runs all passes that the context has and generates no code: nodes are run one by one by the reference's kernels, or
+// by the functions of their ops.
+Options interpreted(const Registered &registered);
+Compilation compile(const Context &context, const Graph &graph, const Options &options);
+// The graph behind all passes; undecomposed of what was compiled as interpreted.
+std::string text_of(const Context &context, const Executable &executable);
+
+// A run's inputs and parameters: drawn by (seed, name), of the sizes that the graph's hints and limits allow.
+std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed);
+// The outputs on copies of these.
+std::vector<Array> run(const Executable &executable, const std::vector<Array> &inputs);
+// Where the outputs are further from the expected ones than `kiln run --compare` allows: "output 'y' differs by 0.5,
+// relative 0.25, at [3]"; "": nowhere.
+std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected);
+// The outputs of the graph as it is given, on backend reference.
+std::vector<Array> oracle(const Context &context, const Graph &graph, const std::vector<Array> &inputs);
+
+}  // namespace kiln::cli
