@@ -134,7 +134,7 @@ A plugin of Kiln: its source is `NAME.LANG`. The next five commands:
     kiln plugin inspect build/NAME.so
     kiln plugin test .
     kiln run golden/NAME.json --plugin build/NAME.so BACKEND--random 1 --compare reference
-    kiln passes golden/NAME.json --plugin build/NAME.so
+    kiln plugin check build/NAME.so
 
 `kiln plugin test .` compares what becomes of each graph `golden/CASE.json` with `golden/CASE.txt`, and its numbers with
 the reference's; `--update` writes the texts anew. Add a graph with what the plugin rewrites, and one with what it must

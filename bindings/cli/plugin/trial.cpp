@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 
 #include "../compare.h"
+#include "../elements.h"
 
 namespace kiln::cli {
 namespace {
@@ -42,6 +44,24 @@ std::vector<std::pair<std::string, std::string>> sizes_of(const Report &descript
     next += 2;
   }
   return sizes;
+}
+
+// Elements as they were drawn for an input, floats in [-1, 1), become some of the range.
+void spread(const DLTensor &tensor, const Range &range) {
+  const size_t size = tensor.dtype.bits / 8;
+  auto *at = static_cast<std::byte *>(tensor.data);
+  uint64_t state = 0;
+  for (int64_t i = 0, count = static_cast<int64_t>(bytes_of(tensor) / size); i < count; ++i, at += size) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    if (is_float(tensor.dtype)) {
+      const double part = (load_element(tensor.dtype, at) + 1) / 2;
+      store_element(tensor.dtype, at, range.low + part * (range.high - range.low));
+    } else if (tensor.dtype.code != kDLBool) {
+      const auto width = static_cast<uint64_t>(std::max<int64_t>(range.integer_high - range.integer_low, 1));
+      const int64_t value = range.integer_low + static_cast<int64_t>((state >> 33) % width);
+      std::memcpy(at, &value, size);
+    }
+  }
 }
 
 }  // namespace
@@ -90,7 +110,7 @@ std::string text_of(const Context &context, const Executable &executable) {
   return text_of(parse(context, view(json)));
 }
 
-std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed) {
+std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed, const std::optional<Range> &range) {
   const Report description = report_of(kiln_graph_describe, graph.get());
   const Signature signature = signature_of(description);
   Sizes sizes(context.get());
@@ -100,6 +120,7 @@ std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t see
   for (const auto *side : {&signature.inputs, &signature.parameters}) {
     for (const Slot &slot : *side) {
       arrays.push_back(Array::random(slot.dtype, sizes.dims(slot), seed, slot.name, side == &signature.parameters));
+      if (range) spread(*arrays.back().tensor(), *range);
       if (slot.strides.empty()) continue;
       Array strided = Array::laid_out(*arrays.back().tensor(), sizes.strides(slot), slot.name, false);
       arrays.back() = std::move(strided);
@@ -130,11 +151,12 @@ std::vector<Array> run(const Executable &executable, const std::vector<Array> &i
   return outputs;
 }
 
-std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected) {
+std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected,
+                       double tolerance) {
   const Signature signature = signature_of(report_of(kiln_graph_describe, graph.get()));
   for (size_t i = 0; i < expected.size(); ++i) {
     const Difference found = difference_of(*actual.at(i).tensor(), *expected[i].tensor());
-    if (!found.is_beyond) continue;
+    if (tolerance > 0 ? found.relative <= tolerance : !found.is_beyond) continue;
     char numbers[80];
     std::snprintf(numbers, sizeof numbers, "' differs by %.3g, relative %.3g, at ", found.absolute, found.relative);
     return "output '" + signature.outputs[i].name + numbers + found.where;

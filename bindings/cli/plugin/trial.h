@@ -1,5 +1,6 @@
 // What `kiln plugin test` and `kiln plugin check` do with a plugin: compile graphs with it, and run them.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,21 @@ Compilation compile(const Context &context, const Graph &graph, const Options &o
 // The graph behind all passes; undecomposed of what was compiled as interpreted.
 std::string text_of(const Context &context, const Executable &executable);
 
-// A run's inputs and parameters: drawn by (seed, name), of the sizes that the graph's hints and limits allow.
-std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed);
+// What floats and integers are drawn from: [low, high).
+struct Range {
+  double low, high;
+  int64_t integer_low, integer_high;
+};
+// A run's inputs and parameters: drawn by (seed, name), of the sizes that the graph's hints and limits allow; without a
+// range as `kiln run --random` draws them.
+std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed,
+                        const std::optional<Range> &range = std::nullopt);
 // The outputs on copies of these.
 std::vector<Array> run(const Executable &executable, const std::vector<Array> &inputs);
-// Where the outputs are further from the expected ones than `kiln run --compare` allows: "output 'y' differs by 0.5,
-// relative 0.25, at [3]"; "": nowhere.
-std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected);
+// Where the outputs are further from the expected ones than `kiln run --compare` allows, or, where that is not 0, than
+// this part of max(|expected|, 1): "output 'y' differs by 0.5, relative 0.25, at [3]"; "": nowhere.
+std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected,
+                       double tolerance = 0);
 // The outputs of the graph as it is given, on backend reference.
 std::vector<Array> oracle(const Context &context, const Graph &graph, const std::vector<Array> &inputs);
 
