@@ -1,5 +1,6 @@
 // Samples of ops as graphs: an op's schema tells them as JSON (kiln_op_describe), here they become JSON of graphs.
-#include <cstdio>
+#include <cstdlib>
+#include <optional>
 
 #include "../../stats.h"
 #include "corpus.h"
@@ -13,24 +14,7 @@ class Rewriter {
   explicit Rewriter(const Report &report) : report_(report) {}
 
   std::string json(const std::string &path) {
-    try {
-      return json_text(report_.text(path));
-    } catch (const Failure &) {
-    }
-    try {
-      return std::to_string(report_.i64(path));
-    } catch (const Failure &) {
-    }
-    try {
-      char text[40];
-      std::snprintf(text, sizeof text, "%.17g", report_.f64(path));
-      return text;
-    } catch (const Failure &) {
-    }
-    try {
-      return report_.boolean(path) ? "true" : "false";
-    } catch (const Failure &) {
-    }
+    if (std::optional<std::string> value = scalar(path)) return *std::move(value);
     return is_object(path) ? object(path) : list(path);
   }
 
@@ -46,6 +30,44 @@ class Rewriter {
     }
   }
 
+  // What kind there was last is tried first: lists are long, and each wrong guess costs an error.
+  std::optional<std::string> scalar(const std::string &path) {
+    const size_t begin = last_kind_;
+    for (size_t i = 0; i < 4; ++i) {
+      last_kind_ = (begin + i) % 4;
+      if (std::optional<std::string> value = scalar_of_kind(path, last_kind_)) return value;
+    }
+    last_kind_ = 0;
+    return std::nullopt;
+  }
+
+  std::optional<std::string> scalar_of_kind(const std::string &path, size_t kind) const {
+    kiln_text text = {};
+    int64_t integer = 0;
+    double number = 0;
+    uint32_t truth = 0;
+    switch (kind) {
+      case 0:
+        return got(kiln_report_get_text, path, &text) ? std::optional(json_text(view(text))) : std::nullopt;
+      case 1:
+        if (!got(kiln_report_get_i64, path, &integer)) return std::nullopt;
+        return std::abs(integer) >> 53 ? json_text(std::to_string(integer)) : std::to_string(integer);
+      case 2:
+        if (!got(kiln_report_get_f64, path, &number)) return std::nullopt;
+        return json_number(number);
+      default:
+        if (!got(kiln_report_get_bool, path, &truth)) return std::nullopt;
+        return truth ? "true" : "false";
+    }
+  }
+
+  template <class Function, class T>
+  bool got(Function function, const std::string &path, T *out) const {
+    kiln_error *error = function(report_.get(), path.data(), path.size(), out);
+    kiln_error_destroy(error);
+    return error == nullptr;
+  }
+
   std::string list(const std::string &path) {
     std::string text = "[";
     for (size_t i = 0; i < report_.count(path); ++i) text += (i ? ", " : "") + json(path_of(path, i));
@@ -59,6 +81,7 @@ class Rewriter {
       const std::string key = report_.key(path, i);
       if (key == "kiln") continue;
       is_graph = is_graph || key == "outputs";
+      last_kind_ = 0;  // a text of digits may be read as a number, too
       text += (text.empty() ? "" : ", ") + json_text(key) + ": " + json(path + "." + key);
     }
     if (!is_graph) return "{" + text + "}";
@@ -69,7 +92,7 @@ class Rewriter {
 
   const Report &report_;
   std::string graphs_;
-  size_t count_ = 0;
+  size_t count_ = 0, last_kind_ = 0;
 };
 
 bool takes_token(const Report &op) {
@@ -79,7 +102,8 @@ bool takes_token(const Report &op) {
   return op.count(dtypes) == 1 && op.text(path_of(dtypes, 0)) == "token";
 }
 
-Item item_of(const Report &op, size_t sample) {
+// With the value that is its output.
+Item item_of(const Report &op, size_t sample, const std::string &output) {
   Rewriter rewriter(op);
   const std::string at = path_of("samples", sample), inputs = at + ".inputs", name = op.text("name");
   std::string operands, given, constants;
@@ -99,10 +123,20 @@ Item item_of(const Report &op, size_t sample) {
   item.json = "{\"kiln\": 1, \"inputs\": [" + given + "], \"constants\": [" + constants + "], \"nodes\": [" +
               (token ? "{\"name\": \"t\", \"op\": \"token\"}, " : "") + "{\"name\": \"y\", \"op\": " + json_text(name) +
               ", \"inputs\": [" + operands + "], \"attrs\": " + attrs +
-              "}], \"outputs\": [{\"name\": \"y\", \"value\": \"y\"}], \"graphs\": {" + rewriter.graphs() + "}}";
+              "}], \"outputs\": [{\"name\": \"y\", \"value\": \"" + output + "\"}], \"graphs\": {" + rewriter.graphs() +
+              "}}";
   item.range = Range{op.f64(at + ".range.0"), op.f64(at + ".range.1"), op.i64(at + ".integer_range.0"),
                      op.i64(at + ".integer_range.1")};
   return item;
+}
+
+bool parses(const Context &context, const Item &item) {
+  try {
+    parse(context, item.json);
+  } catch (const Failure &) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -112,12 +146,9 @@ std::vector<Item> samples_of(const Context &context, kiln_op op, size_t most) {
   std::vector<Item> items;
   if (takes_token(report) && report.count("results") == 1) return items;  // a token alone, which is no output
   for (size_t i = 0; i < report.count("samples") && i < most; ++i) {
-    Item item = item_of(report, i);
-    try {
-      parse(context, item.json);
-    } catch (const Failure &) {
-      continue;  // one that means something with symbols, or in a graph, alone
-    }
+    Item item = item_of(report, i, "y");
+    if (!parses(context, item)) item = item_of(report, i, "y:0");  // of several results the first
+    if (!parses(context, item)) continue;  // one that means something with symbols, or in a graph, alone
     items.push_back(std::move(item));
   }
   return items;
