@@ -7,7 +7,9 @@ from harness import KILN, PLUGINS, SOURCE, Case, f32, graph, main, node
 
 KINDS = [("c", "pass"), ("c", "op"), ("c", "backend"), ("cpp", "pass"), ("cpp", "op")]
 UUID = re.compile(r"uuid ([0-9a-f-]{36})")
-TEMPLATES = ["template", "op_template", "backend_template"]
+# Plugins of this folder that have cases, with flags.
+FOLDERS = [("template",), ("op_template",), ("backend_template",), ("fuse_attention",), ("mark_regions",),
+           ("bf16_matmul", "--tolerance", 0.02)]
 
 
 class FolderCase(Case):
@@ -72,10 +74,15 @@ class NewTest(FolderCase):
 
 
 class TestTest(FolderCase):
-    def test_the_plugins_to_copy_pass(self):
-        for name in TEMPLATES:
-            told = self.kiln("plugin", "test", SOURCE / "plugins" / name, "--plugin", PLUGINS / f"{name}.so")
-            self.assertEqual(told, f"ok    {name}\n")
+    def test_the_plugins_that_come_with_kiln_pass(self):
+        for name, *words in FOLDERS:
+            told = self.kiln("plugin", "test", SOURCE / "plugins" / name, "--plugin", PLUGINS / f"{name}.so", *words)
+            self.assertRegex(told, r"^(ok    \w+\n)+$")
+
+    def test_numbers_that_a_pass_changes_need_a_tolerance(self):
+        words = ["plugin", "test", SOURCE / "plugins" / "bf16_matmul", "--plugin", PLUGINS / "bf16_matmul.so"]
+        self.assertIn("FAIL  products: output 'y' differs by 0.0", self.call(KILN, *words, code=1).stdout)
+        self.assertIn("--tolerance: '-1' is not a number above 0", self.kiln(*words, "--tolerance", -1, code=2))
 
     def test_another_result_is_told_by_its_line_and_update_writes_it(self):
         folder = self.begin("p", "c", "pass")

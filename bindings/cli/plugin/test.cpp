@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 constexpr Flag flags[] = {
     {"--plugin", "P.so", "the plugin (the one .so in DIR/build, or in DIR)"},
     {"--update", "", "write the texts anew instead of comparing them"},
+    tolerance_flag,
 };
 
 // Of that ending, by name; none where there is no such folder.
@@ -59,14 +60,15 @@ std::string golden_of(const Context &context, const Graph &graph, const Register
 }
 
 // What the plugin's passes, ops and backends compute, against the oracle; "": the same.
-std::string wrong_numbers(const Context &context, const Graph &graph, const Registered &registered) {
+std::string wrong_numbers(const Context &context, const Graph &graph, const Registered &registered, double tolerance) {
   std::vector<std::string> backends = registered.backends;
   backends.insert(backends.begin(), "cpu");
   const std::vector<Array> inputs = draw(context, graph, 1), expected = oracle(context, graph, inputs);
   for (const std::string &backend : backends) {
     Options options;
     options.set("backend", backend);
-    const std::string apart = difference(graph, run(compile(context, graph, options).executable, inputs), expected);
+    const std::string apart =
+        difference(graph, run(compile(context, graph, options).executable, inputs), expected, tolerance);
     if (!apart.empty()) return apart + " from the reference, on backend " + backend;
   }
   return "";
@@ -84,13 +86,15 @@ std::string first_difference(std::string_view actual, std::string_view expected)
 }
 
 // What is wrong with a case; "": nothing.
-std::string problem_of(const std::string &plugin, const Registered &registered, const fs::path &path, bool update) {
+std::string problem_of(const std::string &plugin, const Registered &registered, const fs::path &path,
+                       const Args &args) {
   const Context context = context_with(plugin);
   const Graph graph = parse(context, read_file(path.string()));
   const fs::path text = fs::path(path).replace_extension(".txt");
   const std::string actual = golden_of(context, graph, registered);
-  if (std::string wrong = wrong_numbers(context, graph, registered); !wrong.empty()) return wrong;
-  if (update) return write_file(text.string(), actual), "";
+  if (std::string wrong = wrong_numbers(context, graph, registered, tolerance_of(args, registered)); !wrong.empty())
+    return wrong;
+  if (args.has("--update")) return write_file(text.string(), actual), "";
   if (!fs::exists(text)) return text.filename().string() + " is not there; --update writes it";
   const std::string expected = read_file(text.string());
   if (actual == expected) return "";
@@ -109,7 +113,7 @@ int run_verb(const Args &args) {
   for (const fs::path &file : cases) {
     std::string problem;
     try {
-      problem = problem_of(path, registered, file, args.has("--update"));
+      problem = problem_of(path, registered, file, args);
     } catch (const Failure &failure) {
       problem = failure.what();
     }

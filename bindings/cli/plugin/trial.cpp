@@ -1,7 +1,9 @@
 #include "trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 
@@ -46,6 +48,14 @@ std::vector<std::pair<std::string, std::string>> sizes_of(const Report &descript
   return sizes;
 }
 
+// Of a member that need not be there.
+bool is_true(const Report &report, const std::string &path) {
+  uint32_t value = 0;
+  kiln_error *error = kiln_report_get_bool(report.get(), path.data(), path.size(), &value);
+  kiln_error_destroy(error);
+  return !error && value != 0;
+}
+
 // Elements as they were drawn for an input, floats in [-1, 1), become some of the range.
 void spread(const DLTensor &tensor, const Range &range) {
   const size_t size = tensor.dtype.bits / 8;
@@ -65,6 +75,16 @@ void spread(const DLTensor &tensor, const Range &range) {
 }
 
 }  // namespace
+
+double tolerance_of(const Args &args, const Registered &registered) {
+  const std::string text = args.get(tolerance_flag.name).value_or("");
+  if (text.empty()) return registered.changes_numerics ? 0.25 : 0;
+  char *end = nullptr;
+  const double tolerance = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !(tolerance > 0) || !std::isfinite(tolerance))
+    throw Usage("--tolerance: '" + text + "' is not a number above 0");
+  return tolerance;
+}
 
 Context plain_context() { return context_of("off"); }
 
@@ -87,8 +107,10 @@ Registered::Registered(const std::string &plugin)
       passes(names_of(report, "passes")),
       ops(names_of(report, "ops")),
       backends(names_of(report, "backends")) {
-  for (size_t i = 0; i < passes.size(); ++i)
+  for (size_t i = 0; i < passes.size(); ++i) {
     has_lower_pass = has_lower_pass || report.text(path_of("passes", i, "stage")) == "lower";
+    changes_numerics = changes_numerics || is_true(report, path_of("passes", i, "numerics"));
+  }
 }
 
 Options interpreted(const Registered &registered) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "../args.h"
 #include "../arrays.h"
 #include "../handles.h"
 #include "../signature.h"
@@ -24,7 +25,8 @@ struct Registered {
   explicit Registered(const std::string &plugin);
   Report report;
   std::vector<std::string> passes, ops, backends;
-  bool has_lower_pass = false;  // which runs on what is compiled together alone
+  bool changes_numerics = false;  // by what a pass says of itself
+  bool has_lower_pass = false;    // which runs on what is compiled together alone
 };
 
 struct Compilation {
@@ -37,6 +39,11 @@ Options interpreted(const Registered &registered);
 Compilation compile(const Context &context, const Graph &graph, const Options &options);
 // The graph behind all passes; undecomposed of what was compiled as interpreted.
 std::string text_of(const Context &context, const Executable &executable);
+
+inline constexpr Flag tolerance_flag{"--tolerance", "T",
+                                     "how far outputs may be off, as a part of max(|expected|, 1) (by type)"};
+// What that says; where it is not given 0, by type, or of passes that change numerics what finds a wrong formula.
+double tolerance_of(const Args &args, const Registered &registered);
 
 // What floats and integers are drawn from: [low, high).
 struct Range {

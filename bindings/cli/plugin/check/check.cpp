@@ -22,6 +22,7 @@ constexpr Flag flags[] = {
     {"--seconds", "N", "how long a test may take (20 to 240, by test)"},
     {"--seed", "N", "of the random graphs: N, N + 1, … (1)"},
     {"--reproduce", "SEED", "test on the one random graph of this seed, and write it"},
+    tolerance_flag,
     {"--texts", "F", "write what the plugin makes of graphs to a file, to be compared, and test nothing"},
 };
 
@@ -46,6 +47,7 @@ Checked subject_of(const Args &args) {
   subject.path = plugin.string();
   subject.files = graphs_of(args, plugin);
   subject.seconds = args.integer("--seconds", 1, 100000).value_or(0);
+  subject.args = &args;
   const auto reproduced = args.integer("--reproduce", 0);
   subject.alone = reproduced.has_value();
   subject.seed = static_cast<uint64_t>(reproduced ? *reproduced : args.integer("--seed", 0).value_or(1));
@@ -84,6 +86,8 @@ std::vector<std::string> words_for(const Test &test, const Checked &subject) {
                                     std::string(test.name),
                                     subject.alone ? "--reproduce" : "--seed",
                                     std::to_string(subject.seed)};
+  if (const auto tolerance = subject.args->get(tolerance_flag.name))
+    words.insert(words.end(), {std::string(tolerance_flag.name), *tolerance});
   words.insert(words.end(), subject.files.begin(), subject.files.end());
   return words;
 }

@@ -37,8 +37,8 @@ Executable compiled(const Context &context, const Registered &registered, const 
 }
 
 // Where a pass has rewritten something: that the outputs are those of the graph as it was.
-void compare(const Context &context, const Registered &registered, const Item &item, const Graph &graph,
-             const Executable &executable) {
+void compare(const Context &context, const Item &item, const Graph &graph, const Executable &executable,
+             double tolerance) {
   if (text_of(context, executable) == text_of(graph)) return;
   const std::vector<Array> inputs = draw(context, graph, 1, item.range);
   std::vector<Array> expected;
@@ -49,7 +49,7 @@ void compare(const Context &context, const Registered &registered, const Item &i
   }
   std::string apart;
   try {
-    apart = far_apart(registered, graph, run(executable, inputs), expected);
+    apart = difference(graph, run(executable, inputs), expected, tolerance);
   } catch (const Failure &failure) {
     fail(item, std::string("cannot be run any more: ") + failure.what());
   }
@@ -82,7 +82,7 @@ void test_numerics(const Checked &subject) {
   for (const Item &item : corpus(subject, context)) {
     const Graph graph = parse(context, item.json);
     if (const Executable executable = compiled(context, registered, item, graph))
-      compare(context, registered, item, graph, executable);
+      compare(context, item, graph, executable, tolerance_of(*subject.args, registered));
   }
 }
 
@@ -129,7 +129,7 @@ void test_random(const Checked &subject) {
     const Item item = random_graph(seed, bytes);
     const Graph graph = parse(context, item.json);
     if (const Executable executable = compiled(context, registered, item, graph))
-      compare(context, registered, item, graph, executable);
+      compare(context, item, graph, executable, tolerance_of(*subject.args, registered));
   }
 }
 

@@ -92,19 +92,4 @@ std::string parting(std::string_view first, std::string_view second) {
   return "";
 }
 
-bool changes_numerics(const Registered &registered) {
-  for (size_t i = 0; i < registered.passes.size(); ++i) {
-    try {
-      if (registered.report.boolean(path_of("passes", i, "numerics"))) return true;
-    } catch (const Failure &) {
-    }
-  }
-  return false;
-}
-
-std::string far_apart(const Registered &registered, const Graph &graph, const std::vector<Array> &actual,
-                      const std::vector<Array> &expected) {
-  return difference(graph, actual, expected, changes_numerics(registered) ? 0.0625 : 0);
-}
-
 }  // namespace kiln::cli::plugin_check

@@ -18,6 +18,7 @@ struct Checked {
   std::vector<std::string> files;  // graphs that are given, and those of golden/ in the plugin's folder
   uint64_t seed = 1;               // of random graphs
   int64_t seconds = 0;             // a test's limit, in place of its own; 0: that
+  const Args *args = nullptr;      // for tolerance_of
   bool alone = false;              // `seed` names one random graph, which is all there is
 };
 
@@ -62,10 +63,4 @@ std::string all_texts(const Context &context, const Registered &registered, cons
 std::string texts_for_comparing(const Checked &subject);
 // The line at which two such texts part, with the item that it belongs to; "": they are equal.
 std::string parting(std::string_view first, std::string_view second);
-// Whether one of the passes says that it changes numerics.
-bool changes_numerics(const Registered &registered);
-// Compares outputs; of passes that change numerics only so far that a wrong formula is found. "": near enough.
-std::string far_apart(const Registered &registered, const Graph &graph, const std::vector<Array> &actual,
-                      const std::vector<Array> &expected);
-
 }  // namespace kiln::cli::plugin_check
