@@ -51,8 +51,8 @@ std::string regions_on(const Context &context, const Graph &graph, const std::st
 
 // The text of a case, by what the plugin makes of its graph now.
 std::string golden_of(const Context &context, const Graph &graph, const Registered &registered) {
-  const Executable passed = compile(context, graph, interpreted(registered)).executable;
-  std::string text = section("before", text_of(graph)) + section("after", text_of(context, passed));
+  const Executable executable = compile(context, graph, passed(registered)).executable;
+  std::string text = section("before", text_of(graph)) + section("after", text_of(context, executable));
   for (const std::string &backend : registered.backends)
     text += section("on " + backend, regions_on(context, graph, backend));
   text.pop_back();

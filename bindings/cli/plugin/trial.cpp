@@ -120,6 +120,12 @@ Options interpreted(const Registered &registered) {
   return options;
 }
 
+Options passed(const Registered &registered) {
+  Options options = interpreted(registered);
+  options.set("code", false);
+  return options;
+}
+
 Compilation compile(const Context &context, const Graph &graph, const Options &options) {
   kiln_executable *executable = nullptr;
   kiln_report *report = nullptr;

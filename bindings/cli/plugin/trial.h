@@ -36,6 +36,8 @@ struct Compilation {
 // Runs all passes that the context has and generates no code: nodes are run one by one by the reference's kernels, or
 // by the functions of their ops.
 Options interpreted(const Registered &registered);
+// The same, to be looked at alone.
+Options passed(const Registered &registered);
 Compilation compile(const Context &context, const Graph &graph, const Options &options);
 // The graph behind all passes; undecomposed of what was compiled as interpreted.
 std::string text_of(const Context &context, const Executable &executable);
