@@ -66,6 +66,14 @@ std::string help_of(const Command &command) {
   if (!command.operands.empty()) text.append(" ").append(command.operands);
   if (!command.flags.empty()) text += " [FLAGS]";
   text.append("\n\n").append(command.summary).append("\n");
+  for (const Command *verb : command.verbs)
+    text.append("\n  kiln ")
+        .append(verb->name)
+        .append(" ")
+        .append(verb->operands)
+        .append("\n    ")
+        .append(verb->summary);
+  if (!command.verbs.empty()) text += "\n\nkiln " + std::string(command.name) + " VERB --help tells a verb's flags.\n";
   size_t width = 0;
   for (const Flag &flag : command.flags) width = std::max(width, spelled(flag).size());
   if (width) text += "\n";

@@ -32,7 +32,8 @@ struct Command {
   std::string_view summary;
   size_t least_operands, most_operands;
   std::span<const Flag> flags;
-  int (*run)(const Args &);  // returns the exit code
+  int (*run)(const Args &);                    // returns the exit code
+  std::span<const Command *const> verbs = {};  // of a command that is followed by a verb; it has only these
 };
 
 std::string help_of(const Command &command);

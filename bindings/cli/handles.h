@@ -68,6 +68,7 @@ class Report {
   Report() = default;
   explicit Report(kiln_report *owned) : handle_(owned) {}
   explicit operator bool() const { return handle_ != nullptr; }
+  const kiln_report *get() const { return handle_.get(); }
 
   std::string text(std::string_view path) const;
   int64_t i64(std::string_view path) const;

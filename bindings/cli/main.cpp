@@ -27,6 +27,30 @@ std::string overview() {
   return text + "\nkiln COMMAND --help tells a command's flags.\n";
 }
 
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
+// Of a command with verbs the one that the next word names, whose own name is "COMMAND VERB".
+const Command &verb_of(const Command &command, std::span<const char *const> words) {
+  if (words.empty()) throw Usage("missing operand: " + std::string(command.operands));
+  std::vector<std::string_view> known;
+  for (const Command *verb : command.verbs) {
+    known.push_back(verb->name.substr(command.name.size() + 1));
+    if (known.back() == words[0]) return *verb;
+  }
+  throw Usage("unknown verb '" + std::string(words[0]) + "' of " + std::string(command.name) +
+              suggestion(words[0], known));
+}
+
+int run(const Command &command, std::span<const char *const> words) {
+  if (!command.verbs.empty() && (words.empty() || !asks_for_help(words[0])))
+    return run(verb_of(command, words), words.subspan(1));
+  if (std::ranges::any_of(words, asks_for_help)) {
+    print(help_of(command));
+    return 0;
+  }
+  return command.run(Args::parse(command, words));
+}
+
 int dispatch(std::span<const char *const> words) {
   if (words.empty()) throw Usage("no command given; kiln --help lists them");
   const std::string_view name = words[0];
@@ -37,14 +61,7 @@ int dispatch(std::span<const char *const> words) {
   std::vector<std::string_view> known;
   for (const Command *command : commands) {
     known.push_back(command->name);
-    if (command->name != name) continue;
-    for (const char *word : words.subspan(1)) {
-      if (std::string_view(word) == "--help" || std::string_view(word) == "-h") {
-        print(help_of(*command));
-        return 0;
-      }
-    }
-    return command->run(Args::parse(*command, words.subspan(1)));
+    if (command->name == name) return run(*command, words.subspan(1));
   }
   throw Usage("unknown command '" + std::string(name) + "'" + suggestion(name, known));
 }

@@ -7,6 +7,7 @@
 
 /* 1. The name of the plugin, and of the backend. */
 #define NAME "backend_template"
+#define BACKEND "template"
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_BACKENDS, NAME);
 
 /* 2. Its identity: 16 random bytes of your own (uuidgen). Raise the version when what compile makes changes. */
@@ -131,7 +132,8 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   backend *const b = calloc(1, sizeof *b);
   kiln_error *error = b ? NULL : host->error->create(KILN_OUT_OF_MEMORY, NULL, 0, NULL);
   if (error) return error;
-  kiln_backend made = {.struct_size = sizeof made, .name = "template", .name_size = 8, .uuid = uuid, .user = b};
+  kiln_backend made = {
+      .struct_size = sizeof made, .name = BACKEND, .name_size = sizeof BACKEND - 1, .uuid = uuid, .user = b};
   made.version = "1", made.version_size = 1, made.device_type = kDLCPU, made.destroy = free;
   made.takes = takes, made.compile = compile, made.load = load, made.run = run;
   b->host = host;

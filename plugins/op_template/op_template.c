@@ -13,6 +13,8 @@
 
 /* 1. The name of the plugin; names of ops begin with it, so that they are nobody else's. */
 #define NAME "op_template"
+#define SQUARE "template.square"
+#define PASS "use_square"
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_OPS, NAME);
 
 /* 2. Identities: 16 random bytes each, of your own (uuidgen). Raise an op's version when what it computes changes. */
@@ -133,7 +135,7 @@ static kiln_error *run_pass(void *user, kiln_pass_call *call) {
   kiln_op mul = 0, square = 0;
   uint64_t count = 0, rewrites = 0;
   kiln_error *error = host->op->find(context, "mul", 3, &mul);
-  if (!error) error = host->op->find(context, "template.square", 15, &square);
+  if (!error) error = host->op->find(context, SQUARE, sizeof SQUARE - 1, &square);
   if (!error) error = host->graph->nodes(host->edit->view(edit), NULL, 0, &count);
   if (error) return error;
   kiln_node *const nodes = calloc(count + 1, sizeof *nodes);
@@ -162,7 +164,8 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   print.user = (void *)host;
   print.infer = infer_print;
   print.run = run_print;
-  kiln_pass pass = {.struct_size = sizeof pass, .stage = KILN_STAGE_POST_GRAD, .name = "use_square", .name_size = 10};
+  kiln_pass pass = {.struct_size = sizeof pass, .stage = KILN_STAGE_POST_GRAD, .name = PASS};
+  pass.name_size = sizeof PASS - 1;
   pass.version = "1";
   pass.version_size = 1;
   pass.uuid = pass_uuid;

@@ -327,10 +327,11 @@ class Partitioner {
 
   Result<GraphPtr> graph_of(std::span<const Node *const> members, const Region &region) const {
     Edit edit;
-    const std::set<std::string> used =
-        rest_ == Region::Kind::piece ? sizes_in(members, region) : std::set<std::string>();
+    // What is read again by itself declares no symbol that it does not speak of: nothing there would bind it.
+    const bool is_read_again = rest_ == Region::Kind::piece || region.kind == Region::Kind::program;
+    const std::set<std::string> used = is_read_again ? sizes_in(members, region) : std::set<std::string>();
     for (const auto &[name, info] : graph_.symbols())
-      if (rest_ != Region::Kind::piece || used.contains(name)) KILN_TRY(edit.declare_symbol(name, info));
+      if (!is_read_again || used.contains(name)) KILN_TRY(edit.declare_symbol(name, info));
     std::map<ValueId, ValueId> values;
     for (const ValueId value : border_) {
       const Node &node = *graph_.find(value.node);

@@ -458,6 +458,25 @@ TEST(Backend, TakesNoSymbolsUnlessItSaysSo) {
   }
 }
 
+// "n" is declared with what is known of it; what the backend takes has nothing to do with it.
+TEST(Backend, TakesARegionThatSpeaksOfFewerSymbolsThanTheGraph) {
+  TestBackend ten;
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1, "symbols": {"n": {"min": 1, "hint": 5}},
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}},
+                 {"name": "w", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]}, {"name": "z", "op": "exp", "inputs": ["w"]}],
+      "outputs": [{"name": "y", "value": "y"}, {"name": "z", "value": "z"}]})",
+                                          "ten");
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = host::make_call(compiled.executable);
+  const host::Array x({3}, {-1.5f, 2, 0}), w({2}, {0, 0}), y({3}, {9, 9, 9}), z({2}, {9, 9});
+  ASSERT_OK(host::run(call.get(), {&x, &w, &y, &z}));
+  EXPECT_EQ(y.values, (std::vector<float>{15, -20, 0}));
+  EXPECT_EQ(z.values, (std::vector<float>{1, 1}));
+}
+
 struct Failure : host::Row {
   const char *where;
   bool in_run = false;

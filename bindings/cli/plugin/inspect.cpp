@@ -1,12 +1,11 @@
-// kiln plugin: what a plugin would register, and with which identity.
-#include "commands.h"
-#include "session.h"
+// kiln plugin inspect: what a plugin would register, and with which identity.
+#include "../session.h"
+#include "verbs.h"
 
 namespace kiln::cli {
 namespace {
 
 constexpr Flag flags[] = {json_flag};
-constexpr std::string_view verbs[] = {"inspect"};
 
 std::string identity_of(const Report &report, size_t pass) {
   const std::string uuid = path_of("passes", pass, "uuid");
@@ -18,8 +17,7 @@ std::string option_line(const std::string &name, const std::string &value) {
 }
 
 int run(const Args &args) {
-  const std::string &verb = args.operands()[0], &path = args.operands()[1];
-  if (verb != "inspect") throw Usage("unknown verb '" + verb + "' of plugin" + suggestion(verb, verbs));
+  const std::string &path = args.operands()[0];
   const Report report = report_of(kiln_plugin_inspect, path.data(), path.size());
   if (args.has("--json")) {
     print(report.json() + "\n");
@@ -52,7 +50,7 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command plugin_command{
-    "plugin", "inspect P.so", "Shows what a plugin registers, and with which identity.", 2, 2, flags, run};
+const Command plugin_inspect_command{
+    "plugin inspect", "P.so", "Shows what a plugin registers, and with which identity.", 1, 1, flags, run};
 
 }  // namespace kiln::cli

@@ -1,0 +1,136 @@
+// Tests of what passes make of graphs.
+#include <chrono>
+
+#include "spawn.h"
+#include "tests.h"
+
+namespace kiln::cli::plugin_check {
+namespace {
+
+constexpr size_t samples_of_each_op = 3;
+constexpr uint64_t random_graphs = 150;
+
+std::vector<Item> corpus(const Checked &subject, const Context &context) {
+  std::vector<Item> items = some_graphs(subject, 20);
+  for (Item &item : samples(context, false, samples_of_each_op)) items.push_back(std::move(item));
+  return items;
+}
+
+Options without_passes(const Registered &registered) {
+  Options options = passed(registered);
+  options.set("passes", std::vector<std::string>());
+  return options;
+}
+
+// To be looked at; empty where the graph cannot be compiled at all.
+Executable compiled(const Context &context, const Registered &registered, const Item &item, const Graph &graph) {
+  try {
+    return compile(context, graph, passed(registered)).executable;
+  } catch (const Failure &failure) {
+    try {
+      compile(context, graph, without_passes(registered));
+    } catch (const Failure &) {
+      return {};
+    }
+    fail(item, failure.what());
+  }
+}
+
+// Where a pass has rewritten something: that the outputs are those of the graph as it was.
+void compare(const Context &context, const Registered &registered, const Item &item, const Graph &graph,
+             double tolerance) {
+  const Executable looked_at = compiled(context, registered, item, graph);
+  if (!looked_at || text_of(context, looked_at) == text_of(graph)) return;
+  const std::vector<Array> inputs = draw(context, graph, 1, item.range);
+  std::vector<Array> expected;
+  try {
+    expected = oracle(context, graph, inputs);
+  } catch (const Failure &) {
+    return;  // no numbers for which it means something
+  }
+  std::string apart;
+  try {
+    const Executable executable = compile(context, graph, interpreted(registered)).executable;
+    apart = difference(graph, run(executable, inputs), expected, tolerance);
+  } catch (const Failure &failure) {
+    fail(item, std::string("cannot be run any more: ") + failure.what());
+  }
+  if (!apart.empty()) fail(item, apart + " from what it was before the passes");
+}
+
+}  // namespace
+
+void test_load(const Checked &subject) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Registered registered(subject.path);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (took.count() > 2) throw Failure("loading it took " + std::to_string(took.count()) + " s");
+  if (registered.passes.empty() && registered.ops.empty() && registered.backends.empty() &&
+      registered.report.count("functions") == 0)
+    throw Failure("its setup registers nothing");
+  for (int i = 0; i < 3; ++i) context_with(subject.path);  // one after another
+  const Context first = context_with(subject.path), second = context_with(subject.path);
+}
+
+void test_invariants(const Checked &subject) {
+  const Registered registered(subject.path);
+  const Context context = context_with(subject.path);
+  for (const Item &item : corpus(subject, context)) compiled(context, registered, item, parse(context, item.json));
+}
+
+void test_numerics(const Checked &subject) {
+  const Registered registered(subject.path);
+  const Context context = context_with(subject.path);
+  for (const Item &item : corpus(subject, context)) {
+    const Graph graph = parse(context, item.json);
+    compare(context, registered, item, graph, tolerance_of(*subject.args, registered));
+  }
+}
+
+void test_repeat(const Checked &subject) {
+  const Registered registered(subject.path);
+  const Context context = context_with(subject.path);
+  const std::vector<Item> items = some_graphs(subject, 60);
+  for (const Item &item : items)
+    if (after(context, registered, item) != after(context, registered, item))
+      fail(item, "the second compile in a context makes something else of it");
+  const std::string first = all_texts(context, registered, items);
+  if (const std::string at = parting(first, all_texts(context, registered, items)); !at.empty())
+    throw Failure("after other graphs a compile makes something else of " + at);
+  if (const std::string at = parting(first, all_texts(context_with(subject.path), registered, items)); !at.empty())
+    throw Failure("another context makes something else of " + at);
+}
+
+void test_names(const Checked &subject) {
+  const Registered registered(subject.path);
+  const Context context = context_with(subject.path);
+  const std::string bytes = bytes_of(subject);
+  for (uint64_t seed = subject.seed; seed < subject.seed + 40; ++seed) {
+    std::string digests[3];
+    const Dress dresses[] = {{}, {"another_", false}, {"node_", true}};
+    for (size_t i = 0; i < 3; ++i) {
+      const Item item = random_graph(seed, bytes, dresses[i]);
+      const Graph graph = parse(context, item.json);
+      const Executable executable = compiled(context, registered, item, graph);
+      if (!executable) continue;
+      const Report report = compile(context, graph, passed(registered)).report;
+      for (size_t k = 0; k < report.count("stages"); ++k) digests[i] += report.text(path_of("stages", k, "digest"));
+    }
+    const Item item = random_graph(seed, bytes);
+    if (digests[1] != digests[0]) fail(item, "with other names of nodes it becomes another graph");
+    if (digests[2] != digests[0]) fail(item, "with annotations debug.* on its nodes it becomes another graph");
+  }
+}
+
+void test_random(const Checked &subject) {
+  const Registered registered(subject.path);
+  const Context context = context_with(subject.path);
+  const std::string bytes = bytes_of(subject);
+  for (uint64_t seed = subject.seed; seed < subject.seed + (subject.alone ? 1 : random_graphs); ++seed) {
+    const Item item = random_graph(seed, bytes);
+    const Graph graph = parse(context, item.json);
+    compare(context, registered, item, graph, tolerance_of(*subject.args, registered));
+  }
+}
+
+}  // namespace kiln::cli::plugin_check

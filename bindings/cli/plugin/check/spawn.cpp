@@ -1,0 +1,95 @@
+#include "spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "../../handles.h"
+
+namespace kiln::cli::plugin_check {
+namespace {
+
+std::vector<char *> pointers(std::vector<std::string> &texts) {
+  std::vector<char *> list;
+  for (std::string &text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+// In the child, which has one thread and only calls the system.
+[[noreturn]] void become(const Spawn &spawn, int output, char *const *words, char *const *environment) {
+  if (!spawn.folder.empty() && chdir(spawn.folder.c_str()) != 0) _exit(127);
+  dup2(output, STDOUT_FILENO);
+  setpgid(0, 0);
+  execve("/proc/self/exe", words, environment);
+  _exit(127);
+}
+
+// Reads until the other end is closed; false when the time is over before.
+bool read_all(int from, int seconds, std::string &output) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    pollfd wanted = {from, POLLIN, 0};
+    if (left <= 0 || poll(&wanted, 1, static_cast<int>(left)) == 0) return false;
+    char buffer[1 << 16];
+    const ssize_t count = read(from, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return true;
+    output.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Spawn::inherited() {
+  std::vector<std::string> all;
+  for (char **variable = environ; *variable; ++variable) all.emplace_back(*variable);
+  return all;
+}
+
+Ended run(const Spawn &spawn) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Failure(std::string("a pipe: ") + std::strerror(errno));
+  std::vector<std::string> words = spawn.words, environment = spawn.environment;
+  words.insert(words.begin(), "kiln");
+  const std::vector<char *> argv = pointers(words), envp = pointers(environment);
+  const pid_t child = fork();
+  if (child == 0) become(spawn, ends[1], argv.data(), envp.data());
+  close(ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    throw Failure(std::string("a process: ") + std::strerror(errno));
+  }
+  Ended ended;
+  const bool in_time = read_all(ends[0], spawn.seconds, ended.output);
+  close(ends[0]);
+  if (!in_time) kill(-child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ended.code = in_time && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (!in_time)
+    ended.how = "it did not end within " + std::to_string(spawn.seconds) + " s";
+  else if (WIFSIGNALED(status))
+    ended.how = "it was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  return ended;
+}
+
+Folder::Folder() : path_((std::filesystem::temp_directory_path() / "kiln-check-XXXXXX").string()) {
+  if (!mkdtemp(path_.data())) throw Failure(path_ + ": " + std::strerror(errno));
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace kiln::cli::plugin_check

@@ -1,0 +1,66 @@
+// What `kiln plugin check` tests; each in a process of its own (spawn.h). A test throws a Failure that says what is
+// wrong.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../trial.h"
+#include "corpus.h"
+
+namespace kiln::cli::plugin_check {
+
+// The plugin, and with what it is tested.
+struct Checked {
+  std::string path;
+  std::vector<std::string> files;  // graphs that are given, and those of golden/ in the plugin's folder
+  uint64_t seed = 1;               // of random graphs
+  int64_t seconds = 0;             // a test's limit, in place of its own; 0: that
+  const Args *args = nullptr;      // for tolerance_of
+  bool alone = false;              // `seed` names one random graph, which is all there is
+};
+
+struct Test {
+  std::string_view name;
+  int level, seconds;  // from which level on; how long it may take
+  void (*run)(const Checked &);
+  std::string_view mend;  // what to do when it fails
+};
+std::span<const Test> tests();
+
+// A file each; what they ask is told in tests.cpp.
+void test_load(const Checked &subject);
+void test_invariants(const Checked &subject);
+void test_numerics(const Checked &subject);
+void test_repeat(const Checked &subject);
+void test_identity(const Checked &subject);
+void test_cache(const Checked &subject);
+void test_ops(const Checked &subject);
+void test_backends(const Checked &subject);
+void test_surroundings(const Checked &subject);
+void test_names(const Checked &subject);
+void test_random(const Checked &subject);
+void test_threads(const Checked &subject);
+void test_leaks(const Checked &subject);
+void test_hosts(const Checked &subject);
+
+// ---- what tests share
+
+// The plugin's file.
+std::string bytes_of(const Checked &subject);
+// The graphs that are given, then `randoms` random ones.
+std::vector<Item> some_graphs(const Checked &subject, uint64_t randoms);
+// A Failure that names the item, and how to see it.
+[[noreturn]] void fail(const Item &item, const std::string &what);
+// The graph behind the plugin's passes, as text; what fails is the item's Failure.
+std::string after(const Context &context, const Registered &registered, const Item &item);
+// The same for all of them, and the numbers of the plugin's ops on their samples: to be compared between runs.
+std::string all_texts(const Context &context, const Registered &registered, const std::vector<Item> &items);
+// The same, and the identities of what the plugin registers, as another process finds them (`kiln plugin check
+// --texts`).
+std::string texts_for_comparing(const Checked &subject);
+// The line at which two such texts part, with the item that it belongs to; "": they are equal.
+std::string parting(std::string_view first, std::string_view second);
+}  // namespace kiln::cli::plugin_check

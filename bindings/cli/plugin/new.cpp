@@ -1,0 +1,184 @@
+// kiln plugin new: a folder to begin a plugin in, from the templates, under its own name and with identities of its
+// own.
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "../session.h"
+#include "templates.h"
+#include "verbs.h"
+
+namespace kiln::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Flag flags[] = {
+    {"--lang", "c|cpp", "the language of its source (cpp)"},
+    {"--kind", "pass|op|backend", "what it registers (pass)"},
+};
+
+constexpr size_t longest_name = 40;  // the note has room for 63 bytes, and names of passes are made of it
+
+std::optional<std::string_view> find(const std::string &name) {
+  for (const TemplateFile &file : template_files())
+    if (file.name == name) return file.text;
+  return std::nullopt;
+}
+
+// Of what there is for one language, "pass, op".
+std::string kinds_of(const std::string &lang) {
+  std::string text;
+  for (const char *kind : {"pass", "op", "backend"})
+    if (find(lang + "/" + kind + "/source")) text.append(text.empty() ? "" : ", ").append(kind);
+  return text;
+}
+
+void refuse_unknown(const std::string &lang, const std::string &kind) {
+  const std::string kinds = kinds_of(lang);
+  if (kinds.empty()) throw Usage("--lang: there are no templates in '" + lang + "'; there are some in c and cpp");
+  if (!find(lang + "/" + kind + "/source"))
+    throw Usage("--kind: there is no template of a '" + kind + "' in " + lang + "; there are: " + kinds);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+void refuse_name(const std::string &name) {
+  const bool is_name = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+                       std::ranges::all_of(name, is_word) && name.size() <= longest_name;
+  if (!is_name)
+    throw Usage("'" + name + "' is no name of a plugin: expected letters, digits and _, at most " +
+                std::to_string(longest_name) + ", and no digit first");
+}
+
+// Puts `to` wherever `from` stands as a word by itself.
+std::string with_word(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != text.npos;) {
+    const size_t end = at + from.size();
+    const bool is_whole = (at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]));
+    if (is_whole) text.replace(at, from.size(), to);
+    at += is_whole ? to.size() : 1;
+  }
+  return text;
+}
+
+std::string without(std::string text, std::string_view what) {
+  for (size_t at = 0; (at = text.find(what)) != text.npos;) text.erase(at, what.size());
+  return text;
+}
+
+// The template's words for itself; the longer ones come first where one begins another.
+std::string renamed(std::string_view from, const std::string &name) {
+  std::string text(from);
+  for (const char *what :
+       {"copy this folder, rename it, and ", "copy this folder, and ", ", from a copy of this folder"})
+    text = without(text, what);
+  text = with_word(text, "use_square", name + "_use_square");
+  for (const char *word : {"op_template", "backend_template", "template", "drop_neg", "mine"})
+    text = with_word(text, word, name);
+  return text;
+}
+
+std::string random_bytes() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Failure("the system has no random bytes");
+  std::string text = "\n    {";
+  for (size_t i = 0; i < sizeof bytes; ++i) {
+    char byte[8];
+    std::snprintf(byte, sizeof byte, "0x%02x", bytes[i]);
+    text.append(i == 0 ? "" : i == 8 ? ",\n     " : ", ").append(byte);
+  }
+  return text + "}";
+}
+
+// Another identity wherever the source has one, which is a list of bytes.
+std::string with_new_identities(std::string text) {
+  constexpr std::string_view begin = "{0x";
+  for (size_t at = 0; (at = text.find(begin, at)) != text.npos;) {
+    const std::string bytes = random_bytes();
+    const size_t end = text.find('}', at) + 1;
+    while (text[at - 1] == ' ') --at;
+    text.replace(at, end - at, bytes);
+    at += bytes.size();
+  }
+  return text;
+}
+
+std::string build_file(const std::string &name, const std::string &lang) {
+  std::string text = renamed(*find("build"), name);
+  if (lang == "c") return text;
+  text = with_word(text, "LANGUAGES C", "LANGUAGES CXX");
+  text = with_word(text, name + ".c", name + ".cpp");
+  text = with_word(text, "C_STANDARD 99", "CXX_STANDARD 17");
+  return with_word(text, "C_VISIBILITY_PRESET", "CXX_VISIBILITY_PRESET");
+}
+
+// Where this program is installed, so that the build finds the headers; of one that is not, a word to be replaced.
+std::string prefix() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed), root = program.parent_path().parent_path();
+  if (!failed && fs::exists(root / "include" / "kiln" / "plugin.h", failed)) return root.string();
+  return "/where/kiln/is";
+}
+
+// With placeholders, which readme() fills in.
+constexpr std::string_view readme_text = R"(# NAME
+
+A plugin of Kiln: its source is `NAME.LANG`. The next five commands:
+
+    cmake -S . -B build -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build
+    kiln plugin inspect build/NAME.so
+    kiln plugin test .
+    kiln run golden/NAME.json --plugin build/NAME.so BACKEND--random 1 --compare reference
+    kiln plugin check build/NAME.so
+
+`kiln plugin test .` compares what becomes of each graph `golden/CASE.json` with `golden/CASE.txt`, and its numbers with
+the reference's; `--update` writes the texts anew. Add a graph with what the plugin rewrites, and one with what it must
+leave alone.
+)";
+
+std::string readme(const std::string &name, const std::string &kind, const std::string &lang) {
+  std::string text(readme_text);
+  text = with_word(text, "PREFIX", prefix());
+  text = with_word(text, "LANG", lang);
+  text = with_word(text, "NAME", name);
+  const std::string_view chosen = "BACKEND";
+  return text.replace(text.find(chosen), chosen.size(), kind == "backend" ? "--backend " + name + " " : "");
+}
+
+int run(const Args &args) {
+  fs::path folder = args.operands()[0];
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const std::string name = folder.filename().string(), lang = args.get("--lang").value_or("cpp"),
+                    kind = args.get("--kind").value_or("pass"), from = lang + "/" + kind + "/";
+  refuse_unknown(lang, kind);
+  refuse_name(name);
+  std::error_code failed;
+  if (fs::exists(folder) && !fs::is_empty(folder, failed))
+    throw Failure(folder.string() + ": is there already, and not empty");
+  if (!fs::create_directories(folder / "golden", failed) && failed)
+    throw Failure((folder / "golden").string() + ": " + failed.message());
+  const auto write = [&](const fs::path &file, const std::string &text) { write_file((folder / file).string(), text); };
+  write(name + "." + lang, with_new_identities(renamed(*find(from + "source"), name)));
+  write("CMakeLists.txt", build_file(name, lang));
+  for (const char *ending : {"json", "txt"})
+    write(fs::path("golden") / (name + "." + ending), renamed(*find(from + ending), name));
+  const std::string text = readme(name, kind, lang);
+  write("README.md", text);
+  print(printable(folder.string()) + " is there; the next commands, in it:\n\n");
+  const size_t begin = text.find("    cmake");
+  print(text.substr(begin, text.find("\n\n", begin) - begin) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+const Command plugin_new_command{
+    "plugin new", "NAME", "Writes the folder NAME with a plugin to begin with: source, build file, a test.", 1, 1,
+    flags,        run};
+
+}  // namespace kiln::cli

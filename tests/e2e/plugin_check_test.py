@@ -1,0 +1,115 @@
+"""kiln plugin check: each of its tests fails for a plugin that is wrong in that way (plugins/bad.c), and what is right passes."""
+
+import re
+import signal
+import subprocess
+
+from harness import KILN, PLUGINS, SOURCE, Case, f32, graph, main, node
+
+# Of each bad plugin the test that finds it, and what that says.
+BAD = [
+    ("NOTE", "load", "its table and its note differ in features_needed"),
+    ("EMPTY", "load", "its setup registers nothing"),
+    ("TYPE", "invariants", "pass 'bad' of bad: invariant 'signature' broken by the graph: output '.*' was f32.* and is bool"),
+    ("NOT_DONE", "invariants", "pass 'bad' of bad.*kiln_pass_done"),
+    ("WRONG", "numerics", "output '.*' differs by .* from what it was before the passes"),
+    ("ALTERNATING", "repeat", "graph '.*': the second compile in a context makes something else of it"),
+    ("IDENTITY", "identity", "another process finds another identity in 'what it registers': '.*version"),
+    ("FINGERPRINT", "cache", "a second context does not find it: MISS"),
+    ("OP", "ops", "graph 'sample bad.op/row': output 'y' differs by .* from the reference"),
+    ("OP_TWICE", "ops", "graph 'sample bad.op/row': (a second run gives other outputs|output 'y' differs)"),
+    ("NO_SAMPLES", "ops", "op 'bad.op' has no samples"),
+    ("BACKEND", "backends", "differs by .* from the reference, on backend bad"),
+    ("VARIABLE", "surroundings", "a process with each variable set that the plugin's file has the name of makes something else"),
+    ("FILES", "surroundings", "a process in an empty folder makes something else"),
+    ("CLOCK", "surroundings", "another process, a second later, makes something else"),
+    ("NAMES", "names", "with other names of nodes it becomes another graph"),
+    ("GLOBAL", "threads", "threads at once, .*, make something else of"),
+    ("LEAK", "leaks", r"graphs are compiled \d+ bytes more stay in use"),
+    ("HANDLE", "leaks", r"\d+ handles are left"),
+    ("TOO_STRICT", "hosts", "in a host of a later ABI its setup fails: .*another table"),
+]
+
+PAIR = graph([f32("x", 4)], [node("a", "neg", ["x"]), node("y", "neg", ["a"])], ["y"])
+
+
+class CheckTest(Case):
+    def bad(self, kind):
+        plugin = self.folder / f"{kind}.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", SOURCE / "abi" / "include", f"-DBAD={kind}",
+                        SOURCE / "tests" / "e2e" / "plugins" / "bad.c", "-o", plugin], check=True)
+        return plugin
+
+    def failures(self, *words):
+        return self.call(KILN, "plugin", "check", *words, code=1).stdout
+
+    def test_each_test_finds_what_is_wrong_in_its_way(self):
+        (self.folder / "bad.txt").write_text("")
+        for kind, test, expected in BAD:
+            with self.subTest(kind):
+                told = self.failures(self.bad(kind), "--only", test)
+                self.assertRegex(told, f"^FAIL  {test} +.*({expected})")
+                self.assertRegex(told, r"\n      mend: \w")
+
+    def test_the_same_plugin_without_a_mistake_passes_all(self):
+        told = self.kiln("plugin", "check", self.bad("NONE"))
+        self.assertIn("14 of 14 tests passed, at level 10\n", told)
+        self.assertEqual(len(re.findall("^ok    ", told, re.MULTILINE)), 14)
+
+    def test_what_ends_the_process_ends_one_test(self):
+        told = self.failures(self.bad("RARE"), "--level", 8, "--seed", 3)
+        self.assertRegex(told, r"FAIL  random +it was ended by signal 6 \(Aborted\)")
+        self.assertIn("ok    load", told)
+        self.call(KILN, "plugin", "check", self.bad("TOO_NEW"), "--only", "hosts", code=-signal.SIGSEGV)
+
+    def test_what_does_not_load_is_tested_no_further(self):
+        told = self.failures(self.bad("CRASH"))
+        self.assertRegex(told, r"FAIL  load +it was ended by signal 6")
+        self.assertIn("0 of 1 tests passed", told)
+        self.assertNotIn("invariants", told)
+        self.assertRegex(self.failures(self.bad("SLOW"), "--seconds", 1), "FAIL  load +it did not end within 1 s")
+
+    def test_a_level_has_the_tests_of_those_below_it(self):
+        told = self.kiln("plugin", "check", PLUGINS / "template.so", "--level", 2)
+        self.assertEqual(re.findall(r"^ok    (\w+)", told, re.MULTILINE), ["load", "invariants"])
+
+    def test_a_seed_is_one_graph_again_and_again(self):
+        told = self.kiln("plugin", "check", PLUGINS / "template.so", "--reproduce", 7)
+        self.assertEqual(told[:told.index("ok ")], self.kiln("plugin", "check", PLUGINS / "template.so", "--reproduce", 7)[:told.index("ok ")])
+        self.assertIn('{"kiln": 1', told)
+        self.kiln("inspect", self.write_graph(told[:told.index("ok ")]))
+
+    def test_graphs_that_are_named_are_tested_and_named(self):
+        path = self.write_graph(PAIR)
+        told = self.failures(self.bad("WRONG"), path, "--only", "numerics")
+        self.assertIn(f"graph '{path}': output 'y' differs", told)
+
+    def test_the_graphs_of_a_plugins_folder_are_tested(self):
+        (self.folder / "golden").mkdir()
+        path = self.write_graph(PAIR, "golden/pair.json")
+        self.assertIn(f"graph '{path}': output 'y' differs", self.failures(self.bad("WRONG"), "--only", "numerics"))
+
+    def test_models_pass(self):
+        graphs = [SOURCE / "tests" / "models" / name / "graph.json" for name in ("digits", "chars")]
+        for name in "fuse_rms_norm", "fold_batch_norm":
+            self.kiln("plugin", "check", PLUGINS / f"{name}.so", *graphs, "--level", 3)
+
+    def test_what_cannot_be_asked_is_refused(self):
+        plugin = PLUGINS / "template.so"
+        self.assertIn("--only: there is no test 'laod' (did you mean 'load'?)",
+                      self.kiln("plugin", "check", plugin, "--only", "laod", code=2))
+        self.assertIn("--level: '11' is not an integer from 1 to 10", self.kiln("plugin", "check", plugin, "--level", 11, code=2))
+        self.assertIn("No such file", self.kiln("plugin", "check", self.file("absent.so"), code=1))
+
+
+class ShippedTest(Case):
+    def test_all_plugins_that_come_with_kiln_pass(self):
+        for plugin in sorted(PLUGINS.glob("*.so")):
+            with self.subTest(plugin.name):
+                words = ["--tolerance", 0.25] if plugin.stem == "bf16_matmul" else []
+                graphs = sorted((SOURCE / "plugins" / plugin.stem / "golden").glob("*.json"))
+                self.assertIn("14 of 14 tests passed", self.kiln("plugin", "check", plugin, *graphs, *words))
+
+
+if __name__ == "__main__":
+    main()
