@@ -8,11 +8,7 @@ namespace kiln::abi {
 
 inline kiln_executable *make_executable(const std::shared_ptr<Context> &context,
                                         std::shared_ptr<const Executable> executable) {
-  return new kiln_executable{.magic = {},
-                             .live = {context, &LiveCounts::executables},
-                             .executable = std::move(executable),
-                             .joined = {},
-                             .targets = {}};
+  return new kiln_executable{{}, {}, {context, &LiveCounts::executables}, std::move(executable), {}, {}};
 }
 
 }  // namespace kiln::abi

@@ -32,7 +32,7 @@ Result<RunRequest> read_run_options(const Checks &check, const kiln_run_options 
 DLDevice dlpack_device(const ArrayPlace &place) { return {static_cast<DLDeviceType>(place.device_type), place.index}; }
 
 kiln_call *make_call(const std::shared_ptr<Context> &context, std::unique_ptr<Call> call) {
-  return new kiln_call{.magic = {}, .live = {context, &LiveCounts::calls}, .call = std::move(call), .args = {}};
+  return new kiln_call{{}, {}, {context, &LiveCounts::calls}, std::move(call), {}};
 }
 
 kiln_error *open_call(const char *function, kiln_executable *executable, const kiln_options *options, kiln_call **out) {

@@ -28,12 +28,12 @@ std::unique_ptr<kiln_report> make_report(std::string_view json) {
   std::unique_ptr<cJSON, void (*)(cJSON *)> root(cJSON_ParseWithLength(json.data(), json.size()), cJSON_Delete);
   if (!root && !scan_json(json).ok()) root.reset(cJSON_CreateObject());
   if (!root) throw std::bad_alloc();
-  std::unique_ptr<kiln_report> report(new kiln_report{.magic = {}, .root = std::move(root)});
+  std::unique_ptr<kiln_report> report(new kiln_report{{}, {}, std::move(root)});
   index_long_lists(report->root.get(), *report);
   return report;
 }
 
-kiln_blob *make_blob(std::string bytes) { return new kiln_blob{.magic = {}, .bytes = std::move(bytes)}; }
+kiln_blob *make_blob(std::string bytes) { return new kiln_blob{{}, {}, std::move(bytes)}; }
 
 kiln_graph *make_graph(const std::shared_ptr<Context> &context, GraphPtr graph) {
   auto made = std::make_unique<kiln_graph>(context, std::move(graph));

@@ -1,5 +1,5 @@
 // What is behind the opaque handles. Each begins with a magic word of its type, so that a handle of another type is
-// refused, and mostly a destroyed one, too: destruction clears the word.
+// refused, and one that was destroyed, too: destruction clears the word, and the memory is kept for a while.
 #pragma once
 #include <kiln/kiln.h>
 #include <kiln/plugin.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "abi/src/acting.h"
+#include "abi/src/kept.h"
 #include "abi/src/views.h"
 #include "jit/base/status.h"
 #include "runtime/context.h"
@@ -79,24 +80,24 @@ struct kiln_error {
   std::unique_ptr<kiln_report> report;
 };
 
-struct kiln_report {
+struct kiln_report : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnrep1")> magic;
   std::unique_ptr<cJSON, void (*)(cJSON *)> root;
   // The elements of long lists, which the tree holds as chains.
   std::unordered_map<const cJSON *, std::vector<const cJSON *>> elements = {};
 };
 
-struct kiln_blob {
+struct kiln_blob : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnblb1")> magic;
   std::string bytes;
 };
 
-struct kiln_options {
+struct kiln_options : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnopt1")> magic;
   kiln::AttrMap values;
 };
 
-struct kiln_context {
+struct kiln_context : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnctx1")> magic;
   kiln::Context &context;
   std::shared_ptr<kiln::Context> owner;              // null in the views that plugins and passes get
@@ -110,7 +111,7 @@ struct kiln_context {
   const kiln::OpTable &ops() const { return recorded ? *recorded : context.ops(); }
 };
 
-struct kiln_graph {
+struct kiln_graph : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilngra1")> magic;
   std::shared_ptr<kiln::Context> context;
   kiln::GraphPtr graph;  // null: the view of `edit`
@@ -125,7 +126,7 @@ struct kiln_graph {
   const kiln::Graph &get() const { return graph ? *graph : edit->view(); }
 };
 
-struct kiln_edit {
+struct kiln_edit : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnedi1")> magic;
   std::shared_ptr<kiln::Context> context;
   std::unique_ptr<kiln::Edit> owned;  // null: a pass's
@@ -148,7 +149,7 @@ struct kiln_edit {
   }
 };
 
-struct kiln_executable {
+struct kiln_executable : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnexe1")> magic;
   kiln::abi::Live live;
   std::shared_ptr<const kiln::Executable> executable;
@@ -156,7 +157,7 @@ struct kiln_executable {
   std::vector<std::string> targets;                             // of all that it was joined or opened with; likewise
 };
 
-struct kiln_call {
+struct kiln_call : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilncal1")> magic;
   kiln::abi::Live live;
   std::unique_ptr<kiln::Call> call;

@@ -2,9 +2,10 @@
 #include <deque>
 
 #include "abi/src/convert.h"
+#include "abi/src/kept.h"
 #include "runtime/io/tensor_file.h"
 
-struct kiln_tensors {
+struct kiln_tensors : kiln::abi::Kept {
   kiln::abi::Magic<kiln::abi::word("kilnten1")> magic;
   kiln::TensorFile file;
   std::vector<DLTensor> views;  // one for each of the file's
