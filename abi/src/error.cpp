@@ -1,6 +1,9 @@
 #include "abi/src/error.h"
 
+#include <unordered_set>
+
 #include "abi/src/entry.h"
+#include "jit/base/process.h"
 #include "jit/base/utf8.h"
 
 namespace kiln::abi {
@@ -10,8 +13,21 @@ namespace {
 // Handed out when there is no memory for another one. Immutable; destroying it does nothing.
 kiln_error out_of_memory_error;
 
+// All others. It holds no pointers, so that a leak checker sees what a host forgets.
+struct Living {
+  std::mutex mutex;
+  std::unordered_set<uintptr_t> hidden;
+  const AtFork at_fork{{.before = [this] { mutex.lock(); },
+                        .in_parent = [this] { mutex.unlock(); },
+                        .in_child = [this] { mutex.unlock(); }}};
+
+  static uintptr_t hide(const void *at) { return ~reinterpret_cast<uintptr_t>(at); }
+};
+Living &living = *new Living;  // made as the library is loaded, when no lock is held; never destroyed
+
 thread_local std::string sink_failure;  // empty: none
 constexpr size_t longest_message = 10000;
+constexpr std::string_view no_error = "this is no kiln_error, or one that was destroyed";
 
 // Messages are one line of UTF-8, whatever names and paths they tell.
 std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
@@ -30,6 +46,12 @@ std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
 
 kiln_error *out_of_memory() noexcept { return &out_of_memory_error; }
 
+bool is_error(const kiln_error *error) noexcept {
+  if (error == &out_of_memory_error) return true;
+  const std::lock_guard lock(living.mutex);
+  return living.hidden.contains(Living::hide(error));
+}
+
 kiln_error *to_error(const Status &status) noexcept {
   try {
     return make_error(status.info()).release();
@@ -40,7 +62,8 @@ kiln_error *to_error(const Status &status) noexcept {
 
 Status take_status(kiln_error *error) {
   if (!error) return {};
-  if (!error->magic.ok()) return kiln::error(Code::plugin_failed, "returned what is not a kiln_error");
+  if (!is_error(error))
+    return kiln::error(Code::plugin_failed, "returned what is not a kiln_error, or one that was destroyed");
   Status status = error->info ? Status(error->info) : kiln::error(Code::out_of_memory, "out of memory");
   kiln_error_destroy(error);
   return status;
@@ -84,6 +107,21 @@ Status call_back(const std::function<kiln_error *()> &callback) {
 using namespace kiln;
 using namespace kiln::abi;
 
+void *kiln_error::operator new(size_t bytes) {
+  std::unique_ptr<void, void (*)(void *)> made(::operator new(bytes), [](void *at) { ::operator delete(at); });
+  const std::lock_guard lock(living.mutex);
+  living.hidden.insert(Living::hide(made.get()));
+  return made.release();
+}
+
+void kiln_error::operator delete(void *at) noexcept {
+  {
+    const std::lock_guard lock(living.mutex);
+    living.hidden.erase(Living::hide(at));
+  }
+  ::operator delete(at);
+}
+
 kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t message_size, kiln_error *cause) {
   return answer(out_of_memory(), [&] {
     auto info = std::make_shared<ErrorInfo>();
@@ -96,37 +134,34 @@ kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t messa
 
 uint32_t kiln_error_code(const kiln_error *error) {
   if (!error) return KILN_OK;
-  if (!error->magic.ok()) return KILN_INTERNAL;
+  if (!is_error(error)) return KILN_INTERNAL;
   return error->info ? static_cast<uint32_t>(error->info->code) : KILN_OUT_OF_MEMORY;
 }
 
 void kiln_error_message(const kiln_error *error, kiln_text *out) {
   if (!out) return;
   *out = text_view("");
-  if (error && error->magic.ok())
-    *out = text_view(error->info ? std::string_view(error->info->message) : "out of memory");
+  if (!error) return;
+  if (!is_error(error)) return void(*out = text_view(no_error));
+  *out = text_view(error->info ? std::string_view(error->info->message) : "out of memory");
 }
 
 void kiln_error_plugin(const kiln_error *error, kiln_text *out) {
-  if (!out) return;
-  *out = text_view("");
-  if (error && error->magic.ok() && error->info) *out = text_view(error->info->plugin);
+  if (out) *out = text_view(error && is_error(error) && error->info ? std::string_view(error->info->plugin) : "");
 }
 
 void kiln_error_node(const kiln_error *error, kiln_text *out) {
-  if (!out) return;
-  *out = text_view("");
-  if (error && error->magic.ok() && error->info) *out = text_view(error->info->node);
+  if (out) *out = text_view(error && is_error(error) && error->info ? std::string_view(error->info->node) : "");
 }
 
 const kiln_error *kiln_error_cause(const kiln_error *error) {
-  return error && error->magic.ok() ? error->cause.get() : nullptr;
+  return error && is_error(error) ? error->cause.get() : nullptr;
 }
 
 const kiln_report *kiln_error_report(const kiln_error *error) {
-  return error && error->magic.ok() ? error->report.get() : nullptr;
+  return error && is_error(error) ? error->report.get() : nullptr;
 }
 
 void kiln_error_destroy(kiln_error *error) {
-  if (error && error != out_of_memory() && error->magic.ok()) delete error;
+  if (error && error != out_of_memory() && is_error(error)) delete error;
 }

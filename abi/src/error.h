@@ -11,6 +11,8 @@ namespace kiln::abi {
 // The caller owns the result; never null for an error.
 kiln_error *to_error(const Status &status) noexcept;
 kiln_error *out_of_memory() noexcept;
+// Whether it is one that lives. Follows no pointer.
+bool is_error(const kiln_error *error) noexcept;
 // What a callback returned, as a Status; destroys the error. Null is ok.
 Status take_status(kiln_error *error);
 // The host's sink has thrown, on this thread: what it is called in ends as if the host had cancelled, but with this.

@@ -74,10 +74,14 @@ struct PluginInContext;
 }  // namespace kiln::abi
 
 struct kiln_error {
-  kiln::abi::Magic<kiln::abi::word("kilnerr1")> magic;
   std::shared_ptr<kiln::ErrorInfo> info;  // null: the one static error, out of memory
   std::unique_ptr<kiln_error> cause;
   std::unique_ptr<kiln_report> report;
+
+  // It has no magic word: callbacks return pointers of all sorts, which only a list of those that live tells apart
+  // (is_error).
+  static void *operator new(size_t bytes);
+  static void operator delete(void *at) noexcept;
 };
 
 struct kiln_report : kiln::abi::Kept {

@@ -16,7 +16,8 @@ extern "C" {
 /* An error for a callback to return (returning it transfers it). Takes over `cause` (may be NULL). Never returns NULL:
  * without memory, it is a KILN_OUT_OF_MEMORY error. A code of 0 becomes KILN_INTERNAL. */
 KILN_EXPORT kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t message_size, kiln_error *cause);
-/* KILN_*; KILN_OK for NULL. */
+/* KILN_*; KILN_OK for NULL, KILN_INTERNAL for what is no error or was destroyed, as its message then says. Whoever
+ * returns such a pointer from a callback fails with KILN_PLUGIN_FAILED. */
 KILN_EXPORT uint32_t kiln_error_code(const kiln_error *error);
 /* What failed, where, and what was expected, in one line. View of `error`; empty for NULL. */
 KILN_EXPORT void kiln_error_message(const kiln_error *error, kiln_text *out);
