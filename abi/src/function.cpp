@@ -169,6 +169,10 @@ kiln_error *kiln_fallback_register(kiln_context *context, kiln_op op, const char
     KILN_ASSIGN(const Op *record, op_numbered(context->context, op));
     if (record->flags & (op_flags::control | op_flags::mutates) || is_call(*record))
       return check.fail("nodes of op '", record->name, "' are not single steps, which functions run");
+    const bool only_orders =
+        !record->args.empty() && !(record->flags & op_flags::effect) &&
+        std::ranges::all_of(record->args, [](const ArgDef &arg) { return arg.dtypes == dtypes(DType::token); });
+    if (only_orders) return check.fail("nodes of op '", record->name, "' order others, and are run by nothing");
     KILN_ASSIGN(const uint64_t id, context->context.add_fallback(record->name, name));
     if (out_id) *out_id = id;
     return {};

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -202,6 +203,7 @@ struct kiln_op_call {
   const kiln::AttrMap &attrs;
   kiln::InferContext *infer = nullptr;
   kiln::DecomposeContext *decompose = nullptr;
+  std::set<uint32_t> told = {};  // of infer: the results whose types were
   std::vector<kiln::TensorType> operands = {};
   std::optional<kiln_edit> edit = {};  // of decompose
   kiln::abi::Views views = {};

@@ -258,6 +258,7 @@ kiln_error *kiln_op_call_result(kiln_op_call *call, uint32_t index, const kiln_t
     KILN_TRY(find_result(check, call, index));
     KILN_ASSIGN(TensorType read, read_type(check, call->context.context, type));
     if (type->layout != KILN_LAYOUT_ROW_MAJOR) return check.fail("type->layout is not KILN_LAYOUT_ROW_MAJOR");
+    if (!call->told.insert(index).second) return check.fail("the type of result ", index, " was told already");
     call->infer->results[index] = make_type(read.dtype, std::move(read.dims));
     return {};
   });

@@ -1,6 +1,7 @@
 // What the flags of a command ask of a compile.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "session.h"
 
@@ -148,7 +149,12 @@ std::vector<Options> options_of_targets(const Args &args, const Session &session
     const auto given = texts.find(std::string(option));
     if (given == texts.end() || given->second.find(',') == std::string::npos) continue;
     std::vector<Options> all;
+    const auto fail = [&](const std::string &what) { throw Usage("--" + given->first + " " + given->second + what); };
+    if (given->second.ends_with(',')) fail(": a name is missing behind the last comma");
+    std::set<std::string> seen;
     for (const std::string &target : split(given->second)) {
+      if (target.empty()) fail(": a name is missing before a comma");
+      if (!seen.insert(target).second) fail(": '" + target + "' is there twice");
       all.push_back(compile_options(args, session));
       all.back().set(option, target);
     }

@@ -9,16 +9,6 @@ namespace {
 
 using Bound = FunctionBinding::Argument;
 
-bool fits(int64_t value, DType type) {
-  const DTypeInfo &info = dtype_info(type);
-  if (type == DType::boolean) return value == 0 || value == 1;
-  if (info.size_bytes == 8) return info.is_signed || value >= 0;
-  const int bits = static_cast<int>(info.size_bytes) * 8;
-  const int64_t low = info.is_signed ? -(int64_t{1} << (bits - 1)) : 0;
-  const int64_t high = (int64_t{1} << (info.is_signed ? bits - 1 : bits)) - 1;
-  return low <= value && value <= high;
-}
-
 // Of a float of the type, its bits.
 uint64_t bits_of(double value, DType type) {
   uint64_t bits = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "jit/base/str.h"
@@ -117,7 +118,11 @@ class Parser {
     }
     if (take_word("scratch")) {
       argument.kind = Kind::scratch;
+      skip_space();
+      const size_t begin = at_;
       KILN_ASSIGN(argument.value, sum());
+      if (argument.value.is_integer() && argument.value.integer() < 0)
+        return fail_at(begin, "scratch of ", argument.value.integer(), " bytes");
       return {};
     }
     if (const std::optional<DType> type = dtype_from_name(peek_word()); type && *type != DType::token) {
@@ -157,15 +162,20 @@ class Parser {
       argument.value = reference({.name = argument.name, .at = begin});
       return {};
     }
-    if (type.is_float) return read_number(argument.number);
+    if (type.is_float) return read_number(argument.number, argument.type);
     KILN_ASSIGN(argument.value, sum());
+    if (argument.value.is_integer() && !fits(argument.value.integer(), argument.type))
+      return fail_at(begin, argument.value.integer(), " is no ", type.name);
     return {};
   }
-  Status read_number(double &out) {
+  Status read_number(double &out, DType type) {
     skip_space();
+    const size_t begin = at_;
     const auto [end, failed] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), out);
     if (failed != std::errc()) return expected("a number or a name");
     at_ = static_cast<size_t>(end - text_.data());
+    if (type == DType::f32 && std::isfinite(out) && std::isinf(static_cast<float>(out)))
+      return fail_at(begin, text_.substr(begin, at_ - begin), " is no f32");
     return {};
   }
 
@@ -230,7 +240,10 @@ class Parser {
     for (;;) {
       const bool times = take('*'), over = !times && take('/');
       if (!times && !over && !take('%')) return left;
+      skip_space();
+      const size_t begin = at_;
       KILN_ASSIGN(const Expr right, factor());
+      if (!times && right.is_integer() && right.integer() == 0) return fail_at(begin, "it divides by 0");
       if (left.nodes() * right.nodes() > most_nodes) return fail("the expression is too long");
       left = times ? left * right : over ? floor_div(left, right) : mod(left, right);
     }
@@ -276,6 +289,16 @@ class Parser {
 }  // namespace
 
 Result<FunctionSignature> parse_function_signature(std::string_view text) { return Parser(text).run(); }
+
+bool fits(int64_t value, DType type) {
+  const DTypeInfo &info = dtype_info(type);
+  if (type == DType::boolean) return value == 0 || value == 1;
+  if (info.size_bytes == 8) return info.is_signed || value >= 0;
+  const int bits = static_cast<int>(info.size_bytes) * 8;
+  const int64_t low = info.is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t high = (int64_t{1} << (info.is_signed ? bits - 1 : bits)) - 1;
+  return low <= value && value <= high;
+}
 
 std::string reference_symbol(size_t number) { return str_cat("$", number); }
 

@@ -66,6 +66,9 @@ struct FunctionSignature {
 // "void", "i32 (not 0: it failed)", ... Errors: invalid_argument; they say where ("at 12") and what was expected.
 Result<FunctionSignature> parse_function_signature(std::string_view text);
 
+// Whether an integer is one of the type.
+bool fits(int64_t value, DType type);
+
 std::string reference_symbol(size_t number);
 size_t reference_number(std::string_view symbol);
 

@@ -1,5 +1,6 @@
 #include "runtime/ops/read_schema.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -70,6 +71,8 @@ class Reader {
     KILN_TRY(v.allow_members({"name", "doc", "dtypes", "same_dtype", "arity"}));
     ArgDef arg{};
     KILN_ASSIGN(arg.name, name_in(v));
+    if (std::ranges::find(op_.args, arg.name, &ArgDef::name) != op_.args.end())
+      return v.fail("'", arg.name, "' is there already");
     KILN_ASSIGN(arg.doc, text_in(v, "doc"));
     KILN_ASSIGN(const View types, v.required("dtypes"));
     KILN_ASSIGN(const std::vector<View> names, types.as_list());
@@ -96,6 +99,8 @@ class Reader {
 
   Status read_result(const View &v) {
     KILN_ASSIGN(const std::string_view name, as_name(v));
+    if (std::ranges::find(op_.result_names, name) != op_.result_names.end())
+      return v.fail("'", name, "' is there already");
     op_.result_names.push_back(name);
     return {};
   }
@@ -151,6 +156,9 @@ class Reader {
         sample.attrs.insert_or_assign(std::string(member.key()), std::move(value));
       }
     }
+    AttrMap all_attrs = sample.attrs;
+    for (const Status &fits : {check_operands(op_, sample.inputs), complete_attrs(op_, all_attrs)})
+      if (!fits.ok()) return v.fail(fits.code(), fits.message());
     if (const std::optional<View> sizes = v.member("sizes")) {
       KILN_ASSIGN(const std::vector<View> members, sizes->as_object());
       for (const View &member : members) {

@@ -76,6 +76,9 @@ Status check_plan(const Plan &plan, std::vector<uint32_t> used, const ExprTable 
   KILN_TRY(check_arguments("input", plan.inputs));
   KILN_TRY(check_arguments("parameter", plan.parameters));
   KILN_TRY(check_arguments("output", plan.outputs));
+  std::set<std::string_view> names;
+  for (const Plan::Argument &output : plan.outputs)
+    if (!names.insert(output.name).second) return error(Code::corrupt, "two outputs are named '", output.name, "'");
   KILN_TRY(check_presented(plan));
   return check_symbols(plan, std::move(used), table);
 }

@@ -73,7 +73,7 @@ TEST(EffectMisuse, InferTellsTokensOfTheirOwnResultsAlone) {
     effect.def.infer = [](void *, kiln_op_call *call) -> kiln_error * {
       kiln_type type{};
       type.struct_size = sizeof type;
-      for (const uint32_t k : {0u, told_index}) {
+      for (uint32_t k = 0; k <= told_index; ++k) {
         type.dtype = k == told_index ? told_dtype : KILN_F32;
         if (kiln_error *error = kiln_op_call_result(call, k, &type)) return error;
       }

@@ -92,6 +92,14 @@ const Text texts[] = {
     {"SizeWithoutDim", "void (i64 size a)", "at 16: expected an integer, not ')'"},
     {"OpenParenthesis", "void (i64 (1 + 2, user)", "at 16: expected an operator or ')', not ', user)'"},
     {"IntegerTooLarge", "void (i64 99999999999999999999)", "at 10: expected an integer"},
+    {"DivisionBy0", "void (i64 1/0)", "at 12: it divides by 0"},
+    {"RemainderBy0", "void (i64 n % (3 - 3), user)", "at 14: it divides by 0"},
+    {"ScratchBelow0", "void (scratch -1)", "at 14: scratch of -1 bytes"},
+    {"IntegerBeyondItsType", "void (i8 2 * 64)", "at 9: 128 is no i8"},
+    {"IntegerBelowItsType", "void (u64 -1)", "at 10: -1 is no u64"},
+    {"PointerToWhatIsNoByte", "void (u8 *256)", "at 10: 256 is no u8"},
+    {"TruthOf2", "void (bool 2)", "at 11: 2 is no bool"},
+    {"FloatBeyondItsType", "void (f32 1e39)", "at 10: 1e39 is no f32"},
     {"CharacterOfTwo", "void (i8 'ab')", "at 9: expected one character between quotes"},
     {"PointerToData", "void (f32 *data a)", "at 11: expected a number or a name, not 'data a)'"},
     {"NestedTooDeep", "void (i64 ((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))) )",
@@ -214,6 +222,28 @@ TEST(FunctionMisuse, NodesThatAreNotOneStepTakeNone) {
   ASSERT_OK(kiln_op_find(context.get(), "while", 5, &op));
   EXPECT_FAILS(kiln_fallback_register(context.get(), op, "f", 1, nullptr), KILN_INVALID_ARGUMENT,
                "nodes of op 'while' are not single steps");
+  ASSERT_OK(kiln_op_find(context.get(), "token", 5, &op));
+  EXPECT_FAILS(kiln_fallback_register(context.get(), op, "f", 1, nullptr), KILN_INVALID_ARGUMENT,
+               "nodes of op 'token' order others, and are run by nothing");
+}
+
+TEST(FunctionMisuse, ACallIsNotClonedInsideItsOwnRun) {
+  TestFunction function("f", host::triple_signature, host::triple);
+  const host::Context context = host::make_context();
+  function.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), chain(by("f")));
+  ASSERT_EQ(compiled.error, host::Error());
+  const host::Call call = host::make_call(compiled.executable);
+  function.on_call = [&] {
+    kiln_call *clone = nullptr;
+    EXPECT_FAILS(kiln_call_clone(call.get(), &clone), KILN_BUSY,
+                 "the call is in use, on another thread or by the run that asks");
+    EXPECT_EQ(clone, nullptr);
+    return static_cast<kiln_error *>(nullptr);
+  };
+  const host::Array x({2}, {1, 2}), y({2}, {0, 0});
+  EXPECT_OK(host::run(call.get(), {&x, &y}));
+  EXPECT_EQ(function.called, 1);
 }
 
 TEST(FunctionMisuse, OfNamesOpsAndIds) {

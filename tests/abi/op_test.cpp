@@ -417,6 +417,32 @@ const Definition definitions[] = {
     {"ArgBehindAVariadicOne", "comes after one that is variadic",
      [](kiln_op_def &d) {
        take_schema(d, R"({"name": "a", "results": ["y"], "args": [
+    {"SampleOfAnotherType", "samples[0]: [host.scale] x is f64[2]",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"],
+                        "samples": [{"name": "s", "inputs": [{"dtype": "f64", "shape": [2]}]}]})");
+     },
+     KILN_TYPE_MISMATCH},
+    {"SampleOfTooMany", "samples[0]: [host.scale] takes 1 operands, 2 are given",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"],
+                        "samples": [{"name": "s", "inputs": [{"dtype": "f32", "shape": [2]},
+                                                             {"dtype": "f32", "shape": [2]}]}]})");
+     },
+     KILN_TYPE_MISMATCH},
+    {"SampleWithoutItsAttribute", "samples[0]: [host.scale] attribute 'k' is missing",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"],
+                        "attrs": [{"name": "k", "kind": "i64"}],
+                        "samples": [{"name": "s", "inputs": [{"dtype": "f32", "shape": [2]}]}]})");
+     }},
+    {"ArgTwice", "args[1]: 'x' is there already",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x", "dtypes": ["f32"]},
+                        {"name": "x", "dtypes": ["f32"]}]})");
+     }},
+    {"ResultTwice", "results[1]: 'y' is there already",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y", "y"]})"); }},
            {"name": "x", "dtypes": ["f32"], "arity": "variadic"}, {"name": "z", "dtypes": ["f32"]}]})");
      }},
     {"AttrOfNoKind", "attrs[0].kind: expected i64, f64",
@@ -483,6 +509,13 @@ const Misuse misuses[] = {
      }},
     {"AsksItsContextOnAnotherThread", KILN_INVALID_ARGUMENT, "context is of a function that runs on another thread",
      [](kiln_op_call *call) {
+    {"ResultTwice", KILN_INVALID_ARGUMENT, "the type of result 0 was told already",
+     [](kiln_op_call *call) {
+       kiln_type type{};
+       type.struct_size = sizeof type, type.dtype = KILN_F32, type.rank = 1, type.dims = &two;
+       kiln_error *error = kiln_op_call_result(call, 0, &type);
+       return error ? error : kiln_op_call_result(call, 0, &type);
+     }},
        kiln_context *context = kiln_op_call_context(call);
        kiln_error *error = nullptr;
        std::thread([&] {

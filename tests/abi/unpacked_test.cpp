@@ -174,6 +174,50 @@ TEST(Unpacked, AMemberThatIsMissingIsNamed) {
   EXPECT_THAT(error.message, HasSubstr("member 'kernels/0.json' is missing"));
 }
 
+TEST(Unpacked, AnEditForAnotherMachineIsToldHereToo) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context();
+  std::vector<host::Executable> made;
+  for (const std::string_view cpu : {"x86-64", "v3"})
+    made.push_back(std::move(
+        host::compile(context.get(), host::parse(context.get(), host::scaled(3)).get(), [&](kiln_options *options) {
+          EXPECT_OK(kiln_options_set_text(options, "cpu", 3, cpu.data(), cpu.size()));
+        }).executable));
+  const kiln_executable *all[] = {made[0].get(), made[1].get()};
+  kiln_executable *joined = nullptr;
+  ASSERT_OK(kiln_executable_join(all, 2, &joined));
+  EXPECT_EQ(unpack(host::Executable(joined), folder.file("unpacked")), host::Error());
+
+  std::vector<std::string> warnings;
+  const kiln_event_sink sink = host::warnings_into(warnings);
+  const host::Context other = host::make_context("off", &sink);
+  host::Executable opened;
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  EXPECT_THAT(warnings, IsEmpty());
+  edit(folder.file("unpacked/targets/0/graph.json"), "\"data\":[3]", "\"data\":[5]");
+  ASSERT_EQ(open(other.get(), folder.file("unpacked"), opened), host::Error());
+  EXPECT_THAT(warnings,
+              ElementsAre("the artifact was edited for x86-64, which is not loaded here: targets/0/graph.json"));
+  host::expect_scaled(opened.get(), 3);
+}
+
+TEST(Unpacked, TwoOutputsOfOneNameAreRefused) {
+  const TemporaryFolder folder;
+  const host::Context context = host::make_context();
+  const host::Executable made = std::move(host::compile(context.get(), host::parse(context.get(), R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
+      "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "exp", "inputs": ["x"]}],
+      "outputs": [{"name": "first", "value": "a"}, {"name": "second", "value": "b"}]})")
+                                                                           .get())
+                                              .executable);
+  EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
+  edit(folder.file("unpacked/plan.json"), "\"second\"", "\"first\"");
+  host::Executable opened;
+  const host::Error error = open(context.get(), folder.file("unpacked"), opened);
+  EXPECT_EQ(error.code, KILN_CORRUPT);
+  EXPECT_THAT(error.message, HasSubstr("two outputs are named 'first'"));
+}
+
 TEST(Unpacked, WhatIsThereStays) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context();
