@@ -42,6 +42,7 @@ void Body::make_all_nested() {
       const PlanPart part{part_.plan.nested[n.plan], part_.numbers.nested[n.plan]};
       Nested &made = *all.emplace_back(std::make_unique<Nested>(part));
       made.body = make_nested(part, made.signature, made.sizes);
+      made.body->caller_ = &step;
     }
   }
 }
@@ -134,10 +135,17 @@ Status Body::resolve(size_t step) {
 
 Status Body::call(size_t step) { return named(step, nested_[step][0]->run(ready().operands_of(step))); }
 
+namespace {
+
+bool names_nested(const Plan::Step &step) { return step.kind == Plan::Step::Kind::call && !step.node.name.empty(); }
+
+}  // namespace
+
+bool Body::is_named() const { return caller_ && names_nested(*caller_); }
+
 Status Body::named(size_t step, Status status) const {
-  const std::string &node = part_.plan.steps[step].node.name;
-  if (status.ok() || node.empty() || part_.plan.steps[step].kind != Plan::Step::Kind::call) return status;
-  return std::move(status).at_node(node);
+  const Plan::Step &calls = part_.plan.steps[step];
+  return status.ok() || !names_nested(calls) ? std::move(status) : std::move(status).at_node(calls.node.name);
 }
 
 Status Body::branch(size_t step) {

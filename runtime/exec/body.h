@@ -54,6 +54,7 @@ class Body {
   void make_all_nested();
   Status run_control(size_t step);  // a call, branch, loop, scan or resolve
   Body &nested_body(size_t step);   // that a call runs
+  bool is_named() const;            // by the step that calls it: its errors there tell that step's node
 
   const PlanPart part_;
   const Signature &signature_;
@@ -72,6 +73,7 @@ class Body {
   Status loop(size_t step);
   Status scan(size_t step);
 
+  const Plan::Step *caller_ = nullptr;                        // of the plan in which it is nested
   std::vector<std::vector<uint32_t>> plan_slots_;             // of each input and output of the signature
   std::vector<std::vector<std::unique_ptr<Nested>>> nested_;  // by step, as it numbers them
 };

@@ -69,7 +69,7 @@ Status HostBody::run_graph(size_t step) {
   Status status = node_steps_[step]
                       ? node_steps_[step]->run(data)
                       : run_reference_step(executable_.reference_graph(part_.plan.steps[step].graph), part_.plan,
-                                           signature_, sizes_, data, watch_, executable_.pool());
+                                           signature_, sizes_, data, watch_, executable_.pool(), is_named());
   return status.ok() ? Status() : watch_.stop(std::move(status));
 }
 

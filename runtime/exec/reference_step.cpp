@@ -64,7 +64,7 @@ ReferenceThreads threads_of(ThreadPool &pool) {
 }  // namespace
 
 Status run_reference_step(const Graph &graph, const Plan &plan, const Signature &signature, ResolvedSizes &sizes,
-                          std::span<void *const> data, LoopWatch &watch, ThreadPool &pool) {
+                          std::span<void *const> data, LoopWatch &watch, ThreadPool &pool, bool is_of_a_node) {
   std::vector<RefTensor> operands;
   for (uint32_t slot = 0; slot < signature.outputs().begin; ++slot)
     operands.push_back(bind_argument(sizes.argument(slot), data[slot]));
@@ -73,7 +73,7 @@ Status run_reference_step(const Graph &graph, const Plan &plan, const Signature 
 
   std::map<size_t, RefTensor> copied;
   std::map<std::string, int64_t> symbols;
-  const ReferenceExecution how{.native = true, .threads = threads_of(pool)};
+  const ReferenceExecution how{.native = true, .threads = threads_of(pool), .is_of_a_node = is_of_a_node};
   Result<std::vector<RefTensor>> ran = error(Code::out_of_memory, "no stack for the reference, and no thread with one");
   std::exception_ptr thrown;
   (void)on_deep_stack([&] {

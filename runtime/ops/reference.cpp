@@ -143,7 +143,7 @@ class Run {
     for (const Node &node : graph_.nodes()) {
       if (node.kind == Node::Kind::constant) values_[{node.id, 0}] = constant(*node.constant);
       if (node.kind != Node::Kind::op) continue;
-      KILN_TRY(run_node(node).at_node(node.name, str_cat(" (", node.op->name, "): ")));
+      KILN_TRY(named(node, run_node(node)));
       if (copied && node.op->flags & op_flags::mutates) note_copy(node, *copied);
     }
     return {};
@@ -176,6 +176,15 @@ class Run {
     return {};
   }
 
+  // The op is told once, here or by what failed.
+  Status named(const Node &node, Status status) const {
+    if (status.ok()) return status;
+    const bool tells_op = status.message().starts_with(str_cat("[", node.op->name, "] "));
+    if (!how_.is_of_a_node)
+      return std::move(status).at_node(node.name, tells_op ? ": " : str_cat(" (", node.op->name, "): "));
+    return tells_op ? std::move(status) : std::move(status).with_prefix(str_cat("[", node.op->name, "] "));
+  }
+
   Status run_node(const Node &node) {
     for (const auto &[a, b, what] : node.equalities)
       if (evaluate(a, sizes_) != evaluate(b, sizes_))
@@ -199,7 +208,8 @@ class Run {
                              [&](const Graph &graph, std::span<const RefTensor *const> arguments) {
                                return in_graph_of(node, graph,
                                                   run_reference(graph, arguments, nullptr, on_results_, nullptr,
-                                                                on_turn_ ? turns_in(node, graph) : on_turn_, how_));
+                                                                on_turn_ ? turns_in(node, graph) : on_turn_,
+                                                                {how_.native, how_.threads, false}));
                              },
                              [&](int64_t turn) { return on_turn_ ? on_turn_(node.name, turn) : Status(); },
                              how_.threads};

@@ -33,6 +33,7 @@ using OnTurn = std::function<Status(std::string_view node, int64_t turn)>;
 struct ReferenceExecution {
   bool native = false;
   ReferenceThreads threads = {};
+  bool is_of_a_node = false;  // the graph, which stands for one: who runs that tells its name, and errors do not
 };
 // Inputs, then parameters, in order of the signature (shapes are checked against the types, symbols bound from them).
 // Returns the outputs; for each copy_ epilogue the new value of its input is in `*copied` (by input position), if

@@ -94,3 +94,41 @@ TEST(Error, TellsTheNodeThatAGraphIsWrongAt) {
 }
 
 }  // namespace
+size_t count_of(std::string_view word, std::string_view text) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+// Nodes that are equal but for their operands run one graph.
+TEST(Error, OfAReferenceKernelNamesTheNodeThatFailedOnce) {
+  const host::Context context = host::make_context();
+  const std::string_view json = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2]}},
+      {"name": "i", "type": {"dtype": "i64", "shape": [2]}}, {"name": "j", "type": {"dtype": "i64", "shape": [2]}}],
+    "nodes": [{"name": "first", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 0}},
+              {"name": "second", "op": "gather", "inputs": ["first", "j"], "attrs": {"dim": 0}}],
+    "outputs": [{"name": "y", "value": "second"}]})";
+  const host::Compiled compiled =
+      host::compile(context.get(), host::parse(context.get(), json).get(), [](kiln_options *options) {
+        EXPECT_OK(kiln_options_set_text(options, "mode", 4, "none", 4));
+        EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "reference", 9));
+      });
+  ASSERT_EQ(compiled.error, host::Error());
+  kiln_call *call = nullptr;
+  ASSERT_OK(kiln_call_create(compiled.executable.get(), &call));
+  const host::Call owned(call);
+  const host::Array x({2}, {1, 2}), y({2}, {0, 0});
+  int64_t right[] = {0, 1}, wrong[] = {0, 5}, two = 2;
+  const auto indices = [&](int64_t *data) { return DLTensor{data, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &two, nullptr, 0}; };
+  const DLTensor i = indices(right), j = indices(wrong);
+  const DLTensor *second_fails[] = {&x.tensor, &i, &j, &y.tensor}, *first_fails[] = {&x.tensor, &j, &i, &y.tensor};
+  for (const auto &[args, name] : {std::pair(second_fails, "second"), std::pair(first_fails, "first")}) {
+    const host::Error error = host::take(kiln_call_run(call, args, 4, nullptr));
+    EXPECT_EQ(error.code, KILN_OUT_OF_RANGE);
+    EXPECT_EQ(error.node, name);
+    EXPECT_EQ(error.message.find("node '" + std::string(name) + "': [gather] "), 0u) << error.message;
+    EXPECT_EQ(count_of("node '", error.message), 1u) << error.message;
+    EXPECT_EQ(count_of("gather", error.message), 1u) << error.message;
+  }
+}
+
