@@ -90,6 +90,14 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   return opened;
 }
 
+// Of a target that is not the one to load. What is wrong there is told where it is loaded.
+Status warn_of_edits(Context &context, const std::string &path, const UnpackedTarget &target) {
+  const Result<Unpacked> read = read_unpacked(path, target, build_id());
+  if (!read.ok() || read->edited.empty()) return {};
+  return context.warn(str_cat("the artifact was edited for ", target.target, ", which is not loaded here: ",
+                              join(read->edited, ", ", [](const std::string &member) { return member; })));
+}
+
 // Of several, the folder of the one that fits, whose edits are made. As one file has it.
 Result<Bytes> pack_folder(const std::shared_ptr<Context> &context, const std::string &path,
                           std::vector<std::string> &names) {
@@ -102,6 +110,8 @@ Result<Bytes> pack_folder(const std::shared_ptr<Context> &context, const std::st
     names = names_of(targets);
   }
   KILN_ASSIGN(const Unpacked unpacked, read_unpacked(path, all[chosen], build_id()));
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i != chosen) KILN_TRY(warn_of_edits(*context, path, all[i]));
   Result<Artifact> artifact = context->make_edited(unpacked);
   if (!artifact.ok()) return artifact.take_status().with_prefix(all[chosen].folder);
   return write_artifact(*artifact);

@@ -29,17 +29,35 @@ thread_local std::string sink_failure;  // empty: none
 constexpr size_t longest_message = 10000;
 constexpr std::string_view no_error = "this is no kiln_error, or one that was destroyed";
 
-// Messages are one line of UTF-8, whatever names and paths they tell.
+// Messages are one line of UTF-8, whatever names and paths they tell. Its cause becomes one when it is asked for: there
+// may be many below, and few ask.
 std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
   auto made = std::make_unique<kiln_error>();
   if (std::string shown = printable(info->message, longest_message); shown != info->message) {
     info = std::make_shared<ErrorInfo>(*info);
     info->message = std::move(shown);
   }
-  if (info->cause) made->cause = make_error(std::make_shared<ErrorInfo>(*info->cause));
   if (!info->report.empty()) made->report = make_report(info->report);
   made->info = std::move(info);
   return made;
+}
+
+const kiln_error *cause_of(const kiln_error &error) {
+  if (!error.info || !error.info->cause) return nullptr;
+  kiln_error *known = error.cause;
+  if (known) return known;
+  std::unique_ptr<kiln_error> made = make_error(std::make_shared<ErrorInfo>(*error.info->cause));
+  made->is_cause = true;
+  return error.cause.compare_exchange_strong(known, made.get()) ? made.release() : known;
+}
+
+// One after the other: a chain may be longer than the stack is deep.
+void destroy(kiln_error *error) {
+  while (error) {
+    std::shared_ptr<const ErrorInfo> info = std::move(error->info);
+    delete std::exchange(error, error->cause.load());
+    while (info && info.use_count() == 1) info = std::shared_ptr<const ErrorInfo>(info->cause);
+  }
 }
 
 }  // namespace
@@ -64,6 +82,8 @@ Status take_status(kiln_error *error) {
   if (!error) return {};
   if (!is_error(error))
     return kiln::error(Code::plugin_failed, "returned what is not a kiln_error, or one that was destroyed");
+  if (error->is_cause)
+    return kiln::error(Code::plugin_failed, "returned the cause of another error, which is that one's");
   Status status = error->info ? Status(error->info) : kiln::error(Code::out_of_memory, "out of memory");
   kiln_error_destroy(error);
   return status;
@@ -155,7 +175,8 @@ void kiln_error_node(const kiln_error *error, kiln_text *out) {
 }
 
 const kiln_error *kiln_error_cause(const kiln_error *error) {
-  return error && is_error(error) ? error->cause.get() : nullptr;
+  return answer<const kiln_error *>(out_of_memory(),
+                                    [&] { return error && is_error(error) ? cause_of(*error) : nullptr; });
 }
 
 const kiln_report *kiln_error_report(const kiln_error *error) {
@@ -163,5 +184,5 @@ const kiln_report *kiln_error_report(const kiln_error *error) {
 }
 
 void kiln_error_destroy(kiln_error *error) {
-  if (error && error != out_of_memory() && is_error(error)) delete error;
+  if (error && error != out_of_memory() && is_error(error) && !error->is_cause) destroy(error);
 }

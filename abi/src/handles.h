@@ -76,8 +76,9 @@ struct PluginInContext;
 
 struct kiln_error {
   std::shared_ptr<kiln::ErrorInfo> info;  // null: the one static error, out of memory
-  std::unique_ptr<kiln_error> cause;
   std::unique_ptr<kiln_report> report;
+  bool is_cause = false;                              // another error's, as a view
+  mutable std::atomic<kiln_error *> cause = nullptr;  // once it was asked for; its own
 
   // It has no magic word: callbacks return pointers of all sorts, which only a list of those that live tells apart
   // (is_error).
@@ -202,8 +203,8 @@ struct kiln_op_call {
   // What there is depends on the function; `attrs` always.
   const kiln::AttrMap &attrs;
   kiln::InferContext *infer = nullptr;
-  kiln::DecomposeContext *decompose = nullptr;
   std::set<uint32_t> told = {};  // of infer: the results whose types were
+  kiln::DecomposeContext *decompose = nullptr;
   std::vector<kiln::TensorType> operands = {};
   std::optional<kiln_edit> edit = {};  // of decompose
   kiln::abi::Views views = {};

@@ -164,7 +164,11 @@ Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, 
 }
 
 Status Call::Use::status() const {
-  return held_ ? Status() : error(Code::busy, "the call is in use on another thread; clone it to run on several");
+  return held_
+             ? Status()
+             : error(
+                   Code::busy,
+                   "the call is in use, on another thread or by the run that asks; a clone made before runs beside it");
 }
 
 Status Call::run(std::span<const ArrayRef> args) { return run(Use(*this), args); }

@@ -162,6 +162,24 @@ TEST_F(TwoBackends, RunInCallsOfSeveralThreads) {
   EXPECT_EQ(ten.opened, ten.closed);
 }
 
+TEST(Backend, WhatAnOpenThatFailsSetIsItsOwnToEnd) {
+  TestBackend ten;
+  ten.backend.open = [](void *user, void *, void **out_state) {
+    *out_state = user;
+    return kiln_error_create(KILN_IO, "no room", 7, nullptr);
+  };
+  const host::Context context = host::make_context();
+  ten.register_in(context.get());
+  const host::Compiled compiled = compile(context.get(), plain, "ten");
+  ASSERT_EQ(compiled.error, host::Error());
+  {
+    const host::Call call = host::make_call(compiled.executable);
+    const host::Array x({3}, {1, 2, 3}), y({3}, {0, 0, 0});
+    for (int i = 0; i < 2; ++i) EXPECT_FAILS(host::run(call.get(), {&x, &y}), KILN_IO, "no room");
+  }
+  EXPECT_EQ(ten.ran + ten.closed, 0);
+}
+
 // What an artifact's bytes are is the backend's to say: bytes that it refuses are made anew.
 TEST(Backend, ThatRefusesItsBytesInTheCacheMakesThemAgain) {
   const Folder folder;

@@ -10,6 +10,27 @@ TEST(Error, CarriesCodeMessageAndCause) {
   EXPECT_EQ(error.cause, "disk");
 }
 
+TEST(Error, AChainOfCausesMayBeLong) {
+  constexpr int length = 100000;
+  kiln_error *error = nullptr;
+  for (int i = 0; i < length; ++i) error = kiln_error_create(KILN_IO, "on", 2, error);
+  int found = 0;
+  for (const kiln_error *at = error; at; at = kiln_error_cause(at)) ++found;
+  EXPECT_EQ(found, length);
+  EXPECT_EQ(kiln_error_cause(error), kiln_error_cause(error));
+  kiln_error_destroy(error);
+}
+
+TEST(Error, ACauseIsItsErrorsToDestroy) {
+  kiln_error *error = kiln_error_create(KILN_IO, "a", 1, kiln_error_create(KILN_BUSY, "b", 1, nullptr));
+  auto *cause = const_cast<kiln_error *>(kiln_error_cause(error));
+  kiln_error_destroy(cause);
+  EXPECT_EQ(kiln_error_code(cause), KILN_BUSY);
+  const host::Error above = host::take(kiln_error_create(KILN_IO, "c", 1, cause));
+  EXPECT_EQ(above.cause, "returned the cause of another error, which is that one's");
+  EXPECT_EQ(host::take(error).cause, "b");
+}
+
 TEST(Error, CodeZeroIsInternal) { EXPECT_EQ(host::take(kiln_error_create(0, "", 0, nullptr)).code, KILN_INTERNAL); }
 
 TEST(Error, CodesOfLaterVersionsPassThrough) {
@@ -83,17 +104,6 @@ TEST_P(NodeOfAnError, IsTheOneThatARunFailedAt) {
   EXPECT_EQ(run(branch).node, "a.then_graph.g");
 }
 
-TEST(Error, TellsTheNodeThatAGraphIsWrongAt) {
-  const host::Context context = host::make_context();
-  const std::string wrong = picks(R"({"name": "a", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 3}})");
-  kiln_graph *graph = nullptr;
-  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), wrong.data(), wrong.size(), &graph)).node, "a");
-  const std::string unknown = picks(R"({"name": "a", "op": "gahter", "inputs": ["x", "i"]})");
-  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), unknown.data(), unknown.size(), &graph)).node, "")
-      << "which a JSON path tells";
-}
-
-}  // namespace
 size_t count_of(std::string_view word, std::string_view text) {
   size_t count = 0;
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
@@ -132,3 +142,14 @@ TEST(Error, OfAReferenceKernelNamesTheNodeThatFailedOnce) {
   }
 }
 
+TEST(Error, TellsTheNodeThatAGraphIsWrongAt) {
+  const host::Context context = host::make_context();
+  const std::string wrong = picks(R"({"name": "a", "op": "gather", "inputs": ["x", "i"], "attrs": {"dim": 3}})");
+  kiln_graph *graph = nullptr;
+  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), wrong.data(), wrong.size(), &graph)).node, "a");
+  const std::string unknown = picks(R"({"name": "a", "op": "gahter", "inputs": ["x", "i"]})");
+  EXPECT_EQ(host::take(kiln_graph_parse(context.get(), unknown.data(), unknown.size(), &graph)).node, "")
+      << "which a JSON path tells";
+}
+
+}  // namespace

@@ -346,6 +346,25 @@ TEST(Op, ItRunsInWhatNodesCarry) {
   }
 }
 
+TEST(Op, WhatAnOpenThatFailsSetIsItsOwnToEnd) {
+  TestOp scale(TestOp::runs | TestOp::keeps_state);
+  scale.def.open = [](void *, kiln_op_call *, void **out_state) {
+    static double state;
+    *out_state = &state;
+    return kiln_error_create(KILN_IO, "no room", 7, nullptr);
+  };
+  const host::Context context = host::make_context();
+  scale.register_in(context.get());
+  const host::Compiled compiled = host::compile(context.get(), host::parse(context.get(), chain()).get());
+  ASSERT_EQ(compiled.error, host::Error());
+  {
+    const host::Call call = make_call(compiled.executable);
+    std::vector<float> y;
+    for (int i = 0; i < 2; ++i) EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_IO, "[host.scale] no room");
+  }
+  EXPECT_EQ(scale.ran + scale.closed, 0);
+}
+
 // ---- what is refused
 
 TEST(Op, ANameIsOneOps) {
@@ -398,25 +417,6 @@ const Definition definitions[] = {
        take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"], "samples":
                         [{"name": "s", "inputs": [{"dtype": "f32", "shape": ["m", "2*n"]}], "sizes": {"m": 3}}]})");
      }},
-    {"SchemaAList", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "[1]"); }},
-    {"NoName", "'name'", [](kiln_op_def &d) { take_schema(d, R"({"results": ["y"]})"); }},
-    {"NameOfTwoWords", "'a b' is no name",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a b", "results": ["y"]})"); }},
-    {"NoResults", "the op has no results", [](kiln_op_def &d) { take_schema(d, R"({"name": "a"})"); }},
-    {"UnknownMember", "'colour'",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "colour": 1})"); }},
-    {"VersionZero", "version: expected 1 to 65535",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "version": 0})"); }},
-    {"ArgWithoutTypes", "args[0]",
-     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x"}]})"); }},
-    {"ArgOfNoType", "args[0].dtypes[0]",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x", "dtypes": ["f31"]}]})");
-     },
-     KILN_UNKNOWN_NAME},
-    {"ArgBehindAVariadicOne", "comes after one that is variadic",
-     [](kiln_op_def &d) {
-       take_schema(d, R"({"name": "a", "results": ["y"], "args": [
     {"SampleOfAnotherType", "samples[0]: [host.scale] x is f64[2]",
      [](kiln_op_def &d) {
        take_schema(d, R"({"name": "host.scale", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["y"],
@@ -443,6 +443,25 @@ const Definition definitions[] = {
      }},
     {"ResultTwice", "results[1]: 'y' is there already",
      [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y", "y"]})"); }},
+    {"SchemaAList", "op->schema: ", [](kiln_op_def &d) { take_schema(d, "[1]"); }},
+    {"NoName", "'name'", [](kiln_op_def &d) { take_schema(d, R"({"results": ["y"]})"); }},
+    {"NameOfTwoWords", "'a b' is no name",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a b", "results": ["y"]})"); }},
+    {"NoResults", "the op has no results", [](kiln_op_def &d) { take_schema(d, R"({"name": "a"})"); }},
+    {"UnknownMember", "'colour'",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "colour": 1})"); }},
+    {"VersionZero", "version: expected 1 to 65535",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "version": 0})"); }},
+    {"ArgWithoutTypes", "args[0]",
+     [](kiln_op_def &d) { take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x"}]})"); }},
+    {"ArgOfNoType", "args[0].dtypes[0]",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "args": [{"name": "x", "dtypes": ["f31"]}]})");
+     },
+     KILN_UNKNOWN_NAME},
+    {"ArgBehindAVariadicOne", "comes after one that is variadic",
+     [](kiln_op_def &d) {
+       take_schema(d, R"({"name": "a", "results": ["y"], "args": [
            {"name": "x", "dtypes": ["f32"], "arity": "variadic"}, {"name": "z", "dtypes": ["f32"]}]})");
      }},
     {"AttrOfNoKind", "attrs[0].kind: expected i64, f64",
@@ -490,6 +509,13 @@ const Misuse misuses[] = {
      }},
     {"ResultThatIsNot", KILN_OUT_OF_RANGE, "result 1 of 1",
      [](kiln_op_call *call) { return kiln_op_call_result(call, 1, nullptr); }},
+    {"ResultTwice", KILN_INVALID_ARGUMENT, "the type of result 0 was told already",
+     [](kiln_op_call *call) {
+       kiln_type type{};
+       type.struct_size = sizeof type, type.dtype = KILN_F32, type.rank = 1, type.dims = &two;
+       kiln_error *error = kiln_op_call_result(call, 0, &type);
+       return error ? error : kiln_op_call_result(call, 0, &type);
+     }},
     {"ResultWithoutType", KILN_INVALID_ARGUMENT, "type is NULL",
      [](kiln_op_call *call) { return kiln_op_call_result(call, 0, nullptr); }},
     {"AttributeThatIsNot", KILN_UNKNOWN_NAME, "op 'host.scale' has no attribute 'tall'",
@@ -509,13 +535,6 @@ const Misuse misuses[] = {
      }},
     {"AsksItsContextOnAnotherThread", KILN_INVALID_ARGUMENT, "context is of a function that runs on another thread",
      [](kiln_op_call *call) {
-    {"ResultTwice", KILN_INVALID_ARGUMENT, "the type of result 0 was told already",
-     [](kiln_op_call *call) {
-       kiln_type type{};
-       type.struct_size = sizeof type, type.dtype = KILN_F32, type.rank = 1, type.dims = &two;
-       kiln_error *error = kiln_op_call_result(call, 0, &type);
-       return error ? error : kiln_op_call_result(call, 0, &type);
-     }},
        kiln_context *context = kiln_op_call_context(call);
        kiln_error *error = nullptr;
        std::thread([&] {

@@ -75,7 +75,7 @@ typedef struct kiln_backend { /* growable */
    * when they are there. */
   kiln_error *(*run)(void *user, void *program, void *prepared, void *state, const DLTensor *const *args,
                      uint64_t count, const kiln_run_options *options);
-  void (*close)(void *user, void *state);      /* of open; may be NULL */
+  void (*close)(void *user, void *state);      /* of an open that did not fail; may be NULL */
   void (*release)(void *user, void *prepared); /* of prepare; may be NULL */
   void (*unload)(void *user, void *program);   /* of load; may be NULL */
   /* May be NULL. Runs on the thread that drops the last of these: the registration, compiles and executables that use

@@ -315,7 +315,7 @@ typedef struct kiln_op_def {
    * the run and names the node; its arrays are then not defined. One thread at a time for one state. */
   kiln_error *(*run)(void *user, void *state, const DLTensor *const *arrays, uint64_t count,
                      const kiln_run_options *options);
-  void (*close)(void *user, void *state); /* when the call object is destroyed; not for a NULL state */
+  void (*close)(void *user, void *state); /* with the call object; not for NULL, nor of an open that failed */
   kiln_destroy_fn destroy;                /* may be NULL; runs when the context and all that was made in it are gone */
 } kiln_op_def;
 
