@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,32 @@ inline bool has_compiler() {
   return found;
 }
 inline constexpr const char *no_compiler = "SKIP: no C++ compiler (c++), which stands in for NVRTC";
+
+// Each test begins with the variables that its program was started with, whatever those before it set.
+class Variables : public ::testing::EmptyTestEventListener {
+ public:
+  static bool guard() {
+    ::testing::UnitTest::GetInstance()->listeners().Append(new Variables);
+    return true;
+  }
+  void OnTestStart(const ::testing::TestInfo &) override {
+    for (Variable &one : all_) {
+      const char *value = std::getenv(one.name);
+      one.value = value ? std::optional<std::string>(value) : std::nullopt;
+    }
+  }
+  void OnTestEnd(const ::testing::TestInfo &) override {
+    for (const Variable &one : all_) one.value ? setenv(one.name, one.value->c_str(), 1) : unsetenv(one.name);
+  }
+
+ private:
+  struct Variable {
+    const char *name;
+    std::optional<std::string> value = {};
+  };
+  Variable all_[2] = {{"KILN_NVRTC"}, {"KILN_LIBCUDA"}};
+};
+inline const bool variables_are_guarded = Variables::guard();
 
 inline void use_nvrtc() { setenv("KILN_NVRTC", nvrtc_path().c_str(), 1); }
 

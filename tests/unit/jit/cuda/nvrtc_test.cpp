@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <filesystem>
+
 #include "jit/cuda/driver.h"
 #include "jit/cuda/source.h"
 #include "tests/child.h"
 #include "tests/standin/standin.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/jit/kernel/program_builder.h"
 
 namespace kiln::cuda {
@@ -48,8 +51,14 @@ TEST(Nvrtc, IsNotTakenForAbsentWhereMemoryIsShort) {
   GTEST_SKIP() << "SKIP: a sanitizer ends the process where memory is short";
 #endif
   test::in_child([] {
-    standin::use_nvrtc();
-    setenv("KILN_LIBCUDA", standin::driver_path().c_str(), 1);
+    // Copies: what another test has opened already is given again without any memory.
+    const test::TemporaryFolder folder;
+    for (const auto &[variable, path] :
+         {std::pair("KILN_NVRTC", standin::nvrtc_path()), std::pair("KILN_LIBCUDA", standin::driver_path())}) {
+      const std::string copy = folder.file(std::string(variable) + ".so");
+      std::filesystem::copy_file(path, copy);
+      setenv(variable, copy.c_str(), 1);
+    }
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
     const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};  // what there is of the heap stays
