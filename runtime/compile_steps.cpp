@@ -6,6 +6,7 @@
 #include "runtime/functions/function.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/registered.h"
+#include "runtime/outside_compiler.h"
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/planner.h"
 
@@ -354,6 +355,24 @@ bool differs(Work &work, std::span<const Use> uses, std::string_view prefix = ""
   return true;
 }
 
+// The compiler of an artifact's kernels outside of Kiln's own build; "": there is none.
+std::string compiler_of(const Artifact &artifact) { return artifact.images.empty() ? "" : artifact.images[0].compiler; }
+
+// Whether another one is here now. Where there is none, what was compiled is as good as ever.
+bool is_of_another_compiler(Work &work, const Artifact &artifact) {
+  const std::string made_by = compiler_of(artifact);
+  if (made_by.empty()) return false;
+  std::string now = remembered_compiler(work.cache()->dir());
+  if (now.empty()) {
+    if (Result<std::string> told = work.env.modules->of(work.backend()).compiler(); told.ok()) now = std::move(*told);
+    if (!now.empty()) remember_compiler(work.cache()->dir(), now);
+  }
+  if (now.empty() || now == made_by) return false;
+  work.report.lookup = Outcome::miss;
+  work.report.reason = str_cat("its kernels were compiled by ", made_by, ", and ", now, " is here");
+  return true;
+}
+
 Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact &artifact) {
   CompileReport &report = work.report;
   if (report.lookup == Outcome::bypass) return ArtifactPtr();
@@ -378,7 +397,7 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   if (found.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
   if (found.outcome != Outcome::hit) return ArtifactPtr();
-  if (differs(work, found.artifact->uses)) {
+  if (differs(work, found.artifact->uses) || is_of_another_compiler(work, *found.artifact)) {
     work.cache()->reject(artifact.graph_key, found);  // what is made instead has the same key
     return ArtifactPtr();
   }
@@ -431,7 +450,13 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
       const std::shared_ptr<void> written(
           nullptr, [cache, key = artifact->graph_key](void *) { cache->in_flight().written(key); });
       work.lead.made(artifact);
-      publish(work.env, [=] { return (void)written, cache->publish(*artifact); });
+      publish(work.env, [=] {
+        (void)written;
+        KILN_TRY(cache->publish(*artifact));
+        if (const std::string compiler = compiler_of(*artifact); !compiler.empty())
+          remember_compiler(cache->dir(), compiler);
+        return Status();
+      });
     }
     std::vector<Image> images;
     for (uint32_t i : fresh) images.push_back(artifact->images[i]);

@@ -198,6 +198,23 @@ class StandinTest(Case):
         self.assertEqual(compiled("d", "12.4"), (0, 1))
         self.assertEqual(compiled("e", "12.5"), (0, 1))
 
+    def test_another_nvrtc_is_a_miss_that_names_both_and_none_is_opened_for_a_hit(self):
+        def look_up(library, version):
+            self.environment = {**STANDIN, "KILN_NVRTC": self.file(library), "KILN_STANDIN_NVRTC": version}
+            stats = self.stats(path, "--random", 1, "--size", "n=2", *CUDA)
+            return stats["lookup"], stats["reason"], stats["kernels_compiled"]
+
+        path = self.write_graph(CHAIN)
+        for library in ("old.so", "new.so"):
+            shutil.copy(STANDIN["KILN_NVRTC"], self.file(library))
+        self.assertEqual(look_up("old.so", "12.4"), ("MISS", "no record", 1))
+        # Whoever opened it now would be told another version.
+        self.assertEqual(look_up("old.so", "12.5"), ("HIT", "hit", 0))
+        self.assertEqual(look_up("new.so", "12.5"),
+                         ("MISS", "its kernels were compiled by NVRTC 12.4, and NVRTC 12.5 is here", 1))
+        self.assertEqual(look_up("new.so", "12.5"), ("HIT", "hit", 0))
+        self.assertEqual(look_up("nowhere.so", "12.5"), ("HIT", "hit", 0))
+
     def test_the_native_architecture_is_the_device_s(self):
         self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"), "--backend", "cuda")
         self.assertIn("target sm_90", self.kiln("inspect", self.file("a.kiln")))
