@@ -32,6 +32,13 @@ std::vector<DType> dtypes() {
   }
 }
 
+DLDataType type_named(const std::string &dtype, std::string_view of) {
+  const std::vector<DType> known = dtypes();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const DType &d) { return d.name == dtype; });
+  if (found == known.end()) throw Failure("'" + std::string(of) + "' has the unknown dtype " + dtype);
+  return found->type;
+}
+
 int64_t count_of(const DLTensor &tensor) {
   int64_t count = 1;
   for (int32_t d = 0; d < tensor.ndim; ++d) count *= tensor.shape[d];
@@ -96,26 +103,43 @@ Array::Array(DLDataType type, std::vector<int64_t> shape, std::string_view name,
 
 Array Array::random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
                     bool parameter) {
-  const std::vector<DType> known = dtypes();
-  const auto found = std::find_if(known.begin(), known.end(), [&](const DType &d) { return d.name == dtype; });
-  if (found == known.end()) throw Failure("'" + std::string(name) + "' has the unknown dtype " + dtype);
-
-  Array array(found->type, std::move(shape), name);
-  const bool real = is_float(found->type);
+  const DLDataType type = type_named(dtype, name);
+  Array array(type, std::move(shape), name);
+  const bool real = is_float(type);
   const bool vector = parameter && array.shape_.size() < 2;
   const double columns = parameter && !vector ? static_cast<double>(std::max<int64_t>(array.shape_.back(), 1)) : 1;
   const double width = vector ? 1 : parameter ? std::sqrt(12 / columns) : 2;
   const double centre = vector ? 1 : 0;
-  const size_t element = found->type.bits / 8;
+  const size_t element = type.bits / 8;
   uint64_t state = mix(seed, name);
   std::byte *at = array.bytes_.get();
   for (int64_t i = 0, count = count_of(array.tensor_); i < count; ++i, at += element) {
     const uint64_t bits = next(state);
     if (real) {
-      store_element(found->type, at, centre + width * (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5));
+      store_element(type, at, centre + width * (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5));
     } else {
       std::memset(at, 0, element);
       *at = static_cast<std::byte>(bits & 1);
+    }
+  }
+  return array;
+}
+
+Array Array::within(const Range &range, const std::string &dtype, std::vector<int64_t> shape, std::string_view stream) {
+  const DLDataType type = type_named(dtype, stream);
+  Array array(type, std::move(shape), stream);
+  const bool is_bool = type.code == kDLBool;
+  const int64_t low = is_bool ? 0 : range.int_low;
+  const auto many = static_cast<uint64_t>(is_bool ? 2 : std::max<int64_t>(range.int_high - range.int_low, 1));
+  uint64_t state = mix(0, stream);
+  std::byte *at = array.bytes_.get();
+  for (int64_t i = 0, count = count_of(array.tensor_); i < count; ++i, at += type.bits / 8) {
+    const uint64_t bits = next(state);
+    if (is_float(type)) {
+      store_element(type, at, range.low + (range.high - range.low) * (static_cast<double>(bits >> 11) * 0x1p-53));
+    } else {
+      const int64_t value = low + static_cast<int64_t>(bits % many);
+      std::memcpy(at, &value, type.bits / 8);
     }
   }
   return array;

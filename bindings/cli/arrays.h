@@ -18,6 +18,14 @@ class Array {
   static Array random(const std::string &dtype, std::vector<int64_t> shape, uint64_t seed, std::string_view name,
                       bool parameter);
 
+  // Uniform, by the stream's name alone: floats in [low, high), integers in [int_low, int_high), booleans 0 or 1.
+  struct Range {
+    double low, high;
+    int64_t int_low, int_high;
+  };
+  static Array within(const Range &range, const std::string &dtype, std::vector<int64_t> shape,
+                      std::string_view stream);
+
   // The same elements, row-major whatever the strides of `tensor`.
   static Array copy_of(const DLTensor &tensor, std::string_view name);
 

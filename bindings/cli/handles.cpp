@@ -99,6 +99,12 @@ bool Report::has(std::string_view path) const {
          succeeded(kiln_report_count(handle_.get(), path.data(), path.size(), &elements));
 }
 
+bool Report::has_member(std::string_view path, std::string_view key) const {
+  for (size_t i = 0; i < count(path); ++i)
+    if (this->key(path, i) == key) return true;
+  return false;
+}
+
 size_t Report::count(std::string_view path) const {
   uint64_t value = 0;
   check(kiln_report_count(handle_.get(), path.data(), path.size(), &value));

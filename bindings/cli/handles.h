@@ -74,6 +74,7 @@ class Report {
   double f64(std::string_view path) const;
   bool boolean(std::string_view path) const;
   bool has(std::string_view path) const;
+  bool has_member(std::string_view path, std::string_view key) const;  // of an object, whatever it is
   size_t count(std::string_view path) const;
   std::string key(std::string_view path, size_t index) const;
   // Of a number or a text, as a person would write it.

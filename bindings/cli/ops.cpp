@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "op_samples.h"
 #include "session.h"
 
 namespace kiln::cli {
@@ -12,6 +13,9 @@ namespace {
 
 constexpr Flag flags[] = {json_flag,
                           plugin_flag,
+                          {"--test", "",
+                           "run the samples of the ops of plugins, or of NAME, on cpu and reference, and compare; exit "
+                           "code 1 at the first that differs"},
                           {"--samples", "", "with --json: also the samples on which the op is tested"},
                           {"--family", "NAME", "only ops of this family: pointwise, reduction, shape, ..."},
                           {"--search", "TEXT", "only ops with this text in name or doc, in any case"},
@@ -174,14 +178,40 @@ kiln_op find_op(const Session &session, const std::string &name) {
   return op;
 }
 
+// Built-in ops, whose samples Kiln's own tests run, have operands of other kinds, too.
+int test(const Args &args, const Session &session) {
+  const auto is_of_plugin = [](const Report &op) { return op.text("family") == "registered"; };
+  std::vector<Report> ops;
+  if (args.operands().empty()) {
+    ops = chosen(args, session);
+    std::erase_if(ops, [&](const Report &op) { return !is_of_plugin(op); });
+    if (ops.empty()) throw Usage("--test: there is no op of a plugin; give --plugin P.so");
+  } else {
+    const std::string &name = args.operands()[0];
+    ops.push_back(report_of(kiln_op_describe, session.context(), find_op(session, name)));
+    if (!is_of_plugin(ops[0])) throw Usage("--test: '" + name + "' is a built-in op; the samples of plugins' are run");
+  }
+  size_t samples = 0;
+  for (const Report &op : ops) {
+    if (op.count("samples") == 0) print(printable(op.text("name")) + ": no samples\n");
+    samples += op.count("samples");
+    if (!test_samples(session, op)) return 1;
+  }
+  if (samples == 0) throw Failure("no op of these has samples");
+  return 0;
+}
+
 int run(const Args &args) {
   if (args.has("--markdown") && (args.has("--json") || !args.operands().empty()))
     throw Usage("--markdown writes the page of all ops, or of those that --family and --search choose");
   if (!args.operands().empty() && (args.has("--family") || args.has("--search")))
     throw Usage("--family and --search choose among all ops, and '" + args.operands()[0] + "' is named");
   if (args.has("--samples") && !args.has("--json")) throw Usage("--samples is given without --json");
+  for (const char *flag : {"--json", "--markdown", "--samples", "--family", "--search"})
+    if (args.has("--test") && args.has(flag)) throw Usage(std::string("--test is given with ") + flag);
   const Session session(args);
   session.load_plugins();
+  if (args.has("--test")) return test(args, session);
   if (!args.operands().empty()) {
     const std::string &name = args.operands()[0];
     const Report report = report_of(kiln_op_describe, session.context(), find_op(session, name));

@@ -2,7 +2,7 @@
 
 import math
 
-from harness import KILN, PLUGINS, f32, graph, main, node, read_npy, write_npy
+from harness import KILN, PLUGINS, SOURCE, f32, graph, main, node, read_npy, write_npy
 from op_case import MODES, OpCase
 
 PLUGIN = PLUGINS / "op_template.so"
@@ -35,6 +35,31 @@ class OpTemplateTest(OpCase):
         done = self.call(KILN, "run", self.write_graph(SQUARE), "--plugin", PLUGIN, "--random", 1, "--size", "n=3",
                          "--cpu", level, code=None)
         return done.returncode == 0
+
+    def test_ops_test_runs_its_samples_and_compares(self):
+        told = self.kiln("ops", "--test", "--plugin", PLUGIN)
+        apart = r": as on reference, at most \S+ apart\n"
+        logit, square = f"template.logit, sample rows{apart}", "".join(
+            f"template.square, sample {name}{apart}" for name in ("rows", "doubles"))
+        self.assertRegex(told, f"^{logit}{square}template.print: no samples\n$")
+        self.assertRegex(self.kiln("ops", "--test", "--plugin", PLUGIN, "template.square"), f"^{square}$")
+
+    def test_ops_test_ends_at_the_first_sample_that_differs(self):
+        right = "y[i] = logf(x[i] / (1 - x[i]));"
+        source = (SOURCE / "plugins/op_template/op_template.c").read_text()
+        self.assertIn(right, source)
+        with open(self.file("drifts.c"), "w") as file:
+            file.write(source.replace(right, "static int runs; " + right[:-1] + " + (float)runs++;"))
+        self.call("cc", "-std=c11", "-shared", "-fPIC", "-I", SOURCE / "abi/include", "-o", self.file("drifts.so"),
+                  self.file("drifts.c"), "-lm")
+        told = self.call(KILN, "ops", "--test", "--plugin", self.file("drifts.so"), code=1).stdout
+        self.assertRegex(told, r"^template.logit, sample rows: 'y' differs from reference by 15, relative \S+ at \[\d, \d\]\n$")
+
+    def test_ops_test_tells_what_it_cannot_test(self):
+        self.assertIn("there is no op of a plugin", self.kiln("ops", "--test", code=2))
+        self.assertIn("'neg' is a built-in op", self.kiln("ops", "--test", "neg", code=2))
+        self.assertIn("--test is given with --json", self.kiln("ops", "--test", "--json", code=2))
+        self.assertIn("no op of these has samples", self.kiln("ops", "--test", "--plugin", PLUGIN, "template.print", code=1))
 
     def test_its_pass_matches_and_what_it_puts_there_decomposes_and_fuses(self):
         write_npy(self.file("x.npy"), [3], [0.25, 0.5, 0.75])
