@@ -24,7 +24,8 @@ TEST(Handles, OptionsThatAreNone) {
   EXPECT_OK(kiln_options_set_i64(made, "threads", 7, 1));
   EXPECT_OK(kiln_options_set_i64(made, "thread", 6, 1));
   refused(kiln_context_create(made, nullptr, &context), "UNKNOWN_NAME",
-          "context has no option 'thread'; it has: cache, cache_max_bytes, load_symbols, threads");
+          "context has no option 'thread'; it has: cache, cache_max_bytes, load_symbols, pass_budget_ms, "
+          "pass_failures, threads");
   EXPECT_EQ(context, nullptr);
 }
 
