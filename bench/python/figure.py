@@ -76,12 +76,13 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
 
     Each turn lasts about `seconds`, after a run that is not counted: of caches, and of threads that went to sleep.
     """
-    counts, times = {}, {name: [] for name in timers}
+    counts: dict[str, int] = {}
+    times: dict[str, list[float]] = {name: [] for name in timers}
     for name, each in timers.items():
         each.timeit(3)
         counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
     for turn in range(effort.rounds(rounds)):
-        for name in timers if turn % 2 else reversed(timers):
+        for name in timers if turn % 2 else reversed(list(timers)):
             timers[name].timeit(1)
             times[name].append(timers[name].timeit(counts[name]) / counts[name])
     return times
