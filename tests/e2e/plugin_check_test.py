@@ -30,6 +30,10 @@ BAD = [
     ("TOO_STRICT", "hosts", "in a host of a later ABI its setup fails: .*another table"),
 ]
 
+# Sanitizers keep memory of their own, and tell leaks and faults themselves.
+SANITIZED = any(word in KILN.read_bytes() for word in (b"__asan_init", b"__tsan_init"))
+NOT_SANITIZED = {"LEAK", "HANDLE", "TOO_NEW"}
+
 PAIR = graph([f32("x", 4)], [node("a", "neg", ["x"]), node("y", "neg", ["a"])], ["y"])
 
 
@@ -46,6 +50,8 @@ class CheckTest(Case):
     def test_each_test_finds_what_is_wrong_in_its_way(self):
         (self.folder / "bad.txt").write_text("")
         for kind, test, expected in BAD:
+            if SANITIZED and kind in NOT_SANITIZED:
+                continue
             with self.subTest(kind):
                 told = self.failures(self.bad(kind), "--only", test)
                 self.assertRegex(told, f"^FAIL  {test} +.*({expected})")
@@ -60,7 +66,8 @@ class CheckTest(Case):
         told = self.failures(self.bad("RARE"), "--level", 8, "--seed", 3)
         self.assertRegex(told, r"FAIL  random +it was ended by signal 6 \(Aborted\)")
         self.assertIn("ok    load", told)
-        self.call(KILN, "plugin", "check", self.bad("TOO_NEW"), "--only", "hosts", code=-signal.SIGSEGV)
+        if not SANITIZED:
+            self.call(KILN, "plugin", "check", self.bad("TOO_NEW"), "--only", "hosts", code=-signal.SIGSEGV)
 
     def test_what_does_not_load_is_tested_no_further(self):
         told = self.failures(self.bad("CRASH"))

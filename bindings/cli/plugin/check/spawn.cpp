@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ std::vector<char *> pointers(std::vector<std::string> &texts) {
   if (!spawn.folder.empty() && chdir(spawn.folder.c_str()) != 0) _exit(127);
   dup2(output, STDOUT_FILENO);
   setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with who asked for it, whichever way that ends
   execve("/proc/self/exe", words, environment);
   _exit(127);
 }
