@@ -70,6 +70,9 @@ Status check_request(const Work &work, const Graph &graph);
 // The oracle runs the graph as it was given: no pass.
 Result<Passes> select_passes(Work &work);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
+// Warns of patterns that were found less often than they say, in passes that ran now, and in those that made `found`
+// (null: nothing was found); in strict mode that is an error.
+Status check_expected_matches(Work &work, const Artifact *found);
 // Those of work.lower run on each region.
 Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how);
 

@@ -65,6 +65,10 @@ Status write_identity(const Pass &pass, uint64_t position, ByteWriter &out) {
   out.put(static_cast<uint8_t>(pass.file.has_value()));
   if (pass.file) out.raw(pass.file->bytes);
   write_options(pass.options, out);
+  if (pass.patterns) {
+    out.text("patterns");
+    out.raw(pass.patterns->digest.bytes);
+  }
   if (!pass.fingerprint) return {};
   const Status status = pass.fingerprint(out);
   if (status.ok()) return {};

@@ -12,6 +12,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "runtime/graph/edit.h"
+#include "runtime/patterns/pattern_set.h"
 
 namespace kiln {
 
@@ -41,6 +42,13 @@ struct PassContext {
   const PassEvents *events = nullptr;        // null: nobody listens
   bool cancelled = false;                    // by the host, while the pass ran: whatever it returns
   std::vector<std::string> notes, warnings;  // of the pass, for the report
+  std::vector<uint64_t> matches = {};        // of each of its patterns: places that were rewritten
+};
+
+// The patterns of a pass, and the texts that they were read from.
+struct PassPatterns {
+  patterns::PatternSet set;
+  Digest digest;
 };
 
 struct Pass {
@@ -54,6 +62,7 @@ struct Pass {
   std::optional<Uuid> uuid = {};    // the identity; built-ins are covered by the build id
   std::optional<Digest> file = {};  // the plugin file's, unless its UUID suffices
   AttrMap options = {};
+  std::shared_ptr<const PassPatterns> patterns = {};  // null: it has none
   std::function<Status(PassContext &)> run = {};
   std::function<Status(ByteWriter &)> fingerprint = {};  // may be empty; asked at every lookup
   std::shared_ptr<void> keep = {};                       // the plugin's or host's state; destroyed with the last copy

@@ -74,7 +74,13 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
                       .pass = &pass,
                       .events = events,
                       .notes = {},
-                      .warnings = {}};
+                      .warnings = {},
+                      .matches = {}};
+  if (pass.patterns) {
+    if (run.patterns.empty()) run.patterns = run_of(pass).patterns;
+    context.matches.resize(run.patterns.size());
+    pass.patterns->set.ask_for_ops(ops);
+  }
   Status status = pass.run(context);
   run.notes.insert(run.notes.end(), context.notes.begin(), context.notes.end());
   run.warnings.insert(run.warnings.end(), context.warnings.begin(), context.warnings.end());
@@ -88,6 +94,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
   ask_for_ops(**after, ops);
   run.rewrites += context.rewrites;
+  for (size_t i = 0; i < context.matches.size(); ++i) run.patterns[i].matches += context.matches[i];
   run.nodes_after += (*after)->nodes().size() - nodes;
   return after;
 }
@@ -154,7 +161,13 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::opt
   return selected;
 }
 
-PassRun run_of(const Pass &pass) { return {.name = pass.name, .stage = std::string(name_of(pass.stage))}; }
+PassRun run_of(const Pass &pass) {
+  PassRun run{.name = pass.name, .stage = std::string(name_of(pass.stage))};
+  if (pass.patterns)
+    for (const patterns::Pattern &pattern : pass.patterns->set.patterns())
+      run.patterns.push_back({.name = pattern.name, .matches = 0, .expected = pattern.expected});
+  return run;
+}
 
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run, const Where &where,
                           const PassEvents *events) {

@@ -73,6 +73,18 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.end_object();
 }
 
+// Of a pass that has some.
+void write_patterns(std::span<const PatternRun> patterns, JsonWriter &json) {
+  if (patterns.empty()) return;
+  json.key("patterns").begin_list();
+  for (const PatternRun &pattern : patterns) {
+    json.begin_object().member("name", pattern.name).member("matches", pattern.matches);
+    if (pattern.expected) json.member("expected", pattern.expected);
+    json.end_object();
+  }
+  json.end_list();
+}
+
 // A piece's beginning, which the compile and the artifact tell alike.
 void begin_piece(const PieceReport &piece, JsonWriter &json) {
   json.begin_object();
@@ -142,6 +154,7 @@ std::string to_json(const CompileReport &report) {
     if (pass.clones) json.member("clones", pass.clones);
     write_texts("notes", pass.notes, json);
     write_texts("warnings", pass.warnings, json);
+    write_patterns(pass.patterns, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
@@ -183,6 +196,7 @@ std::string provenance_json(const CompileReport &report, std::string_view option
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage).member("rewrites", pass.rewrites);
     json.member("runs", pass.runs).member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    write_patterns(pass.patterns, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
