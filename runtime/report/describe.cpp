@@ -1,3 +1,4 @@
+#include "runtime/ops/commuting_tmp.h"
 #include "runtime/report/describe.h"
 
 #include <algorithm>
