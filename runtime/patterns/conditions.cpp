@@ -67,48 +67,43 @@ std::optional<double> number_of(const Graph &graph, ValueId value) {
   return std::nullopt;
 }
 
-std::string failed(const AttrCondition &condition, const Graph &graph, const Node &node) {
+bool holds(const AttrCondition &condition, const Graph &graph, const Node &node) {
   const AttrValue &value = node.attrs.find(condition.name)->second;
-  bool holds = true;
   switch (condition.kind) {
     case AttrCondition::Kind::any:
-      break;
+      return true;
     case AttrCondition::Kind::among:
-      holds = std::ranges::find(condition.values, value) != condition.values.end();
-      break;
+      return std::ranges::find(condition.values, value) != condition.values.end();
     case AttrCondition::Kind::axes: {
       const size_t rank = node.inputs.empty() ? 0 : graph.type(node.inputs.front()).rank();
-      holds = axes_of(value, rank) == axes_of(condition.values.front(), rank);
-      break;
+      return axes_of(value, rank) == axes_of(condition.values.front(), rank);
     }
     case AttrCondition::Kind::between: {
       const double number = value.kind() == AttrKind::f64 ? value.f64() : static_cast<double>(value.i64());
-      holds = number >= condition.least && number <= condition.most;
-      break;
+      return number >= condition.least && number <= condition.most;
     }
   }
-  if (holds) return "";
-  return str_cat("attribute '", condition.name, "' of '", node.name, "' is ", value.text(), ", expected ",
-                 wanted(condition));
+  return false;
 }
 
 bool Matcher::fits_shape(const Term &term, const ShapeCondition &shape, const TensorType &type) {
   const size_t least = shape.dims.size(), rank = type.rank();
   if (rank < least || (rank > least && !shape.leading))
-    return fail(called(term), " is ", type.text(), ", expected a rank of ", shape.leading ? "at least " : "", least);
+    return miss_ &&
+           fail(called(term), " is ", type.text(), ", expected a rank of ", shape.leading ? "at least " : "", least);
   for (size_t i = 0; i < least; ++i) {
     const DimCondition &wanted = shape.dims[i];
     const Dim &dim = type.dims[rank - least + i];
     if (wanted.kind == DimCondition::Kind::exact && !dim.is(wanted.size))
-      return fail(called(term), " is ", type.text(), ", expected ", wanted.size, " in place of ", dim.text());
+      return miss_ && fail(called(term), " is ", type.text(), ", expected ", wanted.size, " in place of ", dim.text());
     if (wanted.kind != DimCondition::Kind::named) continue;
     std::optional<Dim> &named = dims_[wanted.name];
     if (!named) {
       named = dim;
       bound_dims_.push_back(wanted.name);
     } else if (!(*named == dim)) {
-      return fail("size ", pattern_->dims[wanted.name], " is ", named->text(), " in one place and ", dim.text(), " in ",
-                  called(term));
+      return miss_ && fail("size ", pattern_->dims[wanted.name], " is ", named->text(), " in one place and ",
+                           dim.text(), " in ", called(term));
     }
   }
   return true;
@@ -117,43 +112,48 @@ bool Matcher::fits_shape(const Term &term, const ShapeCondition &shape, const Te
 bool Matcher::fits_type(const Term &term, const TensorType &type) {
   const std::vector<DType> &dtypes = term.type.dtypes;
   if (!dtypes.empty() && std::ranges::find(dtypes, type.dtype) == dtypes.end())
-    return fail(called(term), " is ", type.text(), ", expected ",
-                join(dtypes, " or ", [](DType dtype) { return name_of(dtype); }));
+    return miss_ && fail(called(term), " is ", type.text(), ", expected ",
+                         join(dtypes, " or ", [](DType dtype) { return name_of(dtype); }));
   return !term.type.shape || fits_shape(term, *term.type.shape, type);
 }
 
 bool Matcher::fits_capture(const Term &term, ValueId value) {
   if (!is_from(term.source, *node_at(value)))
-    return fail(called(term), " is '", text_of(graph_, value), "', which is not ",
-                wanted_sources[static_cast<size_t>(term.source)]);
+    return miss_ && fail(called(term), " is '", text_of(graph_, value), "', which is not ",
+                         wanted_sources[static_cast<size_t>(term.source)]);
   if (!fits_type(term, graph_.type(value))) return false;
   if (!term.is_number) return true;
   const std::optional<double> number = number_of(graph_, value);
   if (!number)
-    return fail(called(term), " is '", text_of(graph_, value), "', which is no scalar that the graph itself holds");
+    return miss_ &&
+           fail(called(term), " is '", text_of(graph_, value), "', which is no scalar that the graph itself holds");
   if (!term.number || *number == *term.number) return true;
-  return fail(called(term), " is ", *number, ", expected ", *term.number);
+  return miss_ && fail(called(term), " is ", *number, ", expected ", *term.number);
 }
 
 bool Matcher::fits_node(const Term &term, const Node &node) {
-  if (is_gone(node.id)) return fail("'", node.name, "' was part of another match");
+  if (is_gone(node.id)) return miss_ && fail("'", node.name, "' was part of another match");
   if (!node.op || std::ranges::find(term.ops, node.op) == term.ops.end())
-    return fail(called(term), " is to be ", names_of_ops(term), ", and '", node.name, "' is ",
-                node.op ? node.op->name : "no op's");
+    return miss_ && fail(called(term), " is to be ", names_of_ops(term), ", and '", node.name, "' is ",
+                         node.op ? node.op->name : "no op's");
   if (node.inputs.size() > term.operands.size())
-    return fail("'", node.name, "' has ", node.inputs.size(), " operands, expected ", term.operands.size());
-  if (is_matched(node.id)) return fail("'", node.name, "' would be two nodes of the pattern");
-  if (has_effect(node)) return fail("'", node.name, "' does more than make its results");
+    return miss_ && fail("'", node.name, "' has ", node.inputs.size(), " operands, expected ", term.operands.size());
+  if (is_matched(node.id)) return miss_ && fail("'", node.name, "' would be two nodes of the pattern");
+  for (const Operand &output : pattern_->outputs)  // attributes may leave out the last of an op's results
+    if (&pattern_->terms[output.term] == &term && output.output >= node.results.size())
+      return miss_ && fail("'", node.name, "' has no result ", output.output);
+  if (has_effect(node)) return miss_ && fail("'", node.name, "' does more than make its results");
   for (const auto &[name, value] : node.attrs) {
     const auto named = std::ranges::find(term.attrs, name, &AttrCondition::name);
     if (named != term.attrs.end()) {
-      if (std::string why = failed(*named, graph_, node); !why.empty()) return fail(why);
-      continue;
+      if (holds(*named, graph_, node)) continue;
+      return miss_ &&
+             fail("attribute '", name, "' of '", node.name, "' is ", value.text(), ", expected ", wanted(*named));
     }
     const AttrDef *def = node.op->find_attr(name);
     if (!def || def->required || !(default_of(*def) == value))
-      return fail("attribute '", name, "' of '", node.name, "' is ", value.text(),
-                  ", and the pattern does not name it");
+      return miss_ && fail("attribute '", name, "' of '", node.name, "' is ", value.text(),
+                           ", and the pattern does not name it");
   }
   return fits_type(term, node.results.front());
 }
@@ -172,11 +172,12 @@ bool Matcher::used_inside() {
       for (const uint32_t user : graph_.users(value)) {
         by_nodes += static_cast<uint32_t>(std::ranges::count(graph_.find(user)->inputs, value));
         if (!is_gone(user) && !is_matched(user))
-          return fail("'", text_of(graph_, value), "', which is ", called(term), ", is used by '",
-                      graph_.find(user)->name, "', too");
+          return miss_ && fail("'", text_of(graph_, value), "', which is ", called(term), ", is used by '",
+                               graph_.find(user)->name, "', too");
       }
       if (graph_.use_count(value) > by_nodes)
-        return fail("'", text_of(graph_, value), "', which is ", called(term), ", is an output of the graph, too");
+        return miss_ &&
+               fail("'", text_of(graph_, value), "', which is ", called(term), ", is an output of the graph, too");
     }
   }
   return true;
@@ -188,7 +189,7 @@ bool Matcher::same_annotations_everywhere() {
     if (!pattern_->terms[i].is_node() || pattern_->terms[i].keeps || states_[i] != State::bound) continue;
     const Node &node = *node_at(values_[i]);
     if (!same_annotations(node.annotations, root_->annotations))
-      return fail("'", node.name, "' and '", root_->name, "' carry different annotations");
+      return miss_ && fail("'", node.name, "' and '", root_->name, "' carry different annotations");
   }
   return true;
 }
@@ -204,7 +205,8 @@ bool Matcher::is_convex() {
     const uint32_t id = open.back();
     open.pop_back();
     if (!seen.insert(id).second) continue;
-    if (is_matched(id)) return fail("'", graph_.find(id)->name, "' is of the match, and what it uses depends on it");
+    if (is_matched(id))
+      return miss_ && fail("'", graph_.find(id)->name, "' is of the match, and what it uses depends on it");
     for (const ValueId input : graph_.find(id)->inputs) open.push_back(input.node);
   }
   return true;

@@ -52,7 +52,7 @@ std::string Matcher::names_of_ops(const Term &term) {
 }
 
 bool Matcher::solve(size_t at) {
-  if (++steps_ > most_steps) return fail("there are more ways than are tried: ", most_steps, " steps");
+  if (++steps_ > most_steps) return miss_ && fail("there are more ways than are tried: ", most_steps, " steps");
   if (at == goals_.size()) return solve_join(at);
   const Goal goal = goals_[at];
   return pattern_->terms[goal.term].is_node() ? solve_node(goal, at) : solve_capture(goal, at);
@@ -62,12 +62,12 @@ bool Matcher::solve_capture(const Goal &goal, size_t at) {
   const Term &term = pattern_->terms[goal.term];
   if (states_[goal.term] == State::bound) {
     if (values_[goal.term] == goal.value) return solve(at + 1);
-    return fail(called(term), " is '", text_of(graph_, values_[goal.term]), "' in one place and ",
-                goal.value ? str_cat("'", text_of(graph_, goal.value), "'") : "not there", " in another");
+    return miss_ && fail(called(term), " is '", text_of(graph_, values_[goal.term]), "' in one place and ",
+                         goal.value ? str_cat("'", text_of(graph_, goal.value), "'") : "not there", " in another");
   }
   if (states_[goal.term] == State::absent && goal.value)
-    return fail(called(term), " is not there in one place and '", text_of(graph_, goal.value), "' in another");
-  if (!goal.value && !term.optional) return fail(called(term), " is not there");
+    return miss_ && fail(called(term), " is not there in one place and '", text_of(graph_, goal.value), "' in another");
+  if (!goal.value && !term.optional) return miss_ && fail(called(term), " is not there");
   if (!goal.value && states_[goal.term] == State::absent) return solve(at + 1);
   const Mark before = mark();
   if (goal.value && !fits_capture(term, goal.value)) {
@@ -82,17 +82,17 @@ bool Matcher::solve_capture(const Goal &goal, size_t at) {
 
 bool Matcher::solve_node(const Goal &goal, size_t at) {
   const Term &term = pattern_->terms[goal.term];
-  if (!goal.value) return fail(called(term), " is not there");
+  if (!goal.value) return miss_ && fail(called(term), " is not there");
   if (states_[goal.term] == State::bound) {
     if (values_[goal.term].node == goal.value.node && goal.output == goal.value.output) return solve(at + 1);
-    return fail(called(term), " is '", text_of(graph_, {values_[goal.term].node, goal.output}), "' in one place and '",
-                text_of(graph_, goal.value), "' in another");
+    return miss_ && fail(called(term), " is '", text_of(graph_, {values_[goal.term].node, goal.output}),
+                         "' in one place and '", text_of(graph_, goal.value), "' in another");
   }
   const Mark before = mark();
   if (states_[goal.term] == State::open) {
     const Node &node = *node_at(goal.value);
     if (goal.value.output != goal.output)
-      fail("'", text_of(graph_, goal.value), "' is not result ", goal.output, " of ", called(term));
+      (void)(miss_ && fail("'", text_of(graph_, goal.value), "' is not result ", goal.output, " of ", called(term)));
     else if (at_node(goal.term, node, at + 1))
       return true;
     if (!term.optional) return false;
@@ -136,8 +136,8 @@ bool Matcher::with_operands(const Term &term, const Node &node, bool swapped, si
     if (plausible(term.operands[i], given(i))) continue;
     const Term &operand = pattern_->terms[term.operands[i].term];
     const Node &found = *node_at(given(i));
-    return fail(called(operand), " is to be ", names_of_ops(operand), ", and '", text_of(graph_, given(i)), "' is ",
-                found.op ? found.op->name : "no op's");
+    return miss_ && fail(called(operand), " is to be ", names_of_ops(operand), ", and '", text_of(graph_, given(i)),
+                         "' is ", found.op ? found.op->name : "no op's");
   }
   for (size_t i = 0; i < count; ++i) goals_.push_back({term.operands[i].term, term.operands[i].output, given(i)});
   if (solve(at)) return true;
@@ -159,7 +159,7 @@ bool Matcher::solve_join(size_t at) {
       any = true;
       if (at_node(next.term, *graph_.find(user), at)) return true;
     }
-    return any ? false : fail("nothing else uses '", text_of(graph_, value), "', and ", called(term), " is to");
+    return !any && miss_ && fail("nothing else uses '", text_of(graph_, value), "', and ", called(term), " is to");
   }
   return finish();
 }

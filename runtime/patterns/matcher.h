@@ -24,8 +24,7 @@ struct Miss {
 
 // The number that a scalar (rank 0) of the graph's own has: a float constant, or `full`.
 std::optional<double> number_of(const Graph &graph, ValueId value);
-// What of the condition does not hold; empty: it does.
-std::string failed(const AttrCondition &condition, const Graph &graph, const Node &node);
+bool holds(const AttrCondition &condition, const Graph &graph, const Node &node);
 
 class Matcher {
  public:
@@ -70,10 +69,11 @@ class Matcher {
   void bind(uint32_t term, State state, ValueId value);
   Mark mark() const { return {goals_.size(), trail_.size(), bound_dims_.size()}; }
   void undo(const Mark &to);
-  // Says why not, when it is asked, and this attempt came furthest. Returns false.
+  // Says why not, if this attempt came furthest, and returns false. Written `miss_ && fail(…)`: the words are made only
+  // where somebody asks.
   template <class... Parts>
   bool fail(const Parts &...parts) {
-    if (miss_ && (miss_->why.empty() || trail_.size() > miss_->met)) note(str_cat(parts...));
+    if (miss_->why.empty() || trail_.size() > miss_->met) note(str_cat(parts...));
     return false;
   }
   void note(std::string why);
