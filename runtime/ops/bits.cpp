@@ -1,5 +1,4 @@
 // The bits of integers, two's complement.
-#include "runtime/ops/commuting_tmp.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/formula.h"
 

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/ops/commuting_tmp.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/formula.h"
 

@@ -1,6 +1,5 @@
 // JSON to a pattern, member by member as docs/patterns.md has them: captures, nodes, outputs.
 #include "runtime/patterns/read.h"
-#include "runtime/ops/commuting_tmp.h"
 
 #include <algorithm>
 #include <charconv>

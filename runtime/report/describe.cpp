@@ -1,4 +1,3 @@
-#include "runtime/ops/commuting_tmp.h"
 #include "runtime/report/describe.h"
 
 #include <algorithm>

@@ -137,12 +137,12 @@ TEST(Match, ANumberIsAConstantOrFull) {
                    value, R"("]}],"outputs":[{"name":"y","value":"y"}]})");
   };
   const std::string half = pattern_of(R"("captures":[{"name":"x"},{"name":"h","number":0.5}],
-    "nodes":[{"name":"y","op":"add","inputs":["h","x"]}],"outputs":["y"])");
+    "nodes":[{"name":"y","op":"add","inputs":["x","h"]}],"outputs":["y"])");
   EXPECT_EQ(why_not(half, graph("c")), "1 found");
   EXPECT_EQ(why_not(half, graph("f")), "'h' is 0.25, expected 0.5");
 }
 
-// An optional convert and an optional bias.
+// With a bias, or without.
 const std::string optional = pattern_of(R"("captures":[{"name":"x"},{"name":"w"},{"name":"b"}],
   "nodes":[{"name":"p","op":"matmul","inputs":["x","w"]},
            {"name":"s","op":"add","inputs":["p","b"],"optional":true},
