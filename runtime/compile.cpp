@@ -99,6 +99,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   if (compiled.executable && options.modes().wants_marks() &&
       compiled.executable->artifact().report_json.find(nothing_marked) != std::string::npos)
     KILN_TRY(warn(work, std::string(nothing_marked)));
+  const ExecutablePtr hit = compiled.executable;
   if (!compiled.executable && work.oracle()) {
     KILN_ASSIGN(compiled.executable, finish_oracle(work, *graph, std::move(artifact)));
   } else if (!compiled.executable || (options.verify && !work.oracle())) {
@@ -117,6 +118,7 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
       }));
     }
   }
+  KILN_TRY(check_expected_matches(work, hit ? &hit->artifact() : nullptr));
   if (entries.empty()) return compiled;
 
   // 9 programs for some sizes, beside it

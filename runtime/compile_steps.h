@@ -82,6 +82,9 @@ std::shared_ptr<Questions> questions_of(const Work &work, const Target &target);
 // The first of the answers that an artifact was made after and that are others now: "question 'host.rank' is answered
 // 1, ..."; empty: all are the same.
 std::string differing_answer(std::span<const Answer> answers, Questions *questions);
+// Warns of patterns that were found less often than they say, in passes that ran now, and in those that made `found`
+// (null: nothing was found); in strict mode that is an error.
+Status check_expected_matches(Work &work, const Artifact *found);
 // Those of work.lower run on each region.
 Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const LowerOptions &how);
 

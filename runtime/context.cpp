@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/compile_explain.h"
 #include "runtime/compile_order.h"
 #include "runtime/edited.h"
 #include "runtime/entries.h"
@@ -308,6 +309,11 @@ void Context::make_later(LaterEntry entry) {
 Result<std::string> Context::compile_order(const Graph &graph, const CompileOptions &options) {
   const PassList snapshot = passes();
   return kiln::compile_order(environment(snapshot), graph, options);
+}
+
+Result<std::string> Context::explain_pass(GraphPtr graph, const CompileOptions &options, std::string_view name) {
+  const PassList snapshot = passes();
+  return kiln::explain_pass(environment(snapshot), std::move(graph), options, name);
 }
 
 std::vector<std::string> Context::take_warnings_locked() {

@@ -120,6 +120,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Result<Compiled> compile(GraphPtr graph, const CompileOptions &options, CompileReport &report);
   // What it would run, in order; JSON, kiln_compile_passes documents it.
   Result<std::string> compile_order(const Graph &graph, const CompileOptions &options);
+  // How near the graph comes to a pass's patterns; JSON, kiln_pass_explain documents it.
+  Result<std::string> explain_pass(GraphPtr graph, const CompileOptions &options, std::string_view name);
 
   // What an unpacked artifact is where members of it were edited (runtime/edited.h).
   Result<Artifact> make_edited(const Unpacked &unpacked);

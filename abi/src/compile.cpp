@@ -63,6 +63,17 @@ kiln_error *kiln_compile_passes(kiln_context *context, const kiln_graph *graph, 
   });
 }
 
+kiln_error *kiln_pass_explain(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                              const char *name, uint64_t name_size, kiln_report **out) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_ASSIGN(const std::string_view wanted, check.text(name, name_size, "name"));
+    KILN_ASSIGN(const CompileOptions checked, compile_request(check, context, graph, options, out));
+    KILN_ASSIGN(std::string told, share(context)->explain_pass(graph->graph, checked, wanted));
+    *out = make_report(std::move(told)).release();
+    return {};
+  });
+}
+
 kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out) {
   return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(executable, "executable"));

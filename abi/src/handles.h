@@ -73,6 +73,18 @@ class Live {
 
 struct PluginInContext;
 
+// What the patterns of a pass call, one each; null: they have a replacement.
+struct PatternCalls {
+  std::vector<kiln_error *(*)(void *user, kiln_pass_call *call)> rewrites = {};
+  void *user = nullptr;
+};
+// The match that such a function is rewriting.
+struct Match {
+  const patterns::Pattern &pattern;
+  const patterns::Place &place;
+  std::vector<ValueId> by;  // none: it is left
+};
+
 }  // namespace kiln::abi
 
 struct kiln_error {
@@ -182,6 +194,8 @@ struct kiln_pass_call {
   kiln::Fingerprint *fingerprint = nullptr;                     // null inside run
   kiln::Questions *questions = nullptr;                         // null: nothing can be asked
   std::deque<std::optional<kiln::AttrValue>> own_answers = {};  // of this run alone
+  const kiln::abi::PatternCalls *patterns = nullptr;
+  kiln::abi::Match *match = nullptr;  // null outside of a rewrite of one
   kiln::abi::Views views;
 
   kiln_pass_call(kiln::Context &in, kiln::PassContext &running)

@@ -101,6 +101,10 @@ constexpr kiln_host_pass pass_table = {
     KILN_SLOT(pass, warn),
     KILN_SLOT(pass, query),
     KILN_SLOT(pass, uncacheable),
+    KILN_SLOT(pass, apply_patterns),
+    KILN_SLOT(pass, match_value),
+    KILN_SLOT(pass, match_number),
+    KILN_SLOT(pass, match_replace),
 };
 constexpr kiln_host_context context_table = {
     .struct_size = sizeof context_table,
@@ -141,7 +145,7 @@ constexpr kiln_host_backend backend_table = {
 constinit const kiln_host host_table = {
     .struct_size = sizeof host_table,
     .abi_minor = KILN_ABI_MINOR,
-    .features = KILN_FEATURE_OPS | KILN_FEATURE_BACKENDS | KILN_FEATURE_FUNCTIONS,
+    .features = KILN_FEATURE_OPS | KILN_FEATURE_BACKENDS | KILN_FEATURE_FUNCTIONS | KILN_FEATURE_PATTERNS,
     .error = &error_table,
     .op = &op_table,
     .dim = &dim_table,

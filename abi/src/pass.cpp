@@ -16,6 +16,7 @@ struct Callbacks {
   std::shared_ptr<PluginInContext> plugin;  // null: the host's
   Context &context;
   std::string described;
+  PatternCalls patterns = {};
   bool owned = false;
   Callbacks(const kiln_pass &given, std::shared_ptr<PluginInContext> from, Context &in, std::string name)
       : pass(given), plugin(std::move(from)), context(in), described(std::move(name)) {}
@@ -66,7 +67,8 @@ Status check_numbers(const Checks &check, const kiln_pass &pass) {
   if (pass.flags & KILN_PASS_UUID_SUFFICES && !pass.uuid)
     return check.fail("pass->flags: KILN_PASS_UUID_SUFFICES has no effect without pass->uuid");
   if (pass.reserved0) return check.fail("pass->reserved0 is not 0");
-  return check.pointer(reinterpret_cast<const void *>(pass.run), "pass->run");
+  if (!pass.run && !pass.pattern_count) return check.fail("pass->run is NULL, and there are no patterns");
+  return {};
 }
 
 // What is true of this run alone, or else what the compile answers.
@@ -117,10 +119,18 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   KILN_ASSIGN(const AttrMap schema, read_option_schema(check, context, "pass", in.options, in.option_count));
   KILN_ASSIGN(pass->options, check_options(str_cat("pass '", pass->name, "'"), schema, options));
 
+  PatternCalls patterns;
+  KILN_ASSIGN(pass->patterns, read_patterns(check, context, plugin.get(), in, patterns));
   auto callbacks = std::make_shared<Callbacks>(in, std::move(plugin), context, described(*pass));
-  pass->run = [callbacks, &context](PassContext &running) {
+  callbacks->patterns = std::move(patterns);
+  pass->run = [callbacks, &context](PassContext &running) -> Status {
     const Passing<kiln_pass_call> call(context, running);
-    return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); }, running.threw);
+    call->patterns = &callbacks->patterns;
+    if (callbacks->pass.run)
+      return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); }, running.threw);
+    KILN_ASSIGN(running.rewrites, apply_patterns(*call.get()));
+    running.done = true;
+    return {};
   };
   if (in.fingerprint) {
     pass->fingerprint = [callbacks, &context, options = pass->options](Fingerprint &key) {
@@ -158,7 +168,7 @@ using namespace kiln::abi;
 
 kiln_error *kiln_pass_register(kiln_context *context, const kiln_pass *pass, const kiln_options *options,
                                uint64_t *out_id) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_ASSIGN(const std::shared_ptr<Pass> made,

@@ -38,6 +38,13 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
                                         const AttrMap &options, std::shared_ptr<PluginInContext> plugin);
 void own_user(const Pass &pass);
 
+// The patterns of a pass that is registered, read; none: null. `calls` gets what they call. `plugin` may be null.
+Result<std::shared_ptr<const PassPatterns>> read_patterns(const Checks &check, const Context &context,
+                                                          const PluginInContext *plugin, const kiln_pass &pass,
+                                                          PatternCalls &calls);
+// Rewrites the graph of a running pass by its patterns; how often.
+Result<uint64_t> apply_patterns(kiln_pass_call &call);
+
 // The tables that plugins receive.
 extern const kiln_host host_table;
 

@@ -69,7 +69,7 @@ Result<PluginInContext *> plugin_in_setup(const Checks &check, kiln_context *con
 }
 
 kiln_error *add_pass(kiln_context *context, const kiln_pass *pass) {
-  return entry("add_pass", [&](const Checks &check) -> Status {
+  return deep_entry("add_pass", [&](const Checks &check) -> Status {
     KILN_ASSIGN(PluginInContext * plugin, plugin_in_setup(check, context, "passes"));
     KILN_ASSIGN(const kiln_pass in, check.request(pass, "pass"));
     KILN_ASSIGN(const std::string_view name, check.line(in.name, in.name_size, "pass->name"));

@@ -136,4 +136,15 @@ bool may_pass_on(std::string_view name, const AttrMap &from, const AttrMap &to) 
 
 bool marks_an_end(std::string_view name) { return name == "kiln.cut"; }
 
+// Both maps are sorted, so one walk does.
+bool same_annotations(const AttrMap &a, const AttrMap &b) {
+  const auto skip = [](AttrMap::const_iterator at, const AttrMap &map) {
+    while (at != map.end() && is_for_people(at->first)) ++at;
+    return at;
+  };
+  auto i = skip(a.begin(), a), j = skip(b.begin(), b);
+  while (i != a.end() && j != b.end() && *i == *j) i = skip(++i, a), j = skip(++j, b);
+  return i == a.end() && j == b.end();
+}
+
 }  // namespace kiln

@@ -40,5 +40,7 @@ bool marks_an_end(std::string_view name);
 inline bool is_of_one_node(std::string_view name) { return name == function_annotation; }
 
 inline bool is_for_people(std::string_view name) { return name.starts_with("debug."); }
+// Whether two nodes carry the same, but for what is for people.
+bool same_annotations(const AttrMap &a, const AttrMap &b);
 
 }  // namespace kiln

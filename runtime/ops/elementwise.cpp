@@ -151,6 +151,11 @@ Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning m
           meaning};
 }
 
+Op commuting(Op op) {
+  op.flags |= op_flags::commutes;
+  return op;
+}
+
 Op moving(std::string_view name, std::string_view doc, std::string_view x_doc, std::vector<AttrDef> attrs,
           Status (*infer)(InferContext &), OpMeaning meaning) {
   Op op = unary(name, doc, any_type, meaning, std::move(attrs));

@@ -94,6 +94,7 @@ Op unary(std::string_view name, std::string_view doc, DTypes types, OpMeaning me
 Op with_infer(Op op, Status (*infer)(InferContext &));
 // One of two that are broadcast, `a` and `b`, of one dtype.
 Op binary(std::string_view name, std::string_view doc, DTypes types, OpMeaning meaning);
+Op commuting(Op op);  // the operands of the two may change places
 
 // One of operand `x`, of `x_doc`, whose elements are moved.
 Op moving(std::string_view name, std::string_view doc, std::string_view x_doc, std::vector<AttrDef> attrs,

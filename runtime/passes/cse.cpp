@@ -2,23 +2,11 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/graph/annotations.h"
 #include "runtime/passes/builtin.h"
 
 namespace kiln {
 namespace {
-
-bool is_debug(std::string_view key) { return key.starts_with("debug."); }
-
-// Whether two maps are equal, debug.* aside. Both are sorted, so one walk does.
-bool same_annotations(const AttrMap &a, const AttrMap &b) {
-  auto skip = [](AttrMap::const_iterator at, const AttrMap &map) {
-    while (at != map.end() && is_debug(at->first)) ++at;
-    return at;
-  };
-  auto i = skip(a.begin(), a), j = skip(b.begin(), b);
-  while (i != a.end() && j != b.end() && *i == *j) i = skip(++i, a), j = skip(++j, b);
-  return i == a.end() && j == b.end();
-}
 
 bool mergeable(const Node &node) {
   if (node.kind == Node::Kind::constant) return true;

@@ -64,6 +64,10 @@ Status write_identity(const Pass &pass, uint64_t position, Fingerprint &fingerpr
     out.text(name);
     write_value(value, out);
   }
+  if (pass.patterns) {
+    out.text("patterns");
+    out.raw(pass.patterns->digest.bytes);
+  }
   if (!pass.fingerprint) return {};
   const Status status = pass.fingerprint(fingerprint);
   if (status.ok()) return {};

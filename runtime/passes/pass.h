@@ -14,6 +14,7 @@
 #include "jit/base/status.h"
 #include "runtime/graph/edit.h"
 #include "runtime/passes/questions.h"
+#include "runtime/patterns/pattern_set.h"
 
 namespace kiln {
 
@@ -61,6 +62,13 @@ struct PassContext {
   bool took_too_long = false;                // likewise, by its budget
   bool threw = false;                        // rather than failed
   std::vector<std::string> notes, warnings;  // of the pass, for the report
+  std::vector<uint64_t> matches = {};        // of each of its patterns: places that were rewritten
+};
+
+// The patterns of a pass, and the texts that they were read from.
+struct PassPatterns {
+  patterns::PatternSet set;
+  Digest digest;
 };
 
 // What a pass adds to the key by itself, or why nothing that it makes can have one (empty: it can).
@@ -82,8 +90,9 @@ struct Pass {
   std::optional<Uuid> uuid = {};    // the identity; built-ins are covered by the build id
   std::optional<Digest> file = {};  // the plugin file's, unless its UUID suffices
   AttrMap options = {};
-  bool numerics = false;  // it changes what is computed, beyond rounding
-  bool top_only = false;  // it does not run on nested graphs
+  bool numerics = false;                              // it changes what is computed, beyond rounding
+  bool top_only = false;                              // it does not run on nested graphs
+  std::shared_ptr<const PassPatterns> patterns = {};  // null: it has none
   std::function<Status(PassContext &)> run = {};
   std::function<Status(Fingerprint &)> fingerprint = {};  // may be empty; asked at every lookup
   std::shared_ptr<void> keep = {};                        // the plugin's or host's state; destroyed with the last copy

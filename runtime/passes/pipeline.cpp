@@ -75,7 +75,13 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
                       .region = in.region,
                       .ends_by = ends_by,
                       .notes = {},
-                      .warnings = {}};
+                      .warnings = {},
+                      .matches = {}};
+  if (pass.patterns) {
+    if (run.patterns.empty()) run.patterns = run_of(pass).patterns;
+    context.matches.resize(run.patterns.size());
+    pass.patterns->set.ask_for_ops(ops);
+  }
   Status status = pass.run(context);
   run.notes.insert(run.notes.end(), context.notes.begin(), context.notes.end());
   run.warnings.insert(run.warnings.end(), context.warnings.begin(), context.warnings.end());
@@ -102,6 +108,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   failed_by("");
   ask_for_ops(**after, ops);
   run.rewrites += context.rewrites;
+  for (size_t i = 0; i < context.matches.size(); ++i) run.patterns[i].matches += context.matches[i];
   run.nodes_after += (*after)->nodes().size() - nodes;
   return after;
 }
@@ -176,10 +183,14 @@ Result<std::vector<std::shared_ptr<const Pass>>> PassList::select(const std::opt
 }
 
 PassRun run_of(const Pass &pass) {
-  return {.name = pass.name,
-          .stage = std::string(name_of(pass.stage)),
-          .built_in = pass.built_in(),
-          .numerics = pass.numerics};
+  PassRun run{.name = pass.name,
+              .stage = std::string(name_of(pass.stage)),
+              .built_in = pass.built_in(),
+              .numerics = pass.numerics};
+  if (pass.patterns)
+    for (const patterns::Pattern &pattern : pass.patterns->set.patterns())
+      run.patterns.push_back({.name = pattern.name, .matches = 0, .expected = pattern.expected});
+  return run;
 }
 
 Result<GraphPtr> run_pass(const Pass &pass, const GraphPtr &graph, const OpTable &ops, PassRun &run, const Where &where,

@@ -12,6 +12,10 @@
 
 namespace kiln {
 
+struct PatternRun {
+  std::string name;
+  uint64_t matches = 0, expected = 0;  // at least so many
+};
 // One pass of a compile, as its report tells it.
 struct PassRun {
   std::string name, stage;
@@ -19,6 +23,7 @@ struct PassRun {
   double ms = 0;
   uint64_t clones = 0;  // of outputs that would have come to share storage
   std::vector<std::string> notes = {}, warnings = {};
+  std::vector<PatternRun> patterns = {};
   bool built_in = false;
   bool numerics = false;       // it changes what is computed
   std::string skipped = {};    // why it did nothing, for it failed: its error

@@ -73,6 +73,18 @@ void write_partition(const PartitionSummary &partition, JsonWriter &json) {
   json.end_object();
 }
 
+// Of a pass that has some.
+void write_patterns(std::span<const PatternRun> patterns, JsonWriter &json) {
+  if (patterns.empty()) return;
+  json.key("patterns").begin_list();
+  for (const PatternRun &pattern : patterns) {
+    json.begin_object().member("name", pattern.name).member("matches", pattern.matches);
+    if (pattern.expected) json.member("expected", pattern.expected);
+    json.end_object();
+  }
+  json.end_list();
+}
+
 // A piece's beginning, which the compile and the artifact tell alike.
 void begin_piece(const PieceReport &piece, JsonWriter &json) {
   json.begin_object();
@@ -153,6 +165,7 @@ std::string to_json(const CompileReport &report) {
     if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
     write_texts("notes", pass.notes, json);
     write_texts("warnings", pass.warnings, json);
+    write_patterns(pass.patterns, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();
@@ -198,6 +211,7 @@ std::string provenance_json(const CompileReport &report, std::string_view option
     json.member("runs", pass.runs).member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
     if (pass.numerics) json.member("numerics", true);
     if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
+    write_patterns(pass.patterns, json);
     json.member("digest", hex_of(pass.digest)).end_object();
   }
   json.end_list();

@@ -66,8 +66,8 @@ struct CompileReport {
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...; "clones", "notes", "warnings" where there are some}], "warnings" where there are some,
-//  "questions": [{"question", "answer"}] where there are some,
+//  "stage", "rewrites", ...; "clones", "notes", "warnings", "patterns" where there are some}], "warnings" where there
+//  are some, "questions": [{"question", "answer"}] where there are some,
 //  "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
 //  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
 //  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
@@ -83,12 +83,12 @@ void write_answers(std::span<const Answer> answers, JsonWriter &json);
 // "guards": [{"symbol", "value"}]. `json` is inside an object.
 void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.
-// {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (of the
-// compile; as `options` has them, if any), "stages": [{"stage", "digest"}], "partition": {"mode", "regions": [{"name",
-// "backend", "nodes", "inputs", "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with", "op",
-// "reason"}], "fallbacks": [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"},
-// "pieces": [{"nodes", "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what
-// each is.
+// {"passes": [{"name", "stage", "rewrites", "runs", "nodes_before", "nodes_after", "patterns" (where it has
+// some: [{"name", "matches", "expected" (if any are)}]), "digest"}], "options" (of the compile; as `options` has them,
+// if any), "stages": [{"stage", "digest"}], "partition": {"mode", "regions": [{"name", "backend", "nodes", "inputs",
+// "outputs", "kernels", "same_as"}], "splits": [{"region", "node", "why", "with", "op", "reason"}], "fallbacks":
+// [{"node", "op", "inputs", "by", "why", "reason"}], "fallback_counts": {op: n}, "warnings"}, "pieces": [{"nodes",
+// "inputs", "key", "same_as", or "made"}]}; of the partition runtime/regions/summary.h says what each is.
 std::string provenance_json(const CompileReport &report, std::string_view options);
 
 }  // namespace kiln

@@ -193,6 +193,7 @@ std::string describe(const Op &op) {
   if (op.flags & op_flags::effect) json.value("effect");
   if (op.flags & op_flags::changes_numerics) json.value("changes_numerics");
   if (op.flags & op_flags::mutates) json.value("mutates");
+  if (op.flags & op_flags::commutes) json.value("commutes");
   json.end_list();
   write_gradient(op, json);
   write_samples(op, json);

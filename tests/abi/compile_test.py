@@ -11,7 +11,7 @@ import headers
 
 C = {"gcc": "gcc", "clang": "clang-19"}
 CXX = {"g++": "g++", "clang++": "clang++-19"}
-CXX_HEADERS = ("pass.hpp", "op.hpp")  # of C++17
+CXX_HEADERS = ("attr.hpp", "pattern.hpp", "pass.hpp", "op.hpp")  # of C++17
 WARNINGS = ["-Wall", "-Wextra", "-Wpadded", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
 

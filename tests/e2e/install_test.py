@@ -53,7 +53,9 @@ class InstallTest(Case):
     def test_the_docs_are_installed_and_the_pass_and_the_op_in_them_build_and_load(self):
         docs = self.prefix / "share" / "doc" / "kiln"
         self.assertIn('"kiln": 1', (docs / "graph-json.md").read_text())
-        for page, name, brings in ("write-a-pass.md", "drop_neg", "pass drop_neg"), ("write-an-op.md", "mine", "op mine.cube"):
+        for page, name, brings in (("write-a-pass.md", "drop_neg", "pass drop_neg"),
+                                   ("patterns.md", "fuse_silu", "pass fuse_silu"),
+                                   ("write-an-op.md", "mine", "op mine.cube")):
             code = re.search(r"```cpp\n(.*?)```", (docs / page).read_text(), re.DOTALL)[1]
             source, plugin = self.folder / f"{name}.cpp", self.folder / f"{name}.so"
             source.write_text(code)

@@ -79,6 +79,28 @@ class PassesTest(Case):
         self.assertIn("no pass is named 'cse2'; there are: cse", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
         self.assertIn("'cpi'", self.kiln("passes", path, "--backend", "cpi", code=2))
 
+    def test_explain_tells_the_closest_place_and_what_failed_there(self):
+        path = self.write_graph(
+            {"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2, 4]}}],
+             "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [4]}}],
+             "constants": [{"name": "eps", "type": {"dtype": "f32", "shape": []}, "data": [1e-5]}],
+             "nodes": [{"name": "square", "op": "mul", "inputs": ["x", "x"]},
+                       {"name": "mean", "op": "mean", "inputs": ["square"], "attrs": {"dims": [0], "keepdim": True}},
+                       {"name": "shifted", "op": "add", "inputs": ["eps", "mean"]},
+                       {"name": "inverse", "op": "rsqrt", "inputs": ["shifted"]},
+                       {"name": "scaled", "op": "mul", "inputs": ["x", "inverse"]},
+                       {"name": "y", "op": "mul", "inputs": ["scaled", "w"]}],
+             "outputs": [{"name": "y", "value": "y"}]})
+        words = ["passes", "explain", path, "--plugin", FUSE, "--pass", "fuse_rms_norm"]
+        told = self.kiln(*words)
+        self.assertIn("pass fuse_rms_norm of fuse_rms_norm, stage post_grad: 0 rewrites\n"
+                      "pattern rms_norm: 0 found, 0 rewritten\n  closest: at 'y', ", told)
+        self.assertIn("\n  attribute 'dims' of 'mean' is [0], expected axes [-1]\n", told)
+        closest = json.loads(self.kiln(*words, "--json"))["patterns"][0]["closest"]
+        self.assertEqual((closest["node"], closest["graph"], closest["of"]), ("y", "", 9))
+        self.assertIn("no pass that would run is named 'fuse'", self.kiln(*words[:-1], "fuse", code=1))
+        self.assertIn("--pass NAME goes with explain GRAPH", self.kiln("passes", path, "--pass", "cse", code=2))
+
     def test_an_artifact_has_run_its_passes(self):
         self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("a.kiln"))
         self.assertIn("this is an artifact", self.kiln("passes", self.file("a.kiln"), code=2))

@@ -16,7 +16,7 @@ PARTS = {
     "runtime/ops": ["jit/base", "jit/kernel", "runtime/graph", "runtime/io"],
 }
 # From here on each part may include all that come before it.
-UPPER = ["functions", "passes", "backends", "regions", "plan", "cache", "unpacked", "exec", "plugin"]
+UPPER = ["functions", "patterns", "passes", "backends", "regions", "plan", "cache", "unpacked", "exec", "plugin"]
 below = ["jit/base", "jit/kernel", "runtime/graph", "runtime/io", "runtime/ops"]
 for upper in UPPER:
     PARTS[f"runtime/{upper}"] = list(below)

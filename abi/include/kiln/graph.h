@@ -242,6 +242,21 @@ KILN_EXPORT kiln_error *kiln_pass_query(kiln_pass_call *call, const char *questi
  * says nothing: what that makes is keyed. */
 KILN_EXPORT kiln_error *kiln_pass_uncacheable(kiln_pass_call *call, const char *why, uint64_t why_size);
 
+/* Rewrites by the pass's patterns (kiln_pass) each place in which one is found, once: at each node, in the order in
+ * which they stand, the first pattern that is. *out_rewrites (may be NULL): how many. Inside run only, and before
+ * kiln_pass_done. */
+KILN_EXPORT kiln_error *kiln_pass_apply_patterns(kiln_pass_call *call, uint64_t *out_rewrites);
+/* The next three inside kiln_pattern.rewrite alone; elsewhere KILN_INVALID_ARGUMENT. What a capture of the pattern is
+ * at this place, or result 0 of one of its nodes; 0: an optional one that is not there. KILN_UNKNOWN_NAME: the pattern
+ * has none of that name. */
+KILN_EXPORT kiln_error *kiln_pass_match_value(kiln_pass_call *call, const char *name, uint64_t name_size,
+                                              kiln_value *out);
+/* The number of a capture that is a scalar which the graph itself holds; KILN_TYPE_MISMATCH: it is none. */
+KILN_EXPORT kiln_error *kiln_pass_match_number(kiln_pass_call *call, const char *name, uint64_t name_size, double *out);
+/* What takes the place of the pattern's outputs, in order and as many. Once. It happens when the function has returned,
+ * by the rules of kiln_edit_replace. */
+KILN_EXPORT kiln_error *kiln_pass_match_replace(kiln_pass_call *call, const kiln_value *values, uint64_t count);
+
 /* ---- inside a function of an op (kiln_op_def): valid until it returns, on its thread; otherwise refused
  * (KILN_INVALID_ARGUMENT; 0 or NULL where there is no error) */
 

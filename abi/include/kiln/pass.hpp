@@ -27,6 +27,8 @@
 #include <variant>
 #include <vector>
 
+#include "kiln/attr.hpp"
+#include "kiln/pattern.hpp"
 #include "kiln/plugin.h"
 
 namespace kiln {
@@ -34,123 +36,6 @@ namespace pass {
 
 inline kiln_value result_of(kiln_node node, uint32_t output = 0) { return node << 32 | output; }
 inline kiln_node node_of(kiln_value value) { return value >> 32; }
-
-// A view of values that stand in a row: a vector, an array, or a list in braces.
-template <class T>
-class Span {
- public:
-  Span(std::initializer_list<T> items) : data_(nullptr), size_(items.size()) {
-    data_ = items.begin();  // which lives as long as the call that it is written in
-  }
-  Span(const std::vector<T> &items) : data_(items.data()), size_(items.size()) {}
-  template <size_t count>
-  Span(const std::array<T, count> &items) : data_(items.data()), size_(count) {}
-  Span(const T *data, size_t size) : data_(data), size_(size) {}
-  const T *begin() const { return data_; }
-  const T *end() const { return data_ + size_; }
-  const T *data() const { return data_; }
-  size_t size() const { return size_; }
-
- private:
-  const T *data_;
-  size_t size_;
-};
-
-// How many of a node's operands are given: those of 0 at the end are optional ones that are left out.
-inline size_t given_count(Span<kiln_value> operands) {
-  size_t count = operands.size();
-  while (count && !operands.data()[count - 1]) count--;
-  return count;
-}
-
-// Takes an annotation away (Rewriter::annotate).
-struct Remove {};
-
-// A named value: an attribute of an added node, an annotation, the default of a pass's option. Integers serve where an
-// op wants dimensions, too. Graphs stay the caller's.
-class Attr {
- public:
-  using Value = std::variant<Remove, int64_t, double, bool, std::string, uint32_t, kiln_dim, const kiln_graph *,
-                             std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<std::string>,
-                             std::vector<kiln_dtype>, std::vector<kiln_dim>, std::vector<const kiln_graph *>>;
-  std::string_view name;
-  Value value;
-
-  Attr(std::string_view named, Remove) : name(named) {}
-  Attr(std::string_view named, bool truth) : name(named), value(truth) {}
-  Attr(std::string_view named, int integer) : name(named), value(int64_t{integer}) {}
-  Attr(std::string_view named, int64_t integer) : name(named), value(integer) {}
-  Attr(std::string_view named, double real) : name(named), value(real) {}
-  Attr(std::string_view named, kiln_dtype dtype) : name(named), value(dtype) {}
-  Attr(std::string_view named, const kiln_dim &dim) : name(named), value(dim) {}
-  Attr(std::string_view named, const char *text) : name(named), value(std::string(text)) {}
-  Attr(std::string_view named, std::string_view text) : name(named), value(std::string(text)) {}
-  Attr(std::string_view named, std::string text) : name(named), value(std::move(text)) {}
-  Attr(std::string_view named, const kiln_graph *graph) : name(named), value(graph) {}
-  template <class T>  // of bytes: booleans, 0 or 1
-  Attr(std::string_view named, std::vector<T> list) : name(named), value(std::move(list)) {}
-};
-
-// One attribute in C form; a view of `attr`.
-class CAttr {
- public:
-  explicit CAttr(const Attr &attr) {
-    c_.name = attr.name.data();
-    c_.name_size = attr.name.size();
-    std::visit([this](const auto &value) { set(value); }, attr.value);
-  }
-  CAttr(const CAttr &) = delete;
-  CAttr &operator=(const CAttr &) = delete;
-  CAttr(CAttr &&other) noexcept = default;  // moves buffers, not what is in them: what c_ points to stays
-  const kiln_attr &c() const { return c_; }
-
- private:
-  void scalar(uint32_t kind, const void *data) { c_.kind = kind, c_.count = 1, c_.data = data; }
-  template <class T>
-  void list(uint32_t kind, const std::vector<T> &items) {
-    c_.kind = kind | KILN_ATTR_LIST, c_.count = items.size(), c_.data = items.data();
-  }
-  void set(Remove) { c_.kind = KILN_ATTR_NONE; }
-  void set(const int64_t &integer) { scalar(KILN_ATTR_I64, &integer); }
-  void set(const double &real) { scalar(KILN_ATTR_F64, &real); }
-  void set(const bool &truth) { bytes_.assign(1, truth ? 1 : 0), scalar(KILN_ATTR_BOOL, bytes_.data()); }
-  void set(const std::string &text) {
-    texts_.push_back({text.data(), text.size()}), scalar(KILN_ATTR_TEXT, texts_.data());
-  }
-  void set(const uint32_t &dtype) { scalar(KILN_ATTR_DTYPE, &dtype); }
-  void set(const kiln_dim &dim) { scalar(KILN_ATTR_DIM, &dim); }
-  void set(const kiln_graph *const &graph) { scalar(KILN_ATTR_GRAPH, &graph); }
-  void set(const std::vector<int64_t> &items) { list(KILN_ATTR_I64, items); }
-  void set(const std::vector<double> &items) { list(KILN_ATTR_F64, items); }
-  void set(const std::vector<uint8_t> &items) { list(KILN_ATTR_BOOL, items); }
-  void set(const std::vector<kiln_dtype> &items) { list(KILN_ATTR_DTYPE, items); }
-  void set(const std::vector<kiln_dim> &items) { list(KILN_ATTR_DIM, items); }
-  void set(const std::vector<const kiln_graph *> &items) { list(KILN_ATTR_GRAPH, items); }
-  void set(const std::vector<std::string> &items) {
-    for (const std::string &text : items) texts_.push_back({text.data(), text.size()});
-    list(KILN_ATTR_TEXT, texts_);
-  }
-
-  kiln_attr c_{};
-  std::vector<kiln_text> texts_;
-  std::vector<uint8_t> bytes_;
-};
-
-// The C forms of several, in a row.
-class CAttrs {
- public:
-  explicit CAttrs(Span<Attr> attrs) {
-    made_.reserve(attrs.size());
-    for (const Attr &attr : attrs) made_.emplace_back(attr);
-    for (const CAttr &attr : made_) row_.push_back(attr.c());
-  }
-  const kiln_attr *data() const { return row_.data(); }
-  uint64_t size() const { return row_.size(); }
-
- private:
-  std::vector<CAttr> made_;
-  std::vector<kiln_attr> row_;
-};
 
 // Describes f32 values of this shape, which stay the caller's. False: the shape has not as many elements.
 inline bool describe(Span<float> values, std::vector<int64_t> &shape, DLTensor &out) {
@@ -333,8 +218,8 @@ class Rewriter {
     return text.data ? std::string(text.data, text.size) : std::string();
   }
 
-  // ---- what neither graph nor key has, "host.rank" (kiln_pass_query): the result may depend on it. Nothing: there is no
-  // such variable, file or fact. A fact of another kind ends the pass.
+  // ---- what neither graph nor key has, "host.rank" (kiln_pass_query): the result may depend on it. Nothing: there is
+  // no such variable, file or fact. A fact of another kind ends the pass.
 
   std::optional<int64_t> ask_integer(std::string_view question) { return ask<int64_t>(question, KILN_ATTR_I64); }
   std::optional<double> ask_number(std::string_view question) { return ask<double>(question, KILN_ATTR_F64); }
@@ -396,6 +281,34 @@ class Rewriter {
   void replace(kiln_value from, kiln_value to) {
     if (!error_) error_ = host_.edit->replace(edit_, from, to);
   }
+  // ---- patterns (docs/patterns.md)
+
+  // Rewrites by the pass's patterns; how often.
+  uint64_t apply_patterns() {
+    uint64_t rewrites = 0;
+    if (!error_) check(host_.pass->apply_patterns(call_, &rewrites));
+    return rewrites;
+  }
+  // In a function that rewrites a match: what a capture or a node of the pattern is; 0: an optional one that is not
+  // there.
+  kiln_value matched(std::string_view name) {
+    kiln_value value = 0;
+    if (!error_) check(host_.pass->match_value(call_, name.data(), name.size(), &value));
+    return value;
+  }
+  // The number of a capture with "number".
+  double matched_number(std::string_view name) {
+    double number = 0;
+    if (!error_) check(host_.pass->match_number(call_, name.data(), name.size(), &number));
+    return number;
+  }
+  // What takes the place of the pattern's outputs. Without this the place stays as it is.
+  void replace_match(Span<kiln_value> values) {
+    if (!error_) check(host_.pass->match_replace(call_, values.data(), values.size()));
+  }
+
+  // What a function that rewrites a match returns to the host.
+  kiln_error *take_error() { return std::exchange(error_, nullptr); }
   // Ends the pass: what run() returns.
   kiln_error *finish(uint64_t rewrites) {
     if (!error_) return host_.pass->done(call_, rewrites);
@@ -504,6 +417,7 @@ class Rewriter {
 };
 
 inline std::vector<Attr> no_options() { return {}; }
+inline std::vector<Pattern> no_patterns() { return {}; }
 
 // A pass with an identity. `options` are those that it knows, with their defaults.
 struct Definition {
@@ -515,7 +429,14 @@ struct Definition {
   int32_t priority = 0;
   uint32_t flags = 0;           // KILN_PASS_*
   std::string_view label = {};  // tells several of one name and UUID apart
+  // With patterns `rewrite` may be nullptr: then the pass is these. The note says KILN_FEATURE_PATTERNS.
+  std::vector<Pattern> (*patterns)() = no_patterns;
 };
+// A pass that is nothing but its patterns.
+constexpr Definition of_patterns(std::string_view name, std::string_view version, std::array<uint8_t, 16> uuid,
+                                 uint32_t stage, std::vector<Pattern> (*patterns)()) {
+  return {name, version, uuid, stage, nullptr, no_options, 0, 0, {}, patterns};
+}
 
 // What is being thrown, as an error: nothing may be thrown into the host.
 inline kiln_error *caught(const kiln_host &host) {
@@ -531,6 +452,24 @@ inline kiln_error *caught(const kiln_host &host) {
   } catch (...) {
     return failed(KILN_INTERNAL, "it threw what is no std::exception");
   }
+}
+
+template <void (*rewrite)(Rewriter &)>
+kiln_error *rewrite_match(void *user, kiln_pass_call *call) {
+  const kiln_host &host = *static_cast<const kiln_host *>(user);
+  try {
+    Rewriter graph(host, call);
+    rewrite(graph);
+    return graph.take_error();
+  } catch (...) {
+    return caught(host);
+  }
+}
+// A pattern without a replacement, at each place of which `rewrite` is called.
+template <void (*rewrite)(Rewriter &)>
+Pattern calling(Pattern pattern) {
+  pattern.rewrite = rewrite_match<rewrite>;
+  return pattern;
 }
 
 template <const Definition &definition>
@@ -555,7 +494,7 @@ kiln_error *add_pass(const kiln_host *host, kiln_context *context) {
   pass.version_size = definition.version.size();
   pass.uuid = definition.uuid.data();
   pass.user = const_cast<kiln_host *>(host);  // read only; it outlives the pass
-  pass.run = run<definition>;
+  if (definition.rewrite) pass.run = run<definition>;
   pass.priority = definition.priority;
   pass.flags = definition.flags;
   pass.label = definition.label.data();
@@ -564,6 +503,18 @@ kiln_error *add_pass(const kiln_host *host, kiln_context *context) {
   const CAttrs options(known);
   pass.options = options.data();
   pass.option_count = options.size();
+  const std::vector<Pattern> made = definition.patterns();
+  std::vector<kiln_pattern> patterns(made.size());
+  std::vector<const kiln_pattern *> row;
+  for (size_t i = 0; i < made.size(); i++) {
+    patterns[i].struct_size = sizeof patterns[i];
+    patterns[i].json = made[i].json.data();
+    patterns[i].json_size = made[i].json.size();
+    patterns[i].rewrite = made[i].rewrite;
+    row.push_back(&patterns[i]);
+  }
+  pass.patterns = row.data();
+  pass.pattern_count = row.size();
   return host->context->add_pass(context, &pass);
 }
 
@@ -578,7 +529,8 @@ kiln_error *set_up(const kiln_host *host, kiln_context *context, void **) {
   }
 }
 
-// The table of a plugin of these passes; it must carry a note of the first one's name that needs nothing.
+// The table of a plugin of these passes; it must carry a note of the first one's name that needs nothing, or, where
+// one has patterns, KILN_FEATURE_PATTERNS.
 template <const Definition &first, const Definition &...others>
 const kiln_plugin *plugin() {
   static const kiln_plugin table = [] {
@@ -588,6 +540,8 @@ const kiln_plugin *plugin() {
     made.magic = KILN_PLUGIN_MAGIC;
     made.name = first.name.data();
     made.name_size = first.name.size();
+    if (((first.patterns != no_patterns) || ... || (others.patterns != no_patterns)))
+      made.features_needed = KILN_FEATURE_PATTERNS;
     made.setup = set_up<first, others...>;
     return made;
   }();

@@ -198,5 +198,12 @@ TEST(Record, SaysWhatGradientsFlowBackTo) {
   EXPECT_NE(find_op("while")->gradient.why.find("nothing bounds its turns"), std::string_view::npos);
 }
 
+TEST(Registry, OpsThatCommuteAreThoseOfWhichTheOrderSaysNothing) {
+  std::string names;
+  for (const Op *op : all_ops())
+    if (op->flags & op_flags::commutes) names += str_cat(names.empty() ? "" : " ", op->name);
+  EXPECT_EQ(names, "add and bit_and bit_or bit_xor eq maximum minimum mul ne or xor");
+}
+
 }  // namespace
 }  // namespace kiln
