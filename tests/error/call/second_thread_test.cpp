@@ -16,7 +16,9 @@ TEST_P(OnEachBackend, SecondThread) {
       while (!refused && std::chrono::steady_clock::now() < deadline) {
         const host::Error error = run({x});
         if (error.code == KILN_OK) continue;
-        EXPECT_REFUSED(error, "BUSY", "the call is in use, on another thread or by the run that asks; a clone made before runs beside it");
+        EXPECT_REFUSED(
+            error, "BUSY",
+            "the call is in use, on another thread or by the run that asks; a clone made before runs beside it");
         refused = true;
       }
     });
