@@ -60,8 +60,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - cache text = "": a folder; "": the standard one; "off". One that others may write, or that is another user's, is
  *   not used: compiles say BYPASS and why, and the sink gets a warning
  * - cache_max_bytes i64 = 0: 0: 1 GiB. It holds for all processes together that use the folder
- * - pass_failures text = "fail": a compile whose pass fails does so, too; "skip": it goes on with the graph as that pass
- *   found it, and what it makes is neither saved nor shared. A warning and the report ("passes.N.skipped") tell
+ * - pass_failures text = "fail": a compile whose pass fails does so, too; "skip": it goes on with the graph as that
+ * pass found it, and what it makes is neither saved nor shared. A warning and the report ("passes.N.skipped") tell
  * - pass_budget_ms i64 = 0: a pass that calls Kiln after so many ms has failed; 0: none does
  * - load_symbols text[]: the files, by absolute paths, of which kiln_function_register takes functions by symbol; not
  *   given: none. No variable of the environment, cache or artifact adds one
@@ -133,18 +133,18 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * these), "kernels_compiled", "kernels_from_cache"}, "passes_run" (registered ones, each once a compile and once a
  * piece): {"rewrote", "unchanged", "threw", "errors", "over_budget", "not_done", "invariants", "skipped" (of those that
  * failed)}, "passes": [{"name", "plugin" ("" when built in), "stage",
- * "timing", "priority", "version", "label", "numerics", "top_only" (where it has them), "uuid" (if it has one), "identity" ("build" when built in, "none", "uuid", "uuid and
- * file"), "options", "option_kinds": [{"name", "kind"}]}], "ops": [{"name", "plugin" ("": the host's), "version",
- * "identity"}] (those that were registered), "functions": [{"name", "plugin", "version", "signature", "library" ("": a
- * pointer), "identity"}], "fallbacks": [{"op", "function"}], "backends" (that were registered): [{"name", "plugin",
- * "version", "identity", "options": [{"name", "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}],
- * "handles": {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context
- * and not destroyed yet. */
+ * "timing", "priority", "version", "label", "numerics", "top_only" (where it has them), "uuid" (if it has one),
+ * "identity" ("build" when built in, "none", "uuid", "uuid and file"), "options", "option_kinds": [{"name", "kind"}]}],
+ * "ops": [{"name", "plugin" ("": the host's), "version", "identity"}] (those that were registered), "functions":
+ * [{"name", "plugin", "version", "signature", "library" ("": a pointer), "identity"}], "fallbacks": [{"op",
+ * "function"}], "backends" (that were registered): [{"name", "plugin", "version", "identity", "options": [{"name",
+ * "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}], "handles": {"live", "graphs", "edits",
+ * "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* Says what passes may ask for (kiln_pass_query): `fact` is named "host.NAME" ("host.rank"), of kind i64, f64, text,
- * dtype or bool or a list of such, and is copied; of kind KILN_ATTR_NONE it is taken back. Compiles that have begun keep
- * what there was. What a pass made after another fact is not found. Any thread. */
+ * dtype or bool or a list of such, and is copied; of kind KILN_ATTR_NONE it is taken back. Compiles that have begun
+ * keep what there was. What a pass made after another fact is not found. Any thread. */
 KILN_EXPORT kiln_error *kiln_fact_set(kiln_context *context, const kiln_attr *fact);
 
 /* ---- ops */
@@ -232,9 +232,10 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * rewrites}, "passes": [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the
  * graph that it made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see
  * kiln_edit_replace), "notes", "warnings", "numerics" (KILN_PASS_NUMERICS), "failed_by" ("throw", "error", "budget",
- * "not done", "invariant"), "skipped" (its error, under the context's option pass_failures = "skip")}], "warnings" (of the compile, if any; each is an event, too), "questions": [{"question", "answer" (a
- * text; of the environment and of files a digest; "none")}] (what passes asked with kiln_pass_query, on a HIT when the
- * artifact was made; if any), "stages":
+ * "not done", "invariant"), "skipped" (its error, under the context's option pass_failures = "skip")}], "warnings" (of
+ * the compile, if any; each is an event, too), "questions": [{"question", "answer" (a text; of the environment and of
+ * files a digest; "none")}] (what passes asked with kiln_pass_query, on a HIT when the artifact was made; if any),
+ * "stages":
  * [{"stage", "digest"}] (of the graph behind each stage of passes; of lower, once it is decomposed),
  * "kernels_compiled", "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its
  * preparation), "materialised" (tensors that are in memory only because kernels would have grown too large without:
@@ -288,9 +289,10 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters", "outputs" (as
  * kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
  * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
- * and what passes looked up; a record with another one is a MISS), "questions" (as kiln_compile), "edited" (members of an unpacked artifact that it
- * was made of after somebody edited them; where there are some), "kernels" (how many), "device_kernels" (as
- * kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the symbols), "entries":
+ * and what passes looked up; a record with another one is a MISS), "questions" (as kiln_compile), "edited" (members of
+ * an unpacked artifact that it was made of after somebody edited them; where there are some), "kernels" (how many),
+ * "device_kernels" (as kiln_compile), "prepare_steps", "steps", "arena_bytes" and "prepared_bytes" (texts over the
+ * symbols), "entries":
  * [{"name" ("general", which comes first, or "batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made",
  * "later", "failed"), and when made "inputs", "outputs", "key", "kernels"}], "compile": {"passes": [{"name", "stage",
  * "rewrites", "runs", "nodes_before", "nodes_after", "digest"}], "options" (that say what is made and were not as by

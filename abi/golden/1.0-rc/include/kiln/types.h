@@ -248,9 +248,10 @@ typedef void (*kiln_destroy_fn)(void *user);
  *
  * What a pass with an identity makes is cached, so it must follow from what is in the key (the graph, the identity
  * with version and options, what `fingerprint` adds) and from what it asks of kiln_pass_query: files, the environment,
- * facts of the host. A pass can read more than that. Not in the key are the names of op nodes and constants, the numbers
- * of nodes, and annotations whose names begin with "debug."; nor is what it reads by itself, as the clock. Unless the pass is early (then the key is made of its result), a result that
- * depends on one of these may later be given to a graph that it is wrong for. */
+ * facts of the host. A pass can read more than that. Not in the key are the names of op nodes and constants, the
+ * numbers of nodes, and annotations whose names begin with "debug."; nor is what it reads by itself, as the clock.
+ * Unless the pass is early (then the key is made of its result), a result that depends on one of these may later be
+ * given to a graph that it is wrong for. */
 typedef struct kiln_pass {
   uint32_t struct_size;
   uint32_t stage;   /* KILN_STAGE_* */
