@@ -25,13 +25,17 @@ AttrMap of_device(std::string_view kind, std::string arch) {
   return answers;
 }
 
-AttrMap of_processor() {
-  AttrMap answers = of_device("cpu", Target::host().name());
-  const Caches caches = Caches::of_host();
-  for (const auto &[name, value] :
-       {std::pair("device.cores", uint64_t{usable_cores()}), std::pair("device.l1_bytes", caches.l1),
-        std::pair("device.l2_bytes", caches.l2), std::pair("device.l3_bytes", caches.l3)})
-    answers[name] = static_cast<int64_t>(value);
+// Asked once in a process: a virtual machine takes long to tell of its processor.
+const AttrMap &of_processor() {
+  static const AttrMap answers = [] {
+    AttrMap made = of_device("cpu", Target::host().name());
+    const Caches caches = Caches::of_host();
+    for (const auto &[name, value] :
+         {std::pair("device.cores", uint64_t{usable_cores()}), std::pair("device.l1_bytes", caches.l1),
+          std::pair("device.l2_bytes", caches.l2), std::pair("device.l3_bytes", caches.l3)})
+      made[name] = static_cast<int64_t>(value);
+    return made;
+  }();
   return answers;
 }
 
