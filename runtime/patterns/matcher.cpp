@@ -110,8 +110,10 @@ bool Matcher::at_node(uint32_t index, const Node &node, size_t at) {
   const Mark before = mark();
   if (fits_node(term, node)) {
     bind(index, State::bound, {node.id, 0});
-    if (with_operands(term, node, false, at)) return true;
-    if (term.commutes() && node.inputs.size() == 2 && with_operands(term, node, true, at)) return true;
+    // An order that a look at the operands rules out is not worth a word where the other one is not.
+    const bool either = term.commutes() && node.inputs.size() == 2, turned = either && plausible(term, node, true);
+    if ((!turned || plausible(term, node, false)) && with_operands(term, node, false, at)) return true;
+    if (turned && with_operands(term, node, true, at)) return true;
   }
   undo(before);
   return false;
@@ -125,21 +127,29 @@ bool Matcher::plausible(const Operand &operand, ValueId value) const {
   return node.op && std::ranges::find(term.ops, node.op) != term.ops.end();
 }
 
-bool Matcher::with_operands(const Term &term, const Node &node, bool swapped, size_t at) {
+ValueId Matcher::given(const Node &node, size_t operand, bool turned) {
+  const size_t from = turned ? 1 - operand : operand;
+  return from < node.inputs.size() ? node.inputs[from] : ValueId();
+}
+
+bool Matcher::plausible(const Term &term, const Node &node, bool turned) const {
+  for (size_t i = 0; i < term.operands.size(); ++i)
+    if (!plausible(term.operands[i], given(node, i, turned))) return false;
+  return true;
+}
+
+bool Matcher::with_operands(const Term &term, const Node &node, bool turned, size_t at) {
   const Mark before = mark();
   const size_t count = term.operands.size();
-  const auto given = [&](size_t i) {
-    const size_t from = swapped ? 1 - i : i;
-    return from < node.inputs.size() ? node.inputs[from] : ValueId();
-  };
   for (size_t i = 0; i < count; ++i) {
-    if (plausible(term.operands[i], given(i))) continue;
+    if (plausible(term.operands[i], given(node, i, turned))) continue;
     const Term &operand = pattern_->terms[term.operands[i].term];
-    const Node &found = *node_at(given(i));
-    return miss_ && fail(called(operand), " is to be ", names_of_ops(operand), ", and '", text_of(graph_, given(i)),
-                         "' is ", found.op ? found.op->name : "no op's");
+    const Node &found = *node_at(given(node, i, turned));
+    return miss_ && fail(called(operand), " is to be ", names_of_ops(operand), ", and '",
+                         text_of(graph_, given(node, i, turned)), "' is ", found.op ? found.op->name : "no op's");
   }
-  for (size_t i = 0; i < count; ++i) goals_.push_back({term.operands[i].term, term.operands[i].output, given(i)});
+  for (size_t i = 0; i < count; ++i)
+    goals_.push_back({term.operands[i].term, term.operands[i].output, given(node, i, turned)});
   if (solve(at)) return true;
   undo(before);
   return false;

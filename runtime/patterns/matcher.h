@@ -50,7 +50,7 @@ class Matcher {
   bool solve_capture(const Goal &goal, size_t at);
   bool solve_node(const Goal &goal, size_t at);
   bool at_node(uint32_t term, const Node &node, size_t at);
-  bool with_operands(const Term &term, const Node &node, bool swapped, size_t at);
+  bool with_operands(const Term &term, const Node &node, bool turned, size_t at);
   bool solve_join(size_t at);
   bool finish();
 
@@ -59,6 +59,8 @@ class Matcher {
   bool fits_type(const Term &term, const TensorType &type);
   bool fits_shape(const Term &term, const ShapeCondition &shape, const TensorType &type);
   bool plausible(const Operand &operand, ValueId value) const;
+  bool plausible(const Term &term, const Node &node, bool turned) const;  // its operands, as given or turned round
+  static ValueId given(const Node &node, size_t operand, bool turned);
   bool used_inside();
   bool same_annotations_everywhere();
   bool is_convex();
