@@ -194,6 +194,16 @@ KILN_EXPORT kiln_error *kiln_pass_register(kiln_context *context, const kiln_pas
                                            uint64_t *out_id);
 /* Compiles that have begun keep the pass; `destroy` runs when the last of them ends, or here. */
 KILN_EXPORT kiln_error *kiln_pass_unregister(kiln_context *context, uint64_t id);
+/* How near a graph comes to the patterns of one pass: runs the passes before it, as kiln_compile would with these
+ * options, tells, and runs the pass; it lowers nothing and asks no cache. A pass of stage lower is told of the whole
+ * graph, its calls inlined. {"pass", "plugin", "stage", "rewrites", "patterns": [{"name", "found" (places, before the
+ * pass has rewritten any), "matches" (that it rewrote), "expected", "closest" (of the places where it was not found):
+ * {"graph" ("": the graph itself; else the nodes in whose graph it is), "node", "met" (captures and nodes of the
+ * pattern), "of", "failed" (the first condition that did, in words; "": there is no such place)}}]}.
+ * KILN_UNKNOWN_NAME: no pass of that name would run; KILN_INVALID_ARGUMENT: it has no patterns; further errors are
+ * those of kiln_compile. The caller owns *out. */
+KILN_EXPORT kiln_error *kiln_pass_explain(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
+                                          const char *name, uint64_t name_size, kiln_report **out);
 
 /* ---- graphs as text. Building and reading them: graph.h. */
 
@@ -241,11 +251,11 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * backend that is not there now, whose version and plugin "reason" names), "reason", "key", "passes_run": {NAME:
  * rewrites}, "passes": [{"name", "stage", "rewrites", "runs", "ms", "nodes_before", "nodes_after", "digest" (of the
  * graph that it made; of stage lower, of its regions'; "": it ran on none); where there are some "clones" (see
- * kiln_edit_replace), "notes", "warnings", "numerics" (KILN_PASS_NUMERICS), "failed_by" ("throw", "error", "budget",
- * "not done", "invariant"), "skipped" (its error, under the context's option pass_failures = "skip")}], "warnings" (of
- * the compile, if any; each is an event, too), "questions": [{"question", "answer" (a text; of the environment and of
- * files a digest; "none")}] (what passes asked with kiln_pass_query, on a HIT when the artifact was made; if any),
- * "stages":
+ * kiln_edit_replace), "notes", "warnings", "patterns" ([{"name", "matches", "expected" (if any are)}]), "numerics"
+ * (KILN_PASS_NUMERICS), "failed_by" ("throw", "error", "budget", "not done", "invariant"), "skipped" (its error, under
+ * the context's option pass_failures = "skip")}], "warnings" (of the compile, if any; each is an event, too),
+ * "questions": [{"question", "answer" (a text; of the environment and of files a digest; "none")}] (what passes asked
+ * with kiln_pass_query, on a HIT when the artifact was made; if any), "stages":
  * [{"stage", "digest"}] (of the graph behind each stage of passes; of lower, once it is decomposed),
  * "kernels_compiled", "kernels_from_cache", "kernels_distinct", "launches" (of all kernels in a call and its
  * preparation), "materialised" (tensors that are in memory only because kernels would have grown too large without:

@@ -20,6 +20,7 @@ extern "C" {
 #define KILN_FEATURE_OPS 1u       /* context->add_op, op_call */
 #define KILN_FEATURE_BACKENDS 2u  /* context->add_backend, backend */
 #define KILN_FEATURE_FUNCTIONS 4u /* context->add_function */
+#define KILN_FEATURE_PATTERNS 8u  /* kiln_pass.patterns, pass->apply_patterns and what follows it */
 
 typedef struct kiln_host_error {
   uint32_t struct_size;
@@ -125,6 +126,10 @@ typedef struct kiln_host_pass {
   kiln_error *(*warn)(kiln_pass_call *call, const char *text, uint64_t text_size);
   kiln_error *(*query)(kiln_pass_call *call, const char *question, uint64_t question_size, kiln_attr *out);
   kiln_error *(*uncacheable)(kiln_pass_call *call, const char *why, uint64_t why_size);
+  kiln_error *(*apply_patterns)(kiln_pass_call *call, uint64_t *out_rewrites);
+  kiln_error *(*match_value)(kiln_pass_call *call, const char *name, uint64_t name_size, kiln_value *out);
+  kiln_error *(*match_number)(kiln_pass_call *call, const char *name, uint64_t name_size, double *out);
+  kiln_error *(*match_replace)(kiln_pass_call *call, const kiln_value *values, uint64_t count);
 } kiln_host_pass;
 
 /* What only a plugin may call, and only inside its setup. */

@@ -237,6 +237,19 @@ typedef struct kiln_source {
  * unregistered. It does not run when registering failed: the caller still owns `user` then. */
 typedef void (*kiln_destroy_fn)(void *user);
 
+/* What a pass looks for, and what takes its place: `json` (docs/patterns.md), which is read, and copied, when the pass
+ * is registered. */
+typedef struct kiln_pattern {
+  uint32_t struct_size;
+  uint32_t reserved0;
+  const char *json;
+  uint64_t json_size;
+  /* NULL: the JSON has a "replacement". Else called for each place, with the pass's `user`, inside its run: asks what
+   * was found (kiln_pass_match_value), adds nodes to kiln_pass_edit(call), and says what takes the place of the
+   * pattern's outputs (kiln_pass_match_replace); a place of which it says nothing stays. An error is the pass's. */
+  kiln_error *(*rewrite)(void *user, kiln_pass_call *call);
+} kiln_pattern;
+
 /* A graph pass. Callbacks run on the thread that is inside kiln_compile, with no lock held. They must not throw. One
  * that waits for another thread must not have it compile what is being compiled: that would wait for the callback's
  * compile.
@@ -280,6 +293,11 @@ typedef struct kiln_pass {
    * "NAME:LABEL" wherever passes are named. Part of the identity. Empty: none. */
   const char *label;
   uint64_t label_size;
+  /* What it looks for; part of the identity. With patterns `run` may be NULL: the pass then rewrites by them, and no
+   * more; a `run` does so with kiln_pass_apply_patterns. Their ops are there when the pass is registered, or are those
+   * that the same plugin's setup added before it. */
+  const kiln_pattern *const *patterns;
+  uint64_t pattern_count;
 } kiln_pass;
 
 /* An op of a host's or a plugin's (kiln_op_register, and host->context->add_op). It is used as built-in ops are: in
