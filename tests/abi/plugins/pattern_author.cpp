@@ -44,7 +44,7 @@ uint64_t rewrite(Rewriter &graph) {
 }
 
 constexpr kiln::pass::Definition definition = {
-    "pattern_author", "1", {0x51, 0x0a}, KILN_STAGE_POST_GRAD, rewrite, kiln::pass::no_options, 0, [] {
+    "pattern_author", "1", {0x51, 0x0a}, KILN_STAGE_POST_GRAD, rewrite, kiln::pass::no_options, 0, 0, {}, [] {
       return std::vector<Pattern>{silu(), scaled()};
     }};
 
