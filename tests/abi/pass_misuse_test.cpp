@@ -378,7 +378,7 @@ const std::vector<Registration> &registrations() {
   static const kiln_attr dim = host::attr("size", KILN_ATTR_DIM, 1, &some_dim);
   static const kiln_attr control = host::attr("a\tb", KILN_ATTR_I64, 1, &one);
   static const std::vector<Registration> table = {
-      {"NoSize", "struct_size is 0; set it to the struct's size, 128", [](kiln_pass &p) { p.struct_size = 0; }},
+      {"NoSize", "struct_size is 0; set it to the struct's size, 144", [](kiln_pass &p) { p.struct_size = 0; }},
       {"HugeSize", "struct_size is 4097; set it", [](kiln_pass &p) { p.struct_size = 4097; }},
       {"SizeWithinAMember", "struct_size is 89, which ends within a member", [](kiln_pass &p) { p.struct_size = 89; }},
       {"NoRun", "pass->run is NULL", [](kiln_pass &p) { p.run = nullptr; }},
