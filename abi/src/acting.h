@@ -16,10 +16,7 @@ struct Acting {
   std::thread::id thread = {};  // none: this one, for itself
   uint32_t compiles = 0;        // that it is inside of: a pass may compile
 
-  static Acting &here() {
-    thread_local Acting acting;
-    return acting;
-  }
+  static Acting &here();  // in one place: gold exports thread_local variables of inline functions, whatever it is told
   static std::thread::id id() {
     const std::thread::id waiting = here().thread;
     return waiting == std::thread::id() ? std::this_thread::get_id() : waiting;

@@ -10,6 +10,11 @@ constexpr uint32_t max_request_bytes = 4096;  // no struct of any version comes 
 
 }  // namespace
 
+Acting &Acting::here() {
+  thread_local Acting acting;
+  return acting;
+}
+
 Status Checks::no_stack() const {
   return error(Code::out_of_memory, function_,
                ": this thread has less than 512 KiB of stack left, and there is no other");

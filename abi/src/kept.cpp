@@ -1,5 +1,6 @@
 #include "abi/src/kept.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <new>
@@ -14,7 +15,7 @@ std::atomic<size_t> next;
 
 }  // namespace
 
-void *Kept::operator new(size_t bytes) { return ::operator new(bytes); }
+void *Kept::operator new(size_t wanted) { return ::operator new(std::max(wanted, bytes)); }
 
 void Kept::operator delete(void *at) noexcept {
   ::operator delete(freed[next.fetch_add(1, std::memory_order_relaxed) % count].exchange(at));

@@ -9,6 +9,7 @@ namespace kiln::abi {
 // A handle derives from it.
 struct Kept {
   static constexpr size_t count = 1024;  // of those that were freed, of all kinds together
+  static constexpr size_t bytes = 288;   // of each at least: what is kept does not grow once there are as many
 
   static void *operator new(size_t bytes);
   static void *operator new(size_t, void *at) noexcept { return at; }  // inside what is kept, or passing

@@ -35,8 +35,8 @@ class CompileTest(Case):
         self.assertFalse(stats["llvm_loaded"])
         self.assertEqual(read_npy(self.file("y.npy"))[1], self.run_chain([1, 2, 3], "--cpu", "v3"))
         self.assertRegex(self.kiln("inspect", artifact), r"target v3\ntargets v3, x86-64\n")
-        self.assertIn("as one before it is", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
-                                                       "--cpu", "v3,v3", code=1))
+        self.assertIn("'v3' is there twice", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
+                                                       "--cpu", "v3,v3", code=2))
         self.assertIn("cpu 'v9' is unknown", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("b.kiln"),
                                                        "--cpu", "v3,v9", code=2))
 
