@@ -190,7 +190,7 @@ const kiln_host *host_of(Age age, uint64_t features) {
   host.node = placed(node_table, UNTIL(kiln_host_node, constant), age);
   host.value = placed(value_table, UNTIL(kiln_host_value, view_of), age);
   host.edit = placed(edit_table, UNTIL(kiln_host_edit, output), age);
-  host.pass = placed(pass_table, UNTIL(kiln_host_pass, warn), age);
+  host.pass = placed(pass_table, UNTIL(kiln_host_pass, match_replace), age);
   host.context = placed(context_table, UNTIL(kiln_host_context, add_backend), age);
   host.op_call = placed(op_call_table, UNTIL(kiln_host_op_call, yield), age);
   host.backend = placed(backend_table, UNTIL(kiln_host_backend, refuse), age);
