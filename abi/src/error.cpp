@@ -37,7 +37,10 @@ std::unique_ptr<kiln_error> make_error(std::shared_ptr<ErrorInfo> info) {
     info = std::make_shared<ErrorInfo>(*info);
     info->message = std::move(shown);
   }
-  if (!info->report.empty()) made->report = make_report(info->report);
+  if (!info->report.empty()) {
+    made->report = make_report(info->report);
+    made->report->is_view = true;
+  }
   made->info = std::move(info);
   return made;
 }
@@ -136,7 +139,7 @@ using namespace kiln;
 using namespace kiln::abi;
 
 void *kiln_error::operator new(size_t bytes) {
-  std::unique_ptr<void, void (*)(void *)> made(::operator new(bytes), [](void *at) { ::operator delete(at); });
+  std::unique_ptr<void, void (*)(void *)> made(Kept::operator new(bytes), Kept::operator delete);
   const std::lock_guard lock(living.mutex);
   living.hidden.insert(Living::hide(made.get()));
   return made.release();
@@ -147,7 +150,7 @@ void kiln_error::operator delete(void *at) noexcept {
     const std::lock_guard lock(living.mutex);
     living.hidden.erase(Living::hide(at));
   }
-  ::operator delete(at);
+  Kept::operator delete(at);  // so that the next error is not where this one was
 }
 
 kiln_error *kiln_error_create(uint32_t code, const char *message, uint64_t message_size, kiln_error *cause) {

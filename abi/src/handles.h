@@ -104,6 +104,7 @@ struct kiln_report : kiln::abi::Kept {
   std::unique_ptr<cJSON, void (*)(cJSON *)> root;
   // The elements of long lists, which the tree holds as chains.
   std::unordered_map<const cJSON *, std::vector<const cJSON *>> elements = {};
+  bool is_view = false;  // of an error, which it goes with
 };
 
 struct kiln_blob : kiln::abi::Kept {

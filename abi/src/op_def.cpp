@@ -1,6 +1,8 @@
 // Ops of hosts and plugins: a kiln_op_def as a RegisteredOp, and what its functions call.
 #include "abi/src/op_def.h"
 
+#include <algorithm>
+
 #include "abi/src/convert.h"
 #include "abi/src/identity.h"
 #include "abi/src/passing.h"
@@ -199,6 +201,14 @@ Status find_result(const Checks &check, const kiln_op_call *call, uint32_t index
   return index < count ? Status() : error(Code::out_of_range, check.function(), ": result ", index, " of ", count);
 }
 
+// Whether a decomposition's result can be what was inferred: it may know a size as a number that is a symbol there.
+bool may_stand_for(const TensorType &given, const TensorType &told) {
+  if (given.dtype != told.dtype || given.dims.size() != told.dims.size()) return false;
+  for (size_t d = 0; d < told.dims.size(); ++d)
+    if (told.dims[d].is_integer() && given.dims[d] != told.dims[d]) return false;
+  return given.dims == told.dims || !std::ranges::is_permutation(given.dims, told.dims);
+}
+
 bool is_usable(const kiln_op_call *call) { return call && call->magic.ok() && call->callback.is_here(); }
 
 }  // namespace
@@ -292,6 +302,11 @@ kiln_error *kiln_op_call_yield(kiln_op_call *call, uint32_t index, kiln_value va
     KILN_TRY(find_result(check, call, index));
     const ValueId id = ValueId::unpack(value);
     if (!call->decompose->edit.view().has(id)) return check.fail("the value is not of the edit's graph");
+    const TensorType &told = call->decompose->node.results[index], &given = call->decompose->edit.view().type(id);
+    if (!may_stand_for(given, told))
+      return check.fail("result '", call->op.result_names[index], "' is ", given.text(), ", infer told ", told.text());
+    if (call->decompose->results[index] != ValueId())
+      return check.fail("result '", call->op.result_names[index], "' was yielded already");
     call->decompose->results[index] = id;
     return {};
   });

@@ -161,7 +161,7 @@ kiln_error *kiln_report_json(const kiln_report *report, kiln_blob **out) {
 }
 
 void kiln_report_destroy(kiln_report *report) {
-  if (report && report->magic.ok()) delete report;
+  if (report && report->magic.ok() && !report->is_view) delete report;
 }
 
 const void *kiln_blob_data(const kiln_blob *blob, uint64_t *out_size) {

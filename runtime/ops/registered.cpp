@@ -111,7 +111,10 @@ Status ask_for_parts(const Graph &graph, const OpTable &ops) {
     KILN_ASSIGN(const uint32_t id, edit.add(op, inputs, node.attrs));
     const Node alone = *edit.view().find(id);
     DecomposeContext parts{.op = *op, .edit = edit, .ops = ops, .node = alone, .results = {}};
-    KILN_TRY(op->decompose(parts));
+    if (Status status = op->decompose(parts); !status.ok())
+      return std::move(status)
+          .with_prefix(str_cat("decomposing '", node.name, "' [", op->name, "]: "))
+          .with_node(node.name);
     KILN_TRY(edit.set_output_values(parts.results));
     KILN_ASSIGN(const GraphPtr made, edit.finish());
     KILN_TRY(ask_for_parts(*made, ops));

@@ -58,7 +58,9 @@ Result<GraphPtr> one_round(const GraphPtr &graph, std::span<const Node *const> n
     }
     KILN_TRY(edit.pop_scope());
     if (!status.ok())
-      return std::move(status).with_prefix(str_cat("decomposing '", node.name, "' [", node.op->name, "]: "));
+      return std::move(status)
+          .with_prefix(str_cat("decomposing '", node.name, "' [", node.op->name, "]: "))
+          .with_node(node.name);
   }
   return edit.finish(false);
 }

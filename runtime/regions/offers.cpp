@@ -54,7 +54,7 @@ Result<std::optional<std::string>> Offers::refusal(const RegionOptions &region, 
   if (!chosen.backend->symbolic && has_symbols(*graph, node)) return refused("it has sizes that a call tells");
   auto why =
       chosen.backend->functions->refusal(graph, node.id, chosen.options_with(region.backend_options, region.rounding));
-  if (!why.ok()) return why.take_status().with_prefix(str_cat("node '", node.name, "' [", node.op->name, "]: "));
+  if (!why.ok()) return why.take_status().at_node(node.name, str_cat(" [", node.op->name, "]: "));
   return why;
 }
 

@@ -3,6 +3,7 @@
 
 #include "rows.h"
 #include "test_function.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -79,5 +80,33 @@ TEST_P(WildError, ReturnedByACallbackIsTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Abi, WildError, testing::ValuesIn(all), host::name_of_row);
+
+TEST(DestroyedError, IsNotWhereTheNextOneIs) {
+  kiln_error *const first = kiln_error_create(KILN_IO, "a", 1, nullptr);
+  kiln_error_destroy(first);
+  kiln_error *const second = kiln_error_create(KILN_IO, "b", 1, nullptr);
+  EXPECT_NE(first, second);
+  kiln_error_destroy(first);
+  EXPECT_EQ(kiln_error_code(second), KILN_IO);
+  kiln_error_destroy(second);
+}
+
+TEST(ReportOfAnError, GoesWithItAlone) {
+  const kiln::test::TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.path());
+  const host::Graph graph = host::parse(context.get(), host::small_graph);
+  kiln_options *options = nullptr;
+  ASSERT_OK(kiln_options_create(&options));
+  ASSERT_OK(kiln_options_set_bool(options, "require_hit", 11, 1));
+  kiln_executable *executable = nullptr;
+  kiln_error *const error = kiln_compile(context.get(), graph.get(), options, &executable, nullptr);
+  kiln_options_destroy(options);
+  ASSERT_EQ(kiln_error_code(error), KILN_NOT_CACHED);
+  const kiln_report *const report = kiln_error_report(error);
+  ASSERT_NE(report, nullptr);
+  kiln_report_destroy(const_cast<kiln_report *>(report));
+  EXPECT_EQ(kiln_error_report(error), report);
+  kiln_error_destroy(error);
+}
 
 }  // namespace

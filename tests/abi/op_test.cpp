@@ -448,6 +448,21 @@ const Misuse bad_decompositions[] = {
      [](kiln_op_call *) { return static_cast<kiln_error *>(nullptr); }},
     {"YieldsWhatIsNot", KILN_INVALID_ARGUMENT, "the value is not of the edit's graph",
      [](kiln_op_call *call) { return kiln_op_call_yield(call, 0, kiln_value{999} << 32); }},
+    {"YieldsAnotherType", KILN_INVALID_ARGUMENT, ", infer told f32[",
+     [](kiln_op_call *call) {
+       kiln_op isnan = 0;
+       EXPECT_OK(kiln_op_find(kiln_op_call_context(call), "isnan", 5, &isnan));
+       const kiln_value x = kiln_op_call_operand(call, 0);
+       kiln_node node = 0;
+       EXPECT_OK(kiln_edit_add(kiln_op_call_edit(call), isnan, nullptr, 0, &x, 1, nullptr, 0, &node));
+       return kiln_op_call_yield(call, 0, kiln_value{node} << 32);
+     }},
+    {"YieldsTwice", KILN_INVALID_ARGUMENT, "was yielded already",
+     [](kiln_op_call *call) {
+       const kiln_value x = kiln_op_call_operand(call, 0);
+       EXPECT_OK(kiln_op_call_yield(call, 0, x));
+       return kiln_op_call_yield(call, 0, x);
+     }},
     {"TellsATypeThere", KILN_INVALID_ARGUMENT, "types of results are told inside infer",
      [](kiln_op_call *call) { return kiln_op_call_result(call, 0, nullptr); }},
     {"OpensAScope", KILN_INVALID_ARGUMENT, "which adds nodes and constants and changes nothing else",
@@ -496,6 +511,7 @@ TEST_P(OpDecomposition, FailsTheCompileAndTheNextOneWorks) {
   const host::Compiled compiled = compile(context.get(), chain());
   EXPECT_EQ(compiled.error.code, GetParam().code) << compiled.error;
   EXPECT_NE(compiled.error.message.find("decomposing 'b' [host.scale]: "), std::string::npos) << compiled.error;
+  EXPECT_EQ(compiled.error.node, "b");
   EXPECT_NE(compiled.error.message.find(GetParam().words), std::string::npos) << compiled.error;
   scale.on_decompose = {};
   expect_chain(compile(context.get(), chain()));

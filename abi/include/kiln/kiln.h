@@ -138,8 +138,9 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * "ops": [{"name", "plugin" ("": the host's), "version", "identity"}] (those that were registered), "functions":
  * [{"name", "plugin", "version", "signature", "library" ("": a pointer), "identity"}], "fallbacks": [{"op",
  * "function"}], "backends" (that were registered): [{"name", "plugin", "version", "identity", "options": [{"name",
- * "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}], "handles": {"live", "graphs", "edits",
- * "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
+ * "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}], "facts" (kiln_fact_set, if any), "handles":
+ * {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not
+ * destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* Says what passes may ask for (kiln_pass_query): `fact` is named "host.NAME" ("host.rank"), of kind i64, f64, text,

@@ -11,11 +11,11 @@ from typing import Any
 from kiln._errors import Error
 from kiln._kiln import Call, Context, Executable, Graph, Value
 from kiln._kiln import dtype as to_dtype
-from kiln._traced import Trace, Traced, lift, tracing
+from kiln._traced import Trace, Traced, convert, f32, f64, lift, tracing
 from kiln._trees import flatten, unflatten
 
 _SMALL = 64  # arrays from outside of so many elements are constants, larger ones are parameters
-_NUMBERS = {bool: "bool", int: "i64", float: "f32"}
+_NUMBERS = {bool: "bool", int: "i64", float: "f64"}  # as exact as they are, beside whatever array; see _give
 
 
 def _leaf_key(leaf: Any) -> tuple[Any, ...]:
@@ -25,8 +25,18 @@ def _leaf_key(leaf: Any) -> tuple[Any, ...]:
         return (kind, ())
     shape = getattr(leaf, "shape", None)
     if shape is None or not hasattr(leaf, "dtype"):
-        return (kind, None, leaf)
+        return (kind, None, _exact(leaf))
     return (leaf.dtype, tuple(shape))
+
+
+def _exact(value: Any) -> Hashable:
+    """A value and its type, inside of tuples, too: 2 equals 2.0, and 0.0 is -0.0, but they trace to other programs."""
+    if isinstance(value, float):
+        return (type(value), value.hex())
+    if isinstance(value, (tuple, frozenset)):
+        inside = tuple(_exact(each) for each in value)
+        return (type(value), inside if isinstance(value, tuple) else frozenset(inside))
+    return (type(value), value)
 
 
 def _is_array(key: tuple[Any, ...]) -> bool:
@@ -123,7 +133,7 @@ class Jit:
         weights: list[Any] = []
         for name, value in arguments.items():
             if name in self._static:
-                fixed.append((name, type(value), value))
+                fixed.append((name, _exact(value)))
             else:
                 fixed.append(flatten(value, weights if name in self._parameters else leaves))
         if tracing.get() is not None:  # inside another one's trace: a part of it
@@ -266,7 +276,8 @@ class Jit:
         places: list[int] = []
         given: dict[Value, int] = {}
         for leaf in outputs:
-            value = (lift(leaf) if hasattr(leaf, "dtype") or isinstance(leaf, Traced) else asarray(leaf)).value
+            made = lift(leaf) if hasattr(leaf, "dtype") or isinstance(leaf, Traced) else asarray(leaf)
+            value = (convert(made, f32) if made.weak and made.dtype is f64 else made).value  # of numbers alone
             known = next((place for other, place in given.items() if other.same_as(value)), None) if given else None
             if known is None:
                 known = len(given)

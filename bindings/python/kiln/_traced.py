@@ -298,7 +298,7 @@ def together(op: str, *operands: Any) -> list[Traced]:
             if not _number_fits(given, dtype):
                 raise TypeError(f"[{op}] {given!r} and an array of {dtype} do not mix; astype says which is wanted")
             graph = next(y for y in known if y is not None).value.graph
-            result.append(constant(given, dtype, graph))
+            result.append(Traced(constant(given, dtype, graph).value, not strong))
         else:
             value = x.value if x.dtype is dtype else add_node("convert", (x.value,), {"dtype": dtype})
             result.append(Traced(value, x.weak and not strong))

@@ -95,6 +95,32 @@ def test_numbers_are_inputs_and_take_the_arrays_dtype():
     assert len(f.programs) == 3
 
 
+def test_a_number_is_as_exact_as_the_array_beside_it():
+    f = kiln.jit(lambda x, s: x * s)
+    np.testing.assert_array_equal(f(np.ones(3), 0.1), np.full(3, 0.1))
+    np.testing.assert_array_equal(f(f32(3), 0.1), f32(3) * np.float32(0.1))
+    assert kiln.jit(lambda s: s * 2)(0.5).dtype == np.float32
+
+
+def test_static_values_that_are_equal_but_not_the_same_have_programs_of_their_own():
+    f = kiln.jit(lambda x, by: xp.atan2(x * 0 + by[0], x), static=("by",))
+    x = -f32(3) - 3
+    np.testing.assert_allclose(f(x, (0.0,)), np.full(3, np.pi), rtol=1e-6)
+    np.testing.assert_allclose(f(x, (-0.0,)), np.full(3, -np.pi), rtol=1e-6)
+    f(x, (float("nan"),))
+    f(x, (float("nan"),))
+    assert len(f.programs) == 3
+
+
+def test_a_range_up_to_a_size_has_all_of_its_numbers():
+    sizes = {"x": ("n",)}
+    up = kiln.jit(lambda x: xp.arange(0, x.shape[0], 2), sizes=sizes)
+    down = kiln.jit(lambda x: xp.arange(x.shape[0], 0, -2), sizes=sizes)
+    for n in (0, 1, 4, 5):
+        np.testing.assert_array_equal(up(f32(n)), np.arange(0, n, 2))
+        np.testing.assert_array_equal(down(f32(n)), np.arange(n, 0, -2))
+
+
 def test_trees_go_in_and_come_out():
     Pair = namedtuple("Pair", "a b")
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from kiln._graph import current
-from kiln._kiln import add_node
+from kiln._kiln import Dim, add_node, dim_max
 from kiln._kiln import dtype as to_dtype
 from kiln._traced import Traced, array_of, binary, call, convert, f32, f64, i64, is_number, lift
 from kiln.array_api.shapes import broadcast_to, reshape, stack
@@ -67,6 +67,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     x = Traced(add_node("iota", (), {"shape": [count], "dtype": wanted}, None, current("arange")))
     if step != 1:
         x = binary("mul", x, step)
+    if isinstance(start, Dim):
+        start = Traced(add_node("size", (), {"value": start, "dtype": wanted}, None, current("arange")))
     return x if isinstance(start, int) and start == 0 else binary("add", x, start)
 
 
@@ -85,7 +87,8 @@ def max_size(stop: Any, start: Any, step: Any) -> Any:
     if isinstance(stop, (int, float)) and isinstance(start, (int, float)):
         size = math.ceil((stop - start) / step)
         return size if size > 0 else 0
-    return (stop - start) // step
+    count = (stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step
+    return dim_max(count, 0)
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None,

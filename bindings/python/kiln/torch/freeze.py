@@ -41,6 +41,13 @@ def _state(tensors: Sequence[torch.Tensor]) -> State:
     return (_steps, _refreshed, *((x.data_ptr(), x._version, x.shape, x.stride()) for x in tensors))
 
 
+def _check_versions(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> None:
+    for name, tensor in zip(names, tensors):
+        if tensor.is_inference():
+            raise kiln.InvalidArgument(f"freeze: '{name}' was made under torch.inference_mode(), and does not tell when it is "
+                                       "written; make it under torch.no_grad(), or leave freeze out")
+
+
 class Frozen:
     """A program with weights bound; called with all arrays, of which it takes the others. Any thread may."""
 
@@ -58,6 +65,8 @@ class Frozen:
 
     def __call__(self, *arrays: Any, **told: Any) -> Any:
         weights = [arrays[place] for place in self._weights]
+        if self._state is None:
+            _check_versions(self._names, weights)
         state = _state(weights)
         if self._state != state:
             # Aliases, which hold the memory: it could else be given to what `.data` is set to, and tell of no change.

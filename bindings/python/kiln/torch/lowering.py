@@ -78,6 +78,8 @@ def why_not_tensor(value: Any) -> str:
         return f"of layout {value.layout}"
     if value.dtype not in DTYPES:
         return f"of {value.dtype}, which Kiln has not"
+    if value.is_neg():
+        return "one whose elements are negated when they are read; resolve_neg makes it plain"
     if type(value) not in (torch.Tensor, torch.nn.Parameter, _torch.FakeTensor):
         return f"of class {type(value).__name__}, which says itself what operations do"
     return ""

@@ -421,6 +421,15 @@ def test_every_opset(opset: int, run: Callable[..., Any]) -> None:
     np.testing.assert_allclose(run(made, x)[0], wanted, rtol=1e-6)
 
 
+def test_places_of_the_largest_are_those_without_padding(run: Callable[..., Any]) -> None:
+    x = np.random.default_rng(0).permutation(25).astype(np.float32).reshape(1, 1, 5, 5)
+    for pads in ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"pads": [0, 0, 1, 1]}):
+        made = model([node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2], strides=[2, 2], **pads)],
+                     [value("x", [1, 1, 5, 5])], ["y", "i"])
+        y, index = run(made, x)
+        np.testing.assert_array_equal(x.reshape(-1)[index], y)
+
+
 def test_one_program_for_all_sizes_of_an_image(context: kiln.Context) -> None:
     """Resized by two, convolved, pooled: heights and widths are of the run."""
     w = np.random.default_rng(0).standard_normal((2, 3, 3, 3)).astype(np.float32)

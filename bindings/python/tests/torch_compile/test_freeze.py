@@ -102,6 +102,14 @@ def test_a_weight_may_lie_where_the_one_that_is_bound_lay():
         assert max(off) < 1e-2, off
 
 
+def test_a_weight_that_does_not_tell_of_changes_is_refused():
+    with torch.inference_mode():
+        model = nn.Linear(3, 3).eval()
+    run = torch.compile(model, backend=kiln.torch.backend, options={"freeze": True})
+    with torch.inference_mode(), pytest.raises(Exception, match="made under torch.inference_mode"):
+        run(torch.ones(2, 3))
+
+
 def test_frozen_weights_are_prepared_once_and_not_in_training():
     model = Tied().eval()
     run = torch.compile(model, backend=kiln.torch.backend, options={"freeze": True})

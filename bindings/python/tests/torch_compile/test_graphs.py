@@ -223,6 +223,18 @@ def test_other_dtypes_devices_and_layouts_stay_in_torch():
     assert "complex64" in str(kiln.torch.reports()[-1])
 
 
+def test_a_slice_that_begins_behind_its_end_is_empty_for_each_size():
+    run = torch.compile(lambda x: (x[3:-2] * 2, x[-3:2] + 1), backend=kiln.torch.backend, dynamic=True)
+    for size in (8, 5, 4, 3, 6):
+        x = torch.arange(float(size))
+        for made, expected in zip(run(x), (x[3:-2] * 2, x[-3:2] + 1)):
+            torch.testing.assert_close(made, expected)
+
+
+def test_what_is_negated_when_it_is_read_stays_in_torch():
+    same(lambda x: x * 1.0 + 0, torch.tensor([1 + 2j, 3 + 4j]).conj().imag)
+
+
 def node(graph, target, *args):
     made = graph.call_function(target, args)
     made.meta["val"] = torch.empty(2)

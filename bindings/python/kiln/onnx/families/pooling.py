@@ -68,7 +68,7 @@ def max_pool(n: Node, x: Value) -> Results:
         return kiln_op(f"max_pool{rank}d")(x, **arguments)
     y, index = kiln_op(f"max_pool{rank}d_with_indices")(x, **arguments)
     by_column = n.flag("storage_order")
-    if any(low) or by_column:
+    if not over.is_even or by_column:  # places in what was padded
         at = [each - before for each, before in zip(_coordinates(index, x.shape[2:]), low, strict=True)]
         order = list(zip(at, space, strict=True))
         if by_column:

@@ -69,7 +69,16 @@ def bounds(b: Lowering, size: Any, start: Any, end: Any) -> tuple[Any, Any]:
     low, high = made
     if isinstance(low, int) and isinstance(high, int):
         high = max(low, high)
+    elif high is not size and not _in_order(start, end):
+        high = kiln.dim_max(low, high)  # what begins behind its end is empty
     return low, high
+
+
+def _in_order(start: Any, end: Any) -> bool:
+    """Whether a slice begins before its end, whatever the size."""
+    if isinstance(start, int) and isinstance(end, int):
+        return start == 0 or start <= end and (start < 0) == (end < 0)
+    return isinstance(start, int) and start == 0
 
 
 @row("slice.Tensor", "slice", view=True)
