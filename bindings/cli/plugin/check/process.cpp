@@ -85,14 +85,14 @@ size_t bytes_in_use() {
   return info.uordblks + info.hblkhd;
 }
 
-// How many bytes more are in use after each of many rounds; 0: not after each.
+// How many bytes more are in use after each of many rounds; 0: not after each. What is kept for later is there at last.
 size_t growth_of(const auto &round) {
-  for (int i = 0; i < 4; ++i) round();
-  size_t least = SIZE_MAX, before = bytes_in_use();
-  for (int i = 0; i < 8; ++i) {
+  constexpr int first = 4, most = 96;
+  size_t least = SIZE_MAX, before = 0;
+  for (int i = 0; i < most && least > 0; ++i) {
     round();
     const size_t now = bytes_in_use();
-    least = std::min(least, now > before ? now - before : 0);
+    if (i >= first) least = std::min(least, now > before ? now - before : 0);
     before = now;
   }
   return least;
