@@ -48,7 +48,7 @@ class _Program:
 
     def __init__(self, executable: Executable, parameters: dict[str, Any], shapes: list[tuple[Any, ...] | None],
                  result: Hashable, outputs: list[int], least: int) -> None:
-        self.least = least  # of a symbol: 0 and 1 broadcast, so that a trace with other sizes says nothing of them
+        self.least = least  # of every symbol
         self.executable, self.parameters, self.shapes = executable, parameters, shapes
         self.result, self.outputs = result, outputs
         self._calls = threading.local()
@@ -94,6 +94,7 @@ class Jit:
         self._names = list(self._signature.parameters)
         self._static, self._parameters = frozenset(static), frozenset(parameters)
         self._sizes, self._dynamic = sizes, dynamic
+        self._least = 0 if sizes else 2  # of a symbol: 0 and 1 broadcast, so that a trace with others says nothing of them
         for name in (*static, *parameters, *sizes):
             if name not in self._signature.parameters:
                 raise ValueError(f"{function.__name__} has no argument {name!r}")
@@ -234,12 +235,12 @@ class Jit:
     def _compile(self, arguments: dict[str, Any], leaves: list[Any], weights: list[Any], shapes: list[Any]) -> _Program:
         graph, trace, result, places = self._trace(arguments, leaves, weights, shapes)
         executable = graph.context.compile(graph, self._options)
-        return _Program(executable, trace.parameters, shapes, result, places, 0 if self._sizes else 2)
+        return _Program(executable, trace.parameters, shapes, result, places, self._least)
 
     def _trace(self, arguments: dict[str, Any], leaves: list[Any], weights: list[Any],
                shapes: list[Any]) -> tuple[Graph, Trace, Hashable, list[int]]:
         graph = Graph(self._context)
-        trace = Trace(graph, _SMALL)
+        trace = Trace(graph, _SMALL, self._least)
         inputs: list[Any] = []
         for i, (leaf, shape) in enumerate(zip(leaves, shapes)):
             if shape is None:

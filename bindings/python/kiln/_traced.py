@@ -23,8 +23,8 @@ def kind(dtype: DType) -> str:
 class Trace:
     """One tracing: the graph, and the arrays from outside that the function used."""
 
-    def __init__(self, graph: Graph, small: int) -> None:
-        self.graph, self.small = graph, small
+    def __init__(self, graph: Graph, small: int, least: int) -> None:
+        self.graph, self.small, self.least = graph, small, least  # least: of every symbol
         self.captured: dict[int, tuple[Any, Value]] = {}  # by identity; the array is kept, so that its id is its own
         self.parameters: dict[str, Any] = {}
 
@@ -139,16 +139,8 @@ class Traced:
         return lambda *args, **keywords: function(self, *args, **keywords)
 
     def __getitem__(self, key: Any) -> Traced:
-        def plain(part: Any) -> Any:
-            if isinstance(part, slice):
-                return slice(plain(part.start), plain(part.stop), part.step)
-            return part.__index__() if hasattr(part, "__index__") and not isinstance(part, int) else part
-        if isinstance(key, Traced):
-            if key.dtype is bool_:
-                raise TypeError("an index by a mask has a size that no trace knows; see where, or "
-                                "kiln.ops.masked_select")
-            return call("index_select", self, key, dim=0) if key.ndim == 1 else _take_first(self, key)
-        return Traced(self.value[tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)])
+        from kiln.array_api.indexing import getitem
+        return getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError("a traced array is not written; make a new one, as by where")
@@ -221,11 +213,6 @@ def node(op: str, operands: Sequence[Any], attrs: dict[str, Any] | None, name: s
     if not found:
         return made
     return tuple([Traced(each) for each in made]) if isinstance(made, tuple) else Traced(made)
-
-
-def _take_first(x: Traced, index: Traced) -> Traced:
-    from kiln import array_api
-    return array_api.take(x, index, axis=0)
 
 
 def convert(x: Traced, dtype: DType) -> Traced:

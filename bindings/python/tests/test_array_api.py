@@ -93,6 +93,11 @@ CALLS = {
     "linspace": lambda xp, a: xp.linspace(0.0, 1.0, 5, dtype=xp.float64),
     "meshgrid": lambda xp, a: xp.meshgrid(a["v"], a["x"][:, 0])[0],
     "indexing": lambda xp, a: a["x"][1:, ::-2][..., None, 0],
+    "integer arrays": lambda xp, a: a["x"][xp.asarray([2, 0, -1]), xp.asarray([1, -1, 0])],
+    "an integer array and an int": lambda xp, a: a["x"][xp.asarray([2, 0]), 1],
+    "nextafter": lambda xp, a: xp.nextafter(a["x"], a["p"]),
+    "real": lambda xp, a: xp.real(a["x"]), "real i": lambda xp, a: xp.real(a["i"]),
+    "from_dlpack": lambda xp, a: xp.from_dlpack(a["x"]),
     "isin": lambda xp, a: xp.isin(a["i"], xp.asarray([1, 2, 3], dtype=xp.int32)),
     "numbers": lambda xp, a: 2 * a["i"] + 1,
     "reflected": lambda xp, a: 1.0 / (2 - a["x"] ** 2) + (-a["x"]),
@@ -146,7 +151,67 @@ def test_a_function_of_the_standard_that_is_missing_is_named_here():
     import kiln.array_api as xp
     missing = {name for name in strict.__all__ if not hasattr(xp, name)}
     assert missing <= {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values",  # sizes of a run's
-                       "complex64", "complex128", "imag", "nextafter", "from_dlpack", "linalg", "fft",
+                       "complex64", "complex128", "linalg", "fft",
                        # not of the standard, or of a program rather than of its arrays
                        "ArrayAPIStrictFlags", "Device", "set_array_api_strict_flags", "get_array_api_strict_flags",
-                       "reset_array_api_strict_flags", "__array_namespace_info__", "__version__"}, missing
+                       "reset_array_api_strict_flags", "__version__"}, missing
+    assert {"nextafter", "imag", "real", "from_dlpack", "__array_namespace_info__"}.isdisjoint(missing)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nextafter_is_the_next_number_everywhere(dtype):
+    told = np.finfo(dtype)
+    some = dtype([0, told.smallest_subnormal, told.smallest_normal, told.eps, 1, 2, 3.7, 1e10, told.max, np.inf, np.nan])
+    near = [each for x in some for each in (np.nextafter(x, dtype(-np.inf)), x, np.nextafter(x, dtype(np.inf)))]
+    powers = dtype(2) ** np.arange(told.minexp - 3, told.maxexp, 7, dtype=dtype)
+    x = np.concatenate([near, powers, powers * dtype(1.75), np.random.default_rng(0).normal(size=50)]).astype(dtype)
+    x = np.concatenate([x, -x])
+    import kiln.array_api as xp
+    next_ = kiln.jit(xp.nextafter)
+    for towards in (np.inf, -np.inf, 0, -0.0, 1, np.nan):
+        y = np.full_like(x, towards)
+        result, expected = next_(x, y), np.nextafter(x, y)
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(np.signbit(result) & ~np.isnan(expected), np.signbit(expected) & ~np.isnan(expected))
+    np.testing.assert_array_equal(next_(x, x), x)
+
+
+def test_what_is_of_complex_numbers_alone_is_refused_by_name():
+    import kiln.array_api as xp
+    with pytest.raises(TypeError, match=r"\[imag\] an array of f32: it is of complex numbers alone"):
+        kiln.jit(xp.imag)(X)
+    with pytest.raises(TypeError):
+        strict.imag(strict.asarray(X))
+
+
+def test_from_dlpack_takes_what_has_it_and_no_other_device():
+    import kiln.array_api as xp
+
+    class Lent:
+        """Says in memory alone what it is."""
+        __dlpack__, __dlpack_device__ = X.__dlpack__, X.__dlpack_device__
+
+    lent = Lent()
+    np.testing.assert_array_equal(kiln.jit(lambda y: xp.from_dlpack(lent) + y)(X), X + X)
+    with pytest.raises(TypeError, match=r"\[from_dlpack\] a list has no __dlpack__"):
+        kiln.jit(lambda y: xp.from_dlpack([1]) + y)(X)
+    with pytest.raises(ValueError, match="'cpu' was expected"):
+        kiln.jit(lambda y: xp.from_dlpack(y, device="cuda"))(X)
+
+
+def test_what_the_namespace_says_of_itself():
+    import kiln.array_api as xp
+    own, theirs = xp.__array_namespace_info__(), strict.__array_namespace_info__()
+    assert own.capabilities().keys() == theirs.capabilities().keys()
+    assert own.capabilities() == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+    assert own.devices() == [own.default_device()] == ["cpu"]
+    for kind in ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating"):
+        expected = {} if kind == "complex floating" else theirs.dtypes(kind=kind)
+        assert own.dtypes(kind=kind).keys() == expected.keys()
+        assert all(getattr(xp, name) is dtype for name, dtype in own.dtypes(kind=kind).items())
+    assert own.dtypes(kind=("bool", "real floating")).keys() == {"bool", "float32", "float64"}
+    assert own.default_dtypes()["real floating"] is xp.float32 and own.default_dtypes()["integral"] is xp.int64
+    assert kiln.jit(lambda x: xp.zeros(2))(X).dtype == "float32"
+    with pytest.raises(ValueError, match="'cpu' was expected"):
+        own.dtypes(device="cuda")

@@ -16,6 +16,7 @@ from kiln.array_api.creation import *
 from kiln.array_api.dtypes import *
 from kiln.array_api.elementwise import *
 from kiln.array_api.indexing import *
+from kiln.array_api.info import __array_namespace_info__
 from kiln.array_api.products import *
 from kiln.array_api.reductions import *
 from kiln.array_api.searching import *

@@ -12,7 +12,7 @@ from kiln._traced import Traced, array_of, binary, call, convert, f32, f64, i64,
 from kiln.array_api.shapes import broadcast_to, reshape, stack
 
 __all__ = [
-    "arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones",
+    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones",
     "ones_like", "tril", "triu", "zeros", "zeros_like"]
 
 
@@ -24,6 +24,20 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         return stack([asarray(each, dtype=dtype) for each in obj])
     x = lift(obj)
     return x if wanted is None else convert(x, wanted)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Traced:
+    """An array from outside, as those are that a function uses: nothing here writes one, so that copies are none."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"[from_dlpack] device {device!r}, 'cpu' was expected")
+    if isinstance(x, Traced):
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"[from_dlpack] a {type(x).__name__} has no __dlpack__")
+    if not (hasattr(x, "dtype") and hasattr(x, "shape")):  # it says in memory alone what it is
+        import numpy
+        x = numpy.from_dlpack(x)
+    return lift(x)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Traced:

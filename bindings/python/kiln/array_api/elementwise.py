@@ -6,10 +6,11 @@ from typing import Any
 
 from kiln._traced import Traced, array_of, binary, bool_, call, convert, float_of, is_number, kind, lift, together
 from kiln.array_api.creation import full, ones_like
+from kiln.array_api.dtypes import finfo
 
 __all__ = [
-    "abs", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "clip", "conj", "isfinite", "isinf", "isnan",
-    "positive", "real", "sign", "signbit", "where"]
+    "abs", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "clip", "conj", "imag", "isfinite", "isinf",
+    "isnan", "nextafter", "positive", "real", "sign", "signbit", "where"]
 
 
 MADE: dict[str, Any] = {}  # functions that differ in their op alone
@@ -68,7 +69,11 @@ def positive(x: Any, /) -> Traced:
     return array_of(x)
 
 
-real = conj = positive
+real = conj = positive  # numbers here have no imaginary part
+
+
+def imag(x: Any, /) -> Traced:
+    raise TypeError(f"[imag] an array of {array_of(x).dtype}: it is of complex numbers alone, which Kiln has not")
 
 
 def _rounding(name: str) -> Any:
@@ -128,3 +133,23 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Traced:
 def where(condition: Any, x1: Any, x2: Any, /) -> Traced:
     a, b = together("where", x1, x2)
     return call("where", array_of(condition), a, b)
+
+
+def nextafter(x1: Any, x2: Any, /) -> Traced:
+    """x1 and a bit more than half of its last place, which rounds to the next number; numbers so small that this would be
+    rounded itself are made larger first (Rump et al., Computing predecessor and successor in rounding to nearest)."""
+    a, b = (float_of(x, "nextafter") for x in together("nextafter", x1, x2))
+    told = finfo(a.dtype)
+    half, least, normal = told.eps / 2, told.smallest_normal * told.eps, told.smallest_normal
+    size, up = call("abs", a), binary("lt", a, b)
+
+    def moved(by: Any, from_: Traced) -> Traced:
+        return where(up, binary("add", from_, by), binary("sub", from_, by))
+    is_small = binary("lt", size, 2 * normal / half)
+    scaled = where(is_small, binary("mul", a, 1 / half), a)
+    result = moved(binary("mul", call("abs", scaled), half * (1 + 2 * half)), scaled)
+    result = where(is_small, binary("mul", result, half), result)
+    result = where(binary("lt", size, 2 * normal), moved(least, a), result)
+    result = where(binary("eq", result, 0.0), binary("copysign", result, a), result)
+    result = where(isinf(a), binary("copysign", full(a.shape, told.max, dtype=a.dtype), a), result)
+    return where(binary("eq", a, b), b, where(isnan(b), b, result))

@@ -78,7 +78,8 @@ def find(target: Any) -> Row | None:
     """The row of an overload, None where there is none."""
     from kiln.torch import aten  # noqa: F401  (says all rows)
     if isinstance(target, torch._ops.HigherOrderOperator):
-        return _ROWS.get(f"higher_order.{target.name()}")
+        name: Any = target.name  # which torch has no type for
+        return _ROWS.get(f"higher_order.{name()}")
     return _ROWS.get(str(target)) if isinstance(target, torch._ops.OpOverload) else None
 
 
