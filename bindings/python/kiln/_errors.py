@@ -81,9 +81,20 @@ class PluginFailed(Error, RuntimeError):
 
 
 class FileError(Error, OSError):
-    """A file that cannot be read or written."""
+    """A file that cannot be read or written. `errno` and `filename` as of any OSError, where they are known."""
 
     code = "io"
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class FileNotFound(FileError, FileNotFoundError):
+    """A file that there is not."""
+
+
+class FileForbidden(FileError, PermissionError):
+    """A file that one may not read or write."""
 
 
 class Corrupt(Error, ValueError):
@@ -122,10 +133,28 @@ _CLASSES: tuple[type[Error], ...] = (
     Busy, PluginFailed, FileError, Corrupt, Incompatible, NoDevice, OutOfRange, Internal)
 
 
+def file_error(number: int | None, message: str, path: str | None = None) -> FileError:
+    """The exception of a file, whose class goes by the system's number of what is wrong."""
+    import errno
+    kinds = {errno.ENOENT: FileNotFound, errno.EACCES: FileForbidden, errno.EPERM: FileForbidden}
+    error = kinds.get(number or 0, FileError)(message)
+    error.errno, error.filename = number, path
+    return error
+
+
+def _errno_of(message: str) -> int | None:
+    """The system's number, of which the library gives the text."""
+    import errno
+    import os
+    return next((number for number in (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ENOSPC)
+                 if os.strerror(number) in message), None)
+
+
 def make(code: int, message: str, plugin: str, node: str, report: dict[str, Any] | None,
          cause: BaseException | None) -> Error:
     """The exception of an error of the library's."""
-    error = (_CLASSES[code] if code < len(_CLASSES) else Error)(message)
+    made = _CLASSES[code] if code < len(_CLASSES) else Error
+    error = file_error(_errno_of(message), message) if made is FileError else made(message)
     error.plugin, error.node, error.report = plugin, node, report
     error.__cause__ = cause
     return error

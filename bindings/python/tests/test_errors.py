@@ -1,5 +1,6 @@
 """Errors: classes, what they carry, and that they are Python's own kinds, too."""
 
+import errno
 import pickle
 
 import kiln
@@ -88,8 +89,12 @@ def test_a_closed_context_refuses_compiles_and_runs_what_it_made(context):
 
 
 def test_a_file_that_is_not_there_is_an_oserror(tmp_path):
-    with pytest.raises(OSError, match="nothing.kiln"):
+    with pytest.raises(FileNotFoundError, match="nothing.kiln") as caught:
         kiln.load(tmp_path / "nothing.kiln")
+    assert isinstance(caught.value, kiln.FileNotFound) and isinstance(caught.value, kiln.FileError)
+    assert caught.value.errno == errno.ENOENT and caught.value.code == "io"
+    with pytest.raises(FileNotFoundError):
+        kiln.open_tensors(tmp_path / "nothing.safetensors")
     (tmp_path / "bad.kiln").write_bytes(b"no artifact")
     with pytest.raises(kiln.Error):
         kiln.load(tmp_path / "bad.kiln")

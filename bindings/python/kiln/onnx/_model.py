@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 
 import kiln
+from kiln._errors import file_error
 from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
@@ -46,7 +47,9 @@ def load(source: Source, *, values: Mapping[str, Any] | None = None, context: ki
     these values and has no such inputs. Without them such a model is refused, and the message names them.
     context: the graph's; the default one.
     Errors: kiln.Unimplemented tells what Kiln lacks, kiln.TypeMismatch what the model has wrong; both name the node.
-    kiln.Corrupt: it is no model. kiln.InvalidArgument: weights lie outside of the model's folder. OSError: of files.
+    kiln.Corrupt: it is no model, or a file of weights is shorter than it says. kiln.InvalidArgument: weights lie outside of
+    the model's folder. kiln.FileError, an OSError: of files; kiln.FileNotFound, a FileNotFoundError, of those that there are
+    not.
     """
     return convert(read(source), values, context)
 
@@ -78,15 +81,17 @@ def read(source: Source) -> ir.Model:
             path = os.path.abspath(source)
             model = ir.load(path)
             model.meta[FOLDER] = os.path.dirname(path)
-    except OSError:
-        raise
+    except OSError as error:
+        raise file_error(error.errno, f"the model cannot be read: {error}", error.filename) from error
     except Exception as error:  # protobuf, onnx and onnx-ir have no class in common
         raise kiln.Corrupt(f"this is no ONNX model: {error}") from error
     families.load_all()
+    if not model.opset_imports:
+        raise kiln.Corrupt("this is no ONNX model: it says of no operator set that it is of it, as an empty file does not")
     version = model.opset_imports.get("", model.opset_imports.get("ai.onnx"))
     if version is not None:
         model.opset_imports[""] = version
-        if not 1 <= version <= NEWEST:
+        if not OLDEST <= version <= NEWEST:
             raise kiln.Unimplemented(f"the model is of opset {version}, {OLDEST} to {NEWEST} were expected")
     return model
 

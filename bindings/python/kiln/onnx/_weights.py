@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 import kiln
+from kiln._errors import file_error
 from kiln.onnx._types import dtype_of_array, is_literal, of_four_bits
 from kiln.onnx._values import NOBODY, Array, Tensor
 
@@ -62,7 +64,11 @@ class Weights:
         if os.path.isabs(location) or os.path.commonpath([root, path]) != root:
             raise kiln.InvalidArgument(f"{said}, which is not in the model's folder")
         if not os.path.isfile(path):  # a pipe would be waited for
-            raise kiln.FileError(f"{said}, and there is no such file")
+            raise file_error(errno.ENOENT, f"{said}, and there is no such file", path)
+        size, begin = os.path.getsize(path), tensor.offset or 0
+        end = begin + (tensor.length or tensor.nbytes)
+        if end > size:
+            raise kiln.Corrupt(f"{said}, in bytes {begin} to {end}, and that file has {size}")
         tensor.base_dir = self._folder  # onnx-ir tells it to the tensors of the model's graph, not of its functions
 
     def tensor(self, array: Array, name: str) -> Tensor:

@@ -259,6 +259,36 @@ def test_files_that_are_none_are_not_waited_for(tmp_path: Path, context: kiln.Co
         kiln.onnx.load(tmp_path / "m.onnx", context=context)
 
 
+def test_weights_of_a_file_that_is_too_short(tmp_path: Path, context: kiln.Context) -> None:
+    made = model([node("Add", ["x", "w"], ["y"])], [value("x", [4])], ["y"], {"w": np.zeros(4, np.float32)})
+    onnx.save_model(made, str(tmp_path / "m.onnx"), save_as_external_data=True, location="m.bin", size_threshold=0)
+    (tmp_path / "m.bin").write_bytes(b"1234567")
+    with pytest.raises(kiln.Corrupt, match="'w' lie in 'm.bin', in bytes 0 to 16, and that file has 7"):
+        kiln.onnx.load(tmp_path / "m.onnx", context=context)
+
+
+def test_a_model_that_is_not_there_is_an_error_of_kilns_and_of_pythons(tmp_path: Path, context: kiln.Context) -> None:
+    with pytest.raises(FileNotFoundError, match="nothing.onnx") as caught:
+        kiln.onnx.load(tmp_path / "nothing.onnx", context=context)
+    assert isinstance(caught.value, kiln.FileNotFound) and caught.value.code == "io"
+    with pytest.raises(kiln.FileError):
+        kiln.onnx.load(tmp_path, context=context)
+
+
+@pytest.mark.parametrize("version", [1, 6])
+def test_an_opset_that_is_too_old(version: int, context: kiln.Context) -> None:
+    made = model([node("Relu", ["x"], ["y"])], [value("x", [1])], ["y"], opset=version)
+    with pytest.raises(kiln.Unimplemented, match=f"the model is of opset {version}, 7 to 28 were expected"):
+        kiln.onnx.load(made, context=context)
+
+
+def test_an_empty_file_is_no_model(tmp_path: Path, context: kiln.Context) -> None:
+    (tmp_path / "m.onnx").touch()
+    for source in (tmp_path / "m.onnx", b""):
+        with pytest.raises(kiln.Corrupt, match="this is no ONNX model: it says of no operator set"):
+            kiln.onnx.load(source, context=context)
+
+
 @pytest.mark.parametrize("source", [b"garbage\xff\xff", model([], [], ["y"]).SerializeToString()[:-3]])
 def test_what_is_no_model(source: bytes, context: kiln.Context) -> None:
     with pytest.raises(kiln.Corrupt, match="this is no ONNX model"):
