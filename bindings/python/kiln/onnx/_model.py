@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,19 @@ def read(source: Source) -> ir.Model:
     version = model.opset_imports.get("", model.opset_imports.get("ai.onnx"))
     if version is not None:
         model.opset_imports[""] = version
-        if not OLDEST <= version <= NEWEST:
+        if not 1 <= version <= NEWEST or version < OLDEST and any(map(_was_another, model.graph.all_nodes(), repeat(version))):
             raise kiln.Unimplemented(f"the model is of opset {version}, {OLDEST} to {NEWEST} were expected")
     return model
+
+
+def _was_another(node: ir.Node, version: int) -> bool:
+    """Whether the op of a node was another one in an opset before the oldest."""
+    def since(opset: int) -> int:
+        try:
+            return int(onnx.defs.get_schema(node.op_type, opset).since_version)
+        except onnx.defs.SchemaError:
+            return 0
+    return node.domain in ("", "ai.onnx") and since(version) != since(OLDEST)
 
 
 class Session:
