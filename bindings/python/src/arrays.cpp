@@ -130,6 +130,22 @@ void check_grad(PyObject *tensor, const std::string &name, GradMode &mode) {
            "it requires grad, and nothing here records one; call .detach(), or run under torch.no_grad()");
 }
 
+// What calls a method of torch.Tensor that takes nothing: torch's own function, as above.
+PyCFunction method_of(nb::handle tensor_type, const char *name) {
+  nb::object found = tensor_type.attr(name);
+  if (Py_TYPE(found.ptr()) != &PyMethodDescr_Type) return nullptr;
+  const PyMethodDef *method = reinterpret_cast<PyMethodDescrObject *>(found.ptr())->d_method;
+  return method->ml_flags == METH_NOARGS ? method->ml_meth : nullptr;
+}
+
+bool is_negated(PyObject *tensor) {
+  static const PyCFunction function = method_of(package("torch").attr("Tensor"), "is_neg");
+  static PyObject *text = interned("is_neg");
+  nb::object negated = nb::steal(function ? function(tensor, nullptr) : PyObject_CallMethodNoArgs(tensor, text));
+  if (!negated.is_valid()) throw nb::python_error();
+  return negated.ptr() == Py_True;
+}
+
 bool is_row_major(const DLTensor &tensor) {
   int64_t expected = 1;
   for (int i = tensor.ndim; tensor.strides && i-- > 0;) {
@@ -138,6 +154,15 @@ bool is_row_major(const DLTensor &tensor) {
     expected *= tensor.shape[i];
   }
   return true;
+}
+
+// torch's tensors whose elements are negated when they are read, which no DLTensor tells: imaginary parts of what is
+// conjugated. Between their elements lie real parts, so that of others it is not asked, which costs as much as all else.
+void check_negated(PyObject *object, const DLTensor &tensor, const std::string &name) {
+  bool is_single = true;
+  for (int i = 0; i < tensor.ndim; ++i) is_single = is_single && tensor.shape[i] <= 1;
+  if ((is_single || !is_row_major(tensor)) && is_negated(object))
+    refuse(name, object, "its elements are negated when they are read; call .resolve_neg()");
 }
 
 // Elements of `bytes` bytes between rows by strides and a row-major block, which `block` moves along.
@@ -219,11 +244,16 @@ void Argument::borrow(PyObject *object, kiln_dtype dtype, const std::string &nam
       return;
     case TypeInfo::Way::kExchange:
       if (info.is_torch) check_grad(object, name, mode);
-      if (info.exchange->dltensor_from_py_object_no_sync(object, &tensor_) == 0) return;
+      if (info.exchange->dltensor_from_py_object_no_sync(object, &tensor_) == 0) {
+        if (info.is_torch) check_negated(object, tensor_, name);
+        return;
+      }
       break;
     case TypeInfo::Way::kDlpack:
       if (info.is_torch) check_grad(object, name, mode);
-      return borrow_dlpack(object, name);
+      borrow_dlpack(object, name);
+      if (info.is_torch) check_negated(object, tensor_, name);
+      return;
     case TypeInfo::Way::kInterface: {
       nb::object array = package("numpy").attr("asarray")(nb::handle(object));
       if (!borrow_numpy(array.ptr(), name)) refuse(name, object, "NumPy makes no array of it");

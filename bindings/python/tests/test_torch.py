@@ -81,6 +81,21 @@ def test_what_has_no_dense_memory_is_refused_by_name(add):
     assert add(a, a).tolist() == [2, 2]
 
 
+def test_a_tensor_whose_elements_are_negated_when_read_is_refused_by_name(add):
+    negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
+    assert negated.is_neg() and not torch.ones(2)[:1].is_neg()
+    for bad in (negated, negated[:1], negated[1], negated[None]):
+        plain = torch.ones(bad.shape)
+        program = compiled(lambda a, b: a + b, *[("f32", list(bad.shape))] * 2)
+        with pytest.raises(TypeError, match=r"'x1' is a Tensor: its elements are negated .* call .resolve_neg\(\)"):
+            program(plain, bad)
+        with pytest.raises(TypeError, match=r"call .resolve_neg\(\)"):
+            kiln.jit(lambda x: x * 2)(bad)
+        assert torch.equal(program(plain, bad.resolve_neg()), plain + bad)
+        with pytest.raises(TypeError, match=r"call .resolve_neg\(\)"):
+            program(plain, plain, out=bad)
+
+
 def test_a_plain_subclass_is_a_tensor(add):
     class Plain(torch.Tensor):
         pass

@@ -24,7 +24,7 @@ TESTED = ("2.15",)
 MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no backward pass computes it again
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
-           "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
+           "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed", "boxed_as",
            "composites", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
            "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
@@ -57,6 +57,11 @@ def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], 
 
     def run(args: list[Any]) -> Any:
         return function(args)
+    return boxed_as(module, run)
+
+
+def boxed_as(module: torch.fx.GraphModule, run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """A function that does what a module does, as one of a list of arguments."""
     run._boxed_call = True  # type: ignore[attr-defined]
     run.module = module  # type: ignore[attr-defined]
     return run

@@ -55,7 +55,9 @@ class Assembly:
         output = next(iter(reversed(self._source.nodes)))
         self._made.output(torch.fx.node.map_arg(output.args[0], self._host))
         self._made.eliminate_dead_code(is_impure_node=lambda node: "kiln" in node.meta or _torch.is_kept(node))
-        return _torch.boxed(self._made, self._root)
+        run = _torch.boxed(self._made, self._root)
+        direct = _direct(self._made, self._root)
+        return run if direct is None else _torch.boxed_as(run.module, direct)  # type: ignore[attr-defined]
 
     def outputs_of(self, number: int) -> list[torch.fx.Node]:
         """The values of a part that others need."""
@@ -152,6 +154,36 @@ class Assembly:
                 dim = sizes.bare_symbols(value)[str(symbol)]
                 return self._made.call_function(torch.ops.aten.sym_size.int, (self._env[node], dim))
         raise kiln.Internal(f"nothing tells size {symbol}")
+
+
+def _direct(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any] | None:
+    """What does the same as a graph that is nothing but one call, of arguments and for all that it gives, in less time than
+    the code that torch makes of it; None where there is more to it."""
+    nodes = list(graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    calls = [node for node in nodes if node.op == "call_function" and node.target is not operator.getitem]
+    if len(calls) != 1 or calls[0].target is not operator.call or calls[0].kwargs:
+        return None
+    called, (program, *args) = calls[0], calls[0].args
+    picks = [node for node in nodes if node.target is operator.getitem]
+    results = list(nodes[-1].args[0])
+    order = [placeholders.index(node) if node in placeholders else -1 for node in args]
+    is_all = [node.args for node in picks] == [(called, index) for index in range(len(picks))]
+    if not order or -1 in order or len(nodes) != len(placeholders) + len(picks) + 3 or results != (picks or [called]) or not is_all:
+        return None
+    call = root[str(program.target)]
+    given = None if order == list(range(len(placeholders))) else operator.itemgetter(*order, *order[:1])
+
+    def one(args: list[Any]) -> Any:
+        made = call(*args) if given is None else call(*given(args)[:-1])
+        args.clear()
+        return (made,)
+
+    def several(args: list[Any]) -> Any:
+        made = call(*args) if given is None else call(*given(args)[:-1])
+        args.clear()
+        return made
+    return several if picks else one
 
 
 def _has_all_elements(view: torch.fx.Node, root: torch.fx.Node) -> bool:

@@ -231,6 +231,21 @@ def test_a_slice_that_begins_behind_its_end_is_empty_for_each_size():
             torch.testing.assert_close(made, expected)
 
 
+@pytest.mark.parametrize("function, is_direct", [
+    (lambda x, y, z: (x + y * z, z - x), True), (lambda x, y, z: (z - y) * x, True), (lambda x, y, z: x.mul_(2) + y + z, False),
+    (lambda x, y, z: (x + y + z)[1:], False), (lambda x, y, z: torch.special.i0(x - z) + y, False)])
+def test_a_graph_that_is_one_call_runs_as_that_alone(function, is_direct, monkeypatch):
+    made, compile_graph = [], kiln.torch.compiler.compile_graph
+    monkeypatch.setattr(kiln.torch.compiler, "compile_graph", lambda *args: made.append(compile_graph(*args)) or made[-1])
+    same(function, *(torch.randn(4) for _ in range(3)))
+    given = [torch.randn(4) for _ in range(3)]
+    expected = [x.clone() for x in given]
+    result = made[-1](given)
+    assert given == [] and ("_direct" in made[-1].__qualname__) == is_direct
+    for each, theirs in zip(result, made[-1].module.forward(expected), strict=True):
+        torch.testing.assert_close(each, theirs)
+
+
 def test_what_is_negated_when_it_is_read_stays_in_torch():
     same(lambda x: x * 1.0 + 0, torch.tensor([1 + 2j, 3 + 4j]).conj().imag)
 
