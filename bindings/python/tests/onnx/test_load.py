@@ -360,6 +360,40 @@ def test_a_loop_of_told_turns_stacks_elements(run: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(every, [[1, 4], [4, 16], [9, 36]])
 
 
+@pytest.mark.parametrize("turns", [100, 3, 0, -1])
+def test_a_loop_that_its_body_ends_gives_elements_of_the_turns_that_it_had(turns: int, run: Callable[..., Any]) -> None:
+    body = _loop([node("Add", ["v", "x"], ["v1"]), node("ReduceSum", ["v1"], ["t"], keepdims=0),
+                  node("Less", ["t", "limit"], ["go1"]), node("Mul", ["v1", "v1"], ["e"])], [("v", ["n"])], ["go1", "v1", "e"])
+    made = model([node("Loop", ["turns", "start", "x"], ["y", "all"], body=body), node("ReduceSum", ["all"], ["sum"], keepdims=0)],
+                 [value("x", ["n"]), value("start", [], BOOL)], ["y", "all", "sum"],
+                 {"turns": np.array(turns), "limit": np.array(20, np.float32)})
+    for x in (np.array([1, 2], np.float32), np.ones(4, np.float32), np.array([30], np.float32)):
+        for start in (True, False):
+            state, elements = x, np.zeros((0, len(x)), np.float32)
+            while start and len(elements) < turns and (not len(elements) or state.sum() < 20):
+                state = state + x
+                elements = np.append(elements, [state * state], 0)
+            for got, wanted in zip(run(made, x, np.array(start)), (state, elements, elements.sum()), strict=True):
+                np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_loop_that_its_body_ends_with_no_limit_gives_no_elements(context: kiln.Context) -> None:
+    body = _loop([node("Less", ["v", "limit"], ["go1"]), node("Add", ["v", "v"], ["v1"])], [("v", [])], ["go1", "v1", "v"])
+    for weights in ({}, {"turns": np.array(10 ** 6)}):
+        made = model([node("Loop", ["turns" if weights else "", "", "x"], ["y", "all"], body=body, name="l")], [value("x", [])],
+                     ["y", "all"], {**weights, "limit": np.array(20, np.float32)})
+        with pytest.raises(kiln.Unimplemented, match=r"\[Loop\] node 'l': .* where M, .* is a number up to 4096"):
+            kiln.onnx.load(made, context=context)
+
+
+def test_branches_of_other_ranks_are_refused_by_name(context: kiln.Context) -> None:
+    made = model([node("If", ["c"], ["y"], name="ranks", then_branch=branch("a", [node("ReduceSum", ["x"], ["s"], keepdims=0)], ["s"]),
+                       else_branch=branch("b", [node("Neg", ["x"], ["r"])], ["r"]))],
+                 [value("x", [2]), value("c", [], BOOL)], ["y"])
+    with pytest.raises(kiln.Unimplemented, match=r"\[If\] node 'ranks': output 0 is f32\[\] of one branch and f32\[2\] of "):
+        kiln.onnx.load(made, context=context)
+
+
 def test_a_loop_whose_state_grows_is_unrolled(run: Callable[..., Any]) -> None:
     body = _loop([node("Cast", ["i"], ["f"], to=F32), node("Reshape", ["f", "one"], ["r"]),
                   node("Concat", ["v", "r"], ["v1"], axis=0), node("Identity", ["go"], ["go1"])], [("v", ["m"])],

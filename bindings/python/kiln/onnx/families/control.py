@@ -90,6 +90,10 @@ UNROLLED = 64
 """So many turns, known when the model is read, are written one after the other where they fit no loop of Kiln's."""
 
 
+COLLECTED = 4096
+"""So many turns a loop may have that ends when its body says so, and gives elements of each."""
+
+
 @op("Loop")
 def loop(n: Node, trips: Value | None = None, condition: Value | None = None, *carried: Value) -> list[Value]:
     """A graph turn after turn, as often as is told and as long as its condition holds.
@@ -167,13 +171,18 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
     if gives_elements and (not is_endless or not starts):
         if is_endless and goes_on is not None:  # the condition at the begin alone decides how many there are
             n.frame.converter.known(n, "cond", goes_on)
-        raise n.refuse("it ends when its body says so, and gives an element of each turn: how many is not known before")
+        most = limit.known.item() if limit is not None and limit.known is not None else None
+        if not isinstance(most, int) or most > COLLECTED:
+            raise n.refuse("it ends when its body says so, and gives an element of each turn: how many is not known before, "
+                           f"but where M, the most that there can be, is a number up to {COLLECTED}")
     with frame.graph:
         following = turn.in_graph(frame.graph) + 1
-        if not is_endless:
+        if not is_endless or gives_elements and not starts:
             made = _finish(frame, [following, again, *rest])
     begin = ops.full(dtype=i64, shape=[])
     first = ops.full(value=1, dtype="bool", shape=[]) if condition is None else ops.reshape(condition, shape=[])
+    if gives_elements and (not is_endless or not starts):
+        return _collected(n, frame, made, [begin, first, *carried], max(limit.known.item(), 0))  # type: ignore[union-attr]
     if is_endless and starts and limit is not None and (gives_elements or limit.known is not None):
         turns = n.frame.converter.known(n, "M", limit)
         made = _finish(frame, [following, go.in_graph(frame.graph), *rest])
@@ -192,6 +201,30 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
     made.input("last", i64, [])
     results = ops.while_(*operands, cond_graph=question, body_graph=made, carried=2 + count)
     return _as_results(n, results, 2 + count)[2:]
+
+
+def _collected(n: Node, frame: Frame, turn: kiln.Graph, carried: Sequence[Value], most: int) -> list[Value]:
+    """A loop that ends when its body says so, as a scan of as many turns as there can be. Those after its end give what they
+    are given, and elements that are cut off."""
+    count, context = len(carried), n.frame.graph.context
+    types = [(each.name, str(each.dtype), each.shape) for each in turn.inputs]
+    idle, body = kiln.Graph(context), kiln.Graph(context)
+    with idle:
+        for same in [idle.input(*type_) for type_ in types][:count]:
+            idle.output(same)
+        for element in turn.outputs[count:]:
+            idle.output(ops.full(dtype=str(element.dtype), shape=element.shape))
+    with body:
+        inner = [body.input(*type_) for type_ in types]
+        for value in ops.cond(inner[1], *inner, then_graph=turn, else_graph=idle):
+            body.output(value)
+        body.output(ops.clone(inner[1]))
+    results = ops.scan(*carried, *_operands(n, frame), body_graph=body, carried=count, sequences=0, turns=most)
+    ran = ops.sum(ops.convert(results[-1], dtype="i64"), dims=[0])
+    symbol = n.frame.converter.fresh_symbol("turns")
+    ops.resolve(ran, bound=most, symbol=symbol)
+    elements = [ops.slice(each, dim=0, start=0, end=kiln.Dim(symbol)) for each in results[count:-1]]
+    return [*results[2:count], *elements]
 
 
 def _size(array: Known) -> Size:
