@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from functools import cache
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
@@ -24,8 +25,8 @@ TESTED = ("2.15",)
 MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no backward pass computes it again
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
-           "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed", "boxed_as",
-           "composites", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
+           "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
+           "composites", "drop_unused", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
            "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
            "wants_files", "writes"]
@@ -48,23 +49,31 @@ def range_of(size: torch.SymInt | torch.SymFloat, symbol: Any,
     return (int(low) if low.is_Integer else None), (int(high) if bounded else None)
 
 
-def boxed(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]], Any]:
-    """A function of a list of arguments, which it empties, so that each dies when it is no longer used."""
-    graph.set_codegen(_BoxedCodeGen())
-    module = torch.fx.GraphModule(root, graph)
-    function = module.forward
-    assert callable(function)
+def boxed(graph: torch.fx.Graph, root: dict[str, Any], run: Callable[[list[Any]], Any] | None = None) \
+        -> Callable[[list[Any]], Any]:
+    """A function of a list of arguments, which it empties, so that each dies when it is no longer used: `run`, which does
+    what the graph does, or code that torch makes of that. `run.module()` is the graph as a module."""
+    @cache
+    def module() -> torch.fx.GraphModule:
+        graph.set_codegen(_BoxedCodeGen())
+        return torch.fx.GraphModule(root, graph)
 
-    def run(args: list[Any]) -> Any:
-        return function(args)
-    return boxed_as(module, run)
+    if run is None:
+        function = module().forward
+        assert callable(function)
 
-
-def boxed_as(module: torch.fx.GraphModule, run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """A function that does what a module does, as one of a list of arguments."""
+        def run(args: list[Any]) -> Any:
+            return function(args)
     run._boxed_call = True  # type: ignore[attr-defined]
     run.module = module  # type: ignore[attr-defined]
     return run
+
+
+def drop_unused(graph: torch.fx.Graph, is_kept: Callable[[torch.fx.Node], bool]) -> None:
+    """Erases what nothing reads. torch's own way checks all of the graph besides, which takes longer than the rest."""
+    for node in reversed(list(graph.nodes)):
+        if not node.users and not is_kept(node):
+            graph.erase_node(node)
 
 
 def wants_files() -> bool:

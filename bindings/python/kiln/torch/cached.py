@@ -36,7 +36,7 @@ def load(graph: bytes, made_by: str) -> Any:
 
 def code(run: Any) -> Any:
     """What torch.compile's compilers give, in a form for files."""
-    return _class()(run.module)
+    return _class()(run.module())
 
 
 @cache

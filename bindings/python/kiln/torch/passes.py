@@ -18,7 +18,7 @@ def run(gm: torch.fx.GraphModule) -> dict[str, int]:
     """Runs all, in order; how often each found something."""
     found = {name: pass_(gm.graph) for name, pass_ in PASSES.items()}
     if any(found.values()):
-        gm.graph.eliminate_dead_code(is_impure_node=_torch.is_kept)
+        _torch.drop_unused(gm.graph, _torch.is_kept)
     return found
 
 

@@ -54,10 +54,8 @@ class Assembly:
                 self._env[node] = self._made.node_copy(node, self._host)
         output = next(iter(reversed(self._source.nodes)))
         self._made.output(torch.fx.node.map_arg(output.args[0], self._host))
-        self._made.eliminate_dead_code(is_impure_node=lambda node: "kiln" in node.meta or _torch.is_kept(node))
-        run = _torch.boxed(self._made, self._root)
-        direct = _direct(self._made, self._root)
-        return run if direct is None else _torch.boxed_as(run.module, direct)  # type: ignore[attr-defined]
+        _torch.drop_unused(self._made, lambda node: "kiln" in node.meta or _torch.is_kept(node))
+        return _torch.boxed(self._made, self._root, _direct(self._made, self._root))
 
     def outputs_of(self, number: int) -> list[torch.fx.Node]:
         """The values of a part that others need."""

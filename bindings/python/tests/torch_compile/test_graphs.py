@@ -242,7 +242,7 @@ def test_a_graph_that_is_one_call_runs_as_that_alone(function, is_direct, monkey
     expected = [x.clone() for x in given]
     result = made[-1](given)
     assert given == [] and ("_direct" in made[-1].__qualname__) == is_direct
-    for each, theirs in zip(result, made[-1].module.forward(expected), strict=True):
+    for each, theirs in zip(result, made[-1].module().forward(expected), strict=True):
         torch.testing.assert_close(each, theirs)
 
 
