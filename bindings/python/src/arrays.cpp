@@ -157,7 +157,8 @@ bool is_row_major(const DLTensor &tensor) {
 }
 
 // torch's tensors whose elements are negated when they are read, which no DLTensor tells: imaginary parts of what is
-// conjugated. Between their elements lie real parts, so that of others it is not asked, which costs as much as all else.
+// conjugated. Between their elements lie real parts, so that of others it is not asked, which costs as much as all
+// else.
 void check_negated(PyObject *object, const DLTensor &tensor, const std::string &name) {
   bool is_single = true;
   for (int i = 0; i < tensor.ndim; ++i) is_single = is_single && tensor.shape[i] <= 1;
