@@ -99,15 +99,17 @@ TEST_P(Conformance, OnTheStandinForAGpuAgreesWithTheReferenceOnEverySample) {
   expect_agreement(device_backends());
 }
 
-// In parts, because NVRTC takes its time: processes of their own meet it at once.
+// In parts, because NVRTC takes its time: processes of their own meet it at once. In every type only in a soak.
 constexpr int gpu_parts = 16;
 class ConformanceOnAGpu : public ::testing::TestWithParam<int> {};
 
 TEST_P(ConformanceOnAGpu, AgreesWithTheReferenceOnEverySampleOfEveryOp) {
   const Backend gpu = cuda_on_this_machine();
   if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::shared_ptr<Device> kept = the_gpu();
   for (size_t k = static_cast<size_t>(GetParam()); k < all_ops().size(); k += gpu_parts) {
-    const Result<std::vector<Case>> cases = all_cases_of(*all_ops()[k]);
+    const Op &op = *all_ops()[k];
+    const Result<std::vector<Case>> cases = test::soak() ? all_cases_of(op) : conformance_cases_of(op);
     ASSERT_TRUE(cases.ok()) << cases.status().message();
     for (const Case &made : *cases) EXPECT_EQ(check(gpu, made), "") << made.name;
   }

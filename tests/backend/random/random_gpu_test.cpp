@@ -16,6 +16,7 @@ class RandomGraphsOnAGpu : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomGraphsOnAGpu, AgreeWithTheReference) {
   if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::shared_ptr<Device> kept = the_gpu();
   const CrashReport crash_report(test_name);
   CompileOptions options = cuda_options();
   options.arch = "native";
