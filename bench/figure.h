@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "handles.h"
@@ -31,12 +33,20 @@ enum class Better { higher, lower };
 // Once per benchmark, after its loop.
 void report(benchmark::State &state, double value, const std::string &unit, double target, Better better);
 
+// What a figure throws where this machine lacks what it measures. It is then told as skipped, with the reason.
+struct Skipped : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+inline constexpr std::string_view skipped_mark = "skipped: ";  // that the message of a skipped figure begins with
+
 // Registers a figure under its function's name. What it throws becomes its failure, and the others go on.
 #define KILN_FIGURE(function) BENCHMARK(guarded<function>)->Name(#function)->Iterations(1);
 template <void (*figure)(benchmark::State &)>
 void guarded(benchmark::State &state) {
   try {
     figure(state);
+  } catch (const Skipped &skipped) {
+    state.SkipWithError((std::string(skipped_mark) + skipped.what()).c_str());
   } catch (const std::exception &failure) {
     state.SkipWithError(failure.what());
   }

@@ -1,8 +1,8 @@
 // kiln_bench [NAME…] [--json FILE] [--brief]: each NAME is a regular expression over names of figures; none means all.
 // --brief runs each figure once and small: whether it works, not what it is.
 //
-// JSON: {"brief": …, "machine": {…}, "results": [{"name", "value", "unit", "target", "met"}…]}. A missed figure stays
-// in the output.
+// JSON: {"brief": …, "machine": {…}, "results": [{"name", "value", "unit", "target", "met"}, {"name", "skipped"}…]}. A
+// missed figure stays in the output.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -32,6 +32,12 @@ class Collector : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run> &runs) override {
     for (const Run &run : runs) {
       const std::string name = run.run_name.function_name;
+      if (run.error_occurred && run.error_message.starts_with(skipped_mark)) {
+        std::printf("%-32s %s\n", name.c_str(), run.error_message.c_str());
+        add("{\"name\": " + json_text(name) +
+            ", \"skipped\": " + json_text(run.error_message.substr(skipped_mark.size())) + "}");
+        continue;
+      }
       if (run.error_occurred) {
         std::printf("%-32s failed: %s\n", name.c_str(), run.error_message.c_str());
         failed_ = true;
@@ -42,9 +48,9 @@ class Collector : public benchmark::BenchmarkReporter {
       std::printf("%-32s %12.4g %-12s %10.4g %s\n", name.c_str(), value, run.report_label.c_str(), target,
                   met || effort().brief ? "" : "missed");
       std::fflush(stdout);
-      results_ += std::string(results_.empty() ? "" : ",\n") + "    {\"name\": " + json_text(name) +
-                  ", \"value\": " + json_number(value) + ", \"unit\": " + json_text(run.report_label) +
-                  ", \"target\": " + json_number(target) + ", \"met\": " + (met ? "true" : "false") + "}";
+      add("{\"name\": " + json_text(name) + ", \"value\": " + json_number(value) +
+          ", \"unit\": " + json_text(run.report_label) + ", \"target\": " + json_number(target) +
+          ", \"met\": " + (met ? "true" : "false") + "}");
     }
   }
   bool failed() const { return failed_; }
@@ -59,6 +65,8 @@ class Collector : public benchmark::BenchmarkReporter {
   }
 
  private:
+  void add(const std::string &result) { results_ += (results_.empty() ? "    " : ",\n    ") + result; }
+
   std::string results_;
   bool failed_ = false;
 };

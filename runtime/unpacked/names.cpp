@@ -13,8 +13,10 @@ std::string_view named(E e, E first, std::initializer_list<std::string_view> nam
 
 }  // namespace
 
+// `none` is told by a member that is not there, where it can be at all.
 std::string_view text_of(DType dtype) {
-  return static_cast<int>(dtype) <= last_dtype ? name_of(dtype) : std::string_view();
+  const auto number = static_cast<int>(dtype);
+  return number > 0 && number <= last_dtype ? name_of(dtype) : std::string_view();
 }
 std::string_view text_of(kernel::Core op) {
   return static_cast<size_t>(op) < kernel::core_count ? kernel::core_info(op).name : std::string_view();

@@ -96,6 +96,10 @@ inline std::string no_gpu() {
   return nvrtc.ok() ? "" : "SKIP: " + nvrtc.message();
 }
 
+// Who has it keeps the GPU open, where each case would open it anew: a driver takes longer for that than most cases
+// take.
+inline std::shared_ptr<Device> the_gpu() { return modules()->device(**find_backend("cuda"), 0).value(); }
+
 // The same without stand-ins: what this machine has.
 inline Backend cuda_on_this_machine() {
   unsetenv("KILN_NVRTC");

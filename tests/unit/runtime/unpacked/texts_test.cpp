@@ -117,6 +117,14 @@ TEST(PlanText, RefusesPlansThatAreInTwoOrInNone) {
   }
 }
 
+// It was read, written as no member at all, and read back as another type.
+TEST(PlanText, RefusesATensorOfNoType) {
+  const Result<Plan> read = unpacked::read_plan(R"({"plan": {"inputs": [{"name": "a", "dtype": "none"}]}})");
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.status().message(), HasSubstr("plan.inputs[0].dtype"));
+  EXPECT_THAT(read.status().message(), HasSubstr("expected one of f32, "));
+}
+
 TEST(PlanText, RefusesWhatIsNestedTooDeep) {
   std::string plans;
   for (int i = 0; i < 1000; ++i)
