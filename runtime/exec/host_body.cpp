@@ -54,7 +54,7 @@ Status HostBody::run() {
   };
   if (!watch_.times_steps()) return steps_.run(run_other);
   StepClock clock(watch_, part_.plan);
-  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); });
+  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); }, &watch_);
 }
 
 Status HostBody::run_on(std::span<void *const> operands) {

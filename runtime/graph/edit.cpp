@@ -38,7 +38,8 @@ Status Edit::check_new_name(std::string_view name) const {
   for (char c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == ':')
       return invalid("name '", name, "': ':' and control characters are not allowed");
-  if (graph_.find(name)) return invalid("name '", name, "' is taken already");
+  if (const Node *other = graph_.find(name); other && !other->is_name_made)
+    return invalid("name '", name, "' is taken already");
   return {};
 }
 
@@ -85,6 +86,7 @@ uint32_t Edit::append(Node node) {
     rank = std::max(rank, Rank{operand.base, operand.sub + 1});
   }
   ranks_.push_back(rank);
+  if (const Node *other = graph_.find(node.name)) graph_.rename(other->id, fresh_name(node.name));
   graph_.append(std::move(node));
   return id;
 }
@@ -138,6 +140,7 @@ Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
   Node node;
   node.kind = Node::Kind::constant;
   node.name = std::move(full);
+  node.is_name_made = name.empty();
   node.results = {exact_type(data->dtype, Shape(data->shape.begin(), data->shape.end()))};
   node.constant = std::move(data);
   return ValueId{append(std::move(node)), 0};
@@ -149,6 +152,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
   Node node;
   node.op = op;
   node.name = name.empty() ? name_in_scope(op->name) : std::string(name);
+  node.is_name_made = name.empty();
   KILN_TRY(check_new_name(node.name));
   std::vector<TensorType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {

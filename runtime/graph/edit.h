@@ -22,8 +22,8 @@ class Edit {
   void set_given_fixed(uint32_t input, bool fixed) { graph_.writable(input).given_fixed = fixed; }
   // Declares a symbol's properties; a symbol that is only used in shapes needs none.
   Status declare_symbol(std::string_view name, const SymbolInfo &info);
-  // Names must be new in the graph, UTF-8, without control characters and ':'; type.layout becomes exact (row-major
-  // unless strides are given).
+  // Names must be new in the graph, UTF-8, without control characters and ':'; a node that has one because it was given
+  // none gets another. type.layout becomes exact (row-major unless strides are given).
   Result<ValueId> input(std::string_view name, TensorType type);
   Result<ValueId> parameter(std::string_view name, TensorType type);
   Result<ValueId> constant(TensorPtr data, std::string_view name = {});

@@ -35,6 +35,7 @@ struct Node {
   // An input of a nested graph that is always given a parameter or a constant. Made when passes visit the graph
   // (passes/nested_graphs.h): no part of what the graph is.
   bool given_fixed = false;
+  bool is_name_made = false;  // by an Edit: it gives way to others that are told
   std::vector<TensorType> results;
   std::vector<Equality> equalities;  // to be checked at each call
   std::vector<ResolvedSymbol> symbols;
@@ -89,6 +90,7 @@ class Graph {
   Node &writable(uint32_t id);
   void share_all() { shared_.assign(nodes_.size(), true); }
   void use_instead(ValueId from, ValueId to);
+  void rename(uint32_t id, std::string name);
   void retire(uint32_t id, std::string name);  // it resolves nothing any more
 
   std::vector<std::shared_ptr<Node>> nodes_;

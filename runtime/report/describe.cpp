@@ -178,7 +178,7 @@ void write_samples(const Op &op, JsonWriter &json) {
 
 }  // namespace
 
-std::string describe(const Op &op) {
+std::string describe(const Op &op, bool with_samples) {
   JsonWriter json;
   json.begin_object().member("name", op.name).member("family", family_of(op)).member("doc", op.doc);
   json.member("version", op.version);
@@ -196,7 +196,7 @@ std::string describe(const Op &op) {
   if (op.flags & op_flags::commutes) json.value("commutes");
   json.end_list();
   write_gradient(op, json);
-  write_samples(op, json);
+  if (with_samples) write_samples(op, json);
   return json.end_object().take();
 }
 
