@@ -275,8 +275,10 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
     if (pass->stage != stage) continue;
     PassRun &run = work.report.passes.emplace_back(run_of(*pass));
     const PassHost host = work.host_of(*pass);
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run, {}, &host));
-    made = run.digest = digest_of(*graph);
+    const GraphPtr before = graph;
+    KILN_ASSIGN(graph, run_pass(*pass, before, work.ops, run, {}, &host));
+    if (!made || graph != before) made = digest_of(*graph);
+    run.digest = *made;
   }
   // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
   std::vector<StageDigest> &stages = work.report.stages;

@@ -63,9 +63,9 @@ Pass cse_pass() {
 }
 
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph) {
-  Edit edit(std::move(graph));
+  Edit edit(graph);
   KILN_TRY(merge(edit).status());
-  return edit.finish(false);
+  return edit.has_changed() ? edit.finish(false) : graph;
 }
 
 }  // namespace kiln

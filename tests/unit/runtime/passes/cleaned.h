@@ -25,6 +25,7 @@ inline Cleaned cleaned(Pass (*pass)(), std::string_view json) {
   EXPECT_TRUE(verify(**graph).ok()) << verify(**graph).message();
   EXPECT_TRUE(verify_same_signature(*before, **graph).ok());
   EXPECT_TRUE(outputs_that_came_to_share(*before, **graph).empty());
+  EXPECT_EQ(run.rewrites == 0, before == *graph) << "a pass that changes nothing leaves the graph itself";
   return {before, *graph, run.rewrites};
 }
 
