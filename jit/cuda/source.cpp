@@ -270,6 +270,10 @@ class SourceEmitter {
     }
     return names;
   }
+  void reset(const Carriers &carriers, std::span<const std::string> names) {
+    for (size_t c = 0; c < names.size(); ++c)
+      line(str_cat(names[c], " = ", immediate_text(carriers.types[c], carriers.identities[c]), ";"));
+  }
   void combine(const Carriers &carriers, std::span<const std::string> left, std::span<const std::string> right,
                std::span<const std::string> to) {
     std::vector<std::string> both(left.begin(), left.end());
@@ -284,8 +288,8 @@ class SourceEmitter {
     line("}");
   }
   void accumulate(const Stage &stage, const Split &axes, std::span<const std::string> names, const std::string &first,
-                  const std::string &step) {
-    line(str_cat("for (kiln_i64 at = ", first, "; at < ", points_of(axes.reduces), "; at += ", step, ") {"));
+                  const std::string &end, const std::string &step) {
+    line(str_cat("for (kiln_i64 at = ", first, "; at < ", end, "; at += ", step, ") {"));
     ++indent_;
     delinearise("at", axes.reduces, first_axis(stage) + static_cast<uint32_t>(axes.loops.size()));
     combine(stage.carriers, names, body(stage.body, "v"), names);
@@ -299,16 +303,61 @@ class SourceEmitter {
     ++indent_;
     delinearise("loop", axes.loops, first_axis(stage));
     const std::vector<std::string> names = begin_carriers(stage.carriers);
-    if (is_ordered(stage))
+    const bool ordered = is_ordered(kernel_, stage), in_chunks = begin_chunks(stage, axes, ordered);
+    if (ordered) {
       thread_sum(stage, axes, names);
-    else
-      accumulate(stage, axes, names, "0", "1");
+    } else {
+      if (in_chunks) reset(stage.carriers, names);
+      accumulate(stage, axes, names, "begin", "end", "1");
+    }
+    if (in_chunks) {
+      add_chunk(stage, names);
+      end_chunks();
+    }
     stores(stage, names);
     --indent_;
     line("}");
   }
 
-  bool is_ordered(const Stage &stage) const { return kernel_.schedule.ordered && rounds(stage.carriers.combine); }
+  // A loop over the chunks of a reduction, from `begin` to `end` each, if it may have several: then what lies in sums0,
+  // sums1, ... waits to be added to what is on its right. Where one sum alone goes through a chunk, they are short.
+  bool begin_chunks(const Stage &stage, const Split &axes, bool has_partials) {
+    const int64_t chunk = has_partials ? device_chunk : sum_chunk, waiting = waiting_sums(stage, chunk);
+    if (waiting == 0) {
+      line(str_cat("const kiln_i64 begin = 0, end = ", points_of(axes.reduces), ";"));
+      return false;
+    }
+    for (size_t c = 0; c < stage.carriers.types.size(); ++c)
+      line(str_cat(value_type(stage.carriers.types[c]), " sums", c, "[", waiting, "];"));
+    line(str_cat("const kiln_i64 all = ", points_of(axes.reduces), ";"));
+    line("for (kiln_i64 chunk = 0;; ++chunk) {");
+    ++indent_;
+    line(str_cat("const kiln_i64 begin = chunk * ", chunk, ", end = kiln_min(begin + ", chunk, ", all);"));
+    return true;
+  }
+  void end_chunks() {
+    line("if (end == all) break;");
+    --indent_;
+    line("}");
+  }
+  // Sums wait where the number of the chunk has a bit: this one makes pairs with them up to its lowest 0, in the end
+  // with all.
+  void add_chunk(const Stage &stage, std::span<const std::string> names) {
+    std::vector<std::string> waiting;
+    for (size_t c = 0; c < names.size(); ++c) waiting.push_back(str_cat("sums", c, "[level]"));
+    line("unsigned level = 0;");
+    line("for (; end == all ? chunk >> level : chunk >> level & 1; ++level) {");
+    ++indent_;
+    line("if (chunk >> level & 1)");
+    combine(stage.carriers, waiting, names, names);
+    --indent_;
+    line("}");
+    line("if (end < all) {");
+    ++indent_;
+    for (size_t c = 0; c < names.size(); ++c) line(str_cat(waiting[c], " = ", names[c], ";"));
+    --indent_;
+    line("}");
+  }
 
   // One thread adds up what the threads of a block would, in the same order: partial results one after the other, the
   // two of a pair next to each other, and pairs as soon as they are complete. Partials without a point are left out.
@@ -319,12 +368,11 @@ class SourceEmitter {
       line(str_cat(value_type(carriers.types[c]), " waiting", c, "[", std::bit_width(device_partials), "];"));
       waiting.push_back(str_cat("waiting", c, "[level]"));
     }
-    line(str_cat("const unsigned partials = kiln_partials(", points_of(axes.reduces), ", ", device_partials, ");"));
+    line(str_cat("const unsigned partials = kiln_partials(end - begin, ", device_partials, ");"));
     line("for (unsigned number = 0; number < partials; ++number) {");
     ++indent_;
-    for (size_t c = 0; c < names.size(); ++c)
-      line(str_cat(names[c], " = ", immediate_text(carriers.types[c], carriers.identities[c]), ";"));
-    accumulate(stage, axes, names, "kiln_reversed(number, partials)", std::to_string(device_partials));
+    reset(carriers, names);
+    accumulate(stage, axes, names, "begin + kiln_reversed(number, partials)", "end", std::to_string(device_partials));
     line("unsigned level = 0;");
     line("for (; number >> level & 1; ++level) {");
     ++indent_;
@@ -421,10 +469,11 @@ class SourceEmitter {
     line(str_cat("for (kiln_i64 loop = 0; loop < ", points_of(axes.loops), "; ++loop) {"));
     ++indent_;
     delinearise("loop", axes.loops, first_axis(stage));
+    const bool in_chunks = begin_chunks(stage, axes, true);
     line(str_cat("for (unsigned partial = threadIdx.x; partial < ", device_partials, "; partial += blockDim.x) {"));
     ++indent_;
     const std::vector<std::string> names = begin_carriers(stage.carriers);
-    accumulate(stage, axes, names, "partial", std::to_string(device_partials));
+    accumulate(stage, axes, names, "begin + partial", "end", std::to_string(device_partials));
     for (size_t c = 0; c < names.size(); ++c) line(str_cat(low[c], " = c", c, ";"));
     --indent_;
     line("}");
@@ -441,10 +490,20 @@ class SourceEmitter {
     line("if (threadIdx.x == 0) {");
     ++indent_;
     line("const unsigned partial = 0;");
+    if (in_chunks) {
+      add_chunk(stage, low);
+      line("if (end == all) {");
+      ++indent_;
+    }
     stores(stage, low);
+    if (in_chunks) {
+      --indent_;
+      line("}");
+    }
     --indent_;
     line("}");
     line("__syncthreads();");
+    if (in_chunks) end_chunks();
     --indent_;
     line("}");
   }

@@ -166,10 +166,26 @@ Expr reduced_points(const Stage &stage) {
   return count;
 }
 
+int64_t waiting_sums(const Stage &stage, int64_t chunk) {
+  if (stage.scans() || !rounds(stage.carriers.combine)) return 0;
+  const Expr points = reduced_points(stage);
+  const int64_t most = points.is_integer() ? points.integer() : INT64_MAX;
+  return most <= chunk ? 0 : std::bit_width(static_cast<uint64_t>((most - 1) / chunk + 1));
+}
+
+int64_t waiting_in_scratch(const Kernel &kernel, const Stage &stage) {
+  return kernel.schedule.lanes() == 1 ? 0 : waiting_sums(stage);
+}
+
+bool is_ordered(const Kernel &kernel, const Stage &stage) {
+  if (stage.scans() || !rounds(stage.carriers.combine)) return false;
+  const bool one_axis = std::ranges::count(stage.axes, Axis::Role::reduce, &Axis::role) == 1;
+  return kernel.schedule.ordered || (!one_axis && waiting_sums(stage) > 0);
+}
+
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
   const Schedule &s = kernel.schedule;
-  if (s.vector != Schedule::Vector::parallel || !s.ordered || s.lanes() == 1 || stage.scans()) return 0;
-  if (!rounds(stage.carriers.combine)) return 0;
+  if (s.vector != Schedule::Vector::parallel || s.lanes() == 1 || !is_ordered(kernel, stage)) return 0;
   const int64_t all = int64_t{sum_sets} * s.lanes();
   const Expr points = reduced_points(stage);
   if (!points.is_integer() || points.integer() >= all) return all;
@@ -215,13 +231,15 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     if (buffer.space != Buffer::Space::row_local) continue;
     layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
   }
-  int64_t partials = 0;
+  int64_t partials = 0, waiting = 0;
   for (const Stage &stage : kernel.stages) {
     int64_t bytes = 0;
-    for (DType type : stage.carriers.types) bytes += size_of(type);
-    partials = std::max(partials, bytes * partials_in_scratch(kernel, stage) * lanes);
+    for (DType type : stage.carriers.types) bytes += size_of(type) * lanes;
+    partials = std::max(partials, bytes * partials_in_scratch(kernel, stage));
+    waiting = std::max(waiting, bytes * waiting_in_scratch(kernel, stage));
   }
   layout.partials = area(partials);
+  layout.waiting = area(waiting);
   if (is_tiled_contraction(kernel) && s.mr != 0) {
     const Contract &c = *kernel.stages.front().contract;
     auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };

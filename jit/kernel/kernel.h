@@ -20,13 +20,16 @@
 // The order of sums. Where a combination rounds, its order shows. It is a function of the extents of the reduce axes
 // and of the target's features, so that a sum is the same bits whatever else a kernel does, and however it is
 // scheduled:
-//   - a reduction numbers the N points of its reduce axes in row-major order, and has sum_sets sets of L partial
-//     results, L being Schedule::lanes(). As long as whole blocks of sum_sets * L points last, point i belongs to
-//     partial i % L of set i / L % sum_sets; after them to partial i % L of set 0. Each partial takes its points in
-//     order, beginning with the identity. Then the sets are combined in order, and halves, quarters, ... of the
-//     partials, the lower one on the left. On a device there is one set, of device_partials;
+//   - a reduction numbers the points of its reduce axes in row-major order, and cuts them into chunks of sum_chunk, the
+//     last of which may be shorter. A chunk of N points has sum_sets sets of L partial results, L being
+//     Schedule::lanes(). As long as whole blocks of sum_sets * L points last, point i belongs to partial i % L of set
+//     i / L % sum_sets; after them to partial i % L of set 0. Each partial takes its points in order, beginning with
+//     the identity. Then the sets are combined in order, and halves, quarters, ... of the partials, the lower one on
+//     the left. On a device there is one set, of device_partials, and chunks are of device_chunk points.
+//     Of several chunks the first 2^k, the most that are not all, are combined by this same rule, then the others, then
+//     the two: so errors of long sums grow with the logarithm of their length;
 //   - a contraction sums its products in order, apart for each sum_depth of k, and adds those sums up in order.
-// Schedule::ordered false frees it.
+// Schedule::ordered false frees it, but for chunks, and what they are made of where they lie along several axes.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
 #include <algorithm>
@@ -114,7 +117,9 @@ struct Body {
 // Whether a value of it is a rounded float, so that the order of such combinations shows.
 bool rounds(const Body &body);
 
-inline constexpr uint32_t sum_sets = 4, device_partials = 256, sum_depth = 1024;  // see "The order of sums"
+// See "The order of sums".
+inline constexpr uint32_t sum_sets = 4, device_partials = 256, sum_depth = 1024;
+inline constexpr int64_t sum_chunk = 4096, device_chunk = 65536;  // powers of two
 
 struct Axis {
   enum class Role : uint8_t { parallel, loop, reduce, scan, block };
@@ -266,6 +271,14 @@ std::string print(const Kernel &kernel);
 // The number of tasks (flattened tiles), over Kernel::symbols.
 Expr task_count(const Kernel &kernel);
 
+// Whether a reduction is in the order that is told above: where that shows, and it is not free.
+bool is_ordered(const Kernel &kernel, const Stage &stage);
+// How many sums of chunks (of `chunk` points each) may have to wait for the sum on their right while a reduction whose
+// order shows goes on. 0: its points are known to be one chunk.
+int64_t waiting_sums(const Stage &stage, int64_t chunk = sum_chunk);
+// The same where they lie in scratch: for each carrier, and point side by side. 0 on a device, where there are no
+// lanes.
+int64_t waiting_in_scratch(const Kernel &kernel, const Stage &stage);
 // How many partial results a reduction keeps in scratch, for each carrier and point: where lanes are points, and the
 // order shows. 0: none. At most sum_sets * lanes, fewer where its extent is known to be small.
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
@@ -293,6 +306,7 @@ struct ScratchLayout {
   Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
                                   // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
   Expr partials;                  // of sums at several points side by side: [carrier][set][partial][point]
+  Expr waiting;  // sums of chunks: [carrier][waiting_in_scratch()][point], a point alone unless lanes are points
   Expr size_bytes;
 };
 ScratchLayout scratch_layout(const Kernel &kernel);

@@ -106,9 +106,9 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   }
   const bool inner = rows == 0 || sorts || sums || (has_axes && along_inner >= along_rows && !windows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
-  if (inner && s.ordered && !target.on_device()) {
+  if (inner && !target.on_device()) {
     for (Stage &stage : kernel.stages)
-      if (needs_flattening(stage)) flatten_reduction(stage, rows);
+      if (is_ordered(kernel, stage) && needs_flattening(stage)) flatten_reduction(stage, rows);
   }
   s.tiles.assign(rows, 1);
   if (target.on_device()) return;

@@ -173,7 +173,7 @@ void emit_sort(KernelState &state, const kernel::Stage &stage, const Point &poin
 llvm::Value *emit_search(KernelState &state, const kernel::Value &search, llvm::Value *key, const Point &point,
                          llvm::Value *valid, std::span<llvm::Value *const> values);
 
-// ---- stages.cpp, reduce.cpp, partial_sums.cpp, scan.cpp
+// ---- stages.cpp, reduce.cpp, partial_sums.cpp, chunks.cpp, scan.cpp
 // How to run along one axis, `width` lanes at a time.
 struct LanePlan {
   size_t axis;        // its id
@@ -206,6 +206,29 @@ void emit_stages(KernelState &state, const Point &point);
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
 // The carriers that it ends with, where its lanes are points and its partial results lie in scratch (partial_sums.cpp).
 Values emit_partial_sums(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
+// The carriers of all of a reduction's points, from those of its chunks (chunks.cpp). `all` is the numbers of its
+// points, from 0 on, and `sum_of`, which is called once, emits the carriers of a part of them, of `width` lanes.
+Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &all, unsigned width,
+                   const std::function<Values(const Range &part)> &sum_of);
+// Carriers in scratch, from `offset` on: [carrier][number of `count`][lane of Schedule::lanes(), or one if lanes are no
+// points], of which `width` lanes are in use.
+class CarriersInScratch {
+ public:
+  CarriersInScratch(KernelState &state, const kernel::Carriers &carriers, const Expr &offset, int64_t count,
+                    unsigned width);
+  Values load(llvm::Value *number) const;
+  void store(llvm::Value *number, const Values &values) const;
+
+ private:
+  llvm::Value *place(size_t carrier, llvm::Value *number) const;
+  llvm::Type *vector(llvm::Type *element) const;
+
+  KernelState &state_;
+  const kernel::Carriers &carriers_;
+  const int64_t lanes_;
+  const unsigned width_;
+  Values areas_;  // by carrier
+};
 // A scan at one point of its loop axes.
 void emit_scan(KernelState &state, const kernel::Stage &stage, const Point &point);
 // Carriers of `width` lanes: at the start, and combined.

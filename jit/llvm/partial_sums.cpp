@@ -15,25 +15,24 @@ class PartialSums {
         point_(point),
         lanes_(state.kernel.schedule.lanes()),
         count_(kernel::partials_in_scratch(state.kernel, stage)),
-        points_(kernel::reduced_points(stage)) {
-    llvm::Value *area = emit_scalar(state_, state_.layout.partials, {});
-    for (DType type : carriers_.types) {
-      areas_.push_back(b_.CreateGEP(b_.getInt8Ty(), state_.scratch, area));
-      area = b_.CreateNSWAdd(area, integer(count_ * lanes_ * size_of(type)));
-    }
-  }
+        points_(kernel::reduced_points(stage)),
+        in_chunks_(kernel::waiting_in_scratch(state.kernel, stage) > 0),
+        partials_(state, carriers_, state.layout.partials, count_, point.width) {}
 
   Values run(size_t first) {
-    if (!is_once_each()) {
-      emit_loop(state_, {integer(0), integer(count_), count_}, 1,
-                [&](llvm::Value *number) { store(number, identities()); });
-    }
-    llvm::Value *points = emit_scalar(state_, points_, {});
-    if (has_sets()) blocks_end_ = b_.CreateAnd(points, integer(-count_));
-    take_points(first, integer(0), point_);
-    if (has_sets()) combine_sets();
-    const Values sum = combined(0, 1);
-    return sum.empty() ? identities() : sum;
+    Range all{integer(0), emit_scalar(state_, points_, {})};
+    if (points_.is_integer()) all.count = points_.integer();
+    if (has_sets()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
+    return emit_chunks(state_, stage_, all, point_.width, [&](const Range &part) {
+      if (!is_once_each()) {
+        emit_loop(state_, {integer(0), integer(count_), count_}, 1,
+                  [&](llvm::Value *number) { partials_.store(number, identities()); });
+      }
+      take_points(first, integer(0), part, point_);
+      if (has_sets()) combine_sets();
+      const Values sum = combined(0, 1);
+      return sum.empty() ? identities() : sum;
+    });
   }
 
  private:
@@ -42,20 +41,40 @@ class PartialSums {
   bool has_sets() const { return count_ > lanes_; }
   bool is_once_each() const { return points_.is_integer() && points_.integer() <= count_; }  // a partial for each point
 
-  // `before`: the number of points of the axes outside axis n.
-  void take_points(size_t n, llvm::Value *before, const Point &point) {
+  // `before`: the number of points of the axes outside axis n; `part`: which of those of the axes from n on.
+  void take_points(size_t n, llvm::Value *before, const Range &part, const Point &point) {
     if (n == stage_.axes.size()) {
       llvm::Value *number = partial_of(before);
-      return store(number,
-                   combine(is_once_each() ? identities() : load(number), emit_body(state_, stage_.body, point)));
+      const Values sum = is_once_each() ? identities() : partials_.load(number);
+      return partials_.store(number, combine(sum, emit_body(state_, stage_.body, point)));
     }
-    const Range range = stage_range(state_, stage_.axes[n], point);
-    llvm::Value *outer = b_.CreateNSWMul(before, b_.CreateNSWSub(range.end, range.begin));
+    const Range axis = stage_range(state_, stage_.axes[n], point);
+    llvm::Value *outer = b_.CreateNSWMul(before, b_.CreateNSWSub(axis.end, axis.begin));
+    const bool is_last = n + 1 == stage_.axes.size();
+    llvm::Value *inner = in_chunks_ && !is_last ? points_inside(n) : nullptr;
+    const Range range = !in_chunks_ ? axis : is_last ? part : quotients(part, inner);
     emit_loop(state_, range, 1, [&](llvm::Value *i) {
       Point inside = point;
       inside.set_axis(state_.kernel.parallel.size() + n, i);
-      take_points(n + 1, b_.CreateNSWAdd(outer, i), inside);
+      take_points(n + 1, b_.CreateNSWAdd(outer, i), inner ? remainders(part, i, inner) : Range{}, inside);
     });
+  }
+
+  // Of the axes inside axis n; at least 1, for it divides.
+  llvm::Value *points_inside(size_t n) {
+    Expr points = 1;
+    for (size_t inner = n + 1; inner < stage_.axes.size(); ++inner) points *= stage_.axes[inner].extent;
+    return emit_scalar(state_, max(points, 1), {});
+  }
+  // Which groups of `size` numbers a part has a share in, and what that is of group i.
+  Range quotients(const Range &part, llvm::Value *size) {
+    llvm::Value *last = b_.CreateNSWAdd(part.end, b_.CreateNSWSub(size, integer(1)));
+    return {b_.CreateUDiv(part.begin, size), b_.CreateUDiv(last, size)};
+  }
+  Range remainders(const Range &part, llvm::Value *i, llvm::Value *size) {
+    llvm::Value *before = b_.CreateNSWMul(i, size);
+    return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateNSWSub(part.begin, before), integer(0)),
+            b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(part.end, before), size)};
   }
 
   llvm::Value *partial_of(llvm::Value *i) {
@@ -66,10 +85,10 @@ class PartialSums {
 
   void combine_sets() {
     emit_loop(state_, {integer(0), integer(lanes_), lanes_}, 1, [&](llvm::Value *lane) {
-      Values sum = load(lane);
+      Values sum = partials_.load(lane);
       for (unsigned set = 1; set < kernel::sum_sets; ++set)
-        sum = combine(sum, load(b_.CreateNSWAdd(lane, integer(set * lanes_))));
-      store(lane, sum);
+        sum = combine(sum, partials_.load(b_.CreateNSWAdd(lane, integer(set * lanes_))));
+      partials_.store(lane, sum);
     });
   }
 
@@ -77,39 +96,13 @@ class PartialSums {
   Values combined(int64_t first, int64_t step) {
     const int64_t end = has_sets() ? lanes_ : is_once_each() ? points_.integer() : count_;
     if (first >= end) return {};
-    if (first + step >= end) return load(integer(first));
+    if (first + step >= end) return partials_.load(integer(first));
     const Values low = combined(first, 2 * step), high = combined(first + step, 2 * step);
     return combine(low, high);
   }
 
   Values combine(const Values &left, const Values &right) {
     return emit_combination(state_, carriers_, left, right, point_.width);
-  }
-
-  llvm::Type *vector(llvm::Type *element) {
-    return point_.is_vector() ? llvm::FixedVectorType::get(element, point_.width) : element;
-  }
-  llvm::Value *place(size_t carrier, llvm::Value *number) {
-    return b_.CreateGEP(memory_type_of(state_, carriers_.types[carrier]), areas_[carrier],
-                        b_.CreateNSWMul(number, integer(lanes_)));
-  }
-  llvm::Align alignment(size_t carrier) const { return llvm::Align(size_of(carriers_.types[carrier])); }
-
-  Values load(llvm::Value *number) {
-    Values values;
-    for (size_t c = 0; c < areas_.size(); ++c) {
-      llvm::Type *in_memory = memory_type_of(state_, carriers_.types[c]), *type = type_of(state_, carriers_.types[c]);
-      llvm::Value *value = b_.CreateAlignedLoad(vector(in_memory), place(c, number), alignment(c));
-      values.push_back(type == in_memory ? value : b_.CreateTrunc(value, vector(type)));
-    }
-    return values;
-  }
-  void store(llvm::Value *number, const Values &values) {
-    for (size_t c = 0; c < areas_.size(); ++c) {
-      llvm::Type *in_memory = memory_type_of(state_, carriers_.types[c]), *type = type_of(state_, carriers_.types[c]);
-      llvm::Value *value = type == in_memory ? values[c] : b_.CreateZExt(values[c], vector(in_memory));
-      b_.CreateAlignedStore(value, place(c, number), alignment(c));
-    }
   }
 
   KernelState &state_;
@@ -120,7 +113,8 @@ class PartialSums {
   const int64_t lanes_;
   const int64_t count_;  // of partial results: either all sets, or the first one's first
   const Expr points_;
-  std::vector<llvm::Value *> areas_;   // by carrier
+  const bool in_chunks_;  // then axes run over parts of them
+  const CarriersInScratch partials_;
   llvm::Value *blocks_end_ = nullptr;  // the points before it fill all sets
 };
 

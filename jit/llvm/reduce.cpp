@@ -18,11 +18,15 @@ class Reduction {
   Reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point)
       : state_(state), b_(state.b), stage_(stage) {
     choose_plan(point);
-    Values carried;
-    const unsigned width = plan_.width > 1 ? plan_.width : point.width;
-    for (unsigned i = 0; i < sets_; ++i) carried.append(emit_identities(state_, stage_.carriers, width));
-    carried = emit_axes(first, point, carried);
-    result_ = across_lanes(across_sets(carried));
+    const Range all = stage_range(state_, stage_.axes[first], point);
+    const bool across = plan_.width > 1;
+    result_ = emit_chunks(state_, stage_, all, across ? 1 : point.width, [&](const Range &part) {
+      Values carried;
+      const unsigned width = across ? plan_.width : point.width;
+      for (unsigned i = 0; i < sets_; ++i) carried.append(emit_identities(state_, stage_.carriers, width));
+      carried = emit_axis(first, part, point, carried);
+      return across_lanes(across_sets(carried));
+    });
   }
 
   const Values &result() const { return result_; }
@@ -35,7 +39,7 @@ class Reduction {
     const Expr &extent = stage_.axes.back().extent;
     count_ = extent.is_integer() ? extent.integer() : INT64_MAX;
     const int64_t lanes = schedule.lanes();
-    const bool ordered = schedule.ordered && kernel::rounds(stage_.carriers.combine);
+    const bool ordered = kernel::is_ordered(state_.kernel, stage_);
     if (!ordered && !schedule.masked_tail && count_ < lanes) return;
     plan_ = make_plan(state_, {&stage_, 1}, plan_.axis, schedule.lanes(), lanes);
     // A short body waits for its carriers' latency: several chains hide it. A long one is there once, whatever the
@@ -66,8 +70,11 @@ class Reduction {
 
   Values emit_axes(size_t n, const Point &point, const Values &carried) {
     if (n == stage_.axes.size()) return step(point, carried, 0);
+    return emit_axis(n, stage_range(state_, stage_.axes[n], point), point, carried);
+  }
+
+  Values emit_axis(size_t n, const Range &range, const Point &point, const Values &carried) {
     const size_t id = state_.kernel.parallel.size() + n;
-    const Range range = stage_range(state_, stage_.axes[n], point);
     if (id == plan_.axis && plan_.width > 1) return emit_over_lanes_of(range, point, carried);
     return emit_loop(state_, range, 1, carried, [&](llvm::Value *i, const Values &now) {
       Point inside = point;
@@ -84,7 +91,7 @@ class Reduction {
       const auto [blocks, rest] = split_range(state_, range, plan_.width * sets_);
       if (turns_) {
         turning = blocks.end;
-        only_blocks_ = rest.count == 0;
+        only_blocks_ = !range.has_rest(plan_.width * sets_);
       } else {
         carried = emit_loop(state_, blocks, plan_.width * sets_, carried, [&](llvm::Value *i, Values now) {
           for (unsigned k = 0; k < sets_; ++k)

@@ -1,4 +1,6 @@
 // Map stages, and how any stage runs along a vectorised axis: whole vectors, then the rest.
+#include <numeric>
+
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -155,7 +157,7 @@ LaneRanges split_range(KernelState &state, const Range &range, unsigned width) {
   if (!range.has_rest(step)) return {range, {range.end, range.end, 0}};
   llvm::Value *whole = b.CreateAnd(b.CreateNSWSub(range.end, range.begin), b.getInt64(static_cast<uint64_t>(-step)));
   llvm::Value *middle = b.CreateNSWAdd(range.begin, whole);
-  return {{range.begin, middle}, {middle, range.end}};
+  return {{range.begin, middle}, {middle, range.end, std::nullopt, std::gcd(step, range.multiple)}};
 }
 
 LanePlan make_plan(const KernelState &state, std::span<const Stage> stages, size_t axis, unsigned width,

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "jit/kernel/kernel.h"
 #include "runtime/graph/json.h"
@@ -29,8 +30,8 @@ std::vector<float> numbers(int64_t count) {
   return all;
 }
 
-// As jit/kernel/kernel.h tells it.
-float sum_in_order(const std::vector<float> &all, size_t lanes, size_t sets = kernel::sum_sets) {
+// Of a chunk, and of all, as jit/kernel/kernel.h tells it.
+float sum_of_chunk(std::span<const float> all, size_t lanes, size_t sets) {
   std::vector<std::vector<float>> partials(sets, std::vector<float>(lanes));
   const size_t in_blocks = all.size() / (sets * lanes) * (sets * lanes);
   for (size_t i = 0; i < all.size(); ++i) partials[i < in_blocks ? i / lanes % sets : 0][i % lanes] += all[i];
@@ -40,6 +41,12 @@ float sum_in_order(const std::vector<float> &all, size_t lanes, size_t sets = ke
   for (size_t half = lanes / 2; half > 0; half /= 2)
     for (size_t lane = 0; lane < half; ++lane) sum[lane] += sum[lane + half];
   return sum[0];
+}
+float sum_in_order(std::span<const float> all, size_t lanes, size_t sets = kernel::sum_sets,
+                   size_t chunk = kernel::sum_chunk) {
+  if (all.size() <= chunk) return sum_of_chunk(all, lanes, sets);
+  const size_t chunks = (all.size() + chunk - 1) / chunk, left = std::bit_floor(chunks - 1) * chunk;
+  return sum_in_order(all.first(left), lanes, sets, chunk) + sum_in_order(all.subspan(left), lanes, sets, chunk);
 }
 
 float product_in_order(const std::vector<float> &a, const std::vector<float> &b, bool fused) {
@@ -120,7 +127,7 @@ class Sums : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
-  for (int64_t n : {1, 3, 9, 15, 16, 17, 40, 64, 67, 129, 1000}) {
+  for (int64_t n : {1, 3, 9, 15, 16, 17, 40, 64, 67, 129, 1000, 4096, 4097, 8192, 20480, 29000}) {
     const std::vector<float> all = numbers(n);
     for (bool columns : {false, true})
       for (bool known : {false, true})
@@ -153,9 +160,36 @@ TEST_P(Sums, OverSeveralDimsAreInTheirRowMajorOrderWhateverTheStrides) {
              GetParam());
 }
 
+// Each of 9 elements that lie side by side is a sum over dims that lie around others in memory: from inside to outside.
+TEST_P(Sums, OverDimsThatAreNoNeighboursAreInTheirRowMajorOrderInChunks) {
+  constexpr int64_t columns = 9;
+  struct Dims {
+    int64_t a, b, c;
+  };
+  for (const auto [a, b, c] : {Dims{1, 7, 27}, Dims{1, 130, 67}, Dims{19, 23, 21}, Dims{2, 3, 4099}}) {
+    const std::vector<float> all = numbers(a * b * c);
+    std::vector<float> in_memory;
+    for (int64_t k = 0; k < c; ++k)
+      for (int64_t j = 0; j < b; ++j)
+        for (int64_t i = 0; i < a; ++i)
+          in_memory.insert(in_memory.end(), columns, all[static_cast<size_t>((i * b + j) * c + k)]);
+    for (bool known : {false, true}) {
+      Sum sum{.inputs = str_cat(R"({"name":"x","type":)",
+                                shape_text(known ? str_cat(c, ",", b, ",", a, ",9") : R"("c","b","a",9)"), "}"),
+              .parameters = "",
+              .nodes = R"({"name":"t","op":"permute","inputs":["x"],"attrs":{"dims":[2,1,0,3]}},
+                          {"name":"y","op":"sum","inputs":["t"],"attrs":{"dims":[0,1,2]}})",
+              .call = {{}, {f32_data({c, b, a, columns}, in_memory)}},
+              .expected = sum_in_order(all, target().vector_bytes() / 4)};
+      if (!known) sum.call.sizes = {{"a", a}, {"b", b}, {"c", c}};
+      expect_sum(sum, GetParam());
+    }
+  }
+}
+
 // Bodies of a few operations and of many are added up by different code.
 TEST_P(Sums, OfLongBodiesHaveTheSameOrder) {
-  for (int64_t n : {5, 64, 100, 333}) {
+  for (int64_t n : {5, 64, 100, 333, 4160, 8192, 10007}) {
     std::vector<float> all = numbers(n);
     const float expected = sum_in_order(all, target().vector_bytes() / 4);
     for (bool known : {false, true}) {
@@ -214,10 +248,10 @@ TEST(SumsOnADevice, HaveOneOrderInBlocksOfAnySizeAndInOneThread) {
   (void)cuda_on_standins();
   for (int threads : {4, 32}) {
     standin::use_driver()->reset({.max_threads = threads});
-    for (int64_t n : {5, 1000}) {
+    for (int64_t n : {5, 1000, 200000}) {
       const std::vector<float> all = numbers(n);
-      for (bool columns : {false, true})
-        expect_sum(sum_of_each(all, columns, false, sum_in_order(all, kernel::device_partials, 1)), cuda_options());
+      const float expected = sum_in_order(all, kernel::device_partials, 1, kernel::device_chunk);
+      for (bool columns : {false, true}) expect_sum(sum_of_each(all, columns, false, expected), cuda_options());
     }
   }
 }

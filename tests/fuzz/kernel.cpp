@@ -15,7 +15,7 @@ void check_scratch(const kernel::Kernel &kernel, int64_t size) {
   const kernel::ScratchLayout layout = kernel::scratch_layout(kernel);
   const int64_t bytes = value(layout.size_bytes);
   std::vector<Expr> areas = layout.row_local;
-  areas.insert(areas.end(), {layout.a_panel, layout.b_panel, layout.c_tile, layout.partials});
+  areas.insert(areas.end(), {layout.a_panel, layout.b_panel, layout.c_tile, layout.partials, layout.waiting});
   for (const Expr &area : areas)
     if (value(area) < 0 || value(area) > bytes) std::abort();
   (void)value(kernel::task_count(kernel));

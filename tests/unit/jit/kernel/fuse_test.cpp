@@ -195,6 +195,24 @@ TEST(Fuse, SumsColumnsThroughPartialsInScratchWhereTheirOrderShowsAndIsNotFree) 
   }
 }
 
+TEST(Fuse, SetsRoomForSumsOfChunksAsideWhereAReductionMayHaveSeveralAndItsOrderShows) {
+  const Expr m = Expr::symbol("m");
+  for (const auto &[combine, extent, waiting] : {std::tuple{Core::add, Expr(4096), 0},
+                                                 {Core::add, Expr(4097), 2},
+                                                 {Core::add, Expr(3 * 4096), 2},
+                                                 {Core::add, Expr(3 * 4096 + 1), 3},
+                                                 {Core::add, m, 52},
+                                                 {Core::max, m, 0}}) {
+    ProgramBuilder b;
+    b.output(b.reduce_last(combine, b.input({n, extent})));
+    const Result<Fused> f = fuse(b.program, *Target::by_name("v3"), {});
+    ASSERT_TRUE(f.ok()) << f.status().message();
+    const Kernel &k = *f->launches[0].kernel;
+    EXPECT_EQ(waiting_sums(k.stages[0]), waiting) << print(k);
+    EXPECT_EQ(scratch_layout(k).size_bytes, Expr((waiting * 4 + 63) / 64 * 64)) << "f32";
+  }
+}
+
 TEST(Fuse, MakesOneKernelWithOneFlatAxisOfAPointwiseChain) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, 8, t});
