@@ -53,7 +53,7 @@ Status HostBody::run() {
     return first_of(found, is_graph ? run_graph(step) : run_control(step), watch_);
   };
   if (!watch_.times_steps()) return steps_.run(run_other);
-  StepClock clock(watch_, part_.plan);
+  StepClock clock(watch_, part_.plan, sizes_.symbols());
   return steps_.run(run_other, [&](size_t step) { return clock.ended(step); }, &watch_);
 }
 

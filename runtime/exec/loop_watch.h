@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,8 +59,8 @@ class LoopWatch {
   bool times_steps() const { return times_steps_; }
   const StepTimes &times() const { return times_; }
   // Code cancelled when the host says so.
-  Status ended(const Plan &plan, size_t step, StepTimes::Clock::duration time) {
-    times_.add(plan, step, time);
+  Status ended(const Plan &plan, size_t step, StepTimes::Clock::duration time, std::span<const int64_t> symbols) {
+    times_.add(plan, step, time, symbols);
     if (!tell_) return {};
     const std::string text = times_.text_of_last();
     return tell_(Event::step, text) ? error(Code::cancelled, "the host cancelled the run after ", text) : Status();
@@ -122,9 +123,11 @@ class LoopWatch {
 // The steps of one body, as they end one after the other. What the host does with what it is told is not theirs.
 class StepClock {
  public:
-  StepClock(LoopWatch &watch, const Plan &plan) : watch_(watch), plan_(plan), begun_(StepTimes::Clock::now()) {}
+  // `symbols`: the plan's, which steps may resolve.
+  StepClock(LoopWatch &watch, const Plan &plan, std::span<const int64_t> symbols)
+      : watch_(watch), plan_(plan), symbols_(symbols), begun_(StepTimes::Clock::now()) {}
   Status ended(size_t step) {
-    Status status = watch_.ended(plan_, step, StepTimes::Clock::now() - begun_);
+    Status status = watch_.ended(plan_, step, StepTimes::Clock::now() - begun_, symbols_);
     begun_ = StepTimes::Clock::now();
     return status;
   }
@@ -132,6 +135,7 @@ class StepClock {
  private:
   LoopWatch &watch_;
   const Plan &plan_;
+  const std::span<const int64_t> symbols_;
   StepTimes::Clock::time_point begun_;
 };
 

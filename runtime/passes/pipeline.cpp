@@ -233,7 +233,9 @@ Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, con
   KILN_ASSIGN(region, rewrite_nested(region, inlined));
   for (size_t i = 0; i < lower.passes.size(); ++i) {
     PassRun &run = lower.runs[i];
+    const GraphPtr before = region;
     KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where, lower.host));
+    if (lower.observe) KILN_TRY(lower.observe(lower.passes[i]->name, where.region.value_or(""), before, region));
     ByteWriter digests;
     digests.raw(run.digest.bytes);
     digests.raw(digest_of(*region).bytes);

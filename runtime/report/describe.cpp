@@ -318,12 +318,8 @@ std::string describe(const Executable &executable, std::span<const std::string> 
   write_inputs(plan, json);
   write_arguments("parameters", plan.parameters, json);
   write_outputs(plan, json);
-  json.key("components").begin_list();
-  for (const KeyComponent &component : artifact.components) {
-    json.begin_object().member("name", component.name).member("digest", component.digest.hex());
-    json.member("text", component.text).end_object();
-  }
-  json.end_list().key("uses").begin_list();
+  write_components(artifact.components, json);
+  json.key("uses").begin_list();
   for (const Use &use : artifact.uses) {
     json.begin_object().member("kind", use.kind).member("name", use.name).member("identity", use.identity);
     json.end_object();

@@ -122,7 +122,7 @@ TEST(PlanText, RefusesATensorOfNoType) {
   const Result<Plan> read = unpacked::read_plan(R"({"plan": {"inputs": [{"name": "a", "dtype": "none"}]}})");
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.status().message(), HasSubstr("plan.inputs[0].dtype"));
-  EXPECT_THAT(read.status().message(), HasSubstr("expected one of f32, "));
+  EXPECT_THAT(read.status().message(), HasSubstr("expected one of f64, f32, "));
 }
 
 TEST(PlanText, RefusesWhatIsNestedTooDeep) {
