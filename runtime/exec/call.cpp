@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "jit/base/file.h"
-#include "jit/kernel/estimate.h"
 #include "runtime/exec/call_state.h"
 
 namespace kiln {
@@ -334,39 +332,10 @@ std::string_view Call::ran() const {
   return use.held() && !state_->in_flight && state_->completed ? state_->entry() : "";
 }
 
-namespace {
-
-// What kernels come to at the sizes of the run; nothing of one that does not read.
-void add_estimates(const Artifact &artifact, std::span<StepTimes::Row> rows) {
-  std::map<uint32_t, std::optional<kernel::Estimate>> known;
-  for (StepTimes::Row &row : rows) {
-    const Plan::Step &step = *row.planned;
-    if (step.kind != Plan::Step::Kind::launch || step.kernel >= artifact.kernels.size()) continue;
-    const auto [at, is_new] = known.try_emplace(step.kernel);
-    const std::vector<Contract::Symbol> &names = artifact.contracts[step.kernel].symbols;
-    if (is_new)
-      if (const Result<kernel::Kernel> kernel = kernel::parse(artifact.kernels[step.kernel]); kernel.ok())
-        at->second = kernel::estimate(*kernel);
-    if (!at->second) continue;
-    const auto size_of = [&](const std::string &name) -> int64_t {
-      const auto found = std::ranges::find(names, name, &Contract::Symbol::name);
-      const auto number = static_cast<size_t>(found - names.begin());
-      const bool is_known = number < step.symbols.size() && step.symbols[number] < row.symbols.size();
-      return is_known ? row.symbols[step.symbols[number]] : 0;
-    };
-    row.bytes = at->second->bytes.evaluate(size_of) * row.runs;
-    row.flops = at->second->flops.evaluate(size_of) * row.runs;
-  }
-}
-
-}  // namespace
-
 std::vector<StepTimes::Row> Call::step_times() const {
   const Use use(*this);
   if (!use.held() || !state_->watch.times_steps()) return {};
-  std::vector<StepTimes::Row> rows = state_->watch.times().rows();
-  add_estimates(state_->now->executable.artifact(), rows);
-  return rows;
+  return state_->watch.times().rows();
 }
 
 }  // namespace kiln
