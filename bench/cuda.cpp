@@ -1,14 +1,10 @@
 // The backend `cuda` on this machine's GPU, arrays in its memory. Its kernels are loops that nobody tuned: what a
 // figure misses is told as it is. Where there is no GPU the figures are skipped.
-#include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "figure.h"
 #include "gpu.h"
-#include "handles.h"
 #include "machine.h"
-#include "session.h"
+#include "models.h"
 
 namespace kiln::bench {
 namespace {
@@ -26,20 +22,18 @@ Program on_the_gpu(const std::string &json) { return {json, 0, "all", {}, {}, Te
 
 std::vector<float> numbers(size_t count) {
   std::vector<float> made(count);
-  for (size_t i = 0; i < count; ++i) made[i] = 0.5f + static_cast<float>(i % 1021) / 1021.0f;
+  fill(made);
   return made;
 }
 
-// A graph of the optional input `w`, of the shape `w_shape`, and of x; seconds of its fastest run, which waits for the
-// end.
+// Seconds of the fastest run of a graph, which waits for its end, and what it gave.
 struct Timed {
   double seconds;
   std::vector<float> values;
 };
 Timed timed(Gpu &gpu, const std::string &json, std::vector<const DLTensor *> inputs, std::vector<int64_t> out_shape) {
-  size_t count = 1;
-  for (const int64_t size : out_shape) count *= static_cast<size_t>(size);
-  const DLTensor *const out = gpu.array(std::move(out_shape), std::vector<float>(count));
+  const std::vector<float> zeros(elements_of(out_shape));
+  const DLTensor *const out = gpu.array(std::move(out_shape), zeros);
   Program program = on_the_gpu(json);
   inputs.push_back(out);
   const double seconds = fastest(20, [&] { program.run(inputs); });
@@ -47,7 +41,7 @@ Timed timed(Gpu &gpu, const std::string &json, std::vector<const DLTensor *> inp
 }
 
 void cuda_compile_kernel_ms(benchmark::State &state) {
-  Gpu gpu;
+  const Gpu gpu;
   const std::string json = graph_json(f32_json("x", R"(["n"])"), R"({"name": "y", "op": "exp", "inputs": ["x"]})", "y");
   for (auto _ : state) {
     const double seconds = fastest(10, [&] {
@@ -69,7 +63,7 @@ void cuda_call_overhead_us(benchmark::State &state) {
   }
 }
 
-// What part of the rate of a copy a graph of x [rows, columns] reaches that writes `out_shape`.
+// What part of the rate of a copy a graph of x [rows, columns] reaches, whose result is a number a row, or like x.
 void stream(benchmark::State &state, const std::string &nodes, bool by_rows, double target,
             double (*expected)(std::span<const float> row, size_t column)) {
   Gpu gpu;
@@ -133,37 +127,12 @@ void cuda_matmul_1024_gflops(benchmark::State &state) {
   }
 }
 
-// The model chars on the GPU, from the host's memory and back, beside all cores.
+// From the host's memory and back, beside all cores.
 void cuda_chars_128(benchmark::State &state) {
   const Gpu gpu;
-  const std::string folder = KILN_MODELS_DIR "/chars", json = read_file(folder + "/graph.json");
-  Program cpu(json, 0), cuda = on_the_gpu(json);
-  std::array<int64_t, 2> in_shape{1, 128};
-  std::array<int64_t, 3> out_shape{1, 128, 63};
-  std::vector<int64_t> tokens(128);
-  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int64_t>(i % 60);
-  std::array<std::vector<float>, 2> logits{std::vector<float>(128 * 63), std::vector<float>(128 * 63)};
-  double seconds[2];
-  for (auto _ : state) {
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      Program &program = i ? cuda : cpu;
-      program.bind_file(folder + "/weights.safetensors");
-      DLTensor in = {}, out = {};
-      in.data = tokens.data();
-      in.device = out.device = {kDLCPU, 0};
-      in.ndim = 2, in.dtype = {kDLInt, 64, 1}, in.shape = in_shape.data();
-      out.data = logits[i].data();
-      out.ndim = 3, out.dtype = {kDLFloat, 32, 1}, out.shape = out_shape.data();
-      seconds[i] = fastest(50, [&] { program.run(std::array<const DLTensor *, 2>{&in, &out}); });
-    }
-    for (size_t k = 0; k < logits[0].size(); ++k)
-      if (!(std::abs(logits[1][k] - logits[0][k]) <= 1e-3f * (1 + std::abs(logits[0][k]))))
-        throw Failure("cuda gave other logits");
-    const auto us = [](double s) { return std::to_string(std::lround(s * 1e6)); };
-    report(state, seconds[0] / seconds[1],
-           "x (" + std::to_string(cores()) + " cores " + us(seconds[0]) + " us, GPU " + us(seconds[1]) + " us)", 1,
-           Better::higher);
-  }
+  Program cpu(model_json("chars"), 0), cuda = on_the_gpu(model_json("chars"));
+  report_beside(state, "chars", tokens_of(128), {1, 128, 63}, {&cpu, &cuda},
+                {std::to_string(cores()) + " cores", "GPU"}, 1e-3f);
 }
 
 KILN_FIGURE(cuda_compile_kernel_ms)

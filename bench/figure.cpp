@@ -40,11 +40,10 @@ Program::Program(const std::string &graph_json, int64_t threads, const std::stri
 }
 
 void Program::bind(const std::string &name, std::vector<int64_t> shape) {
-  size_t count = 1;
-  for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
+  const size_t count = elements_of(shape);
   arrays_.push_back(std::make_unique<Array>(Array{name, std::vector<float>(count), std::move(shape)}));
   Array &array = *arrays_.back();
-  for (size_t i = 0; i < count; ++i) array.values[i] = 0.5f + static_cast<float>(i % 1021) / 1021.0f;
+  fill(array.values);
   DLTensor tensor = {};
   tensor.data = array.values.data();
   tensor.device = {kDLCPU, 0};
@@ -65,6 +64,16 @@ std::span<float> Program::values(const std::string &name) {
   for (const std::unique_ptr<Array> &array : arrays_)
     if (array->name == name) return array->values;
   throw Failure("nothing is bound to '" + name + "'");
+}
+
+size_t elements_of(std::span<const int64_t> shape) {
+  size_t count = 1;
+  for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
+  return count;
+}
+
+void fill(std::span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5f + static_cast<float>(i % 1021) / 1021.0f;
 }
 
 void expect_close(double got, double expected, const std::string &what) {

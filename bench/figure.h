@@ -95,6 +95,9 @@ class Program {
 // {"name": "NAME", "type": {"dtype": "f32", "shape": SHAPE}}
 std::string f32_json(const std::string &name, const std::string &shape);
 
+size_t elements_of(std::span<const int64_t> shape);
+void fill(std::span<float> values);  // with numbers in [0.5, 1.5)
+
 // Whether got is what float64 says, to f32's accuracy after many roundings; otherwise a Failure that names `what`.
 void expect_close(double got, double expected, const std::string &what);
 

@@ -55,11 +55,9 @@ const DLTensor *Gpu::array(std::vector<int64_t> shape, std::span<const float> va
 }
 
 std::vector<float> Gpu::values(const DLTensor *array) const {
-  size_t count = 1;
-  for (int32_t i = 0; i < array->ndim; ++i) count *= static_cast<size_t>(array->shape[i]);
-  std::vector<float> values(count);
+  std::vector<float> values(elements_of({array->shape, static_cast<size_t>(array->ndim)}));
   call("cuMemcpyDtoH_v2", static_cast<void *>(values.data()), reinterpret_cast<unsigned long long>(array->data),
-       count * sizeof(float));
+       values.size() * sizeof(float));
   return values;
 }
 
