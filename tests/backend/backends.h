@@ -6,6 +6,7 @@
 #include "runtime/regions/lower.h"
 #include "tests/backend/guarded_run.h"
 #include "tests/backend/harness.h"
+#include "tests/backend/levels.h"
 #include "tests/unit/jit/kernel/interpreter.h"
 
 namespace kiln::testing {
@@ -114,7 +115,7 @@ inline Result<std::vector<TensorData>> run_compiled(const Case &c, const Compile
   return std::move(all[0]);
 }
 
-inline Backend compiled(std::string name, const char *cpu, bool fuse) {
+inline Backend compiled(std::string name, const std::string &cpu, bool fuse) {
   CompileOptions options;
   options.cpu = cpu;
   options.fuse = fuse;
@@ -125,8 +126,8 @@ inline Backend compiled(std::string name, const char *cpu, bool fuse) {
 // The cpu backend for each feature level that this machine runs, and once without fusion.
 inline std::vector<Backend> compiled_backends() {
   std::vector<Backend> all = {compiled("cpu, not fused", "native", false)};
-  for (const char *level : {"x86-64", "v3", "v4", "native"})
-    if (Target::by_name(level)->runs_on_host()) all.push_back(compiled(str_cat("cpu ", level), level, true));
+  for (const std::string &level : levels_here()) all.push_back(compiled(str_cat("cpu ", level), level, true));
+  all.push_back(compiled("cpu native", "native", true));
   return all;
 }
 

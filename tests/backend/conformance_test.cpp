@@ -55,9 +55,8 @@ std::vector<Backend> processor_backends() {
   if (test::threads_only()) return {compiled("cpu native", "native", true)};
   std::vector<Backend> all = backends();
   if (!test::soak()) return all;
-  for (const char *level : {"x86-64", "v3", "v4"})
-    if (Target::by_name(level)->runs_on_host())
-      all.push_back(compiled(str_cat("cpu ", level, ", not fused"), level, false));
+  for (const std::string &level : levels_here())
+    all.push_back(compiled(str_cat("cpu ", level, ", not fused"), level, false));
   CompileOptions options;
   options.backend = "reference";
   all.push_back({"reference", [options](const Case &c) { return run_compiled(c, options); }, {}});

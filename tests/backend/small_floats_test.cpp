@@ -100,8 +100,7 @@ TEST(SmallFloats, FusionChangesNoBit) {
         {"name": "d", "op": "sqrt", "inputs": ["c"]}, {"name": "y", "op": "sub", "inputs": ["d", "b"]})",
                                        300),
                               {halves(values, *dtype_from_name(dtype))});
-    for (const char *level : {"x86-64", "v3", "v4"}) {
-      if (!Target::by_name(level)->runs_on_host()) continue;
+    for (const std::string &level : levels_here()) {
       const auto fused = compiled("", level, true).run(made), apart = compiled("", level, false).run(made);
       ASSERT_TRUE(fused.ok() && apart.ok());
       EXPECT_EQ((*fused)[0].bytes, (*apart)[0].bytes) << dtype << " at " << level;

@@ -12,6 +12,7 @@
 #include "runtime/ops/samples.h"
 #include "tests/backend/cuda_backend.h"
 #include "tests/backend/guarded_run.h"
+#include "tests/backend/levels.h"
 
 namespace kiln::testing {
 namespace {
@@ -304,18 +305,7 @@ TEST(RelaxedRounding, IsAnotherKey) {
   EXPECT_EQ(lookup(Rounding::strict), Outcome::hit);
 }
 
-std::vector<std::string> levels() {
-  std::vector<std::string> all;
-  for (const char *level : {"x86-64", "v3", "v4"})
-    if (Target::by_name(level)->runs_on_host()) all.emplace_back(level);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Levels, Sums, ::testing::ValuesIn(levels()), [](const auto &level) {
-  std::string name = level.param;
-  std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Levels, Sums, ::testing::ValuesIn(levels_here()), level_in_name);
 
 }  // namespace
 }  // namespace kiln::testing

@@ -32,7 +32,7 @@ struct Variant {
   std::vector<Setting> settings;
 };
 
-Variant variant_of(const char *level, bool fuse, bool all_outputs) {
+Variant variant_of(const std::string &level, bool fuse, bool all_outputs) {
   Variant made{str_cat("cpu ", level, fuse ? "" : ", not fused", all_outputs ? ", every value an output" : ""),
                {},
                all_outputs,
@@ -44,11 +44,10 @@ Variant variant_of(const char *level, bool fuse, bool all_outputs) {
   return made;
 }
 
-const std::vector<const char *> &levels() {
-  static const std::vector<const char *> all = [] {
-    std::vector<const char *> found;
-    for (const char *level : {"x86-64", "v3", "v4", "native"})
-      if (Target::by_name(level)->runs_on_host()) found.push_back(level);
+const std::vector<std::string> &levels() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> found = levels_here();
+    found.emplace_back("native");
     return found;
   }();
   return all;
@@ -76,10 +75,10 @@ std::vector<Variant> variants_of(uint64_t seed) {
 std::vector<Variant> soak_variants_of(uint64_t seed) {
   Dice dice(~seed);
   const bool all_outputs = dice.chance(0.25);
-  std::vector<const char *> drawn = levels();
+  std::vector<std::string> drawn = levels();
   while (drawn.size() > 2) drawn.erase(drawn.begin() + dice.below(static_cast<int64_t>(drawn.size())));
   std::vector<Variant> made;
-  for (const char *level : drawn) {
+  for (const std::string &level : drawn) {
     made.push_back(variant_of(level, /*fuse=*/true, all_outputs));
     made.back().both_fusions = true;
     made.back().options.want_ir = seed % 4 == 0;
