@@ -26,7 +26,8 @@ MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no ba
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
            "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
-           "composites", "drop_unused", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered", "load_graph",
+           "composites", "drop_unused", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered",
+           "load_graph",
            "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
            "wants_files", "writes"]

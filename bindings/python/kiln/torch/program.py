@@ -167,7 +167,8 @@ def _direct(graph: torch.fx.Graph, root: dict[str, Any]) -> Callable[[list[Any]]
     results = list(nodes[-1].args[0])
     order = [placeholders.index(node) if node in placeholders else -1 for node in args]
     is_all = [node.args for node in picks] == [(called, index) for index in range(len(picks))]
-    if not order or -1 in order or len(nodes) != len(placeholders) + len(picks) + 3 or results != (picks or [called]) or not is_all:
+    is_alone = len(nodes) == len(placeholders) + len(picks) + 3  # with the program, its call and the output
+    if not order or -1 in order or not is_alone or results != (picks or [called]) or not is_all:
         return None
     call = root[str(program.target)]
     given = None if order == list(range(len(placeholders))) else operator.itemgetter(*order, *order[:1])

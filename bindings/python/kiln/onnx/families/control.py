@@ -168,7 +168,8 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
         if str(before.dtype) != str(after.dtype) or before.shape != after.shape:
             raise n.refuse(f"carried {i} is {before.dtype}{list(before.shape)}, and {after.dtype}{list(after.shape)} after "
                            "a turn; what a loop carries in Kiln keeps its type")
-    if gives_elements and (not is_endless or not starts):
+    ends_itself = not is_endless or not starts
+    if gives_elements and ends_itself:
         if is_endless and goes_on is not None:  # the condition at the begin alone decides how many there are
             n.frame.converter.known(n, "cond", goes_on)
         most = limit.known.item() if limit is not None and limit.known is not None else None
@@ -181,7 +182,7 @@ def _looped(n: Node, trips: Value | None, condition: Value | None, carried: Sequ
             made = _finish(frame, [following, again, *rest])
     begin = ops.full(dtype=i64, shape=[])
     first = ops.full(value=1, dtype="bool", shape=[]) if condition is None else ops.reshape(condition, shape=[])
-    if gives_elements and (not is_endless or not starts):
+    if gives_elements and ends_itself:
         return _collected(n, frame, made, [begin, first, *carried], max(limit.known.item(), 0))  # type: ignore[union-attr]
     if is_endless and starts and limit is not None and (gives_elements or limit.known is not None):
         turns = n.frame.converter.known(n, "M", limit)
