@@ -1,5 +1,5 @@
-// What a lookup costs more when passes asked of their surroundings: hits in one context, of a graph whose pass asked
-// ten questions, beside the same graph whose pass asked none.
+// What a lookup costs more for passes: when they asked of their surroundings (hits in one context, of a graph whose
+// pass asked ten questions, beside the same graph whose pass asked none), and when there are twenty of them.
 #include <cstdlib>
 
 #include "figure.h"
@@ -40,7 +40,7 @@ struct Asker {
   }
 };
 
-Context context_of(const std::string &cache, Asker &asker) {
+Context context_of(const std::string &cache, std::vector<Asker> &askers) {
   Options options;
   options.set("cache", cache);
   options.set("threads", int64_t{1});
@@ -55,7 +55,7 @@ Context context_of(const std::string &cache, Asker &asker) {
     attr.data = &value;
     check(kiln_fact_set(context.get(), &attr));
   }
-  asker.add_to(context.get());
+  for (Asker &asker : askers) asker.add_to(context.get());
   return context;
 }
 
@@ -73,18 +73,19 @@ void compile(kiln_context *context, const Graph &graph, const char *expected) {
 // Compiles once, then times hits of another context.
 class Hits {
  public:
-  Hits(const std::string &cache, Asker asker) : asker_(std::move(asker)) {
+  Hits(const std::string &cache, std::vector<Asker> askers) : askers_(std::move(askers)) {
     const std::string json = "{\"kiln\": 1, \"inputs\": [" + f32_json("x", "[\"n\"]") +
                              "], \"nodes\": [{\"name\": \"y\", \"op\": \"neg\", \"inputs\": [\"x\"]}], "
                              "\"outputs\": [{\"name\": \"y\", \"value\": \"y\"}]}";
     for (const char *expected : {"MISS", "HIT"}) {
       graph_ = nullptr;
-      context_ = context_of(cache, asker_);
+      context_ = context_of(cache, askers_);
       graph_ = make<Graph>(kiln_graph_parse, context_.get(), json.data(), json.size());
       compile(context_.get(), graph_, expected);
       if (*expected == 'M') check(kiln_context_close(context_.get()));
     }
-    if (asker_.runs != 1) throw Failure("the pass ran on a hit");
+    for (const Asker &asker : askers_)
+      if (asker.runs != 1) throw Failure("a pass ran on a hit");
   }
   Hits(const Hits &) = delete;
   ~Hits() {
@@ -96,31 +97,45 @@ class Hits {
   }
 
  private:
-  Asker asker_;
+  std::vector<Asker> askers_;
   Context context_;
   Graph graph_;
 };
 
+// By how much a hit takes longer than another one.
+double extra_us(Hits &without, Hits &with) {
+  const int hits = effort().size(200, 5);
+  double less = 1e30, more = 1e30;
+  for (int i = 0; i < effort().rounds(10); ++i) {  // in turn
+    less = std::min(less, fastest(3, [&] { without.run(hits); }));
+    more = std::min(more, fastest(3, [&] { with.run(hits); }));
+  }
+  return (more - less) / hits * 1e6;
+}
+
 void lookup_of_ten_questions_us(benchmark::State &state) {
   const test::TemporaryFolder cache;
-  Hits none(cache.path(), {.name = "asks_nothing", .uuid = {1}, .questions = {}});
-  Hits ten(cache.path(), {.name = "asks",
-                          .uuid = {2},
-                          .questions = {"env.PATH", "env.HOME", "env.KILN_BENCH_A", "env.KILN_BENCH_B", "host.rank",
-                                        "host.world", "host.node", "file.KILN_no_such_file",
-                                        "file." KILN_MODELS_DIR "/chars/graph.json", "device.cores"}});
-  const int hits = effort().size(200, 5);
-  for (auto _ : state) {
-    double without = 1e30, with = 1e30;
-    for (int i = 0; i < effort().rounds(10); ++i) {  // in turn
-      without = std::min(without, fastest(3, [&] { none.run(hits); }));
-      with = std::min(with, fastest(3, [&] { ten.run(hits); }));
-    }
-    report(state, (with - without) / hits * 1e6, "us", 30, Better::lower);
-  }
+  Hits none(cache.path(), {{.name = "asks_nothing", .uuid = {1}, .questions = {}}});
+  Hits ten(cache.path(), {{.name = "asks",
+                           .uuid = {2},
+                           .questions = {"env.PATH", "env.HOME", "env.KILN_BENCH_A", "env.KILN_BENCH_B", "host.rank",
+                                         "host.world", "host.node", "file.KILN_no_such_file",
+                                         "file." KILN_MODELS_DIR "/chars/graph.json", "device.cores"}}});
+  for (auto _ : state) report(state, extra_us(none, ten), "us", 30, Better::lower);
+}
+
+// Passes that ask nothing, but are keyed.
+void lookup_of_20_passes_us(benchmark::State &state) {
+  const test::TemporaryFolder cache;
+  std::vector<Asker> passes;
+  for (uint8_t i = 1; i <= 20; ++i)
+    passes.push_back({.name = "pass" + std::to_string(i), .uuid = {i}, .questions = {}});
+  Hits none(cache.path(), {}), all(cache.path(), passes);
+  for (auto _ : state) report(state, extra_us(none, all), "us", 50, Better::lower);
 }
 
 KILN_FIGURE(lookup_of_ten_questions_us)
+KILN_FIGURE(lookup_of_20_passes_us)
 
 }  // namespace
 }  // namespace kiln::bench

@@ -88,6 +88,11 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Passes passes, select_passes(work));
   work.lower = passes.lower;
   KILN_TRY(warn_of_numerics(work, passes));
+  if (!options.dump.empty()) {
+    KILN_ASSIGN(work.dump, Dump::open(options.dump));
+    report.dump = work.dump->folder();
+    KILN_TRY(work.dump->add_given(graph));
+  }
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));
 
   // 2 the graph's key; 3 a record of it

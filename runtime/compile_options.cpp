@@ -101,6 +101,9 @@ const std::array rows = {
         "first meets the sizes, which goes on with the program for all sizes"),
     option_row<&O::compile_threads>("compile_threads", "it says how fast to compile",
                                     "threads that compile kernels; 0: one per usable core"),
+    option_row<&O::dump>("dump", "with it the cache is not asked for the graph",
+                         "a folder, in which the compile makes one with what each pass made of the graph: as text, "
+                         "JSON and DOT, and as the difference to the graph before"),
 };
 
 }  // namespace

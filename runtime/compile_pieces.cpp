@@ -28,6 +28,8 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   Work work{outer.env, options, report};
   work.lower = outer.lower;
   work.questions = outer.questions;
+  work.dump = outer.dump;
+  work.piece = str_cat("piece ", outer.report.pieces.size() - 1);
   KILN_ASSIGN(Artifact artifact, identify(work, *graph, work.lower, target));
   report.stages.back().stage = "piece";
   MadePiece made;

@@ -275,8 +275,11 @@ Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &
     if (pass->stage != stage) continue;
     PassRun &run = work.report.passes.emplace_back(run_of(*pass));
     const PassHost host = work.host_of(*pass);
-    KILN_ASSIGN(graph, run_pass(*pass, graph, work.ops, run, {}, &host));
-    made = run.digest = digest_of(*graph);
+    const GraphPtr before = graph;
+    KILN_ASSIGN(graph, run_pass(*pass, before, work.ops, run, {}, &host));
+    if (work.dump) KILN_TRY(work.dump->add({pass->early() ? "early" : phase, pass->name, "", before, graph}));
+    if (!made || graph != before) made = digest_of(*graph);
+    run.digest = *made;
   }
   // Of the first stage, the early passes, the key tells: it hashes the graph anyway.
   std::vector<StageDigest> &stages = work.report.stages;
@@ -289,7 +292,12 @@ Result<LoweredGraphs> run_lowering(Work &work, const GraphPtr &graph, const Lowe
   std::vector<PassRun> &runs = work.report.passes;
   for (const auto &pass : work.lower) runs.push_back(run_of(*pass));
   const PassHost host = work.lower.empty() ? PassHost() : work.host_of(*work.lower.front());  // all are late
-  const LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .host = &host};
+  LowerPasses lower{.passes = work.lower, .runs = std::span(runs).last(work.lower.size()), .host = &host};
+  if (work.dump)
+    lower.observe = [&](std::string_view pass, const std::string &part, const GraphPtr &before, const GraphPtr &after) {
+      const std::string of = work.piece.empty() || part.empty() ? work.piece + part : work.piece + ", " + part;
+      return work.dump->add({"lower", pass, of, before, after});
+    };
   KILN_ASSIGN(LoweredGraphs lowered, lower_graphs(graph, work.ops, how, lower));
   for (const LoweredGraph &each : lowered.graphs)
     for (const LoweredRegion &region : each.regions)
@@ -321,6 +329,7 @@ Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
         const std::string reason = str_cat("backend '", name, "' has no identity");
         return {reason, str_cat(reason, ", which strict mode needs of every backend: give it a UUID")};
       }
+  if (!work.options.dump.empty()) return {"dump"};
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);
@@ -423,7 +432,10 @@ Result<ArtifactPtr> find_artifact(Work &work, const Graph &graph, const Artifact
   report.reason = std::move(looked.reason);
   if (looked.outcome == Outcome::miss && !work.lead)
     report.reason = "in flight, for which a compile inside a compile does not wait";
-  if (looked.outcome != Outcome::hit) return ArtifactPtr();
+  if (looked.outcome != Outcome::hit) {
+    report.components = artifact.components;
+    return ArtifactPtr();
+  }
   if (differs(work, looked.artifact->uses) || is_of_another_compiler(work, *looked.artifact)) {
     work.cache()->reject(looked);  // what is made instead has the same key
     return ArtifactPtr();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/compile.h"
+#include "runtime/dump.h"
 #include "runtime/phases.h"
 #include "runtime/plan/planner.h"
 #include "runtime/regions/lower_graphs.h"
@@ -35,8 +36,10 @@ struct Work {
   std::set<std::string> backends = {};  // registered ones that it was made with
   // What passes may ask: one for all parts of a compile, so that they get the same answers.
   std::shared_ptr<Questions> questions = {};
-  Asked asked = {};              // what those of this part did ask, and was made after the answers
-  std::string uncacheable = {};  // why what it makes is nobody else's; empty: it may be
+  Asked asked = {};                 // what those of this part did ask, and was made after the answers
+  std::string uncacheable = {};     // why what it makes is nobody else's; empty: it may be
+  std::shared_ptr<Dump> dump = {};  // null: none is asked for
+  std::string piece = {};           // "piece 3", of one; else empty
 
   Cache *cache() const { return options.use_cache ? env.cache : nullptr; }
   const BackendInfo &backend() const { return base_backend(options.backend); }  // Kiln's own

@@ -4,6 +4,7 @@
 #include "abi/src/convert.h"
 #include "abi/src/options.h"
 #include "jit/base/json_writer.h"
+#include "runtime/report/step_report.h"
 
 namespace kiln::abi {
 
@@ -247,7 +248,12 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
       json.key("steps").begin_list();
       for (const StepTimes::Row &row : rows) {
         json.begin_object().member("plan", row.plan).member("step", row.step).member("what", row.what);
-        json.member("runs", row.runs).member("ns", row.ns).end_object();
+        json.member("runs", row.runs).member("ns", row.ns);
+        if (row.planned->kind == Plan::Step::Kind::launch) {
+          json.member("kernel", row.planned->kernel).member("bytes", row.bytes).member("flops", row.flops);
+          write_origins(row.planned->origins, json);
+        }
+        json.end_object();
       }
       json.end_list();
     }

@@ -54,14 +54,24 @@ kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_op *out) {
   });
 }
 
-kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out) {
-  return entry(__func__, [&](const Checks &check) -> Status {
+namespace {
+kiln_error *describe_op(const char *function, kiln_context *context, kiln_op op, bool with_samples, kiln_report **out) {
+  return entry(function, [&](const Checks &check) -> Status {
     KILN_TRY(check.handle(context, "context"));
     KILN_TRY(check.pointer(out, "out"));
     KILN_ASSIGN(const Op *record, op_numbered(context->context, op));
-    *out = make_report(describe(*record)).release();
+    *out = make_report(describe(*record, with_samples)).release();
     return {};
   });
+}
+}  // namespace
+
+kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out) {
+  return describe_op(__func__, context, op, true, out);
+}
+
+kiln_error *kiln_op_schema(kiln_context *context, kiln_op op, kiln_report **out) {
+  return describe_op(__func__, context, op, false, out);
 }
 
 kiln_error *kiln_dim_parse(kiln_context *context, const char *text, uint64_t text_size, kiln_dim *out) {

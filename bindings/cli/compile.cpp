@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "report.h"
 #include "session.h"
 #include "stats.h"
+#include "temporary_folder.h"
 
 namespace kiln::cli {
 namespace {
@@ -26,6 +28,8 @@ constexpr Flag flags[] = {
     passes_flag,
     disable_passes_flag,
     specialize_flag,
+    dump_flag,
+    {"--report", "OUT.html", "write a page that shows the whole compile; of several targets the last"},
     option_flag,
     threads_flag,
     stats_flag,
@@ -49,6 +53,16 @@ int run(const Args &args) {
   std::vector<Options> targets = options_of_targets(args, session);
   std::vector<Executable> made;
   long long kernels = 0;
+  const auto page = args.get("--report");
+  std::optional<Folder> dump;  // for the page
+  std::string lookup;
+  if (page) {
+    std::vector<Options> asked = options_of_targets(args, session);
+    Options &asks = asked.back();
+    asks.set("dump", "");
+    lookup = look_up(session, subject.graph, asks);
+    if (!args.has(dump_flag.name)) targets.back().set("dump", dump.emplace().path());
+  }
   for (Options &options : targets) {
     options.set("cache", false);
     Compiled compiled = compile(session, subject.graph, options);
@@ -56,6 +70,8 @@ int run(const Args &args) {
     kernels += stats.compile.i64("kernels_compiled");
     made.push_back(std::move(compiled.executable));
   }
+  if (page)
+    write_file(*page, report_html({session, args.operands()[0], subject.graph, made.back(), stats.compile, lookup}));
   const Executable joined = made.size() > 1 ? join(made) : std::move(made[0]);
   watch.lap();
   Options layout;

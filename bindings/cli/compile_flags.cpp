@@ -32,7 +32,8 @@ constexpr Spelling spellings[] = {{"backend", backend_flag},
                                   {"fallback", fallback_flag},
                                   {"passes", passes_flag},
                                   {"disable_passes", disable_passes_flag},
-                                  {"specialize_when", specialize_when_flag}};
+                                  {"specialize_when", specialize_when_flag},
+                                  {"dump", dump_flag}};
 
 using Texts = std::map<std::string, std::string>;  // by option
 

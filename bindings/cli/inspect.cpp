@@ -1,7 +1,9 @@
 // kiln inspect: what a graph or an artifact is, as text, JSON, a drawing, kernel IR, LLVM IR, assembly or CUDA C++.
 #include "commands.h"
+#include "dumped.h"
 #include "regions.h"
 #include "session.h"
+#include "temporary_folder.h"
 
 namespace kiln::cli {
 namespace {
@@ -9,6 +11,9 @@ namespace {
 constexpr Flag flags[] = {
     {"--json", "", "a graph as its JSON; an artifact's description, with its regions"},
     {"--dot", "", "a graph for Graphviz"},
+    {"--after", "PASS|STAGE|all",
+     "the graph behind a pass, or a stage (given, early, pre_grad, post_grad, lower); also with --dot or --json"},
+    {"--diff", "", "of --after: what each pass changed"},
     {"--regions", "", "how it is cut: what is compiled together, what falls back, and why; also with --dot or --json"},
     {"--graph", "", "the graph after all passes, as JSON"},
     {"--kernels", "", "the kernels that it compiles to: kernel IR"},
@@ -29,12 +34,15 @@ constexpr Flag flags[] = {
     option_flag,
 };
 
-constexpr std::string_view views[] = {"regions", "json", "dot", "graph", "kernels", "llvm", "asm", "cuda"};
+constexpr std::string_view views[] = {"after", "regions", "json", "dot", "graph", "kernels", "llvm", "asm", "cuda"};
+
+// Views that are also shown as JSON, or drawn.
+bool has_forms(std::string_view view) { return view == "regions" || view == "after"; }
 
 std::string_view chosen_view(const Args &args) {
   std::string_view chosen = "text";
   for (const std::string_view view : views) {
-    if (!args.has("--" + std::string(view)) || (chosen == "regions" && (view == "json" || view == "dot"))) continue;
+    if (!args.has("--" + std::string(view)) || (has_forms(chosen) && (view == "json" || view == "dot"))) continue;
     if (chosen != "text")
       throw Usage("--" + std::string(chosen) + " and --" + std::string(view) + " exclude each other");
     chosen = view;
@@ -80,14 +88,37 @@ void draw(const Session &session, const Executable &executable) {
   print(view(make<Blob>(kiln_graph_write, graph.get(), "dot", size_t{3})));
 }
 
+// What passes make of a graph on the way to kernels: a compile dumps it.
+void print_after(const Session &session, const Graph &graph, const Args &args, Options &options) {
+  const Folder folder;
+  options.set("dump", folder.path());
+  const Compiled compiled = compile(session, graph, options);
+  const std::string_view form = args.has("--diff")   ? "diff"
+                                : args.has("--json") ? "json"
+                                : args.has("--dot")  ? "dot"
+                                                     : "text";
+  print(text_after(read_dumped(compiled.report.text("dump")), *args.get("--after"), form));
+}
+
+void check_forms(const Args &args, std::string_view view) {
+  std::string_view given;
+  for (const std::string_view form : {"--json", "--dot", "--diff"}) {
+    if (!args.has(form)) continue;
+    if (form == "--diff" && view != "after") throw Usage("--diff is for --after");
+    if (has_forms(view) && !given.empty())
+      throw Usage(std::string(given) + " and " + std::string(form) + " exclude each other");
+    given = form;
+  }
+}
+
 int run(const Args &args) {
   std::string_view what = chosen_view(args);
-  if (what == "regions" && args.has("--json") && args.has("--dot")) throw Usage("--json and --dot exclude each other");
+  check_forms(args, what);
   const Session session(args);
   Subject subject = load(session, args.operands()[0]);
   if (subject.graph && (what == "text" || what == "json" || what == "dot")) {
     if (const std::string_view flag = given_compile_flag(args); !flag.empty())
-      throw Usage(std::string(flag) + " is for --regions, --graph, --kernels, --llvm, --asm and --cuda");
+      throw Usage(std::string(flag) + " is for --after, --regions, --graph, --kernels, --llvm, --asm and --cuda");
     print(view(make<Blob>(kiln_graph_write, subject.graph.get(), what.data(), what.size())));
     return 0;
   }
@@ -95,9 +126,14 @@ int run(const Args &args) {
     Options options = compile_options(args, session, what == "cuda" ? std::optional(what) : std::nullopt);
     options.set("code", false);  // listings are made of the kernels
     options.set("cache", false);
+    if (what == "after") {
+      print_after(session, subject.graph, args, options);
+      return 0;
+    }
     subject.executable = compile(session, subject.graph, options).executable;
   } else {
     refuse_compile_flags(args);
+    if (what == "after") throw Usage("--after applies to a graph; this is an artifact, compiled already");
     if (what == "dot") {
       draw(session, subject.executable);
       return 0;

@@ -7,6 +7,7 @@
 #include "arrays.h"
 #include "commands.h"
 #include "compare.h"
+#include "profile.h"
 #include "session.h"
 #include "signature.h"
 #include "stats.h"
@@ -21,6 +22,7 @@ constexpr Flag flags[] = {
     {"--size", "SYMBOL=N", "the size of a symbolic dimension, for --random", true},
     {"--output", "NAME=F", "write an output, as F.npy or F.safetensors", true},
     {"--times", "", "print how long each step of the plan took, in a second run"},
+    {"--profile", "F.json", "print the same as a table, with rates, and write a trace of it for ui.perfetto.dev"},
     {"--compare", "reference", "run the reference backend, too, and print how far apart the outputs are"},
     plugin_flag,
     plugin_option_flag,
@@ -35,6 +37,7 @@ constexpr Flag flags[] = {
     disable_passes_flag,
     specialize_flag,
     specialize_when_flag,
+    dump_flag,
     option_flag,
     threads_flag,
     cache_flag,
@@ -233,12 +236,15 @@ void show_outputs(const std::vector<Array> &outputs, const Args &args, const Sig
 }
 
 // Of a run that is warm. What a run writes to its inputs is written again.
-void show_times(const Args &args, kiln_call *call) {
+Report timed_run(kiln_call *call) {
   kiln_run_options options{};
   options.struct_size = sizeof options;
   options.flags = KILN_RUN_STEPS;
   check(kiln_call_run(call, nullptr, 0, &options));
-  const Report report = report_of(kiln_call_report, call);
+  return report_of(kiln_call_report, call);
+}
+
+void show_times(const Args &args, const Report &report) {
   const uint64_t count = report.count("steps");
   for (uint64_t i = 0; i < count; ++i) {
     const std::string at = "steps." + std::to_string(i) + ".";
@@ -246,8 +252,26 @@ void show_times(const Args &args, kiln_call *call) {
     std::snprintf(time, sizeof time, "%10.1f us %6lld x  ", static_cast<double>(report.i64(at + "ns")) / 1000,
                   static_cast<long long>(report.i64(at + "runs")));
     const std::string plan = report.text(at + "plan");
+    std::string nodes = report.has(at + "nodes") ? nodes_text(report, at + "nodes") : "";
+    if (!nodes.empty()) nodes.insert(0, " of ");
     say(args, time + (plan.empty() ? "" : "plan " + plan + " ") + "step " + std::to_string(report.i64(at + "step")) +
-                  ": " + report.text(at + "what"));
+                  ": " + report.text(at + "what") + nodes);
+  }
+}
+
+void show_profile(const Args &args, const Session &session, const Subject &subject, kiln_call *call,
+                  const Report &compiled) {
+  StepSpans spans;
+  session.listen([&](std::string_view event) { spans.ended(event); });
+  const Report report = timed_run(call);
+  session.listen({});
+  if (args.has("--times")) show_times(args, report);
+  write_file(*args.get("--profile"), trace_json(report, spans, compiled));
+  const Report described = report_of(kiln_executable_describe, subject.executable.get());
+  std::string table = profile_table(report, measure_roof(session, described.text("backend")));
+  for (size_t end = table.find('\n'); end != table.npos; end = table.find('\n')) {
+    say(args, table.substr(0, end));
+    table.erase(0, end + 1);
   }
 }
 
@@ -290,7 +314,11 @@ int run(const Args &args) {
   show_outputs(outputs, args, signature);
   stats.total_ms = watch.total();
   if (const auto file = args.get(stats_flag.name)) write_file(*file, json_of(stats));
-  if (args.has("--times")) show_times(args, call.get());
+  if (args.has("--profile")) {
+    show_profile(args, session, subject, call.get(), stats.compile);
+  } else if (args.has("--times")) {
+    show_times(args, timed_run(call.get()));
+  }
   return args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph) ? 1 : 0;
 }
 

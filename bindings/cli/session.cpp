@@ -30,8 +30,14 @@ class Progress {
   // The compile is over: the line is cleared.
   void finish() { receive(KILN_EVENT_PROGRESS, ""); }
 
+  std::function<void(std::string_view)> on_step = {};
+
  private:
   void receive(uint32_t kind, std::string_view text) {
+    if (kind == KILN_EVENT_STEP) {
+      if (on_step) on_step(text);
+      return;
+    }
     const std::lock_guard lock(mutex_);
     if (kind == KILN_EVENT_WARNING) {
       clear();
@@ -107,7 +113,7 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   if (const auto threads = args.integer(threads_flag.name, 1, UINT32_MAX)) options.set("threads", *threads);
   kiln_event_sink sink = {};
   sink.struct_size = sizeof sink;
-  sink.kinds = 1U << KILN_EVENT_PROGRESS | 1U << KILN_EVENT_WARNING;
+  sink.kinds = 1U << KILN_EVENT_PROGRESS | 1U << KILN_EVENT_WARNING | 1U << KILN_EVENT_STEP;
   sink.user = progress_.get();
   sink.event = Progress::event;
   context_ = make<Context>(kiln_context_create, options.get(), &sink);
@@ -178,6 +184,7 @@ void Session::load_plugins() const {
 
 Session::~Session() = default;
 
+void Session::listen(std::function<void(std::string_view)> on_step) const { progress_->on_step = std::move(on_step); }
 void Session::finish_progress() const { progress_->finish(); }
 
 namespace {

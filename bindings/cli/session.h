@@ -1,5 +1,6 @@
 // What the commands share: flags, a context with plugins and progress, and loading a graph or an artifact.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ inline constexpr Flag specialize_flag{"--specialize", "SYMBOL=N,SYMBOL=N",
 inline constexpr Flag specialize_when_flag{
     "--specialize-when", "ahead|background|lazy",
     "when to make it: with the rest, after it, or when a run meets the sizes (ahead)"};
+inline constexpr Flag dump_flag{"--dump", "DIR", "write what each pass makes of the graph into a new folder in DIR"};
 inline constexpr Flag option_flag{"--option", "NAME=VALUE", "set an option of the compile; kiln options lists them",
                                   true};
 inline constexpr Flag threads_flag{"--threads", "N", "threads that run kernels (KILN_THREADS, or one per usable core)"};
@@ -54,6 +56,8 @@ class Session {
   void load_plugins() const;
 
   kiln_context *context() const { return context_.get(); }
+  // Calls `on_step` with the text of each KILN_EVENT_STEP from now on, on the thread that runs; empty: nobody.
+  void listen(std::function<void(std::string_view)> on_step) const;
   // The compile is over: its progress is cleared from the terminal.
   void finish_progress() const;
 

@@ -149,21 +149,44 @@ Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &tur
   return std::optional(std::move(fused));
 }
 
-std::string nodes_of(const Launch &launch, const Program &program) {
-  // Back from what it writes to what it reads.
-  std::vector<bool> computed(program.tensors.size()), read(program.tensors.size());
-  for (size_t b = 0; b < launch.buffers.size(); ++b) {
-    const bool writes = launch.kernel->buffers[b].space == Buffer::Space::out;
-    if (launch.buffers[b] < program.tensors.size()) (writes ? computed : read)[launch.buffers[b]] = true;
-  }
-  std::vector<std::string> names;
-  for (const Program::Def &def : std::views::reverse(program.defs)) {
-    if (std::ranges::none_of(def.results, [&](uint32_t tensor) { return computed[tensor]; })) continue;
-    names.push_back(str_cat("'", def.node, "' [", def.op, "]"));
-    for (uint32_t operand : def.operands) {
-      if (!read[operand]) computed[operand] = true;
+std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, const Program &program) {
+  constexpr uint32_t none = UINT32_MAX;
+  std::vector<uint32_t> maker(program.tensors.size(), none);
+  for (uint32_t d = 0; d < program.defs.size(); ++d)
+    for (const uint32_t tensor : program.defs[d].results) maker[tensor] = d;
+  std::vector<uint32_t> read(program.tensors.size(), none),
+      seen(program.defs.size(), none);  // the last launch's number
+  std::vector<std::vector<uint32_t>> all;
+  for (uint32_t i = 0; i < launches.size(); ++i) {
+    // Back from what it writes to what it reads.
+    std::vector<uint32_t> open;
+    for (size_t b = 0; b < launches[i].buffers.size(); ++b) {
+      const uint32_t tensor = launches[i].buffers[b];
+      if (tensor >= program.tensors.size()) continue;
+      if (launches[i].kernel->buffers[b].space == Buffer::Space::out)
+        open.push_back(tensor);
+      else
+        read[tensor] = i;
     }
+    std::vector<uint32_t> &defs = all.emplace_back();
+    while (!open.empty()) {
+      const uint32_t def = maker[open.back()];
+      open.pop_back();
+      if (def == none || std::exchange(seen[def], i) == i) continue;
+      defs.push_back(def);
+      for (const uint32_t operand : program.defs[def].operands)
+        if (read[operand] != i) open.push_back(operand);
+    }
+    std::ranges::sort(defs);
   }
+  return all;
+}
+
+std::string nodes_of(const Launch &launch, const Program &program) {
+  std::vector<std::string> names;
+  const std::vector<std::vector<uint32_t>> defs = defs_of(std::span(&launch, 1), program);
+  for (const uint32_t d : std::views::reverse(defs[0]))
+    names.push_back(str_cat("'", program.defs[d].node, "' [", program.defs[d].op, "]"));
   if (names.empty()) return "the packing of weights";
   constexpr size_t most = 12;  // they may be thousands
   const size_t more = names.size() - std::min(names.size(), most);

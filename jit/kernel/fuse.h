@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,8 @@ struct Turns {
 Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &turns, const Target &target,
                                         const FuseOptions &options);
 
+// The defs that each launch computes, in their order. Linear in all of them.
+std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, const Program &program);
 // The nodes that a launch computes, in their order, for messages: "'a' [reshape], 'y' [exp]".
 std::string nodes_of(const Launch &launch, const Program &program);
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "jit/base/file.h"
+#include "jit/kernel/estimate.h"
 #include "runtime/exec/call_state.h"
 
 namespace kiln {
@@ -332,10 +334,43 @@ std::string_view Call::ran() const {
   return use.held() && !state_->in_flight && state_->completed ? state_->entry() : "";
 }
 
+namespace {
+
+// What kernels come to at the sizes of the run; nothing of one that does not read.
+void add_estimates(const Artifact &artifact, std::span<StepTimes::Row> rows) {
+  struct Known {
+    kernel::Estimate estimate;
+    std::vector<std::string> symbols;
+  };
+  std::map<uint32_t, Known> known;
+  for (StepTimes::Row &row : rows) {
+    const Plan::Step &step = *row.planned;
+    if (step.kind != Plan::Step::Kind::launch || step.kernel >= artifact.kernels.size()) continue;
+    const auto [at, is_new] = known.try_emplace(step.kernel);
+    auto &[estimate, symbols] = at->second;
+    if (is_new)
+      if (Result<kernel::Kernel> kernel = kernel::parse(artifact.kernels[step.kernel]); kernel.ok()) {
+        estimate = kernel::estimate(*kernel);
+        symbols = std::move(kernel->symbols);
+      }
+    const auto size_of = [&](const std::string &name) -> int64_t {
+      const auto number = static_cast<size_t>(std::ranges::find(symbols, name) - symbols.begin());
+      const bool is_known = number < step.symbols.size() && step.symbols[number] < row.symbols.size();
+      return is_known ? row.symbols[step.symbols[number]] : 0;
+    };
+    row.bytes = estimate.bytes.evaluate(size_of) * row.runs;
+    row.flops = estimate.flops.evaluate(size_of) * row.runs;
+  }
+}
+
+}  // namespace
+
 std::vector<StepTimes::Row> Call::step_times() const {
   const Use use(*this);
   if (!use.held() || !state_->watch.times_steps()) return {};
-  return state_->watch.times().rows();
+  std::vector<StepTimes::Row> rows = state_->watch.times().rows();
+  add_estimates(state_->now->executable.artifact(), rows);
+  return rows;
 }
 
 }  // namespace kiln

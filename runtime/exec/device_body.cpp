@@ -39,7 +39,7 @@ Status DeviceBody::run() {
   sizes_.begin_run();
   const auto run_other = [this](size_t step) { return run_control(step); };
   if (!watch_.times_steps()) return give(steps_, *shared_.queue, *shared_.program, run_other);
-  StepClock clock(watch_, part_.plan);
+  StepClock clock(watch_, part_.plan, sizes_.symbols());
   return give(steps_, *shared_.queue, *shared_.program, run_other, [&](size_t step) {
     drain();
     return clock.ended(step);

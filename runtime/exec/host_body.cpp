@@ -53,8 +53,8 @@ Status HostBody::run() {
     return first_of(found, is_graph ? run_graph(step) : run_control(step), watch_);
   };
   if (!watch_.times_steps()) return steps_.run(run_other);
-  StepClock clock(watch_, part_.plan);
-  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); });
+  StepClock clock(watch_, part_.plan, sizes_.symbols());
+  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); }, &watch_);
 }
 
 Status HostBody::run_on(std::span<void *const> operands) {

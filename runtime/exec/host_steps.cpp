@@ -1,6 +1,8 @@
 #include "runtime/exec/host_steps.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 
 namespace kiln {
@@ -37,6 +39,33 @@ void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
   launch.entry(&args);
 }
 
+// The same of a run that may be ended inside of the kernel.
+struct Watched {
+  const Launch &launch;
+  LoopWatch &watch;
+  uint32_t kernel;
+  Status status = {};  // of the caller's thread
+  std::atomic<bool> ends = false;
+};
+
+// A range in pieces of some ms. How a range is cut changes no result.
+void run_pieces(void *user, uint32_t worker, int64_t begin, int64_t end) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds enough(5);
+  Watched &watched = *static_cast<Watched *>(user);
+  int64_t piece = std::max<int64_t>(1, (end - begin) / 64);
+  while (begin < end && !watched.ends.load(std::memory_order_relaxed)) {
+    const int64_t last = begin + std::min(piece, end - begin);
+    const Clock::time_point started = Clock::now();
+    run_range(const_cast<Launch *>(&watched.launch), worker, begin, last);
+    if (Clock::now() - started < enough) piece = std::min(2 * piece, end - begin);
+    begin = last;
+    if (worker != 0) continue;  // not the thread that the host is told on
+    watched.status = watched.watch.inside(watched.kernel);
+    if (!watched.status.ok()) watched.ends.store(true, std::memory_order_relaxed);
+  }
+}
+
 }  // namespace
 
 HostSteps::HostSteps(const Executable &executable, std::span<const kiln_kernel_fn> kernels, const Plan &plan,
@@ -58,17 +87,23 @@ Status HostSteps::place_scratch() {
   return scratch_.resize(std::vector(pool_.threads(), scratch), "scratch of kernels");
 }
 
-void HostSteps::launch(const ReadySteps::Step &step, kiln_kernel_fn entry) {
-  if (step.tasks <= 0) return;
-  Launch launch{entry, {}, scratch_};
+Status HostSteps::launch(size_t number, LoopWatch *watch) {
+  const ReadySteps::Step &step = ready_.steps()[number];
+  if (step.tasks <= 0) return {};
+  Launch launch{entries_[number], {}, scratch_};
   launch.args.buffers = ready_.operands(step);
   launch.args.sizes = ready_.kernel_sizes(step);
   launch.args.error_word = &error_word_;
   if (step.tasks == 1) {
     run_range(&launch, 0, 0, 1);
+  } else if (watch) {
+    Watched watched{launch, *watch, ready_.planned(number).kernel};
+    pool_.run(step.tasks, run_pieces, &watched);
+    return std::move(watched.status);
   } else {
     pool_.run(step.tasks, run_range, &launch);
   }
+  return {};
 }
 
 void HostSteps::copy(void *to, const void *from, uint64_t bytes) {

@@ -23,9 +23,10 @@ class HostSteps {
   Status place_scratch();
   // Runs all steps: launches and copies here, of the others it calls run_other with the step's number and where to note
   // what a kernel found. That (an index out of range) is told after the last step, what else fails at once. After each
-  // step it calls ended with its number, whose error ends the run.
+  // step it calls ended with its number, whose error ends the run; so does that of `watch`, if there is one, inside of
+  // a kernel.
   template <class RunOther, class Ended>
-  Status run(RunOther run_other, Ended ended);
+  Status run(RunOther run_other, Ended ended, LoopWatch *watch = nullptr);
   template <class RunOther>
   Status run(RunOther run_other) {
     return run(run_other, [](size_t) { return Status(); });
@@ -35,7 +36,7 @@ class HostSteps {
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
 
  private:
-  void launch(const ReadySteps::Step &step, kiln_kernel_fn entry);
+  Status launch(size_t step, LoopWatch *watch);
   Status error_of(size_t step) const;
 
   ReadySteps ready_;
@@ -46,7 +47,7 @@ class HostSteps {
 };
 
 template <class RunOther, class Ended>
-Status HostSteps::run(RunOther run_other, Ended ended) {
+Status HostSteps::run(RunOther run_other, Ended ended, LoopWatch *watch) {
   Status failed;
   const std::span<const ReadySteps::Step> steps = ready_.steps();
   error_word_ = 0;
@@ -54,7 +55,7 @@ Status HostSteps::run(RunOther run_other, Ended ended) {
     const ReadySteps::Step &step = steps[i];
     switch (step.kind) {
       case Plan::Step::Kind::launch:
-        launch(step, entries_[i]);
+        KILN_TRY(launch(i, watch));
         break;
       case Plan::Step::Kind::copy:
         copy(ready_.operands(step)[1], ready_.operands(step)[0], step.bytes);

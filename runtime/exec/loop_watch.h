@@ -1,11 +1,12 @@
-// Watches a run: lets the host end one that sits in a loop, or after a step; times steps; and knows whether a step has
-// ended it. The host is asked on its own threads alone: what a loop tells on another thread waits for one that waits
-// for the run.
+// Watches a run: lets the host end one that sits in a loop or a long kernel, or after a step; times steps; and knows
+// whether a step has ended it. The host is asked on its own threads alone: what a loop tells on another thread waits
+// for one that waits for the run.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,31 +59,46 @@ class LoopWatch {
   bool times_steps() const { return times_steps_; }
   const StepTimes &times() const { return times_; }
   // Code cancelled when the host says so.
-  Status ended(const Plan &plan, size_t step, StepTimes::Clock::duration time) {
-    times_.add(plan, step, time);
+  Status ended(const Plan &plan, size_t step, StepTimes::Clock::duration time, std::span<const int64_t> symbols) {
+    times_.add(plan, step, time, symbols);
     if (!tell_) return {};
     const std::string text = times_.text_of_last();
     return tell_(Event::step, text) ? error(Code::cancelled, "the host cancelled the run after ", text) : Status();
   }
   // After each turn of each loop. Code cancelled when the host says so.
   Status turned(std::string_view node, int64_t turns) { return --unlooked_ > 0 ? Status() : look(node, turns); }
+  // Inside of a kernel that takes long, by the thread of the run, every few ms. Code cancelled when the host says so.
+  Status inside(uint32_t kernel) {
+    const Clock::time_point now = Clock::now();
+    if (!is_due(now)) return {};
+    std::string text = str_cat("kernel ", kernel);
+    if (!ends(text)) return {};
+    return error(Code::cancelled, "the host cancelled the run in ", text);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
   Status look(std::string_view node, int64_t turns) {
     const Clock::time_point now = Clock::now();
-    if (told_ == Clock::time_point()) looked_ = told_ = now;
+    const bool due = is_due(now);
     // Of short turns the clock is looked at after a few: it may take as long as one of them.
     unlooked_ = now - looked_ < std::chrono::milliseconds(1) ? 16 : 1;
     looked_ = now;
-    if (now - told_ < std::chrono::milliseconds(50)) return {};
-    told_ = now;
-    if (!tell_) return {};
+    if (!due) return {};
     const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
-    std::string text = str_cat(loop, ", turn ", turns);
-    if (is_here_ ? !tell_(Event::loop, text) : !leave(std::move(text))) return {};
+    if (!ends(str_cat(loop, ", turn ", turns))) return {};
     return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
   }
+
+  // Whether the host is to be told now.
+  bool is_due(Clock::time_point now) {
+    if (told_ == Clock::time_point()) looked_ = told_ = now;
+    if (now - told_ < std::chrono::milliseconds(50)) return false;
+    told_ = now;
+    return static_cast<bool>(tell_);
+  }
+  // Tells where the run is; whether the host ends it there.
+  bool ends(const std::string &text) { return is_here_ ? tell_(Event::loop, text) : leave(text); }
 
   // For who waits. True: the host has answered that the run is to end.
   bool leave(std::string text) {
@@ -107,9 +123,11 @@ class LoopWatch {
 // The steps of one body, as they end one after the other. What the host does with what it is told is not theirs.
 class StepClock {
  public:
-  StepClock(LoopWatch &watch, const Plan &plan) : watch_(watch), plan_(plan), begun_(StepTimes::Clock::now()) {}
+  // `symbols`: the plan's, which steps may resolve.
+  StepClock(LoopWatch &watch, const Plan &plan, std::span<const int64_t> symbols)
+      : watch_(watch), plan_(plan), symbols_(symbols), begun_(StepTimes::Clock::now()) {}
   Status ended(size_t step) {
-    Status status = watch_.ended(plan_, step, StepTimes::Clock::now() - begun_);
+    Status status = watch_.ended(plan_, step, StepTimes::Clock::now() - begun_, symbols_);
     begun_ = StepTimes::Clock::now();
     return status;
   }
@@ -117,6 +135,7 @@ class StepClock {
  private:
   LoopWatch &watch_;
   const Plan &plan_;
+  const std::span<const int64_t> symbols_;
   StepTimes::Clock::time_point begun_;
 };
 

@@ -21,18 +21,25 @@ void StepTimes::clear(const Plan &root) {
   numbers_.clear();
 }
 
-void StepTimes::add(const Plan &plan, size_t step, Clock::duration time) {
+void StepTimes::add(const Plan &plan, size_t step, Clock::duration time, std::span<const int64_t> symbols) {
   const auto [at, is_new] = numbers_.try_emplace({&plan, step}, entries_.size());
   if (is_new) entries_.push_back({&plan, step});
   last_ = at->second;
   last_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
   ++entries_[last_].runs;
   entries_[last_].ns += last_ns_;
+  entries_[last_].symbols.assign(symbols.begin(), symbols.end());
 }
 
 StepTimes::Row StepTimes::row_of(const Entry &entry) const {
-  return {path_to(*entry.plan, *root_).value_or("?"), entry.step, text_of(*entry.plan, entry.plan->steps[entry.step]),
-          entry.runs, entry.ns};
+  const Plan::Step &planned = entry.plan->steps[entry.step];
+  return {.plan = path_to(*entry.plan, *root_).value_or("?"),
+          .step = entry.step,
+          .what = text_of(*entry.plan, planned),
+          .runs = entry.runs,
+          .ns = entry.ns,
+          .planned = &planned,
+          .symbols = entry.symbols};
 }
 
 std::string StepTimes::text_of_last() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,13 +20,16 @@ class StepTimes {
     std::string plan;  // by its numbers from the outermost one on, "1.0"; that one's own: ""
     size_t step = 0;
     std::string what;
-    int64_t runs = 0, ns = 0;  // of all its runs, with what plans in it took
+    int64_t runs = 0, ns = 0;             // of all its runs, with what plans in it took
+    const Plan::Step *planned = nullptr;  // lives as long as the root
+    std::vector<int64_t> symbols = {};    // of its plan, in its last run
+    int64_t bytes = 0, flops = 0;         // of all its runs, by an estimate (Call::step_times); 0: there is none
   };
 
   // Of a run of `root`, which outlives this or the next clear.
   void clear(const Plan &root);
-  // `plan` is the root, or nested in it.
-  void add(const Plan &plan, size_t step, Clock::duration time);
+  // `plan` is the root, or nested in it; `symbols` are its, as far as they are known.
+  void add(const Plan &plan, size_t step, Clock::duration time, std::span<const int64_t> symbols = {});
   std::string text_of_last() const;  // "plan 1.0 step 3, 4711 ns: kernel 2(x, arena 0)"
   std::vector<Row> rows() const;     // in the order in which steps first ended
 
@@ -34,6 +38,7 @@ class StepTimes {
     const Plan *plan = nullptr;
     size_t step = 0;
     int64_t runs = 0, ns = 0;
+    std::vector<int64_t> symbols = {};
   };
   Row row_of(const Entry &entry) const;
 

@@ -23,13 +23,18 @@ void set_alias(Node &node) {
 
 }  // namespace
 
-Edit::Edit(GraphPtr from) {
-  if (!from) return;
-  graph_ = *from;
+Edit::Edit(GraphPtr from) : from_(std::move(from)), changed_(!from_) {
+  if (from_) first_new_id_ = from_->next_id_;
+}
+
+Graph &Edit::begin() {
+  if (changed_) return graph_;
+  changed_ = true;
+  graph_ = *from_;
   graph_.verified_ = false;
   graph_.share_all();
-  first_new_id_ = graph_.next_id_;
   for (uint32_t i = 0; i < graph_.nodes_.size(); ++i) ranks_.push_back({i, 0});
+  return graph_;
 }
 
 Status Edit::check_new_name(std::string_view name) const {
@@ -38,7 +43,8 @@ Status Edit::check_new_name(std::string_view name) const {
   for (char c : name)
     if (static_cast<unsigned char>(c) < 0x20 || c == ':')
       return invalid("name '", name, "': ':' and control characters are not allowed");
-  if (graph_.find(name)) return invalid("name '", name, "' is taken already");
+  if (const Node *other = graph_.find(name); other && !other->is_name_made)
+    return invalid("name '", name, "' is taken already");
   return {};
 }
 
@@ -85,11 +91,13 @@ uint32_t Edit::append(Node node) {
     rank = std::max(rank, Rank{operand.base, operand.sub + 1});
   }
   ranks_.push_back(rank);
+  if (const Node *other = graph_.find(node.name)) graph_.rename(other->id, fresh_name(node.name));
   graph_.append(std::move(node));
   return id;
 }
 
 Status Edit::declare_symbol(std::string_view name, const SymbolInfo &info) {
+  begin();
   Result<Expr> parsed = Expr::parse(name);
   if (!parsed.ok() || parsed->kind() != Expr::Kind::symbol || parsed->symbol_name() != name)
     return invalid("symbol '", name, "': expected a letter or '_', then letters, digits, '_' or '.'");
@@ -104,6 +112,7 @@ Status Edit::declare_symbol(std::string_view name, const SymbolInfo &info) {
 }
 
 Result<ValueId> Edit::placeholder(Node::Kind kind, std::string_view name, TensorType type) {
+  begin();
   KILN_TRY(check_new_name(name));
   if (type.strides.empty()) type.strides = row_major_strides(type.dims);
   type.layout = TensorType::Layout::exact;
@@ -130,6 +139,7 @@ Result<ValueId> Edit::parameter(std::string_view name, TensorType type) {
 }
 
 Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
+  begin();
   std::string full = name.empty() ? name_in_scope("constant") : std::string(name);
   KILN_TRY(check_new_name(full));
   if (!data) return invalid("constant '", full, "' has no data");
@@ -138,6 +148,7 @@ Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
   Node node;
   node.kind = Node::Kind::constant;
   node.name = std::move(full);
+  node.is_name_made = name.empty();
   node.results = {exact_type(data->dtype, Shape(data->shape.begin(), data->shape.end()))};
   node.constant = std::move(data);
   return ValueId{append(std::move(node)), 0};
@@ -145,10 +156,12 @@ Result<ValueId> Edit::constant(TensorPtr data, std::string_view name) {
 
 Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, AttrMap attrs, std::string_view name,
                            AttrMap annotations) {
+  begin();
   if (!op) return invalid("an op node needs an op");
   Node node;
   node.op = op;
   node.name = name.empty() ? name_in_scope(op->name) : std::string(name);
+  node.is_name_made = name.empty();
   KILN_TRY(check_new_name(node.name));
   std::vector<TensorType> types;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -178,6 +191,7 @@ Result<uint32_t> Edit::add(const OpSchema *op, std::span<const ValueId> inputs, 
 }
 
 Status Edit::set_attr(uint32_t id, std::string_view name, AttrValue value) {
+  begin();
   const Node *node = graph_.find(id);
   if (!node || node->kind != Node::Kind::op)
     return invalid("attribute '", name, "': node ", id, " is no op node of this graph");
@@ -226,6 +240,7 @@ Status Edit::check_no_cycle(ValueId from, ValueId to) {
 }
 
 Status Edit::replace(ValueId from, ValueId to) {
+  begin();
   if (!graph_.has(from) || !graph_.has(to))
     return invalid("replace: ", graph_.has(from) ? "the new" : "the old", " value is not of this graph");
   if (from == to) return {};
@@ -252,12 +267,14 @@ Status Edit::replace(ValueId from, ValueId to) {
 }
 
 void Edit::retire(uint32_t id) {
+  begin();
   release(id);
   const std::string name = graph_.find(id)->name;
   graph_.retire(id, fresh_name(name));
 }
 
 Status Edit::set_outputs(std::vector<GraphOutput> outputs) {
+  begin();
   std::set<std::string_view> names;
   for (const GraphOutput &output : outputs) {
     if (output.name.empty() || !is_utf8(output.name)) return invalid("an output's name is empty or not UTF-8");
@@ -269,6 +286,7 @@ Status Edit::set_outputs(std::vector<GraphOutput> outputs) {
 }
 
 Status Edit::set_output_values(std::span<const ValueId> values) {
+  begin();
   std::vector<GraphOutput> outputs;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool is_there = i < graph_.outputs_.size();
@@ -279,17 +297,18 @@ Status Edit::set_output_values(std::span<const ValueId> values) {
 }
 
 Status Edit::add_output(GraphOutput output) {
+  begin();
   std::vector<GraphOutput> outputs = graph_.outputs_;
   outputs.push_back(std::move(output));
   return set_outputs(std::move(outputs));
 }
 
 Status Edit::check_output_type(const GraphOutput &output, const TensorType &type) const {
-  if (!graph_.has(output.value)) return {};  // which set_outputs() says
-  const TensorType &its = graph_.type(output.value);
+  if (!view().has(output.value)) return {};  // which set_outputs() says
+  const TensorType &its = view().type(output.value);
   if (its.same_value_type(type)) return {};
   return error(Code::type_mismatch, "output '", output.name, "' is declared as ", type.text(), ", its value '",
-               text_of(graph_, output.value), "' is ", its.text(),
+               text_of(view(), output.value), "' is ", its.text(),
                its.device == type.device ? "" : str_cat("; on device ", type.device, ", and on ", its.device));
 }
 

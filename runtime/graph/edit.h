@@ -1,5 +1,6 @@
 // Builder and rewriter in one vocabulary: begins empty or from a graph, ends in a new immutable graph. The graph that
-// it began from never changes, so giving an edit up is the rollback. Threads: one at a time.
+// it began from never changes, so giving an edit up is the rollback; nor is it copied before the first change, so that
+// an edit which only looks costs nothing. Threads: one at a time.
 #pragma once
 #include <compare>
 #include <map>
@@ -19,11 +20,11 @@ class Edit {
   explicit Edit(GraphPtr from = nullptr);
 
   // Says of an input of a nested graph whether it is always given a parameter or a constant (Node::given_fixed).
-  void set_given_fixed(uint32_t input, bool fixed) { graph_.writable(input).given_fixed = fixed; }
+  void set_given_fixed(uint32_t input, bool fixed) { begin().writable(input).given_fixed = fixed; }
   // Declares a symbol's properties; a symbol that is only used in shapes needs none.
   Status declare_symbol(std::string_view name, const SymbolInfo &info);
-  // Names must be new in the graph, UTF-8, without control characters and ':'; type.layout becomes exact (row-major
-  // unless strides are given).
+  // Names must be new in the graph, UTF-8, without control characters and ':'; a node that has one because it was given
+  // none gets another. type.layout becomes exact (row-major unless strides are given).
   Result<ValueId> input(std::string_view name, TensorType type);
   Result<ValueId> parameter(std::string_view name, TensorType type);
   Result<ValueId> constant(TensorPtr data, std::string_view name = {});
@@ -50,7 +51,10 @@ class Edit {
   // tokens are all replaced is not kept for its effect.
   Status replace(ValueId from, ValueId to);
   // Others take the node's place: it is not kept for its effect.
-  void release(uint32_t node) { released_.insert(node); }
+  void release(uint32_t node) {
+    begin();
+    released_.insert(node);
+  }
   // For an op node whose place others are about to take: its name, and the symbols that it resolves, are free for them.
   void retire(uint32_t node);
   Status set_outputs(std::vector<GraphOutput> outputs);
@@ -63,8 +67,12 @@ class Edit {
   bool has_open_scope() const { return !scopes_.empty(); }
 
   // The nodes as they stand: the original's order first, then additions (after a replace, a user may stand before what
-  // it uses). References into it are valid until the next change.
-  const Graph &view() const { return graph_; }
+  // it uses). References into it are valid until the next change; the
+  // first one also ends those to the graph itself.
+  const Graph &view() const { return changed_ ? graph_ : *from_; }
+  // Whether something was changed, or begun to be: until then what it stands for is the graph that it began from.
+  bool has_changed() const { return changed_; }
+  Graph &begin();  // what a change does first
   // A new graph, in order: inputs, parameters, constants, then op nodes, each after its operands and otherwise where it
   // stood, a new node just before its first user, copy_ last. Op nodes and constants that nothing uses are left out,
   // unless they have an effect. With `verify_all`, verify()s. The edit stands as before.
@@ -108,6 +116,8 @@ class Edit {
   Status inherit_annotations(const Replaced &from, Node &to);
   void hand_down_annotations(Graph &finished) const;
 
+  GraphPtr from_;                                                      // null: it began empty
+  bool changed_;                                                       // false: graph_ is not there yet
   Graph graph_;                                                        // being edited
   uint32_t first_new_id_ = 1;                                          // nodes from here on were added by this edit
   std::vector<Scope> scopes_;                                          // innermost last

@@ -31,6 +31,7 @@ Status Edit::check_annotatable(uint32_t id, std::string_view key) const {
 }
 
 Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
+  begin();
   KILN_TRY(check_annotatable(id, key));
   KILN_TRY(check_annotation(key, value));
   if (unmarks(key, value)) return remove_annotation(id, key);
@@ -40,6 +41,7 @@ Status Edit::annotate(uint32_t id, std::string_view key, AttrValue value) {
 }
 
 Status Edit::remove_annotation(uint32_t id, std::string_view key) {
+  begin();
   KILN_TRY(check_annotation_name(key));
   KILN_TRY(check_annotatable(id, key));
   AttrMap &annotations = graph_.writable(id).annotations;

@@ -88,6 +88,7 @@ void Edit::renumber() {
 }
 
 Result<GraphPtr> Edit::finish(bool verify_all) {
+  begin();
   const auto nodes = graph_.nodes();
   const std::vector<size_t> ops = sorted_ops(true);
   std::vector<bool> used(nodes.size(), false);  // by position

@@ -68,11 +68,16 @@ void Graph::use_instead(ValueId from, ValueId to) {
     if (output.value == from) output.value = to;
 }
 
-void Graph::retire(uint32_t id, std::string name) {
+void Graph::rename(uint32_t id, std::string name) {
   Node &node = writable(id);
   by_name_.erase(node.name);
   node.name = std::move(name);
   by_name_.emplace(node.name, id);
+}
+
+void Graph::retire(uint32_t id, std::string name) {
+  rename(id, std::move(name));
+  Node &node = writable(id);
   for (const ResolvedSymbol &symbol : node.symbols) resolvers_.erase(symbol.name);
   node.symbols.clear();
 }

@@ -1,6 +1,7 @@
 // The graph: immutable, functional, nodes in topological order. Made by Edit (edit.h) or read from JSON (json.h).
 // Threads: a Graph may be read from any thread.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +23,22 @@
 
 namespace kiln {
 
+// Set once, by any thread; a copy begins without.
+class OnceSet {
+ public:
+  OnceSet() = default;
+  OnceSet(const OnceSet &) noexcept {}
+  OnceSet &operator=(const OnceSet &) noexcept {
+    set_.store(false, std::memory_order_relaxed);
+    return *this;
+  }
+  void set() { set_.store(true, std::memory_order_relaxed); }
+  explicit operator bool() const { return set_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> set_ = false;
+};
+
 struct Node {
   enum class Kind : uint8_t { input, parameter, constant, op };
   uint32_t id = 0;  // 1 .. 2^32-1, never reused inside a graph and its edits
@@ -35,9 +52,13 @@ struct Node {
   // An input of a nested graph that is always given a parameter or a constant. Made when passes visit the graph
   // (passes/nested_graphs.h): no part of what the graph is.
   bool given_fixed = false;
+  bool is_name_made = false;  // by an Edit: it gives way to others that are told
   std::vector<TensorType> results;
   std::vector<Equality> equalities;  // to be checked at each call
   std::vector<ResolvedSymbol> symbols;
+  // verify() found nothing against what it and the types of its operands say. It holds in all graphs that share the
+  // node: in a graph and those that are edited from it, a value keeps its type.
+  mutable OnceSet checked = {};
 };
 
 struct SymbolInfo {
@@ -89,6 +110,7 @@ class Graph {
   Node &writable(uint32_t id);
   void share_all() { shared_.assign(nodes_.size(), true); }
   void use_instead(ValueId from, ValueId to);
+  void rename(uint32_t id, std::string name);
   void retire(uint32_t id, std::string name);  // it resolves nothing any more
 
   std::vector<std::shared_ptr<Node>> nodes_;

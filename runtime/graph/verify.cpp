@@ -61,17 +61,15 @@ std::vector<TensorType> operand_types(const Graph &g, const Node &node) {
   return types;
 }
 
-Status check_schema(const Graph &g) {
-  for (const Node &node : g.nodes()) {
-    if ((node.kind == Node::Kind::op) != (node.op != nullptr))
-      return broken_at(node, "schema", "an op node has an op, no other has one");
-    if (!node.op) continue;
-    if (Status s = check_operands(*node.op, operand_types(g, node)); !s.ok())
-      return broken_at(node, "schema", s.message());
-    AttrMap attrs = node.attrs;
-    if (Status s = complete_attrs(*node.op, attrs); !s.ok()) return broken_at(node, "schema", s.message());
-    if (attrs != node.attrs) return broken_at(node, "schema", "its attributes are not complete");
-  }
+Status check_schema(const Graph &g, const Node &node) {
+  if ((node.kind == Node::Kind::op) != (node.op != nullptr))
+    return broken_at(node, "schema", "an op node has an op, no other has one");
+  if (!node.op) return {};
+  if (Status s = check_operands(*node.op, operand_types(g, node)); !s.ok())
+    return broken_at(node, "schema", s.message());
+  AttrMap attrs = node.attrs;
+  if (Status s = complete_attrs(*node.op, attrs); !s.ok()) return broken_at(node, "schema", s.message());
+  if (attrs != node.attrs) return broken_at(node, "schema", "its attributes are not complete");
   return {};
 }
 
@@ -91,42 +89,38 @@ Status check_placeholder(const Node &node) {
   return {};
 }
 
-Status check_types(const Graph &g) {
-  for (const Node &node : g.nodes()) {
-    if (!node.op) {
-      KILN_TRY(check_placeholder(node));
-      continue;
-    }
-    Result<Inferred> inferred = infer(*node.op, operand_types(g, node), node.attrs);
-    if (!inferred.ok()) return broken_at(node, "types", inferred.status().message());
-    if (inferred->results.size() != node.results.size())
-      return broken_at(node, "types", "recorded ", node.results.size(), " results, inferred ",
-                       inferred->results.size());
-    for (size_t i = 0; i < node.results.size(); ++i)
-      if (!node.results[i].same_value_type(inferred->results[i]))
-        return broken_at(node, "types", "recorded ", node.results[i].text(), ", inferred ",
-                         inferred->results[i].text());
-    if (inferred->equalities != node.equalities)
-      return broken_at(node, "types", "recorded equalities are not the inferred ones");
-    if (inferred->symbols != node.symbols)
-      return broken_at(node, "types", "recorded symbols are not the inferred ones");
-  }
+Status check_types(const Graph &g, const Node &node) {
+  if (!node.op) return check_placeholder(node);
+  Result<Inferred> inferred = infer(*node.op, operand_types(g, node), node.attrs);
+  if (!inferred.ok()) return broken_at(node, "types", inferred.status().message());
+  if (inferred->results.size() != node.results.size())
+    return broken_at(node, "types", "recorded ", node.results.size(), " results, inferred ", inferred->results.size());
+  for (size_t i = 0; i < node.results.size(); ++i)
+    if (!node.results[i].same_value_type(inferred->results[i]))
+      return broken_at(node, "types", "recorded ", node.results[i].text(), ", inferred ", inferred->results[i].text());
+  if (inferred->equalities != node.equalities)
+    return broken_at(node, "types", "recorded equalities are not the inferred ones");
+  if (inferred->symbols != node.symbols) return broken_at(node, "types", "recorded symbols are not the inferred ones");
   return {};
 }
 
 // Storage is shared where an op says so, and nowhere else.
-Status check_storage(const Graph &g) {
-  for (const Node &node : g.nodes()) {
-    for (size_t i = 0; i < node.results.size(); ++i) {
-      bool shares =
-          i == 0 && node.op && !node.inputs.empty() && (node.op->flags & (op_flags::view | op_flags::mutates));
-      ValueId expected = shares ? node.inputs[0] : ValueId();
-      if (node.results[i].alias_of != expected)
-        return broken_at(node, "storage", "result ", i, " is recorded as a view of ",
-                         node.results[i].alias_of ? text_of(g, node.results[i].alias_of) : "nothing", ", it is one of ",
-                         expected ? text_of(g, expected) : "nothing");
-    }
+Status check_storage(const Graph &g, const Node &node) {
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    bool shares = i == 0 && node.op && !node.inputs.empty() && (node.op->flags & (op_flags::view | op_flags::mutates));
+    ValueId expected = shares ? node.inputs[0] : ValueId();
+    if (node.results[i].alias_of != expected)
+      return broken_at(node, "storage", "result ", i, " is recorded as a view of ",
+                       node.results[i].alias_of ? text_of(g, node.results[i].alias_of) : "nothing", ", it is one of ",
+                       expected ? text_of(g, expected) : "nothing");
   }
+  return {};
+}
+
+// Of the nodes that no graph before had: what they and the types of their operands say.
+Status check_new_nodes(const Graph &g, Status (*check)(const Graph &, const Node &)) {
+  for (const Node &node : g.nodes())
+    if (!node.checked) KILN_TRY(check(g, node));
   return {};
 }
 
@@ -248,7 +242,7 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done, bool 
   KILN_TRY(check_names(g));
   KILN_TRY(check_outputs(g));
   KILN_TRY(check_order(g));
-  KILN_TRY(check_schema(g));
+  KILN_TRY(check_new_nodes(g, check_schema));
   for (const Node &node : g.nodes()) {
     for (const auto &[name, value] : node.attrs) {
       if (value.kind() != AttrKind::graph) continue;
@@ -260,8 +254,9 @@ Status verify_at(const Graph &g, int depth, std::set<const Graph *> &done, bool 
       }
     }
   }
-  KILN_TRY(check_types(g));
-  KILN_TRY(check_storage(g));
+  KILN_TRY(check_new_nodes(g, check_types));
+  KILN_TRY(check_new_nodes(g, check_storage));
+  for (const Node &node : g.nodes()) node.checked.set();
   for (const GraphOutput &output : g.outputs()) KILN_TRY(check_layout(g, output, depth > 0));
   if (depth > 0)
     for (const uint32_t id : g.inputs())

@@ -12,6 +12,20 @@ Pass cse_pass();
 // The same for a region after its decompositions, which have much in common (each layer's tables of rope, say).
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
+// These run after others' passes, at priorities from 1000 on, and change no value by a bit. They leave alone what marks
+// hold (replacing.h), and no output comes to share storage by them.
+
+// Of ops that commute, and of comparisons, a constant operand comes second.
+Pass canonicalize_pass();
+// Nodes whose operands are constants, or are all one number, become such, computed by the reference kernels: of ops
+// whose results every backend gives to the bit, up to 4,096 elements a constant. What would be an error, or NaN, stays.
+Pass fold_constants_pass();
+// Nodes that give an operand again: x + 0, x * 1, conversions to the dtype that is there, views that move nothing, and
+// what undoes or repeats the node before it.
+Pass remove_no_ops_pass();
+// A view of a view of the same kind becomes one view.
+Pass merge_views_pass();
+
 // Not passes of the pipeline but steps of lowering, in this order.
 
 // Every `call` node becomes the nodes of the graph that it calls, however deeply nested. The nested graph's symbols

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 #include "runtime/graph/annotations.h"
 #include "runtime/passes/builtin.h"
+#include "runtime/passes/replacing.h"
 
 namespace kiln {
 namespace {
@@ -30,40 +30,22 @@ bool same(const Node &a, const Node &b) {
   return a.attrs == b.attrs && same_annotations(a.annotations, b.annotations);
 }
 
-// The storage that the outputs lie in. Outputs that had storage of their own must keep it.
-class OutputStorage {
- public:
-  explicit OutputStorage(const Graph &graph) : graph_(graph) {
-    for (const GraphOutput &output : graph.outputs()) roots_.insert(graph.storage_of(output.value));
-  }
-  bool would_join(const Node &a, const Node &b) const {
-    const ValueId x = graph_.storage_of({a.id, 0}), y = graph_.storage_of({b.id, 0});
-    return x != y && roots_.contains(x) && roots_.contains(y);
-  }
-  void merge(const Node &from, const Node &to) {
-    if (roots_.contains(graph_.storage_of({from.id, 0}))) roots_.insert(graph_.storage_of({to.id, 0}));
-  }
-
- private:
-  const Graph &graph_;
-  std::set<ValueId> roots_;
-};
-
 // Returns how many nodes were merged into others. Nodes stay where they are while the edit replaces values, and what a
 // node reads has been merged when its turn comes.
 Result<uint64_t> merge(Edit &edit) {
-  OutputStorage outputs(edit.view());
+  OutputStorage outputs(edit);
   std::unordered_map<uint64_t, std::vector<const Node *>> seen;  // by hash
   uint64_t count = 0;
-  for (const Node &node : edit.view().nodes()) {
+  for (size_t at = 0; at < edit.view().nodes().size(); ++at) {
+    const Node &node = edit.view().nodes()[at];
     if (!mergeable(node)) continue;
     std::vector<const Node *> &bucket = seen[hash_of(node)];
     const auto first = std::ranges::find_if(bucket, [&](const Node *other) { return same(*other, node); });
-    if (first == bucket.end() || outputs.would_join(node, **first)) {
+    if (first == bucket.end() || !outputs.allows({node.id, 0}, {(*first)->id, 0})) {
       bucket.push_back(&node);
       continue;
     }
-    outputs.merge(node, **first);
+    outputs.replaced({node.id, 0}, {(*first)->id, 0});
     for (uint32_t i = 0; i < node.results.size(); ++i) KILN_TRY(edit.replace({node.id, i}, {(*first)->id, i}));
     ++count;
   }
@@ -81,9 +63,9 @@ Pass cse_pass() {
 }
 
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph) {
-  Edit edit(std::move(graph));
+  Edit edit(graph);
   KILN_TRY(merge(edit).status());
-  return edit.finish(false);
+  return edit.has_changed() ? edit.finish(false) : graph;
 }
 
 }  // namespace kiln

@@ -12,10 +12,10 @@ namespace kiln {
 
 namespace {
 
-// The built-in passes: one line each, in the order in which they run within their stage.
-constexpr std::array built_in_passes = {
-    cse_pass,  // post_grad
-};
+// The built-in passes: one line each, in the order in which they run within their stage. All are of post_grad; those
+// after the first have priorities from 1000 on, and so run after the passes of plugins and hosts that name none.
+constexpr std::array built_in_passes = {cse_pass, canonicalize_pass, fold_constants_pass, remove_no_ops_pass,
+                                        merge_views_pass};
 
 #ifdef NDEBUG
 constexpr bool debug_build = false;
@@ -42,10 +42,13 @@ Result<GraphPtr> clone_shared_outputs(const Graph &before, GraphPtr after, const
   return edit.finish(!is_part);
 }
 
-// The pass's result, verified: built-in passes are checked in debug builds only.
-Result<GraphPtr> commit(const Pass &pass, const Graph &before, PassContext &context, PassRun &run) {
+// The pass's result, verified: built-in passes are checked in debug builds only. A pass that changed nothing leaves the
+// graph itself.
+Result<GraphPtr> commit(const Pass &pass, const GraphPtr &graph, PassContext &context, PassRun &run) {
   const bool is_part = context.is_part;
   const bool check = debug_build || !pass.built_in();
+  if (!context.replacement && !context.edit.has_changed()) return graph;
+  const Graph &before = *graph;
   KILN_ASSIGN(GraphPtr after,
               context.replacement ? Result<GraphPtr>(context.replacement) : context.edit.finish(check && !is_part));
   if (check) KILN_TRY(is_part ? verify_part(*after) : verify(*after));  // once: a graph knows that it is verified
@@ -103,7 +106,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
   }
   failed_by("invariant");
   if (edit.has_open_scope()) return refuse("left a scope open (kiln_edit_scope with no annotations closes it)");
-  Result<GraphPtr> after = commit(pass, *graph, context, run);
+  Result<GraphPtr> after = commit(pass, graph, context, run);
   if (!after.ok()) return blame(pass, Code::invariant, str_cat(where, after.status().message()), after.status().info());
   failed_by("");
   ask_for_ops(**after, ops);
@@ -230,7 +233,9 @@ Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, con
   KILN_ASSIGN(region, rewrite_nested(region, inlined));
   for (size_t i = 0; i < lower.passes.size(); ++i) {
     PassRun &run = lower.runs[i];
+    const GraphPtr before = region;
     KILN_ASSIGN(region, run_pass(*lower.passes[i], region, ops, run, where, lower.host));
+    if (lower.observe) KILN_TRY(lower.observe(lower.passes[i]->name, where.region.value_or(""), before, region));
     ByteWriter digests;
     digests.raw(run.digest.bytes);
     digests.raw(digest_of(*region).bytes);

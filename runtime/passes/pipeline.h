@@ -67,6 +67,10 @@ struct LowerPasses {
   std::span<const std::shared_ptr<const Pass>> passes = {};
   std::span<PassRun> runs = {};
   const PassHost *host = nullptr;
+  // Told what a pass, or the decomposing behind them, made of a region or of a nested graph (`part`); may be empty. Its
+  // error ends the compile.
+  std::function<Status(std::string_view pass, const std::string &part, const GraphPtr &before, const GraphPtr &after)>
+      observe = {};
 };
 // Runs them on a region's graph. For them its calls are inlined, and those of graphs that its nodes carry.
 Result<GraphPtr> run_lower_passes(const LowerPasses &lower, GraphPtr region, const OpTable &ops, const Where &where);

@@ -100,11 +100,12 @@ PatternSet::Around PatternSet::around(const Graph &graph, const Node &node) {
 }
 
 Result<uint64_t> PatternSet::apply(Edit &edit, const Rewrite &rewrite, std::span<uint64_t> matches) const {
-  const Graph &graph = edit.view();
-  Gone gone(edit);
   std::vector<uint32_t> places;
-  for (const Node &node : graph.nodes())
+  for (const Node &node : edit.view().nodes())
     if (node.op && by_root_.contains(node.op)) places.push_back(node.id);
+  if (places.empty()) return 0;
+  const Graph &graph = edit.begin();
+  Gone gone(edit);
   Matcher matcher(graph, gone.all());
   uint64_t count = 0;
   for (const uint32_t id : places) {

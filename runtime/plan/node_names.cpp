@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "runtime/graph/annotations.h"
 #include "runtime/ops/nested.h"
 #include "runtime/ops/op.h"
 
@@ -50,6 +51,16 @@ bool find_path(const Graph &graph, std::string_view name, std::vector<uint32_t> 
   return false;
 }
 
+std::string debug_of(const Node &node) {
+  std::string text;
+  for (const auto &[name, value] : node.annotations) {
+    if (!is_for_people(name)) continue;
+    const bool is_text = value.kind() == AttrKind::text && !value.is_list;
+    str_append(text, str_cat(text.empty() ? "" : ", ", name, "=", is_text ? value.text_value() : value.text()));
+  }
+  return text;
+}
+
 struct Named {
   std::string name;
   const Node *node = nullptr;
@@ -71,11 +82,21 @@ Named node_at(const Graph &keyed, std::span<const uint32_t> path) {
   return {};
 }
 
+void set_name(const Graph &keyed, Plan::NodeRef &ref) {
+  Named named = node_at(keyed, ref.path);
+  ref.name = std::move(named.name);
+  ref.debug = named.node ? debug_of(*named.node) : "";
+}
+
 void name_all(const Graph &keyed, Plan &plan) {
-  for (Plan::Check &check : plan.checks) check.node.name = node_at(keyed, check.node.path).name;
-  for (Plan::Symbol &symbol : plan.symbols) symbol.node.name = node_at(keyed, symbol.node.path).name;
-  for (Plan::Risk &risk : plan.risks) risk.node.name = node_at(keyed, risk.node.path).name;
-  for (Plan::Step &step : plan.steps) step.node.name = node_at(keyed, step.node.path).name;
+  for (Plan::Check &check : plan.checks) set_name(keyed, check.node);
+  for (Plan::Symbol &symbol : plan.symbols) set_name(keyed, symbol.node);
+  for (Plan::Risk &risk : plan.risks) set_name(keyed, risk.node);
+  for (std::vector<Plan::Step> *steps : {&plan.prepare, &plan.steps})
+    for (Plan::Step &step : *steps) {
+      set_name(keyed, step.node);
+      for (Plan::Origin &origin : step.origins) set_name(keyed, origin.node);
+    }
   for (Plan &nested : plan.nested) name_all(keyed, nested);
 }
 
@@ -93,8 +114,25 @@ std::string NodeNames::full(std::string_view name) const {
 
 Plan::NodeRef NodeNames::find(std::string_view name) const {
   Plan::NodeRef node;
-  if (find_path(keyed, full(name), node.path)) node.name = node_at(keyed, node.path).name;
+  if (find_path(keyed, full(name), node.path)) set_name(keyed, node);
   return node;
+}
+
+Plan::Origin NodeNames::origin(std::string_view name, std::string_view made, const Graph &graph) const {
+  Plan::NodeRef node = find(name);
+  if (!node.path.empty()) {
+    std::string op_of_it = op(node, made);
+    return {std::move(node), std::move(op_of_it)};
+  }
+  // What it became is called "y.mul".
+  for (size_t end = name.size(); end != name.npos && end > 0; end = name.rfind('.', end - 1)) {
+    const std::string_view whole_name = name.substr(0, end);
+    const Node *there = graph.find(whole_name);
+    if (!there || !there->op) continue;
+    return {{{}, full(whole_name), debug_of(*there)}, std::string(there->op->name)};
+  }
+  node.name = full(name);
+  return {std::move(node), std::string(made)};
 }
 
 std::string NodeNames::op(const Plan::NodeRef &node, std::string_view made) const {

@@ -24,6 +24,8 @@ struct NodeNames {
   // What a decomposition made, "y.gather", is found as y. No path when it is nowhere: passes made it, and what they
   // call it may come from a name that another graph does not have.
   Plan::NodeRef find(std::string_view name) const;
+  // What a kernel's part comes from: of the keyed graph, or else of `graph`, before composite ops were taken apart.
+  Plan::Origin origin(std::string_view name, std::string_view made, const Graph &graph) const;
   // The op of a node that find() found; `made` when that has no path.
   std::string op(const Plan::NodeRef &node, std::string_view made) const;
 };

@@ -18,6 +18,14 @@ void renumber(Plan &plan, const PieceParts::Numbers &numbers, std::span<const ui
   for (std::vector<Plan::Step> *steps : {&plan.prepare, &plan.steps})
     for (Plan::Step &step : *steps) {
       rename(step.node);
+      for (Plan::Origin &origin : step.origins) {
+        Plan::NodeRef was = origin.node;
+        rename(origin.node);
+        origin.op = names.op(origin.node, origin.op);
+        if (!origin.node.path.empty()) continue;  // passes made it of the whole graph
+        origin.node = std::move(was);
+        origin.node.path.clear();
+      }
       if (step.kind == Plan::Step::Kind::launch) step.kernel = numbers.images[step.kernel];
       if (step.kind == Plan::Step::Kind::reference) step.graph = numbers.graphs[step.graph];
     }

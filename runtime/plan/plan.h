@@ -28,7 +28,8 @@ struct Plan {
     // Its position in the graph that the key was made of. If it lies in a graph that a node carries, then that node's
     // position, which of the node's graphs it is, and the position in there; and so on. Empty: passes made it.
     std::vector<uint32_t> path;
-    std::string name;  // empty with the path
+    std::string name;        // empty with the path
+    std::string debug = {};  // what its annotations `debug.*` say, "debug.line=model.py:12"
     bool operator==(const NodeRef &) const = default;
   };
   // Bound from the first input that has it as a bare dimension, or by a step (resolve), whose node it names.
@@ -53,6 +54,13 @@ struct Plan {
     std::string op;
     uint32_t bits = 0;
     std::string text() const;  // "node 'y' [div]"
+  };
+  // A node that a kernel computes, or a part of which. Of one that passes made, a fresh compile knows the name.
+  struct Origin {
+    NodeRef node;
+    std::string op;
+    std::string text() const;  // "'y' [softmax]"
+    bool operator==(const Origin &) const = default;
   };
 
   struct Slot {
@@ -104,6 +112,7 @@ struct Plan {
     std::vector<Nested> nested = {};     // call, branch, loop, scan
     Scan scan = {};
     NodeRef node = {};                    // call, loop, scan: for messages
+    std::vector<Origin> origins = {};     // launch: likewise
     Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
   };
   // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.
@@ -160,6 +169,8 @@ void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out);
 // Of the signature, all that its readers rely on is checked. Slots and steps are verify_plan()'s.
 Result<Plan> parse_plan(ByteReader &in, std::span<const Expr> known);
 std::string text_of(const Plan &plan, const Plan::Step &step);  // "kernel 2(x, arena 0)"
+// "'x' [exp], 'y' [softmax] and 3 more"; "": none is known.
+std::string text_of(std::span<const Plan::Origin> origins);
 std::string print(const Plan &plan);
 
 }  // namespace kiln

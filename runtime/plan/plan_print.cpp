@@ -81,6 +81,7 @@ std::string details_of(const Plan &plan, const Plan::Step &s) {
   std::string text = s.symbols.empty() ? "" : str_cat(" sizes [", join(s.symbols, ", ", symbol), "]");
   str_append(text, str_cat(" tasks ", s.tasks.text()));
   if (!s.scratch_bytes.is(0)) str_append(text, str_cat(" scratch ", s.scratch_bytes.text(), " bytes"));
+  if (!s.origins.empty()) str_append(text, str_cat(" of ", text_of(s.origins)));
   return text;
 }
 
@@ -121,10 +122,31 @@ bool Plan::makes(size_t output) const {
   return !as || as->kind != Presented::Kind::view;
 }
 
-std::string Plan::Check::text() const { return node.path.empty() ? what : str_cat("node '", node.name, "': ", what); }
+namespace {
+
+// " (debug.line=model.py:12)"
+std::string debug_text(const Plan::NodeRef &node) { return node.debug.empty() ? "" : str_cat(" (", node.debug, ")"); }
+
+}  // namespace
+
+std::string Plan::Check::text() const {
+  return node.path.empty() ? what : str_cat("node '", node.name, "'", debug_text(node), ": ", what);
+}
 
 std::string Plan::Risk::text() const {
-  return node.path.empty() ? str_cat("a pass's [", op, "]") : str_cat("node '", node.name, "' [", op, "]");
+  if (node.path.empty()) return str_cat("a pass's [", op, "]", debug_text(node));
+  return str_cat("node '", node.name, "' [", op, "]", debug_text(node));
+}
+
+std::string Plan::Origin::text() const {
+  return str_cat(node.name.empty() ? "a pass's" : str_cat("'", node.name, "'"), " [", op, "]");
+}
+
+std::string text_of(std::span<const Plan::Origin> origins) {
+  constexpr size_t most = 4;  // they may be thousands
+  std::string text = join(origins.first(std::min(most, origins.size())), ", ", [](const auto &o) { return o.text(); });
+  if (origins.size() > most) str_append(text, str_cat(" and ", origins.size() - most, " more"));
+  return text;
 }
 
 std::string print(const Plan &plan) {

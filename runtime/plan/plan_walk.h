@@ -26,6 +26,7 @@ template <class V, class T>
 void walk(V &v, T &x, const Plan::NodeRef *) {
   v.field("path", x, &Plan::NodeRef::path);
   v.field("name", x, &Plan::NodeRef::name);
+  v.field("debug", x, &Plan::NodeRef::debug);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Plan::Presented *) {
@@ -61,6 +62,11 @@ void walk(V &v, T &x, const Plan::Risk *) {
   v.field("bits", x, &Plan::Risk::bits);
 }
 template <class V, class T>
+void walk(V &v, T &x, const Plan::Origin *) {
+  v.field("node", x, &Plan::Origin::node);
+  v.field("op", x, &Plan::Origin::op);
+}
+template <class V, class T>
 void walk(V &v, T &x, const Plan::Slot *) {
   v.field("kind", x, &Plan::Slot::kind);
   v.field("index", x, &Plan::Slot::index);
@@ -92,6 +98,7 @@ void walk(V &v, T &x, const Plan::Step *) {
   v.field("risks", x, &Plan::Step::risks);
   v.field("nested", x, &Plan::Step::nested);
   if (names_node(x.kind)) v.field("node", x, &Plan::Step::node);
+  if (x.kind == Plan::Step::Kind::launch) v.field("origins", x, &Plan::Step::origins);
   v.field("scan", x, &Plan::Step::scan);
 }
 template <class V, class T>

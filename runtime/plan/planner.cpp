@@ -274,10 +274,19 @@ class Planner {
     }
     const std::vector<std::vector<uint32_t>> risks = risks_of_launches(code.lowered, fused.launches);
 
+    const std::vector<std::vector<uint32_t>> made_of = kernel::defs_of(fused.launches, code.lowered.program);
+
     const size_t first_item = items_.size();
     for (size_t i = 0; i < fused.launches.size(); ++i) {
       const Launch &launch = fused.launches[i];
       Item item{.prepared = launch.prepared};
+      for (const uint32_t def : made_of[i]) {
+        const kernel::Program::Def &made = code.lowered.program.defs[def];
+        Plan::Origin origin = scope.names.origin(made.node, made.op, *scope.lowered.given);
+        // What a composite op is made of comes from one node.
+        if (item.step.origins.empty() || item.step.origins.back() != origin)
+          item.step.origins.push_back(std::move(origin));
+      }
       item.step.kernel = shared_.images[first_launch + i];
       for (const std::string &name : launch.symbols) item.step.symbols.push_back(symbol_number_.at(name));
       for (const uint32_t risk : risks[i]) item.step.risks.push_back(first_risk + risk);

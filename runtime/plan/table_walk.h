@@ -39,11 +39,13 @@ inline constexpr uint64_t least_bytes<Plan::Argument> = 25;
 template <>
 inline constexpr uint64_t least_bytes<Plan::Presented> = 21;
 template <>
-inline constexpr uint64_t least_bytes<Plan::Symbol> = 61;
+inline constexpr uint64_t least_bytes<Plan::Symbol> = 69;
 template <>
-inline constexpr uint64_t least_bytes<Plan::Check> = 32;
+inline constexpr uint64_t least_bytes<Plan::Check> = 40;
 template <>
-inline constexpr uint64_t least_bytes<Plan::Risk> = 28;
+inline constexpr uint64_t least_bytes<Plan::Risk> = 36;
+template <>
+inline constexpr uint64_t least_bytes<Plan::Origin> = 32;
 template <>
 inline constexpr uint64_t least_bytes<Plan::Slot> = 9;
 template <>

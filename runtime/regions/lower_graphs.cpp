@@ -122,7 +122,11 @@ class Lowering {
     }
     LowerOptions options = options_;
     options.region = open.options;
-    KILN_ASSIGN(LoweredGraph lowered, lower_one(std::move(graph), ops_, options, open.nested, open.is_part));
+    KILN_ASSIGN(LoweredGraph lowered, lower_one(graph, ops_, options, open.nested, open.is_part));
+    if (passes_.observe) {
+      const std::string part = open.owned || !open.nested ? open.name : str_cat("nested ", out_.graphs.size());
+      KILN_TRY(passes_.observe("decompose", part, graph, lowered.graph));
+    }
     lowered.given = open.graph;
     lowered.options = open.options;
     return lowered;

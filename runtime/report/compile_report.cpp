@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/backends/backend.h"
+#include "runtime/report/step_report.h"
 
 namespace kiln {
 namespace {
@@ -96,18 +97,22 @@ void begin_piece(const PieceReport &piece, JsonWriter &json) {
 
 }  // namespace
 
-std::vector<Image> device_kernels(const Artifact &artifact) {
+std::vector<DeviceKernel> device_kernels(const Artifact &artifact) {
   const Result<const BackendInfo *> backend = find_backend(artifact.backend);
   if (!backend.ok() || !(*backend)->on_device()) return {};
-  std::vector<Image> images = artifact.images;
-  for (Image &image : images) image.code = nullptr;
-  return images;
+  std::vector<std::string> nodes = nodes_of_kernels(artifact);
+  std::vector<DeviceKernel> kernels;
+  for (size_t i = 0; i < artifact.images.size(); ++i) {
+    kernels.push_back({artifact.images[i], i < nodes.size() ? std::move(nodes[i]) : std::string()});
+    kernels.back().image.code = nullptr;
+  }
+  return kernels;
 }
 
-void write_device_kernels(std::span<const Image> images, JsonWriter &json) {
+void write_device_kernels(std::span<const DeviceKernel> kernels, JsonWriter &json) {
   json.key("device_kernels").begin_list();
-  for (const Image &image : images) {
-    json.begin_object().member("entry", image.entry).member("compiler", image.compiler);
+  for (const auto &[image, nodes] : kernels) {
+    json.begin_object().member("entry", image.entry).member("compiler", image.compiler).member("nodes", nodes);
     json.member("registers", image.use.registers).member("spill_bytes", image.use.spill_bytes);
     json.member("shared_bytes", image.use.shared_bytes).member("group_threads", image.use.group_threads);
     json.member("whole_group", image.use.whole_group != 0).end_object();
@@ -120,6 +125,15 @@ void write_answers(std::span<const Answer> answers, JsonWriter &json) {
   json.key("questions").begin_list();
   for (const Answer &answer : answers)
     json.begin_object().member("question", answer.question).member("answer", answer.text).end_object();
+  json.end_list();
+}
+
+void write_components(std::span<const KeyComponent> components, JsonWriter &json) {
+  json.key("components").begin_list();
+  for (const KeyComponent &component : components) {
+    json.begin_object().member("name", component.name).member("digest", component.digest.hex());
+    json.member("text", component.text).end_object();
+  }
   json.end_list();
 }
 
@@ -199,6 +213,8 @@ std::string to_json(const CompileReport &report) {
     json.end_object();
   }
   json.end_list();
+  if (!report.dump.empty()) json.member("dump", report.dump);
+  if (!report.components.empty()) write_components(report.components, json);
   json.key("made").raw(report.made.empty() ? "{}" : report.made).end_object();
   return json.take();
 }

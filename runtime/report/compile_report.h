@@ -27,6 +27,11 @@ struct PieceReport {
   std::optional<uint64_t> same_as = {};  // number of the piece before it that it is equal to: then nothing was asked
 };
 
+struct DeviceKernel {
+  Image image;        // without its code
+  std::string nodes;  // that it computes: nodes_of_kernels()
+};
+
 struct CompileReport;
 // What became of an entry by the end of its executable's compile.
 struct EntryReport {
@@ -44,7 +49,8 @@ struct StageDigest {
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;
-  Digest key;  // zero: bypassed or cache off
+  Digest key;                                 // zero: bypassed or cache off
+  std::vector<KeyComponent> components = {};  // of the key, where it was looked up and nothing was found
   std::vector<PassRun> passes;
   std::vector<PassRun> passes_of_pieces;  // those that ran on pieces, each of which has them in its `made`
   std::vector<std::string> warnings;      // that this compile gave rise to
@@ -56,11 +62,12 @@ struct CompileReport {
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
   std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
-  std::vector<Image> device_kernels;          // of a backend for a device; without their code
+  std::vector<DeviceKernel> device_kernels;   // of a backend for a device
   std::optional<PartitionSummary> partition;  // where the mode cuts the graph; on a HIT `made` has it
   std::vector<PieceReport> pieces;            // where the graph is cut into such; they have the partition, then
   std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
   std::vector<EntryReport> entries;           // those that were asked for
+  std::string dump;                           // the folder (dump.h); empty: none
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
@@ -70,16 +77,18 @@ struct CompileReport {
 //  are some, "questions": [{"question", "answer"}] where there are some,
 //  "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
 //  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
-//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "made":
-//  provenance_json()}
+//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "dump" and
+//  "components": [{"name", "digest", "text"}] where there are some, "made": provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
-std::vector<Image> device_kernels(const Artifact &artifact);
-// "device_kernels": [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads",
+std::vector<DeviceKernel> device_kernels(const Artifact &artifact);
+// "device_kernels": [{"entry", "compiler", "nodes", "registers", "spill_bytes", "shared_bytes", "group_threads",
 // "whole_group"}]. `json` is inside an object.
-void write_device_kernels(std::span<const Image> images, JsonWriter &json);
+void write_device_kernels(std::span<const DeviceKernel> kernels, JsonWriter &json);
 // "questions": [{"question", "answer"}], where there are some. `json` is inside an object.
 void write_answers(std::span<const Answer> answers, JsonWriter &json);
+// "components": [{"name", "digest", "text"}], of a key. `json` is inside an object.
+void write_components(std::span<const KeyComponent> components, JsonWriter &json);
 // "guards": [{"symbol", "value"}]. `json` is inside an object.
 void write_guards(const FixedSizes &sizes, JsonWriter &json);
 // What the artifact keeps of it: nothing that differs from run to run, so that equal inputs make equal artifacts.

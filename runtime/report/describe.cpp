@@ -178,7 +178,7 @@ void write_samples(const Op &op, JsonWriter &json) {
 
 }  // namespace
 
-std::string describe(const Op &op) {
+std::string describe(const Op &op, bool with_samples) {
   JsonWriter json;
   json.begin_object().member("name", op.name).member("family", family_of(op)).member("doc", op.doc);
   json.member("version", op.version);
@@ -196,7 +196,7 @@ std::string describe(const Op &op) {
   if (op.flags & op_flags::commutes) json.value("commutes");
   json.end_list();
   write_gradient(op, json);
-  write_samples(op, json);
+  if (with_samples) write_samples(op, json);
   return json.end_object().take();
 }
 
@@ -318,12 +318,8 @@ std::string describe(const Executable &executable, std::span<const std::string> 
   write_inputs(plan, json);
   write_arguments("parameters", plan.parameters, json);
   write_outputs(plan, json);
-  json.key("components").begin_list();
-  for (const KeyComponent &component : artifact.components) {
-    json.begin_object().member("name", component.name).member("digest", component.digest.hex());
-    json.member("text", component.text).end_object();
-  }
-  json.end_list().key("uses").begin_list();
+  write_components(artifact.components, json);
+  json.key("uses").begin_list();
   for (const Use &use : artifact.uses) {
     json.begin_object().member("kind", use.kind).member("name", use.name).member("identity", use.identity);
     json.end_object();

@@ -9,7 +9,8 @@
 
 namespace kiln {
 
-std::string describe(const Op &op);
+// Samples are made for it, which takes far longer than the rest.
+std::string describe(const Op &op, bool with_samples = true);
 std::string describe(const Graph &graph);
 // `targets`: those that its file has code for, where they are several.
 std::string describe(const Executable &executable, std::span<const std::string> targets = {});

@@ -3,20 +3,25 @@
 #include "jit/kernel/kernel.h"
 #include "runtime/graph/json.h"
 #include "runtime/plan/source.h"
+#include "runtime/report/step_report.h"
 
 namespace kiln {
 
 namespace {
 
-std::string heading(size_t kernel, std::string_view comment = ";") {
-  return str_cat(comment, " ---- kernel ", kernel, "\n");
+// "; ---- kernel 2 of 'y' [softmax]"; a name cannot end the comment.
+std::string heading(size_t kernel, std::string nodes, std::string_view comment = ";") {
+  for (char &c : nodes)
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\\') c = '?';
+  return str_cat(comment, " ---- kernel ", kernel, nodes.empty() ? "" : " of ", nodes, "\n");
 }
 
 Result<std::string> list_kernels(const Artifact &artifact) {
   std::string text;
+  const std::vector<std::string> nodes = nodes_of_kernels(artifact);
   for (size_t i = 0; i < artifact.kernels.size(); i++) {
     KILN_ASSIGN(const kernel::Kernel kernel, kernel::parse(artifact.kernels[i]));
-    text += heading(i) + kernel::print(kernel);
+    text += heading(i, nodes[i]) + kernel::print(kernel);
   }
   return text;
 }
@@ -42,7 +47,8 @@ Result<std::string> list_code(const Artifact &artifact, const BackendInfo &backe
   request.want = listing.want;
   KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, modules.of(backend).compile(request));
   std::string text;
-  for (size_t i = 0; i < outputs.size(); i++) text += heading(i, listing.comment) + outputs[i].text;
+  const std::vector<std::string> nodes = nodes_of_kernels(artifact);
+  for (size_t i = 0; i < outputs.size(); i++) text += heading(i, nodes[i], listing.comment) + outputs[i].text;
   return text;
 }
 
@@ -52,6 +58,7 @@ Result<std::string> list_text(const Executable &executable, std::string_view wha
                               Modules &modules) {
   const Artifact &artifact = executable.artifact();
   if (what == "plan") return print(artifact.plan);
+  if (what == "steps") return list_steps(artifact);
   if (what == "kernels") return list_kernels(artifact);
   if (what == "graph") return list_graph(executable, ops);
   std::string names;
@@ -60,7 +67,7 @@ Result<std::string> list_text(const Executable &executable, std::string_view wha
       if (what == listing.name) return list_code(artifact, *backend, listing, modules);
       str_append(names, str_cat(", ", listing.name));
     }
-  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, graph, kernels", names);
+  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, steps, graph, kernels", names);
 }
 
 }  // namespace kiln

@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-// `what`: "plan", "graph" (after passes, as JSON), "kernels" (kernel IR), or what the module of the executable's
-// backend emits again from its kernels: "llvm", "asm" (cpu), "cuda" (cuda).
+// `what`: "plan", "steps" (step_report.h), "graph" (after passes, as JSON), "kernels" (kernel IR), or what the module
+// of the executable's backend emits again from its kernels: "llvm", "asm" (cpu), "cuda" (cuda).
 Result<std::string> list_text(const Executable &executable, std::string_view what, const OpTable &ops,
                               Modules &modules);
 

@@ -142,6 +142,12 @@ TEST(Op, ItsNumberComesBehindTheBuiltInOnesAndItIsDescribed) {
   EXPECT_EQ(host::text(report, "args.0.name"), "x");
   EXPECT_EQ(host::text(report, "attrs.0.kind"), "f64");
   EXPECT_EQ(host::text(report, "samples.0.name"), "rows");
+  ASSERT_OK(kiln_op_schema(context.get(), op, &made));
+  const host::Report schema(made);
+  EXPECT_EQ(host::text(schema, "doc"), "x times factor.");
+  EXPECT_EQ(host::text(schema, "attrs.0.kind"), "f64");
+  uint64_t count = 0;
+  EXPECT_FAILS(kiln_report_count(schema.get(), "samples", 7, &count), KILN_UNKNOWN_NAME, "samples");
   EXPECT_EQ(kiln_op_count(host::make_context().get()), built_in) << "of another context";
 }
 

@@ -5,6 +5,7 @@ import json
 from harness import BUILD, CHAIN, KILN, PLUGINS, Case, main
 
 FUSE, FOLD = PLUGINS / "fuse_rms_norm.so", PLUGINS / "fold_batch_norm.so"
+CLEANUP = ["canonicalize", "fold_constants", "remove_no_ops", "merge_views"]  # Kiln's own, after others' passes
 
 
 class PassesTest(Case):
@@ -35,11 +36,12 @@ class PassesTest(Case):
     def test_passes_of_plugins_stand_where_they_run(self):
         plugins = ["--plugin", FUSE, "--plugin", FOLD]
         stages = self.stages(*plugins)
-        self.assertEqual(stages["post_grad"], ["cse", "fuse_rms_norm", "fold_batch_norm"])
+        self.assertEqual(stages["post_grad"], ["cse", "fuse_rms_norm", "fold_batch_norm", *CLEANUP])
         self.assertEqual(list(self.compiled(*plugins)["passes_run"]), stages["post_grad"])
-        self.assertEqual(self.stages(*plugins, "--passes", "fold_batch_norm")["post_grad"], ["cse", "fold_batch_norm"])
+        self.assertEqual(self.stages(*plugins, "--passes", "fold_batch_norm")["post_grad"], ["cse", "fold_batch_norm", *CLEANUP])
         self.assertEqual(self.stages(*plugins, "--disable-passes", "cse")["post_grad"],
-                         ["fuse_rms_norm", "fold_batch_norm"])
+                         ["fuse_rms_norm", "fold_batch_norm", *CLEANUP])
+        self.assertNotIn("fold_constants", self.stages("--disable-passes", "fold_constants")["post_grad"])
         self.assertRegex(self.kiln("passes", self.write_graph(CHAIN), *plugins),
                          r"\n  pass fuse_rms_norm +of fuse_rms_norm, version \S+, late, priority 0, uuid and file 6d1f8a52")
 
@@ -76,7 +78,7 @@ class PassesTest(Case):
 
     def test_what_a_compile_would_refuse_is_refused(self):
         path = self.write_graph(CHAIN)
-        self.assertIn("no pass is named 'cse2'; there are: cse", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
+        self.assertIn("no pass is named 'cse2'; there are: cse, canonicalize", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
         self.assertIn("'cpi'", self.kiln("passes", path, "--backend", "cpi", code=2))
 
     def test_explain_tells_the_closest_place_and_what_failed_there(self):

@@ -11,12 +11,18 @@ TEST(GoldenPass, InlineCalls) {
                     [](GraphPtr graph) { return inline_calls(std::move(graph), builtin_ops()); });
 }
 
-TEST(GoldenPass, Cse) {
-  test::expect_pass("passes", "cse", [](GraphPtr graph) {
+void expect_of(Pass (*make)()) {
+  const Pass pass = make();
+  test::expect_pass("passes", pass.name, [&](GraphPtr graph) {
     PassRun run;
-    return run_pass(cse_pass(), std::move(graph), builtin_ops(), run);
+    return run_pass(pass, std::move(graph), builtin_ops(), run);
   });
 }
+TEST(GoldenPass, Cse) { expect_of(cse_pass); }
+TEST(GoldenPass, Canonicalize) { expect_of(canonicalize_pass); }
+TEST(GoldenPass, FoldConstants) { expect_of(fold_constants_pass); }
+TEST(GoldenPass, RemoveNoOps) { expect_of(remove_no_ops_pass); }
+TEST(GoldenPass, MergeViews) { expect_of(merge_views_pass); }
 
 TEST(GoldenPass, Decompose) {
   test::expect_pass("passes", "decompose", [](GraphPtr graph) { return decompose(std::move(graph), builtin_ops()); });

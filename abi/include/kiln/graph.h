@@ -120,8 +120,9 @@ KILN_EXPORT const kiln_graph *kiln_edit_view(const kiln_edit *edit);
 /* Declares what is known of a symbol. A symbol that is only used in shapes needs no declaration. */
 KILN_EXPORT kiln_error *kiln_edit_symbol(kiln_edit *edit, const char *name, uint64_t name_size,
                                          const kiln_symbol *symbol);
-/* Adds an input; *out is its value. The name must be new in the graph, and have neither ':' nor control characters. All
- * of `type` is copied. KILN_INVALID_ARGUMENT names what of them is wrong. */
+/* Adds an input; *out is its value. The name must be new in the graph (a node that was added without one gives its own
+ * up for another), and have neither ':' nor control characters. All of `type` is copied. KILN_INVALID_ARGUMENT names
+ * what of them is wrong. */
 KILN_EXPORT kiln_error *kiln_edit_input(kiln_edit *edit, const char *name, uint64_t name_size, const kiln_type *type,
                                         kiln_value *out);
 /* The same for a parameter: a weight, which is bound once and whose value is not in the key. */

@@ -139,8 +139,9 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 
 /* ---- flags of kiln_run_options */
 #define KILN_RUN_ASYNC 1u /* the run is in flight when kiln_call_run returns */
-/* Each step of the plan is timed, told (KILN_EVENT_STEP), and a place where the host can end the run. The times are in
- * kiln_call_report until the next run. On a GPU each step is waited for. Not of runs in flight. */
+/* Each step of the plan is timed, told (KILN_EVENT_STEP), and a place where the host can end the run; so are places
+ * inside of kernels that take long, on the CPU (KILN_EVENT_LOOP). The times are in kiln_call_report until the next run.
+ * On a GPU each step is waited for. Not of runs in flight. */
 #define KILN_RUN_STEPS 2u
 
 /* ---- events */
@@ -151,7 +152,8 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_EVENT_WARNING 2u /* something went wrong, or is likely not meant, that did not fail the call */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
  * hosts that end it, or of a run in flight by the one that waits for it. A scan that is compiled into one kernel is not
- * interrupted. */
+ * interrupted. Of runs with KILN_RUN_STEPS also: it is inside of a kernel, "kernel 2", told as often between parts of
+ * its range. */
 #define KILN_EVENT_LOOP 3u
 /* A run takes another program than its call's last one, or its first: "entry 'batch=1'", "entry 'general'" for the one
  * for all sizes. Of executables with entries alone (option "specialize"), by the thread that runs, before it begins. */

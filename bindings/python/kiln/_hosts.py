@@ -145,7 +145,7 @@ class Function:
         self.signature, self.array_count, self.attr_kinds = "", 0, [""]
 
     def _say(self, context: Context) -> None:
-        schema = context.describe_op(self.op)
+        schema = context.describe_op(self.op, samples=False)
         kinds = {attr["name"]: attr["kind"] for attr in schema["attrs"]}
         unknown = [name for name in self.attrs if kinds.get(name) not in ("i64", "f64", "bool")]
         if unknown:

@@ -30,7 +30,7 @@ def stub() -> str:
     lines = [_HEAD]
     with kiln.Context(cache="off") as context:
         for name in context.op_names:
-            schema = context.describe_op(name)
+            schema = context.describe_op(name, samples=False)
             said = ", ".join(parameters(schema, typed=True))
             lines.append(f"def {python_name(name)}({said}) -> {result(schema)}: ...\n")
     return "".join(lines)

@@ -24,7 +24,7 @@ class Ops:
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            self._made[name] = function(self._in().describe_op(name), __name__)
+            self._made[name] = function(self._in().describe_op(name, samples=False), __name__)
         return self._made[name]
 
     def __getattr__(self, name: str) -> Any:

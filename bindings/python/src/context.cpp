@@ -25,9 +25,9 @@ uint64_t count_at(const kiln_report *report, std::string_view path) {
   return count;
 }
 
-ReportHandle describe_op(kiln_context *context, kiln_op op) {
+ReportHandle describe_op(kiln_context *context, kiln_op op, bool with_samples) {
   kiln_report *report = nullptr;
-  check(kiln_op_describe(context, op, &report));
+  check((with_samples ? kiln_op_describe : kiln_op_schema)(context, op, &report));
   return ReportHandle(report);
 }
 
@@ -80,7 +80,7 @@ const OpInfo &Context::op(std::string_view name) {
   if (found != ops_.end()) return found->second;
   OpInfo info;
   info.number = find_op(get(), name);
-  ReportHandle report = describe_op(get(), info.number);
+  const ReportHandle report = describe_op(get(), info.number, false);
   for (uint64_t i = 0; i < count_at(report.get(), "args"); ++i) {
     const std::string at = "args." + std::to_string(i);
     info.same_dtype.push_back(bool_at(report.get(), at + ".same_dtype"));
@@ -156,10 +156,11 @@ void add_context(nb::module_ &module) {
           "op_names", [](Context &self) { return op_names(self.get()); }, "All ops, by name.")
       .def(
           "describe_op",
-          [](Context &self, const std::string &name) {
-            return to_python(describe_op(self.get(), find_op(self.get(), name)));
+          [](Context &self, const std::string &name, bool samples) {
+            return to_python(describe_op(self.get(), find_op(self.get(), name), samples));
           },
-          nb::arg("name"), "The op's schema, as a dict.")
+          nb::arg("name"), nb::kw_only(), nb::arg("samples") = true,
+          "The op's schema, as a dict; and samples of its operands, which take far longer to make than the rest.")
       .def(
           "passes",
           [](Context &self, Graph &graph, const nb::object &options, const nb::kwargs &keywords) {

@@ -197,3 +197,20 @@ def test_extract_gives_a_part_as_a_graph(graph):
     graph.output(kiln.ops.sin(y))
     part, told = graph.extract("kiln.stage", "head")
     assert [node.op for node in part.nodes if node.op] == ["exp"] and told["inputs"][0]["from"] == "x"
+
+
+def test_an_op_is_described_with_samples_and_without(context):
+    whole, schema = context.describe_op("add"), context.describe_op("add", samples=False)
+    assert whole.pop("samples") and whole == schema
+
+
+def test_an_input_takes_the_name_that_a_node_was_given_for_want_of_one(graph):
+    x = graph.input("x", "f32", [2])
+    y = x + x
+    assert y.name == "add"
+    graph.output(y * graph.input("add", "f32", [2]), "r")
+    assert y.name == "add_1" and [value.name for value in graph.inputs] == ["x", "add"]
+    given = {"x": np.float32([1, 2]), "add": np.float32([3, 4])}
+    assert kiln.compile(graph)(**given).tolist() == [6, 16]
+    with pytest.raises(kiln.InvalidArgument, match="name 'add' is taken already"):
+        graph.input("add", "f32", [2])

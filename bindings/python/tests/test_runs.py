@@ -332,6 +332,15 @@ x = np.zeros((700, 700), np.float32)
 ended(lambda: [program(x) for _ in range(1000)])""")
 
 
+def test_ctrl_c_ends_a_run_of_one_long_kernel():
+    assert interrupted("""
+import numpy as np
+program = kiln.compile(compiled(lambda x: x @ x, ("f32", [6000, 6000])))
+assert len(program.describe()["kernels"]) == 1
+x = np.zeros((6000, 6000), np.float32)
+ended(lambda: [program(x) for _ in range(20)])""")
+
+
 @fast
 def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
     graph.output(kiln.ops.exp(graph.input("x", "f32", ["n"])))

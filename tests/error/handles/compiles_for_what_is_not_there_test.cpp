@@ -22,7 +22,7 @@ TEST(Handles, CompilesForWhatIsNotThere) {
   const host::Compiled compiled = host::compile(context.get(), graph.get());
   kiln_blob *blob = nullptr;
   EXPECT_REFUSED(host::take(kiln_executable_text(compiled.executable.get(), "ptx", 3, &blob)), "UNKNOWN_NAME",
-                 "no listing is named 'ptx'; there are: plan, graph, kernels, llvm, asm, cuda");
+                 "no listing is named 'ptx'; there are: plan, steps, graph, kernels, llvm, asm, cuda");
 }
 
 }  // namespace refused

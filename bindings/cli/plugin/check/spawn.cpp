@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include "../../handles.h"
 
@@ -83,15 +82,6 @@ Ended run(const Spawn &spawn) {
   else if (WIFSIGNALED(status))
     ended.how = "it was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
   return ended;
-}
-
-Folder::Folder() : path_((std::filesystem::temp_directory_path() / "kiln-check-XXXXXX").string()) {
-  if (!mkdtemp(path_.data())) throw Failure(path_ + ": " + std::strerror(errno));
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace kiln::cli::plugin_check

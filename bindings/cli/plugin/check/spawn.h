@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "../../temporary_folder.h"
+
 namespace kiln::cli::plugin_check {
 
 struct Spawn {
@@ -20,18 +22,5 @@ struct Ended {
   std::string output;  // what it wrote to standard output
 };
 Ended run(const Spawn &spawn);
-
-// A folder of its own below the one for temporary files, that goes with all that is in it.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
-  const std::string &path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace kiln::cli::plugin_check

@@ -92,6 +92,16 @@ TEST(Edit, NamesAreCheckedAndMade) {
   EXPECT_EQ(b.edit.view().find(third.node)->name, "relu_2");
 }
 
+TEST(Edit, ANameThatWasMadeGivesWayToOneThatIsTold) {
+  Build b;
+  const ValueId x = b.input("x", {4}), made = b.add("relu", {x});
+  const ValueId told = b.input("relu", {4});
+  EXPECT_EQ(b.edit.view().find("relu")->id, told.node);
+  EXPECT_EQ(b.edit.view().find(made.node)->name, "relu_1");
+  EXPECT_EQ(b.edit.view().find("relu_1")->id, made.node);
+  EXPECT_EQ(b.edit.input("relu", make_type(DType::f32, {})).status().message(), "name 'relu' is taken already");
+}
+
 TEST(Edit, SymbolicBroadcastRecordsWhatACallMustCheck) {
   Build b;
   ValueId x = b.input("x", {n(), 4}), y = b.input("y", {Expr::symbol("m"), 1}), z = b.input("z", {3, 4});

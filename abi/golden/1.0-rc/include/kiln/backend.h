@@ -52,7 +52,8 @@ typedef struct kiln_backend { /* growable */
   uint32_t reserved0;
   void *user;
   /* May be NULL. Tells (kiln_backend_key) all else that its bytes depend on: a library's version, an instruction set.
-   * Asked once in a context. What was made with another answer is compiled again, and refused from a file. */
+   * Asked until it has answered once in a context. What was made with another answer is compiled again, and refused
+   * from a file. */
   kiln_error *(*target)(void *user, kiln_backend_call *call);
   /* *out = 1: it takes the node, whole; 0: not, for the reason that kiln_backend_refuse told. A node of a composite op
    * that it does not take is asked about by what it is made of, and taken so if all of that is. Pure: in the graph,

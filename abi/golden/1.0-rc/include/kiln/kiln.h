@@ -138,8 +138,9 @@ KILN_EXPORT void kiln_context_destroy(kiln_context *context);
  * "ops": [{"name", "plugin" ("": the host's), "version", "identity"}] (those that were registered), "functions":
  * [{"name", "plugin", "version", "signature", "library" ("": a pointer), "identity"}], "fallbacks": [{"op",
  * "function"}], "backends" (that were registered): [{"name", "plugin", "version", "identity", "options": [{"name",
- * "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}], "handles": {"live", "graphs", "edits",
- * "executables", "calls"}}. handles.live counts what was made from this context and not destroyed yet. */
+ * "kind", "list", "default"}]}], "plugins": [{"name", "path", "digest"}], "facts" (kiln_fact_set, if any), "handles":
+ * {"live", "graphs", "edits", "executables", "calls"}}. handles.live counts what was made from this context and not
+ * destroyed yet. */
 KILN_EXPORT kiln_error *kiln_context_report(kiln_context *context, kiln_report **out);
 
 /* Says what passes may ask for (kiln_pass_query): `fact` is named "host.NAME" ("host.rank"), of kind i64, f64, text,
@@ -165,6 +166,8 @@ KILN_EXPORT kiln_error *kiln_op_at(kiln_context *context, uint64_t index, kiln_o
  * shapes and attributes stand), "range" and "integer_range" ([low, high) of random elements), "tolerance" (0: that of
  * the type), "other_types" (in which the op takes the sample, in place of f32)}]}. */
 KILN_EXPORT kiln_error *kiln_op_describe(kiln_context *context, kiln_op op, kiln_report **out);
+/* The same without samples, in a few percent of the time: for who only wants to add nodes. */
+KILN_EXPORT kiln_error *kiln_op_schema(kiln_context *context, kiln_op op, kiln_report **out);
 
 /* Registers an op of the host's own, for good. KILN_INVALID_ARGUMENT: its name is taken, or its schema is not one (the
  * message says where). On success the context owns op->user. *out (may be NULL) is its number. Any thread. */

@@ -1,0 +1,49 @@
+// kiln run --profile: where a run's time went, as a table for a person and as a trace for Perfetto.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "handles.h"
+#include "session.h"
+
+namespace kiln::cli {
+
+// The steps of a run as they end, by the texts of KILN_EVENT_STEP.
+class StepSpans {
+ public:
+  StepSpans() : begin_(Clock::now()) {}
+  void ended(std::string_view event);  // throws nothing that a callback may not
+
+  struct Span {
+    std::string plan;  // as kiln_call_report has it
+    int64_t step = 0;
+    double begin_us = 0, end_us = 0;  // since the run's begin
+  };
+  const std::vector<Span> &spans() const { return spans_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_;
+  std::vector<Span> spans_;  // in the order of their ends
+};
+
+// What this machine does at most, as Kiln itself does it: two graphs that are timed. 0: not known.
+struct Roof {
+  double bytes_per_second = 0, flops_per_second = 0;
+  // Which part of the time that it took what needs so much would take at the roof.
+  double share(double bytes, double flops, double seconds) const;
+};
+Roof measure_roof(const Session &session, const std::string &backend);
+
+// "'y' [softmax] (debug.line=model.py:12), 'z' [exp] and 2 more": the nodes of a step of a report, or of a kernel.
+std::string nodes_text(const Report &report, const std::string &list);
+
+// Lines, the longest steps first. `call` is the report of a run with KILN_RUN_STEPS.
+std::string profile_table(const Report &call, const Roof &roof);
+// In the JSON format of Chrome's traces. `compile` may be empty: an artifact was run.
+std::string trace_json(const Report &call, const StepSpans &spans, const Report &compile);
+
+}  // namespace kiln::cli

@@ -1,0 +1,49 @@
+// What becomes of a compile's graph, pass by pass, as files for people: option `dump`.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "jit/base/file_descriptor.h"
+#include "jit/base/status.h"
+#include "runtime/graph/graph.h"
+
+namespace kiln {
+
+// One folder a compile. Each graph that a pass has changed is there as NUMBER_STAGE_PASS with .txt (as `kiln inspect`
+// prints it), .json, .dot and .diff (to the graph before); passes.tsv lists all runs in order. One thread at a time.
+class Dump {
+ public:
+  // Makes "compile_000", or the first such name that is free, in `folder`, which is made where it is missing. code io.
+  static Result<std::shared_ptr<Dump>> open(const std::string &folder);
+
+  // What one pass made of a graph. `part`: of a region, a piece or a nested graph its name; "": the whole.
+  struct Run {
+    std::string_view stage, pass, part;
+    const GraphPtr &before, &after;
+  };
+  Status add(const Run &run);
+  // The graph that the host gave.
+  Status add_given(const GraphPtr &graph) { return file_of(graph, "given", "", nullptr).status(); }
+  const std::string &folder() const { return folder_; }
+
+ private:
+  struct File {
+    std::string stem, text;
+    GraphPtr graph;  // kept, so that no other gets its place
+  };
+  Dump(std::string folder, FileDescriptor index) : folder_(std::move(folder)), index_(std::move(index)) {}
+  // Writes the graph, unless it is there already, or reads as `before` does.
+  Result<const File *> file_of(const GraphPtr &graph, std::string_view stage, std::string_view pass,
+                               const File *before);
+  Status list(std::string_view row);
+
+  std::string folder_;
+  FileDescriptor index_;
+  size_t count_ = 0;
+  std::map<const Graph *, std::shared_ptr<const File>> files_;
+  std::map<std::string_view, std::shared_ptr<const File>> by_text_;  // texts of files_
+};
+
+}  // namespace kiln
