@@ -13,7 +13,7 @@ template <class Visit>
 void for_each_launch(const LoweredGraphs &graphs, Visit visit) {
   for (const LoweredGraph &graph : graphs.graphs)
     for (const LoweredRegion &region : graph.regions)
-      for (const kernel::Launch &launch : region.fused.launches) visit(launch, region.lowered.program);
+      for (const kernel::Launch &launch : region.fused.launches) visit(launch, region);
 }
 
 // Part of the kernels' keys: one artifact holds the code of one compiler. Where that is not there, compiling tells it.
@@ -28,7 +28,7 @@ Kernels distinct_kernels(const Work &work, const LoweredGraphs &graphs, const Ta
   Kernels kernels;
   std::map<Digest, uint32_t> by_key;  // regions are fused apart: equal kernels of two are two objects
   std::unordered_map<const kernel::Kernel *, uint32_t> numbers;
-  for_each_launch(graphs, [&](const kernel::Launch &launch, const kernel::Program &) {
+  for_each_launch(graphs, [&](const kernel::Launch &launch, const LoweredRegion &) {
     auto [number, is_new] = numbers.try_emplace(launch.kernel.get(), static_cast<uint32_t>(kernels.bytes.size()));
     if (is_new) {
       Bytes bytes = kernel::serialize(*launch.kernel);
@@ -89,10 +89,11 @@ Status compile_fresh(const Work &work, const Target &target, Kernels &kernels) {
 Status explained(Status status, const LoweredGraphs &graphs, const Kernels &kernels) {
   if (status.code() != Code::corrupt) return status;
   size_t i = 0;
-  for_each_launch(graphs, [&](const kernel::Launch &launch, const kernel::Program &program) {
+  for_each_launch(graphs, [&](const kernel::Launch &launch, const LoweredRegion &region) {
     if (status.code() != Code::corrupt || kernel::parse(kernels.bytes[kernels.of_launch[i++]]).ok()) return;
     status =
-        error(Code::internal, "kernel made from ", kernel::nodes_of(launch, program), ": its bytes do not read back");
+        error(Code::internal, "kernel made from ",
+              kernel::nodes_of(launch, region.fused.tensors, region.lowered.program), ": its bytes do not read back");
   });
   return status;
 }

@@ -322,14 +322,17 @@ class SourceEmitter {
   // A loop over the chunks of a reduction, from `begin` to `end` each, if it may have several: then what lies in sums0,
   // sums1, ... waits to be added to what is on its right. Where one sum alone goes through a chunk, they are short.
   bool begin_chunks(const Stage &stage, const Split &axes, bool has_partials) {
-    const int64_t chunk = has_partials ? device_chunk : sum_chunk, waiting = waiting_sums(stage, chunk);
+    const std::string points = stage.carriers.until ? expr_text(*stage.carriers.until) : points_of(axes.reduces);
+    int64_t chunk = has_partials ? device_chunk : sum_chunk;
+    if (stage.carriers.in_pairs) chunk = block_ ? device_partials : 1;  // a block takes so many at once, in pairs
+    const int64_t waiting = waiting_sums(stage, chunk);
     if (waiting == 0) {
-      line(str_cat("const kiln_i64 begin = 0, end = ", points_of(axes.reduces), ";"));
+      line(str_cat("const kiln_i64 begin = 0, end = ", points, ";"));
       return false;
     }
     for (size_t c = 0; c < stage.carriers.types.size(); ++c)
       line(str_cat(value_type(stage.carriers.types[c]), " sums", c, "[", waiting, "];"));
-    line(str_cat("const kiln_i64 all = ", points_of(axes.reduces), ";"));
+    line(str_cat("const kiln_i64 all = ", points, ";"));
     line("for (kiln_i64 chunk = 0;; ++chunk) {");
     ++indent_;
     line(str_cat("const kiln_i64 begin = chunk * ", chunk, ", end = kiln_min(begin + ", chunk, ", all);"));
@@ -477,10 +480,19 @@ class SourceEmitter {
     for (size_t c = 0; c < names.size(); ++c) line(str_cat(low[c], " = c", c, ";"));
     --indent_;
     line("}");
-    line(str_cat("for (unsigned half = ", device_partials / 2, "; half > 0; half /= 2) {"));
-    ++indent_;
-    line("__syncthreads();");
-    line("for (unsigned partial = threadIdx.x; partial < half; partial += blockDim.x) {");
+    if (stage.carriers.in_pairs) {  // each partial has one sum, or none; those of neighbours first
+      line(str_cat("for (unsigned half = 1; half < ", device_partials, "; half *= 2) {"));
+      ++indent_;
+      line("__syncthreads();");
+      line(
+          "for (unsigned partial = 2 * half * threadIdx.x; begin + partial + half < end; partial += 2 * half * "
+          "blockDim.x) {");
+    } else {
+      line(str_cat("for (unsigned half = ", device_partials / 2, "; half > 0; half /= 2) {"));
+      ++indent_;
+      line("__syncthreads();");
+      line("for (unsigned partial = threadIdx.x; partial < half; partial += blockDim.x) {");
+    }
     ++indent_;
     combine(stage.carriers, low, high, low);
     --indent_;

@@ -17,6 +17,7 @@ void for_each_expr_of_stage(Stage &stage, const std::function<void(Expr &)> &fn)
     fn(stage.contract->packed_offset);
   }
   for (Store &store : stage.stores) fn(store.to.index[0]);
+  if (stage.carriers.until) fn(*stage.carriers.until);
   if (!stage.sort) return;
   fn(stage.sort->runs);
   if (stage.sort->wanted) fn(*stage.sort->wanted);

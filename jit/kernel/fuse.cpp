@@ -81,10 +81,10 @@ bool drop_rows_that_may_meet(const Groups &grouped, std::vector<Item> &items, co
   return dropped;
 }
 
-Status verified(const Launch &launch, const Program &program) {
+Status verified(const Launch &launch, std::span<const Tensor> tensors, const Program &program) {
   const Status status = verify(*launch.kernel);
   if (status.ok()) return {};
-  return error(Code::internal, "kernel made from ", nodes_of(launch, program), ": ", status.message());
+  return error(Code::internal, "kernel made from ", nodes_of(launch, tensors, program), ": ", status.message());
 }
 
 }  // namespace
@@ -94,6 +94,7 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
   fused.tensors = program.tensors;
   std::vector<Item> items = inline_producers(program, options);
   items = split_packing(std::move(items), fused.tensors, target);
+  items = split_sums(std::move(items), fused.tensors, target, options);
   // What is prepared comes first: between the others it would only keep them from meeting in one group.
   std::ranges::stable_partition(items, &Item::prepared);
   Groups grouped(items, fused.tensors, options);
@@ -108,7 +109,7 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
     finish(built, target, options);
     const auto [distinct, is_new] = kernels.add(std::move(built.kernel));
     built.launch.kernel = distinct;
-    if (is_new) KILN_TRY(verified(built.launch, program));
+    if (is_new) KILN_TRY(verified(built.launch, fused.tensors, program));
     fused.launches.push_back(std::move(built.launch));
   }
   fused.materialised = static_cast<uint32_t>(std::ranges::count_if(items, &Item::over_budget));
@@ -149,7 +150,8 @@ Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &tur
   return std::optional(std::move(fused));
 }
 
-std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, const Program &program) {
+std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, std::span<const Tensor> tensors,
+                                           const Program &program) {
   constexpr uint32_t none = UINT32_MAX;
   std::vector<uint32_t> maker(program.tensors.size(), none);
   for (uint32_t d = 0; d < program.defs.size(); ++d)
@@ -162,11 +164,15 @@ std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, con
     std::vector<uint32_t> open;
     for (size_t b = 0; b < launches[i].buffers.size(); ++b) {
       const uint32_t tensor = launches[i].buffers[b];
-      if (tensor >= program.tensors.size()) continue;
+      const bool is_given = tensor < program.tensors.size();
+      const std::optional<uint32_t> whole = tensors[tensor].part_of;
+      if (!is_given && !whole) continue;
       if (launches[i].kernel->buffers[b].space == Buffer::Space::out)
-        open.push_back(tensor);
-      else
+        open.push_back(is_given ? tensor : *whole);
+      else if (is_given)
         read[tensor] = i;
+      else
+        for (const uint32_t operand : program.defs[maker[*whole]].operands) read[operand] = i;
     }
     std::vector<uint32_t> &defs = all.emplace_back();
     while (!open.empty()) {
@@ -182,9 +188,9 @@ std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, con
   return all;
 }
 
-std::string nodes_of(const Launch &launch, const Program &program) {
+std::string nodes_of(const Launch &launch, std::span<const Tensor> tensors, const Program &program) {
   std::vector<std::string> names;
-  const std::vector<std::vector<uint32_t>> defs = defs_of(std::span(&launch, 1), program);
+  const std::vector<std::vector<uint32_t>> defs = defs_of(std::span(&launch, 1), tensors, program);
   for (const uint32_t d : std::views::reverse(defs[0]))
     names.push_back(str_cat("'", program.defs[d].node, "' [", program.defs[d].op, "]"));
   if (names.empty()) return "the packing of weights";

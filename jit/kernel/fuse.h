@@ -21,6 +21,8 @@ struct Tensor {
   // Of what no compute makes: it is a parameter or constant, or follows from these alone. Of an output: it may be made
   // once a binding, if it follows from them.
   bool prepared = false;
+  // Of a tensor that fusion added: the one whose sums it has parts of.
+  std::optional<uint32_t> part_of = {};
 };
 
 struct Program {  // computes in topological order
@@ -49,7 +51,7 @@ struct Launch {
 };
 
 struct Fused {
-  std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels)
+  std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels, parts of sums)
   std::vector<Launch> launches;  // in order of execution
   // How many tensors are in memory, and most often have a kernel of their own, only because the kernels that read them
   // would have grown past a limit: long chains of views, whose index maps multiply.
@@ -82,9 +84,11 @@ struct Turns {
 Result<std::optional<Fused>> fuse_turns(const Program &program, const Turns &turns, const Target &target,
                                         const FuseOptions &options);
 
-// The defs that each launch computes, in their order. Linear in all of them.
-std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, const Program &program);
+// The defs that each launch computes, or a part of which, in their order; `tensors` are those after fusion. Linear in
+// all of them.
+std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, std::span<const Tensor> tensors,
+                                           const Program &program);
 // The nodes that a launch computes, in their order, for messages: "'a' [reshape], 'y' [exp]".
-std::string nodes_of(const Launch &launch, const Program &program);
+std::string nodes_of(const Launch &launch, std::span<const Tensor> tensors, const Program &program);
 
 }  // namespace kiln::kernel

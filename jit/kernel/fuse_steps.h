@@ -51,6 +51,10 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
 // Of the contractions of a turn: items that lay out right operands that no turn changes as [.., k][n], for lanes along
 // n to read them side by side turn after turn.
 std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns);
+// split_sums.cpp: cuts long reductions of few results into groups, for tasks to share them, and adds an item that
+// combines what each group comes to.
+std::vector<Item> split_sums(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target,
+                             const FuseOptions &options);
 // group.cpp. Groups are in order of execution.
 enum class Grouping : uint8_t {
   by_reads,     // an item joins what it reads; contractions are in tiles, with the maps over their domain

@@ -27,7 +27,8 @@
 //     the identity. Then the sets are combined in order, and halves, quarters, ... of the partials, the lower one on
 //     the left. On a device there is one set, of device_partials, and chunks are of device_chunk points.
 //     Of several chunks the first 2^k, the most that are not all, are combined by this same rule, then the others, then
-//     the two: so errors of long sums grow with the logarithm of their length;
+//     the two: so errors of long sums grow with the logarithm of their length. Groups of 2^k chunks may therefore be
+//     summed by kernels' tasks of their own, and their sums combined as chunks are (Carriers::until, in_pairs);
 //   - a contraction sums its products in order, apart for each sum_depth of k, and adds those sums up in order.
 // Schedule::ordered false frees it, but for chunks, and what they are made of where they lie along several axes.
 // A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
@@ -133,6 +134,11 @@ struct Carriers {
   Body combine;                      // of 2n Core::carrier values; yields n
   // Of a scan: what is stored at a point are the carriers before that point, not with it; points go from last to first.
   bool exclusive = false, reverse = false;
+  // Of a reduction over one axis, which is cut into groups of whole chunks: of the axis's points so many, from the
+  // first on, over the other axes (a group has as many as there are left); none: all.
+  std::optional<Expr> until = {};
+  // What is combined are the results of such groups in order: each takes the place of a chunk.
+  bool in_pairs = false;
 };
 
 // A stage's results are what its stores write, and what their indices and guards may name: of a map or a contraction
@@ -275,13 +281,17 @@ Expr task_count(const Kernel &kernel);
 bool is_ordered(const Kernel &kernel, const Stage &stage);
 // How many sums of chunks (of `chunk` points each) may have to wait for the sum on their right while a reduction whose
 // order shows goes on. 0: its points are known to be one chunk.
-int64_t waiting_sums(const Stage &stage, int64_t chunk = sum_chunk);
+int64_t waiting_sums(const Stage &stage, int64_t chunk);
+inline int64_t chunk_of(const Stage &stage) { return stage.carriers.in_pairs ? 1 : sum_chunk; }
 // The same where they lie in scratch: for each carrier, and point side by side. 0 on a device, where there are no
 // lanes.
 int64_t waiting_in_scratch(const Kernel &kernel, const Stage &stage);
 // How many partial results a reduction keeps in scratch, for each carrier and point: where lanes are points, and the
 // order shows. 0: none. At most sum_sets * lanes, fewer where its extent is known to be small.
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
+// How many points of the last parallel axis run side by side where lanes are points: a vector of them, or several where
+// all that the kernel does is sums of columns, which then walk pieces of memory, not a line here and there.
+uint32_t points_side_by_side(const Kernel &kernel);
 // The number of points of a stage's reduce axes, over Kernel::symbols.
 Expr reduced_points(const Stage &stage);
 // Whether its one stage is a contraction in tiles of m and n.
@@ -305,7 +315,7 @@ struct ScratchLayout {
   std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
   Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
                                   // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
-  Expr partials;                  // of sums at several points side by side: [carrier][set][partial][point]
+  Expr partials;                  // of sums at points_side_by_side(): [carrier][set][partial][point]
   Expr waiting;  // sums of chunks: [carrier][waiting_in_scratch()][point], a point alone unless lanes are points
   Expr size_bytes;
 };

@@ -101,6 +101,8 @@ std::string print(const Kernel &kernel) {
     if (!stage.carriers.types.empty()) {
       out += stage.carriers.exclusive ? "    exclusive" : "   ";
       out += stage.carriers.reverse ? " reverse" : "";
+      if (stage.carriers.until) out += str_cat(" until ", stage.carriers.until->text());
+      out += stage.carriers.in_pairs ? " in pairs" : "";
       out += " combine from ";
       for (size_t c = 0; c < stage.carriers.types.size(); ++c) {
         out += str_cat(c ? ", " : "", immediate(stage.carriers.types[c], stage.carriers.identities[c]));

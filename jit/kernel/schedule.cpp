@@ -114,7 +114,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   if (target.on_device()) return;
   // The innermost parallel axes fill a task, as long as their extents are known.
   int64_t left = std::max<int64_t>(1, task_elements / work);
-  if (!inner) left = std::max<int64_t>(left, int64_t{4} * s.lanes());
+  if (!inner) left = std::max<int64_t>({left, int64_t{4} * s.lanes(), int64_t{points_side_by_side(kernel)}});
   for (size_t i = rows; i-- > 0 && left > 1;) {
     const int64_t extent = constant_or(kernel.parallel[i].extent, INT64_MAX);
     s.tiles[i] = static_cast<uint32_t>(std::clamp<int64_t>(extent, 1, left));

@@ -7,7 +7,7 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr uint32_t format_version = 3;
+constexpr uint32_t format_version = 4;
 
 class Writer : public WalkWriter<Writer, uint32_t> {
  public:

@@ -71,6 +71,9 @@ class StageVerifier {
     std::vector<DType> both = c.types;  // the left side's, then the right side's
     both.insert(both.end(), c.types.begin(), c.types.end());
     KILN_TRY(verify_body({kernel_, {}}, {.carriers = both, .memory = false}, c.combine));
+    if ((c.until || c.in_pairs) && (stage_.scans() || reduced_.size() != 1))
+      return broken("stage ", number_, " is a part of a reduction, or of such parts, over other than one axis");
+    if (c.until) KILN_TRY(verify_expr({kernel_, axes_, reduced_}, *c.until));
     for (size_t i = 0; i < n; ++i) {
       KILN_TRY(yields(stage_.body, i, c.types[i], "body"));
       KILN_TRY(yields(c.combine, i, c.types[i], "combine body"));

@@ -52,6 +52,8 @@ void walk(V &v, T &x, const Carriers *) {
   v.field("combine", x, &Carriers::combine);
   v.field("exclusive", x, &Carriers::exclusive);
   v.field("reverse", x, &Carriers::reverse);
+  v.field("until", x, &Carriers::until);
+  v.field("in_pairs", x, &Carriers::in_pairs);
 }
 template <class V, class T>
 void walk(V &v, T &x, const Store *) {

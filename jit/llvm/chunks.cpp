@@ -7,10 +7,7 @@ namespace kiln::codegen {
 
 CarriersInScratch::CarriersInScratch(KernelState &state, const kernel::Carriers &carriers, const Expr &offset,
                                      int64_t count, unsigned width)
-    : state_(state),
-      carriers_(carriers),
-      lanes_(state.kernel.schedule.vector == kernel::Schedule::Vector::parallel ? state.kernel.schedule.lanes() : 1),
-      width_(width) {
+    : state_(state), carriers_(carriers), lanes_(kernel::points_side_by_side(state.kernel)), width_(width) {
   auto &b = state.b;
   llvm::Value *area = emit_scalar(state, offset, {});
   for (DType type : carriers.types) {
@@ -56,7 +53,7 @@ Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &
   const int64_t waiting = kernel::waiting_in_scratch(state.kernel, stage);
   if (waiting == 0) return sum_of(all);
   auto &b = state.b;
-  constexpr int64_t chunk = kernel::sum_chunk;
+  const int64_t chunk = kernel::chunk_of(stage);
   const CarriersInScratch left(state, stage.carriers, state.layout.waiting, waiting, width);
   const auto lowest_bit = [&](llvm::Value *bits) {
     return b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b.getTrue());

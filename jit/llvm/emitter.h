@@ -200,6 +200,8 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
 // Whether it is so for all values of its symbols.
 bool is_multiple(const Expr &expr, int64_t divisor);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
+// Of a reduction's one reduce axis: the points that there are of it.
+Range reduced_range(KernelState &state, const kernel::Stage &stage, const Point &point);
 // All stages at one point, or `width` points, of the parallel axes.
 void emit_stages(KernelState &state, const Point &point);
 // A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.
@@ -210,8 +212,8 @@ Values emit_partial_sums(KernelState &state, const kernel::Stage &stage, size_t 
 // points, from 0 on, and `sum_of`, which is called once, emits the carriers of a part of them, of `width` lanes.
 Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &all, unsigned width,
                    const std::function<Values(const Range &part)> &sum_of);
-// Carriers in scratch, from `offset` on: [carrier][number of `count`][lane of Schedule::lanes(), or one if lanes are no
-// points], of which `width` lanes are in use.
+// Carriers in scratch, from `offset` on: [carrier][number of `count`][point of kernel::points_side_by_side()], of which
+// `width` are in use.
 class CarriersInScratch {
  public:
   CarriersInScratch(KernelState &state, const kernel::Carriers &carriers, const Expr &offset, int64_t count,

@@ -171,7 +171,15 @@ class KernelEmitter {
     const LanePlan plan = make_plan(state_, kernel_.stages, axis, width, schedule.tiles[axis] % width == 0 ? width : 1);
     Point inside = point;
     inside.row_local_lanes = width;
-    emit_over_lanes(state_, plan, ranges_[axis], inside, [&](const Point &next) { emit_axes(axis + 1, next); });
+    const auto body = [&](const Point &next) { emit_axes(axis + 1, next); };
+    Range range = ranges_[axis];
+    if (const uint32_t many = kernel::points_side_by_side(kernel_); vectors && many > width) {
+      const LanePlan pieces{axis, many, false, false, width};
+      const auto [whole, rest] = split_range(state_, range, many);
+      emit_loop(state_, whole, many, [&](llvm::Value *i) { body(at_lanes(pieces, inside, i)); });
+      range = rest;
+    }
+    emit_over_lanes(state_, plan, range, inside, body);
   }
 
   KernelState state_;

@@ -20,8 +20,9 @@ class PartialSums {
         partials_(state, carriers_, state.layout.partials, count_, point.width) {}
 
   Values run(size_t first) {
-    Range all{integer(0), emit_scalar(state_, points_, {})};
-    if (points_.is_integer()) all.count = points_.integer();
+    Range all = first + 1 == stage_.axes.size() ? reduced_range(state_, stage_, point_)
+                                                : Range{integer(0), emit_scalar(state_, points_, {})};
+    if (points_.is_integer() && !stage_.carriers.until) all.count = points_.integer();
     if (has_sets()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
     return emit_chunks(state_, stage_, all, point_.width, [&](const Range &part) {
       if (!is_once_each()) {
@@ -52,7 +53,8 @@ class PartialSums {
     llvm::Value *outer = b_.CreateNSWMul(before, b_.CreateNSWSub(axis.end, axis.begin));
     const bool is_last = n + 1 == stage_.axes.size();
     llvm::Value *inner = in_chunks_ && !is_last ? points_inside(n) : nullptr;
-    const Range range = !in_chunks_ ? axis : is_last ? part : quotients(part, inner);
+    const bool is_part = in_chunks_ || stage_.carriers.until;
+    const Range range = !is_part ? axis : is_last ? part : quotients(part, inner);
     emit_loop(state_, range, 1, [&](llvm::Value *i) {
       Point inside = point;
       inside.set_axis(state_.kernel.parallel.size() + n, i);

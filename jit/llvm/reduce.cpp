@@ -18,11 +18,13 @@ class Reduction {
   Reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point)
       : state_(state), b_(state.b), stage_(stage) {
     choose_plan(point);
-    const Range all = stage_range(state_, stage_.axes[first], point);
+    const bool is_one = first + 1 == stage_.axes.size();
+    const Range all = is_one ? reduced_range(state_, stage_, point) : stage_range(state_, stage_.axes[first], point);
     const bool across = plan_.width > 1;
     result_ = emit_chunks(state_, stage_, all, across ? 1 : point.width, [&](const Range &part) {
       Values carried;
       const unsigned width = across ? plan_.width : point.width;
+      if (stage_.carriers.in_pairs) return sum_of_chunk(part.begin, point);
       for (unsigned i = 0; i < sets_; ++i) carried.append(emit_identities(state_, stage_.carriers, width));
       carried = emit_axis(first, part, point, carried);
       return across_lanes(across_sets(carried));
@@ -35,6 +37,7 @@ class Reduction {
   void choose_plan(const Point &point) {
     const Schedule &schedule = state_.kernel.schedule;
     plan_.axis = state_.kernel.parallel.size() + stage_.axes.size() - 1;
+    if (stage_.carriers.in_pairs) return;
     if (schedule.vector != Schedule::Vector::inner || point.is_vector() || schedule.lanes() == 1) return;
     const Expr &extent = stage_.axes.back().extent;
     count_ = extent.is_integer() ? extent.integer() : INT64_MAX;
@@ -46,6 +49,15 @@ class Reduction {
     // order: then the sets take turns.
     turns_ = stage_.body.values.size() + stage_.carriers.combine.values.size() > 12;
     if (ordered ? count_ >= most_sets * lanes : !turns_ && count_ >= 2 * most_sets * lanes) sets_ = most_sets;
+  }
+
+  // Which lies there.
+  Values sum_of_chunk(llvm::Value *number, const Point &point) {
+    Point at = point;
+    at.set_axis(plan_.axis, number);
+    Values sum = emit_body(state_, stage_.body, at);
+    for (llvm::Value *&value : sum) value = splat(state_, value, point.width);
+    return sum;
   }
 
   // Carried values are sets_ sets of carriers.

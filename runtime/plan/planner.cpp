@@ -274,7 +274,8 @@ class Planner {
     }
     const std::vector<std::vector<uint32_t>> risks = risks_of_launches(code.lowered, fused.launches);
 
-    const std::vector<std::vector<uint32_t>> made_of = kernel::defs_of(fused.launches, code.lowered.program);
+    const std::vector<std::vector<uint32_t>> made_of =
+        kernel::defs_of(fused.launches, fused.tensors, code.lowered.program);
 
     const size_t first_item = items_.size();
     for (size_t i = 0; i < fused.launches.size(); ++i) {
