@@ -180,7 +180,11 @@ int64_t waiting_in_scratch(const Kernel &kernel, const Stage &stage) {
 bool is_ordered(const Kernel &kernel, const Stage &stage) {
   if (stage.scans() || stage.carriers.in_pairs || !rounds(stage.carriers.combine)) return false;
   const bool one_axis = std::ranges::count(stage.axes, Axis::Role::reduce, &Axis::role) == 1;
-  return kernel.schedule.ordered || (!one_axis && waiting_sums(stage, sum_chunk) > 0);
+  if (kernel.schedule.ordered || (!one_axis && waiting_sums(stage, sum_chunk) > 0)) return true;
+  // Each point would add up all that it has one by one.
+  constexpr int64_t few = 256;
+  const Expr points = reduced_points(stage);
+  return kernel.schedule.vector == Schedule::Vector::parallel && (!points.is_integer() || points.integer() > few);
 }
 
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {

@@ -113,7 +113,8 @@ std::vector<Layout> layouts(int64_t n) {
           {"rows", {2, n}, {1}, [all](size_t at) { return at / all; }, 2},
           {"columns", {n, 3}, {0}, [](size_t at) { return at % 3; }, 3},
           {"middle", {2, n, 3}, {1}, [all](size_t at) { return at / (3 * all) * 3 + at % 3; }, 6},
-          {"around", {n / 997, 3, 997}, {0, 2}, [](size_t at) { return at / 997 % 3; }, 3}};
+          {"around", {n / 997, 3, 997}, {0, 2}, [](size_t at) { return at / 997 % 3; }, 3},
+          {"many columns", {n / 300, 300}, {0}, [](size_t at) { return at % 300; }, 300}};
 }
 
 // sum, mean and var of each group against float64. Errors are counted in units of `epsilon` of the sum of magnitudes:
@@ -216,8 +217,8 @@ TEST(LongSumsOnADevice, OfMillionsAreCloseToThoseOfF64) {
   for (Rounding rounding : {Rounding::strict, Rounding::relaxed}) {
     CompileOptions options = cuda_options();
     options.rounding = rounding;
-    for (size_t layout : {0, 3, 5})
-      expect_close(layouts(1'000'003)[layout], DType::f32, Kind::near_1000, f32_epsilon, options);
+    for (size_t layout : {0, 3, 5, 6})
+      expect_close(layouts(1'800'003)[layout], DType::f32, Kind::near_1000, f32_epsilon, options);
   }
 }
 

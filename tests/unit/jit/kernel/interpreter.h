@@ -439,7 +439,10 @@ class Interpreter {
       if (reduces.empty()) return store(stage, point, buffers, run_body(stage.body, point, buffers, {}, {}));
       Values state;
       for (uint64_t identity : stage.carriers.identities) state.push_back(immediate(identity));
+      const auto &until = stage.carriers.until;
+      const int64_t count = until ? eval(*until, point, nullptr) : INT64_MAX;
       walk(reduces, 0, point, [&] {
+        if (point.back() >= count) return;
         Values both = state;
         for (const Scalar &s : run_body(stage.body, point, buffers, {}, {})) both.push_back(s);
         state = run_body(stage.carriers.combine, point, buffers, {}, both);
