@@ -23,14 +23,18 @@ class RustTest(Case):
         cls.addClassCleanup(folder.cleanup)
         cls.author = pathlib.Path(folder.name) / "author"
         subprocess.run([KILN, "plugin", "new", cls.author, "--lang", "rust"], check=True, stdout=subprocess.DEVNULL)
+        (cls.author / "author.rs").rename(cls.author.parent / "template.rs")
         shutil.copy(SOURCE / "tests" / "e2e" / "plugins" / "author.rs", cls.author)
         cls.plugin = cls.build()
 
     @classmethod
     def build(cls, *flags):
-        plugin = cls.author / f"author{len(flags)}.so"
+        return cls.compile(cls.author / "author.rs", cls.author / f"author{len(flags)}.so", *flags)
+
+    @staticmethod
+    def compile(source, plugin, *flags):
         subprocess.run(["rustc", "--edition", "2021", "-O", "-D", "warnings", *flags, "--crate-name", "plugin", "--crate-type",
-                        "cdylib", "author.rs", "-o", plugin], check=True, cwd=cls.author)
+                        "cdylib", source.name, "-o", plugin], check=True, cwd=source.parent)
         return plugin
 
     def setUp(self):
@@ -106,6 +110,28 @@ class RustTest(Case):
         done = self.call(KILN, "inspect", self.write_graph(value), "--plugin", self.plugin, "--passes", NONE, "--backend",
                          "author", "--regions")
         self.assertIn("backend author does not take 'y' [exp]: it only negates", done.stdout)
+
+    def test_random_graphs_have_more_of_the_ops_that_it_names(self):
+        counts = []
+        for op in "neg", "rms_norm":
+            source = self.author.parent / op / "names.rs"
+            source.parent.mkdir()
+            shutil.copytree(self.author / "kiln", source.parent / "kiln")
+            text = (self.author.parent / "template.rs").read_text()
+            source.write_text(text.replace('graph.op("neg")', f'graph.op("{op}")'))
+            plugin = self.compile(source, source.with_suffix(".so"))
+            counts.append(sum(self.kiln("plugin", "check", plugin, "--reproduce", seed).count('"op": "rms_norm"')
+                              for seed in range(8)))
+        self.assertGreater(counts[1], 2 * counts[0])
+
+    def test_the_plugin_of_the_page_is_built_by_its_command_and_passes_its_test(self):
+        page = (SOURCE / "docs" / "passes.md").read_text()
+        folder = self.folder / "fold_twice"
+        self.kiln("plugin", "new", folder, "--lang", "rust")
+        (folder / "fold_twice.rs").write_text(re.search(r"```rust\n(.*?)```", page, re.DOTALL)[1])
+        command = re.search(r"^    (mkdir build && rustc .*)$", page, re.MULTILINE)[1]
+        subprocess.run(command, shell=True, check=True, cwd=folder)
+        self.assertEqual(self.kiln("plugin", "test", folder), "ok    fold_twice\n")
 
     def test_a_setup_that_panics_is_told_and_leaves_nothing(self):
         told = self.kiln("plugin", "inspect", self.build("--cfg", "broken"), code=1)
