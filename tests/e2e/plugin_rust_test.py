@@ -121,7 +121,7 @@ class RustTest(Case):
             source.write_text(text.replace('graph.op("neg")', f'graph.op("{op}")'))
             plugin = self.compile(source, source.with_suffix(".so"))
             counts.append(sum(self.kiln("plugin", "check", plugin, "--reproduce", seed).count('"op": "rms_norm"')
-                              for seed in range(8)))
+                              for seed in range(3)))
         self.assertGreater(counts[1], 2 * counts[0])
 
     def test_the_plugin_of_the_page_is_built_by_its_command_and_passes_its_test(self):
