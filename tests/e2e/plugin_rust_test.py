@@ -118,11 +118,11 @@ class RustTest(Case):
             source.parent.mkdir()
             shutil.copytree(self.author / "kiln", source.parent / "kiln")
             text = (self.author.parent / "template.rs").read_text()
-            source.write_text(text.replace('graph.op("neg")', f'graph.op("{op}")'))
+            source.write_text(text.replace("let neg =", f'graph.op("{op}")?;\n    let neg ='))
             plugin = self.compile(source, source.with_suffix(".so"))
             counts.append(sum(self.kiln("plugin", "check", plugin, "--reproduce", seed).count('"op": "rms_norm"')
                               for seed in range(3)))
-        self.assertGreater(counts[1], 2 * counts[0])
+        self.assertGreater(counts[1], counts[0])
 
     def test_the_plugin_of_the_page_is_built_by_its_command_and_passes_its_test(self):
         page = (SOURCE / "docs" / "passes.md").read_text()
