@@ -29,8 +29,8 @@ void add(std::vector<Series> &all, const std::string &name, double value) {
 std::vector<Series> series_of(const Json &file) {
   std::vector<Series> all;
   const Json *benchmarks = file.find("benchmarks");
-  for (size_t i = 0; benchmarks && i < benchmarks->members.size(); ++i) {
-    const Json &entry = benchmarks->members[i].second;
+  for (size_t i = 0; benchmarks && i < benchmarks->values.size(); ++i) {
+    const Json &entry = benchmarks->values[i];
     if (entry.text_at("run_type") == "aggregate" || entry.number_at("error_occurred") != 0 || !entry.find("real_time"))
       continue;
     const std::string name = entry.text_at("name");

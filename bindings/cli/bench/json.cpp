@@ -71,15 +71,14 @@ class Reader {
     skip_blanks();
     if (takes(end)) return;
     for (;;) {
-      std::string name;
       if (value.kind == Json::Kind::object) {
         skip_blanks();
         if (!takes("\"")) fail("a name");
-        name = rest_of_text();
+        value.names.push_back(rest_of_text());
         skip_blanks();
         if (!takes(":")) fail("':'");
       }
-      value.members.emplace_back(std::move(name), value_of(depth + 1));
+      value.values.push_back(value_of(depth + 1));
       skip_blanks();
       if (takes(end)) return;
       if (!takes(",")) fail("',' or '" + std::string(end) + "'");
@@ -141,9 +140,8 @@ class Reader {
 }  // namespace
 
 const Json *Json::find(std::string_view name) const {
-  if (kind != Kind::object) return nullptr;
-  for (const auto &[own, value] : members)
-    if (own == name) return &value;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return &values[i];
   return nullptr;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace kiln::cli::bench {
@@ -12,7 +11,8 @@ struct Json {
   Kind kind = Kind::null;
   double number = 0;  // of a boolean 1 or 0
   std::string text;
-  std::vector<std::pair<std::string, Json>> members;  // of a list without names
+  std::vector<Json> values;        // of a list or an object
+  std::vector<std::string> names;  // of an object, of each value
 
   const Json *find(std::string_view name) const;  // NULL: there is none
   // What is not there, or of another kind, is 0 or "".

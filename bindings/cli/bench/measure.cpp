@@ -58,8 +58,8 @@ void take(const Json &told, std::string_view name, std::vector<Sample> &samples)
 std::vector<StepTime> steps_of(const Json &told) {
   std::vector<StepTime> steps;
   const Json *list = told.find("steps");
-  for (size_t i = 0; list && i < list->members.size(); ++i) {
-    const Json &row = list->members[i].second;
+  for (size_t i = 0; list && i < list->values.size(); ++i) {
+    const Json &row = list->values[i];
     StepTime &step = steps.emplace_back();
     step.name = row.text_at("name");
     step.is_outermost = row.number_at("outermost") != 0;

@@ -204,7 +204,7 @@ Operand described(const Args &args, const std::string &path, int limit) {
     try {
       const Json told = measured(asked);
       Operand operand{path, "", told.number_at("artifact") != 0, {}};
-      for (const auto &[unused, symbol] : told.find("symbols")->members) operand.symbols.insert(symbol.text);
+      for (const Json &symbol : told.find("symbols")->values) operand.symbols.insert(symbol.text);
       return operand;
     } catch (const std::exception &) {
       if (!first) first = std::current_exception();
