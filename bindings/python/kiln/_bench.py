@@ -35,7 +35,7 @@ def _operand(what: Any, folder: Path, place: str) -> str:
         path = folder / f"executable{place}.kiln"
         what.save(path)
     else:
-        return os.fspath(what)
+        return str(os.fspath(what))
     return str(path)
 
 
