@@ -1,4 +1,5 @@
 # Writes OUT (only when it changes): the build id as a C++ constant.
+cmake_policy(SET CMP0009 NEW)  # where a policy is not set, a glob warns
 file(GLOB_RECURSE sources LIST_DIRECTORIES false
   ${SOURCE_DIR}/jit/*.cpp ${SOURCE_DIR}/jit/*.h ${SOURCE_DIR}/jit/*.def ${SOURCE_DIR}/runtime/*.cpp ${SOURCE_DIR}/runtime/*.h
   ${SOURCE_DIR}/abi/*.cpp ${SOURCE_DIR}/abi/*.h ${SOURCE_DIR}/CMakeLists.txt ${SOURCE_DIR}/*/CMakeLists.txt)

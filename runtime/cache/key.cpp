@@ -69,7 +69,9 @@ std::map<std::string, const OpSchema *> ops_of(const Graph &graph) {
 }
 
 Result<std::vector<KeyComponent>> key_components(const KeyInputs &inputs, std::string &uncacheable) {
-  std::vector<KeyComponent> components = {graph_component(inputs.graph)};
+  std::vector<KeyComponent> components;
+  components.reserve(inputs.late.size() + inputs.registered.size() + 8);
+  components.push_back(graph_component(inputs.graph));
   add_ops(inputs.graph, components);
   components.push_back(component("options", std::string(inputs.options)));
   uint64_t position = 0;

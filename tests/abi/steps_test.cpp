@@ -9,8 +9,12 @@ class StepsTest : public testing::Test {
     const kiln_event_sink sink = host::told_into(seen, KILN_EVENT_STEP);
     context = host::make_context("off", &sink);
     const host::Compiled compiled =
-        host::compile(context.get(), host::parse(context.get(), json).get(),
-                      [&](kiln_options *options) { EXPECT_OK(kiln_options_set_bool(options, "fuse", 4, fuse)); });
+        host::compile(context.get(), host::parse(context.get(), json).get(), [&](kiln_options *options) {
+          EXPECT_OK(kiln_options_set_bool(options, "fuse", 4, fuse));
+          const kiln_text cancels{"remove_no_ops", 13};
+          const kiln_attr off = host::attr("disable_passes", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &cancels);
+          EXPECT_OK(kiln_options_set(options, &off));
+        });
     EXPECT_EQ(compiled.error, host::Error());
     kiln_call *call = nullptr;
     EXPECT_OK(kiln_call_create(compiled.executable.get(), &call));
@@ -31,7 +35,7 @@ class StepsTest : public testing::Test {
   const kiln_run_options timed{.struct_size = sizeof(kiln_run_options), .flags = KILN_RUN_STEPS, .stream = 0};
 };
 
-// The three nodes of host::small_graph, not fused.
+// The three nodes of host::small_graph, not fused; two of them would cancel.
 class StepsOfThree : public StepsTest {
  protected:
   void SetUp() override {

@@ -39,6 +39,8 @@ class NewTest(FolderCase):
                 told = self.kiln("plugin", "inspect", self.build(folder, lang))
                 self.assertIn(f"{kind} my_{lang}_{kind}", told)
                 self.assertEqual(self.kiln("plugin", "test", folder), f"ok    my_{lang}_{kind}\n")
+                if kind == "op":  # of the command that the folder names last: each op has samples, on which it holds
+                    self.kiln("plugin", "check", folder / "build" / f"{folder.name}.so", "--only", "ops")
 
     def test_nothing_is_left_of_the_templates_name(self):
         for lang, kind in KINDS:
