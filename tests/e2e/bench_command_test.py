@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from harness import CHAIN, KILN, LINEAR, PAIR, Case, f32, graph, main, node
+from harness import CHAIN, KILN, LINEAR, PAIR, PLUGINS, Case, f32, graph, main, node
 
 COMPILED = ["cold_compile", "warm_compile", "lookup", "first_run", "run"]
 AGGREGATES = ["mean", "median", "stddev", "cv", "p25", "p75"]
@@ -137,6 +137,15 @@ class VariantsTest(Bench):
         self.assertRegex(found["difference"], r"^'y' by [0-9.]+, relative [0-9.]+, at \[\d\]$")
         self.assertIn("graph.json/plugin:WRONG.so differ from the first's: 'y' by", self.table(
             path, "--vary", f"plugin=none,{wrong}", code=1))
+
+    def test_a_plugins_backend_beside_kilns(self):
+        doubled = graph([f32("x", 2, 3)], [node("y", "add", ["x", "x"])], ["y"])
+        told = self.bench(self.write_graph(doubled), "--plugin", PLUGINS / "backend_template.so",
+                          "--vary", "backend=cpu,template")
+        self.assertEqual([variants(told), told["failures"], told["differences"]],
+                         [["graph.json/backend:cpu", "graph.json/backend:template"], [], []])
+        # The template's own step is no kernel of Kiln's.
+        self.assertEqual({kernel["run_name"] for kernel in told["kernels"]}, {"graph.json/backend:cpu/run"})
 
     def test_what_is_drawn_is_the_same_for_equal_sizes_alone(self):
         told = self.bench(self.write_graph(CHAIN), "--vary", "n=2,3", "--vary", "backend=cpu,reference")

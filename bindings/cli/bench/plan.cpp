@@ -1,8 +1,8 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <set>
 
