@@ -5,6 +5,6 @@
 namespace kiln::cli {
 
 extern const Command run_command, compile_command, inspect_command, passes_command, ops_command, options_command,
-    cache_command, pack_command, unpack_command, plugin_command, version_command;
+    bench_command, cache_command, pack_command, unpack_command, plugin_command, version_command;
 
 }  // namespace kiln::cli

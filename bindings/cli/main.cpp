@@ -1,11 +1,12 @@
 // kiln: runs, compiles and inspects graphs. A client of kiln.h alone.
 //
-// Exit codes: 0 success, 1 failure, 2 wrong use. An error is one line on stderr.
+// Exit codes: 0 success, 1 failure, 2 wrong use, 3 slower (bench --against). An error is one line on stderr.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 
+#include "bench/child.h"
 #include "commands.h"
 #include "handles.h"
 #include "session.h"
@@ -13,9 +14,9 @@
 namespace kiln::cli {
 namespace {
 
-constexpr const Command *commands[] = {&run_command,    &compile_command, &inspect_command, &passes_command,
-                                       &ops_command,    &options_command, &cache_command,   &pack_command,
-                                       &unpack_command, &plugin_command,  &version_command};
+constexpr const Command *commands[] = {&run_command,  &compile_command, &inspect_command, &passes_command,
+                                       &ops_command,  &options_command, &bench_command,   &cache_command,
+                                       &pack_command, &unpack_command,  &plugin_command,  &version_command};
 
 std::string overview() {
   std::string text = "usage: kiln COMMAND …\n\n";
@@ -59,6 +60,7 @@ int dispatch(std::span<const char *const> words) {
     return 0;
   }
   std::vector<std::string_view> known;
+  if (name == bench::child_command.name) return run(bench::child_command, words.subspan(1));
   for (const Command *command : commands) {
     known.push_back(command->name);
     if (command->name == name) return run(*command, words.subspan(1));

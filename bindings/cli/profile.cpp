@@ -121,42 +121,52 @@ std::string nodes_text(const Report &report, const std::string &list) {
   return count > most ? text + " and " + std::to_string(count - most) + " more" : text;
 }
 
-std::string profile_table(const Report &call, const Roof &roof) {
-  struct Line {
-    double ns;
-    std::string text;
-  };
-  std::vector<Line> lines;
-  double all = 0;  // of the outermost plan: what nested plans take is in it
-  for (size_t i = 0; i < call.count("steps"); ++i)
-    if (call.text(path_of("steps", i, "plan")).empty()) all += static_cast<double>(call.i64(path_of("steps", i, "ns")));
-  for (size_t i = 0; i < call.count("steps"); ++i) {
+std::vector<StepTime> step_times(const Report &call) {
+  std::vector<StepTime> steps(call.count("steps"));
+  for (size_t i = 0; i < steps.size(); ++i) {
     const std::string at = path_of("steps", i);
-    const auto ns = static_cast<double>(call.i64(at + ".ns"));
-    char text[160];
-    std::snprintf(text, sizeof text, "%10.1f %6.1f %% %6lld ", ns / 1000, all > 0 ? 100 * ns / all : 0,
-                  static_cast<long long>(call.i64(at + ".runs")));
-    std::string line = text;
-    if (call.has(at + ".kernel") && ns > 0) {
-      const auto bytes = static_cast<double>(call.i64(at + ".bytes")),
-                 flops = static_cast<double>(call.i64(at + ".flops"));
-      std::snprintf(text, sizeof text, "%8.2f %9.2f ", bytes / ns, flops / ns);
-      line += text;
-      std::snprintf(text, sizeof text, "%5.0f %%  ", 100 * roof.share(bytes, flops, ns * 1e-9));
-      line += roof.bytes_per_second > 0 ? text : "      -  ";
-    } else {
-      line += "       -         -       -  ";
-    }
-    lines.push_back({ns, line + name_of(call, at) + "\n"});
+    StepTime &step = steps[i];
+    step.name = name_of(call, at);
+    step.is_outermost = call.text(at + ".plan").empty();
+    step.is_kernel = call.has(at + ".kernel");
+    step.ns = static_cast<double>(call.i64(at + ".ns"));
+    step.runs = call.i64(at + ".runs");
+    if (!step.is_kernel) continue;
+    step.bytes = static_cast<double>(call.i64(at + ".bytes"));
+    step.flops = static_cast<double>(call.i64(at + ".flops"));
   }
-  std::ranges::stable_sort(lines, std::greater<>(), &Line::ns);
-  std::string text = "        us   of all   runs     GB/s   GFLOP/s    roof  step\n";
-  for (const Line &line : lines) text += line.text;
-  if (roof.bytes_per_second <= 0) return text;
+  return steps;
+}
+
+std::string profile_table(std::vector<StepTime> steps, const Roof &roof, size_t most) {
+  double all = 0;  // what nested plans take is in it
+  for (const StepTime &step : steps)
+    if (step.is_outermost) all += step.ns;
+  std::ranges::stable_sort(steps, std::greater<>(), &StepTime::ns);
+  const size_t left_out = steps.size() - std::min(most, steps.size());
+  steps.resize(steps.size() - left_out);
+  std::string table = "        us   of all   runs     GB/s   GFLOP/s    roof  step\n";
+  for (const StepTime &step : steps) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%10.1f %6.1f %% %6lld ", step.ns / 1000, all > 0 ? 100 * step.ns / all : 0,
+                  static_cast<long long>(step.runs));
+    table += text;
+    if (step.is_kernel && step.ns > 0) {
+      std::snprintf(text, sizeof text, "%8.2f %9.2f ", step.bytes / step.ns, step.flops / step.ns);
+      table += text;
+      std::snprintf(text, sizeof text, "%5.0f %%  ", 100 * roof.share(step.bytes, step.flops, step.ns * 1e-9));
+      table += roof.bytes_per_second > 0 ? text : "      -  ";
+    } else {
+      table += "       -         -       -  ";
+    }
+    table += step.name + "\n";
+  }
+  if (left_out) table += "and " + std::to_string(left_out) + " shorter steps\n";
+  if (roof.bytes_per_second <= 0) return table;
   char measured[120];
   std::snprintf(measured, sizeof measured, "roof, as measured: %.1f GB/s, %.1f GFLOP/s\n", roof.bytes_per_second * 1e-9,
                 roof.flops_per_second * 1e-9);
-  return text + measured;
+  return table + measured;
 }
 
 std::string trace_json(const Report &call, const StepSpans &spans, const Report &compile) {

@@ -1,6 +1,7 @@
 // kiln run --profile: where a run's time went, as a table for a person and as a trace for Perfetto.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -41,8 +42,18 @@ Roof measure_roof(const Session &session, const std::string &backend);
 // "'y' [softmax] (debug.line=model.py:12), 'z' [exp] and 2 more": the nodes of a step of a report, or of a kernel.
 std::string nodes_text(const Report &report, const std::string &list);
 
-// Lines, the longest steps first. `call` is the report of a run with KILN_RUN_STEPS.
-std::string profile_table(const Report &call, const Roof &roof);
+// A step of the plan of a run; of a kernel also what it moved and computed. All of all its runs.
+struct StepTime {
+  std::string name;
+  bool is_outermost = false;  // of no plan within the plan, whose time is its step's, too
+  bool is_kernel = false;
+  double ns = 0, bytes = 0, flops = 0;
+  int64_t runs = 0;
+};
+// `call` is the report of a run with KILN_RUN_STEPS.
+std::vector<StepTime> step_times(const Report &call);
+// Lines, the longest steps first, at most so many.
+std::string profile_table(std::vector<StepTime> steps, const Roof &roof, size_t most = SIZE_MAX);
 // In the JSON format of Chrome's traces. `compile` may be empty: an artifact was run.
 std::string trace_json(const Report &call, const StepSpans &spans, const Report &compile);
 

@@ -1,25 +1,23 @@
 // kiln run: compiles (or loads), binds, runs once, and shows or writes the outputs.
 #include <cstdio>
-#include <deque>
 #include <map>
 #include <set>
 
-#include "arrays.h"
 #include "commands.h"
 #include "compare.h"
 #include "profile.h"
+#include "run_arrays.h"
 #include "session.h"
-#include "signature.h"
 #include "stats.h"
 
 namespace kiln::cli {
 namespace {
 
 constexpr Flag flags[] = {
-    {"--weights", "F.safetensors", "the graph's parameters, by name"},
-    {"--input", "NAME=F", "an input, of a .npy or .safetensors file", true},
+    weights_flag,
+    input_flag,
     {"--random", "SEED", "generate the inputs and weights that are not given"},
-    {"--size", "SYMBOL=N", "the size of a symbolic dimension, for --random", true},
+    size_flag,
     {"--output", "NAME=F", "write an output, as F.npy or F.safetensors", true},
     {"--times", "", "print how long each step of the plan took, in a second run"},
     {"--profile", "F.json", "print the same as a table, with rates, and write a trace of it for ui.perfetto.dev"},
@@ -45,147 +43,6 @@ constexpr Flag flags[] = {
     stats_flag,
 };
 
-const Slot &find(const std::vector<Slot> &slots, const std::string &name, std::string_view flag) {
-  std::vector<std::string_view> known;
-  for (const Slot &slot : slots) {
-    if (slot.name == name) return slot;
-    known.push_back(slot.name);
-  }
-  throw Usage(std::string(flag) + ": the graph has no '" + name + "'" + suggestion(name, known));
-}
-
-// The arrays of one run, in order of the slots: what files give, and what is drawn for the rest. All that can be wrong
-// with them is found before anything is compiled.
-class Arrays {
- public:
-  // `graph` may be empty: an artifact is run.
-  Arrays(const Args &args, const Session &session, const Signature &signature, const Graph &graph)
-      : signature_(signature), sizes_(session.context()), seed_(args.integer("--random", 0)) {
-    sizes_.set(args.pairs("--size"), signature.symbols);
-    if (!seed_ && args.has("--size")) throw Usage("--size is for --random, which is not given");
-    for (const auto &[name, path] : args.pairs("--input")) open_input(name, path);
-    if (graph) sizes_.add_hints(report_of(kiln_graph_describe, graph.get()));
-    for (const Slot &slot : signature.inputs) {
-      const auto given = inputs_.find(slot.name);
-      const bool is_given = given != inputs_.end();
-      add(slot, is_given ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"), is_given);
-    }
-    if (const auto path = args.get("--weights")) open_weights(*path);
-    for (const Slot &slot : signature.parameters) {
-      const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
-      add(slot, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"), tensor != nullptr);
-    }
-  }
-
-  // By number, since an output may have the same name.
-  void bind(kiln_call *call) const {
-    for (uint32_t slot = 0; slot < all_.size(); ++slot) check(kiln_call_bind(call, slot, all_[slot]));
-  }
-
- private:
-  // As the graph declares its layout. Of a wrong rank: binding it will say so.
-  void add(const Slot &slot, const DLTensor *tensor, bool is_given) {
-    if (!slot.strides.empty() && slot.strides.size() == static_cast<size_t>(tensor->ndim)) {
-      drawn_.push_back(Array::laid_out(*tensor, sizes_.strides(slot), slot.name, is_given));
-      tensor = drawn_.back().tensor();
-    }
-    all_.push_back(tensor);
-  }
-
-  void open_input(const std::string &name, const std::string &path) {
-    const Slot &slot = find(signature_.inputs, name, "--input");
-    const Tensors file = make<Tensors>(kiln_tensors_open, path.data(), path.size());
-    const DLTensor *tensor = only_or_named(file, name, path);
-    given_.push_back(Array::copy_of(*tensor, name));  // the file's memory is read only, and copy_ may write to an input
-    inputs_[name] = given_.back().tensor();
-    sizes_.learn(slot, *tensor);
-  }
-
-  // A file's one tensor, whatever it is called; of several, the one with the input's name.
-  static const DLTensor *only_or_named(const Tensors &file, const std::string &name, const std::string &path) {
-    const DLTensor *tensor = nullptr;
-    std::set<std::string> names;
-    for (uint64_t i = 0; i < kiln_tensors_count(file.get()); ++i) {
-      kiln_text text = {};
-      check(kiln_tensors_at(file.get(), i, &text, &tensor));
-      names.emplace(view(text));
-    }
-    if (names.size() == 1) return tensor;
-    if (!names.contains(name)) throw Failure(path + ": has no tensor '" + name + "'; it has " + listed(names));
-    check(kiln_tensors_find(file.get(), name.data(), name.size(), &tensor));
-    return tensor;
-  }
-
-  // A file that has none of the parameters is the wrong one, and --random must not hide that. One that has some of them
-  // and other names is told of: a name may be misspelt.
-  void open_weights(const std::string &path) {
-    weights_ = make<Tensors>(kiln_tensors_open, path.data(), path.size());
-    std::set<std::string> left;  // names of the file that no parameter has
-    for (uint64_t i = 0; i < kiln_tensors_count(weights_.get()); ++i) {
-      kiln_text name = {};
-      check(kiln_tensors_at(weights_.get(), i, &name, nullptr));
-      left.emplace(view(name));
-    }
-    std::set<std::string> missing;
-    for (const Slot &slot : signature_.parameters)
-      if (!left.erase(slot.name)) missing.insert(slot.name);
-    if (missing.empty()) return;
-    if (missing.size() == signature_.parameters.size())
-      throw Failure(path + ": has none of the graph's parameters, " + listed(missing) + "; it has " + listed(left));
-    if (!seed_)
-      throw Failure(path + ": has no " + listed(missing) + "; of what the graph does not want, it has " + listed(left));
-    if (!left.empty())
-      std::fprintf(stderr, "kiln: warning: %s: the graph has no parameter %s; drawn at random: %s\n",
-                   printable(path).c_str(), printable(listed(left)).c_str(), printable(listed(missing)).c_str());
-  }
-
-  // "'a', 'b', 'c' and 9 more"
-  static std::string listed(const std::set<std::string> &names) {
-    constexpr size_t most = 3;
-    std::string text = names.empty() ? "nothing" : "";
-    size_t count = 0;
-    for (const std::string &name : names) {
-      if (count == most) return text + " and " + std::to_string(names.size() - most) + " more";
-      text += (count++ ? ", '" : "'") + name + "'";
-    }
-    return text;
-  }
-
-  const DLTensor *find_weight(const Slot &slot) const {
-    const DLTensor *tensor = nullptr;
-    kiln_error *error = kiln_tensors_find(weights_.get(), slot.name.data(), slot.name.size(), &tensor);
-    kiln_error_destroy(error);
-    return error ? nullptr : tensor;  // none: to be drawn
-  }
-
-  const DLTensor *draw(const Slot &slot, bool parameter, const std::string &remedy) {
-    if (!seed_)
-      throw Usage("'" + slot.name + "' " + slot.type() + " is not given; give " + remedy + ", or --random SEED");
-    const auto seed = static_cast<uint64_t>(*seed_);
-    drawn_.push_back(Array::random(slot.dtype, sizes_.dims(slot), seed, slot.name, parameter));
-    return drawn_.back().tensor();
-  }
-
-  const Signature &signature_;
-  Sizes sizes_;
-  std::optional<int64_t> seed_;
-  Tensors weights_;
-  std::map<std::string, const DLTensor *> inputs_;
-  std::deque<Array> given_, drawn_;
-  std::vector<const DLTensor *> all_;  // by slot
-};
-
-std::vector<Array> outputs_of(kiln_call *call, const Signature &signature) {
-  std::vector<Array> outputs;
-  auto index = static_cast<uint32_t>(signature.inputs.size() + signature.parameters.size());
-  for (const Slot &slot : signature.outputs) {
-    const DLTensor *tensor = nullptr;
-    check(kiln_call_output(call, index++, &tensor));
-    outputs.push_back(Array::copy_of(*tensor, slot.name));  // whatever its strides
-  }
-  return outputs;
-}
-
 // With the statistics on standard output that is all that is there, so that it can be read by a program.
 bool prints_lines(const Args &args) { return args.get(stats_flag.name) != "-"; }
 // What was asked for beside them goes to standard error, then.
@@ -200,7 +57,7 @@ bool is_beyond_reference(const std::vector<Array> &outputs, const Args &args, co
   Options options;
   options.set("backend", std::string_view("reference"));
   const Compiled compiled = compile(session, graph, options);
-  const Arrays arrays(args, session, signature, graph);  // again: the first run may have written to its inputs
+  const RunArrays arrays(args, session, signature, graph);  // again: the first run may have written to its inputs
   const Call call = make<Call>(kiln_call_create, compiled.executable.get());
   arrays.bind(call.get());
   check(kiln_call_run(call.get(), nullptr, 0, nullptr));
@@ -235,15 +92,6 @@ void show_outputs(const std::vector<Array> &outputs, const Args &args, const Sig
   }
 }
 
-// Of a run that is warm. What a run writes to its inputs is written again.
-Report timed_run(kiln_call *call) {
-  kiln_run_options options{};
-  options.struct_size = sizeof options;
-  options.flags = KILN_RUN_STEPS;
-  check(kiln_call_run(call, nullptr, 0, &options));
-  return report_of(kiln_call_report, call);
-}
-
 void show_times(const Args &args, const Report &report) {
   const uint64_t count = report.count("steps");
   for (uint64_t i = 0; i < count; ++i) {
@@ -268,7 +116,7 @@ void show_profile(const Args &args, const Session &session, const Subject &subje
   if (args.has("--times")) show_times(args, report);
   write_file(*args.get("--profile"), trace_json(report, spans, compiled));
   const Report described = report_of(kiln_executable_describe, subject.executable.get());
-  std::string table = profile_table(report, measure_roof(session, described.text("backend")));
+  std::string table = profile_table(step_times(report), measure_roof(session, described.text("backend")));
   for (size_t end = table.find('\n'); end != table.npos; end = table.find('\n')) {
     say(args, table.substr(0, end));
     table.erase(0, end + 1);
@@ -290,10 +138,10 @@ int run(const Args &args) {
                                  : report_of(kiln_executable_describe, subject.executable.get()));
   std::set<std::string> files;
   for (const auto &[name, path] : args.pairs("--output")) {
-    find(signature.outputs, name, "--output");
+    slot_named(signature.outputs, name, "--output");
     if (!files.insert(path).second) throw Usage("--output: '" + path + "' is given twice");
   }
-  const Arrays arrays(args, session, signature, subject.graph);
+  const RunArrays arrays(args, session, signature, subject.graph);
   stats.phases.emplace_back("read_ms", watch.lap());
   if (subject.graph) {
     Compiled compiled = compile(session, subject.graph, compile_options(args, session));

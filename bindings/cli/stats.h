@@ -1,6 +1,7 @@
 // What --stats writes: how the compile ended, and where the time went.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,9 @@ struct Stats {
 // "call_bytes", "peak_bytes" (the process's)}.
 // `members` (JSON members, each with a comma after it) come first.
 std::string json_of(const Stats &stats, std::string_view members = {});
+
+// The most memory that this process has had resident so far.
+uint64_t peak_bytes();
 
 std::string json_text(std::string_view text);
 std::string json_number(double value);  // what is not finite is a text

@@ -459,6 +459,35 @@ TEST(Backend, TakesNoSymbolsUnlessItSaysSo) {
 }
 
 // "n" is declared with what is known of it; what the backend takes has nothing to do with it.
+TEST(Backend, MakesEntriesOnThreadsOfKilnsOnlyIfItSaysSo) {
+  std::string json(plain);
+  json.replace(json.find("[3]"), 3, "[\"n\"]");
+  for (const bool any_thread : {false, true}) {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> elsewhere = 0;
+    TestBackend ten;
+    ten.backend.flags |= KILN_BACKEND_SYMBOLIC | (any_thread ? KILN_BACKEND_ANY_THREAD : 0);
+    ten.fails = [&](std::string_view where) {
+      elsewhere += (where == "takes" || where == "compile") && std::this_thread::get_id() != caller;
+      return nullptr;
+    };
+    const host::Context context = host::make_context();
+    ten.register_in(context.get());
+    const host::Compiled compiled = compile(context.get(), json, "ten", [](kiln_options *options) {
+      const kiln_text sizes{"n=3", 3};
+      const kiln_attr attr = host::attr("specialize", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &sizes);
+      EXPECT_OK(kiln_options_set(options, &attr));
+      EXPECT_OK(kiln_options_set_text(options, "specialize_when", 15, "background", 10));
+    });
+    ASSERT_EQ(compiled.error, host::Error());
+    EXPECT_EQ(host::text(compiled.report, "entries.0.state"), any_thread ? "later" : "made");
+    ASSERT_OK(kiln_context_close(context.get()));
+    EXPECT_EQ(elsewhere > 0, any_thread);
+    EXPECT_EQ(ten.compiled, 2);
+    expect_runs(compiled.executable, 10);
+  }
+}
+
 TEST(Backend, TakesARegionThatSpeaksOfFewerSymbolsThanTheGraph) {
   TestBackend ten;
   const host::Context context = host::make_context();

@@ -252,6 +252,24 @@ TEST(Op, TheContextsReportTellsIt) {
   EXPECT_EQ(host::text(report, "ops.0.identity"), "version 1, uuid 01020304-0506-0708-090a-0b0c0d0e0f10");
 }
 
+TEST(Op, EqualNodesAreOneUnlessItIsRandom) {
+  for (const bool random : {false, true}) {
+    TestOp scale(TestOp::runs);
+    if (random) scale.def.flags |= KILN_OP_RANDOM;
+    scale.on_run = [] { return nullptr; };
+    const host::Context context = host::make_context();
+    scale.register_in(context.get());
+    const host::Compiled compiled =
+        compile(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "nodes": [{"name": "a", "op": "host.scale", "inputs": ["x"]}, {"name": "b", "op": "host.scale", "inputs": ["x"]},
+                {"name": "c", "op": "add", "inputs": ["a", "b"]}], "outputs": [{"name": "y", "value": "c"}]})");
+    ASSERT_EQ(compiled.error, host::Error());
+    std::vector<float> y;
+    ASSERT_OK(run(make_call(compiled.executable).get(), {1, 2}, y));
+    EXPECT_EQ(scale.ran, random ? 2 : 1);
+  }
+}
+
 TEST(Op, EachCallObjectHasAStateOfItsOwn) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();

@@ -68,6 +68,9 @@ CHAIN = graph([f32("x", "n", 3)],
 LINEAR = graph([f32("x", "n", 3)], [node("y", "linear", ["x", "w", "b"])], ["y"],
                parameters=[f32("w", 2, 3), f32("b", 2)])
 
+# What plugins/bad.c takes out.
+PAIR = graph([f32("x", 4)], [node("a", "neg", ["x"]), node("y", "neg", ["a"])], ["y"])
+
 
 class Case(unittest.TestCase):
     """A test with a folder of its own, and a cache folder inside it."""
@@ -108,6 +111,13 @@ class Case(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("kiln: "), done.stderr)
         return done.stderr[len("kiln: "):-1]
+
+    def bad_plugin(self, kind):
+        """A plugin that is wrong in that way (plugins/bad.c)."""
+        plugin = self.folder / f"{kind}.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", SOURCE / "abi" / "include", f"-DBAD={kind}",
+                        SOURCE / "tests" / "e2e" / "plugins" / "bad.c", "-o", plugin], check=True)
+        return plugin
 
     def stats(self, *words):
         """What `kiln run … --stats -` writes."""

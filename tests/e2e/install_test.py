@@ -100,15 +100,21 @@ class InstallTest(Case):
         self.assertIn("post_grad", self.call(self.prefix / "bin" / "kiln", "plugin", "inspect", plugin).stdout)
 
     def test_a_new_plugin_goes_through_the_commands_of_its_readme(self):
+        spaced = self.folder / "with a space"
+        self.prefix = self.prefix.rename(spaced)
         kiln = self.prefix / "bin" / "kiln"
-        folder = self.folder / "fresh"
-        self.call(kiln, "plugin", "new", folder)
-        commands = re.findall(r"^    (.*)$", (folder / "README.md").read_text(), re.MULTILINE)
-        self.assertEqual(len(commands), 5)
-        for command in commands:
-            environment = {**os.environ, "KILN_CACHE": str(self.cache), "PATH": f"{kiln.parent}:{os.environ['PATH']}"}
-            done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        environment = {**os.environ, "KILN_CACHE": str(self.cache), "PATH": f"{kiln.parent}:{os.environ['PATH']}"}
+        for lang, kind in ("cpp", "pass"), ("rust", "backend"):
+            with self.subTest(lang=lang, kind=kind):
+                if lang == "rust" and not shutil.which("rustc"):
+                    self.skipTest("rust: no rustc on PATH")
+                folder = spaced / f"{lang}_{kind}"
+                self.call(kiln, "plugin", "new", folder, "--lang", lang, "--kind", kind)
+                commands = re.findall(r"^    (.*)$", (folder / "README.md").read_text(), re.MULTILINE)
+                self.assertEqual(len(commands), 5)
+                for command in commands:
+                    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
 
     def test_the_installed_program_finds_its_library_and_module(self):
         text = self.call(self.prefix / "bin" / "kiln", "inspect", self.write_graph(

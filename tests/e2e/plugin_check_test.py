@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 
-from harness import KILN, PLUGINS, SOURCE, Case, f32, graph, main, node
+from harness import KILN, PAIR, PLUGINS, SOURCE, Case, f32, graph, main, node
 
 # Of each bad plugin the test that finds it, and what that says.
 BAD = [
@@ -34,16 +34,8 @@ BAD = [
 SANITIZED = any(word in KILN.read_bytes() for word in (b"__asan_init", b"__tsan_init"))
 NOT_SANITIZED = {"LEAK", "HANDLE", "TOO_NEW"}
 
-PAIR = graph([f32("x", 4)], [node("a", "neg", ["x"]), node("y", "neg", ["a"])], ["y"])
-
 
 class CheckTest(Case):
-    def bad(self, kind):
-        plugin = self.folder / f"{kind}.so"
-        subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", SOURCE / "abi" / "include", f"-DBAD={kind}",
-                        SOURCE / "tests" / "e2e" / "plugins" / "bad.c", "-o", plugin], check=True)
-        return plugin
-
     def failures(self, *words):
         return self.call(KILN, "plugin", "check", *words, code=1).stdout
 
@@ -53,28 +45,28 @@ class CheckTest(Case):
             if SANITIZED and kind in NOT_SANITIZED:
                 continue
             with self.subTest(kind):
-                told = self.failures(self.bad(kind), "--only", test)
+                told = self.failures(self.bad_plugin(kind), "--only", test)
                 self.assertRegex(told, f"^FAIL  {test} +.*({expected})")
                 self.assertRegex(told, r"\n      mend: \w")
 
     def test_the_same_plugin_without_a_mistake_passes_all(self):
-        told = self.kiln("plugin", "check", self.bad("NONE"))
+        told = self.kiln("plugin", "check", self.bad_plugin("NONE"))
         self.assertIn("14 of 14 tests passed, at level 10\n", told)
         self.assertEqual(len(re.findall("^ok    ", told, re.MULTILINE)), 14)
 
     def test_what_ends_the_process_ends_one_test(self):
-        told = self.failures(self.bad("RARE"), "--level", 8, "--seed", 3)
+        told = self.failures(self.bad_plugin("RARE"), "--level", 8, "--seed", 3)
         self.assertRegex(told, r"FAIL  random +it was ended by signal 6 \(Aborted\)")
         self.assertIn("ok    load", told)
         if not SANITIZED:
-            self.call(KILN, "plugin", "check", self.bad("TOO_NEW"), "--only", "hosts", code=-signal.SIGSEGV)
+            self.call(KILN, "plugin", "check", self.bad_plugin("TOO_NEW"), "--only", "hosts", code=-signal.SIGSEGV)
 
     def test_what_does_not_load_is_tested_no_further(self):
-        told = self.failures(self.bad("CRASH"))
+        told = self.failures(self.bad_plugin("CRASH"))
         self.assertRegex(told, r"FAIL  load +it was ended by signal 6")
         self.assertIn("0 of 1 tests passed", told)
         self.assertNotIn("invariants", told)
-        self.assertRegex(self.failures(self.bad("SLOW"), "--seconds", 1), "FAIL  load +it did not end within 1 s")
+        self.assertRegex(self.failures(self.bad_plugin("SLOW"), "--seconds", 1), "FAIL  load +it did not end within 1 s")
 
     def test_a_level_has_the_tests_of_those_below_it(self):
         told = self.kiln("plugin", "check", PLUGINS / "template.so", "--level", 2)
@@ -88,13 +80,13 @@ class CheckTest(Case):
 
     def test_graphs_that_are_named_are_tested_and_named(self):
         path = self.write_graph(PAIR)
-        told = self.failures(self.bad("WRONG"), path, "--only", "numerics")
+        told = self.failures(self.bad_plugin("WRONG"), path, "--only", "numerics")
         self.assertIn(f"graph '{path}': output 'y' differs", told)
 
     def test_the_graphs_of_a_plugins_folder_are_tested(self):
         (self.folder / "golden").mkdir()
         path = self.write_graph(PAIR, "golden/pair.json")
-        self.assertIn(f"graph '{path}': output 'y' differs", self.failures(self.bad("WRONG"), "--only", "numerics"))
+        self.assertIn(f"graph '{path}': output 'y' differs", self.failures(self.bad_plugin("WRONG"), "--only", "numerics"))
 
     def test_models_pass(self):
         graphs = [SOURCE / "tests" / "models" / name / "graph.json" for name in ("digits", "chars")]

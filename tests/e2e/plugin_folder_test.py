@@ -1,76 +1,11 @@
-"""A plugin's folder: kiln plugin new writes one that builds, and kiln plugin test runs its graphs."""
+"""A plugin's folder: kiln plugin test runs its graphs."""
 
-import re
-import subprocess
+from folder_case import FolderCase
+from harness import KILN, PLUGINS, SOURCE, f32, graph, main, node
 
-from harness import KILN, PLUGINS, SOURCE, Case, f32, graph, main, node
-
-KINDS = [("c", "pass"), ("c", "op"), ("c", "backend"), ("cpp", "pass"), ("cpp", "op")]
-UUID = re.compile(r"uuid ([0-9a-f-]{36})")
 # Plugins of this folder that have cases, with flags.
 FOLDERS = [("template",), ("op_template",), ("backend_template",), ("fuse_attention",), ("mark_regions",),
            ("bf16_matmul", "--tolerance", 0.02)]
-
-
-class FolderCase(Case):
-    def begin(self, name, lang, kind):
-        self.kiln("plugin", "new", self.file(name), "--lang", lang, "--kind", kind)
-        return self.folder / name
-
-    def build(self, folder, lang):
-        (folder / "build").mkdir(exist_ok=True)
-        plugin = folder / "build" / f"{folder.name}.so"
-        compiler = ["gcc", "-std=c99"] if lang == "c" else ["g++", "-std=c++17"]
-        subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", SOURCE / "abi" / "include",
-                        folder / f"{folder.name}.{lang}", "-o", plugin, "-lm"], check=True)
-        return plugin
-
-    def failures(self, folder):
-        """What `kiln plugin test` writes when it fails."""
-        done = self.call(KILN, "plugin", "test", folder, code=1)
-        return done.stdout
-
-
-class NewTest(FolderCase):
-    def test_what_it_writes_builds_and_passes_its_test(self):
-        for lang, kind in KINDS:
-            with self.subTest(lang=lang, kind=kind):
-                folder = self.begin(f"my_{lang}_{kind}", lang, kind)
-                told = self.kiln("plugin", "inspect", self.build(folder, lang))
-                self.assertIn(f"{kind} my_{lang}_{kind}", told)
-                self.assertEqual(self.kiln("plugin", "test", folder), f"ok    my_{lang}_{kind}\n")
-
-    def test_nothing_is_left_of_the_templates_name(self):
-        for lang, kind in KINDS:
-            for path in self.begin(f"my_{lang}_{kind}", lang, kind).rglob("*.*"):
-                if path.is_file():
-                    self.assertIsNone(re.search(r"template|drop_neg|\bmine\b|copy this|of this folder", path.read_text()), path)
-
-    def test_identities_are_new_each_time(self):
-        seen = []
-        for name in ("one", "two"):
-            told = self.kiln("plugin", "inspect", self.build(self.begin(name, "c", "op"), "c"))
-            seen += UUID.findall(told)
-        seen += UUID.findall(self.kiln("plugin", "inspect", PLUGINS / "op_template.so"))
-        self.assertEqual((len(seen), len(set(seen))), (12, 12))
-
-    def test_what_is_not_there_yet_is_refused_by_name(self):
-        for words, expected in (
-                (["--lang", "rust"], "--lang: there are no templates in 'rust'; there are some in c and cpp"),
-                (["--kind", "backend"], "--kind: there is no template of a 'backend' in cpp; there are: pass, op"),
-                (["--kind", "tool", "--lang", "c"], "--kind: there is no template of a 'tool' in c; there are: pass, op, backend")):
-            self.assertEqual(self.kiln("plugin", "new", self.file("p"), *words, code=2), expected)
-        self.assertFalse((self.folder / "p").exists())
-
-    def test_a_name_that_no_source_can_have_is_refused(self):
-        for name in ("a-b", "1st", "x" * 41):
-            self.assertIn(f"'{name}' is no name of a plugin", self.kiln("plugin", "new", self.file(name), code=2))
-
-    def test_a_folder_with_something_in_it_stays_as_it_is(self):
-        folder = self.begin("p", "cpp", "pass")
-        (folder / "p.cpp").write_text("mine")
-        self.assertIn("not empty", self.kiln("plugin", "new", folder, code=1))
-        self.assertEqual((folder / "p.cpp").read_text(), "mine")
 
 
 class TestTest(FolderCase):

@@ -2,7 +2,7 @@
 
 from harness import CHAIN, LINEAR, SOURCE, Case, main
 
-COMMANDS = ["run", "compile", "inspect", "passes", "ops", "options", "cache", "pack", "unpack", "plugin",
+COMMANDS = ["run", "compile", "inspect", "passes", "ops", "options", "bench", "cache", "pack", "unpack", "plugin",
             "version"]
 
 

@@ -119,6 +119,38 @@ static void use_plugin(kiln_context *context, const char *path, const char *expe
   kiln_graph_destroy(graph);
 }
 
+/* Its backend, which makes 7 of what it runs. */
+static void use_backend(kiln_context *context, const char *expected_lookup) {
+  static const char json[] =
+      "{\"kiln\": 1, \"inputs\": [{\"name\": \"x\", \"type\": {\"dtype\": \"f32\", \"shape\": [3]}}], \"nodes\": ["
+      "{\"name\": \"y\", \"op\": \"neg\", \"inputs\": [\"x\"]}], \"outputs\": [{\"name\": \"y\", \"value\": \"y\"}]}";
+  kiln_options *options = NULL;
+  kiln_graph *graph = NULL;
+  kiln_executable *executable = NULL;
+  kiln_report *report = NULL;
+  kiln_call *call = NULL;
+  kiln_text text;
+  int64_t shape[] = {3};
+  float x[] = {1, -2, 3}, y[3] = {0};
+  const DLTensor in = array_of(x, shape, 1), out = array_of(y, shape, 1);
+  const DLTensor *args[] = {&in, &out};
+
+  OK(kiln_options_create(&options));
+  OK(kiln_options_set_text(options, TEXT("backend"), TEXT("golden")));
+  OK(kiln_graph_parse(context, json, sizeof json - 1, &graph));
+  OK(kiln_compile(context, graph, options, &executable, &report));
+  OK(kiln_report_get_text(report, TEXT("lookup"), &text));
+  CHECK(text.size == strlen(expected_lookup) && !memcmp(text.data, expected_lookup, text.size));
+  kiln_report_destroy(report);
+  OK(kiln_call_create(executable, &call));
+  OK(kiln_call_run(call, args, 2, NULL));
+  CHECK(y[0] == 7 && y[1] == 7 && y[2] == 7);
+  kiln_call_destroy(call);
+  kiln_executable_destroy(executable);
+  kiln_graph_destroy(graph);
+  kiln_options_destroy(options);
+}
+
 static kiln_error *negate(void *user, kiln_pass_call *call) {
   (void)user;
   return kiln_pass_done(call, 0);
@@ -210,6 +242,7 @@ int main(int count, char **given) {
   CHECK(kiln_version() >> 16 == KILN_ABI_MAJOR && kiln_version() >= (KILN_ABI_MAJOR << 16 | KILN_ABI_MINOR));
   context = make_context(given[2]);
   use_plugin(context, given[1], given[3]);
+  use_backend(context, given[3]);
   build(context);
   CHECK(events > 0);
   FAILS(kiln_graph_parse(context, TEXT("{\"kiln\": 2}"), &graph), KILN_INCOMPATIBLE, "2");

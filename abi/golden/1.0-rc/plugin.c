@@ -1,10 +1,12 @@
-/* A plugin of ABI 1.0-rc: a pass that puts `neg` in place of `abs`, with an option; an op that doubles; a function. */
+/* A plugin of ABI 1.0-rc: a pass that puts `neg` in place of `abs`, with an option; an op that doubles; a function; a
+ * backend that makes 7 of each element. */
 #include <kiln/plugin.h>
 #include <string.h>
 
-KILN_PLUGIN_NOTE(0, KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS, "golden");
+KILN_PLUGIN_NOTE(0, KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS | KILN_FEATURE_BACKENDS, "golden");
 
-static const uint8_t pass_uuid[16] = {1, 0, 1}, op_uuid[16] = {1, 0, 2}, function_uuid[16] = {1, 0, 3};
+static const uint8_t pass_uuid[16] = {1, 0, 1}, op_uuid[16] = {1, 0, 2}, function_uuid[16] = {1, 0, 3},
+                     backend_uuid[16] = {1, 0, 4};
 
 static kiln_error *run_pass(void *user, kiln_pass_call *call) {
   const kiln_host *host = (const kiln_host *)user;
@@ -55,6 +57,32 @@ static void thrice(const float *x, float *y, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = 3 * x[i];
 }
 
+static kiln_error *takes(void *user, kiln_backend_call *call, const kiln_graph *graph, kiln_node node, uint32_t *out) {
+  const kiln_host *host = (const kiln_host *)user;
+  kiln_op neg_op = 0;
+  kiln_error *error = host->op->find(host->backend->context(call), "neg", 3, &neg_op);
+  *out = !error && host->node->op(graph, node) == neg_op;
+  return error;
+}
+
+static kiln_error *compile(void *user, kiln_backend_call *call, const kiln_graph *region) {
+  (void)region;
+  return ((const kiln_host *)user)->backend->blob(call, "7", 1);
+}
+
+static kiln_error *load(void *user, const void *blob, uint64_t size, void **out_program) {
+  if (size != 1) return ((const kiln_host *)user)->error->create(KILN_CORRUPT, "not a 7", 7, NULL);
+  *out_program = (void *)(uintptr_t)blob;
+  return NULL;
+}
+
+static kiln_error *run_region(void *user, void *program, void *prepared, void *state, const DLTensor *const *args,
+                              uint64_t count, const kiln_run_options *options) {
+  (void)user, (void)prepared, (void)state, (void)count, (void)options;
+  for (int64_t i = 0; i < args[1]->shape[0]; i++) ((float *)args[1]->data)[i] = (float)(*(const char *)program - '0');
+  return NULL;
+}
+
 static kiln_error *setup(const kiln_host *host, kiln_context *context, void **out_state) {
   static const char schema[] =
       "{\"name\": \"golden.twice\", \"doc\": \"x + x\", \"version\": 1, \"args\": [{\"name\": \"x\", \"doc\": \"any "
@@ -94,13 +122,27 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
                                   .signature_size = sizeof signature - 1,
                                   .uuid = function_uuid,
                                   .pointer = (void (*)(void))thrice};
-  return host->context->add_function(context, &function);
+  error = host->context->add_function(context, &function);
+  if (error) return error;
+  const kiln_backend backend = {.struct_size = sizeof backend,
+                                .name = "golden",
+                                .name_size = 6,
+                                .version = "1",
+                                .version_size = 1,
+                                .uuid = backend_uuid,
+                                .device_type = kDLCPU,
+                                .user = (void *)(uintptr_t)host,
+                                .takes = takes,
+                                .compile = compile,
+                                .load = load,
+                                .run = run_region};
+  return host->context->add_backend(context, &backend);
 }
 
 static const kiln_plugin plugin = {.struct_size = sizeof(kiln_plugin),
                                    .abi_major = KILN_ABI_MAJOR,
                                    .magic = KILN_PLUGIN_MAGIC,
-                                   .features_needed = KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS,
+                                   .features_needed = KILN_FEATURE_OPS | KILN_FEATURE_FUNCTIONS | KILN_FEATURE_BACKENDS,
                                    .name = "golden",
                                    .name_size = 6,
                                    .setup = setup};

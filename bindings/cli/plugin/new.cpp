@@ -18,11 +18,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Flag flags[] = {
-    {"--lang", "c|cpp", "the language of its source (cpp)"},
+    {"--lang", "c|cpp|rust", "the language of its source (cpp)"},
     {"--kind", "pass|op|backend", "what it registers (pass)"},
 };
 
 constexpr size_t longest_name = 40;  // the note has room for 63 bytes, and names of passes are made of it
+
+struct Language {
+  std::string_view name, extension;
+};
+constexpr Language languages[] = {{"c", "c"}, {"cpp", "cpp"}, {"rust", "rs"}};
 
 std::optional<std::string_view> find(const std::string &name) {
   for (const TemplateFile &file : template_files())
@@ -30,29 +35,26 @@ std::optional<std::string_view> find(const std::string &name) {
   return std::nullopt;
 }
 
-// Of what there is for one language, "pass, op".
-std::string kinds_of(const std::string &lang) {
-  std::string text;
-  for (const char *kind : {"pass", "op", "backend"})
-    if (find(lang + "/" + kind + "/source")) text.append(text.empty() ? "" : ", ").append(kind);
-  return text;
+const Language &language_of(const std::string &lang) {
+  for (const Language &language : languages)
+    if (language.name == lang) return language;
+  throw Usage("--lang: there are no templates in '" + lang + "'; there are some in c, cpp and rust");
 }
 
-void refuse_unknown(const std::string &lang, const std::string &kind) {
-  const std::string kinds = kinds_of(lang);
-  if (kinds.empty()) throw Usage("--lang: there are no templates in '" + lang + "'; there are some in c and cpp");
+void refuse_unknown_kind(const std::string &lang, const std::string &kind) {
   if (!find(lang + "/" + kind + "/source"))
-    throw Usage("--kind: there is no template of a '" + kind + "' in " + lang + "; there are: " + kinds);
+    throw Usage("--kind: there is no template of a '" + kind + "'; there are: pass, op, backend");
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-void refuse_name(const std::string &name) {
+void refuse_name(const std::string &name, const std::string &lang) {
   const bool is_name = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
                        std::ranges::all_of(name, is_word) && name.size() <= longest_name;
   if (!is_name)
     throw Usage("'" + name + "' is no name of a plugin: expected letters, digits and _, at most " +
                 std::to_string(longest_name) + ", and no digit first");
+  if (lang == "rust" && name == "kiln") throw Usage("'kiln' is the module that a plugin in Rust has beside it");
 }
 
 // Puts `to` wherever `from` stands as a word by itself.
@@ -83,34 +85,37 @@ std::string renamed(std::string_view from, const std::string &name) {
   return text;
 }
 
-std::string random_bytes() {
+// A list of C's on lines of its own, one of Rust's in its line.
+std::string random_bytes(bool is_c) {
   unsigned char bytes[16];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Failure("the system has no random bytes");
-  std::string text = "\n    {";
+  std::string text = is_c ? "\n    {" : "[";
   for (size_t i = 0; i < sizeof bytes; ++i) {
     char byte[8];
     std::snprintf(byte, sizeof byte, "0x%02x", bytes[i]);
-    text.append(i == 0 ? "" : i == 8 ? ",\n     " : ", ").append(byte);
+    text.append(i == 0 ? "" : is_c && i == 8 ? ",\n     " : ", ").append(byte);
   }
-  return text + "}";
+  return text + (is_c ? "}" : "]");
 }
 
 // Another identity wherever the source has one, which is a list of bytes.
 std::string with_new_identities(std::string text) {
-  constexpr std::string_view begin = "{0x";
-  for (size_t at = 0; (at = text.find(begin, at)) != text.npos;) {
-    const std::string bytes = random_bytes();
-    const size_t end = text.find('}', at) + 1;
-    while (text[at - 1] == ' ') --at;
-    text.replace(at, end - at, bytes);
-    at += bytes.size();
+  for (const bool is_c : {true, false}) {
+    const std::string_view begin = is_c ? "{0x" : "[0x";
+    for (size_t at = 0; (at = text.find(begin, at)) != text.npos;) {
+      const std::string bytes = random_bytes(is_c);
+      const size_t end = text.find(is_c ? '}' : ']', at) + 1;
+      while (is_c && text[at - 1] == ' ') --at;
+      text.replace(at, end - at, bytes);
+      at += bytes.size();
+    }
   }
   return text;
 }
 
 std::string build_file(const std::string &name, const std::string &lang) {
-  std::string text = renamed(*find("build"), name);
-  if (lang == "c") return text;
+  std::string text = renamed(*find(lang + "/build"), name);
+  if (lang != "cpp") return text;
   text = with_word(text, "LANGUAGES C", "LANGUAGES CXX");
   text = with_word(text, name + ".c", name + ".cpp");
   text = with_word(text, "C_STANDARD 99", "CXX_STANDARD 17");
@@ -121,16 +126,18 @@ std::string build_file(const std::string &name, const std::string &lang) {
 std::string prefix() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed), root = program.parent_path().parent_path();
-  if (!failed && fs::exists(root / "include" / "kiln" / "plugin.h", failed)) return root.string();
-  return "/where/kiln/is";
+  if (failed || !fs::exists(root / "include" / "kiln" / "plugin.h", failed)) return "/where/kiln/is";
+  const std::string path = root.string();
+  const auto is_plain = [](char c) { return is_word(c) || std::string_view("/.-+").find(c) != std::string_view::npos; };
+  return std::ranges::all_of(path, is_plain) ? path : "'" + path + "'";
 }
 
 // With placeholders, which readme() fills in.
 constexpr std::string_view readme_text = R"(# NAME
 
-A plugin of Kiln: its source is `NAME.LANG`. The next five commands:
+A plugin of Kiln: its source is `NAME.ENDING`MODULE. The next five commands:
 
-    cmake -S . -B build -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build
+    cmake -S . -B buildHEADERS && cmake --build build
     kiln plugin inspect build/NAME.so
     kiln plugin test .
     kiln run golden/NAME.json --plugin build/NAME.so BACKEND--random 1 --compare reference
@@ -141,13 +148,30 @@ the reference's; `--update` writes the texts anew. Add a graph with what the plu
 leave alone.
 )";
 
-std::string readme(const std::string &name, const std::string &kind, const std::string &lang) {
+std::string readme(const std::string &name, const std::string &kind, const Language &language) {
+  const bool is_rust = language.name == "rust";
+  const std::pair<std::string_view, std::string> placeholders[] = {
+      {"HEADERS", is_rust ? "" : " -DCMAKE_PREFIX_PATH=" + prefix()},
+      {"MODULE", is_rust ? ", written with the module `kiln/`" : ""},
+      {"BACKEND", kind == "backend" ? "--backend " + name + " " : ""},
+      {"ENDING", std::string(language.extension)},
+  };
   std::string text(readme_text);
-  text = with_word(text, "PREFIX", prefix());
-  text = with_word(text, "LANG", lang);
-  text = with_word(text, "NAME", name);
-  const std::string_view chosen = "BACKEND";
-  return text.replace(text.find(chosen), chosen.size(), kind == "backend" ? "--backend " + name + " " : "");
+  for (const auto &[placeholder, meant] : placeholders) text.replace(text.find(placeholder), placeholder.size(), meant);
+  return with_word(text, "NAME", name);
+}
+
+// What a plugin in the language has beside its source, as it is.
+void write_module(const fs::path &folder, const std::string &lang) {
+  const std::string begin = lang + "/module/";
+  for (const TemplateFile &file : template_files()) {
+    if (!file.name.starts_with(begin)) continue;
+    const fs::path path = folder / file.name.substr(begin.size());
+    std::error_code failed;
+    if (!fs::create_directories(path.parent_path(), failed) && failed)
+      throw Failure(path.parent_path().string() + ": " + failed.message());
+    write_file(path.string(), file.text);
+  }
 }
 
 int run(const Args &args) {
@@ -155,19 +179,21 @@ int run(const Args &args) {
   if (!folder.has_filename()) folder = folder.parent_path();
   const std::string name = folder.filename().string(), lang = args.get("--lang").value_or("cpp"),
                     kind = args.get("--kind").value_or("pass"), from = lang + "/" + kind + "/";
-  refuse_unknown(lang, kind);
-  refuse_name(name);
+  const Language &language = language_of(lang);
+  refuse_unknown_kind(lang, kind);
+  refuse_name(name, lang);
   std::error_code failed;
   if (fs::exists(folder) && !fs::is_empty(folder, failed))
     throw Failure(folder.string() + ": is there already, and not empty");
   if (!fs::create_directories(folder / "golden", failed) && failed)
     throw Failure((folder / "golden").string() + ": " + failed.message());
   const auto write = [&](const fs::path &file, const std::string &text) { write_file((folder / file).string(), text); };
-  write(name + "." + lang, with_new_identities(renamed(*find(from + "source"), name)));
+  write(name + "." + std::string(language.extension), with_new_identities(renamed(*find(from + "source"), name)));
   write("CMakeLists.txt", build_file(name, lang));
   for (const char *ending : {"json", "txt"})
     write(fs::path("golden") / (name + "." + ending), renamed(*find(from + ending), name));
-  const std::string text = readme(name, kind, lang);
+  write_module(folder, lang);
+  const std::string text = readme(name, kind, language);
   write("README.md", text);
   print(printable(folder.string()) + " is there; the next commands, in it:\n\n");
   const size_t begin = text.find("    cmake");

@@ -7,7 +7,7 @@
 namespace kiln::cli {
 
 struct TemplateFile {
-  std::string_view name;  // "c/pass/source", or "build" for what all share
+  std::string_view name;  // "c/pass/source"; "c/build", "rust/module/kiln/mod.rs": of each kind
   std::string_view text;
 };
 std::span<const TemplateFile> template_files();

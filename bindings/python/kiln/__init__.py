@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from kiln import array_api as array_api
     from kiln import ops as ops
+    from kiln._bench import bench as bench
     from kiln._default import compile as compile
     from kiln._default import default_context as default_context
     from kiln._default import load as load
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 # What is imported when it is first used: a start costs what it uses.
 _LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "register_tree": "kiln._trees", "array_api": "kiln.array_api",
-          "compile": "kiln._default", "load": "kiln._default",
+          "bench": "kiln._bench", "compile": "kiln._default", "load": "kiln._default",
           "progress": "kiln._progress",
           "graph_pass": "kiln._hosts", "op": "kiln._hosts", "function": "kiln._hosts", "Type": "kiln._hosts",
           "default_context": "kiln._default", "set_default_context": "kiln._default"}
@@ -50,7 +51,7 @@ __all__ = [
     "FileForbidden", "FileNotFound", "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice",
     "Node", "NotCached", "OutOfMemory", "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented",
     "UnknownName", "Value", "array_api",
-    "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
+    "bench", "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
     "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",
     "jit", "join", "load", "op", "open_tensors", "ops", "options", "plan_parts", "progress", "region", "register_tree",
     "save_tensors", "scope", "set_default_context", "token", "u16", "u32", "u64", "u8"]

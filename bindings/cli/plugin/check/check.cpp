@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "../../session.h"
+#include "../../spawn.h"
 #include "../../stats.h"
 #include "../verbs.h"
-#include "spawn.h"
 #include "tests.h"
 
 namespace kiln::cli {
@@ -98,7 +98,7 @@ bool passes(const Test &test, const Checked &subject) {
   Spawn spawn;
   spawn.words = words_for(test, subject);
   spawn.seconds = subject.seconds > 0 ? static_cast<int>(subject.seconds) : test.seconds;
-  const Ended ended = run(spawn);
+  const Ended ended = run_process(spawn);
   if (ended.code == 0) {
     char line[64];
     std::snprintf(line, sizeof line, "ok    %-14s%.1f s\n", std::string(test.name).c_str(), watch.total() / 1000);

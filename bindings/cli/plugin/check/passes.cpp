@@ -1,7 +1,7 @@
 // Tests of what passes make of graphs.
 #include <chrono>
 
-#include "spawn.h"
+#include "../../temporary_folder.h"
 #include "tests.h"
 
 namespace kiln::cli::plugin_check {

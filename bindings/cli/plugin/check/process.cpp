@@ -8,7 +8,8 @@
 #include <thread>
 
 #include "../../session.h"
-#include "spawn.h"
+#include "../../spawn.h"
+#include "../../temporary_folder.h"
 #include "tests.h"
 
 namespace kiln::cli::plugin_check {
@@ -19,7 +20,7 @@ std::string texts_of_process(const Checked &subject, const Folder &folder, Spawn
   const std::string file = folder.path() + "/texts";
   spawn.words = {"plugin", "check", subject.path, "--texts", file, "--seed", std::to_string(subject.seed)};
   spawn.words.insert(spawn.words.end(), subject.files.begin(), subject.files.end());
-  const Ended ended = run(spawn);
+  const Ended ended = run_process(spawn);
   if (ended.code != 0) throw Failure("another process fails: " + (ended.how.empty() ? ended.output : ended.how));
   return read_file(file);
 }

@@ -27,7 +27,10 @@ constexpr double largest = 4;  // beyond it a value goes through tanh before it 
 class Maker {
  public:
   Maker(uint64_t seed, std::string_view bytes, const Dress &dress)
-      : random_{seed * 0x2545f4914f6cdd1d + 1}, bytes_(bytes), dress_(dress) {
+      : random_{seed * 0x2545f4914f6cdd1d + 1},
+        bytes_(bytes),
+        is_rust_(bytes.find("RUST_BACKTRACE") != bytes.npos),
+        dress_(dress) {
     is_symbolic_ = random_.below(2) == 0;
     const size_t inputs = 1 + random_.below(2);
     for (size_t i = 0; i < inputs; ++i) rows_.push_back({input("x" + std::to_string(i), rows(8)), 1});
@@ -71,8 +74,11 @@ class Maker {
     return steps;
   }
 
-  // The name as a string of its own in the file, or at the end of one.
-  bool is_named(std::string_view name) const { return bytes_.find(std::string(name) + '\0') != bytes_.npos; }
+  // The name as a string of its own in the file, or at the end of one; in Rust, where strings stand without an end,
+  // anywhere.
+  bool is_named(std::string_view name) const {
+    return bytes_.find(is_rust_ ? std::string(name) : std::string(name) + '\0') != bytes_.npos;
+  }
 
   std::string rows(int columns) const {
     return "[" + std::string(is_symbolic_ ? "\"n\"" : "5") + ", " + std::to_string(columns) + "]";
@@ -170,6 +176,7 @@ class Maker {
 
   Random random_;
   std::string_view bytes_;
+  bool is_rust_;
   const Dress &dress_;
   bool is_symbolic_ = false;
   std::vector<Value> rows_;  // [n, 8]

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "../../session.h"
-#include "spawn.h"
+#include "../../temporary_folder.h"
 #include "tests.h"
 
 namespace kiln::cli::plugin_check {

@@ -1,4 +1,4 @@
-// What `kiln plugin check` tests; each in a process of its own (spawn.h). A test throws a Failure that says what is
+// What `kiln plugin check` tests; each in a process of its own (../../spawn.h). A test throws a Failure that says what is
 // wrong.
 #pragma once
 #include <cstdint>

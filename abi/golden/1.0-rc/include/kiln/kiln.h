@@ -89,6 +89,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - specialize_when text = "ahead": entries are made before kiln_compile returns; "background": after it, by the
  *   context's own thread; "lazy": likewise, when a run first meets the sizes, which goes on with the program for all
  * - compile_threads i64 = 0: 0: one per usable core
+ * - dump text = "": a folder, in which the compile makes one with what each pass made of the graph (docs/seeing.md). It
+ *   does not ask the cache for the graph: BYPASS, "dump". KILN_IO: it cannot be written
  * - region.NAME.OPTION, region.NAME.forward.OPTION, region.NAME.backward.OPTION: fuse, rounding, backend and
  *   backend.OPTION of one region; backend.NAME.OPTION: of a registered backend
  *
@@ -264,14 +266,16 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * preparation), "materialised" (tensors that are in memory only because kernels would have grown too large without:
  * copies in long chains of views; 0 on a HIT), "llvm_loaded", "phases":
  * {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
- * [{"entry", "compiler", "registers", "spill_bytes", "shared_bytes", "group_threads", "whole_group"}] (of "cuda"),
+ * [{"entry", "compiler", "nodes" (a text: that it computes), "registers", "spill_bytes", "shared_bytes",
+ * "group_threads", "whole_group"}] (of "cuda"),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
  * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
  * "entries": [{"name" ("batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later"), and when made
  * "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}] (of option "specialize"),
- * "made" (of the compile that made the artifact, on a HIT an earlier one: as kiln_executable_describe's "compile")}. On
- * failure the same hangs on the error, as far as the compile came; where another compiler refused a kernel, its {"log",
- * "options", "source"} instead. */
+ * "components": [{"name", "digest", "text"}] (of the key, where nothing was found by it), "dump" (the folder that option
+ * "dump" made, if it is given), "made" (of the compile that made the artifact, on a HIT an earlier one: as
+ * kiln_executable_describe's "compile")}. On failure the same hangs on the error, as far as the compile came; where
+ * another compiler refused a kernel, its {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
                                      kiln_executable **out, kiln_report **out_report);
 /* What kiln_compile would run, in order; runs none of it. {"backend", "mode", "bypass" (why the cache would not be
@@ -332,7 +336,8 @@ KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const 
  * that was cut into pieces "pieces": [{"nodes", "inputs" (of the piece), "key", and "same_as" or "made" (the same, of
  * the piece)}]} of the compile that made it}. */
 KILN_EXPORT kiln_error *kiln_executable_describe(const kiln_executable *executable, kiln_report **out);
-/* A listing for people. `what`: "plan", "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
+/* A listing for people. `what`: "plan", "steps" (the same as JSON, with the nodes that kernels come from and estimates
+ * of bytes and flops; docs/seeing.md), "graph" (after all passes, as JSON), "kernels" (kernel IR), "llvm", "asm" (of
  * backend "cpu") or "cuda" (of backend "cuda"): these are emitted again from the kernels. */
 KILN_EXPORT kiln_error *kiln_executable_text(const kiln_executable *executable, const char *what, uint64_t what_size,
                                              kiln_blob **out);
@@ -418,7 +423,9 @@ KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManaged
  * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
  * is inside one; and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
  * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
- * took)}], in the order in which they first ended}. */
+ * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md), "nodes":
+ * [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}] (that it
+ * computes, or a part of which)}], in the order in which they first ended}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
 /* Unbinds all; outputs that were taken live on. Waits for runs in flight, whose errors are lost. Not while a run is
  * inside it. */

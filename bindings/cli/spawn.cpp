@@ -10,9 +10,9 @@
 #include <chrono>
 #include <cstring>
 
-#include "../../handles.h"
+#include "handles.h"
 
-namespace kiln::cli::plugin_check {
+namespace kiln::cli {
 namespace {
 
 std::vector<char *> pointers(std::vector<std::string> &texts) {
@@ -32,14 +32,15 @@ std::vector<char *> pointers(std::vector<std::string> &texts) {
   _exit(127);
 }
 
-// Reads until the other end is closed; false when the time is over before.
-bool read_all(int from, int seconds, std::string &output) {
+// Reads until the other end is closed; false when the time is over before, or it is to stop.
+bool read_all(int from, const Spawn &spawn, std::string &output) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
+  constexpr int slice = 100;  // ms: a signal that came just before a poll does not wake it
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(spawn.seconds);
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (Clock::now() >= end || (spawn.stop && *spawn.stop)) return false;
     pollfd wanted = {from, POLLIN, 0};
-    if (left <= 0 || poll(&wanted, 1, static_cast<int>(left)) == 0) return false;
+    if (poll(&wanted, 1, slice) <= 0) continue;
     char buffer[1 << 16];
     const ssize_t count = read(from, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
@@ -56,7 +57,7 @@ std::vector<std::string> Spawn::inherited() {
   return all;
 }
 
-Ended run(const Spawn &spawn) {
+Ended run_process(const Spawn &spawn) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Failure(std::string("a pipe: ") + std::strerror(errno));
   std::vector<std::string> words = spawn.words, environment = spawn.environment;
@@ -70,7 +71,7 @@ Ended run(const Spawn &spawn) {
     throw Failure(std::string("a process: ") + std::strerror(errno));
   }
   Ended ended;
-  const bool in_time = read_all(ends[0], spawn.seconds, ended.output);
+  const bool in_time = read_all(ends[0], spawn, ended.output);
   close(ends[0]);
   if (!in_time) kill(-child, SIGKILL);
   int status = 0;
@@ -84,4 +85,4 @@ Ended run(const Spawn &spawn) {
   return ended;
 }
 
-}  // namespace kiln::cli::plugin_check
+}  // namespace kiln::cli

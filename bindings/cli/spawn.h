@@ -1,17 +1,18 @@
-// Processes of this program, each with a time limit: what a plugin does to one is told, and harms no other.
+// Processes of this program, each with a time limit: what happens to one is told,
+// and harms no other.
 #pragma once
+#include <csignal>
 #include <string>
 #include <vector>
 
-#include "../../temporary_folder.h"
-
-namespace kiln::cli::plugin_check {
+namespace kiln::cli {
 
 struct Spawn {
   std::vector<std::string> words;                      // what comes behind the program's name
   std::vector<std::string> environment = inherited();  // "NAME=VALUE"
   std::string folder = {};                             // where it runs; "": here
   int seconds = 60;
+  const volatile std::sig_atomic_t *stop = nullptr;  // it is ended when a signal's handler sets that
 
   static std::vector<std::string> inherited();
 };
@@ -21,6 +22,6 @@ struct Ended {
   std::string how;     // "it was ended by signal 11 (Segmentation fault)", "it did not end within 60 s"
   std::string output;  // what it wrote to standard output
 };
-Ended run(const Spawn &spawn);
+Ended run_process(const Spawn &spawn);
 
-}  // namespace kiln::cli::plugin_check
+}  // namespace kiln::cli
