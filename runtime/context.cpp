@@ -11,9 +11,12 @@ namespace kiln {
 
 Context::Context(const ContextOptions &options, std::optional<EventSink> sink)
     : pool_(std::make_shared<ThreadPool>(options.threads)),
-      cache_(options.cache == "off" ? nullptr : std::make_unique<Cache>(options.cache, options.cache_max_bytes)),
+      cache_(options.cache == "off"
+                 ? nullptr
+                 : std::make_unique<Cache>(options.cache, options.cache_max_bytes, options.prepared_max_bytes)),
       load_symbols_(options.load_symbols),
       passes_that_fail_{options.pass_failures == PassFailures::skip, options.pass_budget_ms},
+      keeps_prepared_(options.prepared),
       sink_(sink ? std::make_shared<const EventSink>(*std::move(sink)) : nullptr) {
   if (!cache_) return;
   refusal_ = cache_->refusal();
@@ -335,6 +338,8 @@ std::vector<std::string> Context::take_warnings_locked() {
   entry_failures_.clear();
   for (std::string &failure : end_failures_) warnings.push_back(std::move(failure));
   end_failures_.clear();
+  for (std::string &damage : damage_) warnings.push_back(std::move(damage));
+  damage_.clear();
   next_untold_pass_ = next_pass_id_;
   return warnings;
 }
@@ -342,6 +347,35 @@ std::vector<std::string> Context::take_warnings_locked() {
 void Context::add_end_failure(std::string text) {
   std::lock_guard lock(mutex_);
   end_failures_.push_back(std::move(text));
+}
+
+PreparedParts::Store Context::prepared_store() {
+  if (!cache_ || !keeps_prepared_) {
+    const char *const off = keeps_prepared_ ? "the context's cache is off" : "the context's option 'prepared' is false";
+    return {.reason = refusal_.empty() ? off : refusal_};
+  }
+  return {.records = &cache_->prepared(),
+          .in_background =
+              [this](std::function<Status()> task) {
+                if (!stopping_) background_.submit(std::move(task));
+              },
+          .warn =
+              [this](std::string text) {
+                const std::lock_guard lock(mutex_);
+                damage_.push_back(std::move(text));
+              },
+          .tell = [this] { return tell_damage(); },
+          .stop = &stopping_};
+}
+
+Status Context::tell_damage() {
+  std::vector<std::string> damage;
+  {
+    const std::lock_guard lock(mutex_);
+    damage.swap(damage_);
+  }
+  for (const std::string &text : damage) KILN_TRY(warn(text));
+  return {};
 }
 
 TellHost Context::tell_of_runs() {
@@ -368,6 +402,7 @@ bool Context::let_go() noexcept {
     std::lock_guard lock(mutex_);
     closing_ = true;
   }
+  stopping_ = true;
   background_.close();
   // Destroyed after the lock is given up, the last one first: they run callbacks of host and plugins.
   PassList passes;

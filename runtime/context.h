@@ -19,6 +19,7 @@
 #include "runtime/context_ops.h"
 #include "runtime/context_options.h"
 #include "runtime/dim_table.h"
+#include "runtime/exec/prepare_parts.h"
 #include "runtime/exec/tell_host.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/functions/function.h"
@@ -114,6 +115,9 @@ class Context : public std::enable_shared_from_this<Context> {
   Status remove_pass(uint64_t id);
   PassList passes() const;  // a snapshot
 
+  // Where calls look for, and keep, what they prepare of parameters. It speaks of the context: calls keep that alive.
+  PreparedParts::Store prepared_store();
+
   // What runs tell the host by; empty: it wants to hear nothing of them. A closed context tells nobody.
   TellHost tell_of_runs();
 
@@ -137,6 +141,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::string report() const;  // JSON; kiln_context_report documents it
 
  private:
+  Status tell_damage();    // of prepared parameters, on the thread of a call
   bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
                     std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {},
@@ -159,6 +164,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::string refusal_;  // why there is none, although one was asked for; empty: there is, or none was
   DimTable dims_;
   LiveCounts live_;
+  const bool keeps_prepared_;
+  std::atomic<bool> stopping_ = false;  // what need not be finished is not
   Background background_;
 
   mutable std::mutex mutex_;  // of all below
@@ -175,8 +182,8 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<const BackendTable> no_backends_ = std::make_shared<const BackendTable>();
   std::shared_ptr<const BackendTable> backends_ = no_backends_;
   std::shared_ptr<const AttrMap> facts_ = std::make_shared<const AttrMap>();
-  std::set<uint64_t> told_numerics_;                        // passes that a warning was sent of
-  std::vector<std::string> entry_failures_, end_failures_;  // not told yet
+  std::set<uint64_t> told_numerics_;                                 // passes that a warning was sent of
+  std::vector<std::string> entry_failures_, end_failures_, damage_;  // not told yet
   CompileCounts compiles_;
   PassCounts passes_run_;
   std::shared_ptr<const EventSink> sink_;

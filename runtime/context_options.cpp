@@ -29,6 +29,11 @@ const std::array rows = {
                           "the cache's folder; empty: KILN_CACHE, else the user's cache folder; \"off\""),
     option_row<&O::cache_max_bytes>("cache_max_bytes", "it says how many records are kept",
                                     "beyond it, the oldest records are evicted; 0: 1 GiB"),
+    option_row<&O::prepared>("prepared", of_running,
+                             "whether what is made of parameters that lie in files is kept in the cache, for the next "
+                             "process to map"),
+    option_row<&O::prepared_max_bytes>("prepared_max_bytes", "it says how many records are kept",
+                                       "beyond it, the oldest of these are evicted; 0: a tenth of the disk"),
     option_row<&O::pass_failures>("pass_failures", not_shared,
                                   "when a pass fails: fail, so does the compile; skip, it goes on without that pass, "
                                   "with a warning"),

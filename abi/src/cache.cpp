@@ -19,10 +19,18 @@ Status list(Cache &cache, JsonWriter &json) {
 
 Status count(Cache &cache, JsonWriter &json) {
   KILN_ASSIGN(const std::vector<Cache::Entry> entries, cache.list());
-  uint64_t bytes = 0;
-  for (const Cache::Entry &entry : entries) bytes += entry.size_bytes;
-  json.member("dir", cache.dir()).member("entries", entries.size()).member("bytes", bytes);
+  struct Sum {
+    uint64_t entries = 0, bytes = 0;
+  } prepared, others;
+  for (const Cache::Entry &entry : entries) {
+    Sum &sum = entry.kind == "prepared" ? prepared : others;
+    ++sum.entries;
+    sum.bytes += entry.size_bytes;
+  }
+  json.member("dir", cache.dir()).member("entries", others.entries).member("bytes", others.bytes);
   json.member("max_bytes", cache.max_bytes());
+  json.key("prepared").begin_object().member("entries", prepared.entries).member("bytes", prepared.bytes);
+  json.member("max_bytes", cache.prepared().max_bytes()).end_object();
   return {};
 }
 

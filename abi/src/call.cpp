@@ -30,6 +30,22 @@ Result<RunRequest> read_run_options(const Checks &check, const kiln_run_options 
   return how;
 }
 
+// What there is of the parameters, part by part.
+void write_prepared(const Call &call, JsonWriter &json) {
+  const std::vector<Plan::Argument> &parameters = call.executable().plan().parameters;
+  uint64_t steps = 0;
+  json.key("prepared").begin_list();
+  for (const auto &part : call.prepared_parts()) {
+    json.begin_object().key("parameters").begin_list();
+    for (const uint32_t number : part->parameters) json.value(parameters[number].name);
+    json.end_list().member("bytes", part->record ? part->mapped_bytes : part->private_bytes);
+    json.member("lookup", name_of(part->outcome)).member("reason", part->reason).member("steps", part->steps);
+    json.end_object();
+    steps += part->steps;
+  }
+  json.end_list().member("prepare_steps", steps);
+}
+
 DLDevice dlpack_device(const ArrayPlace &place) { return {static_cast<DLDeviceType>(place.device_type), place.index}; }
 
 kiln_call *make_call(const std::shared_ptr<Context> &context, std::unique_ptr<Call> call) {
@@ -46,7 +62,8 @@ kiln_error *open_call(const char *function, kiln_executable *executable, const k
     if (Status status = from_attr(given.find("device")->second, device); !status.ok())
       return std::move(status).with_prefix("option 'device' ");
     const std::shared_ptr<Context> &context = executable->live.context();
-    KILN_ASSIGN(std::unique_ptr<Call> call, Call::create(executable->executable, context->tell_of_runs(), device));
+    KILN_ASSIGN(std::unique_ptr<Call> call,
+                Call::create(executable->executable, context->tell_of_runs(), device, context->prepared_store()));
     *out = make_call(context, std::move(call));
     return {};
   });
@@ -131,7 +148,12 @@ kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor
     if (!array.place.is_host())
       return check.fail("type is on ", text_of(array.place), ", expected ", text_of(ArrayPlace()));
     array.data = nullptr;
-    return call->call->bind_source(slot, array, path, in.offset);
+    std::optional<Digest> digest;
+    if (in.digest && (in.digest_size < 16 || in.digest_size > 64))
+      return check.fail("source->digest has ", in.digest_size, " bytes, expected 16 to 64");
+    if (!in.digest && in.digest_size) return check.fail("source->digest is NULL, and its size is ", in.digest_size);
+    if (in.digest) digest = digest_of(ByteSpan(in.digest, in.digest_size));
+    return call->call->bind_source(slot, array, path, in.offset, digest);
   });
 }
 
@@ -244,6 +266,7 @@ kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out) {
     JsonWriter json;
     json.begin_object().member("memory_bytes", call->call->arena_bytes());
     json.member("entry", call->call->ran());
+    write_prepared(*call->call, json);
     if (const std::vector<StepTimes::Row> rows = call->call->step_times(); !rows.empty()) {
       json.key("steps").begin_list();
       for (const StepTimes::Row &row : rows) {

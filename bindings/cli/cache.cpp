@@ -47,6 +47,9 @@ int run(const Args &args) {
   } else if (verb == "stats") {
     print(printable(report.text("dir")) + ": " + report.shown("entries") + " entries, " + report.shown("bytes") +
           " of " + report.shown("max_bytes") + " bytes\n");
+    if (report.i64("prepared.entries") > 0)
+      print("prepared parameters: " + report.shown("prepared.entries") + " entries, " + report.shown("prepared.bytes") +
+            " of " + report.shown("prepared.max_bytes") + " bytes\n");
   } else if (verb == "clear") {
     print(report.shown("removed") + " files removed\n");
   } else {

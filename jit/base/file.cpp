@@ -104,7 +104,9 @@ Status write_file(const std::string &path, ByteSpan bytes) {
   return special ? write_into(path, bytes) : replace_file(path, bytes);
 }
 
-Status MappedFile::map(const FileDescriptor &file, const std::string &path, uint64_t offset, uint64_t size) {
+Status MappedFile::map(const FileDescriptor &file, const std::string &path, const FileStamp &stamp, uint64_t offset,
+                       uint64_t size) {
+  stamp_ = stamp;
   if (size == 0) return {};  // mmap refuses a length of 0
   const uint64_t before = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   void *begin = mmap(nullptr, before + size, PROT_READ, MAP_PRIVATE, file.get(), static_cast<off_t>(offset - before));
@@ -117,31 +119,35 @@ Status MappedFile::map(const FileDescriptor &file, const std::string &path, uint
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
   KILN_ASSIGN(const FileDescriptor file, open_file(path));
-  KILN_ASSIGN(const size_t size, size_of(file, path));
+  const std::optional<FileStamp> stamp = FileStamp::of(file);
+  if (!stamp) return failed("examine", path);
   MappedFile mapped;
-  KILN_TRY(mapped.map(file, path, 0, size));
+  KILN_TRY(mapped.map(file, path, *stamp, 0, stamp->size));
   return mapped;
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path, uint64_t offset, uint64_t size) {
   KILN_ASSIGN(const FileDescriptor file, open_file(path));
-  KILN_ASSIGN(const size_t all, size_of(file, path));
-  if (offset > all || size > all - offset)
-    return error(Code::io, "'", path, "' has ", all, " bytes, and not ", size, " from byte ", offset, " on");
+  const std::optional<FileStamp> stamp = FileStamp::of(file);
+  if (!stamp) return failed("examine", path);
+  if (offset > stamp->size || size > stamp->size - offset)
+    return error(Code::io, "'", path, "' has ", stamp->size, " bytes, and not ", size, " from byte ", offset, " on");
   MappedFile mapped;
-  KILN_TRY(mapped.map(file, path, offset, size));
+  KILN_TRY(mapped.map(file, path, *stamp, offset, size));
   return mapped;
 }
 
 MappedFile::MappedFile(MappedFile &&other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      before_(std::exchange(other.before_, 0)) {}
+      before_(std::exchange(other.before_, 0)),
+      stamp_(other.stamp_) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(before_, other.before_);
+  std::swap(stamp_, other.stamp_);
   return *this;
 }
 

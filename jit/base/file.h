@@ -6,6 +6,7 @@
 
 #include "jit/base/bytes.h"
 #include "jit/base/file_descriptor.h"
+#include "jit/base/file_stamp.h"
 #include "jit/base/status.h"
 
 namespace kiln {
@@ -40,13 +41,16 @@ class MappedFile {
   MappedFile &operator=(MappedFile &&other) noexcept;
   ~MappedFile();
   ByteSpan bytes() const { return {data_, size_}; }
+  const FileStamp &stamp() const { return stamp_; }  // of the file, when it was mapped
 
  private:
-  Status map(const FileDescriptor &file, const std::string &path, uint64_t offset, uint64_t size);
+  Status map(const FileDescriptor &file, const std::string &path, const FileStamp &stamp, uint64_t offset,
+             uint64_t size);
 
   const uint8_t *data_ = nullptr;
   size_t size_ = 0;
   size_t before_ = 0;  // bytes of the map before data_: it begins at a page
+  FileStamp stamp_;
 };
 
 }  // namespace kiln

@@ -1,23 +1,16 @@
 // Digests of files, each read once for as long as it stays as it is. Threads: any.
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "jit/base/file_stamp.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 
 namespace kiln {
-
-// Tells whether a file is as it was, without reading it.
-struct FileStamp {
-  uint64_t device = 0, inode = 0, size = 0;
-  int64_t modified_ns = 0, changed_ns = 0;  // since the epoch
-  auto operator<=>(const FileStamp &) const = default;
-};
 
 class FileDigests {
  public:
@@ -28,8 +21,6 @@ class FileDigests {
   };
   // None: there is no such file. code io: it cannot be read, or is no regular file.
   Result<std::optional<Known>> of(const std::string &path);
-  // The stamp that `path` has now; none: there is no such file, or it cannot be asked.
-  static std::optional<FileStamp> stamp_of(const std::string &path);
   // As somebody found before who is trusted, of a file that was settled.
   void add(const FileStamp &stamp, const Digest &digest);
   uint64_t files_read() const;

@@ -1,15 +1,14 @@
 // The disk cache. A folder per graph for its records, of which there are several where passes asked of their
 // surroundings (variants.h); a folder of kernel images. Keys are in hex.
 //   DIR/CACHEDIR.TAG  DIR/a/GRAPH_KEY/artifact.kiln   DIR/k/KERNEL_KEY[0:2]/KERNEL_KEY.kimg   DIR/quarantine/...
+//   DIR/prepared/...  what is made of parameters (prepared.h), with a limit of its own
 // Readers take no lock. Writers take turns (ledger.h); a writer publishes by linking a finished file, never reads back,
 // never overwrites. I/O errors are misses (counted, with the reason) and never deletions; a record that fails to load,
 // and whatever else is in a record's place, is moved to quarantine. A folder that others may change is not used.
 // Threads: all methods from any thread.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,15 +18,14 @@
 #include "jit/base/status.h"
 #include "runtime/cache/artifact_bytes.h"
 #include "runtime/cache/in_flight.h"
+#include "runtime/cache/outcome.h"
+#include "runtime/cache/prepared.h"
+#include "runtime/cache/record_folder.h"
 
 namespace kiln {
 
-class Ledger;
 class Questions;
 struct RecordFile;
-
-enum class Outcome : uint8_t { hit = 1, miss, bypass, reject };
-std::string_view name_of(Outcome outcome);  // "HIT", ...
 
 struct Lookup {
   Outcome outcome = Outcome::miss;
@@ -40,8 +38,8 @@ struct Lookup {
 class Cache {
  public:
   // dir empty: $KILN_CACHE, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln. Created 0700 on first write. max_bytes 0: 1
-  // GiB.
-  Cache(std::string dir, uint64_t max_bytes);
+  // GiB. max_prepared_bytes 0: a tenth of the disk.
+  Cache(std::string dir, uint64_t max_bytes, uint64_t max_prepared_bytes = 0);
 
   // `components` explain a miss: the nearest record is the one that shares most of them. A record under this key that
   // is of another build or target is a miss that names the component; a damaged one a reject. Both are quarantined, so
@@ -66,22 +64,25 @@ class Cache {
     uint64_t size_bytes;
     int64_t modified_seconds;
   };
-  Result<std::vector<Entry>> list() const;  // kind "artifact", "questions" or "kernel"
+  Result<std::vector<Entry>> list() const;  // kind "artifact", "questions", "kernel" or "prepared"
   struct Problem {
     std::string path, what;
   };
   Result<std::vector<Problem>> verify() const;  // reads and checks every record
   // How many files were removed. code io, with nothing touched, for a folder that has no writer's CACHEDIR.TAG.
   Result<uint64_t> clear();
-  Status evict();  // counts and tidies; beyond the limit removes the oldest, down to 90 % of it. publish does so, too
+  // Counts and tidies; beyond the limit removes the oldest, down to 90 % of it. publish does so, too.
+  Status evict() { return folder_.evict(); }
   // Why the folder is not to be used ("cache folder /tmp/k is not used: /tmp/k is writable by others"); empty: it may
   // be.
-  std::string refusal() const;
-  const std::string &dir() const { return dir_; }
-  uint64_t max_bytes() const { return max_bytes_; }
-  uint64_t saves() const { return saves_; }  // records that were written; of kernels, too
-  uint64_t io_errors() const { return io_errors_; }
-  std::string last_io_error() const;  // its reason; empty: there was none
+  std::string refusal() const { return folder_.refusal(); }
+  const std::string &dir() const { return folder_.dir(); }
+  uint64_t max_bytes() const { return folder_.max_bytes(); }
+  uint64_t saves() const { return folder_.saves(); }  // records that were written; of kernels, too
+  uint64_t io_errors() const { return folder_.io_errors(); }
+  std::string last_io_error() const { return folder_.last_io_error(); }  // its reason; empty: there was none
+  PreparedRecords &prepared() { return prepared_; }
+  const PreparedRecords &prepared() const { return prepared_; }
 
  private:
   std::string folder_of(const Digest &graph_key) const;
@@ -89,22 +90,9 @@ class Cache {
   Lookup read_record(const std::string &path, RecordFile file, const Wanted &wanted);
   Lookup find_variant(const Wanted &wanted, Questions &questions);
   std::string kernel_path(const Digest &kernel_key) const;
-  bool is_marked() const;
-  Status publish_file(const std::string &path, ByteSpan bytes);
-  Status publish_name(const std::string &path, const std::string &same_as, uint64_t size);
-  Result<Ledger> begin_writing();
-  Result<bool> prepare_place(Ledger &ledger, const std::string &path, uint64_t size);
-  Status make_room(Ledger &ledger, uint64_t bytes);
-  Status tidy(Ledger &ledger, uint64_t most);
-  void quarantine(const std::string &path, const RecordFile &file);
-  Status note(Status status);  // counts an error, and returns it
 
-  std::string dir_;
-  uint64_t max_bytes_;
-  std::atomic<uint64_t> saves_{0}, io_errors_{0};
-  std::atomic<bool> is_locked_out_{false};  // the last one who waited for a turn to write got none
-  mutable std::mutex error_mutex_;
-  std::string last_io_error_;
+  RecordFolder folder_;
+  PreparedRecords prepared_;
   InFlight in_flight_;
 };
 

@@ -77,7 +77,8 @@ Status add_records(const fs::path &folder, std::string_view suffix, StoredFile::
     std::optional<StoredFile> file = describe(path, temporary ? StoredFile::Kind::temporary : kind);
     if (!file) continue;
     if (file->kind == StoredFile::Kind::artifact) file->key = folder.filename().string();
-    if (file->kind == StoredFile::Kind::kernel) file->key = path.stem().string();
+    if (file->kind == StoredFile::Kind::kernel || file->kind == StoredFile::Kind::prepared)
+      file->key = path.stem().string();
     out.push_back(std::move(*file));
   }
   return {};
@@ -163,6 +164,8 @@ RecordFile open_record(const std::string &path, std::optional<SectionKind> last)
   return record;
 }
 
+void touch(const FileDescriptor &file) { (void)::futimens(file.get(), nullptr); }
+
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to) {
   if (::rename(path.c_str(), to.c_str()) != 0)
     return errno == ENOENT ? Status() : io_error("move to quarantine", path, errno);  // gone: another reader was first
@@ -183,19 +186,39 @@ Status make_private_folders(const std::string &path) {
   return io_error("make folder", path, errno);
 }
 
-Status link_new_file(const std::string &path, ByteSpan bytes) {
+Status link_new_file(const std::string &path, std::span<const ByteSpan> bytes) {
   const WriteSignalsHeld held;
   NewFile file(fs::path(path).parent_path().string(), std::string(temporary_prefix), 0600);
   if (!file.is_open()) return io_error("create", path, errno);
-  if (!file.write(bytes)) return io_error("write", path, errno);
+  for (const ByteSpan part : bytes)
+    if (!file.write(part)) return io_error("write", path, errno);
   return file.link(path) ? Status() : io_error("publish", path, errno);
+}
+
+std::string_view name_of(StoredFile::Kind kind) {
+  switch (kind) {
+    case StoredFile::Kind::artifact:
+      return "artifact";
+    case StoredFile::Kind::questions:
+      return "questions";
+    case StoredFile::Kind::kernel:
+      return "kernel";
+    case StoredFile::Kind::prepared:
+      return "prepared";
+    case StoredFile::Kind::quarantined:
+    case StoredFile::Kind::temporary:
+    case StoredFile::Kind::empty_folder:
+      break;
+  }
+  return "";
 }
 
 Result<std::vector<StoredFile>> stored_files(const std::string &dir) {
   std::vector<StoredFile> out;
   KILN_TRY(add_temporaries(dir, out));
   for (const auto &[name, suffix, kind] :
-       {std::tuple("a", ".kiln", StoredFile::Kind::artifact), std::tuple("k", ".kimg", StoredFile::Kind::kernel)}) {
+       {std::tuple("a", ".kiln", StoredFile::Kind::artifact), std::tuple("k", ".kimg", StoredFile::Kind::kernel),
+        std::tuple("p", ".kprep", StoredFile::Kind::prepared)}) {
     KILN_ASSIGN(const std::vector<fs::path> folders, folder_entries(fs::path(dir) / name));
     for (const fs::path &folder : folders) {
       std::error_code gone;

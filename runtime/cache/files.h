@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/base/bytes.h"
@@ -41,6 +43,9 @@ struct RecordFile {
 // only where its header tells the same.
 RecordFile open_record(const std::string &path, std::optional<SectionKind> last = {});
 
+// Marks a record as just used, so that eviction takes others first. Best effort: the folder may be read-only.
+void touch(const FileDescriptor &file);
+
 // Moves what has this identity from its place to `to`; does nothing when something else has taken the place. code io.
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to);
 
@@ -51,25 +56,28 @@ Result<std::vector<std::filesystem::path>> folder_entries(const std::filesystem:
 // Makes `path` and the folders above it that are missing, readable for their owner alone. code io.
 Status make_private_folders(const std::string &path);
 
-// Writes a file that has no name, then links it to `path`, where nothing is. Nothing is left behind on failure. code
-// io.
-Status link_new_file(const std::string &path, ByteSpan bytes);
+// Writes a file of these bytes that has no name, then links it to `path`, where nothing is. Nothing is left behind on
+// failure. code io.
+Status link_new_file(const std::string &path, std::span<const ByteSpan> bytes);
 
 struct StoredFile {
   enum class Kind : uint8_t {
     artifact,
     questions,
     kernel,
+    prepared,
     quarantined,
     temporary,  // of a writer that died, if asked with the ledger locked
     empty_folder,
   };
   std::string path;
   Kind kind = Kind::artifact;
-  std::string key = {};  // hex; of artifacts, questions and kernels
+  std::string key = {};  // hex; of those that have a name below
   uint64_t size_bytes = 0;
   int64_t modified_ns = 0;  // since the epoch
 };
+// Of those that somebody looks up, "artifact"; empty: of what is nobody's.
+std::string_view name_of(StoredFile::Kind kind);
 // The cache's own files below `dir`, and key folders without any; what is not the cache's is left out. A missing folder
 // holds nothing. code io.
 Result<std::vector<StoredFile>> stored_files(const std::string &dir);

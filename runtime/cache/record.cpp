@@ -56,6 +56,10 @@ std::string_view name_of(SectionKind kind) {
       return "answers";
     case SectionKind::questions:
       return "questions";
+    case SectionKind::blocks:
+      return "blocks";
+    case SectionKind::prepared:
+      return "prepared";
   }
   return "unknown";
 }
@@ -68,9 +72,9 @@ Bytes RecordWriter::finish(const Digest &key) const {
     table.put(static_cast<uint32_t>(s.kind));
     table.put<uint32_t>(0);
     table.put<uint64_t>(offset);
-    table.put<uint64_t>(s.bytes.size());
-    table.put<uint64_t>(checksum_of(s.bytes));
-    end = offset + s.bytes.size();
+    table.put<uint64_t>(s.size);
+    table.put<uint64_t>(s.checksum);
+    end = offset + s.size;
   }
 
   ByteWriter out;
@@ -160,6 +164,12 @@ Result<ByteSpan> RecordReader::section(SectionKind kind) const {
 uint64_t RecordReader::end_of(SectionKind kind) const {
   for (const Section &s : sections_)
     if (s.kind == kind) return s.offset + s.size;
+  return 0;
+}
+
+uint64_t RecordReader::size_of(SectionKind kind) const {
+  for (const Section &s : sections_)
+    if (s.kind == kind) return s.size;
   return 0;
 }
 

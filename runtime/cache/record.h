@@ -39,18 +39,28 @@ enum class SectionKind : uint32_t {
   edited,
   answers,
   questions,
+  blocks,    // of a record of prepared parameters: the XXH3 of each MiB of what follows, then zero up to a page's end
+  prepared,  // ... the parameters; its checksum is that of the blocks', since nobody reads all of it at once
 };
 std::string_view name_of(SectionKind kind);
 
 class RecordWriter {
  public:
-  void add(SectionKind kind, Bytes bytes) { sections_.push_back({kind, std::move(bytes)}); }
+  void add(SectionKind kind, Bytes bytes) {
+    const uint64_t checksum = checksum_of(bytes), size = bytes.size();
+    sections_.push_back({kind, std::move(bytes), size, checksum});
+  }
+  // The last one, whose bytes the writer need not hold: they are to follow those that finish() returns.
+  void add_outside(SectionKind kind, uint64_t size, uint64_t checksum) {
+    sections_.push_back({kind, {}, size, checksum});
+  }
   Bytes finish(const Digest &key) const;
 
  private:
   struct Section {
     SectionKind kind;
     Bytes bytes;
+    uint64_t size, checksum;
   };
   std::vector<Section> sections_;
 };
@@ -69,6 +79,7 @@ class RecordReader {
   Result<ByteSpan> section(SectionKind kind) const;
   // Where a section ends in the file, so that all before it can be read alone. 0: there is none.
   uint64_t end_of(SectionKind kind) const;
+  uint64_t size_of(SectionKind kind) const;  // likewise
   // "section 'plan' at offset 192", for messages.
   std::string where(SectionKind kind) const;
 

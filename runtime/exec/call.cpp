@@ -21,12 +21,12 @@ Call::Program::Program(const Executable &exe)
     presented.emplace_back(exe.plan(), signature, exe.sizes(), sizes, i);
 }
 
-Call::State::State(const Executable &exe, TellHost tell, uint32_t of_device)
+Call::State::State(const Executable &exe, TellHost tell, uint32_t of_device, PreparedParts::Store store)
     : executable(exe),
       device(of_device),
       watch(std::move(tell)),
       programs(1 + exe.entries().count()),
-      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()))),
+      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()), std::move(store))),
       unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())) {
   programs[0] = std::make_unique<Program>(exe);
   now = programs[0].get();
@@ -47,19 +47,20 @@ void Call::State::list_open_slot(uint32_t slot) {
 }
 
 Parameters &Call::State::own_parameters() {
-  if (parameters_shared) parameters = std::make_shared<Parameters>(parameters->bindings());
+  if (parameters_shared) parameters = std::make_shared<Parameters>(*parameters);
   parameters_shared = false;
   return *parameters;
 }
 
-Call::Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device)
-    : executable_(std::move(executable)), state_(std::make_unique<State>(*executable_, std::move(tell), device)) {}
+Call::Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device, PreparedParts::Store store)
+    : executable_(std::move(executable)),
+      state_(std::make_unique<State>(*executable_, std::move(tell), device, std::move(store))) {}
 Call::~Call() = default;
 
-Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, TellHost tell,
-                                           uint32_t device) {
+Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device,
+                                           PreparedParts::Store store) {
   KILN_TRY(executable->check_callable());
-  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(tell), device));
+  std::unique_ptr<Call> call(new Call(std::move(executable), std::move(tell), device, std::move(store)));
   KILN_TRY(call->state_->add_program(0));
   return call;
 }
@@ -67,7 +68,7 @@ Result<std::unique_ptr<Call>> Call::create(std::shared_ptr<const Executable> exe
 Result<std::unique_ptr<Call>> Call::clone() const {
   const Use use(*this);
   if (!use.held()) return use.status();
-  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.tell(), state_->device));
+  KILN_ASSIGN(std::unique_ptr<Call> copy, create(executable_, state_->watch.tell(), state_->device, {}));
   copy->state_->parameters = state_->parameters;
   copy->state_->unbound_parameters = state_->unbound_parameters;
   copy->state_->parameters_shared = state_->parameters_shared = true;
@@ -84,7 +85,7 @@ Result<uint32_t> Call::slot(std::string_view name) const {
   return error(Code::unknown_name, "no slot '", name, "'; the signature has ", known);
 }
 
-Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep) {
+Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep, std::optional<FileSource> source) {
   State &s = *state_;
   const Use use(*this);
   if (!use.held()) return use.status();
@@ -111,9 +112,14 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
     const uint32_t parameter = slot - s.now->signature.parameters().begin;
     s.unbound_parameters += parameters.bindings()[parameter].bound();
     s.unbound_parameters -= binding.bound();
+    if (binding.bound() && binding.place.is_host())
+      binding.source = source ? std::move(source) : source_of(binding.data);
     parameters.bind(parameter, std::move(binding));
-    for (const auto &program : s.programs)
-      if (program) program->resolved = program->prepared_placed = false;
+    for (const auto &program : s.programs) {
+      if (!program) continue;
+      program->resolved = false;
+      program->prepared_version = 0;
+    }
     return {};
   }
   for (const auto &program : s.programs)
@@ -142,7 +148,8 @@ std::optional<std::pair<uint64_t, uint64_t>> bytes_of(const ArrayRef &type) {
 
 }  // namespace
 
-Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset) {
+Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset,
+                         std::optional<Digest> digest) {
   const Signature &signature = state_->now->signature;
   if (slot < signature.count() && !signature.parameters().contains(slot))
     return invalid(signature.describe(slot), ": a source is for parameters");
@@ -162,7 +169,12 @@ Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, 
   static const uint64_t no_elements = 0;  // an address for arrays that need none
   type.data = bytes ? const_cast<uint8_t *>(keep->bytes().data()) + below
                     : reinterpret_cast<uint8_t *>(const_cast<uint64_t *>(&no_elements));
-  return bind(slot, type, keep);
+  return bind(slot, type, keep,
+              FileSource{.stamp = keep->stamp(),
+                         .path = path,
+                         .offset = offset,
+                         .is_settled = keep->stamp().is_settled(),
+                         .digest = digest});
 }
 
 Status Call::Use::status() const {
@@ -318,6 +330,8 @@ Result<Call::Taken> Call::take(uint32_t slot) {
   s.now->addresses[slot] = nullptr;
   return taken;
 }
+
+std::vector<std::shared_ptr<const PreparedPart>> Call::prepared_parts() const { return state_->parameters->parts(); }
 
 uint64_t Call::arena_bytes() const {
   uint64_t bytes = state_->parameters->prepared_bytes();

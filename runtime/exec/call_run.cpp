@@ -71,6 +71,7 @@ Status Call::State::run(const RunRequest &how) {
 
 Status Call::State::end_run(Status status) {
   // What a kernel made by an index out of range is 0; all else is as it should be.
+  if (status.ok()) parameters->verify_later();
   completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete() && !watch.stopped());
   if (completed)
     for (PresentedOutput &output : now->presented) output.present(executable.pool(), current[output.input()].data);
@@ -272,10 +273,13 @@ Status Call::State::check_overlap(uint32_t slot) const {
 
 Status Call::State::place_prepared() {
   Program &p = *now;
-  if (p.prepared_placed) return {};
-  KILN_ASSIGN(const Prepared *prepared, parameters->prepare(p.executable, p.signature, p.sizes, device));
-  p.runner->set_prepared(*prepared);
-  p.prepared_placed = true;
+  while (p.prepared_version != parameters->version()) {
+    const uint64_t version = parameters->version();
+    KILN_ASSIGN(p.prepared, parameters->prepare(p.executable, p.signature, p.sizes, device));
+    p.runner->set_prepared(*p.prepared);
+    p.prepared_version = version;
+    KILN_TRY(parameters->tell());
+  }
   return {};
 }
 

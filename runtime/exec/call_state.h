@@ -34,16 +34,17 @@ struct Call::Program {
   std::vector<uint32_t> written;  // slots that a run writes: outputs, inputs of a copy_ epilogue, donated ones
   ResolvedSizes sizes;
   std::vector<PresentedOutput> presented;
-  std::unique_ptr<Runner> runner;  // set before the first run
-  bool resolved = false;           // the sizes, and what the runner placed, are those of one set of shapes
-  bool prepared_placed = false;
-  std::vector<void *> addresses;   // by slot; the runner has them
-  std::vector<bool> on_device;     // by slot, likewise: the address is of its own place
-  bool addresses_checked = false;  // at the current sizes
+  std::unique_ptr<Runner> runner;            // set before the first run
+  bool resolved = false;                     // the sizes, and what the runner placed, are those of one set of shapes
+  std::shared_ptr<const Prepared> prepared;  // that the runner has
+  uint64_t prepared_version = 0;             // of the parameters then; 0: it has none
+  std::vector<void *> addresses;             // by slot; the runner has them
+  std::vector<bool> on_device;               // by slot, likewise: the address is of its own place
+  bool addresses_checked = false;            // at the current sizes
 };
 
 struct Call::State {
-  State(const Executable &executable, TellHost tell, uint32_t device);
+  State(const Executable &executable, TellHost tell, uint32_t device, PreparedParts::Store store);
   ~State();  // lands what is in flight
 
   // ---- one run of what is in `current`, in this order

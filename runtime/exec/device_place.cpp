@@ -137,7 +137,7 @@ Result<std::unique_ptr<Runner>> DevicePlace::make_runner(const Executable &execu
 
 Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signature &signature,
                                       const ResolvedSizes &sizes, std::span<const ParameterArray> parameters,
-                                      uint32_t device) const {
+                                      uint32_t device, PreparedParts &) const {
   KILN_ASSIGN(const std::shared_ptr<const DeviceProgram> loaded, program(device));
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   const auto memory = std::make_shared<DeviceMemory>(queue);
@@ -151,7 +151,7 @@ Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signat
   Prepared prepared{.parameters = addresses_at(memory->address(), uploaded),
                     .storages = addresses_at(memory->address(), storages),
                     .size_bytes = memory->size_bytes(),
-                    .memory = memory};
+                    .memory = {memory}};
   for (uint32_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].place.is_host())
       prepared.parameters[p] = parameters[p].data;

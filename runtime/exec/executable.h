@@ -16,6 +16,7 @@
 #include "runtime/exec/entries.h"
 #include "runtime/exec/loop_watch.h"
 #include "runtime/exec/place.h"
+#include "runtime/exec/prepare_parts.h"
 #include "runtime/exec/thread_pool.h"
 #include "runtime/functions/binding.h"
 #include "runtime/functions/function.h"
@@ -123,9 +124,10 @@ class Call {
  public:
   // Errors: the kernels were not compiled; the device cannot be opened (no_device) or takes no such kernels.
   // `tell` is told of loops, and which entry a run takes; it may end the run (cancelled; what outputs hold is not
-  // defined then). `device`: which of the backend's; of the processor 0.
+  // defined then). `device`: which of the backend's; of the processor 0. `store`: where what is prepared is looked for,
+  // and kept.
   static Result<std::unique_ptr<Call>> create(std::shared_ptr<const Executable> executable, TellHost tell = {},
-                                              uint32_t device = 0);
+                                              uint32_t device = 0, PreparedParts::Store store = {});
   // Shares parameters and what prepare made, has its own arena, and nothing bound besides. A parameter that is bound
   // later, on either side, is that side's alone.
   Result<std::unique_ptr<Call>> clone() const;
@@ -134,9 +136,11 @@ class Call {
   // Borrowed: must stay valid and unmoved while bound. `keep` (may be null) is held while bound. Binding a parameter
   // again makes the next run prepare again. An array with data null unbinds. Dtype and rank are checked here, the rest
   // by run.
-  Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep);
-  // A parameter to a part of a file. `type`: its data is null. Errors: io; as bind.
-  Status bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset);
+  // `source`: of a parameter, where it lies in a file; none: as source_of tells.
+  Status bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> keep, std::optional<FileSource> source = {});
+  // A parameter to a part of a file. `type`: its data is null. `digest`: of what it has there. Errors: io; as bind.
+  Status bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset,
+                     std::optional<Digest> digest = {});
   // `args` fill the slots that are not bound: inputs, then outputs; outputs may be left out at the end. An output that
   // is left out or has data null is allocated by Kiln and stays with the call until the next run or take.
   Status run(std::span<const ArrayRef> args);
@@ -184,6 +188,7 @@ class Call {
   Result<Taken> take(uint32_t slot);
   const Executable &executable() const { return *executable_; }
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
+  std::vector<std::shared_ptr<const PreparedPart>> prepared_parts() const;  // those that there are
   // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
   std::string_view ran() const;
   std::vector<StepTimes::Row> step_times() const;  // of the last run, if it was to time them
@@ -193,7 +198,7 @@ class Call {
  private:
   struct Program;  // call_state.h
   struct State;
-  Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device);
+  Call(std::shared_ptr<const Executable> executable, TellHost tell, uint32_t device, PreparedParts::Store store);
   Status check_output(uint32_t slot) const;
   std::shared_ptr<const Executable> executable_;
   std::unique_ptr<State> state_;

@@ -1,5 +1,7 @@
 #include "runtime/exec/host_place.h"
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "runtime/exec/host_steps.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/perf_map.h"
+#include "runtime/exec/prepare_parts.h"
 
 namespace kiln {
 namespace {
@@ -122,22 +125,78 @@ Result<std::unique_ptr<Runner>> HostPlace::make_runner(const Executable &executa
   return std::unique_ptr<Runner>(std::make_unique<HostRunner>(executable, kernels_, signature, sizes, watch));
 }
 
-Result<Prepared> HostPlace::prepare(const Executable &executable, const Signature &, const ResolvedSizes &sizes,
-                                    std::span<const ParameterArray> parameters, uint32_t) const {
-  const auto memory = std::make_shared<Areas>();
-  KILN_TRY(memory->resize(sizes.bytes(executable.sizes().prepared), "prepared parameters"));
-  Prepared prepared{
-      .parameters = {}, .storages = memory->addresses(), .size_bytes = memory->size_bytes(), .memory = memory};
+Result<Prepared> HostPlace::prepare(const Executable &executable, const Signature &signature,
+                                    const ResolvedSizes &sizes, std::span<const ParameterArray> parameters, uint32_t,
+                                    PreparedParts &parts) const {
+  const Plan &plan = executable.plan();
+  Prepared prepared{.parameters = {}, .storages = std::vector<void *>(plan.prepared.size())};
   for (const ParameterArray &parameter : parameters) prepared.parameters.push_back(parameter.data);
 
-  const Plan &plan = executable.plan();
-  HostSteps steps(executable, kernels_, plan, executable.sizes(), plan.prepare, executable.sizes().prepare);
+  struct Making {
+    PreparePart part;
+    PreparedParts::Search search;
+    std::shared_ptr<Areas> memory;
+  };
+  std::vector<Making> all;
+  std::vector<uint32_t> to_run;
+  const std::vector<uint64_t> bytes = sizes.bytes(executable.sizes().prepared);
+  for (PreparePart &part : prepare_parts(plan)) {
+    PreparedParts::Search search = parts.find(part, executable, signature, sizes, parameters);
+    if (search.part) {
+      for (uint32_t i = 0; i < part.kept; ++i) prepared.storages[part.storages[i]] = search.part->storages[i];
+      prepared.memory.push_back(search.part->memory);
+      continue;
+    }
+    std::vector<uint64_t> sizes_bytes;
+    for (const uint32_t storage : part.storages) sizes_bytes.push_back(bytes[storage]);
+    auto memory = std::make_shared<Areas>();
+    KILN_TRY(memory->resize(sizes_bytes, "prepared parameters"));
+    for (size_t i = 0; i < part.storages.size(); ++i) {
+      prepared.storages[part.storages[i]] = (*memory)[i];
+      // What lies between two areas gets into a record, too.
+      uint8_t *const end = (*memory)[i] + sizes_bytes[i];
+      if (i + 1 < part.kept && end < (*memory)[i + 1] && (*memory)[i + 1] - end < 64)
+        std::memset(end, 0, static_cast<size_t>((*memory)[i + 1] - end));
+    }
+    to_run.insert(to_run.end(), part.steps.begin(), part.steps.end());
+    all.push_back({std::move(part), std::move(search), std::move(memory)});
+  }
+  KILN_TRY(run_prepare(executable, sizes, std::move(to_run), prepared));
+  for (Making &made : all) {
+    PreparedPart part;
+    part.parameters = made.part.parameters;
+    part.memory = made.memory;
+    part.private_bytes = made.memory->size_bytes();
+    part.steps = static_cast<uint32_t>(made.part.steps.size());
+    uint64_t kept_bytes = 0;
+    for (uint32_t i = 0; i < made.part.kept; ++i) {
+      uint8_t *const at = (*made.memory)[i];
+      part.storages.push_back(at);
+      kept_bytes = static_cast<uint64_t>(at - (*made.memory)[0]) + bytes[made.part.storages[i]];
+    }
+    prepared.memory.push_back(made.memory);
+    parts.made(made.search, std::move(part), kept_bytes, parameters);
+  }
+  for (uint32_t step = 0; step < plan.steps.size(); ++step) KILN_TRY(prepare_program(executable, step, prepared));
+  return prepared;
+}
+
+// Some of the plan's prepare steps.
+Status HostPlace::run_prepare(const Executable &executable, const ResolvedSizes &sizes, std::vector<uint32_t> numbers,
+                              const Prepared &prepared) const {
+  if (numbers.empty()) return {};
+  std::ranges::sort(numbers);
+  std::vector<Plan::Step> planned;
+  std::vector<PlanSizes::Step> planned_sizes;
+  for (const uint32_t number : numbers) {
+    planned.push_back(executable.plan().prepare[number]);
+    planned_sizes.push_back(executable.sizes().prepare[number]);
+  }
+  HostSteps steps(executable, kernels_, executable.plan(), executable.sizes(), planned, planned_sizes);
   KILN_TRY(steps.ready().resolve(sizes));
   KILN_TRY(steps.place_scratch());
   steps.ready().set(prepared);
-  KILN_TRY(steps.run([](size_t, Status &) { return error(Code::internal, "prepare runs kernels alone"); }));
-  for (uint32_t step = 0; step < plan.steps.size(); ++step) KILN_TRY(prepare_program(executable, step, prepared));
-  return prepared;
+  return steps.run([](size_t, Status &) { return error(Code::internal, "prepare runs kernels alone"); });
 }
 
 }  // namespace kiln

@@ -19,10 +19,13 @@ class HostPlace final : public Place {
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                               ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                           std::span<const ParameterArray> parameters, uint32_t device) const override;
+                           std::span<const ParameterArray> parameters, uint32_t device,
+                           PreparedParts &parts) const override;
 
  private:
   Status map(const Artifact &artifact);
+  Status run_prepare(const Executable &executable, const ResolvedSizes &sizes, std::vector<uint32_t> numbers,
+                     const Prepared &prepared) const;
 
   Status fits_;
   ImageMemory memory_;

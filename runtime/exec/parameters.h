@@ -1,12 +1,15 @@
 // Bound arrays, and what is made of the parameters once: shared by a call and its clones.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/exec/executable.h"
 #include "runtime/exec/place.h"
+#include "runtime/exec/prepare_parts.h"
 #include "runtime/exec/signature.h"
 
 namespace kiln {
@@ -19,6 +22,7 @@ struct Binding {
   bool has_strides = false;
   ArrayPlace place;
   std::shared_ptr<void> keep;
+  std::optional<FileSource> source;  // of a parameter
 
   Binding() = default;
   Binding(const ArrayRef &array, std::shared_ptr<void> owner);
@@ -27,25 +31,45 @@ struct Binding {
 };
 
 // Bindings change only while one call holds the object (see Call::State::own_parameters). Preparing may be asked for by
-// several calls at once: one does it, the others wait. Each program of an executable has them prepared for itself.
-class Parameters {
+// several calls at once: one does it, the others wait. Each program of an executable has them prepared for itself, but
+// what several prepare alike is there once.
+class Parameters : public std::enable_shared_from_this<Parameters> {
  public:
-  explicit Parameters(uint32_t count) : bindings_(count) {}
-  // The same bindings, not prepared.
-  explicit Parameters(const std::vector<Binding> &bindings) : bindings_(bindings) {}
+  Parameters(uint32_t count, PreparedParts::Store store) : bindings_(count), parts_(std::move(store)) {}
+  // The same bindings, and what is prepared of them.
+  Parameters(const Parameters &other);
+  Parameters &operator=(const Parameters &) = delete;
 
   const std::vector<Binding> &bindings() const { return bindings_; }
   void bind(uint32_t parameter, Binding binding);
   // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol. What is
-  // returned stays until a parameter is bound. `device`: that of all calls that share this.
-  Result<const Prepared *> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                                   uint32_t device);
+  // returned holds as long as version() stays. `device`: that of all calls that share this.
+  Result<std::shared_ptr<const Prepared>> prepare(const Executable &executable, const Signature &signature,
+                                                  const ResolvedSizes &sizes, uint32_t device);
+  // Rises when something is to be prepared again. Never 0.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  // Tells the host what was found since; code cancelled.
+  Status tell() const { return parts_.store().tell ? parts_.store().tell() : Status(); }
+  // Has the records that were not read yet read in the background: one that is not what it was is prepared again.
+  void verify_later() {
+    if (has_unverified_.load(std::memory_order_relaxed)) verify_records();
+  }
+
   uint64_t prepared_bytes() const;
+  std::vector<std::shared_ptr<const PreparedPart>> parts() const;
 
  private:
+  using PartPtr = std::shared_ptr<const PreparedPart>;
+  void verify_records();
+  void drop(const PartPtr &part);
+
   std::vector<Binding> bindings_;
   mutable std::mutex mutex_;
-  std::map<const Executable *, Prepared> prepared_;  // which whoever asks keeps alive
+  PreparedParts parts_;
+  std::vector<PartPtr> unverified_;
+  std::atomic<bool> has_unverified_ = false;
+  std::atomic<uint64_t> version_ = 1;
+  std::map<const Executable *, std::shared_ptr<const Prepared>> prepared_;  // which whoever asks keeps alive
 };
 
 }  // namespace kiln

@@ -5,16 +5,19 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "jit/base/status.h"
 #include "runtime/exec/array_place.h"
+#include "runtime/io/file_source.h"
 
 namespace kiln {
 
 class Executable;
 class LoopWatch;
+class PreparedParts;
 class ResolvedSizes;
 class Signature;
 
@@ -22,14 +25,15 @@ class Signature;
 struct ParameterArray {
   void *data = nullptr;
   ArrayPlace place;
+  const std::optional<FileSource> *source = nullptr;  // never null: where it lies in a file, if it does
 };
 
 // The parameters of one binding where the kernels read them, and what the plan's prepare steps made of them. Addresses
 // are the place's; calls only read what is there.
 struct Prepared {
   std::vector<void *> parameters, storages;                 // by the plan's numbers of parameters and prepared storages
-  uint64_t size_bytes = 0;                                  // of the place's memory
-  std::shared_ptr<const void> memory;                       // which holds them
+  uint64_t size_bytes = 0;                                  // of memory that is theirs alone, and of no part
+  std::vector<std::shared_ptr<const void>> memory = {};     // which holds them
   std::map<uint32_t, std::shared_ptr<void>> programs = {};  // by step: what its backend made of its parameters
 };
 
@@ -79,10 +83,11 @@ class Place {
   virtual Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                                       ResolvedSizes &sizes, LoopWatch &watch,
                                                       uint32_t device) const = 0;
-  // Runs the plan's prepare steps. `parameters` must stay as long as the result, and be in the host's memory or where
-  // the runners of the device have theirs.
+  // Runs those of the plan's prepare steps whose results are not among `parts`; they are then. `parameters` must stay
+  // as long as the result, and be in the host's memory or where the runners of the device have theirs.
   virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                                   std::span<const ParameterArray> parameters, uint32_t device) const = 0;
+                                   std::span<const ParameterArray> parameters, uint32_t device,
+                                   PreparedParts &parts) const = 0;
 };
 
 }  // namespace kiln

@@ -27,6 +27,7 @@ Result<TensorFile> TensorFile::open(const std::string &path) {
   KILN_ASSIGN(const Format format, format_of(path));
   TensorFile opened;
   KILN_ASSIGN(opened.file_, MappedFile::open(path));
+  opened.source_ = SharedSource(opened.file_, path);
   if (format == Format::safetensors) {
     Result<std::vector<StoredTensor>> tensors = parse_safetensors(opened.file_.bytes());
     if (!tensors.ok()) return damaged(path, tensors.status());

@@ -11,6 +11,7 @@
 #include "jit/base/dtype.h"
 #include "jit/base/file.h"
 #include "jit/base/status.h"
+#include "runtime/io/file_source.h"
 
 namespace kiln {
 
@@ -39,6 +40,7 @@ class TensorFile {
 
  private:
   MappedFile file_;
+  SharedSource source_;  // after file_: it goes first
   std::vector<StoredTensor> tensors_;
   std::vector<Bytes> moved_;  // of tensors that are not aligned in the file
 };

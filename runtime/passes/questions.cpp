@@ -96,7 +96,7 @@ std::string Questions::changed_file(const Asked &questions) const {
     const auto given = given_.find(question);
     if (given == given_.end()) continue;
     const std::string path = question.substr(of_file.size());
-    const std::optional<FileStamp> now = FileDigests::stamp_of(path);
+    const std::optional<FileStamp> now = FileStamp::of(path);
     const std::optional<FileDigests::Known> &was = given->second.file;
     if (now.has_value() != was.has_value() || (now && *now != was->stamp)) return path;
   }

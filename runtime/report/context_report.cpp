@@ -11,7 +11,12 @@ std::string Context::report() const {
   if (cache_) {
     json.begin_object().member("dir", cache_->dir()).member("max_bytes", cache_->max_bytes());
     json.member("io_errors", cache_->io_errors()).member("saves", cache_->saves());
-    json.member("failed_saves", background_.failures()).end_object();
+    json.member("failed_saves", background_.failures());
+    const PreparedRecords &prepared = cache_->prepared();
+    json.key("prepared").begin_object().member("dir", prepared.dir()).member("max_bytes", prepared.max_bytes());
+    json.member("hits", prepared.hits()).member("misses", prepared.misses()).member("rejects", prepared.rejects());
+    json.member("saves", prepared.saves()).member("verified", prepared.verified());
+    json.member("io_errors", prepared.io_errors()).end_object().end_object();
   } else {
     json.value("off");
   }

@@ -18,7 +18,7 @@ TEST_F(OptionsTest, UnknownNameTellsTheKnownOnes) {
   EXPECT_OK(kiln_options_set_i64(options.get(), "thread", 6, 1));
   EXPECT_FAILS(kiln_context_create(options.get(), nullptr, &context), KILN_UNKNOWN_NAME,
                "context has no option 'thread'; it has: cache, cache_max_bytes, load_symbols, pass_budget_ms, "
-               "pass_failures, threads");
+               "pass_failures, prepared, prepared_max_bytes, threads");
   EXPECT_EQ(context, nullptr);
 }
 

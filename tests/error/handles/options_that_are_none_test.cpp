@@ -25,7 +25,7 @@ TEST(Handles, OptionsThatAreNone) {
   EXPECT_OK(kiln_options_set_i64(made, "thread", 6, 1));
   refused(kiln_context_create(made, nullptr, &context), "UNKNOWN_NAME",
           "context has no option 'thread'; it has: cache, cache_max_bytes, load_symbols, pass_budget_ms, "
-          "pass_failures, threads");
+          "pass_failures, prepared, prepared_max_bytes, threads");
   EXPECT_EQ(context, nullptr);
 }
 

@@ -20,7 +20,7 @@ TEST(FileDigests, AreOfTheContent) {
   ASSERT_TRUE(known.ok()) << known.status().message();
   ASSERT_TRUE(known->has_value());
   EXPECT_EQ((*known)->digest, digest_of("some text"));
-  EXPECT_EQ((*known)->stamp, FileDigests::stamp_of(path));
+  EXPECT_EQ((*known)->stamp, FileStamp::of(path));
   const auto gone = files.of(folder.file("b"));
   ASSERT_TRUE(gone.ok());
   EXPECT_FALSE(gone->has_value());

@@ -130,7 +130,8 @@ KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const k
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
-/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "saves" (records written), "failed_saves"} or "off",
+/* {"threads", "cache": {"dir", "max_bytes", "io_errors", "saves" (records written), "failed_saves",
+ * "prepared": {"dir", "max_bytes", "hits", "misses", "rejects", "saves", "verified" (whose content was read, and is right), "io_errors"}} or "off",
  * "compiles" (how many): {"hits", "misses", "bypasses", "rejects" (by the lookup of the graph), "failed" (in none of
  * these), "kernels_compiled", "kernels_from_cache"}, "passes_run" (registered ones, each once a compile and once a
  * piece): {"rewrote", "unchanged", "threw", "errors", "over_budget", "not_done", "invariants", "skipped" (of those that
@@ -371,9 +372,11 @@ KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLT
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
 /* Binds a parameter to a part of a file, which Kiln maps for as long as something uses it. `type` has its dtype, shape
  * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
- * until then; it may be renamed or unlinked. `type` and `source` are copied. KILN_IO: it cannot be opened or mapped, or
- * ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
- * offset does not fit the elements. KILN_TYPE_MISMATCH, KILN_BUSY: as kiln_call_bind. */
+ * until then; it may be renamed or unlinked. `type` and `source` are copied. What is prepared of it is kept in the cache
+ * (docs/prepared.md), as it is of what kiln_call_bind takes from a kiln_tensors. KILN_IO: it cannot be opened or mapped,
+ * or ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
+ * offset does not fit the elements, or the digest has another size than it may. KILN_TYPE_MISMATCH, KILN_BUSY: as
+ * kiln_call_bind. */
 KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
                                               const kiln_source *source);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
@@ -419,9 +422,12 @@ KILN_EXPORT kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, c
  * kiln_call_bind_owned: the input's tensor lives until then. KILN_INVALID_ARGUMENT when there is none: it was given, or
  * taken before, or the run failed (kiln_call_output). KILN_BUSY as there. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
-/* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, "entry": the program that
- * the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and while another thread
- * is inside one; and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
+/* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, but what it maps, "entry":
+ * the program that the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and
+ * while another thread is inside one, "prepared": [{"parameters" (their names), "bytes", "lookup" (of a record: "HIT",
+ * it is mapped; "MISS" and "REJECT", it was made and is saved; "BYPASS", there is to be none), "reason", "steps" (how
+ * many made it)}] (what there is now of the bound parameters; of backend "cuda" nothing is told), "prepare_steps" (the
+ * sum of these); and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
  * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
  * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md), "nodes":
  * [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}] (that it
@@ -434,7 +440,7 @@ KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 /* ---- cache */
 
 /* `verb`: "ls" {"entries": [{"path", "kind", "key", "bytes", "modified"}]}, "stats" {"dir", "entries", "bytes",
- * "max_bytes"}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
+ * "max_bytes", "prepared": {"entries", "bytes", "max_bytes"}}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
  * KILN_INVALID_ARGUMENT when the context's cache is off, KILN_IO when its folder may not be used, or is to be cleared
  * and is no cache of Kiln's. */
 KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size,

@@ -233,6 +233,11 @@ typedef struct kiln_source {
   const char *path; /* of a regular file */
   uint64_t path_size;
   uint64_t offset; /* in bytes, of element 0, 0, ...; a multiple of the element's size */
+  /* Of the file, or of what it holds there: 16 to 64 bytes that name the values, as a digest does. What is prepared of
+   * them is then found by it and the offset, whatever file they lie in. NULL: by the file's device, inode, size and
+   * times. */
+  const uint8_t *digest;
+  uint64_t digest_size;
 } kiln_source;
 
 /* Destroys what a callback's `user` points to. Runs exactly once: when the object that holds the callback is closed or
