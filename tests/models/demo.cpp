@@ -4,6 +4,7 @@
 //   kiln_demo --worker MODEL FORM MODE FILES cold|warm CACHE FILE
 //                                      one row of it, in a process of its own; FILE gets the row as JSON
 #include <spawn.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
