@@ -4,7 +4,6 @@
 //   kiln_demo --worker MODEL FORM MODE FILES cold|warm CACHE FILE
 //                                      one row of it, in a process of its own; FILE gets the row as JSON
 #include <spawn.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
