@@ -4,8 +4,8 @@
 
 #include <csignal>
 
+#include "../child_process.h"
 #include "../handles.h"
-#include "../spawn.h"
 #include "child.h"
 
 namespace kiln::cli::bench {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "../../child_process.h"
 #include "../../session.h"
-#include "../../spawn.h"
 #include "../../stats.h"
 #include "../verbs.h"
 #include "tests.h"

@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "../../child_process.h"
 #include "../../session.h"
-#include "../../spawn.h"
 #include "../../temporary_folder.h"
 #include "tests.h"
 

@@ -1,5 +1,5 @@
-// What `kiln plugin check` tests; each in a process of its own (../../spawn.h). A test throws a Failure that says what is
-// wrong.
+// What `kiln plugin check` tests; each in a process of its own (../../child_process.h). A test throws a Failure that
+// says what is wrong.
 #pragma once
 #include <cstdint>
 #include <span>
