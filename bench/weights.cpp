@@ -7,6 +7,7 @@
 
 #include "figure.h"
 #include "process.h"
+#include "session.h"
 #include "tests/temporary_folder.h"
 
 namespace kiln::bench {
