@@ -130,8 +130,7 @@ class Builder {
       if (stage.axes.size() == plan.loops.size()) stage.axes.push_back({1, Axis::Role::reduce});  // over one element
       stage.body.yields = std::move(yields);
       stage.carriers = item->compute.carriers;
-      if (Expr *until = stage.carriers.until ? &*stage.carriers.until : nullptr)
-        *until = translate(*until, kernel_axes(*item), {});
+      if (std::optional<Expr> &until = stage.carriers.until) until = translate(*until, kernel_axes(*item), {});
       for (size_t r = 0; r < item->results.size(); ++r) {
         if (buffer_of_.contains(item->results[r]))
           stage.stores.push_back(

@@ -31,8 +31,9 @@
 //     summed by kernels' tasks of their own, and their sums combined as chunks are (Carriers::until, in_pairs);
 //   - a contraction sums its products in order, apart for each sum_depth of k, and adds those sums up in order.
 // Schedule::ordered false frees it, but for chunks, and what those are made of where they lie along several axes or
-// lanes are points. A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same
-// body.
+// lanes are points.
+//
+// A value's index map is an Expr over symbols, axes in scope and (Expr::value) values of the same body.
 #pragma once
 #include <algorithm>
 #include <array>

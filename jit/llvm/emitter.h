@@ -200,8 +200,6 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
 // Whether it is so for all values of its symbols.
 bool is_multiple(const Expr &expr, int64_t divisor);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
-// Of a reduction's one reduce axis: the points that there are of it.
-Range reduced_range(KernelState &state, const kernel::Stage &stage, const Point &point);
 // All stages at one point, or `width` points, of the parallel axes.
 void emit_stages(KernelState &state, const Point &point);
 // A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.

@@ -20,9 +20,9 @@ class PartialSums {
         partials_(state, carriers_, state.layout.partials, count_, point.width) {}
 
   Values run(size_t first) {
-    Range all = first + 1 == stage_.axes.size() ? reduced_range(state_, stage_, point_)
-                                                : Range{integer(0), emit_scalar(state_, points_, {})};
-    if (points_.is_integer() && !stage_.carriers.until) all.count = points_.integer();
+    const std::optional<Expr> &until = stage_.carriers.until;
+    Range all{integer(0), until ? emit_scalar(state_, *until, point_) : emit_scalar(state_, points_, {})};
+    if (points_.is_integer() && !until) all.count = points_.integer();
     if (has_sets()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
     return emit_chunks(state_, stage_, all, point_.width, [&](const Range &part) {
       if (!is_once_each()) {

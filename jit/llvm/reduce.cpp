@@ -18,8 +18,8 @@ class Reduction {
   Reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point)
       : state_(state), b_(state.b), stage_(stage) {
     choose_plan(point);
-    const bool is_one = first + 1 == stage_.axes.size();
-    const Range all = is_one ? reduced_range(state_, stage_, point) : stage_range(state_, stage_.axes[first], point);
+    Range all = stage_range(state_, stage_.axes[first], point);
+    if (stage_.carriers.until) all = {b_.getInt64(0), emit_scalar(state_, *stage_.carriers.until, point)};
     const bool across = plan_.width > 1;
     result_ = emit_chunks(state_, stage_, all, across ? 1 : point.width, [&](const Range &part) {
       Values carried;

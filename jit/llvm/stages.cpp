@@ -202,11 +202,6 @@ Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   return range;
 }
 
-Range reduced_range(KernelState &state, const Stage &stage, const Point &point) {
-  if (!stage.carriers.until) return stage_range(state, stage.axes.back(), point);
-  return {state.b.getInt64(0), emit_scalar(state, *stage.carriers.until, point)};
-}
-
 void emit_stages(KernelState &state, const Point &point) {
   const std::vector<Stage> &stages = state.kernel.stages;
   for (size_t first = 0, end = 0; first < stages.size(); first = end) {

@@ -185,6 +185,27 @@ TEST_P(LongSums, InAnyOrderAreAsClose) {
     expect_close(layout, DType::f32, Kind::near_1000, f32_epsilon, relaxed);
 }
 
+// What is one kernel a node is not cut.
+void expect_same_bits_cut_or_not(const std::vector<size_t> &which, int64_t n, CompileOptions options) {
+  for (const size_t layout : which) {
+    const auto [name, shape, dims, group, groups] = layouts(n)[layout];
+    const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    const TensorData x = data_of(DType::f32, shape, numbers(count, Kind::near_1000));
+    std::vector<std::vector<uint8_t>> bits;
+    for (const bool fuse : {true, false}) {
+      options.fuse = fuse;
+      const Results results = run({node_over("sum", dims)}, x, true, options);
+      ASSERT_EQ(results.size(), 1u);
+      bits.push_back(results[0].bytes);
+    }
+    EXPECT_EQ(bits[0], bits[1]) << name;
+  }
+}
+
+TEST_P(LongSums, AreTheSameBitsCutIntoGroupsOrNot) {
+  expect_same_bits_cut_or_not({0, 1, 2, 3, 4, 5, 6}, 2'000'003, options());
+}
+
 TEST_P(LongSums, InOpsThatSumUpInsideAreClose) {
   constexpr int64_t n = 2'000'003;
   const std::vector<float> all = numbers(n, Kind::near_1000);
@@ -220,6 +241,13 @@ TEST(LongSumsOnADevice, OfMillionsAreCloseToThoseOfF64) {
     for (size_t layout : {0, 3, 5, 6})
       expect_close(layouts(1'800'003)[layout], DType::f32, Kind::near_1000, f32_epsilon, options);
   }
+}
+
+TEST(LongSumsOnADevice, AreTheSameBitsCutIntoMoreGroupsThanABlockHasThreadsOrNot) {
+  if (!standin::has_compiler()) GTEST_SKIP() << standin::no_compiler;
+  (void)cuda_on_standins();
+  standin::use_driver()->reset({.max_threads = 4});
+  expect_same_bits_cut_or_not({0}, 300 * 65536 + 17, cuda_options());
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, LongSums, ::testing::ValuesIn(levels_here()), level_in_name);

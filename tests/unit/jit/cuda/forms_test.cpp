@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tests/unit/jit/cuda/standin_device.h"
+#include "tests/unit/jit/kernel/group_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
 #include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
@@ -23,7 +24,7 @@ Emitted emit_all() {
   Emitted all;
   for (const auto &forms :
        {kernel::testing::store_forms(), kernel::testing::scan_forms(), kernel::testing::order_forms(),
-        kernel::testing::contraction_forms(), kernel::testing::panel_forms()}) {
+        kernel::testing::group_forms(), kernel::testing::contraction_forms(), kernel::testing::panel_forms()}) {
     for (const Form &form : forms) {
       all.forms.push_back(form);
       all.names.push_back(str_cat("f", all.names.size()));

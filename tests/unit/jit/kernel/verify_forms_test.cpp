@@ -1,4 +1,5 @@
 // What verify() refuses of stores, scans, searches and sorts.
+#include "tests/unit/jit/kernel/group_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
 #include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/refusal.h"
@@ -242,8 +243,21 @@ TEST(VerifyForms, LetsPointsMeetInOneTaskAndInBuffersOfTheirOwn) {
   EXPECT_FALSE(verify(kernel).ok());
 }
 
+TEST(VerifyForms, RefusesGroupsOfMoreThanOneAxisAndEndsThatReadIt) {
+  const Kernel group = group_form(DType::f32, 0, 64).kernel;
+  Kernel broken = group;
+  broken.stages[0].axes.push_back(reduce(2));
+  EXPECT_NE(verify(broken).message().find("a part of a reduction"), std::string::npos) << verify(broken).message();
+  broken = group;
+  broken.stages[0].carriers.until = axis(2, 64);
+  EXPECT_EQ(verify(broken).code(), Code::corrupt);
+  broken.stages[0].carriers.until = Expr::symbol("s7");
+  EXPECT_EQ(verify(broken).code(), Code::corrupt);
+}
+
 TEST(VerifyForms, ReadsEachFormBackAsItWas) {
-  for (const auto &forms : {store_forms(), scan_forms(), order_forms(), contraction_forms(), panel_forms()})
+  for (const auto &forms :
+       {store_forms(), scan_forms(), order_forms(), group_forms(), contraction_forms(), panel_forms()})
     for (const Form &form : forms) expect_accepted(form.kernel);
 }
 

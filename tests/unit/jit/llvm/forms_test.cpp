@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "tests/unit/jit/kernel/group_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
 #include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
@@ -41,6 +42,7 @@ bool has(const std::string &text, std::string_view word) { return text.find(word
 TEST(Forms, StoresCombineScatterAndAreGuarded) { expect_interpreted(store_forms()); }
 TEST(Forms, ScansGoEitherWayWithOrWithoutThePoint) { expect_interpreted(scan_forms()); }
 TEST(Forms, SearchesAndSortsHaveOneOrder) { expect_interpreted(order_forms()); }
+TEST(Forms, GroupsEndWhereThePointsDoAndTheirSumsAreAddedInPairs) { expect_interpreted(group_forms()); }
 TEST(Forms, ContractionsPassSumsOnThroughBuffersOfTheirOwn) { expect_interpreted(contraction_forms()); }
 TEST(Forms, PanelsHoldNarrowTypesInGroups) {
   expect_interpreted(panel_forms());
