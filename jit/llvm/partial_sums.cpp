@@ -40,7 +40,9 @@ class PartialSums {
   llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   Values identities() { return emit_identities(state_, carriers_, point_.width); }
   bool has_sets() const { return count_ > lanes_; }
-  bool is_once_each() const { return points_.is_integer() && points_.integer() <= count_; }  // a partial for each point
+  bool is_once_each() const {  // a partial for each point
+    return points_.is_integer() && points_.integer() <= count_ && !stage_.carriers.until;
+  }
 
   // `before`: the number of points of the axes outside axis n; `part`: which of those of the axes from n on.
   void take_points(size_t n, llvm::Value *before, const Range &part, const Point &point) {
