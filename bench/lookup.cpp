@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "figure.h"
+#include "host_pass.h"
 #include "tests/temporary_folder.h"
 
 namespace kiln::bench {
@@ -27,15 +28,9 @@ struct Asker {
     return kiln_pass_done(call, 0);
   }
   void add_to(kiln_context *context) {
-    kiln_pass pass = {};
-    pass.struct_size = sizeof pass;
-    pass.stage = KILN_STAGE_POST_GRAD;
+    kiln_pass pass = host_pass(name, run, this);
     pass.flags = KILN_PASS_UUID_SUFFICES;
-    pass.name = name.data();
-    pass.name_size = name.size();
     pass.uuid = uuid;
-    pass.user = this;
-    pass.run = run;
     check(kiln_pass_register(context, &pass, nullptr, nullptr));
   }
 };

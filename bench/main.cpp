@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "figure.h"
+#include "json.h"
 #include "machine.h"
 #include "process.h"
 #include "session.h"
-#include "stats.h"
 
 namespace kiln::bench {
 namespace {

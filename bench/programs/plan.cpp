@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "../host_pass.h"
 #include "session.h"
 
 namespace {
@@ -69,13 +70,7 @@ void run(const std::string &graph_path, const char *cache, std::string_view what
   settings.set("cache", cache);
   settings.set("threads", int64_t{1});
   const Context context = make<Context>(kiln_context_create, settings.get(), nullptr);
-  const std::string name = "change_nothing";
-  kiln_pass pass = {};
-  pass.struct_size = sizeof pass;
-  pass.stage = KILN_STAGE_POST_GRAD;
-  pass.name = name.data();
-  pass.name_size = name.size();
-  pass.run = change_nothing;
+  const kiln_pass pass = host_pass("change_nothing", change_nothing, nullptr);
   check(kiln_pass_register(context.get(), &pass, nullptr, nullptr));
   const std::string json = read_file(graph_path);
   const Graph graph = make<Graph>(kiln_graph_parse, context.get(), json.data(), json.size());

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "handles.h"
+#include "session.h"
 
 namespace {
 
@@ -29,8 +30,7 @@ double private_mib() {
 }
 
 int run(char **argv) {
-  std::ifstream file(argv[1]);
-  const std::string json((std::istreambuf_iterator<char>(file)), {}), weights = argv[2], cache = argv[3];
+  const std::string json = read_file(argv[1]), weights = argv[2], cache = argv[3];
   Options options;
   options.set("cache", std::string_view(cache));
   options.set("prepared", argv[4][0] == '1');

@@ -61,6 +61,16 @@ int64_t to_integer(std::string_view text, int64_t least, int64_t most, std::stri
   return value;
 }
 
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (size_t end = text.find(at); end != text.npos; end = text.find(at)) {
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
 std::string help_of(const Command &command) {
   std::string text = "usage: kiln " + std::string(command.name);
   if (!command.operands.empty()) text.append(" ").append(command.operands);

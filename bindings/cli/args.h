@@ -61,5 +61,7 @@ class Args {
 std::string suggestion(std::string_view given, std::span<const std::string_view> known);
 // `text` as an integer from `least` to `most`; `what` names it in the Usage.
 int64_t to_integer(std::string_view text, int64_t least, int64_t most, std::string_view what);
+// What stands before, between and behind each `at`; of a text without one the whole.
+std::vector<std::string> split(std::string_view text, char at);
 
 }  // namespace kiln::cli

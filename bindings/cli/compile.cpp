@@ -54,7 +54,7 @@ int run(const Args &args) {
   std::vector<Executable> made;
   long long kernels = 0;
   const auto page = args.get("--report");
-  std::optional<Folder> dump;  // for the page
+  std::optional<TemporaryFolder> dump;  // for the page
   std::string lookup;
   if (page) {
     std::vector<Options> asked = options_of_targets(args, session);

@@ -8,14 +8,11 @@
 namespace kiln::cli {
 namespace {
 
-std::vector<std::string> split(const std::string &list) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < list.size();) {
-    const size_t comma = std::min(list.find(',', at), list.size());
-    parts.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
+// Of a list of an option; "" is the empty one, and a comma may end it.
+std::vector<std::string> members_of(const std::string &list) {
+  std::vector<std::string> members = split(list, ',');
+  if (members.back().empty()) members.pop_back();
+  return members;
 }
 
 // Flags that are another way to say --option; a switch says true.
@@ -120,7 +117,7 @@ void set_option(Options &options, const std::string &name, const std::string &ki
   } else if (kind == "i64" && !is_list) {
     options.set(name, to_integer(text, INT64_MIN, INT64_MAX, what));
   } else if (kind == "text" && is_list) {
-    options.set(name, split(text));
+    options.set(name, members_of(text));
   } else if (kind == "text") {
     options.set(name, text);
   } else {
@@ -153,7 +150,7 @@ std::vector<Options> options_of_targets(const Args &args, const Session &session
     const auto fail = [&](const std::string &what) { throw Usage("--" + given->first + " " + given->second + what); };
     if (given->second.ends_with(',')) fail(": a name is missing behind the last comma");
     std::set<std::string> seen;
-    for (const std::string &target : split(given->second)) {
+    for (const std::string &target : members_of(given->second)) {
       if (target.empty()) fail(": a name is missing before a comma");
       if (!seen.insert(target).second) fail(": '" + target + "' is there twice");
       all.push_back(compile_options(args, session));

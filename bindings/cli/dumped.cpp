@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "stats.h"
+#include "json.h"
 
 namespace kiln::cli {
 namespace {
 
 constexpr std::array<std::string_view, 5> stages = {"given", "early", "pre_grad", "post_grad", "lower"};
-
-std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  for (size_t end = text.find(at); end != text.npos; end = text.find(at)) {
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  parts.emplace_back(text);
-  return parts;
-}
 
 size_t number_of_stage(std::string_view name) {
   return static_cast<size_t>(std::ranges::find(stages, name) - stages.begin());
@@ -71,11 +61,17 @@ Runs chosen(const Dumped &dumped, const std::string &after, bool as_diff) {
 
 // A list of objects, the graph as it was given first.
 std::string json_of_all(const Dumped &dumped, const Runs &runs) {
-  std::string text =
-      "[\n{\"stage\": \"given\", \"pass\": \"\", \"part\": \"\", \"graph\": " + dumped.read(given_file, ".json") + "}";
-  for (const Dumped::Run *run : runs)
-    text += ",\n{\"stage\": " + json_text(run->stage) + ", \"pass\": " + json_text(run->pass) +
-            ", \"part\": " + json_text(run->part) + ", \"graph\": " + dumped.read(run->after, ".json") + "}";
+  std::string text;
+  const auto add = [&](const Dumped::Run &run) {
+    text += (text.empty() ? "[\n" : ",\n") + JsonObject()
+                                                 .add("stage", run.stage)
+                                                 .add("pass", run.pass)
+                                                 .add("part", run.part)
+                                                 .raw("graph", dumped.read(run.after, ".json"))
+                                                 .text();
+  };
+  add({"given", "", "", "", given_file});
+  for (const Dumped::Run *run : runs) add(*run);
   return text + "\n]\n";
 }
 

@@ -90,7 +90,7 @@ void draw(const Session &session, const Executable &executable) {
 
 // What passes make of a graph on the way to kernels: a compile dumps it.
 void print_after(const Session &session, const Graph &graph, const Args &args, Options &options) {
-  const Folder folder;
+  const TemporaryFolder folder;
   options.set("dump", folder.path());
   const Compiled compiled = compile(session, graph, options);
   const std::string_view form = args.has("--diff")   ? "diff"

@@ -5,7 +5,7 @@
 
 #include "arrays.h"
 #include "compare.h"
-#include "stats.h"
+#include "json.h"
 
 namespace kiln::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "arrays.h"
-#include "stats.h"
+#include "json.h"
 
 namespace kiln::cli {
 namespace {
@@ -40,13 +40,9 @@ Best best_of(const Session &session, const std::string &backend, std::string_vie
     arrays.push_back(Array::random("f32", dims, 1, path_of("x", i), false));
   }
   for (uint32_t i = 0; i < arrays.size(); ++i) check(kiln_call_bind(call.get(), i, arrays[i].tensor()));
-  kiln_run_options timed{};
-  timed.struct_size = sizeof timed;
-  timed.flags = KILN_RUN_STEPS;
   Best best;
   for (int run = 0; run < 5; ++run) {
-    check(kiln_call_run(call.get(), nullptr, 0, &timed));
-    const Report report = report_of(kiln_call_report, call.get());
+    const Report report = timed_run(call.get());
     Best now;
     for (size_t i = 0; i < report.count("steps"); ++i) {
       if (!report.has(path_of("steps", i, "kernel"))) continue;
@@ -60,7 +56,7 @@ Best best_of(const Session &session, const std::string &backend, std::string_vie
 }
 
 // More than caches hold; and a product that is large enough to show what the processor can do.
-constexpr std::string_view add_one = R"({"kiln": 1,
+constexpr std::string_view negation = R"({"kiln": 1,
   "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [33554432]}}],
   "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]}], "outputs": [{"name": "y", "value": "y"}]})";
 constexpr std::string_view product = R"({"kiln": 1,
@@ -75,6 +71,14 @@ std::string name_of(const Report &call, const std::string &step) {
 }
 
 }  // namespace
+
+Report timed_run(kiln_call *call) {
+  kiln_run_options options{};
+  options.struct_size = sizeof options;
+  options.flags = KILN_RUN_STEPS;
+  check(kiln_call_run(call, nullptr, 0, &options));
+  return report_of(kiln_call_report, call);
+}
 
 void StepSpans::ended(std::string_view event) {
   try {
@@ -104,7 +108,7 @@ double Roof::share(double bytes, double flops, double seconds) const {
 
 Roof measure_roof(const Session &session, const std::string &backend) {
   if (backend != "cpu" && backend != "cuda") return {};
-  const Best moved = best_of(session, backend, add_one), multiplied = best_of(session, backend, product);
+  const Best moved = best_of(session, backend, negation), multiplied = best_of(session, backend, product);
   if (moved.seconds <= 0 || multiplied.seconds <= 0) return {};
   return {moved.bytes / moved.seconds, multiplied.flops / multiplied.seconds};
 }
@@ -161,7 +165,7 @@ std::string profile_table(std::vector<StepTime> steps, const Roof &roof, size_t 
     }
     table += step.name + "\n";
   }
-  if (left_out) table += "and " + std::to_string(left_out) + " shorter steps\n";
+  if (left_out) table += "and " + std::to_string(left_out) + (left_out == 1 ? " shorter step\n" : " shorter steps\n");
   if (roof.bytes_per_second <= 0) return table;
   char measured[120];
   std::snprintf(measured, sizeof measured, "roof, as measured: %.1f GB/s, %.1f GFLOP/s\n", roof.bytes_per_second * 1e-9,

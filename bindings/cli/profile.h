@@ -1,4 +1,4 @@
-// kiln run --profile: where a run's time went, as a table for a person and as a trace for Perfetto.
+// kiln run --times and --profile: where a run's time went, as a table for a person and as a trace for Perfetto.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -31,10 +31,15 @@ class StepSpans {
   std::vector<Span> spans_;  // in the order of their ends
 };
 
-// What this machine does at most, as Kiln itself does it: two graphs that are timed. 0: not known.
+// The report of a run with the times of its steps (KILN_RUN_STEPS); the call has run before. What a run writes to its
+// inputs is written again.
+Report timed_run(kiln_call *call);
+
+// What this machine does at most, as Kiln itself does it: a pass over 128 MiB, and a
+// product of 1024 by 1024 matrices. 0: not known.
 struct Roof {
   double bytes_per_second = 0, flops_per_second = 0;
-  // Which part of the time that it took what needs so much would take at the roof.
+  // Which part of `seconds`, which it took, so much would take at the roof. 0: the roof is not known.
   double share(double bytes, double flops, double seconds) const;
 };
 Roof measure_roof(const Session &session, const std::string &backend);
@@ -50,7 +55,7 @@ struct StepTime {
   double ns = 0, bytes = 0, flops = 0;
   int64_t runs = 0;
 };
-// `call` is the report of a run with KILN_RUN_STEPS.
+// `call` is the report of a timed_run.
 std::vector<StepTime> step_times(const Report &call);
 // Lines, the longest steps first, at most so many.
 std::string profile_table(std::vector<StepTime> steps, const Roof &roof, size_t most = SIZE_MAX);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "stats.h"
+#include "json.h"
 
 namespace kiln::cli {
 namespace {
@@ -40,9 +40,10 @@ std::string kernels_json(const Executable &executable, std::string_view code) {
     texts = parts_of(listing(executable, code, code_blob), code == "cuda" ? "//" : ";");
   std::string json = "[";
   for (size_t i = 0; i < ir.size(); ++i) {
-    json += (i ? ",\n{\"ir\": " : "{\"ir\": ") + json_text(ir[i]);
-    if (i < texts.size()) json += ", \"code\": " + json_text(texts[i]);
-    json += "}";
+    JsonObject row;
+    row.add("ir", ir[i]);
+    if (i < texts.size()) row.add("code", texts[i]);
+    json += (i ? ",\n" : "") + row.text();
   }
   return json + "]";
 }
@@ -50,16 +51,17 @@ std::string kernels_json(const Executable &executable, std::string_view code) {
 std::string passes_json(const Dumped &dumped) {
   std::string json = "[";
   for (const Dumped::Run &run : dumped.runs) {
-    json += json.size() > 1 ? ",\n{" : "{";
-    for (const auto &[name, text] :
-         {std::pair("stage", &run.stage), std::pair("pass", &run.pass), std::pair("part", &run.part),
-          std::pair("before", &run.before), std::pair("after", &run.after)})
-      json += json_text(name) + ": " + json_text(*text) + ", ";
-    json += "\"nodes_before\": " + std::to_string(run.nodes_before) +
-            ", \"nodes_after\": " + std::to_string(run.nodes_after) +
-            ", \"changed\": " + (run.changed() ? "true" : "false");
-    if (run.changed()) json += ", \"diff\": " + json_text(dumped.read(run.after, ".diff"));
-    json += "}";
+    JsonObject row;
+    row.add("stage", run.stage)
+        .add("pass", run.pass)
+        .add("part", run.part)
+        .add("before", run.before)
+        .add("after", run.after)
+        .add("nodes_before", run.nodes_before)
+        .add("nodes_after", run.nodes_after)
+        .add("changed", run.changed());
+    if (run.changed()) row.add("diff", dumped.read(run.after, ".diff"));
+    json += (json.size() > 1 ? ",\n" : "") + row.text();
   }
   return json + "]";
 }
@@ -109,16 +111,14 @@ std::string report_html(const Reported &r) {
   member("report", r.compile.json());
   member("lookup", r.lookup);
   member("describe", description.json());
-  std::string hints;
+  JsonObject symbols;
   for (size_t i = 0; i < graph.count("symbols"); ++i) {
     const std::string name = graph.key("symbols", i);
-    hints += (i ? ", " : "") + json_text(name) + ": {";
-    for (const char *fact : {"min", "divisor", "hint"})
-      hints += std::string(hints.ends_with('{') ? "" : ", ") + json_text(fact) + ": " +
-               std::to_string(graph.i64("symbols." + name + "." + fact));
-    hints += "}";
+    JsonObject facts;
+    for (const char *fact : {"min", "divisor", "hint"}) facts.add(fact, graph.i64("symbols." + name + "." + fact));
+    symbols.raw(name, facts.text());
   }
-  member("symbols", "{" + hints + "}");
+  member("symbols", symbols.text());
   member("steps", listing(r.executable, "steps", steps));
   member("plan", json_text(listing(r.executable, "plan", plan)));
   member("code", json_text(code));
@@ -143,8 +143,10 @@ std::string look_up(const Session &session, const Graph &graph, Options &options
   const Executable found(out);
   const Report report(out_report);
   if (!error)
-    return "{\"report\": " + report.json() + ", \"found\": " + report_of(kiln_executable_describe, found.get()).json() +
-           "}";
+    return JsonObject()
+        .raw("report", report.json())
+        .raw("found", report_of(kiln_executable_describe, found.get()).json())
+        .text();
   const kiln_report *explains = kiln_error_report(error);
   if (!explains) check(error);  // it is no miss
   kiln_blob *json = nullptr;
@@ -152,7 +154,7 @@ std::string look_up(const Session &session, const Graph &graph, Options &options
   const Blob text(json);
   kiln_error_destroy(error);
   check(failure);
-  return "{\"report\": " + std::string(view(text)) + "}";
+  return JsonObject().raw("report", view(text)).text();
 }
 
 }  // namespace kiln::cli

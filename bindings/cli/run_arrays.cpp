@@ -132,12 +132,4 @@ std::vector<Array> outputs_of(kiln_call *call, const Signature &signature) {
   return outputs;
 }
 
-Report timed_run(kiln_call *call) {
-  kiln_run_options options{};
-  options.struct_size = sizeof options;
-  options.flags = KILN_RUN_STEPS;
-  check(kiln_call_run(call, nullptr, 0, &options));
-  return report_of(kiln_call_report, call);
-}
-
 }  // namespace kiln::cli

@@ -48,8 +48,4 @@ class RunArrays {
 // Copies of a call's outputs, row-major whatever their strides.
 std::vector<Array> outputs_of(kiln_call *call, const Signature &signature);
 
-// The report of a run with the times of its steps; the call has run before. What a run writes to its inputs is written
-// again.
-Report timed_run(kiln_call *call);
-
 }  // namespace kiln::cli

@@ -2,9 +2,10 @@
 
 #include <sys/resource.h>
 
-#include <cmath>
 #include <cstdio>
 #include <memory>
+
+#include "json.h"
 
 namespace kiln::cli {
 namespace {
@@ -67,29 +68,6 @@ uint64_t peak_bytes() {
   rusage usage = {};  // of a process that another made, also what that one had in memory then
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-std::string json_text(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result.append("\\").push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-      result += escape;
-    } else {
-      result.push_back(c);
-    }
-  }
-  return result + "\"";
-}
-
-std::string json_number(double value) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.9g", value);
-  return buffer;
 }
 
 std::string json_of(const Stats &stats, std::string_view members) {

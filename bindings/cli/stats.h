@@ -45,7 +45,4 @@ std::string json_of(const Stats &stats, std::string_view members = {});
 // The most memory that this process has had resident so far.
 uint64_t peak_bytes();
 
-std::string json_text(std::string_view text);
-std::string json_number(double value);  // what is not finite is a text
-
 }  // namespace kiln::cli

@@ -10,11 +10,11 @@
 
 namespace kiln::cli {
 
-Folder::Folder() : path_((std::filesystem::temp_directory_path() / "kiln-XXXXXX").string()) {
+TemporaryFolder::TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "kiln-XXXXXX").string()) {
   if (!mkdtemp(path_.data())) throw Failure(path_ + ": " + std::strerror(errno));
 }
 
-Folder::~Folder() {
+TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

@@ -5,13 +5,14 @@
 namespace kiln::cli {
 
 // A folder of its own below the one for temporary files, that goes with all that is in it.
-class Folder {
+class TemporaryFolder {
  public:
-  Folder();
-  ~Folder();
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
   const std::string &path() const { return path_; }
+  std::string file(const std::string &name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;

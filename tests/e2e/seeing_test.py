@@ -145,7 +145,7 @@ class OriginTest(Profiled):
         self.assertIn("'b' [softmax] (debug.line=model.py:4)", text)  # and not what it is made of
         self.assertNotIn("[max]", text)
         for view in "--kernels", "--llvm", "--asm":
-            self.assertIn("---- kernel 0 of 'a' [matmul]", self.kiln("inspect", path, view).replace("kernel 1 of", "kernel 0 of"))
+            self.assertRegex(self.kiln("inspect", path, view), r"---- kernel \d+ of 'a' \[matmul\]")
         self.kiln("compile", path, "-o", self.file("a.kiln"))
         self.assertIn(" of 'a' [matmul]", self.kiln("inspect", self.file("a.kiln")))
 

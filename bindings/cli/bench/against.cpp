@@ -1,6 +1,5 @@
 // Figures of before beside those of now.
 #include <algorithm>
-#include <map>
 
 #include "../handles.h"
 #include "results.h"

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "../commands.h"
+#include "../json.h"
 #include "../profile.h"
 #include "../run_arrays.h"
 #include "../stats.h"
@@ -53,40 +54,22 @@ Timed steady(kiln_call *call, double seconds) {
   return {quartiles_of(std::move(each)).median, all.cpu / static_cast<double>(all.iterations), all.iterations};
 }
 
-// A JSON object, member by member.
-class Told {
- public:
-  void raw(std::string_view name, const std::string &json) {
-    text_ += (text_.size() > 1 ? ", " : "") + json_text(name) + ": " + json;
-  }
-  void add(std::string_view name, std::string_view value) { raw(name, json_text(value)); }
-  void add(std::string_view name, double value) { raw(name, json_number(value)); }
-  void add(std::string_view name, bool value) { raw(name, value ? "true" : "false"); }
-  void add(std::string_view name, const Timed &value) {
-    Told inner;
-    inner.add("real", value.real);
-    inner.add("cpu", value.cpu);
-    inner.add("iterations", static_cast<double>(value.iterations));
-    raw(name, inner.json());
-  }
-  std::string json() const { return text_ + "}"; }
-
- private:
-  std::string text_ = "{";
-};
+std::string json_of(const Timed &value) {
+  return JsonObject().add("real", value.real).add("cpu", value.cpu).add("iterations", value.iterations).text();
+}
 
 std::string steps_json(const Report &call) {
   std::string text;
   for (const StepTime &step : step_times(call)) {
-    Told row;
-    row.add("name", std::string_view(step.name));
+    JsonObject row;
+    row.add("name", step.name);
     row.add("outermost", step.is_outermost);
     row.add("kernel", step.is_kernel);
     row.add("ns", step.ns);
     row.add("bytes", step.bytes);
     row.add("flops", step.flops);
-    row.add("runs", static_cast<double>(step.runs));
-    text += (text.empty() ? "" : ", ") + row.json();
+    row.add("runs", step.runs);
+    text += (text.empty() ? "" : ", ") + row.text();
   }
   return "[" + text + "]";
 }
@@ -107,7 +90,7 @@ Signature signature_of(const Subject &subject) {
                                          : report_of(kiln_executable_describe, subject.executable.get()));
 }
 
-void tell_of_subject(Told &told, const Subject &subject) {
+void tell_of_subject(JsonObject &told, const Subject &subject) {
   told.add("artifact", !subject.graph);
   std::string names;
   for (const Symbol &symbol : signature_of(subject).symbols)
@@ -115,34 +98,34 @@ void tell_of_subject(Told &told, const Subject &subject) {
   told.raw("symbols", "[" + names + "]");
 }
 
-void tell_of_runs(Told &told, const Args &args, const Session &session, const Subject &subject, const RunArrays &arrays,
-                  const Signature &signature) {
+void tell_of_runs(JsonObject &told, const Args &args, const Session &session, const Subject &subject,
+                  const RunArrays &arrays, const Signature &signature) {
   const Call call = make<Call>(kiln_call_create, subject.executable.get());
   arrays.bind(call.get());
-  told.add("first_run", timed([&] { check(kiln_call_run(call.get(), nullptr, 0, nullptr)); }));
+  told.raw("first_run", json_of(timed([&] { check(kiln_call_run(call.get(), nullptr, 0, nullptr)); })));
   if (const auto path = args.get("--outputs")) write_outputs(*path, call.get(), signature);
-  told.add("run", steady(call.get(), std::stod(*args.get("--seconds"))));
-  told.add("peak_bytes", static_cast<double>(peak_bytes()));
+  told.raw("run", json_of(steady(call.get(), std::stod(*args.get("--seconds")))));
+  told.add("peak_bytes", static_cast<int64_t>(peak_bytes()));
   told.raw("steps", steps_json(timed_run(call.get())));
   const std::string backend = report_of(kiln_executable_describe, subject.executable.get()).text("backend");
-  told.add("backend", std::string_view(backend));
+  told.add("backend", backend);
   if (!args.has("--roof")) return;
   const Roof roof = measure_roof(session, backend);
-  Told inner;
-  inner.add("bytes_per_second", roof.bytes_per_second);
-  inner.add("flops_per_second", roof.flops_per_second);
-  told.raw("roof", inner.json());
+  told.raw("roof", JsonObject()
+                       .add("bytes_per_second", roof.bytes_per_second)
+                       .add("flops_per_second", roof.flops_per_second)
+                       .text());
 }
 
 std::string told_of(const Args &args) {
-  Told told;
+  JsonObject told;
   const std::string stage = *args.get("--stage"), &path = args.operands()[0];
   const Session session(args);
   Subject subject;
   const Timed opened = timed([&] { subject = load(session, path); });
   if (stage == "describe") {
     tell_of_subject(told, subject);
-    return told.json();
+    return told.text();
   }
   const bool is_warm = stage == "warm";
   const Signature signature = signature_of(subject);
@@ -151,30 +134,27 @@ std::string told_of(const Args &args) {
   if (subject.graph) {
     const Options options = compile_options(args, session);
     Compiled compiled;
-    told.add("made", timed([&] { compiled = compile(session, subject.graph, options); }));
-    told.add("lookup", std::string_view(compiled.report.text("lookup")));
-    told.add("reason", std::string_view(compiled.report.text("reason")));
+    told.raw("made", json_of(timed([&] { compiled = compile(session, subject.graph, options); })));
+    told.add("lookup", compiled.report.text("lookup"));
+    told.add("reason", compiled.report.text("reason"));
     const bool looked = compiled.report.has_member("phases", "lookup_ms");
     told.add("lookup_seconds", looked ? compiled.report.f64("phases.lookup_ms") / 1000 : 0);
     subject.executable = std::move(compiled.executable);
   } else {
     refuse_compile_flags(args);
-    told.add("made", opened);
+    told.raw("made", json_of(opened));
   }
-  told.add("threads", static_cast<double>(report_of(kiln_context_report, session.context()).i64("threads")));
+  told.add("threads", report_of(kiln_context_report, session.context()).i64("threads"));
   if (is_warm)
     tell_of_runs(told, args, session, subject, *arrays, signature);
   else
-    told.add("peak_bytes", static_cast<double>(peak_bytes()));
-  return told.json();
+    told.add("peak_bytes", static_cast<int64_t>(peak_bytes()));
+  return told.text();
 }
 
 int run(const Args &args) {
   const auto failed = [](const char *what, bool usage) {
-    Told told;
-    told.add("error", std::string_view(what));
-    told.add("usage", usage);
-    print(told.json());
+    print(JsonObject().add("error", what).add("usage", usage).text());
     return usage ? 2 : 1;
   };
   try {

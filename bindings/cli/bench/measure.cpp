@@ -111,7 +111,7 @@ class Rounds {
   }
 
  private:
-  std::string cache() const { return folder_.path() + "/cache"; }
+  std::string cache() const { return folder_.file("cache"); }
 
   static void measure_cold(const Asked &asked, Measured &measured) {
     const Json told = bench::measured(asked);
@@ -123,7 +123,7 @@ class Rounds {
     Measured &measured = measured_[index];
     asked.stage = Stage::warm;
     asked.roof = round == 0;
-    if (round == 0) asked.outputs = folder_.path() + "/outputs_" + std::to_string(index) + ".safetensors";
+    if (round == 0) asked.outputs = folder_.file("outputs_" + std::to_string(index) + ".safetensors");
     const Json told = bench::measured(asked);
     if (measured.variant->is_artifact) {
       take(told, "made", measured.samples[open_artifact]);
@@ -148,7 +148,7 @@ class Rounds {
     fs::remove(asked.outputs);
   }
 
-  const Folder folder_;
+  const TemporaryFolder folder_;
   const Effort effort_;
   std::vector<Measured> measured_;
   std::vector<std::vector<std::vector<StepTime>>> steps_;  // by variant and round

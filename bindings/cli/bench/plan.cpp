@@ -30,16 +30,6 @@ struct Operand {
   std::set<std::string> symbols;
 };
 
-std::vector<std::string> split(const std::string &text, char at) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0;;) {
-    const size_t end = std::min(text.find(at, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == text.size()) return parts;
-    begin = end + 1;
-  }
-}
-
 std::string word(std::string_view flag, const std::string &value) { return std::string(flag) + "=" + value; }
 
 // Those of the list's flags that are given, as words.

@@ -7,7 +7,7 @@
 
 #include "../run_arrays.h"
 #include "../session.h"
-#include "json.h"
+#include "read_json.h"
 
 namespace kiln::cli::bench {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
 #include "measure.h"
+#include "read_json.h"
 #include "statistics.h"
 
 namespace kiln::cli::bench {

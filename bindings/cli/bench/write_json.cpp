@@ -5,27 +5,11 @@
 #include <ctime>
 #include <thread>
 
-#include "../stats.h"
+#include "../json.h"
 #include "results.h"
 
 namespace kiln::cli::bench {
 namespace {
-
-// An object's members, one line each entry.
-class Members {
- public:
-  Members &raw(std::string_view name, const std::string &json) {
-    text_ += (text_.empty() ? "" : ", ") + json_text(name) + ": " + json;
-    return *this;
-  }
-  Members &add(std::string_view name, std::string_view value) { return raw(name, json_text(value)); }
-  Members &add(std::string_view name, double value) { return raw(name, json_number(value)); }
-  Members &add(std::string_view name, int64_t value) { return raw(name, std::to_string(value)); }
-  std::string object() const { return "{" + text_ + "}"; }
-
- private:
-  std::string text_;
-};
 
 std::string list_of(const std::vector<std::string> &rows) {
   std::string text;
@@ -52,16 +36,16 @@ std::string context_json() {
   for (int level = 1; level <= 3; ++level) {
     const int64_t size = build.i64("caches.l" + std::to_string(level));
     if (size == 0) continue;
-    const std::string cache = Members()
+    const std::string cache = JsonObject()
                                   .add("type", level == 1 ? "Data" : "Unified")
                                   .add("level", int64_t{level})
                                   .add("size", size)
                                   .add("num_sharing", int64_t{1})
-                                  .object();
+                                  .text();
     caches += (caches.empty() ? "" : ", ") + cache;
   }
   for (int i = 0; i < loads; ++i) load_text += (i ? ", " : "") + json_number(load[i]);
-  return Members()
+  return JsonObject()
       .add("date", date())
       .add("host_name", host)
       .add("executable", "kiln bench")
@@ -73,7 +57,7 @@ std::string context_json() {
       .add("json_schema_version", int64_t{1})
       .add("kiln_build_id", build.text("build_id"))
       .add("kiln_target", build.text("target"))
-      .object();
+      .text();
 }
 
 // The entries of one figure of one variant: its rounds, then what they come to.
@@ -86,8 +70,8 @@ class Entries {
     repetitions_ = repetitions;
   }
 
-  Members begin(const std::string &suffix, std::string_view type) const {
-    Members entry;
+  JsonObject begin(const std::string &suffix, std::string_view type) const {
+    JsonObject entry;
     entry.add("name", name_ + suffix)
         .add("family_index", family_)
         .add("per_family_instance_index", instance_)
@@ -96,26 +80,26 @@ class Entries {
         .add("repetitions", repetitions_);
     return entry;
   }
-  Members iteration(int64_t index) const {
-    Members entry = begin("", "iteration");
+  JsonObject iteration(int64_t index) const {
+    JsonObject entry = begin("", "iteration");
     entry.add("repetition_index", index).add("threads", measured_.threads);
     return entry;
   }
 
   std::string round(size_t index, const Sample &sample, const FigureRow &row, const std::vector<double> &peaks,
                     const std::string &label) const {
-    Members entry = iteration(static_cast<int64_t>(index));
+    JsonObject entry = iteration(static_cast<int64_t>(index));
     entry.add("iterations", sample.iterations)
         .add("real_time", sample.real * row.per_second)
         .add("cpu_time", sample.cpu * row.per_second)
         .add("time_unit", row.unit);
     if (index < peaks.size()) entry.add("peak_bytes", peaks[index]);
     if (!label.empty()) entry.add("label", label);
-    return entry.object();
+    return entry.text();
   }
 
   std::string aggregate(std::string_view name, double real, double cpu, std::string_view unit, bool is_part) const {
-    Members entry = begin("_" + std::string(name), "aggregate");
+    JsonObject entry = begin("_" + std::string(name), "aggregate");
     entry.add("threads", measured_.threads)
         .add("aggregate_name", name)
         .add("aggregate_unit", is_part ? "percentage" : "time")
@@ -123,7 +107,7 @@ class Entries {
         .add("real_time", real)
         .add("cpu_time", cpu)
         .add("time_unit", unit);
-    return entry.object();
+    return entry.text();
   }
 
  private:
@@ -163,14 +147,14 @@ std::vector<std::string> benchmarks_of(const std::vector<Measured> &all) {
   for (size_t family = 0; family < all.size(); ++family) {
     const Measured &one = all[family];
     if (!one.error.empty()) {
-      Members entry = Entries(one, family, 0, "", 1).iteration(0);
-      entry.raw("error_occurred", "true")
+      JsonObject entry = Entries(one, family, 0, "", 1).iteration(0);
+      entry.add("error_occurred", true)
           .add("error_message", one.error)
           .add("iterations", int64_t{0})
           .add("real_time", 0.0)
           .add("cpu_time", 0.0)
           .add("time_unit", "ns");
-      rows.push_back(entry.object());
+      rows.push_back(entry.text());
       continue;
     }
     for (size_t figure = 0; figure < figure_count; ++figure)
@@ -185,7 +169,7 @@ std::vector<std::string> kernels_of(const std::vector<Measured> &all) {
     if (!one.error.empty()) continue;
     for (const StepTime &step : one.steps) {
       if (!step.is_kernel) continue;
-      Members row;
+      JsonObject row;
       row.add("run_name", one.variant->name + "/run")
           .add("kernel", step.name)
           .add("runs", step.runs)
@@ -193,7 +177,7 @@ std::vector<std::string> kernels_of(const std::vector<Measured> &all) {
           .add("bytes", step.bytes)
           .add("flops", step.flops);
       if (one.roof.bytes_per_second > 0) row.add("roof_share", one.roof.share(step.bytes, step.flops, step.ns * 1e-9));
-      rows.push_back(row.object());
+      rows.push_back(row.text());
     }
   }
   return rows;
@@ -203,19 +187,19 @@ std::vector<std::string> against_of(const Comparison &comparison) {
   std::vector<std::string> rows;
   for (const Compared &one : comparison.figures) {
     const auto quartiles = [](const Quartiles &of) {
-      return Members().add("p25", of.low).add("median", of.median).add("p75", of.high).object();
+      return JsonObject().add("p25", of.low).add("median", of.median).add("p75", of.high).text();
     };
     const std::string_view change = one.change == Change::none     ? "noise"
                                     : one.change == Change::slower ? (one.is_memory ? "larger" : "slower")
                                     : one.is_memory                ? "smaller"
                                                                    : "faster";
-    rows.push_back(Members()
+    rows.push_back(JsonObject()
                        .add("name", one.name)
                        .raw("before", quartiles(one.before))
                        .raw("now", quartiles(one.now))
                        .add("unit", one.is_memory ? "bytes" : "s")
                        .add("change", change)
-                       .object());
+                       .text());
   }
   return rows;
 }
@@ -226,13 +210,13 @@ std::string json_of(const std::vector<Measured> &all, const Comparison *comparis
   std::vector<std::string> failures, differences;
   for (const Measured &one : all) {
     if (!one.error.empty())
-      failures.push_back(Members().add("name", one.variant->name).add("error", one.error).object());
+      failures.push_back(JsonObject().add("name", one.variant->name).add("error", one.error).text());
     if (!one.difference.empty())
-      differences.push_back(Members()
+      differences.push_back(JsonObject()
                                 .add("name", one.variant->name)
                                 .add("difference", one.difference)
-                                .raw("beyond", one.is_beyond ? "true" : "false")
-                                .object());
+                                .add("beyond", one.is_beyond)
+                                .text());
   }
   std::string text = "{\n  \"context\": " + context_json();
   const auto member = [&](std::string_view name, const std::vector<std::string> &rows) {

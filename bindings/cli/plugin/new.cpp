@@ -85,7 +85,7 @@ std::string renamed(std::string_view from, const std::string &name) {
   return text;
 }
 
-// A list of C's on lines of its own, one of Rust's in its line.
+// As C (and C++) or Rust write a list: one of C's on lines of its own, one of Rust's in its line.
 std::string random_bytes(bool is_c) {
   unsigned char bytes[16];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw Failure("the system has no random bytes");
@@ -99,16 +99,13 @@ std::string random_bytes(bool is_c) {
 }
 
 // Another identity wherever the source has one, which is a list of bytes.
-std::string with_new_identities(std::string text) {
-  for (const bool is_c : {true, false}) {
-    const std::string_view begin = is_c ? "{0x" : "[0x";
-    for (size_t at = 0; (at = text.find(begin, at)) != text.npos;) {
-      const std::string bytes = random_bytes(is_c);
-      const size_t end = text.find(is_c ? '}' : ']', at) + 1;
-      while (is_c && text[at - 1] == ' ') --at;
-      text.replace(at, end - at, bytes);
-      at += bytes.size();
-    }
+std::string with_new_identities(std::string text, bool is_c) {
+  for (size_t at = 0; (at = text.find(is_c ? "{0x" : "[0x", at)) != text.npos;) {
+    const std::string bytes = random_bytes(is_c);
+    const size_t end = text.find(is_c ? '}' : ']', at) + 1;
+    while (is_c && text[at - 1] == ' ') --at;
+    text.replace(at, end - at, bytes);
+    at += bytes.size();
   }
   return text;
 }
@@ -188,7 +185,8 @@ int run(const Args &args) {
   if (!fs::create_directories(folder / "golden", failed) && failed)
     throw Failure((folder / "golden").string() + ": " + failed.message());
   const auto write = [&](const fs::path &file, const std::string &text) { write_file((folder / file).string(), text); };
-  write(name + "." + std::string(language.extension), with_new_identities(renamed(*find(from + "source"), name)));
+  write(name + "." + std::string(language.extension),
+        with_new_identities(renamed(*find(from + "source"), name), lang != "rust"));
   write("CMakeLists.txt", build_file(name, lang));
   for (const char *ending : {"json", "txt"})
     write(fs::path("golden") / (name + "." + ending), renamed(*find(from + ending), name));

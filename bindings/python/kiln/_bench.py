@@ -48,9 +48,11 @@ def bench(what: Any, *, vary: Mapping[str, Sequence[Any]] | None = None, sizes: 
 
     The packaged program does it, in processes of its own (docs/bench.md): what it writes as JSON, in Google
     Benchmark's format, is returned. `vary` has lists of values for "threads", "plugin" (None: none), options of the
-    compile and symbols. Variants that failed are in "failures"; `Error` is raised where all do. `against` is what an
-    earlier call returned, or a file of it: "against" of the result then tells what is slower or faster beyond noise:
-    quartiles that lie apart, medians that differ by more than `noise` percent.
+    compile and symbols. Inputs and weights that are not given are drawn, by `seed`. In each of `rounds` a variant runs
+    for at least `ms` milliseconds; its processes may take `limit` seconds each. Variants that failed are in "failures";
+    `Error` is raised where all do. `against` is what an earlier call returned, or a file of it: "against" of the result
+    then tells what is slower or faster beyond noise: quartiles that lie apart, medians that differ by more than `noise`
+    percent.
     """
     from kiln.__main__ import program
     words = [f"--random={seed}", f"--rounds={rounds}", f"--ms={ms}", f"--limit={limit}"]

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr Flag flags[] = {
     {"--level", "1..10", "how much is tested; each level has the tests of those below it (10)"},
     {"--only", "TEST", "run one test, in this process"},
-    {"--seconds", "N", "how long a test may take (20 to 240, by test)"},
+    {"--seconds", "N", "how long a test may take before it counts as hanging (600; load 20)"},
     {"--seed", "N", "of the random graphs: N, N + 1, … (1)"},
     {"--reproduce", "SEED", "test on the one random graph of this seed, and write it"},
     tolerance_flag,

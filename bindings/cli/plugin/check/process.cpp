@@ -16,8 +16,8 @@ namespace kiln::cli::plugin_check {
 namespace {
 
 // What another process makes of the same graphs.
-std::string texts_of_process(const Checked &subject, const Folder &folder, Spawn spawn) {
-  const std::string file = folder.path() + "/texts";
+std::string texts_of_process(const Checked &subject, const TemporaryFolder &folder, Spawn spawn) {
+  const std::string file = folder.file("texts");
   spawn.words = {"plugin", "check", subject.path, "--texts", file, "--seed", std::to_string(subject.seed)};
   spawn.words.insert(spawn.words.end(), subject.files.begin(), subject.files.end());
   const Ended ended = run_process(spawn);
@@ -102,7 +102,7 @@ size_t growth_of(const auto &round) {
 }  // namespace
 
 void test_identity(const Checked &subject) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string first = texts_of_process(subject, folder, {});
   await_next_second();
   const std::string second = texts_of_process(subject, folder, {});
@@ -112,7 +112,7 @@ void test_identity(const Checked &subject) {
 }
 
 void test_surroundings(const Checked &subject) {
-  const Folder folder, elsewhere;
+  const TemporaryFolder folder, elsewhere;
   const std::string bytes = bytes_of(subject);
   const auto expect = [&](const std::string &expected, const Spawn &spawn, const std::string &which) {
     if (const std::string at = parting(expected, texts_of_process(subject, folder, spawn)); !at.empty())

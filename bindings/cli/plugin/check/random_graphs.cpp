@@ -3,7 +3,7 @@
 #include <array>
 #include <functional>
 
-#include "../../stats.h"
+#include "../../json.h"
 #include "corpus.h"
 
 namespace kiln::cli::plugin_check {

@@ -75,7 +75,7 @@ bool takes_some(const Context &context, const Graph &graph, const std::string &b
 }  // namespace
 
 void test_cache(const Checked &subject) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<Item> items = some_graphs(subject, 8);
   std::vector<std::vector<Array>> made;
   for (const bool second : {false, true}) {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "../../stats.h"
+#include "../../json.h"
 #include "corpus.h"
 
 namespace kiln::cli::plugin_check {

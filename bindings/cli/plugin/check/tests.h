@@ -24,7 +24,7 @@ struct Checked {
 
 struct Test {
   std::string_view name;
-  int level, seconds;  // from which level on; how long it may take
+  int level, seconds;  // from which level on; how long it may take, by the clock
   void (*run)(const Checked &);
   std::string_view mend;  // what to do when it fails
 };

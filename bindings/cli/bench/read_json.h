@@ -1,4 +1,5 @@
-// JSON that was read: what a process of `kiln bench` told, or a file of figures.
+// JSON that was read: what a process of `kiln bench` told, or a file of figures. A reader of its own, since Google
+// Benchmark writes NaN and Infinity, which no JSON has, and libraries refuse.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,8 +21,7 @@ struct Json {
   std::string text_at(std::string_view name) const;
 };
 
-// Throws a Failure that begins with `what` and says at which byte it is no JSON. Google Benchmark writes NaN and
-// Infinity, too.
+// Throws a Failure that begins with `what` and says at which byte it is no JSON.
 Json read_json(std::string_view text, const std::string &what);
 
 }  // namespace kiln::cli::bench

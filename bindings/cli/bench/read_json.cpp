@@ -1,4 +1,4 @@
-#include "json.h"
+#include "read_json.h"
 
 #include <charconv>
 #include <limits>
