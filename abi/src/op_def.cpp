@@ -134,6 +134,8 @@ Status check_def(const Checks &check, const kiln_op_def &def, bool of_plugin) {
     return check.fail("op->flags: KILN_OP_ANY_THREAD has no effect without op->run");
   if (def.flags & KILN_OP_EFFECT && def.decompose)
     return check.fail("op->decompose is not NULL; an op with KILN_OP_EFFECT has op->run alone");
+  if (def.flags & KILN_OP_EFFECT && def.flags & KILN_OP_RANDOM)
+    return check.fail("op->flags: KILN_OP_RANDOM has no effect beside KILN_OP_EFFECT; each of its nodes runs");
   if (def.open && !def.run) return check.fail("op->open has no effect without op->run");
   if (def.close && !def.open) return check.fail("op->close has no effect without op->open");
   return {};

@@ -19,15 +19,16 @@ namespace {
 constexpr uint64_t block_bytes = 1 << 20, page_bytes = 4096;
 constexpr uint64_t head_bytes = 64 + 2 * 32;  // of a record with two sections, before the first one
 
-// Of the folder, or of where it is to be made.
+// Of the folder, or of where it is to be made. Some file systems have no size to tell.
 uint64_t tenth_of_disk(const std::string &dir) {
+  constexpr uint64_t of_no_size = uint64_t{1} << 30;
   struct statvfs info{};
   std::filesystem::path at(dir);
   while (::statvfs(at.empty() ? "." : at.c_str(), &info) != 0) {
-    if (at == at.parent_path()) return uint64_t{1} << 30;
+    if (at == at.parent_path()) return of_no_size;
     at = at.parent_path();
   }
-  return uint64_t{info.f_blocks} * info.f_frsize / 10;
+  return info.f_blocks ? uint64_t{info.f_blocks} * info.f_frsize / 10 : of_no_size;
 }
 
 std::vector<uint64_t> block_sums(ByteSpan bytes) {
@@ -55,6 +56,7 @@ Status PreparedRecords::Mapped::verify(const std::atomic<bool> &stop) const {
     if (checksum_of(content_.subspan(at, std::min(block_bytes, content_.size() - at))) != blocks_[block])
       return damaged(str_cat("block ", block, " has a wrong checksum"));
   }
+  is_verified_ = true;
   return {};
 }
 
@@ -65,21 +67,26 @@ std::string PreparedRecords::path_of(const Digest &key) const {
 
 namespace {
 
-// Of the first sections of a record: the sums of its blocks.
-Result<std::vector<uint64_t>> read_head(const RecordFile &file, const Digest &key) {
+// What the first sections of a record tell of the last one.
+struct Head {
+  uint64_t begin = 0, size = 0;
+  std::vector<uint64_t> sums;  // of its blocks
+};
+Result<Head> read_head(const RecordFile &file, const Digest &key) {
   if (file.state != RecordFile::State::read) return damaged(file.reason);
   Result<RecordReader> reader = RecordReader::open(file.bytes, file.length);
   if (!reader.ok()) return damaged(reader.status().message());
   if (reader->key() != key) return damaged("header at offset 24: the key is not the file's");
   const Result<ByteSpan> blocks = reader->section(SectionKind::blocks);
   if (!blocks.ok()) return damaged(blocks.status().message());
-  const uint64_t size = reader->size_of(SectionKind::prepared), begin = reader->end_of(SectionKind::prepared) - size;
-  const uint64_t count = (size + block_bytes - 1) / block_bytes;
-  if (size == 0 || begin % page_bytes != 0 || blocks->size() / sizeof(uint64_t) < count)
+  Head head{.size = reader->size_of(SectionKind::prepared), .sums = {}};
+  head.begin = reader->end_of(SectionKind::prepared) - head.size;
+  const uint64_t count = (head.size + block_bytes - 1) / block_bytes;
+  if (head.size == 0 || head.begin % page_bytes != 0 || blocks->size() / sizeof(uint64_t) < count)
     return damaged("it has no section of prepared parameters, or not their checksums");
-  std::vector<uint64_t> sums(count);
-  std::memcpy(sums.data(), blocks->data(), count * sizeof(uint64_t));
-  return sums;
+  head.sums.resize(count);
+  std::memcpy(head.sums.data(), blocks->data(), count * sizeof(uint64_t));
+  return head;
 }
 
 }  // namespace
@@ -89,8 +96,8 @@ PreparedRecords::Found PreparedRecords::open(const std::string &path, const Dige
   if (file.state == RecordFile::State::none) return {Outcome::miss, "no record"};
   if (file.state == RecordFile::State::failed) return {Outcome::miss, file.reason};
   if (file.state == RecordFile::State::wrong) return {Outcome::reject, file.reason};
-  Result<std::vector<uint64_t>> sums = read_head(file, key);
-  if (!sums.ok()) return {Outcome::reject, sums.status().message()};
+  Result<Head> head = read_head(file, key);
+  if (!head.ok()) return {Outcome::reject, head.status().message()};
   void *const at = ::mmap(nullptr, file.length, PROT_READ, MAP_SHARED, file.file.get(), 0);
   if (at == MAP_FAILED) return {Outcome::miss, str_cat("cannot map ", path, ": ", errno_text(errno))};
   const std::shared_ptr<Mapped> mapped(new Mapped);
@@ -98,9 +105,8 @@ PreparedRecords::Found PreparedRecords::open(const std::string &path, const Dige
   mapped->device_ = file.identity.device;
   mapped->inode_ = file.identity.inode;
   mapped->file_ = {static_cast<const uint8_t *>(at), file.length};
-  mapped->blocks_ = std::move(sums).value();
-  const RecordReader reader = std::move(RecordReader::open(file.bytes, file.length)).value();
-  mapped->content_ = mapped->file_.last(reader.size_of(SectionKind::prepared));
+  mapped->content_ = mapped->file_.subspan(head->begin, head->size);
+  mapped->blocks_ = std::move(head->sums);
   touch(file.file);
   return {Outcome::hit, "hit", mapped};
 }
@@ -113,7 +119,8 @@ PreparedRecords::Found PreparedRecords::find(const Digest &key, uint64_t size) {
   if (found.record && found.record->bytes().size() != size)
     found = {Outcome::reject, damaged("its parameters are of another size").message()};
   if (found.outcome == Outcome::reject) folder_.quarantine(path, file);
-  if (file.state == RecordFile::State::failed) (void)folder_.note(error(Code::io, file.reason));
+  const bool is_io_error = found.outcome == Outcome::miss && file.state != RecordFile::State::none;
+  if (is_io_error || file.state == RecordFile::State::wrong) (void)folder_.note(error(Code::io, found.reason));
   ++(found.outcome == Outcome::hit ? hits_ : found.outcome == Outcome::miss ? misses_ : rejects_);
   return found;
 }
@@ -132,11 +139,13 @@ Status PreparedRecords::publish(const Digest &key, ByteSpan bytes) {
   return folder_.publish(path_of(key), parts);
 }
 
-void PreparedRecords::reject(const Mapped &record) {
+bool PreparedRecords::reject(const Mapped &record) {
+  if (record.is_rejected_.exchange(true)) return false;
   RecordFile file;
   file.identity = {record.device_, record.inode_};
   folder_.quarantine(record.path_, file);
   ++rejects_;
+  return true;
 }
 
 Status PreparedRecords::check(const std::string &path, const std::string &key) {

@@ -34,6 +34,7 @@ class PreparedRecords {
     ByteSpan bytes() const { return content_; }  // begin at a page
     // Reads all of it. code corrupt; cancelled, as soon as `stop` is set.
     Status verify(const std::atomic<bool> &stop) const;
+    bool is_verified() const { return is_verified_; }  // by anybody, and it was right
 
    private:
     friend class PreparedRecords;
@@ -42,6 +43,7 @@ class PreparedRecords {
     uint64_t device_ = 0, inode_ = 0;  // its identity, which no other file gets meanwhile
     ByteSpan file_, content_;
     std::vector<uint64_t> blocks_;
+    mutable std::atomic<bool> is_verified_ = false, is_rejected_ = false;
   };
 
   struct Found {
@@ -49,12 +51,12 @@ class PreparedRecords {
     std::string reason;
     std::shared_ptr<const Mapped> record = nullptr;  // hit
   };
-  // A record of `size` bytes. What else lies in its place is quarantined.
+  // A record of `size` bytes. What else lies in its place is quarantined. I/O errors are misses, and counted.
   Found find(const Digest &key, uint64_t size);
   // Ok also when another writer was first. Errors (code io) are counted.
   Status publish(const Digest &key, ByteSpan bytes);
-  // It did not verify: it is quarantined.
-  void reject(const Mapped &record);
+  // It did not verify: it is quarantined. False: it was before.
+  bool reject(const Mapped &record);
   // Reads and checks the record at `path`; ok where it is gone.
   static Status check(const std::string &path, const std::string &key);
 

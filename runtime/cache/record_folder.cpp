@@ -154,7 +154,7 @@ Result<uint64_t> RecordFolder::clear() {
   KILN_ASSIGN(const std::vector<std::filesystem::path> anything, folder_entries(dir_, 1));
   if (anything.empty()) return uint64_t{0};
   if (!is_marked())  // it may be anybody's, with files of names like ours
-    return error(Code::io, dir_, " is no cache of Kiln's: it has no CACHEDIR.TAG that says so; nothing is removed");
+    return error(Code::io, root_, " is no cache of Kiln's: it has no CACHEDIR.TAG that says so; nothing is removed");
   Result<Ledger> ledger = begin_writing();
   if (!ledger.ok()) return note(ledger.take_status());
   KILN_ASSIGN(const std::vector<StoredFile> files, stored_files(dir_));

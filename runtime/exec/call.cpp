@@ -383,7 +383,10 @@ std::vector<StepTimes::Row> Call::step_times() const {
   const Use use(*this);
   if (!use.held() || !state_->watch.times_steps()) return {};
   std::vector<StepTimes::Row> rows = state_->watch.times().rows();
-  add_estimates(state_->now->executable.artifact(), rows);
+  // Not `now`'s: the next run may have taken another program, and failed before it ran.
+  for (const auto &program : state_->programs)
+    if (program && &program->executable.plan() == state_->watch.times().root())
+      add_estimates(program->executable.artifact(), rows);
   return rows;
 }
 

@@ -70,8 +70,8 @@ Status Call::State::run(const RunRequest &how) {
 }
 
 Status Call::State::end_run(Status status) {
-  // What a kernel made by an index out of range is 0; all else is as it should be.
   if (status.ok()) parameters->verify_later();
+  // What a kernel made by an index out of range is 0; all else is as it should be.
   completed = status.ok() || (status.code() == Code::out_of_range && now->sizes.is_complete() && !watch.stopped());
   if (completed)
     for (PresentedOutput &output : now->presented) output.present(executable.pool(), current[output.input()].data);

@@ -1,7 +1,5 @@
 #include "runtime/exec/parameters.h"
 
-#include <algorithm>
-
 namespace kiln {
 
 Binding::Binding(const ArrayRef &array, std::shared_ptr<void> owner)
@@ -23,8 +21,7 @@ Parameters::Parameters(const Parameters &other)
     : std::enable_shared_from_this<Parameters>(), bindings_(other.bindings_), parts_(other.parts_.store()) {
   const std::lock_guard lock(other.mutex_);
   parts_ = other.parts_;
-  unverified_ = other.unverified_;
-  has_unverified_ = !unverified_.empty();
+  list_unverified();
 }
 
 void Parameters::bind(uint32_t parameter, Binding binding) {
@@ -46,13 +43,18 @@ Result<std::shared_ptr<const Prepared>> Parameters::prepare(const Executable &ex
     arrays.push_back(
         {below ? static_cast<uint8_t *>(binding.data) - below : binding.data, binding.place, &binding.source});
   }
-  const std::vector<PartPtr> before = parts_.all();
   Result<Prepared> made = executable.place().prepare(executable, signature, sizes, arrays, device, parts_);
   if (!made.ok()) return made.take_status().with_prefix("prepare: ");
-  for (PartPtr &part : parts_.all())
-    if (part->record && std::ranges::find(before, part) == before.end()) unverified_.push_back(std::move(part));
-  has_unverified_ = !unverified_.empty();
+  list_unverified();
   return prepared_[&executable] = std::make_shared<const Prepared>(std::move(made).value());
+}
+
+// Also those that a task reads now: it may be that of who this was copied from, and would drop them there alone.
+void Parameters::list_unverified() {
+  unverified_.clear();
+  for (PartPtr &part : parts_.all())
+    if (part->record && !part->record->is_verified()) unverified_.push_back(std::move(part));
+  has_unverified_ = !unverified_.empty();
 }
 
 void Parameters::verify_records() {
@@ -67,14 +69,15 @@ void Parameters::verify_records() {
   store.in_background([self = weak_from_this(), parts = std::move(parts), records = store.records, stop = store.stop,
                        warn = store.warn] {
     for (const PartPtr &part : parts) {
+      if (part->record->is_verified()) continue;
       const Status status = part->record->verify(*stop);
       if (status.code() == Code::cancelled) break;
       if (status.ok()) {
         records->note_verified();
         continue;
       }
-      records->reject(*part->record);
-      warn(str_cat("prepared parameters: ", status.message(), "; it is in quarantine, and they are prepared again"));
+      if (records->reject(*part->record))
+        warn(str_cat("prepared parameters: ", status.message(), "; it is in quarantine, and they are prepared again"));
       if (const auto parameters = self.lock()) parameters->drop(part);
     }
     return Status();

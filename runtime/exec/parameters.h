@@ -60,13 +60,14 @@ class Parameters : public std::enable_shared_from_this<Parameters> {
 
  private:
   using PartPtr = std::shared_ptr<const PreparedPart>;
+  void list_unverified();
   void verify_records();
   void drop(const PartPtr &part);
 
   std::vector<Binding> bindings_;
   mutable std::mutex mutex_;
   PreparedParts parts_;
-  std::vector<PartPtr> unverified_;
+  std::vector<PartPtr> unverified_;  // which the next run that succeeds has read
   std::atomic<bool> has_unverified_ = false;
   std::atomic<uint64_t> version_ = 1;
   std::map<const Executable *, std::shared_ptr<const Prepared>> prepared_;  // which whoever asks keeps alive

@@ -155,12 +155,12 @@ struct KeptLayout {
   std::vector<uint64_t> offsets;
   uint64_t bytes = 0;
   KeptLayout(const PreparePart &part, const Executable &executable, const ResolvedSizes &sizes) {
-    const std::vector<uint64_t> all = sizes.bytes(executable.sizes().prepared);
-    Layout layout(64);
-    for (uint32_t i = 0; i < part.kept; ++i) {
-      offsets.push_back(layout.add(all[part.storages[i]]));
-      bytes = offsets.back() + all[part.storages[i]];
-    }
+    std::vector<uint32_t> kept;
+    for (const uint32_t storage : std::span(part.storages).first(part.kept))
+      kept.push_back(executable.sizes().prepared[storage]);
+    const std::vector<uint64_t> sizes_bytes = sizes.bytes(kept);
+    offsets = Layout(64).add(sizes_bytes);
+    if (!offsets.empty()) bytes = offsets.back() + sizes_bytes.back();
   }
 };
 
@@ -219,8 +219,8 @@ void PreparedParts::made(const Search &search, PreparedPart part, uint64_t bytes
   std::vector<FileSource> sources;
   for (const uint32_t number : shared->parameters) sources.push_back(**parameters[number].source);
   store_.in_background([shared, bytes, key = search.key, sources = std::move(sources), records = store_.records] {
-    for (const FileSource &source : sources)
-      if (!source.is_as_it_was()) return error(Code::io, "'", source.path, "' has changed since it was mapped");
+    // Else it is no failure: the host may rename and unlink the file, and nobody would look for the record again.
+    if (!std::ranges::all_of(sources, &FileSource::is_as_it_was)) return Status();
     return records->publish(key, {static_cast<const uint8_t *>(shared->storages[0]), bytes});
   });
 }

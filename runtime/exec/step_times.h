@@ -30,6 +30,7 @@ class StepTimes {
   void clear(const Plan &root);
   // `plan` is the root, or nested in it; `symbols` are its, as far as they are known.
   void add(const Plan &plan, size_t step, Clock::duration time, std::span<const int64_t> symbols = {});
+  const Plan *root() const { return root_; }
   std::string text_of_last() const;  // "plan 1.0 step 3, 4711 ns: kernel 2(x, arena 0)"
   std::vector<Row> rows() const;     // in the order in which steps first ended
 

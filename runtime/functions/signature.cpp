@@ -221,6 +221,16 @@ class Parser {
     return value;
   }
 
+  // Behind a '-': of the least integer, what is no integer without its sign.
+  bool take_least() {
+    constexpr std::string_view least = "9223372036854775808";
+    skip_space();
+    const std::string_view rest = text_.substr(at_);
+    if (!rest.starts_with(least) || (rest.size() > least.size() && is_digit(rest[least.size()]))) return false;
+    at_ += least.size();
+    return true;
+  }
+
   Expr reference(Signature::Reference of) {
     signature_.references.push_back(std::move(of));
     return Expr::symbol(reference_symbol(signature_.references.size() - 1));
@@ -251,6 +261,7 @@ class Parser {
   Result<Expr> factor() {
     const bool minus = take('-');
     if (minus || take('(')) {
+      if (minus && take_least()) return Expr(INT64_MIN);
       if (++depth_ > deepest) return fail("it is nested more than ", deepest, " deep");
       KILN_ASSIGN(const Expr value, minus ? factor() : sum());
       --depth_;

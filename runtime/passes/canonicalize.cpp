@@ -32,14 +32,9 @@ Result<ValueId> turned(Edit &edit, const OpTable &ops, const Node &node) {
 }  // namespace
 
 Pass canonicalize_pass() {
-  return {
-      .name = "canonicalize", .stage = Stage::post_grad, .priority = 1000, .run = [](PassContext &context) -> Status {
-        KILN_ASSIGN(context.rewrites, replace_each(context.edit, [&](const Node &node, const OutputStorage &) {
-                      return turned(context.edit, context.ops, node);
-                    }));
-        context.done = true;
-        return {};
-      }};
+  return replacing_pass("canonicalize", 1000, [](PassContext &context) -> MakeReplacement {
+    return [&context](const Node &node, const OutputStorage &) { return turned(context.edit, context.ops, node); };
+  });
 }
 
 }  // namespace kiln

@@ -142,15 +142,11 @@ class Folding {
 }  // namespace
 
 Pass fold_constants_pass() {
-  return {
-      .name = "fold_constants", .stage = Stage::post_grad, .priority = 1010, .run = [](PassContext &context) -> Status {
-        Folding folding(context);
-        KILN_ASSIGN(context.rewrites, replace_each(context.edit, [&](const Node &node, const OutputStorage &outputs) {
-                      return folding.fold(node, outputs);
-                    }));
-        context.done = true;
-        return {};
-      }};
+  return replacing_pass("fold_constants", 1010, [](PassContext &context) -> MakeReplacement {
+    return [folding = std::make_shared<Folding>(context)](const Node &node, const OutputStorage &outputs) {
+      return folding->fold(node, outputs);
+    };
+  });
 }
 
 }  // namespace kiln

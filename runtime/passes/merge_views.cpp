@@ -87,14 +87,9 @@ Result<ValueId> merge(Edit &edit, const OpTable &ops, const Node &outer) {
 }  // namespace
 
 Pass merge_views_pass() {
-  return {
-      .name = "merge_views", .stage = Stage::post_grad, .priority = 1030, .run = [](PassContext &context) -> Status {
-        KILN_ASSIGN(context.rewrites, replace_each(context.edit, [&](const Node &node, const OutputStorage &) {
-                      return merge(context.edit, context.ops, node);
-                    }));
-        context.done = true;
-        return {};
-      }};
+  return replacing_pass("merge_views", 1030, [](PassContext &context) -> MakeReplacement {
+    return [&context](const Node &node, const OutputStorage &) { return merge(context.edit, context.ops, node); };
+  });
 }
 
 }  // namespace kiln

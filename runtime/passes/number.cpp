@@ -52,9 +52,11 @@ std::optional<Number> number_of_all(const TensorData &tensor) {
 
 std::optional<Number> number_of_all(const Graph &graph, ValueId value) {
   constexpr int most_views = 8;  // so that chains of them are not walked again at each of their nodes
+  const auto is_view = [](const Node &node) {  // what a function of the host's makes of them is its own matter
+    return node.op && node.op->flags & op_flags::view && !node.annotations.contains(function_annotation);
+  };
   const Node *node = graph.find(value.node);
-  for (int i = 0; i < most_views && node->op && node->op->flags & op_flags::view; ++i)
-    node = graph.find(node->inputs[0].node);
+  for (int i = 0; i < most_views && is_view(*node); ++i) node = graph.find(node->inputs[0].node);
   return number_of(*node);
 }
 

@@ -83,19 +83,15 @@ std::optional<ValueId> given_again(const Graph &graph, const Node &node) {
 }  // namespace
 
 Pass remove_no_ops_pass() {
-  return {
-      .name = "remove_no_ops", .stage = Stage::post_grad, .priority = 1020, .run = [](PassContext &context) -> Status {
-        const auto find = [&](const Node &node, const OutputStorage &) -> Result<ValueId> {
-          const Graph &graph = context.edit.view();
-          const std::optional<ValueId> value = given_again(graph, node);
-          const bool fits =
-              value && graph.type(*value).same_value_type(node.results[0]) && may_go(node, *graph.find(value->node));
-          return fits ? *value : ValueId();
-        };
-        KILN_ASSIGN(context.rewrites, replace_each(context.edit, find));
-        context.done = true;
-        return {};
-      }};
+  return replacing_pass("remove_no_ops", 1020, [](PassContext &context) -> MakeReplacement {
+    return [&context](const Node &node, const OutputStorage &) -> Result<ValueId> {
+      const Graph &graph = context.edit.view();
+      const std::optional<ValueId> value = given_again(graph, node);
+      const bool fits =
+          value && graph.type(*value).same_value_type(node.results[0]) && may_go(node, *graph.find(value->node));
+      return fits ? *value : ValueId();
+    };
+  });
 }
 
 }  // namespace kiln

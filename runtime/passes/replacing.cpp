@@ -57,14 +57,25 @@ Result<uint64_t> replace_each(Edit &edit, const MakeReplacement &make) {
     const Node &node = edit.view().nodes()[at];
     if (!is_replaceable(node)) continue;
     const ValueId from{node.id, 0};
+    if (!outputs.is_output(from) && edit.view().users(from).empty()) continue;
     KILN_ASSIGN(const ValueId to, make(node, outputs));
     if (!to || !outputs.allows(from, to)) continue;
-    if (!outputs.is_output(from) && edit.view().users(from).empty()) continue;
     outputs.replaced(from, to);
     KILN_TRY(edit.replace(from, to));
     ++count;
   }
   return count;
+}
+
+Pass replacing_pass(std::string_view name, int32_t priority, MakeReplacement (*begin)(PassContext &context)) {
+  return {.name = std::string(name),
+          .stage = Stage::post_grad,
+          .priority = priority,
+          .run = [begin](PassContext &context) -> Status {
+            KILN_ASSIGN(context.rewrites, replace_each(context.edit, begin(context)));
+            context.done = true;
+            return {};
+          }};
 }
 
 Result<ValueId> replacement(Edit &edit, const Node &of, const OpSchema *op, std::span<const ValueId> inputs,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/graph/edit.h"
+#include "runtime/passes/pass.h"
 
 namespace kiln {
 
@@ -36,6 +37,9 @@ bool may_go(const Node &node, const Node &other);
 // nothing: it stays. Returns how many were replaced.
 using MakeReplacement = std::function<Result<ValueId>(const Node &node, const OutputStorage &outputs)>;
 Result<uint64_t> replace_each(Edit &edit, const MakeReplacement &make);
+
+// The pass of stage post_grad that does that; `begin` makes what it offers nodes to, once a run.
+Pass replacing_pass(std::string_view name, int32_t priority, MakeReplacement (*begin)(PassContext &context));
 
 // Adds the node that takes the place of an op node of one result, of the same name.
 Result<ValueId> replacement(Edit &edit, const Node &of, const OpSchema *op, std::span<const ValueId> inputs,

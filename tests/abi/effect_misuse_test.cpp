@@ -43,6 +43,8 @@ const Definition definitions[] = {
      [](TestEffect &e) {
        e.def.decompose = [](void *, kiln_op_call *) { return static_cast<kiln_error *>(nullptr); };
      }},
+    {"IsRandom", "op->flags: KILN_OP_RANDOM has no effect beside KILN_OP_EFFECT",
+     [](TestEffect &e) { e.def.flags |= KILN_OP_RANDOM; }},
     {"DoesNotRun", "op->run and op->decompose are NULL", [](TestEffect &e) { e.def.run = nullptr; }},
 };
 class EffectDefinition : public testing::TestWithParam<Definition> {};

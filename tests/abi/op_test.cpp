@@ -270,6 +270,34 @@ TEST(Op, EqualNodesAreOneUnlessItIsRandom) {
   }
 }
 
+TEST(Op, ItsFunctionsAreToldHowManyOperandsTheNodeHas) {
+  for (const uint32_t operands : {1u, 3u}) {
+    TestOp first(TestOp::runs);
+    first.schema.replace(first.schema.find(R"("dtypes")"), 0, R"("arity": "variadic", )");
+    first.def.schema = first.schema.data(), first.def.schema_size = first.schema.size();
+    uint32_t told = 0;
+    first.on_infer = [&](kiln_op_call *call) {
+      told = kiln_op_call_operand_count(call);
+      return host::as_its_operand(call);
+    };
+    const host::Context context = host::make_context();
+    const kiln_op op = first.register_in(context.get());
+    kiln_edit *edit = nullptr;
+    ASSERT_OK(kiln_edit_begin(context.get(), nullptr, &edit));
+    const host::Edit owned(edit);
+    kiln_type type{};
+    type.struct_size = sizeof type;
+    type.dtype = KILN_F32;
+    kiln_value x = 0;
+    ASSERT_OK(kiln_edit_input(edit, "x", 1, &type, &x));
+    const kiln_value inputs[] = {x, x, x};
+    kiln_node node = 0;
+    EXPECT_OK(kiln_edit_add(edit, op, nullptr, 0, inputs, operands, nullptr, 0, &node));
+    EXPECT_EQ(told, operands);
+  }
+  EXPECT_EQ(kiln_op_call_operand_count(nullptr), 0);
+}
+
 TEST(Op, EachCallObjectHasAStateOfItsOwn) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();

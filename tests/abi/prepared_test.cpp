@@ -255,6 +255,18 @@ TEST_F(Prepared, AFileIsKnownByItsTimesSizeAndPlace) {
   settled_again(21);
 }
 
+// Which a host may do as soon as it is bound: nobody would find the record again.
+TEST_F(Prepared, AFileThatIsUnlinkedBeforeSavingIsNoFailure) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(3200));
+  std::unique_ptr<Process> process = start();
+  EXPECT_OK(bind(*process, 1, 0, ""));
+  EXPECT_OK(bind(*process, 2, 1, ""));
+  fs::remove(weights_);
+  EXPECT_EQ(run(*process), made);
+  end(std::move(process));
+  EXPECT_TRUE(records().empty());
+}
+
 TEST_F(Prepared, WhatATensorFileHoldsIsKnownByTheFile) {
   const std::string path = kiln::test::source_dir + "/tests/models/chars/weights.safetensors";
   const std::string model = kiln::test::source_dir + "/tests/models/chars/graph.json";

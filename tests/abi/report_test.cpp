@@ -1,4 +1,4 @@
-// What a context tells of itself.
+// What a context tells of itself, and of what it would do.
 
 #include "host.h"
 #include "tests/temporary_folder.h"
@@ -38,6 +38,44 @@ TEST(ContextReport, ACompileThatFailsIsCountedAsThatAlone) {
   EXPECT_EQ(strict.error.code, KILN_INVALID_ARGUMENT) << strict.error;
   EXPECT_EQ(count(context, "compiles.failed"), 1);
   EXPECT_EQ(count(context, "compiles.bypasses"), 0);
+}
+
+TEST(CompilePasses, TellsWhatWouldRunInOrderAndRunsNoneOfIt) {
+  const host::Context context = host::make_context("off");
+  const host::Graph graph = host::parse(context.get(), host::small_graph);
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_compile_passes(context.get(), graph.get(), nullptr, &made));
+  const host::Report order(made);
+  EXPECT_EQ(host::text(order, "backend"), "cpu");
+  EXPECT_EQ(host::text(order, "bypass"), "cache off");
+  std::vector<std::string> passes;
+  uint64_t stages = 0;
+  ASSERT_OK(kiln_report_count(made, "stages", 6, &stages));
+  for (uint64_t i = 0; i < stages; ++i) {
+    const std::string steps = "stages." + std::to_string(i) + ".steps";
+    uint64_t count = 0;
+    ASSERT_OK(kiln_report_count(made, steps.data(), steps.size(), &count));
+    for (uint64_t k = 0; k < count; ++k) passes.push_back(host::text(order, steps + "." + std::to_string(k) + ".name"));
+  }
+  const auto cse = std::ranges::find(passes, "cse");
+  EXPECT_NE(cse, passes.end());
+  EXPECT_NE(std::find(cse, passes.end(), "remove_no_ops"), passes.end());
+  EXPECT_EQ(count(context, "compiles.kernels_compiled") + count(context, "compiles.bypasses"), 0);
+  EXPECT_FAILS(kiln_compile_passes(context.get(), nullptr, nullptr, &made), KILN_INVALID_ARGUMENT, "graph");
+}
+
+TEST(Report, ANumberIsReadWhateverItIs) {
+  const host::Context context = host::make_context("off");
+  kiln_op op = 0;
+  ASSERT_OK(kiln_op_find(context.get(), "clamp", 5, &op));
+  kiln_report *made = nullptr;
+  ASSERT_OK(kiln_op_describe(context.get(), op, &made));
+  const host::Report report(made);
+  double number = 0;
+  EXPECT_OK(kiln_report_get_f64(made, "version", 7, &number));
+  EXPECT_EQ(number, 1);
+  EXPECT_FAILS(kiln_report_get_f64(made, "name", 4, &number), KILN_TYPE_MISMATCH, "name");
+  EXPECT_FAILS(kiln_report_get_f64(made, "nowhere", 7, &number), KILN_UNKNOWN_NAME, "nowhere");
 }
 
 }  // namespace

@@ -57,6 +57,10 @@ TEST(Signature, ComputesWithNumbersCharactersNamesSizesAndStrides) {
       parsed("void (i64 -(2 + 3) * 4 / 3, i8 'N', i64 n % 4, scratch 4 * size a 0 + stride 1 2)");
   EXPECT_EQ(signature.arguments[0].value, Expr(-7));
   EXPECT_EQ(signature.arguments[1].value, Expr('N'));
+  EXPECT_EQ(parsed("void (i64 -9223372036854775808)").arguments[0].value, Expr(INT64_MIN));
+  EXPECT_EQ(parsed("void (i64 1 + - 9223372036854775808)").arguments[0].value, Expr(INT64_MIN + 1));
+  EXPECT_FALSE(parse_function_signature("void (i64 9223372036854775808)").ok());
+  EXPECT_FALSE(parse_function_signature("void (i64 -92233720368547758080)").ok());
   EXPECT_EQ(signature.arguments[3].kind, Kind::scratch);
   ASSERT_EQ(signature.references.size(), 3u);
   EXPECT_EQ(signature.references[0].name, "n");

@@ -133,6 +133,14 @@ TEST(RemoveNoOps, KeepsWhatMarksHold) {
   EXPECT_EQ(marked("", R"("kiln.cut":{"bool":true})"), 0u);
   EXPECT_EQ(marked(R"("kiln.fallback.function":{"text":"f"})", ""), 0u)
       << "a function runs the other, whatever its op is";
+  const auto ones_by = [](std::string_view annotations) {
+    return of(str_cat(R"({"name":"f","op":"full","attrs":{"value":1,"dtype":"f32","shape":[4]}},
+      {"name":"v","op":"reshape","inputs":["f"],"attrs":{"shape":[1,4]},"annotations":{)",
+                      annotations, R"(}},{"name":"b","op":"mul","inputs":["a","v"]})"))
+        .rewrites;
+  };
+  EXPECT_EQ(ones_by(""), 1u);
+  EXPECT_EQ(ones_by(R"("kiln.fallback.function":{"text":"f"})"), 0u) << "a function runs the view";
   EXPECT_EQ(marked("", R"("debug.line":{"i64":3})"), 1u);
 }
 
