@@ -1,5 +1,7 @@
 // What a context tells of itself, and of what it would do.
 
+#include <algorithm>
+
 #include "host.h"
 #include "tests/temporary_folder.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "handles.h"
+#include "json.h"
 #include "session.h"
 #include "stats.h"
 #include "tests/models/model.h"

@@ -131,7 +131,8 @@ KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
 /* Closes (if that was not done) and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
 /* {"threads", "cache": {"dir", "max_bytes", "io_errors", "saves" (records written), "failed_saves",
- * "prepared": {"dir", "max_bytes", "hits", "misses", "rejects", "saves", "verified" (whose content was read, and is right), "io_errors"}} or "off",
+ * "prepared": {"dir", "max_bytes", "hits", "misses", "rejects", "saves", "verified" (whose content was read, and is
+ * right), "io_errors"}} or "off",
  * "compiles" (how many): {"hits", "misses", "bypasses", "rejects" (by the lookup of the graph), "failed" (in none of
  * these), "kernels_compiled", "kernels_from_cache"}, "passes_run" (registered ones, each once a compile and once a
  * piece): {"rewrote", "unchanged", "threw", "errors", "over_budget", "not_done", "invariants", "skipped" (of those that
@@ -273,8 +274,8 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
  * "entries": [{"name" ("batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later"), and when made
  * "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}] (of option "specialize"),
- * "components": [{"name", "digest", "text"}] (of the key, where nothing was found by it), "dump" (the folder that option
- * "dump" made, if it is given), "made" (of the compile that made the artifact, on a HIT an earlier one: as
+ * "components": [{"name", "digest", "text"}] (of the key, where nothing was found by it), "dump" (the folder that
+ * option "dump" made, if it is given), "made" (of the compile that made the artifact, on a HIT an earlier one: as
  * kiln_executable_describe's "compile")}. On failure the same hangs on the error, as far as the compile came; where
  * another compiler refused a kernel, its {"log", "options", "source"} instead. */
 KILN_EXPORT kiln_error *kiln_compile(kiln_context *context, const kiln_graph *graph, const kiln_options *options,
@@ -372,9 +373,9 @@ KILN_EXPORT kiln_error *kiln_call_bind(kiln_call *call, uint32_t slot, const DLT
 KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLManagedTensorVersioned *tensor);
 /* Binds a parameter to a part of a file, which Kiln maps for as long as something uses it. `type` has its dtype, shape
  * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
- * until then; it may be renamed or unlinked. `type` and `source` are copied. What is prepared of it is kept in the cache
- * (docs/prepared.md), as it is of what kiln_call_bind takes from a kiln_tensors. KILN_IO: it cannot be opened or mapped,
- * or ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
+ * until then; it may be renamed or unlinked. `type` and `source` are copied. What is prepared of it is kept in the
+ * cache (docs/prepared.md), as it is of what kiln_call_bind takes from a kiln_tensors. KILN_IO: it cannot be opened or
+ * mapped, or ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
  * offset does not fit the elements, or the digest has another size than it may. KILN_TYPE_MISMATCH, KILN_BUSY: as
  * kiln_call_bind. */
 KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
@@ -429,8 +430,8 @@ KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManaged
  * many made it)}] (what there is now of the bound parameters; of backend "cuda" nothing is told), "prepare_steps" (the
  * sum of these); and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
  * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
- * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md), "nodes":
- * [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}] (that it
+ * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md),
+ * "nodes": [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}] (that it
  * computes, or a part of which)}], in the order in which they first ended}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
 /* Unbinds all; outputs that were taken live on. Waits for runs in flight, whose errors are lost. Not while a run is
@@ -440,7 +441,8 @@ KILN_EXPORT void kiln_call_destroy(kiln_call *call);
 /* ---- cache */
 
 /* `verb`: "ls" {"entries": [{"path", "kind", "key", "bytes", "modified"}]}, "stats" {"dir", "entries", "bytes",
- * "max_bytes", "prepared": {"entries", "bytes", "max_bytes"}}, "clear" {"removed"}, "verify" {"entries", "problems": [{"path", "what"}]}. No options are known yet.
+ * "max_bytes", "prepared": {"entries", "bytes", "max_bytes"}}, "clear" {"removed"}, "verify" {"entries", "problems":
+ * [{"path", "what"}]}. No options are known yet.
  * KILN_INVALID_ARGUMENT when the context's cache is off, KILN_IO when its folder may not be used, or is to be cleared
  * and is no cache of Kiln's. */
 KILN_EXPORT kiln_error *kiln_cache_command(kiln_context *context, const char *verb, uint64_t verb_size,
