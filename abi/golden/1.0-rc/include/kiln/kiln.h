@@ -375,9 +375,9 @@ KILN_EXPORT kiln_error *kiln_call_bind_owned(kiln_call *call, uint32_t slot, DLM
  * and strides; its data is NULL, its byte_offset 0, its device the CPU's. The file must not be changed or cut short
  * until then; it may be renamed or unlinked. `type` and `source` are copied. What is prepared of it is kept in the
  * cache (docs/prepared.md), as it is of what kiln_call_bind takes from a kiln_tensors. KILN_IO: it cannot be opened or
- * mapped, or ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's, or the
- * offset does not fit the elements, or the digest has another size than it may. KILN_TYPE_MISMATCH, KILN_BUSY: as
- * kiln_call_bind. */
+ * mapped, or ends before the parameter does (with offset and sizes). KILN_INVALID_ARGUMENT: the slot is no parameter's,
+ * or the offset does not fit the elements, or the digest has another size than it may. KILN_TYPE_MISMATCH, KILN_BUSY:
+ * as kiln_call_bind. */
 KILN_EXPORT kiln_error *kiln_call_bind_source(kiln_call *call, uint32_t slot, const DLTensor *type,
                                               const kiln_source *source);
 /* Runs. `args` fill the slots that are not bound: inputs, then outputs but views (KILN_OUTPUT_VIEW), `count` of them.
@@ -431,8 +431,8 @@ KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManaged
  * sum of these); and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
  * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
  * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md),
- * "nodes": [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}] (that it
- * computes, or a part of which)}], in the order in which they first ended}. */
+ * "nodes": [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}]
+ * (that it computes, or a part of which)}], in the order in which they first ended}. */
 KILN_EXPORT kiln_error *kiln_call_report(const kiln_call *call, kiln_report **out);
 /* Unbinds all; outputs that were taken live on. Waits for runs in flight, whose errors are lost. Not while a run is
  * inside it. */
