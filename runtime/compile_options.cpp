@@ -92,6 +92,9 @@ const std::array rows = {
                              "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
                              "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, and "
                              "sums are as it is fastest"),
+    option_row<&O::algebra>("algebra", "",
+                            "whether the pass `algebra` runs, which makes fewer and cheaper operations of arithmetic "
+                            "with constants, in f32 and f64: results are rounded otherwise"),
     option_row<&O::specialize>("specialize", "each entry has a key of its own",
                                "sizes of symbols that get a program of their own beside the one for all sizes, as "
                                "batch=1,length=128, each text an entry; a call picks it by the shapes of its inputs"),

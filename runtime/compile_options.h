@@ -48,6 +48,7 @@ struct CompileOptions {
   Fallback fallback = Fallback::kernel;
   std::vector<std::string> split_at = {};  // names of ops: a piece ends after each of their nodes
   Rounding rounding = Rounding::strict;
+  bool algebra = false;
   NamedRegionOptions of_regions = {};        // "region.NAME.OPTION"; no rows: names are the graph's
   AttrMap of_backends = {};                  // "backend.NAME.OPTION"; no rows: registered ones have their own
   std::vector<std::string> specialize = {};  // "batch=1,length=128", an entry each

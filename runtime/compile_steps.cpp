@@ -9,6 +9,7 @@
 #include "runtime/outside_compiler.h"
 #include "runtime/plan/node_names.h"
 #include "runtime/plan/planner.h"
+#include "runtime/report/step_report.h"
 
 namespace kiln {
 namespace {
@@ -22,6 +23,7 @@ Result<ExecutablePtr> load(Work &work, std::shared_ptr<const Artifact> artifact)
     for (const Plan::Step &step : *steps) work.report.launches += step.kind == Plan::Step::Kind::launch;
   }
   work.report.device_kernels = device_kernels(*artifact);
+  work.report.in_place = in_place_json(artifact->plan);
   work.report.made = artifact->report_json;
   const BackendInfo &backend = work.backend();
   return Executable::load(
@@ -253,7 +255,7 @@ Result<Passes> select_passes(Work &work) {
   Passes passes;
   KILN_TRY(warn_of_passes_left_out(work, selected));
   for (auto &pass : selected) {
-    if (work.oracle()) continue;
+    if (work.oracle() || (pass->on_request && !work.options.algebra)) continue;
     if (pass->stage == Stage::lower) passes.lower.push_back(pass);
     (pass->early() ? passes.early : passes.late).push_back(std::move(pass));
   }

@@ -93,6 +93,11 @@ std::string json_of(const Stats &stats, std::string_view members) {
   member("kernels_from_cache", std::to_string(compile ? compile.i64("kernels_from_cache") : 0));
   member("launches", std::to_string(compile ? compile.i64("launches") : 0));
   member("materialised", std::to_string(compile ? compile.i64("materialised") : 0));
+  if (compile && compile.has("in_place.missed")) {
+    member("in_place", std::to_string(compile.i64("in_place.made")));
+    member("copies", std::to_string(compile.i64("in_place.missed")));
+    member("copied_bytes", json_text(compile.text("in_place.missed_bytes")));
+  }
   member("llvm_loaded", compile && compile.boolean("llvm_loaded") ? "true" : "false");
   member("device_kernels", device_kernels_json(compile));
   member("fallbacks", counts_json(compile, "made.partition.fallback_counts"));

@@ -34,7 +34,9 @@ struct Stats {
 };
 
 // {"lookup", "reason", "key", "passes_run": {NAME: rewrites}, "kernels_compiled", "kernels_from_cache", "launches",
-// "materialised", "llvm_loaded", "device_kernels": [{"entry", "registers", "spill_bytes", "shared_bytes"}] (of
+// "materialised", "in_place" (copies that were spared), "copies" (those that were not), "copied_bytes" (their size in a
+// call, a text over the symbols), "llvm_loaded", "device_kernels": [{"entry", "registers", "spill_bytes",
+// "shared_bytes"}] (of
 // --backend cuda), "fallbacks": {OP: how many} (under a mode that cuts), "pieces": [{"lookup", "reason", "key", or
 // "same_as"}] (of a graph that is cut into pieces, unless it is a HIT), "entries": [{"name", "state", "lookup"}] (of
 // --specialize), "entry" (the one that ran, or "general"), "compile_ms", "phases": {"lookup_ms": …}, "total_ms",

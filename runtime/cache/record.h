@@ -20,7 +20,7 @@
 
 namespace kiln {
 
-inline constexpr uint32_t record_format_version = 7;
+inline constexpr uint32_t record_format_version = 8;
 inline constexpr uint32_t record_max_sections = 16;
 inline constexpr size_t record_max_head = 64 + 32 * record_max_sections;  // bytes of the header and the table
 

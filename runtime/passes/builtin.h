@@ -12,11 +12,15 @@ Pass cse_pass();
 // The same for a region after its decompositions, which have much in common (each layer's tables of rope, say).
 Result<GraphPtr> merge_equal_nodes(GraphPtr graph);
 
-// These run after others' passes, at priorities from 1000 on, and change no value by a bit. They leave alone what marks
-// hold (replacing.h), and no output comes to share storage by them.
+// These run after others' passes, at priorities from 1000 on, and all but `algebra` change no value by a bit. They
+// leave alone what marks hold (replacing.h), and no output comes to share storage by them.
 
-// Of ops that commute, and of comparisons, a constant operand comes second.
+// Of ops that commute, and of comparisons, a constant operand comes second. x / 2^k becomes x * 2^-k.
 Pass canonicalize_pass();
+// On request (option `algebra`): fewer and cheaper operations of f32 and f64 with numbers that are finite, which round
+// otherwise. x / c becomes x * (1 / c); (x * a) * b x * (a * b); (x + a) + b x + (a + b) and x * a + x * b x * (a + b),
+// both where a and b have one sign.
+Pass algebra_pass();
 // Nodes whose operands are constants, or are all one number, become such, computed by the reference kernels: of ops
 // whose results every backend gives to the bit, up to 4,096 elements a constant. What would be an error, or NaN, stays.
 Pass fold_constants_pass();

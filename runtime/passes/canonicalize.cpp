@@ -29,11 +29,28 @@ Result<ValueId> turned(Edit &edit, const OpTable &ops, const Node &node) {
   return replacement(edit, node, ops.find(op), {{node.inputs[1], node.inputs[0]}}, node.attrs);
 }
 
+// Of a division by a power of two: the product with its reciprocal, which is a float of full precision, too. Both
+// round the same number.
+Result<ValueId> multiplied(Edit &edit, const OpTable &ops, const Node &node) {
+  if (node.op->name != "div" || !edit.view().type(node.inputs[0]).same_value_type(node.results[0])) return ValueId();
+  const std::optional<Number> number = number_of_all(edit.view(), node.inputs[1]);
+  int exponent = 0;
+  if (!number || !number->is_float() || std::abs(std::frexp(number->f, &exponent)) != 0.5) return ValueId();
+  const double reciprocal = 1 / number->f;
+  const bool is_normal =
+      number->dtype == DType::f64 ? std::isnormal(reciprocal) : std::isnormal(static_cast<float>(reciprocal));
+  if (!is_normal || number->is_one()) return ValueId();
+  return replacement_by_number(edit, ops, node, "mul", node.inputs[0], reciprocal);
+}
+
 }  // namespace
 
 Pass canonicalize_pass() {
   return replacing_pass("canonicalize", 1000, [](PassContext &context) -> MakeReplacement {
-    return [&context](const Node &node, const OutputStorage &) { return turned(context.edit, context.ops, node); };
+    return [&context](const Node &node, const OutputStorage &) -> Result<ValueId> {
+      KILN_ASSIGN(const ValueId product, multiplied(context.edit, context.ops, node));
+      return product ? product : turned(context.edit, context.ops, node);
+    };
   });
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/graph/annotations.h"
 #include "runtime/ops/filling.h"
 #include "runtime/ops/reference.h"
+#include "runtime/passes/replacing.h"
 
 namespace kiln {
 namespace {
@@ -51,7 +52,7 @@ std::optional<Number> number_of_all(const TensorData &tensor) {
 }
 
 std::optional<Number> number_of_all(const Graph &graph, ValueId value) {
-  constexpr int most_views = 8;  // so that chains of them are not walked again at each of their nodes
+  constexpr int most_views = 8;                // so that chains of them are not walked again at each of their nodes
   const auto is_view = [](const Node &node) {  // what a function of the host's makes of them is its own matter
     return node.op && node.op->flags & op_flags::view && !node.annotations.contains(function_annotation);
   };
@@ -72,6 +73,15 @@ std::optional<AttrMap> filled_with(const Number &number, const Shape &shape) {
   const bool is_it =
       number.is_float() ? std::bit_cast<uint64_t>(held.f) == std::bit_cast<uint64_t>(number.f) : held.i == number.i;
   return is_it ? std::optional(std::move(attrs)) : std::nullopt;
+}
+
+Result<ValueId> replacement_by_number(Edit &edit, const OpTable &ops, const Node &of, std::string_view op, ValueId x,
+                                      double number) {
+  const Node was = of;  // which ends with the first change
+  const auto attrs = filled_with({.dtype = was.results[0].dtype, .f = number}, {});
+  if (!attrs) return ValueId();
+  KILN_ASSIGN(const uint32_t full, edit.add(ops.find("full"), {}, *attrs));
+  return replacement(edit, was, ops.find(op), {{x, {full, 0}}}, {});
 }
 
 }  // namespace kiln

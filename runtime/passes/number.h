@@ -27,4 +27,8 @@ std::optional<Number> number_of_all(const TensorData &tensor);
 // The attributes of a `full` with that number; nothing: it has none.
 std::optional<AttrMap> filled_with(const Number &number, const Shape &shape);
 
+// Adds `x OP number` in the place of an op node of x's dtype (replacing.h); nothing: that does not have the number.
+Result<ValueId> replacement_by_number(Edit &edit, const OpTable &ops, const Node &of, std::string_view op, ValueId x,
+                                      double number);
+
 }  // namespace kiln

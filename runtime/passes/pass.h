@@ -92,6 +92,7 @@ struct Pass {
   AttrMap options = {};
   bool numerics = false;                              // it changes what is computed, beyond rounding
   bool top_only = false;                              // it does not run on nested graphs
+  bool on_request = false;                            // built in: it runs where the option `algebra` asks for it
   std::shared_ptr<const PassPatterns> patterns = {};  // null: it has none
   std::function<Status(PassContext &)> run = {};
   std::function<Status(Fingerprint &)> fingerprint = {};  // may be empty; asked at every lookup

@@ -14,8 +14,8 @@ namespace {
 
 // The built-in passes: one line each, in the order in which they run within their stage. All are of post_grad; those
 // after the first have priorities from 1000 on, and so run after the passes of plugins and hosts that name none.
-constexpr std::array built_in_passes = {cse_pass, canonicalize_pass, fold_constants_pass, remove_no_ops_pass,
-                                        merge_views_pass};
+constexpr std::array built_in_passes = {cse_pass,           canonicalize_pass, algebra_pass, fold_constants_pass,
+                                        remove_no_ops_pass, merge_views_pass};
 
 #ifdef NDEBUG
 constexpr bool debug_build = false;

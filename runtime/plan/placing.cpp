@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 
 using SlotKind = Plan::Slot::Kind;
 using StepKind = Plan::Step::Kind;
+using Why = Plan::Step::Why;
 constexpr uint32_t none = StepsToPlace::none;
 
 class Placing {
@@ -27,8 +29,11 @@ class Placing {
         plan_(plan),
         tensors_(std::move(given.tensors)),
         items_(std::move(given.items)),
-        outputs_(std::move(given.outputs)),
         write_backs_(std::move(given.write_backs)) {
+    for (StepsToPlace::Output &output : given.outputs) {
+      outputs_.push_back(output.tensor);
+      output_origins_.push_back({std::move(output.origin)});
+    }
     const auto first = static_cast<uint32_t>(plan.inputs.size() + plan.parameters.size());
     for (uint32_t i = 0; i < plan.outputs.size(); ++i)
       if (plan.makes(i)) output_slots_.push_back(first + i);
@@ -56,7 +61,7 @@ class Placing {
       if (!is_written) continue;
       tensors_.push_back({.size_bytes = tensors_[w.source].size_bytes, .dtype = tensors_[w.source].dtype});
       const auto saved = static_cast<uint32_t>(tensors_.size() - 1);
-      items_.push_back(Item{.step = {.kind = StepKind::copy},
+      items_.push_back(Item{.step = {.kind = StepKind::copy, .why = Why::written, .origins = w.origins},
                             .tensors = {std::exchange(w.source, saved), saved},
                             .written = {false, true}});
     }
@@ -202,22 +207,64 @@ class Placing {
   // Has `tensor` in a slot of the signature, where `old` lies (none: nothing), if it is made at each call and nothing
   // reads `old` once it is begun. So, too, the tensors that it is made of by changes.
   void place_at(uint32_t slot, uint32_t tensor, uint32_t old) {
-    const auto may_lie_there = [&](uint32_t t) {
-      const Tensor &made = tensors_[t];
-      if (made.slot != none || made.made_by == none || items_[made.made_by].prepared) return false;
-      if (old == none) return true;
-      const uint32_t last = tensors_[old].last_use;
-      if (last == none || last > writers_[t].front()) return false;
-      return std::ranges::all_of(writers_[t], [&](uint32_t writer) {
-        return may_replace(items_[writer], old, t) && !is_read_behind_base(writer, old, t);
-      });
-    };
-    while (may_lie_there(tensor)) {
+    for (;;) {
+      if (const auto obstacle = obstacle_to(tensor, old)) {
+        obstacles_[{slot, tensor}] = *obstacle;
+        return;
+      }
       const uint32_t step = tensors_[tensor].made_by, base = base_of(step, tensor);
       tensors_[tensor].slot = slot;
       if (base == none || tensors_[base].last_use != step || !may_replace(items_[step], base, tensor)) return;
       tensor = base;
     }
+  }
+
+  // Why a value is not made where it is to be, and of Why::read by whom that is read.
+  struct Obstacle {
+    Why why = Why::given;
+    Plan::NodeRef reader = {};
+  };
+
+  // Of what no step of a call makes.
+  std::optional<Obstacle> fixed(const Tensor &t) const {
+    if (t.made_by == none) return Obstacle{Why::given};
+    if (items_[t.made_by].prepared) return Obstacle{Why::prepared};
+    return std::nullopt;
+  }
+  // What reads `t` behind item `number`.
+  std::optional<Obstacle> read_behind(uint32_t number, const Tensor &t) const {
+    if (t.last_use == none) return Obstacle{Why::kept};
+    if (t.last_use <= number) return std::nullopt;
+    const Plan::Step &reader = items_[t.last_use].step;
+    return Obstacle{Why::read, reader.origins.empty() ? reader.node : reader.origins.front().node};
+  }
+
+  // Why `t` cannot be made where `old` lies (none: where nothing lies), if so.
+  std::optional<Obstacle> obstacle_to(uint32_t t, uint32_t old) const {
+    const Tensor &made = tensors_[t];
+    if (const auto obstacle = fixed(made)) return obstacle;
+    if (made.slot != none) return Obstacle{Why::elsewhere};
+    if (old == none) return std::nullopt;
+    if (const auto obstacle = read_behind(writers_[t].front(), tensors_[old])) return obstacle;
+    const bool in_step = std::ranges::all_of(writers_[t], [&](uint32_t writer) {
+      return may_replace(items_[writer], old, t) && !is_read_behind_base(writer, old, t);
+    });
+    return in_step ? std::nullopt : std::optional(Obstacle{Why::order});
+  }
+
+  // Why item `number` does not make tensor `made` where `base` lies, of which it changes a part.
+  Obstacle obstacle_to_change(uint32_t number, uint32_t base, uint32_t made) const {
+    const Tensor &t = tensors_[base];
+    const auto obstacle_of_it = fixed(t);
+    const bool may_be_written =
+        is_donated(t) || std::ranges::any_of(write_backs_, [&](const WriteBack &w) { return w.input == base; });
+    if (obstacle_of_it && !may_be_written) return *obstacle_of_it;
+    if (t.lies_in != none || tensors_[made].lies_in != none) return {Why::shared};
+    if (const auto obstacle = read_behind(number, t)) return *obstacle;
+    if (!may_replace(items_[number], base, made)) return {Why::order};
+    const auto known = obstacles_.find({tensors_[made].slot, base});
+    if (known != obstacles_.end()) return known->second;
+    return obstacle_of_it.value_or(Obstacle{Why::elsewhere});
   }
 
   // Whether the item reads `old` when what `made` is made of, another tensor, has been brought where `made` is.
@@ -258,7 +305,10 @@ class Placing {
     for (const auto &[k, base] : item.bases) {
       KILN_ASSIGN(const uint32_t from, slot_of(base));
       const uint32_t to = tensors_[item.tensors[k]].slot;
-      if (!Plan::same_memory(plan_.slots[from], plan_.slots[to])) add_copy(from, to);
+      if (Plan::same_memory(plan_.slots[from], plan_.slots[to]))
+        ++plan_.in_place;
+      else
+        add_copy(from, to, obstacle_to_change(number, base, item.tensors[k]), item.step.origins);
     }
     for (uint32_t tensor : item.tensors) {
       KILN_ASSIGN(const uint32_t slot, slot_of(tensor));
@@ -267,7 +317,10 @@ class Placing {
     const bool is_there =  // already, what is to be copied
         item.step.kind == StepKind::copy &&
         Plan::same_memory(plan_.slots[item.step.slots[0]], plan_.slots[item.step.slots[1]]);
-    if (!is_there) (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
+    if (is_there)
+      ++plan_.in_place;
+    else
+      (item.prepared ? plan_.prepare : plan_.steps).push_back(std::move(item.step));
     // Only now: what a step reads must not be where it writes, unless it is in place.
     const auto free_after = [&](uint32_t tensor) {
       Tensor &memory = tensors_[tensors_[tensor].lies_in == none ? tensor : tensors_[tensor].lies_in];
@@ -347,19 +400,34 @@ class Placing {
   Status add_final_copies() {
     for (uint32_t i = 0; i < outputs_.size(); ++i) {
       KILN_ASSIGN(const uint32_t from, slot_of(outputs_[i]));
-      if (from != output_slots_[i]) add_copy(from, output_slots_[i]);
+      if (from != output_slots_[i])
+        add_copy(from, output_slots_[i], obstacle_at(output_slots_[i], outputs_[i]), output_origins_[i]);
     }
     for (const WriteBack &w : write_backs_) {
       const uint32_t input = tensors_[w.input].slot;
       KILN_ASSIGN(const uint32_t made, slot_of(w.source));
-      if (made != input) add_copy(made, input);
+      if (made != input)
+        add_copy(made, input, obstacle_at(input, w.source), w.origins);
+      else if (w.source != w.input)
+        ++plan_.in_place;
       plan_.written_inputs.push_back(input);  // inputs have the first slots
     }
     sort_unique(plan_.written_inputs);
     return {};
   }
 
-  void add_copy(uint32_t from, uint32_t to) { plan_.steps.push_back({.kind = StepKind::copy, .slots = {from, to}}); }
+  Obstacle obstacle_at(uint32_t slot, uint32_t tensor) const {
+    const auto found = obstacles_.find({slot, tensor});
+    return found == obstacles_.end() ? Obstacle{Why::elsewhere} : found->second;
+  }
+
+  void add_copy(uint32_t from, uint32_t to, const Obstacle &obstacle, const std::vector<Plan::Origin> &origins) {
+    plan_.steps.push_back({.kind = StepKind::copy,
+                           .why = obstacle.why,
+                           .slots = {from, to},
+                           .node = obstacle.reader,
+                           .origins = origins});
+  }
 
   const ContractOf &contract_of_;
   const NumberOfConstant &constant_;
@@ -370,9 +438,11 @@ class Placing {
   std::vector<Tensor> tensors_;
   std::vector<Item> items_;
   std::vector<std::vector<uint32_t>> writers_;  // by tensor: items, in order
-  const std::vector<uint32_t> outputs_;         // tensors
+  std::vector<uint32_t> outputs_;               // tensors
+  std::vector<std::vector<Plan::Origin>> output_origins_;
   std::vector<WriteBack> write_backs_;
-  std::vector<uint32_t> output_slots_;  // of these
+  std::vector<uint32_t> output_slots_;                           // of outputs
+  std::map<std::pair<uint32_t, uint32_t>, Obstacle> obstacles_;  // by slot of the signature and tensor
 };
 
 }  // namespace

@@ -36,10 +36,15 @@ struct StepsToPlace {
   // In the end an input is what `source` is.
   struct WriteBack {
     uint32_t source, input;
+    std::vector<Plan::Origin> origins = {};  // who says so
+  };
+  struct Output {
+    uint32_t tensor;
+    Plan::Origin origin;
   };
   std::vector<Tensor> tensors;
-  std::vector<Item> items;        // in an order in which they can run
-  std::vector<uint32_t> outputs;  // those that the plan makes
+  std::vector<Item> items;      // in an order in which they can run
+  std::vector<Output> outputs;  // those that the plan makes
   std::vector<WriteBack> write_backs;
 };
 

@@ -103,16 +103,28 @@ struct Plan {
                 // in the end, and sequences; once more what is carried
       resolve,  // slots: an i64. symbols: the one that it is from here on
     };
+    // Why a copy's value was not made where it is to be (text_of).
+    enum class Why : uint8_t {
+      given = 1,  // it is an argument or a constant
+      prepared,   // it is made once for all calls
+      elsewhere,  // it is made where another output or input lies
+      read,       // a step reads later what it would overwrite
+      kept,       // what it would overwrite is an output, or what an input becomes
+      order,      // the step that makes it reads other elements than it would overwrite
+      shared,     // it has memory of its piece, with others
+      written,    // it is what an input was that is written, too
+    };
     Kind kind = Kind::launch;
-    uint32_t kernel = 0;  // launch: index of the image
-    uint32_t graph = 0;   // reference: index of the artifact's graph
+    Why why = Why::given;  // copy
+    uint32_t kernel = 0;   // launch: index of the image
+    uint32_t graph = 0;    // reference: index of the artifact's graph
     std::vector<uint32_t> slots = {};
     std::vector<uint32_t> symbols = {};  // launch: the plan's symbol for each of the kernel's sizes
     std::vector<uint32_t> risks = {};    // launch: those of the plan's that its kernel may meet, for messages
     std::vector<Nested> nested = {};     // call, branch, loop, scan
     Scan scan = {};
-    NodeRef node = {};                    // call, loop, scan: for messages
-    std::vector<Origin> origins = {};     // launch: likewise
+    NodeRef node = {};                    // call, loop, scan: for messages; copy: who reads later, if known
+    std::vector<Origin> origins = {};     // launch: likewise; copy: whose value it is
     Expr tasks = {}, scratch_bytes = {};  // launch: over the plan's symbols; from its kernel's contract (verify_plan.h)
   };
   // What must hold at each call: `size` bytes lie within `room` bytes. Not in the bytes: verify_plan() makes it.
@@ -152,6 +164,7 @@ struct Plan {
   std::vector<Storage> arena, prepared;
   std::vector<Step> prepare;  // run once per binding of all parameters
   std::vector<Step> steps;    // run at each call
+  uint32_t in_place = 0;      // how many copies there would be besides, were nothing made where its old value lies
   std::vector<Bound> bounds;  // what could not be told when the plan was loaded
   // Plans that steps run. They have neither parameters nor anything to prepare, write no inputs, and take and yield
   // arrays that are row-major.
@@ -169,6 +182,7 @@ void serialize(const Plan &plan, std::span<const Expr> known, ByteWriter &out);
 // Of the signature, all that its readers rely on is checked. Slots and steps are verify_plan()'s.
 Result<Plan> parse_plan(ByteReader &in, std::span<const Expr> known);
 std::string text_of(const Plan &plan, const Plan::Step &step);  // "kernel 2(x, arena 0)"
+std::string why_text(const Plan::Step &copy);                   // "the step of 'z' reads later what it would overwrite"
 // "'x' [exp], 'y' [softmax] and 3 more"; "": none is known.
 std::string text_of(std::span<const Plan::Origin> origins);
 std::string print(const Plan &plan);

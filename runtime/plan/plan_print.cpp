@@ -75,7 +75,9 @@ std::string nested_text(const Plan &plan, const Plan::Step &s) {
 
 // What it comes to besides.
 std::string details_of(const Plan &plan, const Plan::Step &s) {
-  if (s.kind == Plan::Step::Kind::copy) return str_cat(", ", plan.slots[s.slots[0]].size_bytes.text(), " bytes");
+  if (s.kind == Plan::Step::Kind::copy)
+    return str_cat(", ", plan.slots[s.slots[0]].size_bytes.text(), " bytes",
+                   s.origins.empty() ? "" : str_cat(" of ", text_of(s.origins)), ": ", why_text(s));
   if (s.kind != Plan::Step::Kind::launch) return "";
   const auto symbol = [&](uint32_t n) { return plan.symbols[n].name; };
   std::string text = s.symbols.empty() ? "" : str_cat(" sizes [", join(s.symbols, ", ", symbol), "]");
@@ -108,6 +110,30 @@ std::string text_of(const Plan &plan, const Plan::Step &s) {
       return nested_text(plan, s);
     case Plan::Step::Kind::resolve:
       return str_cat(plan.symbols[s.symbols[0]].name, " = ", name(s.slots[0]));
+  }
+  return "?";
+}
+
+std::string why_text(const Plan::Step &copy) {
+  using Why = Plan::Step::Why;
+  switch (copy.why) {
+    case Why::given:
+      return "it is an argument or a constant";
+    case Why::prepared:
+      return "it is made once for all calls";
+    case Why::elsewhere:
+      return "it is made where another output or input lies";
+    case Why::read:
+      return str_cat(copy.node.name.empty() ? "a step" : str_cat("the step of '", copy.node.name, "'"),
+                     " reads later what it would overwrite");
+    case Why::kept:
+      return "what it would overwrite is an output, or what an input becomes";
+    case Why::order:
+      return "the step that makes it reads other elements than it would overwrite";
+    case Why::shared:
+      return "it has its memory in common with other values of its piece";
+    case Why::written:
+      return "it is what an input was that is written, too";
   }
   return "?";
 }
@@ -179,6 +205,7 @@ std::string print(const Plan &plan) {
     str_append(out, str_cat("arena ", i, ": ", plan.arena[i].size_bytes.text(), " bytes\n"));
   for (size_t i = 0; i < plan.prepared.size(); ++i)
     str_append(out, str_cat("prepared ", i, ": ", plan.prepared[i].size_bytes.text(), " bytes\n"));
+  if (plan.in_place) str_append(out, str_cat("made in place: ", plan.in_place, "\n"));
   print_steps("prepare", plan, plan.prepare, out);
   print_steps("step", plan, plan.steps, out);
   for (size_t i = 0; i < plan.nested.size(); ++i) {

@@ -97,8 +97,10 @@ void walk(V &v, T &x, const Plan::Step *) {
   v.field("symbols", x, &Plan::Step::symbols);
   v.field("risks", x, &Plan::Step::risks);
   v.field("nested", x, &Plan::Step::nested);
-  if (names_node(x.kind)) v.field("node", x, &Plan::Step::node);
-  if (x.kind == Plan::Step::Kind::launch) v.field("origins", x, &Plan::Step::origins);
+  const bool is_copy = x.kind == Plan::Step::Kind::copy;
+  if (is_copy) v.field("why", x, &Plan::Step::why);
+  if (is_copy || names_node(x.kind)) v.field("node", x, &Plan::Step::node);
+  if (is_copy || x.kind == Plan::Step::Kind::launch) v.field("origins", x, &Plan::Step::origins);
   v.field("scan", x, &Plan::Step::scan);
 }
 template <class V, class T>
@@ -115,6 +117,7 @@ void walk(V &v, T &x, const Plan *) {
   v.field("prepared", x, &Plan::prepared);
   v.field("prepare", x, &Plan::prepare);
   v.field("steps", x, &Plan::steps);
+  v.field("in_place", x, &Plan::in_place);
   v.nested("nested", x, &Plan::nested);
 }
 

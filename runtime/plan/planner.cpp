@@ -76,8 +76,9 @@ class Planner {
   Result<Plan> run() {
     add_arguments();
     KILN_TRY(add_regions(whole_));
-    for (const GraphOutput &output : whole_.lowered.graph->outputs())
-      to_place_.outputs.push_back(whole_.tensor_of(output.value));
+    const Graph &graph = *whole_.lowered.graph;
+    for (const GraphOutput &output : graph.outputs())
+      to_place_.outputs.push_back({whole_.tensor_of(output.value), origin_of(whole_, *graph.find(output.value.node))});
     KILN_TRY(place(
         std::move(to_place_), [this](uint32_t kernel) -> const Contract & { return shared_.contract_of(kernel); },
         [this](const TensorPtr &constant) { return shared_.constant(constant); }, plan_));
@@ -105,6 +106,15 @@ class Planner {
     }
   };
   using Item = StepsToPlace::Item;
+
+  static Plan::Origin origin_of(const Scope &scope, std::string_view node, std::string_view op) {
+    return scope.names.origin(node, op, *scope.lowered.given);
+  }
+  static Plan::Origin origin_of(const Scope &scope, const Node &node) {
+    constexpr std::string_view names[] = {"input", "parameter", "constant"};
+    return origin_of(scope, node.name,
+                     node.op ? std::string_view(node.op->name) : names[static_cast<size_t>(node.kind)]);
+  }
 
   uint32_t add_tensor(Expr size_bytes) {
     tensors_.push_back({std::move(size_bytes)});
@@ -170,6 +180,7 @@ class Planner {
       const auto is_same = [&](const Plan::Check &c) { return c.left == check.left && c.right == check.right; };
       if (std::ranges::none_of(plan_.checks, is_same)) plan_.checks.push_back(std::move(check));
     }
+    plan_.in_place += plan.in_place;
     const auto first_risk = static_cast<uint32_t>(plan_.risks.size());
     std::ranges::move(plan.risks, std::back_inserter(plan_.risks));
     std::vector<uint32_t> symbols;
@@ -206,7 +217,7 @@ class Planner {
         for (uint32_t &risk : step.risks) risk += first_risk;
         for (const uint32_t slot : step.slots) item.tensors.push_back(here[slot]);
         if (step.kind == StepKind::copy && writes_back(plan, step) && is_yielded(tensors_[item.tensors[0]])) {
-          to_place_.write_backs.push_back({item.tensors[0], item.tensors[1]});
+          to_place_.write_backs.push_back({item.tensors[0], item.tensors[1], std::move(step.origins)});
           continue;
         }
         item.written = written_by(step, plan_.nested, shared_.parts.contracts);
@@ -283,7 +294,7 @@ class Planner {
       Item item{.prepared = launch.prepared};
       for (const uint32_t def : made_of[i]) {
         const kernel::Program::Def &made = code.lowered.program.defs[def];
-        Plan::Origin origin = scope.names.origin(made.node, made.op, *scope.lowered.given);
+        Plan::Origin origin = origin_of(scope, made.node, made.op);
         // What a composite op is made of comes from one node.
         if (item.step.origins.empty() || item.step.origins.back() != origin)
           item.step.origins.push_back(std::move(origin));
@@ -311,7 +322,7 @@ class Planner {
       const kernel::Tensor &t = fused.tensors[w.source];
       if (t.strides != row_major_strides(t.dims))
         keep_between_elements(here[w.source], input, items_.size() - first_item);
-      to_place_.write_backs.push_back({here[w.source], input});
+      to_place_.write_backs.push_back({here[w.source], input, {origin_of(scope, w.node, "copy_")}});
     }
   }
 

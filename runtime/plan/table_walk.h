@@ -55,7 +55,7 @@ inline constexpr uint64_t least_bytes<Plan::Nested> = 12;
 template <>
 inline constexpr uint64_t least_bytes<Plan::Step> = 50;
 template <>
-inline constexpr uint64_t least_bytes<Plan> = 13 * sizeof(uint64_t);  // the counts of its lists
+inline constexpr uint64_t least_bytes<Plan> = 13 * sizeof(uint64_t) + 4;  // the counts of its lists, and one more
 template <>
 inline constexpr uint64_t least_bytes<Contract> = 32;
 template <>

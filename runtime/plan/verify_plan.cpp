@@ -380,6 +380,8 @@ class PlanVerifier {
 
   Status copy(const Plan::Step &s, bool prepare) {
     if (s.slots.size() != 2) return error(Code::corrupt, "a copy of ", s.slots.size(), " slots, expected 2");
+    if (s.why < Plan::Step::Why::given || s.why > Plan::Step::Why::written)
+      return error(Code::corrupt, "a copy for unknown reason ", static_cast<int>(s.why));
     const Plan::Slot &from = plan_.slots[s.slots[0]], &to = plan_.slots[s.slots[1]];
     if (Plan::same_memory(from, to)) return error(Code::corrupt, "a copy of slot ", s.slots[0], " onto itself");
     KILN_TRY(writable(s.slots[1], prepare));

@@ -205,7 +205,7 @@ class Lowering {
                                         : laid_out(source, strides_of(target), node.name);
     tensors_[{node.id, 0}] = made;
     out_.program.tensors[made].is_output = true;
-    out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made});
+    out_.write_backs.push_back({static_cast<uint32_t>(input - graph_.inputs().begin()), made, node.name});
     return {};
   }
 

@@ -22,6 +22,7 @@ struct Lowered {
   // copy_ epilogues: when all else has run, input number `input` is what the tensor `source` is, which has its strides.
   struct WriteBack {
     uint32_t input, source;
+    std::string node = {};  // the copy_'s name
   };
   std::vector<WriteBack> write_backs;
   // Nodes that divide integers or index by values: a call can fail in them. Bits are KILN_ERROR_*.

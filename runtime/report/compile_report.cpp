@@ -168,6 +168,7 @@ std::string to_json(const CompileReport &report) {
   json.end_object().member("total_ms", report.total_ms);
   json.member("backend", report.backend).member("target", report.target);
   write_device_kernels(report.device_kernels, json);
+  if (!report.in_place.empty()) json.key("in_place").raw(report.in_place);
   json.key("passes").begin_list();
   for (const PassRun &pass : report.passes) {
     json.begin_object().member("name", pass.name).member("stage", pass.stage);

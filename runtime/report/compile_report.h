@@ -63,6 +63,7 @@ struct CompileReport {
   std::vector<std::pair<std::string, double>> phase_ms;  // "verify", "early passes", "key", "lookup", ...
   std::string backend, target;
   std::vector<DeviceKernel> device_kernels;   // of a backend for a device
+  std::string in_place;                       // in_place_json(); empty: there is no plan yet
   std::optional<PartitionSummary> partition;  // where the mode cuts the graph; on a HIT `made` has it
   std::vector<PieceReport> pieces;            // where the graph is cut into such; they have the partition, then
   std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
@@ -72,12 +73,12 @@ struct CompileReport {
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,
 //  "kernels_from_cache": n, "kernels_distinct": n, "launches": n, "materialised": n, "llvm_loaded": bool, "phases":
-//  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "passes": [{"name",
-//  "stage", "rewrites", ...; "clones", "notes", "warnings", "patterns" where there are some}], "warnings" where there
-//  are some, "questions": [{"question", "answer"}] where there are some,
-//  "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and "reason"}],
-//  "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and of one that
-//  is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "dump" and
+//  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "in_place":
+//  in_place_json() once there is a plan, "passes": [{"name", "stage", "rewrites", ...; "clones", "notes", "warnings",
+//  "patterns" where there are some}], "warnings" where there are some, "questions": [{"question", "answer"}] where
+//  there are some, "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and
+//  "reason"}], "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and
+//  of one that is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "dump" and
 //  "components": [{"name", "digest", "text"}] where there are some, "made": provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.

@@ -20,4 +20,9 @@ std::vector<std::string> nodes_of_kernels(const Artifact &artifact);
 // texts over the plan's symbols.
 std::string list_steps(const Artifact &artifact);
 
+// What the planner made in place, and what it could not, a copy step each: {"copies": [{"what", "plan" (by its numbers;
+// "": the outermost), "bytes", "nodes", "why" (Plan::Step::Why), "reason" (for people)}], "made", "missed",
+// "missed_bytes"}. Sizes are texts over the symbols of the outermost plan; a nested one's copies count once.
+std::string in_place_json(const Plan &plan);
+
 }  // namespace kiln

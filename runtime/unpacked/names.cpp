@@ -46,5 +46,9 @@ std::string_view text_of(Plan::Step::Kind kind) {
   return named(kind, Plan::Step::Kind::launch,
                {"launch", "copy", "reference", "call", "branch", "loop", "scan", "resolve"});
 }
+std::string_view text_of(Plan::Step::Why why) {
+  return named(why, Plan::Step::Why::given,
+               {"given", "prepared", "elsewhere", "read", "kept", "order", "shared", "written"});
+}
 
 }  // namespace kiln::unpacked

@@ -18,5 +18,6 @@ std::string_view text_of(kernel::Schedule::Products products);
 std::string_view text_of(Plan::Presented::Kind kind);
 std::string_view text_of(Plan::Slot::Kind kind);
 std::string_view text_of(Plan::Step::Kind kind);
+std::string_view text_of(Plan::Step::Why why);
 
 }  // namespace kiln::unpacked

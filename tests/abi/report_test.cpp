@@ -66,6 +66,39 @@ TEST(CompilePasses, TellsWhatWouldRunInOrderAndRunsNoneOfIt) {
   EXPECT_FAILS(kiln_compile_passes(context.get(), nullptr, nullptr, &made), KILN_INVALID_ARGUMENT, "graph");
 }
 
+// A cache that is written where it lies, and an input whose old value is read too late; n is a symbol.
+constexpr std::string_view writing = R"({"kiln": 1, "inputs": [
+    {"name": "cache", "type": {"dtype": "f32", "shape": [4, 8]}}, {"name": "part", "type": {"dtype": "f32", "shape": [4, 1]}},
+    {"name": "x", "type": {"dtype": "f32", "shape": ["n", 8]}}],
+  "nodes": [{"name": "new", "op": "slice_scatter", "inputs": ["cache", "part"], "attrs": {"dim": 1, "start": 2, "end": 3}},
+    {"name": "keep", "op": "copy_", "inputs": ["cache", "new"]},
+    {"name": "b", "op": "softmax", "inputs": ["x"], "attrs": {"dim": 1}},
+    {"name": "t", "op": "permute", "inputs": ["x"], "attrs": {"dims": [1, 0]}},
+    {"name": "y", "op": "matmul", "inputs": ["b", "t"]}, {"name": "back", "op": "copy_", "inputs": ["x", "b"]}],
+  "outputs": [{"name": "y", "value": "y"}]})";
+
+TEST(CompileReport, TellsWhatIsMadeInPlaceAndOfEachCopyWhoseItIsAndWhy) {
+  const kiln::test::TemporaryFolder folder;
+  const host::Context context = host::make_context(folder.path());
+  const host::Graph graph = host::parse(context.get(), writing);
+  for (const char *lookup : {"MISS", "HIT"}) {
+    const host::Compiled compiled = host::compile(context.get(), graph.get());
+    ASSERT_EQ(compiled.error, host::Error());
+    EXPECT_EQ(host::text(compiled.report, "lookup"), lookup);
+    EXPECT_EQ(host::i64(compiled.report, "in_place.made"), 2) << "the cache's part, and the cache";
+    EXPECT_EQ(host::i64(compiled.report, "in_place.missed"), 1);
+    EXPECT_EQ(host::text(compiled.report, "in_place.missed_bytes"), "32*n");
+    const auto copy = [&](std::string_view member) {
+      return host::text(compiled.report, "in_place.copies.0." + std::string(member));
+    };
+    EXPECT_EQ(copy("bytes"), "32*n");
+    EXPECT_EQ(copy("nodes.0.node") + " " + copy("nodes.0.op"), "back copy_");
+    EXPECT_EQ(copy("why"), "read");
+    EXPECT_EQ(copy("reason"), "the step of 'y' reads later what it would overwrite");
+    EXPECT_EQ(copy("plan"), "");
+  }
+}
+
 TEST(Report, ANumberIsReadWhateverItIs) {
   const host::Context context = host::make_context("off");
   kiln_op op = 0;

@@ -78,7 +78,7 @@ class PassesTest(Case):
 
     def test_what_a_compile_would_refuse_is_refused(self):
         path = self.write_graph(CHAIN)
-        self.assertIn("no pass is named 'cse2'; there are: cse, canonicalize", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
+        self.assertIn("no pass is named 'cse2'; there are: cse, canonicalize, algebra", self.kiln("passes", path, "--disable-passes", "cse2", code=2))
         self.assertIn("'cpi'", self.kiln("passes", path, "--backend", "cpi", code=2))
 
     def test_explain_tells_the_closest_place_and_what_failed_there(self):

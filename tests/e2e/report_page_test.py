@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from harness import PLUGINS, Case, f32, graph, main, node
-from seeing_test import MODEL, NORM, TWICE
+from seeing_test import LATE, MODEL, NORM, TWICE, WHY
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 
@@ -32,7 +32,7 @@ function tell(told) {
   const after = [...document.querySelectorAll("#passes details")].filter(d => d.firstChild.textContent === "After");
   const told = {errors, sections: texts("h2"), passes: all(".pass"), diff: texts("pre.diff").join(),
     after: after.map(d => d.querySelector("pre").textContent), ir: texts("#kernels pre").join(""), kernels: all(".kernel"),
-    lookup: texts("#lookup").join(), fits: document.documentElement.scrollWidth <= window.innerWidth,
+    lookup: texts("#lookup").join(), copies: texts("#memory td"), fits: document.documentElement.scrollWidth <= window.innerWidth,
     width: window.innerWidth, background: getComputedStyle(document.body).backgroundColor};
   const canvas = document.querySelector("canvas"), pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   told.paint = pixels.data.some(Boolean);
@@ -95,6 +95,12 @@ class ReportPageTest(Case):
         self.assertIn("component 'options' differs from the nearest record", page)
         if CHROMIUM:
             self.assertIn("options (differs from the nearest record)", self.told(page)["lookup"])
+
+    def test_copies_that_are_left_stand_in_the_memory_plan(self):
+        page = self.page(LATE)
+        told = self.told(page, 390)
+        self.assertEqual([told["errors"], told["fits"]], [[], True])
+        self.assertEqual(told["copies"][1:], ["w [copy_]", "512 B", WHY])
 
     def test_text_of_a_graph_cannot_become_a_part_of_the_page(self):
         evil = json.loads(json.dumps(TWICE).replace('"a"', '"</script><script>document.title=1//"'))

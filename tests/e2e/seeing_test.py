@@ -119,6 +119,26 @@ class DumpTest(Case):
         self.assertIn("option 'dump': cannot make folder", message)
 
 
+# The old value of x is read together with the new one.
+LATE = graph([f32("x", "n", 8)],
+             [node("b", "softmax", ["x"], dim=1), node("t", "permute", ["x"], dims=[1, 0]), node("y", "matmul", ["b", "t"]),
+              node("w", "copy_", ["x", "b"])], ["y"])
+WHY = "the step of 'y' reads later what it would overwrite"
+
+
+class InPlaceTest(Case):
+    def test_a_copy_that_is_left_is_told_with_its_node_bytes_and_reason(self):
+        path, artifact = self.write_graph(LATE), self.file("a.kiln")
+        stats = json.loads(self.kiln("compile", path, "-o", artifact, "--stats", "-"))
+        self.assertEqual([stats["in_place"], stats["copies"], stats["copied_bytes"]], [0, 1, "32*n"])
+        self.assertRegex(self.kiln("inspect", artifact), rf"copy \S.* -> x, 32\*n bytes of 'w' \[copy_\]: {WHY}\n")
+
+    def test_an_input_that_is_written_where_it_lies_is_counted(self):
+        stats = self.stats(self.write_graph(graph([f32("x", "n")], [node("b", "exp", ["x"]), node("w", "copy_", ["x", "b"]),
+                                                                     node("y", "neg", ["x"])], ["y"])), "--random", 1, "--size", "n=2")
+        self.assertEqual([stats["in_place"], stats["copies"], stats["copied_bytes"]], [1, 0, "0"])
+
+
 def noted(line, name, op, inputs, **attrs):
     return {**node(name, op, inputs, **attrs), "annotations": {"debug.line": {"text": line}}}
 

@@ -20,6 +20,7 @@ void expect_of(Pass (*make)()) {
 }
 TEST(GoldenPass, Cse) { expect_of(cse_pass); }
 TEST(GoldenPass, Canonicalize) { expect_of(canonicalize_pass); }
+TEST(GoldenPass, Algebra) { expect_of(algebra_pass); }
 TEST(GoldenPass, FoldConstants) { expect_of(fold_constants_pass); }
 TEST(GoldenPass, RemoveNoOps) { expect_of(remove_no_ops_pass); }
 TEST(GoldenPass, MergeViews) { expect_of(merge_views_pass); }

@@ -13,7 +13,7 @@ TEST(Handles, PassesThatAreNotThere) {
                                 EXPECT_OK(kiln_options_set(options, &passes));
                               }).error;
     EXPECT_REFUSED(error, "UNKNOWN_NAME",
-                   "no pass is named 'ces'; there are: cse, canonicalize, fold_constants, remove_no_ops, merge_views");
+                   "no pass is named 'ces'; there are: cse, canonicalize, algebra, fold_constants, remove_no_ops, merge_views");
   }
   EXPECT_REFUSED(host::take(kiln_pass_unregister(context.get(), 12345)), "UNKNOWN_NAME",
                  "no pass is registered under id 12345");

@@ -116,6 +116,8 @@ inline Artifact everything() {
   Plan::Step copy;
   copy.kind = Plan::Step::Kind::copy;
   copy.slots = {5, 1};
+  copy.why = Plan::Step::Why::read;
+  copy.node = {.path = {}, .name = "late"};
   p.steps = {launch(0, {0, 1, 5}, {0}), launch(2, {5, 4, 6}), launch(1, {6, 7}, {1}), copy};
   Contract add = contract(2, 2 * n), add_size = contract(1, m);
   add.symbols[0] = {.name = "n", .min = 1, .max = 1000, .divisor = 2};

@@ -75,7 +75,7 @@ TEST(Plan, PrintsSlotsByWhatTheyStandFor) {
             "step 0: kernel 0(x, y, arena 0) sizes [n] tasks 2*n\n"
             "step 1: kernel 2(arena 0, prepared 0, arena 1) tasks 4\n"
             "step 2: kernel 1(arena 1, z) sizes [m] tasks m scratch 4 bytes\n"
-            "step 3: copy arena 0 -> y, 8*n bytes\n");
+            "step 3: copy arena 0 -> y, 8*n bytes: the step of 'late' reads later what it would overwrite\n");
 }
 
 TEST(Plan, RefusesNumbersOfThingsThatAreNotThere) {
@@ -87,6 +87,7 @@ TEST(Plan, RefusesNumbersOfThingsThatAreNotThere) {
             "slot 5 of kind 9 has index 0, expected below 0");
   EXPECT_EQ(message_after([](Plan &p) { p.written_inputs[0] = 3; }), "written input 3, expected below 3");
   EXPECT_EQ(message_after([](Plan &p) { p.steps[3].slots.push_back(0); }), "step 3: a copy of 3 slots, expected 2");
+  EXPECT_EQ(message_after([](Plan &p) { p.steps[3].why = Plan::Step::Why(9); }), "step 3: a copy for unknown reason 9");
   EXPECT_EQ(message_after([](Plan &p) { p.steps[3].kind = Plan::Step::Kind::reference; }),
             "step 3: a reference step of 2 slots, expected the signature's 5");
   EXPECT_EQ(message_after([](Plan &p) { p.inputs[0].dtype = DType(77); }), "input 0: unknown dtype 77");

@@ -270,6 +270,11 @@ KILN_EXPORT kiln_error *kiln_graph_describe(const kiln_graph *graph, kiln_report
  * {"lookup_ms", ...}, "total_ms", "backend", "target", "device_kernels":
  * [{"entry", "compiler", "nodes" (a text: that it computes), "registers", "spill_bytes", "shared_bytes",
  * "group_threads", "whole_group"}] (of "cuda"),
+ * "in_place": {"copies": [{"what", "plan" ("": the outermost), "bytes", "nodes" ([{"node", "op"}]: whose value it is),
+ * "why" ("given": an argument or a constant, "prepared", "elsewhere": made where another output or input lies, "read":
+ * later, "kept": as an output, "order": its step reads other elements than it writes, "shared", "written": it was an
+ * input's), "reason" (for people)}], "made" (copies that there would be besides, were nothing made where its old value
+ * lies), "missed" (how many there are), "missed_bytes"} (sizes are texts over the symbols; once there is a plan),
  * "pieces": [{"nodes", "inputs", "key", and "lookup" and "reason", or "same_as": the number of one before it that it is
  * equal to}] (of a graph that is cut into pieces, unless it is a HIT), "pieces_compiled",
  * "entries": [{"name" ("batch=1,length=128"), "guards": [{"symbol", "value"}], "state" ("made", "later"), and when made
