@@ -94,7 +94,7 @@ TEST(CompileReport, TellsWhatIsMadeInPlaceAndOfEachCopyWhoseItIsAndWhy) {
     EXPECT_EQ(copy("bytes"), "32*n");
     EXPECT_EQ(copy("nodes.0.node") + " " + copy("nodes.0.op"), "back copy_");
     EXPECT_EQ(copy("why"), "read");
-    EXPECT_EQ(copy("reason"), "the step of 'y' reads later what it would overwrite");
+    EXPECT_EQ(copy("reason"), "the step of 't' reads later what it would overwrite");
     EXPECT_EQ(copy("plan"), "");
   }
 }

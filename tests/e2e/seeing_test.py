@@ -123,7 +123,7 @@ class DumpTest(Case):
 LATE = graph([f32("x", "n", 8)],
              [node("b", "softmax", ["x"], dim=1), node("t", "permute", ["x"], dims=[1, 0]), node("y", "matmul", ["b", "t"]),
               node("w", "copy_", ["x", "b"])], ["y"])
-WHY = "the step of 'y' reads later what it would overwrite"
+WHY = "the step of 't' reads later what it would overwrite"
 
 
 class InPlaceTest(Case):

@@ -6,7 +6,7 @@ namespace refused {
 TEST_F(CacheCase, FlippedFormatVersion) {
   EXPECT_EQ(compile().lookup, "MISS");
   File(record()).flip(8);
-  expect_compiled_again("the record is damaged: header at offset 8: format version 23, expected 7");
+  expect_compiled_again("the record is damaged: header at offset 8: format version 24, expected 8");
 }
 
 }  // namespace refused
