@@ -12,8 +12,9 @@ TEST(Handles, PassesThatAreNotThere) {
                                 const kiln_attr passes = host::attr(option, KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &name);
                                 EXPECT_OK(kiln_options_set(options, &passes));
                               }).error;
-    EXPECT_REFUSED(error, "UNKNOWN_NAME",
-                   "no pass is named 'ces'; there are: cse, canonicalize, algebra, fold_constants, remove_no_ops, merge_views");
+    EXPECT_REFUSED(
+        error, "UNKNOWN_NAME",
+        "no pass is named 'ces'; there are: cse, canonicalize, algebra, fold_constants, remove_no_ops, merge_views");
   }
   EXPECT_REFUSED(host::take(kiln_pass_unregister(context.get(), 12345)), "UNKNOWN_NAME",
                  "no pass is registered under id 12345");
