@@ -51,6 +51,7 @@ Checked subject_of(const Args &args) {
   subject.files = graphs_of(args, plugin);
   subject.seconds = args.integer("--seconds", 1, 100000).value_or(0);
   subject.args = &args;
+  set_facts(plain_context().get(), args);  // wrong use is told before anything is tested
   const auto reproduced = args.integer("--reproduce", 0);
   subject.alone = reproduced.has_value();
   subject.seed = static_cast<uint64_t>(reproduced ? *reproduced : args.integer("--seed", 0).value_or(1));
@@ -136,18 +137,20 @@ int reproduce(const Checked &subject) {
 }
 
 int write_graph(const Checked &subject, const std::string &name) {
+  constexpr std::string_view random = "random ";
+  if (name.starts_with(random)) {
+    const int64_t seed = to_integer(name.substr(random.size()), 0, INT64_MAX, "--graph");
+    return print(random_graph(static_cast<uint64_t>(seed), bytes_of(subject)).json), 0;
+  }
   const Context context = context_of(subject);
   std::vector<Item> items = models();
   for (const bool registered : {false, true})
     for (Item &item : samples(context, registered)) items.push_back(std::move(item));
-  constexpr std::string_view random = "random ";
-  if (name.starts_with(random))
-    items = {random_graph(static_cast<uint64_t>(to_integer(name.substr(random.size()), 0, INT64_MAX, "--graph")),
-                          bytes_of(subject))};
-  for (const Item &item : items)
-    if (item.name == name) return print(item.json + (item.json.ends_with('\n') ? "" : "\n")), 0;
   std::vector<std::string_view> known;
-  for (const Item &item : items) known.push_back(item.name);
+  for (const Item &item : items) {
+    if (item.name == name) return print(item.json + (item.json.ends_with('\n') ? "" : "\n")), 0;
+    known.push_back(item.name);
+  }
   throw Usage("--graph: there is no '" + name + "'" + suggestion(name, known));
 }
 
