@@ -82,6 +82,24 @@ Roof copy_roof() {
           }};
 }
 
+Roof read_roof() {
+  constexpr size_t places = 8;
+  const size_t words = effort().size<size_t>(512 << 20, 8 << 20) / sizeof(uint64_t);
+  const auto array = std::make_shared<std::vector<uint64_t>>(words, 1);
+  return {.amount = static_cast<double>(words * sizeof(uint64_t)), .run = [array, words] {
+            const size_t part = words / static_cast<size_t>(cores()), step = part / places;
+            on_threads(cores(), [&](int t) {
+              const uint64_t *from = array->data() + part * static_cast<size_t>(t);
+              uint64_t sums[places] = {};
+              for (size_t i = 0; i < step; ++i) {
+#pragma GCC unroll 8
+                for (size_t p = 0; p < places; ++p) sums[p] += from[p * step + i];
+              }
+              benchmark::DoNotOptimize(sums);
+            });
+          }};
+}
+
 double rate_of(const Roof &roof) { return roof.amount / fastest(10, roof.run); }
 
 double part_of(const Roof &roof, int rounds, double amount, const std::function<void()> &work) {

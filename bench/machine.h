@@ -15,6 +15,8 @@ struct Roof {
 Roof fma_roof(int threads);
 // A copy far above the last cache, on all cores: bytes read plus written.
 Roof copy_roof();
+// Reading far above the last cache, on all cores, each in several places at once: bytes read.
+Roof read_roof();
 
 // Per second, the fastest of some runs.
 double rate_of(const Roof &roof);

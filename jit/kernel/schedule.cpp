@@ -11,6 +11,8 @@ namespace {
 // Larger outputs would leave the caches before anyone reads them: written past them, they spare a read of each line.
 constexpr uint64_t stream_bytes = 32 << 20;
 constexpr int64_t small_window = 64;  // points of a sum over several axes: too few for what a vector along them costs
+// Of an axis that each point goes through. Rows may be long and few: tasks must still be enough for all threads.
+constexpr int64_t unknown_extent = 512;
 constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
@@ -94,7 +96,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   int64_t work = 1;  // per point of the parallel axes, as far as it is known
   for (const Stage &stage : kernel.stages) {
     int64_t points = 1;
-    for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, 64));
+    for (const Axis &axis : stage.axes) points *= std::max<int64_t>(1, constant_or(axis.extent, unknown_extent));
     work = std::max(work, points);
     has_axes |= !stage.axes.empty();
     sorts |= stage.sort.has_value();     // whose elements then lie together

@@ -35,7 +35,8 @@ struct KernelState {
   std::vector<llvm::Value *> buffers;  // by number; of row_local ones: their area in scratch
   std::vector<llvm::Value *> symbols;  // i64, by number
   std::vector<llvm::Value *> streams;  // i1, by buffer: whether stores bypass the caches in this call; null: never
-  // i64, bytes: how far ahead of a load its buffer is asked for; 0 in a call that does not stream. Empty: never.
+  // i64, bytes: how far ahead of a load its buffer is asked for, into the first cache and into the second; 0 in a call
+  // that need not. Empty: never.
   llvm::SmallVector<llvm::Value *, 2> ahead;
   llvm::Value *scratch;
   llvm::Value *error_word;
@@ -58,6 +59,8 @@ struct Point {
   llvm::Value *whole = nullptr;     // i1: whether all lanes of `active` exist; null: some do not
   // Lane 0 of the vector axis is a multiple of this; it shows that i // 16 is uniform over 16 lanes, say.
   int64_t alignment = 1;
+  // The axis that the innermost loop goes along, where that is not the vector axis; -1: it is.
+  int stepping = -1;
   // How many values a row_local element has (Schedule::Vector::parallel).
   unsigned row_local_lanes = 1;
 

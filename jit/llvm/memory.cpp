@@ -15,6 +15,7 @@ namespace {
 // One access at one point. Addresses are in elements.
 class ElementAccess {
   static constexpr unsigned piece_bytes = 16;  // of a streaming store
+  static constexpr unsigned cache_line = 64;
 
  public:
   ElementAccess(KernelState &state, const kernel::Access &access, LaneIndex at, const Point &point)
@@ -100,11 +101,24 @@ class ElementAccess {
   void prefetch() {
     const bool tail = active_ && !point_.whole;
     if (tail || state_.kernel.buffers[access_.buffer].space != kernel::Buffer::Space::in) return;
-    int locality = 3;  // the first cache, then the second
-    for (llvm::Value *bytes : state_.ahead) {
-      llvm::Value *line = b_.CreateGEP(b_.getInt8Ty(), address(), bytes);
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
-                         {line, b_.getInt32(0), b_.getInt32(static_cast<uint32_t>(locality--)), b_.getInt32(1)});
+    if (state_.ahead.empty()) return;
+    if (point_.stepping < 0) {
+      prefetch(state_.ahead.front(), 3);
+      return prefetch(state_.ahead.back(), 2);
+    }
+    // The same bytes, which lie in pieces of a vector: once is enough (.7 to .85 of a loop in C; twice was .7 again).
+    const std::optional<Expr> step = access_.index[0].coefficient(static_cast<uint32_t>(point_.stepping));
+    if (!step || step->depends_on_value()) return;
+    llvm::Value *steps = b_.CreateUDiv(state_.ahead.back(), b_.getInt64(width()));
+    prefetch(b_.CreateNSWMul(emit_scalar(state_, *step, {}), steps), 2);
+  }
+
+  // The vector `bytes` further on. Locality 3: into the first cache, 2: the second.
+  void prefetch(llvm::Value *bytes, uint32_t locality) {
+    for (unsigned line = 0; line < width() * size_of(type_); line += cache_line) {
+      llvm::Value *at = b_.CreateGEP(b_.getInt8Ty(), address(), b_.CreateNSWAdd(bytes, b_.getInt64(line)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
+                         {at, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
     }
   }
 

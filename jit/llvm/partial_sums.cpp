@@ -59,7 +59,9 @@ class PartialSums {
     const Range range = !is_part ? axis : is_last ? part : quotients(part, inner);
     emit_loop(state_, range, 1, [&](llvm::Value *i) {
       Point inside = point;
-      inside.set_axis(state_.kernel.parallel.size() + n, i);
+      const size_t id = state_.kernel.parallel.size() + n;
+      inside.set_axis(id, i);
+      if (is_last) inside.stepping = static_cast<int>(id);
       take_points(n + 1, b_.CreateNSWAdd(outer, i), inner ? remainders(part, i, inner) : Range{}, inside);
     });
   }

@@ -11,8 +11,27 @@
 namespace kiln {
 namespace {
 
-// More chunks than threads, so that a thread that was late or is slow leaves its share to the others.
-constexpr int64_t chunks_per_thread = 8;
+// A job's tasks in consecutive chunks: more of them than threads, so that a thread that was late or is slow leaves its
+// share to the others, and small ones at the end, so that all end together.
+class Chunks {
+ public:
+  Chunks() = default;
+  Chunks(int64_t tasks, int64_t threads)
+      : tasks_(tasks),
+        parts_(std::min(tasks, threads * large_per_thread * parts_in_large)),
+        large_(parts_ < tasks ? threads * (large_per_thread - 2) : 0) {}
+
+  int64_t count() const { return large_ + parts_ - large_ * parts_in_large; }
+  // Where chunk `c` begins; at count(): the end.
+  int64_t begin(int64_t c) const {
+    const int64_t part = c < large_ ? c * parts_in_large : large_ * (parts_in_large - 1) + c;
+    return part * (tasks_ / parts_) + std::min(part, tasks_ % parts_);
+  }
+
+ private:
+  static constexpr int64_t large_per_thread = 8, parts_in_large = 4;
+  int64_t tasks_ = 0, parts_ = 1, large_ = 0;  // parts: equal ones, the first tasks % parts of one task more
+};
 
 }  // namespace
 
@@ -30,7 +49,7 @@ struct ThreadPool::State {
   // The job. Written by the owner of `taken` while unclaimed == unfinished == 0.
   Fn fn = nullptr;
   void *user = nullptr;
-  int64_t tasks = 0, chunks = 0;
+  Chunks chunks;
 
   alignas(64) std::atomic<int64_t> unclaimed{0};
   alignas(64) std::atomic<uint32_t> unfinished{0};
@@ -51,10 +70,8 @@ void ThreadPool::State::work_on_chunks(uint32_t worker) {
   while (left > 0) {
     if (!unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
       continue;
-    // Chunk c of C takes tasks/C tasks, the first tasks%C of them one more.
-    const int64_t c = chunks - left, each = tasks / chunks, more = tasks % chunks;
-    const int64_t begin = c * each + std::min(c, more);
-    fn(user, worker, begin, begin + each + (c < more ? 1 : 0));
+    const int64_t c = chunks.count() - left;
+    fn(user, worker, chunks.begin(c), chunks.begin(c + 1));
     if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_all();
     left = unclaimed.load(std::memory_order_acquire);
   }
@@ -110,10 +127,9 @@ void ThreadPool::run(int64_t tasks, Fn fn, void *user) {
 
   s.fn = fn;
   s.user = user;
-  s.tasks = tasks;
-  s.chunks = std::min<int64_t>(tasks, s.threads * chunks_per_thread);
-  s.unfinished.store(static_cast<uint32_t>(s.chunks), std::memory_order_relaxed);
-  s.unclaimed.store(s.chunks, std::memory_order_release);
+  s.chunks = Chunks(tasks, s.threads);
+  s.unfinished.store(static_cast<uint32_t>(s.chunks.count()), std::memory_order_relaxed);
+  s.unclaimed.store(s.chunks.count(), std::memory_order_release);
   s.epoch.fetch_add(1, std::memory_order_acq_rel);
   s.epoch.notify_all();
 

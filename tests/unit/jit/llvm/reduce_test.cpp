@@ -39,6 +39,33 @@ Kernel reduction_kernel(DType type, Carriers carriers, bool rows, Expr length) {
   return kernel;
 }
 
+TEST(Reduce, LinesAreAskedForAheadWhereMemoryIsLargeAndTheSumsAreTheSame) {
+  const auto asks = [](const Kernel &source, const Target &target) {
+    Kernel kernel = source;
+    set_target(kernel, target);
+    const std::string text = compile(kernel, target, KILN_CODEGEN_IR).text;
+    return text.find("llvm.prefetch") != std::string::npos;
+  };
+  for (bool rows : {true, false}) {
+    at_every_level([&](const Target &target) {
+      Kernel source = reduction_kernel(DType::f32, carriers_of(Core::add, DType::f32), rows, Expr::symbol("s1"));
+      source.buffers[0].size = Expr::symbol("s0") * Expr::symbol("s1");
+      EXPECT_FALSE(asks(source, target)) << "no schedule asks for it";
+      const LoadedKernel plain(source, target);
+      source.schedule.stream_bytes = 4 * 53 * 100;
+      EXPECT_TRUE(asks(source, target));
+      const LoadedKernel ahead(source, target);
+      for (int64_t n : {99, 100, 101, 1000}) {  // below the limit, and above
+        auto x = random_values<float>(static_cast<size_t>(53 * n));
+        std::vector<float> expected(53), got(53);
+        EXPECT_EQ(plain.run({data_of(x), data_of(expected)}, {53, n}), 0u);
+        EXPECT_EQ(ahead.run({data_of(x), data_of(got)}, {53, n}), 0u);
+        EXPECT_EQ(got, expected);
+      }
+    });
+  }
+}
+
 // `step(accumulator, x)`; the tolerance is relative to the sum of magnitudes.
 template <class T, class Step>
 void expect_reduction(DType type, Core combine, double identity, double tolerance, Step step) {

@@ -33,7 +33,7 @@ struct Tally {
 
 TEST(ThreadPool, RunsEachTaskOnce) {
   ThreadPool pool(4);
-  for (int64_t tasks : {0, 1, 2, 3, 15, 16, 17, 1000, 12345}) {
+  for (int64_t tasks : {0, 1, 2, 3, 15, 16, 17, 127, 128, 129, 1000, 12345}) {
     Tally tally(tasks);
     pool.run(tasks, Tally::run, &tally);
     EXPECT_TRUE(tally.all_once()) << tasks;
