@@ -73,9 +73,6 @@ class Progress {
   std::jthread ticker_;  // last: it uses all the others
 };
 
-namespace {
-
-// A fact of the kind that its text looks like.
 void set_fact(kiln_context *context, const std::string &name, const std::string &text) {
   kiln_attr fact = {};
   fact.name = name.data();
@@ -105,7 +102,12 @@ void set_fact(kiln_context *context, const std::string &name, const std::string 
   check(kiln_fact_set(context, &fact));
 }
 
-}  // namespace
+void set_facts(kiln_context *context, const Args &args) {
+  for (const auto &[name, text] : args.pairs(fact_flag.name)) {
+    if (!name.starts_with("host.") || name == "host.") throw Usage("--fact: '" + name + "' is not host.NAME");
+    set_fact(context, name, text);
+  }
+}
 
 Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   Options options;
@@ -117,10 +119,7 @@ Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
   sink.user = progress_.get();
   sink.event = Progress::event;
   context_ = make<Context>(kiln_context_create, options.get(), &sink);
-  for (const auto &[name, text] : args.pairs(fact_flag.name)) {
-    if (!name.starts_with("host.") || name == "host.") throw Usage("--fact: '" + name + "' is not host.NAME");
-    set_fact(context_.get(), name, text);
-  }
+  set_facts(context_.get(), args);
   const auto plugins = args.all(plugin_flag.name);
   plugins_.assign(plugins.begin(), plugins.end());
   const auto plugin_options = args.all(plugin_option_flag.name);

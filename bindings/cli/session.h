@@ -43,6 +43,11 @@ inline constexpr Flag strict_flag{"--strict", "", "fail when the cache has to be
 inline constexpr Flag stats_flag{"--stats", "F|-", "write how the compile and the run went, as JSON"};
 inline constexpr Flag json_flag{"--json", "", "write JSON"};
 
+// A fact of the kind that its text looks like.
+void set_fact(kiln_context *context, const std::string &name, const std::string &text);
+// Those that --fact tells.
+void set_facts(kiln_context *context, const Args &args);
+
 // Shows the phase of a compile that takes over a second on stderr, when that is a terminal. Warnings are always shown.
 class Progress;
 

@@ -10,12 +10,18 @@ from harness import KILN, PAIR, PLUGINS, SOURCE, Case, f32, graph, main, node
 BAD = [
     ("NOTE", "load", "its table and its note differ in features_needed"),
     ("EMPTY", "load", "its setup registers nothing"),
-    ("TYPE", "invariants", "pass 'bad' of bad: invariant 'signature' broken by the graph: output '.*' was f32.* and is bool"),
+    ("TYPE", "invariants", "pass 'bad' of bad: .*invariant 'signature' broken by the graph: output '.*' was f32.* and is bool"),
     ("NOT_DONE", "invariants", "pass 'bad' of bad.*kiln_pass_done"),
+    ("LARGE", "invariants", "graph 'model chars': .*too many nodes"),
     ("WRONG", "numerics", "output '.*' differs by .* from what it was before the passes"),
+    ("HALF", "numerics", r"graph 'random \d+': output '.*' differs by"),
+    ("NESTED", "random", r"graph 'random \d+': output '.*' differs by"),
+    ("EFFECT", "numerics", r"graph 'random \d+': \d+ effects happen in a run, and \d+ did before the passes"),
     ("ALTERNATING", "repeat", "graph '.*': the second compile in a context makes something else of it"),
     ("IDENTITY", "identity", "another process finds another identity in 'what it registers': '.*version"),
-    ("FINGERPRINT", "cache", "a second context does not find it: MISS"),
+    ("FINGERPRINT", "cache", "a second context does not find what was made.*: 'HIT' or 'MISS: component 'pass bad' differs"),
+    ("PROCESS", "cache", "another process does not find what was made.*: 'HIT' or 'MISS: component 'pass bad' differs"),
+    ("STATE", "cache", "another process .* finds something else: '.* on backend bad': '.*outputs .*' or '.*outputs"),
     ("OP", "ops", "graph 'sample bad.op/row': output 'y' differs by .* from the reference"),
     ("OP_TWICE", "ops", "graph 'sample bad.op/row': (a second run gives other outputs|output 'y' differs)"),
     ("NO_SAMPLES", "ops", "op 'bad.op' has no samples"),
@@ -23,6 +29,8 @@ BAD = [
     ("VARIABLE", "surroundings", "a process with each variable set that the plugin's file has the name of makes something else"),
     ("FILES", "surroundings", "a process in an empty folder makes something else"),
     ("CLOCK", "surroundings", "another process, a second later, makes something else"),
+    ("FACT", "facts", "with host.rank=5, after a compile with host.rank=2, something else is made than without that of"),
+    ("FACT_KEPT", "facts", "with host.rank=5, after a compile with host.rank=2, something else is made than without"),
     ("NAMES", "names", "with other names of nodes it becomes another graph"),
     ("GLOBAL", "threads", "threads at once, .*, make something else of"),
     ("LEAK", "leaks", r"graphs are compiled \d+ bytes more stay in use"),
@@ -51,8 +59,18 @@ class CheckTest(Case):
 
     def test_the_same_plugin_without_a_mistake_passes_all(self):
         told = self.kiln("plugin", "check", self.bad_plugin("NONE"))
-        self.assertIn("14 of 14 tests passed, at level 10\n", told)
-        self.assertEqual(len(re.findall("^ok    ", told, re.MULTILINE)), 14)
+        self.assertIn("15 of 15 tests passed, at level 10\n", told)
+        self.assertEqual(len(re.findall("^ok    ", told, re.MULTILINE)), 15)
+
+    def test_a_fact_that_is_asked_in_each_run_is_no_mistake(self):
+        self.kiln("plugin", "check", self.bad_plugin("FACT_ASKED"), "--only", "facts")
+
+    def test_facts_may_be_given(self):
+        plugin = self.bad_plugin("FACT_ASKED")
+        self.kiln("plugin", "check", plugin, "--only", "random", "--fact", "host.rank=2")
+        self.assertRegex(self.failures(plugin, "--fact", "host.rank=5", "--level", 8), "FAIL  random +graph 'random")
+        self.assertIn("--fact: 'rank' is not host.NAME",
+                      self.kiln("plugin", "check", plugin, "--only", "random", "--fact", "rank=5", code=2))
 
     def test_what_ends_the_process_ends_one_test(self):
         told = self.failures(self.bad_plugin("RARE"), "--level", 8, "--seed", 3)
@@ -78,6 +96,18 @@ class CheckTest(Case):
         self.assertIn('{"kiln": 1', told)
         self.kiln("inspect", self.write_graph(told[:told.index("ok ")]))
 
+    def test_random_graphs_have_types_nested_graphs_and_effects(self):
+        graphs = [self.kiln("plugin", "check", PLUGINS / "template.so", "--graph", f"random {seed}") for seed in range(60)]
+        for word in ('"f16"', '"bf16"', '"f64"', '"call"', '"cond"', '"while"', '"scan"', '"check.note"', '"copy_"'):
+            self.assertTrue(any(word in graph for graph in graphs), word)
+
+    def test_a_graph_that_a_failure_names_is_written(self):
+        plugin = PLUGINS / "template.so"
+        for name in "model chars", "model digits", "sample softmax/rows":
+            self.kiln("inspect", self.write_graph(self.kiln("plugin", "check", plugin, "--graph", name)))
+        self.assertIn("--graph: there is no 'model char' (did you mean 'model chars'?)",
+                      self.kiln("plugin", "check", plugin, "--graph", "model char", code=2))
+
     def test_graphs_that_are_named_are_tested_and_named(self):
         path = self.write_graph(PAIR)
         told = self.failures(self.bad_plugin("WRONG"), path, "--only", "numerics")
@@ -88,7 +118,7 @@ class CheckTest(Case):
         path = self.write_graph(PAIR, "golden/pair.json")
         self.assertIn(f"graph '{path}': output 'y' differs", self.failures(self.bad_plugin("WRONG"), "--only", "numerics"))
 
-    def test_models_pass(self):
+    def test_models_are_tested_in_the_sizes_of_their_files_too(self):
         graphs = [SOURCE / "tests" / "models" / name / "graph.json" for name in ("digits", "chars")]
         for name in "fuse_rms_norm", "fold_batch_norm":
             self.kiln("plugin", "check", PLUGINS / f"{name}.so", *graphs, "--level", 3)
@@ -106,7 +136,7 @@ class ShippedTest(Case):
         for plugin in sorted(PLUGINS.glob("*.so")):
             with self.subTest(plugin.name):
                 graphs = sorted((SOURCE / "plugins" / plugin.stem / "golden").glob("*.json"))
-                self.assertIn("14 of 14 tests passed", self.kiln("plugin", "check", plugin, *graphs))
+                self.assertIn("15 of 15 tests passed", self.kiln("plugin", "check", plugin, *graphs))
 
 
 if __name__ == "__main__":

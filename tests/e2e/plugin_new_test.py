@@ -20,7 +20,7 @@ class NewTest(FolderCase):
                 self.assertIn(f"{kind} {name}", self.kiln("plugin", "inspect", plugin))
                 self.assertEqual(self.kiln("plugin", "test", folder), f"ok    {name}\n")
                 if lang != "c":  # what those in C come from is checked with the plugins that come with Kiln
-                    self.assertIn("14 of 14 tests passed, at level 10\n", self.kiln("plugin", "check", plugin))
+                    self.assertIn("15 of 15 tests passed, at level 10\n", self.kiln("plugin", "check", plugin))
 
     def test_nothing_is_left_of_the_templates_name(self):
         for lang, kind in KINDS:

@@ -179,15 +179,20 @@ std::vector<Array> run(const Executable &executable, const std::vector<Array> &i
   return outputs;
 }
 
+std::string difference(const DLTensor &actual, const DLTensor &expected, double tolerance) {
+  const Difference found = difference_of(actual, expected);
+  if (tolerance > 0 ? found.relative <= tolerance : !found.is_beyond) return "";
+  char numbers[80];
+  std::snprintf(numbers, sizeof numbers, "differs by %.3g, relative %.3g, at ", found.absolute, found.relative);
+  return numbers + found.where;
+}
+
 std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected,
                        double tolerance) {
   const Signature signature = signature_of(report_of(kiln_graph_describe, graph.get()));
   for (size_t i = 0; i < expected.size(); ++i) {
-    const Difference found = difference_of(*actual.at(i).tensor(), *expected[i].tensor());
-    if (tolerance > 0 ? found.relative <= tolerance : !found.is_beyond) continue;
-    char numbers[80];
-    std::snprintf(numbers, sizeof numbers, "' differs by %.3g, relative %.3g, at ", found.absolute, found.relative);
-    return "output '" + signature.outputs[i].name + numbers + found.where;
+    const std::string apart = difference(*actual.at(i).tensor(), *expected[i].tensor(), tolerance);
+    if (!apart.empty()) return "output '" + signature.outputs[i].name + "' " + apart;
   }
   return "";
 }

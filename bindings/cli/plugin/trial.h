@@ -58,8 +58,10 @@ std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t see
                         const std::optional<Range> &range = std::nullopt);
 // The outputs on copies of these.
 std::vector<Array> run(const Executable &executable, const std::vector<Array> &inputs);
-// Where the outputs are further from the expected ones than `kiln run --compare` allows, or, where that is not 0, than
-// this part of max(|expected|, 1): "output 'y' differs by 0.5, relative 0.25, at [3]"; "": nowhere.
+// Where an array is further from the expected one than `kiln run --compare` allows, or, where that is not 0, than this
+// part of max(|expected|, 1): "differs by 0.5, relative 0.25, at [3]"; "": nowhere. Of the outputs of a graph: "output
+// 'y' differs by …".
+std::string difference(const DLTensor &actual, const DLTensor &expected, double tolerance = 0);
 std::string difference(const Graph &graph, const std::vector<Array> &actual, const std::vector<Array> &expected,
                        double tolerance = 0);
 // The outputs of the graph as it is given, on backend reference.

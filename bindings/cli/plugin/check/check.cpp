@@ -8,7 +8,7 @@
 #include "../../session.h"
 #include "../../stats.h"
 #include "../verbs.h"
-#include "tests.h"
+#include "cached.h"
 
 namespace kiln::cli {
 namespace plugin_check {
@@ -22,8 +22,11 @@ constexpr Flag flags[] = {
     {"--seconds", "N", "how long a test may take before it counts as hanging (600; load 20)"},
     {"--seed", "N", "of the random graphs: N, N + 1, … (1)"},
     {"--reproduce", "SEED", "test on the one random graph of this seed, and write it"},
+    {"--graph", "NAME", "write the graph that a failure names (model chars, random 7), and test nothing"},
     tolerance_flag,
+    fact_flag,
     {"--texts", "F", "write what the plugin makes of graphs to a file, to be compared, and test nothing"},
+    {"--cache", "DIR", "of --texts: what is compiled and run with this cache"},
 };
 
 // The graphs that are named, then those of the plugin's folder, if it is built in one (kiln plugin test).
@@ -48,6 +51,7 @@ Checked subject_of(const Args &args) {
   subject.files = graphs_of(args, plugin);
   subject.seconds = args.integer("--seconds", 1, 100000).value_or(0);
   subject.args = &args;
+  set_facts(plain_context().get(), args);  // wrong use is told before anything is tested
   const auto reproduced = args.integer("--reproduce", 0);
   subject.alone = reproduced.has_value();
   subject.seed = static_cast<uint64_t>(reproduced ? *reproduced : args.integer("--seed", 0).value_or(1));
@@ -79,16 +83,9 @@ int run_here(const Test &test, const Checked &subject) {
 }
 
 std::vector<std::string> words_for(const Test &test, const Checked &subject) {
-  std::vector<std::string> words = {"plugin",
-                                    "check",
-                                    subject.path,
-                                    "--only",
-                                    std::string(test.name),
-                                    subject.alone ? "--reproduce" : "--seed",
-                                    std::to_string(subject.seed)};
-  if (const auto tolerance = subject.args->get(tolerance_flag.name))
-    words.insert(words.end(), {std::string(tolerance_flag.name), *tolerance});
-  words.insert(words.end(), subject.files.begin(), subject.files.end());
+  std::vector<std::string> words = {"plugin", "check", subject.path, "--only", std::string(test.name)};
+  const std::vector<std::string> same = words_for_same(subject);
+  words.insert(words.end(), same.begin(), same.end());
   return words;
 }
 
@@ -139,10 +136,32 @@ int reproduce(const Checked &subject) {
   return code;
 }
 
+int write_graph(const Checked &subject, const std::string &name) {
+  constexpr std::string_view random = "random ";
+  if (name.starts_with(random)) {
+    const int64_t seed = to_integer(name.substr(random.size()), 0, INT64_MAX, "--graph");
+    return print(random_graph(static_cast<uint64_t>(seed), bytes_of(subject)).json), 0;
+  }
+  const Context context = context_of(subject);
+  std::vector<Item> items = models();
+  for (const bool registered : {false, true})
+    for (Item &item : samples(context, registered)) items.push_back(std::move(item));
+  std::vector<std::string_view> known;
+  for (const Item &item : items) {
+    if (item.name == name) return print(item.json + (item.json.ends_with('\n') ? "" : "\n")), 0;
+    known.push_back(item.name);
+  }
+  throw Usage("--graph: there is no '" + name + "'" + suggestion(name, known));
+}
+
 int run_verb(const Args &args) {
   const Checked subject = subject_of(args);
   if (!fs::exists(subject.path)) throw Failure(subject.path + ": No such file or directory");
-  if (const auto file = args.get("--texts")) return write_file(*file, texts_for_comparing(subject)), 0;
+  if (const auto file = args.get("--texts")) {
+    const auto cache = args.get("--cache");
+    return write_file(*file, cache ? turns_for_comparing(subject, *cache) : texts_for_comparing(subject)), 0;
+  }
+  if (const auto name = args.get("--graph")) return write_graph(subject, *name);
   if (const auto name = args.get("--only")) return run_here(test_named(*name), subject);
   return subject.alone ? reproduce(subject) : run_all(args, subject);
 }
@@ -151,12 +170,13 @@ int run_verb(const Args &args) {
 
 }  // namespace plugin_check
 
-const Command plugin_check_command{"plugin check",
-                                   "P.so [GRAPH …]",
-                                   "Tests a plugin on samples of ops, random graphs and the graphs that are named.",
-                                   1,
-                                   1000,
-                                   plugin_check::flags,
-                                   plugin_check::run_verb};
+const Command plugin_check_command{
+    "plugin check",
+    "P.so [GRAPH …]",
+    "Tests a plugin on samples of ops, models, random graphs and the graphs that are named.",
+    1,
+    1000,
+    plugin_check::flags,
+    plugin_check::run_verb};
 
 }  // namespace kiln::cli

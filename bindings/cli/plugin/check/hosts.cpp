@@ -211,10 +211,11 @@ void expect_same(const Checked &subject, Age age) {
   const std::string which = age == Age::older ? "in a host of ABI 1.0 " : "in a host of a later ABI ";
   const Registered registered(subject.path);
   const std::vector<Item> items = some_graphs(subject, 12);
-  const std::string expected = all_texts(context_with(subject.path), registered, items);
+  const std::string expected = all_texts(context_of(subject), registered, items);
   void *state = nullptr;
   {
     const Context context = plain_context();
+    prepare(context, subject);
     try {
       check(plugin.setup(host_of(age, plugin.features_needed), context.get(), &state));
     } catch (const Failure &failure) {

@@ -1,7 +1,9 @@
 // Tests of what passes make of graphs.
+#include <algorithm>
 #include <chrono>
+#include <functional>
 
-#include "../../temporary_folder.h"
+#include "effects.h"
 #include "tests.h"
 
 namespace kiln::cli::plugin_check {
@@ -12,6 +14,8 @@ constexpr uint64_t random_graphs = 150;
 
 std::vector<Item> corpus(const Checked &subject, const Context &context) {
   std::vector<Item> items = some_graphs(subject, 20);
+  if (subject.alone) return items;
+  for (Item &item : models()) items.push_back(std::move(item));
   for (Item &item : samples(context, false, samples_of_each_op)) items.push_back(std::move(item));
   return items;
 }
@@ -36,26 +40,53 @@ Executable compiled(const Context &context, const Registered &registered, const 
   }
 }
 
-// Where a pass has rewritten something: that the outputs are those of the graph as it was.
+// What a run makes, and what it notes on the way.
+struct Observed {
+  std::vector<Array> outputs, notes;
+};
+Observed observed(const std::function<std::vector<Array>()> &run) {
+  take_notes();
+  Observed found;
+  found.outputs = run();
+  found.notes = take_notes();
+  return found;
+}
+
+// How the effects differ; "": they do not.
+std::string difference_of_notes(const std::vector<Array> &actual, const std::vector<Array> &expected,
+                                double tolerance) {
+  if (actual.size() != expected.size())
+    return std::to_string(actual.size()) + " effects happen in a run, and " + std::to_string(expected.size()) +
+           " did before the passes";
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (const std::string apart = difference(*actual[i].tensor(), *expected[i].tensor(), tolerance); !apart.empty())
+      return "what effect number " + std::to_string(i + 1) + " of a run is given " + apart +
+             " from what it was before the passes";
+  return "";
+}
+
+// Where a pass has rewritten something: that the outputs, and the effects, are those of the graph as it was.
 void compare(const Context &context, const Registered &registered, const Item &item, const Graph &graph,
              double tolerance) {
+  tolerance = std::max(tolerance, item.tolerance);
   const Executable looked_at = compiled(context, registered, item, graph);
   if (!looked_at || text_of(context, looked_at) == text_of(graph)) return;
   const std::vector<Array> inputs = draw(context, graph, 1, item.range);
-  std::vector<Array> expected;
+  Observed expected, actual;
   try {
-    expected = oracle(context, graph, inputs);
+    expected = observed([&] { return oracle(context, graph, inputs); });
   } catch (const Failure &) {
     return;  // no numbers for which it means something
   }
-  std::string apart;
   try {
-    const Executable executable = compile(context, graph, interpreted(registered)).executable;
-    apart = difference(graph, run(executable, inputs), expected, tolerance);
+    actual = observed([&] { return run(compile(context, graph, interpreted(registered)).executable, inputs); });
   } catch (const Failure &failure) {
     fail(item, std::string("cannot be run any more: ") + failure.what());
   }
-  if (!apart.empty()) fail(item, apart + " from what it was before the passes");
+  if (const std::string apart = difference(graph, actual.outputs, expected.outputs, tolerance); !apart.empty())
+    fail(item, apart + " from what it was before the passes");
+  if (const std::string apart = difference_of_notes(actual.notes, expected.notes, tolerance); !apart.empty())
+    fail(item, apart);
 }
 
 }  // namespace
@@ -74,13 +105,13 @@ void test_load(const Checked &subject) {
 
 void test_invariants(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   for (const Item &item : corpus(subject, context)) compiled(context, registered, item, parse(context, item.json));
 }
 
 void test_numerics(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   for (const Item &item : corpus(subject, context)) {
     const Graph graph = parse(context, item.json);
     compare(context, registered, item, graph, tolerance_of(*subject.args, registered));
@@ -89,7 +120,7 @@ void test_numerics(const Checked &subject) {
 
 void test_repeat(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   const std::vector<Item> items = some_graphs(subject, 60);
   for (const Item &item : items)
     if (after(context, registered, item) != after(context, registered, item))
@@ -97,13 +128,13 @@ void test_repeat(const Checked &subject) {
   const std::string first = all_texts(context, registered, items);
   if (const std::string at = parting(first, all_texts(context, registered, items)); !at.empty())
     throw Failure("after other graphs a compile makes something else of " + at);
-  if (const std::string at = parting(first, all_texts(context_with(subject.path), registered, items)); !at.empty())
+  if (const std::string at = parting(first, all_texts(context_of(subject), registered, items)); !at.empty())
     throw Failure("another context makes something else of " + at);
 }
 
 void test_names(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   const std::string bytes = bytes_of(subject);
   for (uint64_t seed = subject.seed; seed < subject.seed + 40; ++seed) {
     std::string digests[3];
@@ -124,7 +155,7 @@ void test_names(const Checked &subject) {
 
 void test_random(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   const std::string bytes = bytes_of(subject);
   for (uint64_t seed = subject.seed; seed < subject.seed + (subject.alone ? 1 : random_graphs); ++seed) {
     const Item item = random_graph(seed, bytes);

@@ -15,16 +15,6 @@
 namespace kiln::cli::plugin_check {
 namespace {
 
-// What another process makes of the same graphs.
-std::string texts_of_process(const Checked &subject, const TemporaryFolder &folder, Spawn spawn) {
-  const std::string file = folder.file("texts");
-  spawn.words = {"plugin", "check", subject.path, "--texts", file, "--seed", std::to_string(subject.seed)};
-  spawn.words.insert(spawn.words.end(), subject.files.begin(), subject.files.end());
-  const Ended ended = run_process(spawn);
-  if (ended.code != 0) throw Failure("another process fails: " + (ended.how.empty() ? ended.output : ended.how));
-  return read_file(file);
-}
-
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
@@ -102,25 +92,24 @@ size_t growth_of(const auto &round) {
 }  // namespace
 
 void test_identity(const Checked &subject) {
-  const TemporaryFolder folder;
-  const std::string first = texts_of_process(subject, folder, {});
+  const std::string first = texts_of_process(subject, {});
   await_next_second();
-  const std::string second = texts_of_process(subject, folder, {});
+  const std::string second = texts_of_process(subject, {});
   const auto head = [](const std::string &text) { return text.substr(0, text.find("\n== ")); };
   if (const std::string at = parting(head(first), head(second)); !at.empty())
     throw Failure("another process finds another identity in " + at);
 }
 
 void test_surroundings(const Checked &subject) {
-  const TemporaryFolder folder, elsewhere;
+  const TemporaryFolder elsewhere;
   const std::string bytes = bytes_of(subject);
   const auto expect = [&](const std::string &expected, const Spawn &spawn, const std::string &which) {
-    if (const std::string at = parting(expected, texts_of_process(subject, folder, spawn)); !at.empty())
+    if (const std::string at = parting(expected, texts_of_process(subject, spawn)); !at.empty())
       throw Failure(which + " makes something else of " + at);
   };
   Spawn there;
   there.folder = std::filesystem::path(subject.path).parent_path().string();  // where files of its own may lie
-  const std::string base = texts_of_process(subject, folder, there);
+  const std::string base = texts_of_process(subject, there);
   Spawn bare = there, full = there, away = there;
   bare.environment = bare_environment();
   full.environment = full_environment(bytes);
@@ -137,13 +126,13 @@ void test_surroundings(const Checked &subject) {
 void test_threads(const Checked &subject) {
   const Registered registered(subject.path);
   const std::vector<Item> items = some_graphs(subject, 24);
-  const Context shared = context_with(subject.path);
+  const Context shared = context_of(subject);
   const std::string expected = all_texts(shared, registered, items);
   const auto expect = [&](const Context &context, const char *where) {
     if (const std::string at = parting(expected, all_texts(context, registered, items)); !at.empty())
       throw Failure(std::string("threads at once, ") + where + ", make something else of " + at);
   };
-  on_threads([&] { expect(context_with(subject.path), "each in a context of its own"); });
+  on_threads([&] { expect(context_of(subject), "each in a context of its own"); });
   on_threads([&] { expect(shared, "in one context"); });
 }
 
@@ -164,14 +153,14 @@ void test_leaks(const Checked &subject) {
   fill_what_kiln_keeps();
   const Registered registered(subject.path);
   const std::vector<Item> items = some_graphs(subject, 6);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   const size_t compiled = growth_of([&] { all_texts(context, registered, items); });
   if (const int64_t live = report_of(kiln_context_report, context.get()).i64("handles.live"); live > 0)
     throw Failure(std::to_string(live) + " handles are left when all that was compiled is gone");
   if (compiled > 0)
     throw Failure("each time that " + std::to_string(items.size()) + " graphs are compiled " +
                   std::to_string(compiled) + " bytes more stay in use");
-  if (const size_t loaded = growth_of([&] { context_with(subject.path); }); loaded > 0)
+  if (const size_t loaded = growth_of([&] { context_of(subject); }); loaded > 0)
     throw Failure("each time that it is loaded " + std::to_string(loaded) + " bytes more stay in use");
 }
 

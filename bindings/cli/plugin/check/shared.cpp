@@ -2,26 +2,37 @@
 #include <cstdio>
 
 #include "../../session.h"
+#include "../../temporary_folder.h"
+#include "effects.h"
+#include "models.h"
 #include "tests.h"
 
 namespace kiln::cli::plugin_check {
 namespace {
 
-// FNV-1a.
-uint64_t digest_of(const std::vector<Array> &arrays) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const Array &array : arrays) {
-    const auto *at = static_cast<const unsigned char *>(array.tensor()->data);
-    for (uint64_t i = 0; i < cli::bytes_of(*array.tensor()); ++i) hash = (hash ^ at[i]) * 0x100000001b3;
-  }
-  return hash;
+std::string outputs_as_text(const Context &context, const Item &item, const Options &options) {
+  const Graph graph = parse(context, item.json);
+  return digest_of(run(compile(context, graph, options).executable, draw(context, graph, 1, item.range)));
 }
 
-constexpr std::string_view heading = "== ";
+}  // namespace
 
-// What `make` answers for an item, or how it fails, which is compared, too.
-template <class Make>
-std::string entry(const Item &item, Make make) {
+std::string digest_of(std::string_view what, std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  char text[32];
+  std::snprintf(text, sizeof text, " %016llx", static_cast<unsigned long long>(hash));
+  return std::string(what) + text;
+}
+
+std::string digest_of(const std::vector<Array> &arrays) {
+  std::string bytes;
+  for (const Array &array : arrays)
+    bytes.append(static_cast<const char *>(array.tensor()->data), cli::bytes_of(*array.tensor()));
+  return digest_of("outputs", bytes);
+}
+
+std::string entry(const Item &item, const std::function<std::string()> &make) {
   std::string text(heading);
   text += item.name + "\n";
   try {
@@ -31,18 +42,33 @@ std::string entry(const Item &item, Make make) {
   }
 }
 
-std::string outputs_as_text(const Context &context, const Item &item, const Options &options) {
-  const Graph graph = parse(context, item.json);
-  char text[32];
-  std::snprintf(text, sizeof text, "outputs %016llx",
-                static_cast<unsigned long long>(
-                    digest_of(run(compile(context, graph, options).executable, draw(context, graph, 1, item.range)))));
-  return text;
+std::vector<Item> models() {
+  std::vector<Item> items;
+  for (const ModelFile &file : model_files())
+    items.push_back({"model " + std::string(file.name), std::string(file.json)});
+  return items;
 }
 
-}  // namespace
-
 std::string bytes_of(const Checked &subject) { return read_file(subject.path); }
+
+void prepare(const Context &context, const Checked &subject) {
+  add_note_op(context);
+  set_facts(context.get(), *subject.args);
+}
+
+Context context_of(const Checked &subject, std::string_view cache) {
+  Context context = context_with(subject.path, cache);
+  prepare(context, subject);
+  return context;
+}
+
+std::vector<std::string> words_for_same(const Checked &subject) {
+  std::vector<std::string> words = {subject.alone ? "--reproduce" : "--seed", std::to_string(subject.seed)};
+  for (const std::string_view flag : {tolerance_flag.name, fact_flag.name})
+    for (const std::string &value : subject.args->all(flag)) words.insert(words.end(), {std::string(flag), value});
+  words.insert(words.end(), subject.files.begin(), subject.files.end());
+  return words;
+}
 
 std::vector<Item> some_graphs(const Checked &subject, uint64_t randoms) {
   std::vector<Item> items;
@@ -75,9 +101,34 @@ std::string all_texts(const Context &context, const Registered &registered, cons
 
 std::string texts_for_comparing(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_with(subject.path);
+  const Context context = context_of(subject);
   return std::string(heading) + "what it registers\n" + registered.report.json() + "\n" +
          all_texts(context, registered, some_graphs(subject, 40));
+}
+
+bool takes_some(const Context &context, const Item &item, const std::string &backend) {
+  Options options;
+  options.set("backend", backend);
+  options.set("code", false);
+  const Executable executable = compile(context, parse(context, item.json), options).executable;
+  const Report report = report_of(kiln_executable_describe, executable.get());
+  const std::string regions = "compile.partition.regions";
+  for (size_t i = 0; i < report.count(regions); ++i)
+    if (report.has(path_of(regions, i, "backend")) && report.text(path_of(regions, i, "backend")) == backend)
+      return true;
+  return false;
+}
+
+std::string texts_of_process(const Checked &subject, Spawn spawn, const std::vector<std::string> &more) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("texts");
+  spawn.words = {"plugin", "check", subject.path, "--texts", file};
+  for (const std::vector<std::string> &words : {words_for_same(subject), more})
+    spawn.words.insert(spawn.words.end(), words.begin(), words.end());
+  spawn.seconds = 600;
+  const Ended ended = run_process(spawn);
+  if (ended.code != 0) throw Failure("another process fails: " + (ended.how.empty() ? ended.output : ended.how));
+  return read_file(file);
 }
 
 std::string parting(std::string_view first, std::string_view second) {

@@ -8,17 +8,25 @@ namespace {
 constexpr Test all[] = {
     {"load", 1, 20, test_load, "setup should register and return: what takes long belongs where it is first needed"},
     {"invariants", 2, 600, test_invariants,
-     "kiln run GRAPH --plugin P.so shows the same error; docs/passes.md tells each invariant"},
+     "kiln plugin check P.so --graph NAME writes the graph, kiln run GRAPH --plugin P.so shows the same error; "
+     "docs/passes.md tells each invariant"},
     {"numerics", 3, 600, test_numerics,
-     "check the conditions of the pattern: shapes, attributes that are not their defaults, other uses of inner values"},
+     "check the conditions of the pattern: types, shapes, attributes that are not their defaults, other uses of inner "
+     "values; what has an effect stays, in its order"},
     {"repeat", 4, 600, test_repeat,
      "what a pass makes must follow from the graph: no random numbers, no state between runs, no order of addresses"},
     {"identity", 5, 600, test_identity, "name, version, UUID and options must be the same in every process"},
-    {"cache", 5, 600, test_cache, "fingerprint may only add what is the same whenever the result is the same"},
+    {"cache", 5, 600, test_cache,
+     "fingerprint may only add what is the same whenever the result is the same, in every process; load may only use "
+     "the "
+     "bytes that compile made"},
     {"ops", 6, 600, test_ops, "run and decompose must compute the same, and each result must be written whole"},
     {"backends", 6, 600, test_backends, "takes should refuse what run does not compute as the reference does"},
     {"surroundings", 7, 600, test_surroundings,
      "declare what is read: an option of the pass, host->context->add_file in setup, or bytes that fingerprint adds"},
+    {"facts", 7, 600, test_facts,
+     "ask with host->pass->query inside each run: what a fingerprint asks, or what is kept from another run, is in no "
+     "key"},
     {"names", 7, 600, test_names, "names of op nodes and annotations debug.* are in no key: decide by ops and types"},
     {"random", 8, 600, test_random, "see the graph alone: kiln plugin check P.so --reproduce SEED"},
     {"threads", 9, 600, test_threads, "keep state in what setup returns, or in the run, not in globals"},

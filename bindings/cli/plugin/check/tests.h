@@ -2,11 +2,13 @@
 // says what is wrong.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../../child_process.h"
 #include "../trial.h"
 #include "corpus.h"
 
@@ -18,7 +20,7 @@ struct Checked {
   std::vector<std::string> files;  // graphs that are given, and those of golden/ in the plugin's folder
   uint64_t seed = 1;               // of random graphs
   int64_t seconds = 0;             // a test's limit, in place of its own; 0: that
-  const Args *args = nullptr;      // for tolerance_of
+  const Args *args = nullptr;      // for tolerance_of, and facts
   bool alone = false;              // `seed` names one random graph, which is all there is
 };
 
@@ -40,6 +42,7 @@ void test_cache(const Checked &subject);
 void test_ops(const Checked &subject);
 void test_backends(const Checked &subject);
 void test_surroundings(const Checked &subject);
+void test_facts(const Checked &subject);
 void test_names(const Checked &subject);
 void test_random(const Checked &subject);
 void test_threads(const Checked &subject);
@@ -47,6 +50,11 @@ void test_leaks(const Checked &subject);
 void test_hosts(const Checked &subject);
 
 // ---- what tests share
+
+// A context with the plugin, the facts that are given, and the op of effects.h; `cache` is a folder or "off".
+Context context_of(const Checked &subject, std::string_view cache = "off");
+// The same of a context that has the plugin, or will have it.
+void prepare(const Context &context, const Checked &subject);
 
 // The plugin's file.
 std::string bytes_of(const Checked &subject);
@@ -61,6 +69,18 @@ std::string all_texts(const Context &context, const Registered &registered, cons
 // The same, and the identities of what the plugin registers, as another process finds them (`kiln plugin check
 // --texts`).
 std::string texts_for_comparing(const Checked &subject);
+// That in another process: `spawn` says where; `more` are words of its command line.
+std::string texts_of_process(const Checked &subject, Spawn spawn, const std::vector<std::string> &more = {});
+// Words by which a command has the same graphs, facts and tolerance.
+std::vector<std::string> words_for_same(const Checked &subject);
+// Whether the backend takes a node of the graph.
+bool takes_some(const Context &context, const Item &item, const std::string &backend);
+
+// An item's part of a text: what `make` answers for it, or how it fails, which is compared, too.
+inline constexpr std::string_view heading = "== ";
+std::string entry(const Item &item, const std::function<std::string()> &make);
+std::string digest_of(std::string_view what, std::string_view bytes);
+std::string digest_of(const std::vector<Array> &arrays);
 // The line at which two such texts part, with the item that it belongs to; "": they are equal.
 std::string parting(std::string_view first, std::string_view second);
 }  // namespace kiln::cli::plugin_check
