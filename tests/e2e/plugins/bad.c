@@ -35,9 +35,9 @@ enum kind {
   FACT,
   FACT_KEPT, /* facts; and what is right: */
   FACT_ASKED,
-  NAMES,     /* names */
-  RARE,      /* random */
-  GLOBAL,    /* threads */
+  NAMES,  /* names */
+  RARE,   /* random */
+  GLOBAL, /* threads */
   LEAK,
   HANDLE, /* leaks */
   TOO_NEW,
