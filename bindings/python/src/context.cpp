@@ -152,6 +152,15 @@ void add_context(nb::module_ &module) {
       .def(
           "add", [](nb::handle self, nb::handle what) { return what.attr("add_to")(self); }, nb::arg("what"),
           "Makes a pass, an op or a function known; of a pass and a function it returns what takes it away.")
+      .def(
+          "set_fact",
+          [](Context &self, const std::string &name, const nb::object &value) {
+            Attrs fact(self.get());
+            fact.add(name, value);
+            check(kiln_fact_set(self.get(), fact.data()));
+          },
+          nb::arg("name"), nb::arg("value").none(),
+          "What passes may ask for (`call.query(\"host.rank\")`) as \"host.NAME\". None takes it back.")
       .def_prop_ro(
           "op_names", [](Context &self) { return op_names(self.get()); }, "All ops, by name.")
       .def(

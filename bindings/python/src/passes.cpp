@@ -85,6 +85,23 @@ void add_passes(nb::module_ &module) {
             return from_attr(self.context, attr);
           },
           nb::arg("name"), "The value of an option that the pass declared.")
+      .def(
+          "query",
+          [](PassCall &self, const std::string &question) -> nb::object {
+            kiln_attr answer;
+            check(kiln_pass_query(self.call, question.data(), question.size(), &answer));
+            return answer.kind == KILN_ATTR_NONE ? nb::none() : from_attr(self.context, answer);
+          },
+          nb::arg("question"),
+          "What neither graph nor key has (\"env.HOME\", \"file./etc/hosts\": its digest, \"host.rank\", "
+          "\"device.kind\"), so "
+          "that the result may depend on it. None: there is none.")
+      .def(
+          "uncacheable",
+          [](PassCall &self, const std::string &why) {
+            check(kiln_pass_uncacheable(self.call, why.data(), why.size()));
+          },
+          nb::arg("why"), "What the pass makes is for this compile alone, and why.")
       .def("note", &note, nb::arg("text"), "A line for the report, and an event.")
       .def("warn", &warn, nb::arg("text"), "The same of what is likely not meant.");
   module.def("register_pass", &register_pass, nb::arg("context"), nb::arg("pass_"), "Its id.");

@@ -61,6 +61,48 @@ def test_what_a_fingerprint_reads_is_in_the_key(cache):
     assert lookups == ["MISS", "HIT", "MISS"] and len(runs) == 2
 
 
+def test_what_a_pass_asks_has_a_variant_for_each_answer(cache):
+    asked, lookups = [], []
+
+    def run(graph, call):
+        asked.append((call.query("host.rank"), call.query("host.nobody")))
+        return 0
+
+    for rank in (1, 2, 1, 2):
+        with kiln.Context(cache=str(cache)) as context:
+            kiln.set_default_context(context)
+            context.set_fact("host.rank", rank)
+            context.add(kiln.graph_pass("asks", uuid=UUID)(run))
+            program = exp()
+            lookups.append(program.report["lookup"])
+            assert {"question": "host.rank", "answer": str(rank)} in program.report["questions"]
+    assert lookups == ["MISS", "MISS", "HIT", "HIT"] and asked == [(1, None), (2, None)]
+    with kiln.Context(cache="off") as context:
+        with pytest.raises(kiln.Error, match="rank"):
+            context.set_fact("rank", 1)
+        context.set_fact("host.rank", 1)
+        context.set_fact("host.rank", None)
+        assert not context.report().get("facts")
+
+
+def test_what_is_uncacheable_is_made_again_and_says_why(cache):
+    runs = []
+
+    @kiln.graph_pass("clock", uuid=UUID)
+    def clock(graph, call):
+        runs.append(call.query("device.kind"))
+        call.uncacheable("it reads the clock")
+        return 0
+
+    for _ in range(2):
+        with kiln.Context(cache=str(cache)) as context:
+            kiln.set_default_context(context)
+            context.add(clock)
+            report = exp().report
+            assert report["lookup"] == "MISS" and "it reads the clock" in report["warnings"][0]
+    assert runs == ["cpu", "cpu"]
+
+
 def test_a_pass_without_identity_bypasses_the_cache_with_its_name(context):
     context.add(sine_for_exp([]))
     report = exp().report
