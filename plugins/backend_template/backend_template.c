@@ -8,7 +8,7 @@
 #define NAME "backend_template"
 #define BACKEND "template"
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_BACKENDS, NAME);
-/* 2. Its identity: 16 random bytes of your own (uuidgen). Raise the version when what compile makes changes. */
+/* 2. Its identity: 16 random bytes of your own (kiln plugin uuid). Raise the version when what compile makes changes. */
 static const uint8_t uuid[16] = {0x4e, 0x90, 0x17, 0xcb, 0x62, 0xa8, 0x4d, 0x35,
                                  0x8f, 0x0b, 0xd1, 0x7c, 0x29, 0xe6, 0x53, 0xba};
 

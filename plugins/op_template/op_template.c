@@ -17,7 +17,7 @@
 #define PASS "use_square"
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_OPS, NAME);
 
-/* 2. Identities: 16 random bytes each, of your own (uuidgen). Raise an op's version when what it computes changes. */
+/* 2. Identities: 16 random bytes each, of your own (kiln plugin uuid). Raise an op's version when what it computes changes. */
 static const uint8_t logit_uuid[16] = {0x3b, 0x7e, 0x51, 0x0c, 0x95, 0x2d, 0x4f, 0x10,
                                        0xa2, 0x6b, 0x44, 0xe9, 0x07, 0xd8, 0x3a, 0xf1};
 static const uint8_t square_uuid[16] = {0x8d, 0x02, 0xf6, 0x39, 0x1e, 0xc4, 0x43, 0x7b,

@@ -14,7 +14,7 @@
 #define NAME "template"
 KILN_PLUGIN_NOTE(0, 0, NAME);
 
-/* 2. The identity: 16 random bytes of your own (uuidgen makes some). With it, results of the pass are cached. Raise
+/* 2. The identity: 16 random bytes of your own (kiln plugin uuid makes some). With it, results of the pass are cached. Raise
  * VERSION whenever the pass changes what it makes. What it makes must not depend on the names of nodes, among others:
  * see kiln_pass in kiln/types.h. Without identity (pass.uuid = NULL) every compile runs the pass again. */
 static const uint8_t uuid[16] = {0x3e, 0x91, 0xc7, 0x04, 0x5d, 0x2a, 0x4b, 0x68,

@@ -1,8 +1,8 @@
 // What a pattern asks of one value or node, and, at the end, of all of them together.
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/graph/annotations.h"
+#include "runtime/ops/reference.h"
 #include "runtime/patterns/matcher.h"
 
 namespace kiln::patterns {
@@ -27,13 +27,6 @@ bool is_from(Term::Source source, const Node &node) {
       return node.kind == Node::Kind::parameter || node.kind == Node::Kind::constant || node.given_fixed;
   }
   return false;
-}
-
-template <class T>
-T load(const Bytes &bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
 }
 
 // The axes that an attribute names, from the front, sorted.
@@ -62,9 +55,8 @@ std::optional<double> number_of(const Graph &graph, ValueId value) {
     if (found != node.attrs.end() && found->second.kind() == AttrKind::f64) return found->second.f64();
   }
   if (!node.constant) return std::nullopt;
-  if (type.dtype == DType::f64) return load<double>(node.constant->bytes);
-  if (type.dtype == DType::f32) return load<float>(node.constant->bytes);
-  return std::nullopt;
+  const RefTensor scalar = to_reference(*node.constant);
+  return scalar.is_float() ? std::optional(scalar.f[0]) : std::nullopt;
 }
 
 bool holds(const AttrCondition &condition, const Graph &graph, const Node &node) {

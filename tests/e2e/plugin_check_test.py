@@ -129,6 +129,10 @@ class CheckTest(Case):
                       self.kiln("plugin", "check", plugin, "--only", "laod", code=2))
         self.assertIn("--level: '11' is not an integer from 1 to 10", self.kiln("plugin", "check", plugin, "--level", 11, code=2))
         self.assertIn("No such file", self.kiln("plugin", "check", self.file("absent.so"), code=1))
+        told = self.kiln("plugin", "check", plugin, self.file("absent.json"), code=1)
+        self.assertTrue("absent.json: No such file" in told and "FAIL" not in told, told)
+        self.assertIn("1 of 1 tests passed, at level 1; not at this level: invariants, numerics,",
+                      self.kiln("plugin", "check", plugin, "--level", 1))
 
 
 class ShippedTest(Case):

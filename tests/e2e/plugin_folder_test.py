@@ -32,6 +32,15 @@ class TestTest(FolderCase):
         self.assertEqual(text.read_text(), expected)
         self.kiln("plugin", "test", folder)
 
+    def test_a_pass_that_rewrites_nothing_is_noted_and_kilns_own_passes_behind_it_change_no_text(self):
+        folder = self.begin("p", "c", "pass")
+        self.build(folder, "c")
+        self.write_graph(graph([f32("x", 8)], [node("m", "mul", ["x", "one"]), node("y", "exp", ["m"])], ["y"],
+                               constants=[{"name": "one", "type": {"dtype": "f32", "shape": []}, "data": [1]}]),
+                         "p/golden/p.json")
+        self.assertIn("note  pass 'p' rewrote nothing in any of them\n", self.kiln("plugin", "test", folder, "--update"))
+        self.assertIn("m = mul(x, one)", (folder / "golden" / "p.txt").read_text().split("after")[1])
+
     def test_a_text_that_is_missing_is_told(self):
         folder = self.begin("p", "c", "pass")
         self.build(folder, "c")

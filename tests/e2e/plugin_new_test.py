@@ -38,6 +38,14 @@ class NewTest(FolderCase):
         seen += UUID.findall(self.kiln("plugin", "inspect", PLUGINS / "op_template.so"))
         self.assertEqual((len(seen), len(set(seen))), (12, 12))
 
+    def test_one_more_identity_is_printed_as_the_source_writes_it(self):
+        seen = set()
+        for lang, ends in (("c", "{}"), ("cpp", "{}"), ("rust", "[]")):
+            told = self.kiln("plugin", "uuid", "--lang", lang).strip()
+            self.assertEqual((told[0] + told[-1], len(re.findall("0x[0-9a-f]{2}", told))), (ends, 16))
+            seen.add(told)
+        self.assertEqual(len(seen), 3)
+
     def test_what_is_not_there_is_refused_by_name(self):
         for words, expected in (
                 (["--lang", "ruby"], "--lang: there are no templates in 'ruby'; there are some in c, cpp and rust"),

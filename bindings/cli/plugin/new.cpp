@@ -141,8 +141,10 @@ A plugin of Kiln: its source is `NAME.ENDING`MODULE. The next five commands:
     kiln plugin check build/NAME.so
 
 `kiln plugin test .` compares what becomes of each graph `golden/CASE.json` with `golden/CASE.txt`, and its numbers with
-the reference's; `--update` writes the texts anew. Add a graph with what the plugin rewrites, and one with what it must
-leave alone.
+the reference's; `--update` writes the texts anew. Add a graph ADDED.
+FURTHER
+`cmake --install build --prefix DIR` puts the plugin into `DIR/lib/kiln/plugins`; it is one file, which `--plugin` and
+`kiln_plugin_load` take by its path.
 )";
 
 std::string readme(const std::string &name, const std::string &kind, const Language &language) {
@@ -152,6 +154,11 @@ std::string readme(const std::string &name, const std::string &kind, const Langu
       {"MODULE", is_rust ? ", written with the module `kiln/`" : ""},
       {"BACKEND", kind == "backend" ? "--backend " + name + " " : ""},
       {"ENDING", std::string(language.extension)},
+      {"ADDED", kind == "pass" ? "with what the plugin rewrites, and one with what it must\nleave alone"
+                : kind == "op" ? "that uses the op as yours do"
+                               : "of what the backend takes, and one with what it must leave alone"},
+      {"FURTHER",
+       kind == "op" ? "`kiln ops --test --plugin build/" + name + ".so` runs the samples of its ops.\n" : ""},
   };
   std::string text(readme_text);
   for (const auto &[placeholder, meant] : placeholders) text.replace(text.find(placeholder), placeholder.size(), meant);
@@ -169,6 +176,14 @@ void write_module(const fs::path &folder, const std::string &lang) {
       throw Failure(path.parent_path().string() + ": " + failed.message());
     write_file(path.string(), file.text);
   }
+}
+
+int print_uuid(const Args &args) {
+  const std::string lang = args.get("--lang").value_or("cpp");
+  (void)language_of(lang);
+  const std::string bytes = random_bytes(lang != "rust");
+  print(bytes.substr(bytes.find_first_not_of("\n ")) + "\n");
+  return 0;
 }
 
 int run(const Args &args) {
@@ -204,5 +219,9 @@ int run(const Args &args) {
 const Command plugin_new_command{
     "plugin new", "NAME", "Writes the folder NAME with a plugin to begin with: source, build file, a test.", 1, 1,
     flags,        run};
+
+const Command plugin_uuid_command{
+    "plugin uuid", "", "Prints a new identity, for one more pass or op of a plugin.", 0, 0, std::span(flags).first(1),
+    print_uuid};
 
 }  // namespace kiln::cli

@@ -4,6 +4,7 @@
 
 namespace kiln::cli {
 
-extern const Command plugin_inspect_command, plugin_new_command, plugin_test_command, plugin_check_command;
+extern const Command plugin_inspect_command, plugin_new_command, plugin_test_command, plugin_check_command,
+    plugin_uuid_command;
 
 }  // namespace kiln::cli

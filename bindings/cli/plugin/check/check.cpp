@@ -49,6 +49,8 @@ Checked subject_of(const Args &args) {
   const fs::path plugin = fs::absolute(args.operands()[0]);
   subject.path = plugin.string();
   subject.files = graphs_of(args, plugin);
+  for (const std::string &file : subject.files)
+    (void)read_file(file);  // one that is not there is not the plugin's fault
   subject.seconds = args.integer("--seconds", 1, 100000).value_or(0);
   subject.args = &args;
   set_facts(plain_context().get(), args);  // wrong use is told before anything is tested
@@ -79,6 +81,7 @@ int run_here(const Test &test, const Checked &subject) {
     print_failure(test, failure.what());
     return 1;
   }
+  print("ok    " + std::string(test.name) + "\n");
   return 0;
 }
 
@@ -115,15 +118,19 @@ bool passes(const Test &test, const Checked &subject) {
 int run_all(const Args &args, const Checked &subject) {
   const int64_t level = args.integer("--level", 1, 10).value_or(10);
   size_t failed = 0, count = 0;
+  std::string beyond;
   for (const Test &test : tests()) {
-    if (test.level > level) continue;
+    if (test.level > level) {
+      beyond += (beyond.empty() ? "; not at this level: " : ", ") + std::string(test.name);
+      continue;
+    }
     ++count;
     if (passes(test, subject)) continue;
     ++failed;
     if (test.name == "load") break;
   }
   print(std::to_string(count - failed) + " of " + std::to_string(count) + " tests passed, at level " +
-        std::to_string(level) + "\n");
+        std::to_string(level) + beyond + "\n");
   return failed > 0 ? 1 : 0;
 }
 

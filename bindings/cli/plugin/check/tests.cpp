@@ -18,10 +18,10 @@ constexpr Test all[] = {
     {"identity", 5, 600, test_identity, "name, version, UUID and options must be the same in every process"},
     {"cache", 5, 600, test_cache,
      "fingerprint may only add what is the same whenever the result is the same, in every process; load may only use "
-     "the "
-     "bytes that compile made"},
+     "the bytes that compile made"},
     {"ops", 6, 600, test_ops, "run and decompose must compute the same, and each result must be written whole"},
-    {"backends", 6, 600, test_backends, "takes should refuse what run does not compute as the reference does"},
+    {"backends", 6, 600, test_backends,
+     "takes should refuse what run does not compute as the reference does, and take something of some graph"},
     {"surroundings", 7, 600, test_surroundings,
      "declare what is read: an option of the pass, host->context->add_file in setup, or bytes that fingerprint adds"},
     {"facts", 7, 600, test_facts,

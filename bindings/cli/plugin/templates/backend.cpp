@@ -16,7 +16,7 @@ using kiln::pass::result_of;
 constexpr std::string_view name = "template";
 KILN_PLUGIN_NOTE(0, KILN_FEATURE_BACKENDS, "template");
 
-// 2. Its identity: 16 random bytes of your own (uuidgen). Raise the version when what compile makes changes.
+// 2. Its identity: 16 random bytes of your own (kiln plugin uuid). Raise the version when what compile makes changes.
 constexpr uint8_t uuid[16] = {0x21, 0xf4, 0x7d, 0x8b, 0x36, 0x0e, 0x49, 0xc2,
                               0xa5, 0x17, 0x68, 0xd3, 0x9c, 0xb0, 0x52, 0xef};
 constexpr std::string_view version = "1";

@@ -136,10 +136,17 @@ TEST(Match, ANumberIsAConstantOrFull) {
       {"name":"y","op":"add","inputs":["x",")",
                    value, R"("]}],"outputs":[{"name":"y","value":"y"}]})");
   };
+  const auto of_16_bits = [&](std::string_view dtype) {
+    std::string text = graph("c");
+    for (size_t at = 0; (at = text.find("f32", at)) != std::string::npos;) text.replace(at, 3, dtype);
+    return text;
+  };
   const std::string half = pattern_of(R"("captures":[{"name":"x"},{"name":"h","number":0.5}],
     "nodes":[{"name":"y","op":"add","inputs":["x","h"]}],"outputs":["y"])");
   EXPECT_EQ(why_not(half, graph("c")), "1 found");
   EXPECT_EQ(why_not(half, graph("f")), "'h' is 0.25, expected 0.5");
+  EXPECT_EQ(why_not(half, of_16_bits("f16")), "1 found");
+  EXPECT_EQ(why_not(half, of_16_bits("bf16")), "1 found");
 }
 
 // With a bias, or without.

@@ -8,7 +8,7 @@ use kiln::{Decomposition, Edit, Op, OpCall, Result, Run, Setup};
 // 1. The name of the plugin; names of ops begin with it, so that they are nobody else's.
 kiln::entry!("mine", kiln::FEATURE_OPS, setup);
 
-// 2. Identities: 16 random bytes each, of your own (uuidgen).
+// 2. Identities: 16 random bytes each, of your own (`kiln plugin uuid --lang rust`).
 const CUBE_UUID: [u8; 16] = [0x5c, 0x01, 0x9e, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const SWISH_UUID: [u8; 16] = [0x5c, 0x01, 0x9e, 0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
