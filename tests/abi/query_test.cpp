@@ -282,7 +282,8 @@ TEST_F(Query, WhatIsNoQuestionIsRefusedWithWhatThereIs) {
       {"rank", "'rank' is no question: expected env.NAME, file.PATH, host.NAME", KILN_UNKNOWN_NAME},
       {"host.", "'host.' is no question", KILN_UNKNOWN_NAME},
       {"device.colour", "'device.colour': the device has device.arch, device.cores", KILN_UNKNOWN_NAME},
-      {"compile.option.threads", "the compile has compile.backend, compile.option.fallback", KILN_UNKNOWN_NAME},
+      {"compile.option.threads", "the compile has compile.backend, compile.option.algebra, compile.option.fallback",
+       KILN_UNKNOWN_NAME},
       {"file." + folder.path(), folder.path(), KILN_IO}};
   host::TestPass pass([&](kiln_pass_call *call) {
     for (const Refused &each : refused) {
