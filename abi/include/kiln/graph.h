@@ -229,12 +229,14 @@ KILN_EXPORT kiln_error *kiln_pass_warn(kiln_pass_call *call, const char *text, u
  *   host.NAME      what the host has set by kiln_fact_set, of the kind that it has there
  *   device.NAME    of what the backend runs on: "kind" and "arch" (texts), of the processor also "cores", "l1_bytes",
  *                  "l2_bytes", "l3_bytes" (i64)
- *   compile.NAME   of what is keyed anyway: "backend", "target", "stage", "region" (of stage lower, of what was cut
- * out; of equal regions, which are compiled once, the first one's) (texts), "option.NAME" of those that say what is
- * made (docs/options.md) *out is a view of `call`, but its name, which is `question`. Of kind KILN_ATTR_NONE where
- * there is no such variable, file, fact or region, which is an answer, too. KILN_UNKNOWN_NAME: no question, with what
- * there is; KILN_IO: the file cannot be read, or is a folder; KILN_NO_DEVICE. Inside run and fingerprint; what a
- * fingerprint or an early pass asks is not kept: a key is made of what they do. */
+ *   compile.NAME   of what is keyed anyway: "backend", "target", "stage", "region" (texts; the last of stage lower, of
+ *                  what was cut out, and of equal regions, which are compiled once, the first one's), and
+ *                  "option.NAME" of those that say what is made (docs/options.md)
+ *
+ * *out is a view of `call`, but its name, which is `question`. It is of kind KILN_ATTR_NONE where there is no such
+ * variable, file, fact or region, which is an answer, too. KILN_UNKNOWN_NAME: no question, with what there is;
+ * KILN_IO: the file cannot be read, or is a folder; KILN_NO_DEVICE. Inside run and fingerprint; what a fingerprint or
+ * an early pass asks is not kept: a key is made of what they do. */
 KILN_EXPORT kiln_error *kiln_pass_query(kiln_pass_call *call, const char *question, uint64_t question_size,
                                         kiln_attr *out);
 /* Says in one line of UTF-8 why what the pass makes is not to be given to another compile: "it reads the clock". Inside
