@@ -281,18 +281,12 @@ TEST(Op, ItsFunctionsAreToldHowManyOperandsTheNodeHas) {
       return host::as_its_operand(call);
     };
     const host::Context context = host::make_context();
-    const kiln_op op = first.register_in(context.get());
-    kiln_edit *edit = nullptr;
-    ASSERT_OK(kiln_edit_begin(context.get(), nullptr, &edit));
-    const host::Edit owned(edit);
-    kiln_type type{};
-    type.struct_size = sizeof type;
-    type.dtype = KILN_F32;
-    kiln_value x = 0;
-    ASSERT_OK(kiln_edit_input(edit, "x", 1, &type, &x));
-    const kiln_value inputs[] = {x, x, x};
-    kiln_node node = 0;
-    EXPECT_OK(kiln_edit_add(edit, op, nullptr, 0, inputs, operands, nullptr, 0, &node));
+    first.register_in(context.get());
+    const std::string inputs = operands == 1 ? R"("x")" : R"("x", "x", "x")";
+    (void)host::parse(context.get(),
+                      R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "nodes": [{"name": "y", "op": "host.scale", "inputs": [)" +
+                          inputs + R"(]}], "outputs": [{"name": "y", "value": "y"}]})");
     EXPECT_EQ(told, operands);
   }
   EXPECT_EQ(kiln_op_call_operand_count(nullptr), 0);
