@@ -82,8 +82,8 @@ std::string without(std::string text, std::string_view what) {
 // The template's words for itself; the longer ones come first where one begins another.
 std::string renamed(std::string_view from, const std::string &name) {
   std::string text(from);
-  for (const char *what :
-       {"copy this folder, rename it, and ", "copy this folder, and ", ", from a copy of this folder"})
+  for (const char *what : {"copy this folder, rename it, and ", "copy this folder, and ",
+                           ", from a copy of this folder", "  // your own: kiln plugin uuid"})
     text = without(text, what);
   text = with_word(text, "use_square", name + "_use_square");
   for (const char *word : {"op_template", "backend_template", "template", "drop_neg", "fuse_silu", "mine"})

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 
+#include "../../session.h"
 #include "effects.h"
 #include "tests.h"
 
