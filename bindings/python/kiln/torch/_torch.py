@@ -22,6 +22,7 @@ from torch.utils._sympy.functions import (CeilToInt, CleanDiv, FloatTrueDiv, Flo
                                           ModularIndexing, PythonMod, ToFloat)
 
 TESTED = ("2.15",)
+SYMBOLIC = (torch.SymInt, torch.SymBool, torch.SymFloat)
 MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no backward pass computes it again
 
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
@@ -35,7 +36,9 @@ __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "I
 
 def expr(size: Any) -> Any:
     """A size as an int or sympy's expression. Never evaluates it, which would add a guard."""
-    return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
+    if type(size) is int:  # as most are; a compile asks thousands of times
+        return size
+    return size.node.expr if isinstance(size, SYMBOLIC) else size
 
 
 def range_of(size: torch.SymInt | torch.SymFloat, symbol: Any,

@@ -324,8 +324,8 @@ class Lowering:
         for fake, value in both:
             if fake is None or value is None:
                 continue
-            shape = [sizes.known(size) for size in fake.shape]
-            ours = [size if isinstance(size, int) else None for size in value.shape]
-            same = len(shape) == len(ours) and all(a is None or b is None or a == b for a, b in zip(shape, ours))
+            shape, ours = fake.shape, value.shape
+            same = len(shape) == len(ours) and all(
+                a == b for a, b in zip(map(sizes.known, shape), ours) if a is not None and type(b) is int)
             if TORCH_DTYPES[str(value.dtype)] != fake.dtype or not same:
                 raise Unsupported(f"its row gives {value!r}, torch {fake.dtype} {list(fake.shape)}")

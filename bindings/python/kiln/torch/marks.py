@@ -26,10 +26,8 @@ def of(node: torch.fx.Node) -> dict[str, Any]:
 
 def _last_line(trace: str) -> str:
     """`file:line: code` of the innermost frame."""
-    lines = [line.strip() for line in trace.strip().splitlines()]
-    frames = [i for i, line in enumerate(lines) if line.startswith("File ")]
-    if not frames:
-        return lines[-1] if lines else ""
-    at = frames[-1]
-    where = lines[at].removeprefix('File "').replace('", line ', ":").split(", in ")[0]
-    return where + (f": {lines[at + 1]}" if at + 1 < len(lines) else "")
+    _, is_told, frame = ("\n  " + trace.strip()).rpartition('\n  File "')
+    where, *code = frame.splitlines()[:2]
+    if not is_told:  # as Python tells frames
+        return frame.rpartition("\n")[2].strip()
+    return ": ".join([where.replace('", line ', ":").split(", in ")[0], *(line.strip() for line in code)])

@@ -20,6 +20,9 @@ from kiln.torch import _torch, random
 from kiln.torch.lowering import is_view
 
 
+_NUMBERS = (*_torch.SYMBOLIC, int, float)
+
+
 @dataclass
 class Turn:
     """A part of Kiln's, then what torch runs after it."""
@@ -34,8 +37,7 @@ def is_copy(node: torch.fx.Node) -> bool:
 
 def is_size(node: torch.fx.Node) -> bool:
     """Whether it is arithmetic of sizes, which the code around parts does where it is needed."""
-    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float) and \
-        not _torch.reads_data(node.target)
+    return isinstance(node.meta.get("val"), _NUMBERS) and not _torch.reads_data(node.target)
 
 
 class _Orders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Sequence
 
 import sympy  # type: ignore[import-untyped]
@@ -88,7 +89,7 @@ def _plain(e: Any) -> Any:
 
 def known(size: Any) -> int | None:
     """A size that is no expression; None of others."""
-    e = _torch.expr(size)
+    e = size if type(size) is int else _torch.expr(size)
     return e if isinstance(e, int) else int(e) if e.is_Integer else None
 
 
@@ -148,10 +149,12 @@ def overlaps(value: torch.Tensor) -> bool:
 
 
 def numel(value: torch.Tensor) -> Any:
-    """How many elements, as sympy's expression."""
-    product: Any = sympy.S.One
-    for size in value.shape:
-        product = sympy.expand(product * _torch.expr(size))
+    """How many elements, as an int or sympy's expression."""
+    sizes = [_torch.expr(size) for size in value.shape]
+    product: Any = math.prod(size for size in sizes if isinstance(size, int))
+    for size in sizes:
+        if not isinstance(size, int):
+            product = sympy.expand(product * size)
     return product
 
 
